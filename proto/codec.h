@@ -1,0 +1,92 @@
+/* Encodes and decodes the body of a message: one msgpack map, held to the table in
+ * proto/messages.def in both directions.
+ *
+ * What is decoded is hostile. Its bytes are walked before anything is allocated for
+ * them; unknown, repeated or missing keys, wrong types, values out of range, text that is
+ * not UTF-8 or holds NUL, and bytes left over are all -EBADMSG.
+ */
+#ifndef PROTO_CODEC_H
+#define PROTO_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/message.h"
+
+enum codec_kind {
+	CODEC_U32,
+	CODEC_U64,
+	CODEC_I32,
+	CODEC_BOOL,
+	CODEC_STR,
+	CODEC_BIN,
+	CODEC_STRS,
+};
+
+/* One FIELD row. */
+struct codec_field {
+	const char *name;
+	size_t name_len;
+	enum codec_kind kind;
+	bool required;
+	size_t offset;		/* of the value in the message's struct */
+	size_t has_offset;	/* of its has_, when not required */
+	uint64_t least, most;	/* of an I32: int64_t, converted */
+};
+
+/* One MESSAGE row with its fields. At most CODEC_FIELDS_MAX of them. */
+#define CODEC_FIELDS_MAX 32
+
+struct codec_shape {
+	const char *name;
+	enum msg_from from;
+	size_t body_max;
+	size_t fds_min, fds_max;
+	const struct codec_field *field;
+	size_t n_fields;
+};
+
+/* The shape of a message number, or NULL when there is no such message. */
+const struct codec_shape *codec_shape(unsigned int type);
+
+/* "RUN" ..., "?" for a number that is no message. */
+const char *codec_name(unsigned int type);
+
+/* A growing run of bytes. Zeroed is empty. */
+struct codec_buffer {
+	unsigned char *at;
+	size_t len, size;
+};
+
+/* Appends a copy of len bytes. 0 or -ENOMEM. */
+int codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t len);
+
+void codec_buffer_done(struct codec_buffer *buffer);	/* frees it, and empties it */
+
+/* Appends the body of a message. The same bounds hold as for decoding: -EINVAL when a
+ * field breaks them or the type is unknown, -EMSGSIZE when the body as a whole is larger
+ * than its message may be, -ENOMEM. On failure buffer->len is what it was. */
+int codec_encode(const struct msg *msg, struct codec_buffer *buffer);
+
+/* Decodes a whole body. Strings in *msg_r point into body, which must outlive them; the
+ * arrays of STRS are allocated: codec_free. 0, -EBADMSG or -ENOMEM; *msg_r is
+ * untouched on failure. */
+int codec_decode(unsigned int type, const void *body, size_t len, struct msg *msg_r);
+
+/* Frees what codec_decode allocated, not msg itself, and empties it. Not for a message that
+ * the caller put together. Safe to call twice. */
+void codec_free(struct msg *msg);
+
+/* The same by shape, for value pointing at the struct that the shape describes. */
+int codec_encode_shape(const struct codec_shape *shape, const void *value,
+		       struct codec_buffer *buffer);
+int codec_decode_shape(const struct codec_shape *shape, const void *body, size_t len,
+		       void *value, size_t value_size);
+void codec_free_shape(const struct codec_shape *shape, void *value);
+
+/* How many bytes from the start are acceptable in a STR: well-formed UTF-8 without NUL.
+ * len when all of it is; else the offset of the first sequence that is not. */
+size_t codec_text_prefix(const char *at, size_t len);
+
+#endif

@@ -1,0 +1,107 @@
+/* Runs in: the supervisor, zygotes and workers.   Owns: descriptors in a set.
+ * Reads:   ancillary data; how much of it there is, is the peer's choice. */
+#include "proto/fdpass.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "proto/own.h"
+
+/* Room for all the descriptors of any message; the union aligns it for cmsghdr. */
+union control {
+	char bytes[CMSG_SPACE(MSG_FDS_MAX * sizeof(int))];
+	struct cmsghdr align;
+};
+
+void
+fdpass_close(struct fdpass_set *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		own_fd_close(&set->fd[i]);
+	set->n = 0;
+}
+
+ssize_t
+fdpass_send(int socket, const void *bytes, size_t len, const int *fd, size_t n, int flags)
+{
+	union control control = { 0 };
+	struct iovec part = { .iov_base = (void *)bytes, .iov_len = len };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t sent;
+
+	assert(len > 0 && n <= MSG_FDS_MAX);
+	if (n > 0) {
+		struct cmsghdr *cmsg = &control.align;
+
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(cmsg), fd, n * sizeof(int));
+		header.msg_control = &control;
+		header.msg_controllen = CMSG_SPACE(n * sizeof(int));
+	}
+	do
+		sent = sendmsg(socket, &header, flags | MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : sent;
+}
+
+/* Moves what came with one recvmsg into set, closing what does not fit. */
+static int
+take_ancillary(struct msghdr *header, struct fdpass_set *set)
+{
+	int r = header->msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
+			r = -EBADMSG;
+			continue;
+		}
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			own_fd int fd = -1;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (set->n == MSG_FDS_MAX)
+				r = -EBADMSG;
+			else
+				set->fd[set->n++] = give_fd(fd);
+		}
+	}
+	return r;
+}
+
+ssize_t
+fdpass_recv(int socket, void *bytes, size_t len, struct fdpass_set *set)
+{
+	union control control;
+	struct iovec part = { .iov_base = bytes, .iov_len = len };
+	struct msghdr header;
+	ssize_t got;
+	int r;
+
+	assert(len > 0);
+	do {
+		header = (struct msghdr){
+			.msg_iov = &part,
+			.msg_iovlen = 1,
+			.msg_control = &control,
+			.msg_controllen = sizeof(control),
+		};
+		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+
+	r = take_ancillary(&header, set);
+	if (r < 0) {
+		fdpass_close(set);
+		return r;
+	}
+	return got;
+}

@@ -1,0 +1,357 @@
+/* Runs in: the supervisor (non-blocking), zygotes and workers (blocking).
+ * Owns:    frames until they are handed over, and what waits to be sent, fds included.
+ * Reads:   whatever the peer sends, hostile from the first byte. */
+#include "proto/frame.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "proto/own.h"
+
+#define BODY_FIRST 4096		/* bytes allocated for a body before any of it came */
+
+static const unsigned char header_room[FRAME_HEADER];
+
+void
+frame_done(struct frame *frame)
+{
+	codec_free(&frame->msg);
+	fdpass_close(&frame->fds);
+	free(frame->body);
+	frame->body = NULL;
+}
+
+int
+frame_take_fd(struct frame *frame, size_t i)
+{
+	return i < frame->fds.n ? give_fd(frame->fds.fd[i]) : -1;
+}
+
+/* ---- receiving ---- */
+
+void
+frame_reader_init(struct frame_reader *reader, enum msg_from from)
+{
+	*reader = (struct frame_reader){ .from = from };
+}
+
+void
+frame_reader_done(struct frame_reader *reader)
+{
+	fdpass_close(&reader->fds);
+	free(reader->body);
+	reader->body = NULL;
+	reader->error = -EPIPE;
+}
+
+/* No more of this peer: what was collected is dropped at once. */
+static int
+reader_fail(struct frame_reader *reader, int error)
+{
+	frame_reader_done(reader);
+	reader->error = error;
+	return error;
+}
+
+static int
+judge_header(struct frame_reader *reader)
+{
+	const unsigned char *h = reader->header;
+	const struct codec_shape *shape = codec_shape(h[1]);
+	size_t len = (size_t)h[2] << 24 | (size_t)h[3] << 16 | (size_t)h[4] << 8 | h[5];
+
+	if (h[0] != PROTO_VERSION || !shape || shape->from != reader->from)
+		return -EBADMSG;
+	if (len == 0 || len > shape->body_max)
+		return -EBADMSG;
+	/* they come with the first byte or not at all, so that their number is final */
+	if (reader->fds.n < shape->fds_min || reader->fds.n > shape->fds_max)
+		return -EBADMSG;
+	reader->body_total = len;
+	return 0;
+}
+
+/* Where the next bytes go and how many fit: to the end of the header, then of the body
+ * as far as it is allocated. */
+static int
+reader_space(struct frame_reader *reader, unsigned char **at_r, size_t *len_r)
+{
+	if (reader->header_len < FRAME_HEADER) {
+		*at_r = reader->header + reader->header_len;
+		*len_r = FRAME_HEADER - reader->header_len;
+		return 0;
+	}
+	if (reader->body_len == reader->body_size) {
+		size_t size = reader->body_size ? 2 * reader->body_size : BODY_FIRST;
+		unsigned char *body;
+
+		if (size > reader->body_total)
+			size = reader->body_total;
+		body = realloc(reader->body, size);
+		if (!body)
+			return -ENOMEM;
+		reader->body = body;
+		reader->body_size = size;
+	}
+	*at_r = reader->body + reader->body_len;
+	*len_r = reader->body_size - reader->body_len;
+	return 0;
+}
+
+/* n bytes were put where reader_space said. 1 when they end a frame. */
+static int
+reader_advance(struct frame_reader *reader, size_t n, struct frame *frame_r)
+{
+	struct frame frame = { 0 };
+	int r;
+
+	if (reader->header_len < FRAME_HEADER) {
+		reader->header_len += n;
+		return reader->header_len == FRAME_HEADER ? judge_header(reader) : 0;
+	}
+	reader->body_len += n;
+	if (reader->body_len < reader->body_total)
+		return 0;
+
+	r = codec_decode(reader->header[1], reader->body, reader->body_len, &frame.msg);
+	if (r < 0)
+		return r;
+	frame.body = reader->body;
+	frame.fds = reader->fds;
+	frame_reader_init(reader, reader->from);
+	*frame_r = frame;
+	return 1;
+}
+
+/* One recvmsg. 1: a frame is whole; 0: more is needed; -EAGAIN and the rest as they are. */
+static int
+receive_some(struct frame_reader *reader, int socket, struct frame *frame_r)
+{
+	bool at_start = reader->header_len == 0;
+	size_t fds_before = reader->fds.n, len;
+	unsigned char *at;
+	ssize_t n;
+	int r;
+
+	r = reader_space(reader, &at, &len);
+	if (r < 0)
+		return r;
+	n = fdpass_recv(socket, at, len, &reader->fds);
+	if (n == 0)
+		return at_start ? -EPIPE : -ECONNRESET;
+	if (n < 0)
+		return (int)n;
+	if (!at_start && reader->fds.n != fds_before)
+		return -EBADMSG;
+	return reader_advance(reader, (size_t)n, frame_r);
+}
+
+int
+frame_reader_read(struct frame_reader *reader, int socket, struct frame *frame_r)
+{
+	int r = reader->error;
+
+	while (r == 0)
+		r = receive_some(reader, socket, frame_r);
+	if (r == -EAGAIN || r == -EWOULDBLOCK)
+		return 0;
+	return r < 0 ? reader_fail(reader, r) : r;
+}
+
+int
+frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len,
+		  size_t *used_r, struct frame *frame_r)
+{
+	const unsigned char *from = bytes;
+	int r = reader->error;
+
+	*used_r = 0;
+	while (r == 0 && *used_r < len) {
+		size_t room, n = len - *used_r;
+		unsigned char *at;
+
+		r = reader_space(reader, &at, &room);
+		if (r < 0)
+			break;
+		if (n > room)
+			n = room;
+		memcpy(at, from + *used_r, n);
+		*used_r += n;
+		r = reader_advance(reader, n, frame_r);
+	}
+	return r < 0 ? reader_fail(reader, r) : r;
+}
+
+/* ---- sending ---- */
+
+int
+frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffer)
+{
+	const struct codec_shape *shape = codec_shape(msg->type);
+	size_t before = buffer->len, len;
+	unsigned char *h;
+	int r;
+
+	if (!shape || n_fds < shape->fds_min || n_fds > shape->fds_max)
+		return -EINVAL;
+	r = codec_buffer_append(buffer, header_room, FRAME_HEADER);
+	if (r < 0)
+		return r;
+	r = codec_encode(msg, buffer);
+	if (r < 0) {
+		buffer->len = before;
+		return r;
+	}
+	len = buffer->len - before - FRAME_HEADER;
+	h = buffer->at + before;
+	h[0] = PROTO_VERSION;
+	h[1] = (unsigned char)msg->type;
+	h[2] = (unsigned char)(len >> 24);
+	h[3] = (unsigned char)(len >> 16);
+	h[4] = (unsigned char)(len >> 8);
+	h[5] = (unsigned char)len;
+	return 0;
+}
+
+/* Sends from *sent_io on, the descriptors with the first byte, until all is out or an
+ * error. 0 or -errno. */
+static int
+send_rest(int socket, const struct codec_buffer *bytes, size_t *sent_io,
+	  const int *fd, size_t n_fds, int flags)
+{
+	while (*sent_io < bytes->len) {
+		ssize_t n = fdpass_send(socket, bytes->at + *sent_io,
+					bytes->len - *sent_io, fd,
+					*sent_io == 0 ? n_fds : 0, flags);
+
+		if (n < 0)
+			return (int)n;
+		*sent_io += (size_t)n;
+	}
+	return 0;
+}
+
+int
+frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds)
+{
+	struct codec_buffer bytes = { 0 };
+	size_t sent = 0;
+	int r;
+
+	r = frame_encode(msg, n_fds, &bytes);
+	if (r == 0)
+		r = send_rest(socket, &bytes, &sent, fd, n_fds, 0);
+	codec_buffer_done(&bytes);
+	return r;
+}
+
+struct frame_out {
+	struct frame_out *next;
+	struct codec_buffer bytes;
+	size_t sent, charge;
+	struct fdpass_set fds;
+};
+
+static_assert(sizeof(struct frame_out) <= FRAME_WRITER_OVERHEAD,
+	      "a writer of FRAME_MAX + FRAME_WRITER_OVERHEAD takes every message");
+
+void
+frame_writer_init(struct frame_writer *writer, size_t bytes_max)
+{
+	*writer = (struct frame_writer){ .bytes_max = bytes_max };
+}
+
+static void
+drop_first(struct frame_writer *writer)
+{
+	struct frame_out *out = writer->first;
+
+	writer->first = out->next;
+	if (!writer->first)
+		writer->last = NULL;
+	writer->bytes -= out->charge;
+	writer->fds -= out->fds.n;
+	fdpass_close(&out->fds);
+	codec_buffer_done(&out->bytes);
+	free(out);
+}
+
+void
+frame_writer_done(struct frame_writer *writer)
+{
+	while (writer->first)
+		drop_first(writer);
+}
+
+static int
+queue(struct frame_writer *writer, const struct msg *msg, struct fdpass_set *fds)
+{
+	struct codec_buffer bytes = { 0 };
+	struct frame_out *out = NULL;
+	size_t charge;
+	int r;
+
+	r = frame_encode(msg, fds->n, &bytes);
+	if (r < 0)
+		goto out;
+	r = -ENOBUFS;
+	charge = bytes.len + FRAME_WRITER_OVERHEAD;
+	if (charge > writer->bytes_max - writer->bytes ||
+	    fds->n > FRAME_WRITER_FDS_MAX - writer->fds)
+		goto out;
+	r = -ENOMEM;
+	out = calloc(1, sizeof(*out));
+	if (!out)
+		goto out;
+
+	out->bytes = bytes;
+	bytes = (struct codec_buffer){ 0 };
+	out->charge = charge;
+	out->fds = *fds;
+	*fds = (struct fdpass_set){ 0 };
+	if (writer->last)
+		writer->last->next = out;
+	else
+		writer->first = out;
+	writer->last = out;
+	writer->bytes += charge;
+	writer->fds += out->fds.n;
+	r = 0;
+out:
+	codec_buffer_done(&bytes);
+	return r;
+}
+
+int
+frame_writer_put(struct frame_writer *writer, const struct msg *msg,
+		 const int *fd, size_t n_fds)
+{
+	struct fdpass_set fds = { 0 };
+	int r;
+
+	assert(n_fds <= MSG_FDS_MAX);
+	for (size_t i = 0; i < n_fds; i++)
+		fds.fd[fds.n++] = fd[i];
+	r = queue(writer, msg, &fds);
+	fdpass_close(&fds);
+	return r;
+}
+
+int
+frame_writer_flush(struct frame_writer *writer, int socket)
+{
+	while (writer->first) {
+		struct frame_out *out = writer->first;
+		int r = send_rest(socket, &out->bytes, &out->sent, out->fds.fd, out->fds.n,
+				  MSG_DONTWAIT);
+
+		if (r == -EAGAIN || r == -EWOULDBLOCK)
+			return 1;
+		if (r < 0)
+			return r;
+		drop_first(writer);
+	}
+	return 0;
+}

@@ -1,0 +1,127 @@
+/* The messages between the supervisor, a zygote and a worker as C sees them: numbers,
+ * structs and bounds, all made from proto/messages.def.
+ *
+ *   struct msg m = { .type = MSG_READY, .ready = { .worker = 7 } };
+ *   struct msg m = { .type = MSG_DONE, .done = { .id = 1,
+ *           .has_value_repr = true, .value_repr = msg_str("42") } };
+ *
+ * A field declared OPTIONAL has a bool has_FIELD beside it; without it the field is not
+ * sent, and was not received.
+ */
+#ifndef PROTO_MESSAGE_H
+#define PROTO_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The first byte of every frame. Both sides are of one build, so any change of
+ * messages.def or of the framing raises it. */
+#define PROTO_VERSION 1
+
+#define SCRIPT_MAX (4 * 1024 * 1024)	/* bytes of a script */
+#define ARGS_MAX 256			/* of sys.argv, without the first */
+#define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
+#define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
+
+/* STR: UTF-8 without NUL. BIN: any bytes. Neither ends with NUL, and at may be NULL when
+ * len is 0. Borrowed: of the frame when received, of the caller when sent. */
+struct msg_str {
+	const char *at;
+	size_t len;
+};
+
+struct msg_bin {
+	const char *at;
+	size_t len;
+};
+
+/* STRS. When received, item belongs to the message (codec_free). */
+struct msg_strs {
+	struct msg_str *item;
+	size_t n;
+};
+
+enum msg_from {
+	FROM_SUPERVISOR,
+	FROM_ZYGOTE,
+	FROM_WORKER,
+};
+
+/* MSG_HELLO = 1 ... */
+enum msg_type {
+#define MESSAGE(NAME, name, number, from, body_max, fds_min, fds_max) MSG_##NAME = (number),
+#define FIELD(name, field, type, need, least, most)
+#define END(name)
+#include "proto/messages.def"
+#undef MESSAGE
+#undef FIELD
+#undef END
+};
+
+/* struct msg_hello ... */
+#define MSG_C_U32 uint32_t
+#define MSG_C_U64 uint64_t
+#define MSG_C_I32 int32_t
+#define MSG_C_BOOL bool
+#define MSG_C_STR struct msg_str
+#define MSG_C_BIN struct msg_bin
+#define MSG_C_STRS struct msg_strs
+#define MSG_HAS_REQUIRED(field)
+#define MSG_HAS_OPTIONAL(field) bool has_##field;
+#define MESSAGE(NAME, name, number, from, body_max, fds_min, fds_max) struct msg_##name {
+#define FIELD(name, field, type, need, least, most) MSG_C_##type field; MSG_HAS_##need(field)
+#define END(name) };
+#include "proto/messages.def"
+#undef MESSAGE
+#undef FIELD
+#undef END
+
+/* One message of any type. */
+struct msg {
+	enum msg_type type;
+	union {
+#define MESSAGE(NAME, name, number, from, body_max, fds_min, fds_max) struct msg_##name name;
+#define FIELD(name, field, type, need, least, most)
+#define END(name)
+#include "proto/messages.def"
+#undef MESSAGE
+#undef FIELD
+#undef END
+	};
+};
+
+/* The size of a union is that of its largest member, which makes it a maximum of a
+ * column of the table; never instantiated. */
+union msg_fds_bound {
+#define MESSAGE(NAME, name, number, from, body_max, fds_min, fds_max) char name[(fds_max) + 1];
+#define FIELD(name, field, type, need, least, most)
+#define END(name)
+#include "proto/messages.def"
+#undef MESSAGE
+#undef FIELD
+#undef END
+};
+
+union msg_body_bound {
+#define MESSAGE(NAME, name, number, from, body_max, fds_min, fds_max) char name[(body_max)];
+#define FIELD(name, field, type, need, least, most)
+#define END(name)
+#include "proto/messages.def"
+#undef MESSAGE
+#undef FIELD
+#undef END
+};
+
+#define MSG_FDS_MAX (sizeof(union msg_fds_bound) - 1)	/* descriptors of any message */
+#define MSG_BODY_MAX sizeof(union msg_body_bound)	/* bytes of any message's body */
+
+/* A string with NUL at its end, as a field; NULL counts as empty. */
+static inline struct msg_str
+msg_str(const char *text)
+{
+	return (struct msg_str){ .at = text, .len = text ? strlen(text) : 0 };
+}
+
+#endif
