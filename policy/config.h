@@ -1,0 +1,73 @@
+/* The configuration: one table of keys with ranges, read from INI by inih, checked
+ * whole before it is used. An unknown section or key is an error.
+ */
+#ifndef POLICY_CONFIG_H
+#define POLICY_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "policy/limits.h"
+
+#define CONFIG_PROFILES_MAX 16
+#define CONFIG_LIST_MAX 512
+
+/* A list of words, NULL-terminated; owned by the config. */
+struct config_list {
+	char *item[CONFIG_LIST_MAX + 1];
+	size_t n;
+};
+
+/* [profile NAME]: what is imported once and what the jail shows. */
+struct config_profile {
+	char name[65];
+	struct config_list modules;	/* imported in the zygote */
+	struct config_list paths;	/* bound read-only beside the built-in list */
+	uint64_t disk_bytes;		/* of /workspace, /tmp, /dev/shm and HOME together */
+	uint64_t disk_inodes;
+};
+
+struct config {
+	struct {
+		char *socket;		/* path; NULL: chosen at start */
+		char *user;		/* service user when started as root */
+		uint32_t subuid_base;	/* first host uid of the workers' range */
+		uint32_t subuid_count;
+		uint32_t sessions_max;	/* connections at once, all tenants */
+		uint32_t sessions_per_tenant;
+		uint64_t line_max;	/* bytes of one JSON-RPC line */
+	} service;
+	struct {
+		uint32_t warm;		/* idle workers kept for an active tenant and profile */
+		uint32_t warm_max;	/* idle workers in all */
+		uint32_t workers_max;	/* workers of every kind in all */
+		uint32_t tenant_running_max;	/* executions at once of one tenant */
+		uint32_t tenant_queue_max;	/* executions waiting of one tenant */
+		uint32_t idle_seconds;	/* then a tenant's warm workers are given up */
+	} pool;
+	struct limits_policy limits;
+	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */
+	size_t n_profiles;
+};
+
+/* A config with the built-in values (one profile, "basic"). Aborts when out of memory. */
+struct config *config_new(void);
+void config_free(struct config *config);	/* NULL is fine */
+
+/* Reads an INI file over the values in *config. Each mistake is printed to errors as
+ * FILE:LINE: KEY: what is wrong and which range is right; all of them, not the first.
+ * Returns 0, -errno when the file cannot be read, -EINVAL after mistakes. */
+int config_read(struct config *config, const char *path, FILE *errors);
+
+/* Checks what concerns several keys (a default above its cap, warm above warm_max). */
+int config_check(const struct config *config, const char *path, FILE *errors);
+
+/* Prints every key with its value in force, as an INI file that config_read takes. */
+void config_dump(const struct config *config, FILE *out);
+
+const struct config_profile *config_find_profile(const struct config *config,
+						 const char *name);
+
+#endif

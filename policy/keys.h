@@ -1,0 +1,54 @@
+/* The keys of the configuration file, one row each: where the value goes, what it may be
+ * and what it is when the file does not say. Reading, checking, printing and the defaults
+ * all come from these rows.
+ */
+#ifndef POLICY_KEYS_H
+#define POLICY_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct why;
+
+enum key_kind {
+	KEY_U32,	/* a number, multiplied by unit */
+	KEY_U64,
+	KEY_BYTES,	/* U64; in the file with K, M or G behind it if need be */
+	KEY_PATH,	/* absolute; empty: NULL */
+	KEY_NAME,	/* of a user */
+	KEY_MODULES,	/* words: Python's dotted names */
+	KEY_PATHS,	/* words: absolute paths */
+};
+
+struct key {
+	const char *section;	/* "profile": of struct config_profile; else of struct config */
+	const char *name;
+	enum key_kind kind;
+	size_t offset;
+	uint64_t least, most;	/* of the number in the file */
+	uint64_t unit;
+	const char *standard;	/* as in a file */
+};
+
+/* Row number i; NULL after the last one. */
+const struct key *key_at(size_t i);
+
+bool key_is_list(const struct key *key);
+
+/* Row number of a key, or -ENOENT. */
+int key_find(const char *section, const char *name);
+
+/* Sets the value in the struct at base; of a list, more: adds to what is there. -EINVAL
+ * and why_r says what is wrong and what is right. Aborts when out of memory. */
+int key_set(const struct key *key, void *base, const char *value, bool more,
+	    struct why *why_r);
+
+/* Frees what key_set allocated in the struct at base. */
+void key_clear(const struct key *key, void *base);
+
+/* Prints one "name = value" that key_set takes. */
+void key_print(const struct key *key, const void *base, FILE *out);
+
+#endif

@@ -1,0 +1,61 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Merges numbers; what a client asked for is a stranger's choice, the policy is not. */
+#include "policy/limits.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "policy/why.h"
+
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A wish that may be granted, or -ERANGE. unit: of the field's name, in the wish's own. */
+static int
+check(uint64_t asked, uint64_t cap, double unit, const char *field, struct why *why_r)
+{
+	if (asked <= cap)
+		return 0;
+	return why_say(why_r, -ERANGE, field, "%s may be at most %.15g here; %.15g was asked for",
+		       field, (double)cap / unit, (double)asked / unit);
+}
+
+static uint64_t
+choose(uint64_t asked, uint64_t standard, uint64_t cap)
+{
+	return smaller(asked ? asked : standard, cap);
+}
+
+int
+limits_merge(const struct limits_policy *policy, const struct limits_asked *asked,
+	     struct limits *limits_r, struct why *why_r)
+{
+	const struct limits *standard = &policy->standard, *cap = &policy->cap;
+	uint64_t cpu_ms = standard->cpu_ms;
+	int r;
+
+	if ((r = check(asked->wall_ms, cap->wall_ms, 1000, "timeout_seconds", why_r)) < 0 ||
+	    (r = check(asked->cpu_ms, cap->cpu_ms, 1000, "cpu_seconds", why_r)) < 0 ||
+	    (r = check(asked->memory_bytes, cap->memory_bytes, 1024 * 1024, "memory_mb",
+		       why_r)) < 0 ||
+	    (r = check(asked->pids, cap->pids, 1, "pids", why_r)) < 0)
+		return r;
+
+	/* who asks for more time expects that the script may compute in it */
+	if (asked->wall_ms > cpu_ms)
+		cpu_ms = asked->wall_ms;
+
+	*limits_r = (struct limits){
+		.wall_ms = (uint32_t)choose(asked->wall_ms, standard->wall_ms, cap->wall_ms),
+		.cpu_ms = (uint32_t)choose(asked->cpu_ms, cpu_ms, cap->cpu_ms),
+		.memory_bytes = choose(asked->memory_bytes, standard->memory_bytes,
+				       cap->memory_bytes),
+		.pids = (uint32_t)choose(asked->pids, standard->pids, cap->pids),
+		.output_bytes = smaller(standard->output_bytes, cap->output_bytes),
+		.output_total = smaller(standard->output_total, cap->output_total),
+	};
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* What one execution may use, and how a client's wishes are merged with the
+ * configuration: a client can only tighten. Pure decisions, no I/O.
+ */
+#ifndef POLICY_LIMITS_H
+#define POLICY_LIMITS_H
+
+#include <stdint.h>
+
+struct why;
+
+/* Every member is a bound that is always set; none is ever 0. */
+struct limits {
+	uint32_t wall_ms;	/* from the start of the script to its end */
+	uint32_t cpu_ms;	/* user and system time of all its processes together */
+	uint64_t memory_bytes;	/* everything the kernel charges, tmpfs included */
+	uint32_t pids;		/* processes and threads, the script's first one included */
+	uint64_t output_bytes;	/* kept of each stream: head and tail */
+	uint64_t output_total;	/* written to both streams together, then output_limit */
+};
+
+/* What a client asked for; 0 means that it did not say. */
+struct limits_asked {
+	uint32_t wall_ms, cpu_ms, pids;
+	uint64_t memory_bytes;
+};
+
+struct limits_policy {
+	struct limits standard;	/* when the client does not say */
+	struct limits cap;	/* what a client may ask for at most */
+};
+
+/* Merges what was asked for into *limits_r. A wish above its cap is refused: -ERANGE,
+ * and why_r (not NULL) names the tool's argument and the cap. *limits_r is untouched
+ * on failure. A default above the cap is lowered to it (configuration checks refuse
+ * such a file, this is the second wall). When only timeout is asked for and it exceeds
+ * the standard cpu budget, the cpu budget grows with it up to its own cap. */
+int limits_merge(const struct limits_policy *policy, const struct limits_asked *asked,
+		 struct limits *limits_r, struct why *why_r);
+
+#endif

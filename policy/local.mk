@@ -1,0 +1,8 @@
+# policy: decisions only; no sockets, no events, no clock or privilege of its own.
+noinst_LIBRARIES += libpolicy.a
+libpolicy_a_SOURCES = \
+	policy/config.c policy/config.h \
+	policy/keys.c policy/keys.h \
+	policy/limits.c policy/limits.h \
+	policy/why.c policy/why.h
+libpolicy_a_CPPFLAGS = $(AM_CPPFLAGS) $(INIH_CFLAGS)

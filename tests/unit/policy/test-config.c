@@ -1,0 +1,405 @@
+/* Configuration files, right and wrong: every mistake is told with its line, and what
+ * is printed can be read back. */
+#include "policy/config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "policy/keys.h"
+
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Reads text as a file; *errors_r (freed by the caller) has "FILE" for its name. */
+static int
+read_bytes(struct config *config, const char *text, size_t len, char **errors_r)
+{
+	char path[] = "test-config-XXXXXX", *raw = NULL, *at;
+	size_t size = 0;
+	FILE *errors = open_memstream(&raw, &size);
+	int fd = mkstemp(path), r;
+	char *out;
+
+	assert_non_null(errors);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, len), len);
+	close(fd);
+	r = config_read(config, path, errors);
+	if (r == 0)
+		r = config_check(config, path, errors);
+	fclose(errors);
+	unlink(path);
+
+	/* the name is another each time */
+	out = malloc(size + 1);
+	assert_non_null(out);
+	*out = '\0';
+	for (at = strtok(raw, "\n"); at; at = strtok(NULL, "\n")) {
+		assert_memory_equal(at, path, strlen(path));
+		strcat(out, "FILE");
+		strcat(out, at + strlen(path));
+		strcat(out, "\n");
+	}
+	free(raw);
+	*errors_r = out;
+	return r;
+}
+
+static void
+the_built_in_values_hold(void **state)
+{
+	struct config *config = config_new();
+
+	(void)state;
+	assert_int_equal(config->limits.standard.wall_ms, 30000);
+	assert_int_equal(config->limits.cap.wall_ms, 600000);
+	assert_int_equal(config->limits.standard.cpu_ms, 30000);
+	assert_int_equal(config->limits.cap.cpu_ms, 600000);
+	assert_int_equal(config->limits.standard.memory_bytes, 512 << 20);
+	assert_int_equal(config->limits.cap.memory_bytes, UINT64_C(2048) << 20);
+	assert_int_equal(config->limits.standard.pids, 64);
+	assert_int_equal(config->limits.cap.pids, 512);
+	assert_int_equal(config->limits.standard.output_bytes, 1 << 20);
+	assert_int_equal(config->limits.standard.output_total, 64 << 20);
+	assert_int_equal(config->service.subuid_base, 1879048192);
+	assert_null(config->service.socket);
+	assert_string_equal(config->service.user, "mcp-python");
+	assert_int_equal(config->n_profiles, 1);
+	assert_ptr_equal(config_find_profile(config, "basic"), &config->profile[0]);
+	assert_null(config_find_profile(config, "other"));
+	assert_int_equal(config->profile[0].disk_bytes, 256 << 20);
+	assert_int_equal(config->profile[0].disk_inodes, 65536);
+	assert_true(config->profile[0].modules.n > 20);
+	assert_null(config->profile[0].modules.item[config->profile[0].modules.n]);
+	assert_int_equal(config_check(config, "built-in", stderr), 0);
+	config_free(config);
+	config_free(NULL);
+}
+
+static void
+a_file_goes_over_the_built_in_values(void **state)
+{
+	static const char text[] =
+		"# a comment\n"
+		"; another\n"
+		"\n"
+		"[service]\n"
+		"socket = /run/mcp-pythond/s.sock   ; where clients come\n"
+		"line_max_bytes = 64K\r\n"
+		"[limits]\n"
+		"timeout_seconds=5\n"
+		"memory_mb: 64\n"
+		"[profile basic]\n"
+		"modules = json, re\n"
+		"\tmath\n"
+		"  urllib.parse,collections.abc\n"
+		"[profile data-2.x]\n"
+		"disk_bytes = 1G\n"
+		"paths = /opt/data /srv/models\n"
+		"[profile bare]\n"
+		"[limits]\n"
+		"pids = 7";
+	struct config *config = config_new();
+	const struct config_profile *p;
+	char *errors;
+
+	(void)state;
+	assert_int_equal(read_bytes(config, text, sizeof(text) - 1, &errors), 0);
+	assert_string_equal(errors, "");
+	free(errors);
+	assert_string_equal(config->service.socket, "/run/mcp-pythond/s.sock");
+	assert_int_equal(config->service.line_max, 65536);
+	assert_int_equal(config->limits.standard.wall_ms, 5000);
+	assert_int_equal(config->limits.standard.memory_bytes, 64 << 20);
+	assert_int_equal(config->limits.standard.pids, 7);
+	assert_int_equal(config->limits.standard.cpu_ms, 30000);
+	assert_int_equal(config->n_profiles, 3);
+	p = &config->profile[0];
+	assert_int_equal(p->modules.n, 5);
+	assert_string_equal(p->modules.item[2], "math");
+	assert_string_equal(p->modules.item[4], "collections.abc");
+	p = config_find_profile(config, "data-2.x");
+	assert_non_null(p);
+	assert_int_equal(p->disk_bytes, 1 << 30);
+	assert_int_equal(p->paths.n, 2);
+	assert_string_equal(p->paths.item[1], "/srv/models");
+	assert_true(p->modules.n > 20);
+	assert_non_null(config_find_profile(config, "bare"));
+	config_free(config);
+}
+
+static const struct bad_case {
+	const char *name, *text, *errors;
+} bad_cases[] = {
+	{ "unknown section", "\n[serivce]\nsocket = /x\n",
+	  "FILE:2: [serivce]: unknown section; right are [service], [pool], [limits] and "
+	  "[profile NAME]\n" },
+	{ "a profile needs a name", "[profile]\n[profile ]\n[profile a b]\n[profile ../x]\n",
+	  "FILE:1: [profile]: unknown section; right are [service], [pool], [limits] and "
+	  "[profile NAME]\n"
+	  "FILE:2: [profile ]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
+	  "FILE:3: [profile a b]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
+	  "FILE:4: [profile ../x]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n" },
+	{ "a section is alone", "[pool\n[pool] x\n[pool]]\nwarm = 1\n",
+	  "FILE:1: a section is one [NAME] alone on its line\n"
+	  "FILE:2: a section is one [NAME] alone on its line\n"
+	  "FILE:3: a section is one [NAME] alone on its line\n" },
+	{ "section too long", "[profile xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]\n",
+	  "FILE:1: the name of a section has at most 48 bytes\n" },
+	{ "unknown key", "[pool]\nwarm = 3\nwram = 4\n", "FILE:3: wram: unknown key in [pool]\n" },
+	{ "key of another section", "[pool]\npids = 3\n", "FILE:2: pids: unknown key in [pool]\n" },
+	{ "key without a name", "[pool]\n= 3\n", "FILE:2: : unknown key in [pool]\n" },
+	{ "before any section", "warm = 3\n[pool]\n", "FILE:1: warm: stands before any [SECTION]\n" },
+	{ "no key", "[pool]\nwarm\n", "FILE:2: neither [SECTION] nor KEY = VALUE\n" },
+	{ "no value", "[pool]\nwarm =\n", "FILE:2: warm: \"\" is not a whole number from 0 to 512\n" },
+	{ "comment for a value", "[pool]\nwarm ; = 3\n", "FILE:2: not understood\n" },
+	{ "twice", "[pool]\nwarm = 3\n[limits]\npids = 2\n[pool]\nwarm = 3\n",
+	  "FILE:6: warm: said twice, first in line 2\n" },
+	{ "twice, with a profile between", "[pool]\nwarm = 3\n[profile b]\n[pool]\nwarm = 3\n",
+	  "FILE:5: warm: said twice, first in line 2\n" },
+	{ "twice in a profile", "[profile a]\ndisk_bytes=1M\n[profile b]\ndisk_bytes=1M\n"
+	  "[profile a]\ndisk_bytes=1M\n", "FILE:6: disk_bytes: said twice, first in line 2\n" },
+	{ "no number", "[pool]\nwarm = four\n",
+	  "FILE:2: warm: \"four\" is not a whole number from 0 to 512\n" },
+	{ "not whole", "[limits]\ntimeout_seconds = 1.5\n",
+	  "FILE:2: timeout_seconds: \"1.5\" is not a whole number from 1 to 86400\n" },
+	{ "negative", "[pool]\nwarm = -1\n",
+	  "FILE:2: warm: \"-1\" is not a whole number from 0 to 512\n" },
+	{ "hexadecimal", "[pool]\nwarm = 0x10\n",
+	  "FILE:2: warm: \"0x10\" is not a whole number from 0 to 512\n" },
+	{ "2^64 + 1", "[pool]\nwarm = 18446744073709551617\n",
+	  "FILE:2: warm: \"18446744073709551617\" is not a whole number from 0 to 512\n" },
+	{ "suffix where none may be", "[limits]\nmemory_mb = 1G\n",
+	  "FILE:2: memory_mb: \"1G\" is not a whole number from 16 to 1048576\n" },
+	{ "other suffixes", "[service]\nline_max_bytes = 1T\n[profile basic]\ndisk_bytes = 1MB\n",
+	  "FILE:2: line_max_bytes: \"1T\" is not a number of bytes (K, M or G may follow) from "
+	  "65536 to 1073741824\n"
+	  "FILE:4: disk_bytes: \"1MB\" is not a number of bytes (K, M or G may follow) from "
+	  "65536 to 1099511627776\n" },
+	{ "2^64 by suffix", "[service]\nline_max_bytes = 17179869184G\n",
+	  "FILE:2: line_max_bytes: \"17179869184G\" is not a number of bytes (K, M or G may "
+	  "follow) from 65536 to 1073741824\n" },
+	{ "relative paths", "[service]\nsocket = run/x\n[profile basic]\npaths = /ok ../up\n",
+	  "FILE:2: socket: \"run/x\" is not an absolute path without blanks, \".\" or \"..\" of at "
+	  "most 107 bytes\n"
+	  "FILE:4: paths: \"../up\" is not an absolute path without blanks, \".\" or \"..\"\n" },
+	{ "paths in disguise", "[profile a]\npaths = /a/../etc\n[profile b]\npaths = /\n"
+	  "[profile c]\npaths = /a//b\n[profile d]\npaths = /a/.\n[profile e]\npaths = /a/\n",
+	  "FILE:2: paths: \"/a/../etc\" is not an absolute path without blanks, \".\" or \"..\"\n"
+	  "FILE:4: paths: \"/\" is not an absolute path without blanks, \".\" or \"..\"\n"
+	  "FILE:6: paths: \"/a//b\" is not an absolute path without blanks, \".\" or \"..\"\n"
+	  "FILE:8: paths: \"/a/.\" is not an absolute path without blanks, \".\" or \"..\"\n"
+	  "FILE:10: paths: \"/a/\" is not an absolute path without blanks, \".\" or \"..\"\n" },
+	{ "no user", "[service]\nuser = 0day\n",
+	  "FILE:2: user: \"0day\" is not a user name of at most 32 bytes\n" },
+	{ "no modules", "[profile a]\nmodules = json os;sys\n[profile b]\nmodules = a..b\n"
+	  "[profile c]\nmodules = .a\n[profile d]\nmodules = a.\n[profile e]\nmodules = 1a\n",
+	  "FILE:2: modules: \"os;sys\" is not the name of a Python module\n"
+	  "FILE:4: modules: \"a..b\" is not the name of a Python module\n"
+	  "FILE:6: modules: \".a\" is not the name of a Python module\n"
+	  "FILE:8: modules: \"a.\" is not the name of a Python module\n"
+	  "FILE:10: modules: \"1a\" is not the name of a Python module\n" },
+	{ "a number has one line", "[pool]\nwarm = 1\n 2\n", "FILE:3: warm: the value is one line\n" },
+	{ "nothing to continue", "[pool]\n warm = 1\n",
+	  "FILE:2: a line that begins with a blank continues a list, and there is none above it\n" },
+	{ "a wrong list is told once", "[profile a]\nmodules = 1\n 2\n 3\n",
+	  "FILE:2: modules: \"1\" is not the name of a Python module\n" },
+	{ "a wrong key's further lines are not another's",
+	  "[profile a]\nmodules = json\nmodlues = re\n math\n",
+	  "FILE:3: modlues: unknown key in [profile]\n" },
+	{ "control character", "[pool]\nwarm = \x01" "1\n", "FILE:2: the line holds a control character\n" },
+	{ "strange bytes", "[pool]\nwarm = \xff\x1b\n[po\xc3\xa9l]\n",
+	  "FILE:2: the line holds a control character\n"
+	  "FILE:3: [po??l]: unknown section; right are [service], [pool], [limits] and "
+	  "[profile NAME]\n" },
+	{ "all mistakes, not the first", "[pool]\nwarm = x\nwarm_max = y\n[limits]\npids = 0\nz = 1\n",
+	  "FILE:2: warm: \"x\" is not a whole number from 0 to 512\n"
+	  "FILE:3: warm_max: \"y\" is not a whole number from 0 to 4096\n"
+	  "FILE:5: pids: \"0\" is not a whole number from 1 to 65536\n"
+	  "FILE:6: z: unknown key in [limits]\n" },
+	{ "default above cap", "[limits]\ntimeout_seconds = 20\ntimeout_max = 10\nmemory_mb = 4096\n"
+	  "pids = 600\ncpu_seconds = 601\noutput_kb = 2048\noutput_total_mb = 1\n",
+	  "FILE: [limits] timeout_seconds: is above timeout_max\n"
+	  "FILE: [limits] cpu_seconds: is above cpu_max\n"
+	  "FILE: [limits] memory_mb: is above memory_max_mb\n"
+	  "FILE: [limits] pids: is above pids_max\n"
+	  "FILE: [limits] output_kb: is above output_total_mb\n" },
+	{ "warm above warm_max", "[pool]\nwarm = 65\n[service]\nsubuid_count = 256\n",
+	  "FILE: [pool] warm: is above warm_max\n"
+	  "FILE: [pool] workers_max: is above subuid_count in [service], less 1\n" },
+};
+
+static void
+mistakes_are_told_with_their_lines(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N(bad_cases); i++) {
+		struct config *config = config_new();
+		char *errors;
+		int r = read_bytes(config, bad_cases[i].text, strlen(bad_cases[i].text), &errors);
+
+		if (r != -EINVAL || strcmp(errors, bad_cases[i].errors) != 0)
+			fail_msg("%s: %d\n%sinstead of\n%s", bad_cases[i].name, r, errors,
+				 bad_cases[i].errors);
+		free(errors);
+		config_free(config);
+	}
+}
+
+/* Every number of the table at its bounds and one past them. */
+static void
+numbers_have_their_ranges(void **state)
+{
+	const struct key *key;
+
+	(void)state;
+	for (size_t i = 0; (key = key_at(i)); i++) {
+		struct config *config = config_new();
+		const struct { uint64_t n; bool right; } cases[] = {
+			{ key->least, true }, { key->most, true },
+			{ key->least - 1, key->least == 0 }, { key->most + 1, false },
+		};
+		void *base = config;
+
+		if (strcmp(key->section, "profile") == 0)
+			base = &config->profile[0];
+		for (size_t c = 0; key->kind <= KEY_BYTES && c < N(cases); c++) {
+			char text[32];
+
+			if (cases[c].n == UINT64_MAX)
+				continue;
+			snprintf(text, sizeof(text), "%ju", (uintmax_t)cases[c].n);
+			assert_int_equal(key_set(key, base, text, false, NULL),
+					 cases[c].right ? 0 : -EINVAL);
+		}
+		config_free(config);
+	}
+}
+
+static void
+long_lines_and_nul_are_refused(void **state)
+{
+	struct config *config = config_new();
+	char text[400], *errors;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	memcpy(text, "[profile a]\nmodules = ", 22);
+	text[sizeof(text) - 1] = '\n';
+	assert_int_equal(read_bytes(config, text, sizeof(text), &errors), -EINVAL);
+	assert_string_equal(errors, "FILE:2: the line is longer than 198 bytes\n");
+	free(errors);
+	assert_int_equal(read_bytes(config, "[pool]\nwarm = 1\0" "2\n", 18, &errors), -EINVAL);
+	assert_string_equal(errors, "FILE:2: the line holds a control character\n");
+	free(errors);
+	config_free(config);
+}
+
+static void
+too_many_words_and_profiles_are_refused(void **state)
+{
+	struct config *config = config_new();
+	char *text = NULL, *errors;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	fputs("[profile basic]\nmodules =\n", out);
+	for (int i = 0; i <= CONFIG_LIST_MAX; i++)
+		fputs(" m\n", out);
+	for (int i = 1; i <= CONFIG_PROFILES_MAX; i++)
+		fprintf(out, "[profile p%d]\n", i);
+	fclose(out);
+	assert_int_equal(read_bytes(config, text, len, &errors), -EINVAL);
+	assert_string_equal(errors, "FILE:515: modules: more than 512 words\n"
+			    "FILE:531: [profile p16]: there can be at most 16 profiles\n");
+	assert_int_equal(config->profile[0].modules.n, CONFIG_LIST_MAX);
+	assert_int_equal(config->n_profiles, CONFIG_PROFILES_MAX);
+	free(errors);
+	free(text);
+	config_free(config);
+}
+
+static void
+a_file_that_cannot_be_read_is_an_error(void **state)
+{
+	struct config *config = config_new();
+
+	(void)state;
+	assert_int_equal(config_read(config, "no/such/file", stderr), -ENOENT);
+	assert_int_equal(config_read(config, "/", stderr), -EISDIR);
+	config_free(config);
+}
+
+static char *
+dump(const struct config *config)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	config_dump(config, out);
+	fclose(out);
+	return text;
+}
+
+static void
+what_is_printed_can_be_read(void **state)
+{
+	static const char *const files[] = {
+		"",
+		"[service]\nsocket = /run/x\nline_max_bytes = 65537\n[limits]\ntimeout_max = 777\n",
+		"[profile none]\nmodules =\ndisk_bytes = 3M\n[profile b]\npaths = /opt/x\n /opt/y\n",
+		/* as long as a line can hold, then short ones */
+		"[profile basic]\npaths=\n\t"
+		"/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n /b /c\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(files); i++) {
+		struct config *first = config_new(), *second = config_new();
+		char *errors, *text, *again;
+
+		assert_int_equal(read_bytes(first, files[i], strlen(files[i]), &errors), 0);
+		free(errors);
+		text = dump(first);
+		if (read_bytes(second, text, strlen(text), &errors) != 0)
+			fail_msg("%s%s", errors, text);
+		again = dump(second);
+		assert_string_equal(text, again);
+		assert_int_equal(first->n_profiles, second->n_profiles);
+		assert_memory_equal(&first->limits, &second->limits, sizeof(first->limits));
+		assert_memory_equal(&first->pool, &second->pool, sizeof(first->pool));
+		assert_int_equal(first->profile[0].paths.n, second->profile[0].paths.n);
+		free(errors);
+		free(text);
+		free(again);
+		config_free(first);
+		config_free(second);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_built_in_values_hold),
+		cmocka_unit_test(a_file_goes_over_the_built_in_values),
+		cmocka_unit_test(mistakes_are_told_with_their_lines),
+		cmocka_unit_test(numbers_have_their_ranges),
+		cmocka_unit_test(long_lines_and_nul_are_refused),
+		cmocka_unit_test(too_many_words_and_profiles_are_refused),
+		cmocka_unit_test(a_file_that_cannot_be_read_is_an_error),
+		cmocka_unit_test(what_is_printed_can_be_read),
+	};
+
+	return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}
