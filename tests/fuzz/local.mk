@@ -1,0 +1,41 @@
+# Fuzz targets. make check replays their corpora (tests/fuzz/corpus/NAME); configured with
+# --enable-fuzzing they are linked with the fuzzing engine, and make fuzz-short runs each
+# for FUZZ_SECONDS. A target tests/fuzz/fuzz-NAME adds itself to FUZZ_TARGETS and has
+# $(FUZZ_MAIN) among its sources and $(FUZZ_ENGINE) behind its libraries.
+FUZZ_TARGETS = \
+	tests/fuzz/fuzz-codec \
+	tests/fuzz/fuzz-config \
+	tests/fuzz/fuzz-frame
+FUZZ_SECONDS = 30
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/replay.c
+
+if FUZZING
+FUZZ_MAIN = tests/fuzz/fuzz.h
+FUZZ_ENGINE = $(LIB_FUZZING_ENGINE)
+else
+FUZZ_MAIN = tests/fuzz/fuzz.h tests/fuzz/replay.c
+FUZZ_ENGINE =
+TESTS += $(FUZZ_TARGETS)
+endif
+check_PROGRAMS += $(FUZZ_TARGETS)
+
+tests_fuzz_fuzz_codec_SOURCES = tests/fuzz/fuzz-codec.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_codec_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS)
+tests_fuzz_fuzz_codec_LDADD = libproto.a $(MSGPACK_LIBS) $(FUZZ_ENGINE)
+tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz-frame.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_frame_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS)
+tests_fuzz_fuzz_frame_LDADD = libproto.a $(MSGPACK_LIBS) $(FUZZ_ENGINE)
+tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz-config.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_config_LDADD = libpolicy.a $(INIH_LIBS) $(FUZZ_ENGINE)
+
+fuzz-targets: $(FUZZ_TARGETS)
+
+# What is found new goes to the build tree; an input that fails is left in crash-NAME-*.
+fuzz-short: $(FUZZ_TARGETS)
+	@for target in $(FUZZ_TARGETS); do \
+		name=$${target#tests/fuzz/fuzz-}; \
+		mkdir -p tests/fuzz/found/$$name && \
+		$$target -max_total_time=$(FUZZ_SECONDS) -malloc_limit_mb=64 -rss_limit_mb=1024 \
+			-print_final_stats=1 -artifact_prefix=crash-$$name- \
+			tests/fuzz/found/$$name $(srcdir)/tests/fuzz/corpus/$$name || exit 1; \
+	done
