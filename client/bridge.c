@@ -1,0 +1,159 @@
+/* Runs in: mcp-python connect. One poll loop, two fixed buffers; owns no descriptor.
+ *
+ * Standard streams belong to the caller too, so O_NONBLOCK is not set on them. They are
+ * read only after POLLIN, and written only after POLLOUT in pieces that then cannot
+ * block: PIPE_BUF bytes into a pipe (pipe(7)), MSG_DONTWAIT into a socket. */
+#include "client/bridge.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct flow {
+	int from, to;
+	const char *from_name, *to_name;
+	size_t start, end; /* of the bytes in buffer that are still to be written */
+	bool ended;	   /* nothing more comes */
+	char buffer[BRIDGE_BUFFER];
+};
+
+static bool
+is_retry(int error)
+{
+	return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+/* Reads once into an empty buffer. */
+static int
+flow_read(struct flow *flow)
+{
+	ssize_t n = read(flow->from, flow->buffer, sizeof(flow->buffer));
+
+	if (n < 0)
+		return is_retry(errno) ? 0 : -errno;
+	flow->start = 0;
+	flow->end = (size_t)n;
+	flow->ended = n == 0;
+	return 0;
+}
+
+static int
+flow_write(struct flow *flow)
+{
+	size_t left = flow->end - flow->start;
+	ssize_t n = send(flow->to, flow->buffer + flow->start, left,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && errno == ENOTSOCK)
+		n = write(flow->to, flow->buffer + flow->start,
+			  left < PIPE_BUF ? left : PIPE_BUF);
+	if (n < 0)
+		return is_retry(errno) ? 0 : -errno;
+	flow->start += (size_t)n;
+	return 0;
+}
+
+static bool
+is_empty(const struct flow *flow)
+{
+	return flow->start == flow->end;
+}
+
+enum { IN, OUT, SOCKET, N_POLLED };
+
+/* What each descriptor is waited for. One that is wanted for nothing is left out: its
+ * hang-up would be reported again and again. out_fd stays in, because nothing else
+ * tells that its reader has gone. */
+static void
+wanted(const struct flow *up, const struct flow *down, struct pollfd *p)
+{
+	short socket_events = (short)((is_empty(up) ? 0 : POLLOUT) |
+				      (is_empty(down) && !down->ended ? POLLIN : 0));
+
+	p[IN] = (struct pollfd){.fd = is_empty(up) && !up->ended ? up->from : -1,
+				.events = POLLIN};
+	p[OUT] =
+		(struct pollfd){.fd = down->to, .events = is_empty(down) ? 0 : POLLOUT};
+	p[SOCKET] = (struct pollfd){.fd = socket_events ? up->to : -1,
+				    .events = socket_events};
+}
+
+/* One turn: moves what poll says can move. 1: over, 0: go on, or -errno. */
+static int
+turn(struct flow *up, struct flow *down, const struct pollfd *p, const char **what_r)
+{
+	const short readable = POLLIN | POLLHUP | POLLERR;
+	int r;
+
+	if (p[IN].revents & POLLNVAL)
+		up->ended = true;
+	else if (p[IN].revents & readable) {
+		*what_r = up->from_name;
+		if ((r = flow_read(up)) < 0)
+			return r;
+	}
+	/* POLLERR and POLLHUP without events asked for: the reader is gone, and with it
+	 * the only one who could want an answer. */
+	if (p[OUT].revents & (POLLERR | POLLHUP | POLLNVAL))
+		return 1;
+	if (!is_empty(up) && p[SOCKET].revents & (POLLOUT | POLLERR | POLLHUP)) {
+		r = flow_write(up);
+		if (r == -EPIPE) {
+			/* The service takes no more; what it still says is read below.
+			 */
+			up->start = up->end;
+			up->ended = true;
+		} else if (r < 0) {
+			*what_r = up->to_name;
+			return r;
+		}
+	}
+	if (is_empty(down) && p[SOCKET].revents & readable) {
+		*what_r = down->from_name;
+		if ((r = flow_read(down)) < 0)
+			return r;
+	}
+	if (!is_empty(down) && p[OUT].revents & POLLOUT) {
+		*what_r = down->to_name;
+		r = flow_write(down);
+		if (r == -EPIPE)
+			return 1;
+		if (r < 0)
+			return r;
+	}
+	return is_empty(down) && down->ended;
+}
+
+int
+bridge(int in_fd, int out_fd, int socket_fd, const char **what_r)
+{
+	static struct flow up, down;
+	bool half_closed = false;
+	struct pollfd p[N_POLLED];
+	int r;
+
+	up.from = in_fd, up.to = socket_fd, down.from = socket_fd, down.to = out_fd;
+	up.from_name = "standard input", down.to_name = "standard output";
+	up.to_name = down.from_name = "the connection to mcp-pythond";
+	up.start = up.end = down.start = down.end = 0;
+	up.ended = down.ended = false;
+	do {
+		if (is_empty(&up) && up.ended && !half_closed) {
+			/* ENOTCONN: it is gone already, which reading will tell. */
+			shutdown(socket_fd, SHUT_WR);
+			half_closed = true;
+		}
+		wanted(&up, &down, p);
+		if (poll(p, N_POLLED, -1) < 0) {
+			*what_r = "poll";
+			r = errno == EINTR ? 0 : -errno;
+			continue;
+		}
+		r = turn(&up, &down, p, what_r);
+	} while (r == 0);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,19 @@
+# client: the mcp-python program; jansson alone, and nothing of the supervisor or the worker.
+noinst_LIBRARIES += libclient.a
+libclient_a_SOURCES = \
+	client/bridge.c client/bridge.h \
+	client/call.c client/call.h \
+	client/endpoint.c client/endpoint.h \
+	client/exits.h \
+	client/options.c client/options.h \
+	client/reply.c client/reply.h \
+	client/run.c client/run.h \
+	client/say.c client/say.h \
+	client/script.c client/script.h \
+	client/utf8.c client/utf8.h \
+	client/verdict.c client/verdict.h
+libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+
+bin_PROGRAMS += mcp-python
+mcp_python_SOURCES = client/main.c
+mcp_python_LDADD = libclient.a $(JANSSON_LIBS)

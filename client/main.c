@@ -1,0 +1,90 @@
+/* mcp-python: what people type and what MCP clients start.
+ *
+ *   connect   bridge.c: standard input and output <-> the service's socket, unread
+ *   run       run.c:    script.c reads a file, call.c sends it as one tools/call and
+ * reads lines, reply.c takes them apart, verdict.c makes an exit code
+ *
+ * An ordinary program of an ordinary user: no privilege, no state, nothing on disk. Who
+ * the caller is the service learns from the kernel, not from here.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/bridge.h"
+#include "client/endpoint.h"
+#include "client/exits.h"
+#include "client/options.h"
+#include "client/run.h"
+#include "client/say.h"
+
+static int
+connect_command(const struct options *options)
+{
+	const char *what = NULL;
+	int fd, r;
+
+	fd = endpoint_connect(options->socket);
+	if (fd < 0)
+		return EX_UNAVAILABLE;
+	r = bridge(STDIN_FILENO, STDOUT_FILENO, fd, &what);
+	close(fd);
+	if (r < 0) {
+		say("%s: %s", what, strerror(-r));
+		return EX_IOERR;
+	}
+	return 0;
+}
+
+/* Without these three a socket could become standard output. */
+static int
+open_standard_streams(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options options;
+	char text[512];
+
+	if (open_standard_streams() < 0)
+		return EX_OSERR;
+	/* A client that starts us may ignore SIGTERM itself, and we would inherit it.
+	 */
+	signal(SIGTERM, SIG_DFL);
+	if (options_parse(argc, (const char *const *)argv, &options, text,
+			  sizeof(text)) < 0) {
+		say("%s", text);
+		return EX_USAGE;
+	}
+	switch (options.command) {
+	case COMMAND_CONNECT:
+		signal(SIGPIPE, SIG_IGN);
+		return connect_command(&options);
+	case COMMAND_RUN:
+		return run_command(&options);
+	case COMMAND_VERSION:
+		puts("mcp-python " PACKAGE_VERSION);
+		break;
+	case COMMAND_HELP:
+		fputs(options_help(options.help_about), stdout);
+		break;
+	}
+	if (fflush(stdout) != 0) {
+		say("standard output: write error");
+		return EX_IOERR;
+	}
+	return 0;
+}

@@ -1,0 +1,360 @@
+/* Runs in: mcp-python, first. Owns nothing. One row per option; the help text below and
+ * the manual page doc/man/mcp-python.1 name the same ones. */
+#include "client/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { FLAG, TEXT, SECONDS, COUNT };
+
+#define CONNECT (1u << COMMAND_CONNECT)
+#define RUN (1u << COMMAND_RUN)
+
+/* clang-format off */
+static const struct option_row {
+	const char *name, *value;	/* value: as the help names it */
+	enum kind kind;
+	unsigned int commands;
+	size_t member;
+} rows[] = {
+	{ "--socket",  "PATH",    TEXT,    CONNECT | RUN, offsetof(struct options, socket) },
+	{ "--timeout", "SECONDS", SECONDS, RUN, offsetof(struct options, timeout_seconds) },
+	{ "--memory",  "MB",      COUNT,   RUN, offsetof(struct options, memory_mb) },
+	{ "--cpu",     "SECONDS", SECONDS, RUN, offsetof(struct options, cpu_seconds) },
+	{ "--pids",    "N",       COUNT,   RUN, offsetof(struct options, pids) },
+	{ "--profile", "NAME",    TEXT,    RUN, offsetof(struct options, profile) },
+	{ "--stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
+	{ "--json",    NULL,      FLAG,    RUN, offsetof(struct options, json) },
+};
+
+static const struct command_row {
+	const char *name;
+	enum command command;
+} commands[] = {
+	{ "connect", COMMAND_CONNECT },
+	{ "run",     COMMAND_RUN },
+	{ "help",    COMMAND_HELP },
+	{ "version", COMMAND_VERSION },
+};
+/* clang-format on */
+
+#define N(array) (sizeof(array) / sizeof(array)[0])
+
+const char *
+options_help(enum command about)
+{
+	switch (about) {
+	case COMMAND_CONNECT:
+		return "Usage: mcp-python connect [--socket PATH]\n"
+		       "\n"
+		       "Carries MCP between standard input and output and the service: "
+		       "the command\n"
+		       "that an MCP client starts. Ends when the service closes the "
+		       "connection.\n"
+		       "\n"
+		       "  --socket PATH   where the service listens; otherwise "
+		       "$MCP_PYTHON_SOCKET,\n"
+		       "                  $XDG_RUNTIME_DIR/mcp-pythond.sock or\n"
+		       "                  /run/mcp-pythond/mcp.sock, the first one "
+		       "that answers\n"
+		       "  --help          this text\n";
+	case COMMAND_RUN:
+		return "Usage: mcp-python run [OPTIONS] FILE [-- ARGS...]\n"
+		       "\n"
+		       "Runs a Python file (\"-\": from standard input) in a jail of "
+		       "its own, shows its\n"
+		       "output as it comes and ends with its exit code.\n"
+		       "\n"
+		       "  --timeout SECONDS   wall clock; 124 is the exit code when it "
+		       "runs out\n"
+		       "  --cpu SECONDS       processor time of all its processes; "
+		       "152\n"
+		       "  --memory MB         memory of all its processes, files "
+		       "included; 137\n"
+		       "  --pids N            processes and threads at once\n"
+		       "  --profile NAME      one that the service's configuration "
+		       "has\n"
+		       "  --stdin             give this command's standard input to "
+		       "the script\n"
+		       "  --json              print the whole answer as JSON instead "
+		       "of the output\n"
+		       "  --socket PATH       where the service listens, as in "
+		       "\"connect --help\"\n"
+		       "  --help              this text\n"
+		       "\n"
+		       "Other exit codes: 153 too much output or disk used, 64 wrong "
+		       "usage or refused\n"
+		       "by the service, 65 not UTF-8, 66 no such file, 69 no service, "
+		       "70 the jail\n"
+		       "failed, 75 try again later, 76 not understood.\n";
+	case COMMAND_HELP:
+	case COMMAND_VERSION:
+		break;
+	}
+	return "Usage: mcp-python COMMAND [OPTIONS]\n"
+	       "\n"
+	       "Runs Python in the jails of mcp-pythond.\n"
+	       "\n"
+	       "  connect        carry MCP between standard input and output and the "
+	       "service\n"
+	       "  run FILE       run a Python file and show its output\n"
+	       "\n"
+	       "  --version      the version of this program\n"
+	       "  --help         this text; \"mcp-python COMMAND --help\" tells more\n";
+}
+
+/* The number of single-letter changes between two short words. */
+static size_t
+distance(const char *a, const char *b)
+{
+	size_t row[64], la = strlen(a), lb = strlen(b);
+
+	if (la >= N(row) || lb >= N(row))
+		return N(row);
+	for (size_t j = 0; j <= lb; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= la; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= lb; j++) {
+			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[lb];
+}
+
+/* A word counts as meant when little of it differs, or it begins like the other. */
+static bool
+resembles(const char *typed, const char *known)
+{
+	size_t len = strlen(typed);
+
+	if (len >= 2 && strncmp(typed, known, len) == 0)
+		return true;
+	return distance(typed, known) <= (strlen(known) + 3) / 3;
+}
+
+static int
+unknown_command(const char *typed, char *text_r, size_t size)
+{
+	size_t len = strlen(typed);
+
+	for (size_t i = 0; i < N(commands); i++)
+		if (resembles(typed, commands[i].name)) {
+			snprintf(text_r, size,
+				 "there is no command \"%s\"; did you mean \"%s\"?",
+				 typed, commands[i].name);
+			return -EINVAL;
+		}
+	if (len > 3 && strcmp(typed + len - 3, ".py") == 0)
+		snprintf(text_r, size,
+			 "there is no command \"%s\"; did you mean \"mcp-python run "
+			 "%s\"?",
+			 typed, typed);
+	else
+		snprintf(text_r, size,
+			 "there is no command \"%s\"; see mcp-python --help", typed);
+	return -EINVAL;
+}
+
+static int
+unknown_option(const char *typed, unsigned int command, char *text_r, size_t size)
+{
+	for (size_t i = 0; i < N(rows); i++)
+		if (rows[i].commands & command && resembles(typed, rows[i].name)) {
+			snprintf(text_r, size,
+				 "there is no option \"%s\"; did you mean \"%s\"?",
+				 typed, rows[i].name);
+			return -EINVAL;
+		}
+	snprintf(text_r, size,
+		 "there is no option \"%s\" here; see mcp-python %s --help", typed,
+		 command == RUN ? "run" : "connect");
+	return -EINVAL;
+}
+
+static int
+set_number(const struct option_row *row, const char *value, void *member)
+{
+	char *end;
+	double number;
+
+	/* Digits alone: strtod also takes hexadecimal, "inf" and leading blanks. */
+	if (strspn(value, row->kind == SECONDS ? "0123456789." : "0123456789") !=
+	    strlen(value))
+		return -EINVAL;
+	errno = 0;
+	number = strtod(value, &end);
+	if (errno || end == value || *end || !(number > 0) || number > INT_MAX)
+		return -EINVAL;
+	if (row->kind == SECONDS)
+		*(double *)member = number;
+	else
+		*(unsigned int *)member = (unsigned int)number;
+	return 0;
+}
+
+/* Takes the option at argv[*at], and moves *at over it and its value. */
+static int
+take_option(int argc, const char *const *argv, int *at, struct options *o, char *text_r,
+	    size_t size)
+{
+	const char *word = argv[*at], *equals = strchr(word, '=');
+	size_t name_len = equals ? (size_t)(equals - word) : strlen(word);
+	unsigned int command = 1u << o->command;
+	const char *value = equals ? equals + 1 : NULL;
+	const struct option_row *row = NULL;
+	char *member;
+
+	for (size_t i = 0; i < N(rows); i++)
+		if (strlen(rows[i].name) == name_len &&
+		    memcmp(rows[i].name, word, name_len) == 0 &&
+		    rows[i].commands & command)
+			row = &rows[i];
+	if (!row)
+		return unknown_option(word, command, text_r, size);
+	member = (char *)o + row->member;
+	(*at)++;
+	if (row->kind == FLAG) {
+		if (value) {
+			snprintf(text_r, size, "%s takes no value", row->name);
+			return -EINVAL;
+		}
+		*(bool *)member = true;
+		return 0;
+	}
+	if (!value && *at < argc)
+		value = argv[(*at)++];
+	if (!value || !*value) {
+		snprintf(text_r, size, "%s needs a value: %s", row->name, row->value);
+		return -EINVAL;
+	}
+	if (row->kind == TEXT) {
+		*(const char **)member = value;
+		return 0;
+	}
+	if (set_number(row, value, member) < 0) {
+		snprintf(text_r, size, "%s %s: a %s above 0 is needed", row->name,
+			 value,
+			 row->kind == COUNT ? "whole number" : "number of seconds");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static bool
+is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int
+find_command(const char *word, struct options *o, char *text_r, size_t size)
+{
+	if (is_help(word))
+		o->command = COMMAND_HELP;
+	else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+		o->command = COMMAND_VERSION;
+	else {
+		size_t i = 0;
+
+		while (i < N(commands) && strcmp(word, commands[i].name) != 0)
+			i++;
+		if (i == N(commands))
+			return unknown_command(word, text_r, size);
+		o->command = commands[i].command;
+	}
+	return 0;
+}
+
+/* Everything after the name of connect or run. */
+static int
+parse_rest(int argc, const char *const *argv, struct options *o, char *text_r,
+	   size_t size)
+{
+	int at = 2, r;
+
+	while (at < argc && argv[at][0] == '-' && argv[at][1]) {
+		if (strcmp(argv[at], "--") == 0)
+			break;
+		if (is_help(argv[at])) {
+			o->help_about = o->command;
+			o->command = COMMAND_HELP;
+			return 0;
+		}
+		if ((r = take_option(argc, argv, &at, o, text_r, size)) < 0)
+			return r;
+	}
+	if (o->command == COMMAND_CONNECT) {
+		if (at == argc)
+			return 0;
+		snprintf(text_r, size, "connect takes no argument \"%s\"", argv[at]);
+		return -EINVAL;
+	}
+	/* "run -- FILE" is for a file whose name begins with a dash. */
+	if (at < argc && strcmp(argv[at], "--") == 0)
+		at++;
+	if (at == argc) {
+		snprintf(text_r, size,
+			 "run needs a file: mcp-python run FILE [-- ARGS...]");
+		return -EINVAL;
+	}
+	o->file = argv[at++];
+	if (at < argc && strcmp(argv[at], "--") == 0) {
+		at++;
+	} else if (at < argc && argv[at][0] == '-') {
+		snprintf(text_r, size,
+			 "%s stands after the file: options go before it, the script's "
+			 "own "
+			 "arguments after \"--\"",
+			 argv[at]);
+		return -EINVAL;
+	}
+	o->args = argv + at;
+	o->n_args = (size_t)(argc - at);
+	if (o->pass_stdin && strcmp(o->file, "-") == 0) {
+		snprintf(text_r, size,
+			 "standard input cannot be both the script and its input");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int
+options_parse(int argc, const char *const *argv, struct options *options_r,
+	      char *text_r, size_t size)
+{
+	struct options o = {.help_about = COMMAND_HELP};
+	int r;
+
+	if (argc < 2) {
+		snprintf(text_r, size, "a command is needed: connect, or run FILE");
+		return -EINVAL;
+	}
+	r = find_command(argv[1], &o, text_r, size);
+	if (r < 0)
+		return r;
+	if (o.command == COMMAND_HELP && argc > 2) {
+		struct options about = {0};
+
+		r = find_command(argv[2], &about, text_r, size);
+		o.help_about = about.command;
+	} else if (o.command == COMMAND_CONNECT || o.command == COMMAND_RUN)
+		r = parse_rest(argc, argv, &o, text_r, size);
+	if (r < 0)
+		return r;
+	*options_r = o;
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* The command line of mcp-python: pure parsing, nothing is opened or printed here. */
+#ifndef CLIENT_OPTIONS_H
+#define CLIENT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum command { COMMAND_HELP, COMMAND_VERSION, COMMAND_CONNECT, COMMAND_RUN };
+
+/* Numbers are 0 when not said. Strings are borrowed from argv. */
+struct options {
+	enum command command;
+	enum command help_about; /* with COMMAND_HELP: COMMAND_HELP is the overview */
+	const char *socket;	 /* NULL: looked for */
+	const char *file;	 /* run: a path, or "-" */
+	const char *const *args; /* run: what follows the file */
+	size_t n_args;
+	double timeout_seconds, cpu_seconds;
+	unsigned int memory_mb, pids;
+	const char *profile; /* NULL: the default one */
+	bool pass_stdin, json;
+};
+
+/* Parses argv[1..]. Returns 0, or -EINVAL with one sentence in text_r (size bytes). */
+int options_parse(int argc, const char *const *argv, struct options *options_r,
+		  char *text_r, size_t size);
+
+/* The help text of a command; static. */
+const char *options_help(enum command about);
+
+#endif

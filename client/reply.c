@@ -1,0 +1,131 @@
+/* Runs in: mcp-python run. The service is trusted to be the service, not to be free of
+ * mistakes: what does not fit is -EBADMSG, never a crash. */
+#include "client/reply.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *
+reply_string(const json_t *object, const char *key, size_t *len_r)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_string(value))
+		return NULL;
+	if (len_r)
+		*len_r = json_string_length(value);
+	return json_string_value(value);
+}
+
+/* A progress notification: our token, and a piece of output when there is one. */
+static int
+parse_notification(struct reply *reply)
+{
+	json_t *params = json_object_get(reply->message, "params");
+	json_t *output =
+		json_object_get(json_object_get(params, "_meta"), "mcp-pythond/output");
+	const json_t *offset = json_object_get(output, "offset");
+	const char *method = reply_string(reply->message, "method", NULL);
+	const char *stream;
+
+	reply->kind = REPLY_OTHER;
+	if (strcmp(method, "notifications/progress") != 0 || !output)
+		return 0;
+	if (json_integer_value(json_object_get(params, "progressToken")) !=
+	    REPLY_REQUEST_ID)
+		return 0;
+	stream = reply_string(output, "stream", NULL);
+	reply->text = reply_string(output, "text", &reply->text_len);
+	if (!stream || !reply->text || !json_is_integer(offset) ||
+	    json_integer_value(offset) < 0)
+		return -EBADMSG;
+	reply->offset = (uint64_t)json_integer_value(offset);
+	if (strcmp(stream, "stdout") == 0)
+		reply->stream = REPLY_STDOUT;
+	else if (strcmp(stream, "stderr") == 0)
+		reply->stream = REPLY_STDERR;
+	else
+		return -EBADMSG;
+	reply->kind = REPLY_OUTPUT;
+	return 0;
+}
+
+static int
+parse_error(struct reply *reply, json_t *error)
+{
+	reply->kind = REPLY_REFUSED;
+	reply->text = reply_string(error, "message", &reply->text_len);
+	return reply->text ? 0 : -EBADMSG;
+}
+
+static int
+parse_result(struct reply *reply, json_t *result)
+{
+	json_t *content = json_object_get(result, "content");
+	json_t *outcome = json_object_get(result, "structuredContent");
+
+	if (!json_is_object(result) || !json_is_array(content))
+		return -EBADMSG;
+	reply->result = result;
+	if (json_is_object(outcome) && reply_string(outcome, "status", NULL)) {
+		reply->kind = REPLY_OUTCOME;
+		reply->outcome = outcome;
+		return 0;
+	}
+	if (!json_is_true(json_object_get(result, "isError")))
+		return -EBADMSG;
+	reply->kind = REPLY_REFUSED;
+	reply->text =
+		reply_string(json_array_get(content, 0), "text", &reply->text_len);
+	return reply->text ? 0 : -EBADMSG;
+}
+
+static int
+parse_message(struct reply *reply)
+{
+	json_t *id = json_object_get(reply->message, "id");
+	json_t *error = json_object_get(reply->message, "error");
+	json_t *result = json_object_get(reply->message, "result");
+	const char *version = reply_string(reply->message, "jsonrpc", NULL);
+
+	if (!version || strcmp(version, "2.0") != 0)
+		return -EBADMSG;
+	if (!id && reply_string(reply->message, "method", NULL))
+		return parse_notification(reply);
+	/* An error may come without an id: of a request that could not be read. */
+	if (error && !result && (!id || json_integer_value(id) == REPLY_REQUEST_ID))
+		return parse_error(reply, error);
+	if (result && !error && json_is_integer(id) &&
+	    json_integer_value(id) == REPLY_REQUEST_ID)
+		return parse_result(reply, result);
+	return -EBADMSG;
+}
+
+int
+reply_parse(const char *line, size_t len, struct reply *reply_r)
+{
+	struct reply reply = {0};
+	int r;
+
+	/* A script may print NUL; it arrives as an escape. */
+	reply.message =
+		json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	if (!json_is_object(reply.message)) {
+		reply_free(&reply);
+		return -EBADMSG;
+	}
+	r = parse_message(&reply);
+	if (r < 0) {
+		reply_free(&reply);
+		return r;
+	}
+	*reply_r = reply;
+	return 0;
+}
+
+void
+reply_free(struct reply *reply)
+{
+	json_decref(reply->message);
+	*reply = (struct reply){0};
+}

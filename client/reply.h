@@ -1,0 +1,43 @@
+/* What the service answers, taken apart: text to struct, no I/O. */
+#ifndef CLIENT_REPLY_H
+#define CLIENT_REPLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+enum reply_kind {
+	REPLY_OUTPUT,  /* a piece of the script's output, before the answer */
+	REPLY_OTHER,   /* a notification that is none of our business */
+	REPLY_OUTCOME, /* the answer: the script was run, or was to be */
+	REPLY_REFUSED, /* the answer: the call was not accepted; text says why */
+};
+
+enum reply_stream { REPLY_STDOUT, REPLY_STDERR, REPLY_STREAMS };
+
+struct reply {
+	enum reply_kind kind;
+	json_t *message;	  /* owned: reply_free; what is below points into it */
+	enum reply_stream stream; /* REPLY_OUTPUT */
+	uint64_t offset;	  /* REPLY_OUTPUT: bytes of this stream before it */
+	const char *text;	  /* REPLY_OUTPUT, REPLY_REFUSED */
+	size_t text_len;
+	json_t *outcome; /* REPLY_OUTCOME: structuredContent */
+	json_t *result;	 /* REPLY_OUTCOME, REPLY_REFUSED: the result, or NULL */
+};
+
+/* The id of the one request on a connection, and its progress token. */
+#define REPLY_REQUEST_ID 1
+
+/* Takes one line without its end. 0, or -EBADMSG when it is not a message that may come
+ * here; *reply_r is untouched then. */
+int reply_parse(const char *line, size_t len, struct reply *reply_r);
+
+void reply_free(struct reply *reply);
+
+/* A string member of an object, or NULL when it is absent or something else; len_r may
+ * be NULL. */
+const char *reply_string(const json_t *object, const char *key, size_t *len_r);
+
+#endif

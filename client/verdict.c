@@ -1,0 +1,82 @@
+/* Runs in: mcp-python run, on the answer. The table is the one in doc/man/mcp-python.1.
+ */
+#include "client/verdict.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "client/exits.h"
+#include "client/reply.h"
+
+enum rule {
+	SCRIPTS, /* the script's exit code; 1 when it has none */
+	FIXED,
+};
+
+/* clang-format off */
+static const struct verdict_row {
+	const char *status;
+	enum rule rule;
+	int code;
+	const char *text;	/* NULL: the script ended by itself and nothing is said */
+} rows[] = {
+	{ "ok",            SCRIPTS, 0, NULL },
+	{ "error",         SCRIPTS, 0, NULL },
+	{ "killed",        SCRIPTS, 0, "the script was killed by a signal" },
+	{ "crashed",       SCRIPTS, 0, "the script crashed" },
+	{ "pids_limit",    SCRIPTS, 0, "the limit on processes was reached" },
+	{ "timeout",       FIXED, EXIT_TIMEOUT,      "the time was over" },
+	{ "cpu_limit",     FIXED, EXIT_CPU_LIMIT,    "the processor time was used up" },
+	{ "memory_limit",  FIXED, EXIT_MEMORY_LIMIT, "the memory limit was reached" },
+	{ "output_limit",  FIXED, EXIT_SPACE_LIMIT,  "too much output" },
+	{ "disk_limit",    FIXED, EXIT_SPACE_LIMIT,  "the disk limit was reached" },
+	{ "cancelled",     FIXED, EX_TEMPFAIL,       "the service stopped the script" },
+	{ "overloaded",    FIXED, EX_TEMPFAIL,       "too much is waiting; try again later" },
+	{ "jail_failed",   FIXED, EX_SOFTWARE,       "the jail could not be made; nothing was run" },
+	{ "invalid_arguments", FIXED, EX_USAGE,      "the service refused the arguments" },
+	{ "worker_protocol_error", FIXED, EX_SOFTWARE, "the worker broke its protocol" },
+};
+/* clang-format on */
+
+static const struct verdict_row *
+find_row(const json_t *outcome)
+{
+	const char *status = reply_string(outcome, "status", NULL);
+
+	for (size_t i = 0; status && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].status, status) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+int
+verdict_exit_code(const json_t *outcome)
+{
+	const struct verdict_row *row = find_row(outcome);
+	const json_t *code = json_object_get(outcome, "exit_code");
+	json_int_t value = json_is_integer(code) ? json_integer_value(code) : -1;
+
+	if (!row)
+		return EX_PROTOCOL;
+	if (row->rule == FIXED)
+		return row->code;
+	/* Only "ok" may look like success. */
+	if (value >= 0 && value <= 255 &&
+	    (value != 0 || strcmp(row->status, "ok") == 0))
+		return (int)value;
+	return strcmp(row->status, "ok") == 0 ? EX_PROTOCOL : 1;
+}
+
+const char *
+verdict_text(const json_t *outcome)
+{
+	const struct verdict_row *row = find_row(outcome);
+	const char *message;
+
+	if (!row)
+		return "the answer has a status that this program does not know";
+	if (!row->text)
+		return NULL;
+	message = reply_string(json_object_get(outcome, "error"), "message", NULL);
+	return message && *message ? message : row->text;
+}

@@ -1,0 +1,193 @@
+/* The command line: what is taken, and that a mistake is answered with its remedy. */
+#include "client/options.h"
+
+#include <string.h>
+
+#include "client/endpoint.h"
+#include "tests/unit/client/cmocka_all.h"
+
+#define WORDS_MAX 16
+
+static int
+parse(const char *const *words, struct options *o, char *text, size_t size)
+{
+	const char *argv[WORDS_MAX + 1] = {"mcp-python"};
+	int argc = 1;
+
+	for (; words[argc - 1]; argc++)
+		argv[argc] = words[argc - 1];
+	*text = '\0';
+	return options_parse(argc, argv, o, text, size);
+}
+
+#define PARSE(...)                                                                     \
+	parse((const char *const[]){__VA_ARGS__, NULL}, &o, text, sizeof(text))
+
+static void
+connect_takes_a_socket(void **state)
+{
+	struct options o;
+	char text[512];
+
+	(void)state;
+	assert_int_equal(PARSE("connect"), 0);
+	assert_int_equal(o.command, COMMAND_CONNECT);
+	assert_null(o.socket);
+	assert_int_equal(PARSE("connect", "--socket", "/a"), 0);
+	assert_string_equal(o.socket, "/a");
+	assert_int_equal(PARSE("connect", "--socket=/b"), 0);
+	assert_string_equal(o.socket, "/b");
+}
+
+static void
+run_takes_everything(void **state)
+{
+	static const char *const words[] = {
+		"run",	    "--socket=/s", "--timeout", "2.5",
+		"--memory", "64",	   "--cpu=1",	"--pids",
+		"9",	    "--profile",   "data",	"--stdin",
+		"--json",   "f.py",	   "--",	"-x"};
+	struct options o;
+	char text[512];
+	const char *argv[32] = {"mcp-python"};
+
+	(void)state;
+	memcpy(argv + 1, words, sizeof(words));
+	assert_int_equal(options_parse(1 + (int)N(words), argv, &o, text, sizeof(text)),
+			 0);
+	assert_int_equal(o.command, COMMAND_RUN);
+	assert_string_equal(o.socket, "/s");
+	assert_true(o.timeout_seconds == 2.5);
+	assert_int_equal(o.memory_mb, 64);
+	assert_true(o.cpu_seconds == 1);
+	assert_int_equal(o.pids, 9);
+	assert_string_equal(o.profile, "data");
+	assert_true(o.pass_stdin);
+	assert_true(o.json);
+	assert_string_equal(o.file, "f.py");
+	assert_int_equal(o.n_args, 1);
+	assert_string_equal(o.args[0], "-x");
+}
+
+static void
+the_scripts_arguments_are_left_alone(void **state)
+{
+	struct options o;
+	char text[512];
+
+	(void)state;
+	assert_int_equal(PARSE("run", "-"), 0);
+	assert_string_equal(o.file, "-");
+	assert_int_equal(o.n_args, 0);
+	assert_int_equal(PARSE("run", "f", "--", "--", "--help", ""), 0);
+	assert_int_equal(o.n_args, 3);
+	assert_string_equal(o.args[0], "--");
+	assert_string_equal(o.args[2], "");
+	assert_int_equal(PARSE("run", "f", "a", "-b"), 0);
+	assert_int_equal(o.n_args, 2);
+	assert_int_equal(PARSE("run", "--", "-f.py", "--", "x"), 0);
+	assert_string_equal(o.file, "-f.py");
+	assert_int_equal(o.n_args, 1);
+}
+
+static void
+help_is_about_what_was_asked(void **state)
+{
+	struct options o;
+	char text[512];
+
+	(void)state;
+	assert_int_equal(PARSE("--help"), 0);
+	assert_int_equal(o.command, COMMAND_HELP);
+	assert_int_equal(o.help_about, COMMAND_HELP);
+	assert_int_equal(PARSE("run", "--help"), 0);
+	assert_int_equal(o.help_about, COMMAND_RUN);
+	assert_int_equal(PARSE("help", "connect"), 0);
+	assert_int_equal(o.command, COMMAND_HELP);
+	assert_int_equal(o.help_about, COMMAND_CONNECT);
+	assert_int_equal(PARSE("--version"), 0);
+	assert_int_equal(o.command, COMMAND_VERSION);
+	assert_non_null(strstr(options_help(COMMAND_RUN), "--timeout"));
+	assert_non_null(strstr(options_help(COMMAND_CONNECT), ENDPOINT_SYSTEM));
+	assert_non_null(strstr(options_help(COMMAND_HELP), "run FILE"));
+}
+
+static const struct mistake_case {
+	const char *words[5];
+	const char *said;
+} mistakes[] = {
+	/* clang-format off */
+	{ { "conect" },                       "did you mean \"connect\"" },
+	{ { "rnu" },                          "did you mean \"run\"" },
+	{ { "con" },                          "did you mean \"connect\"" },
+	{ { "a.py" },                         "mcp-python run a.py" },
+	{ { "frobnicate" },                   "mcp-python --help" },
+	{ { "help", "frobnicate" },           "no command \"frobnicate\"" },
+	{ { "run" },                          "needs a file" },
+	{ { "run", "--" },                    "needs a file" },
+	{ { "run", "--tiemout", "3", "f" },   "did you mean \"--timeout\"" },
+	{ { "run", "--xyzzy", "f" },          "no option \"--xyzzy\"" },
+	{ { "connect", "--timeout", "3" },    "no option \"--timeout\"" },
+	{ { "connect", "x" },                 "no argument \"x\"" },
+	{ { "run", "--timeout" },             "--timeout needs a value: SECONDS" },
+	{ { "run", "--timeout=", "f" },       "--timeout needs a value" },
+	{ { "run", "--timeout", "0", "f" },   "above 0" },
+	{ { "run", "--timeout", "-1", "f" },  "above 0" },
+	{ { "run", "--timeout", "inf", "f" }, "above 0" },
+	{ { "run", "--timeout", "1s", "f" },  "above 0" },
+	{ { "run", "--timeout", ".", "f" },   "above 0" },
+	{ { "run", "--timeout", "0x9", "f" }, "above 0" },
+	{ { "run", "--memory", "1.5", "f" },  "whole number" },
+	{ { "run", "--pids", "9999999999", "f" }, "whole number" },
+	{ { "run", "--json=1", "f" },         "takes no value" },
+	{ { "run", "f", "--json" },           "stands after the file" },
+	{ { "run", "--stdin", "-" },          "cannot be both" },
+	/* clang-format on */
+};
+
+static void
+mistakes_name_their_remedy(void **state)
+{
+	const struct options before = {.file = "untouched"};
+
+	(void)state;
+	for (size_t i = 0; i < N(mistakes); i++) {
+		struct options o = before;
+		const char *words[WORDS_MAX + 1] = {0};
+		char text[512];
+
+		memcpy(words, mistakes[i].words, sizeof(mistakes[i].words));
+		if (parse(words, &o, text, sizeof(text)) >= 0 ||
+		    !strstr(text, mistakes[i].said))
+			fail_msg("%s %s: \"%s\"", words[0], words[1] ? words[1] : "",
+				 text);
+		assert_memory_equal(&o, &before, sizeof(o));
+	}
+}
+
+static void
+no_command_is_a_mistake(void **state)
+{
+	struct options o;
+	char text[512];
+	const char *argv[] = {"mcp-python", NULL};
+
+	(void)state;
+	assert_true(options_parse(1, argv, &o, text, sizeof(text)) < 0);
+	assert_true(options_parse(0, argv + 1, &o, text, sizeof(text)) < 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connect_takes_a_socket),
+		cmocka_unit_test(run_takes_everything),
+		cmocka_unit_test(the_scripts_arguments_are_left_alone),
+		cmocka_unit_test(help_is_about_what_was_asked),
+		cmocka_unit_test(mistakes_name_their_remedy),
+		cmocka_unit_test(no_command_is_a_mistake),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
