@@ -55,6 +55,7 @@ static const struct key keys[] = {
 	KEY("limits", "timeout_max",     U32, limits.cap.wall_ms,           1, 86400,   1000, "600"),
 	KEY("limits", "cpu_seconds",     U32, limits.standard.cpu_ms,       1, 86400,   1000, "30"),
 	KEY("limits", "cpu_max",         U32, limits.cap.cpu_ms,            1, 86400,   1000, "600"),
+	KEY("limits", "cpu_percent",     U32, limits.cpu_percent,           1, 1000000,    1, "400"),
 	KEY("limits", "memory_mb",       U64, limits.standard.memory_bytes, 16, 1048576, MiB, "512"),
 	KEY("limits", "memory_max_mb",   U64, limits.cap.memory_bytes,      16, 1048576, MiB, "2048"),
 	KEY("limits", "pids",            U32, limits.standard.pids,         1, 65536,      1, "64"),

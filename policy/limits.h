@@ -27,6 +27,7 @@ struct limits_asked {
 struct limits_policy {
 	struct limits standard;	/* when the client does not say */
 	struct limits cap;	/* what a client may ask for at most */
+	uint32_t cpu_percent;	/* of one processor, that a worker gets at most (cpu.max) */
 };
 
 /* Merges what was asked for into *limits_r. A wish above its cap is refused: -ERANGE,

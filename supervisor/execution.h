@@ -1,0 +1,119 @@
+/* One execution, from the call that asked for it to its single answer.
+ *
+ * The tools above see only this header: they start an execution, may watch its output
+ * and cancel it, and get exactly one outcome. Below it are the scheduler's queues, the
+ * pool, the worker and its leaf. Runs in the supervisor; never blocks.
+ */
+#ifndef SUPERVISOR_EXECUTION_H
+#define SUPERVISOR_EXECUTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/limits.h"
+
+struct engine;
+struct execution;
+struct tenant;
+struct why;
+
+enum outcome_status {
+	OUTCOME_OK,
+	OUTCOME_ERROR,		/* raised, or ended with an exit code other than 0 */
+	OUTCOME_TIMEOUT,
+	OUTCOME_CPU_LIMIT,
+	OUTCOME_MEMORY_LIMIT,
+	OUTCOME_PIDS_LIMIT,
+	OUTCOME_OUTPUT_LIMIT,
+	OUTCOME_DISK_LIMIT,
+	OUTCOME_KILLED,		/* by a signal that somebody sent */
+	OUTCOME_CRASHED,	/* by a signal of its own making: SIGSEGV, SIGABRT ... */
+	OUTCOME_CANCELLED,
+	OUTCOME_OVERLOADED,
+	OUTCOME_JAIL_FAILED,	/* a wall could not be put up; nothing was run */
+	OUTCOME_WORKER_PROTOCOL_ERROR,
+	OUTCOME_STATUS_COUNT
+};
+
+/* "ok", "error", "timeout" ...: the names clients see. */
+const char *outcome_status_name(enum outcome_status status);
+
+enum cancel_reason {
+	CANCEL_BY_CLIENT,
+	CANCEL_DISCONNECTED,
+	CANCEL_SHUTDOWN,
+};
+
+enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
+
+/* What is kept of one stream: well-formed UTF-8 (what is not is shown as U+FFFD), the
+ * head and, past the cap, the tail, with a line between them that says what is missing. */
+struct outcome_stream {
+	const char *text;
+	size_t len;
+	uint64_t written;	/* bytes that the script wrote */
+	uint64_t dropped;	/* bytes of them that are not in text */
+};
+
+/* Valid only during on_outcome; everything in it belongs to the execution. */
+struct outcome {
+	enum outcome_status status;
+	const char *id;			/* "x-" and 26 letters or digits, unguessable */
+	struct outcome_stream stream[STREAM_COUNT];
+	const char *transcript;		/* both streams in the order of arrival, capped likewise */
+	size_t transcript_len;
+	const char *value_repr;		/* NULL: no trailing expression, or it was None */
+	const char *value_json;		/* NULL: no JSON form; else one JSON text */
+	bool value_cut;
+	const char *error_type;		/* NULL: nothing was raised */
+	const char *error_message;
+	const char *error_traceback;
+	uint32_t error_line;		/* 0: not known */
+	const char *message;		/* one sentence for people: what happened, with the limit and the peak */
+	int exit_code;			/* as a shell counts: 128 + signal when killed; -1: never ran */
+	int signal;			/* 0: none */
+	uint64_t duration_ms, cpu_ms;
+	uint64_t peak_memory_bytes;	/* 0: not known */
+	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */
+	const struct limits *limits;
+};
+
+struct execution_request {
+	const char *script;		/* UTF-8 without NUL, checked by the caller */
+	size_t script_len;
+	const char *const *args;	/* sys.argv[1:] */
+	size_t n_args;
+	const char *stdin_text;		/* NULL: empty */
+	size_t stdin_len;
+	const char *profile;		/* NULL: the default one */
+	struct limits limits;
+};
+
+/* How the asker hears of it. on_output may be NULL; its bytes are raw, as read. Neither is
+ * called from within execution_start: an outcome always comes from a later turn of the loop. */
+struct execution_watcher {
+	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
+	void (*on_outcome)(void *arg, const struct outcome *outcome);
+	void *arg;
+};
+
+/* Takes copies of everything in the request. Returns 0 and *execution_r (borrowed: valid
+ * until on_outcome returns), or -ENOENT for a profile that is not configured, with why_r
+ * filled. A full queue is not an error: the outcome is OUTCOME_OVERLOADED. */
+int execution_start(struct engine *engine, struct tenant *tenant,
+		    const struct execution_request *request,
+		    const struct execution_watcher *watcher,
+		    struct execution **execution_r, struct why *why_r);
+
+/* Stops it; on_outcome still follows, once, with OUTCOME_CANCELLED (or what had happened
+ * before). Safe to call twice. */
+void execution_cancel(struct execution *execution, enum cancel_reason reason);
+
+/* The asker is gone: neither callback is called any more. The execution goes on or is
+ * cancelled by a call of execution_cancel before this one. */
+void execution_unwatch(struct execution *execution);
+
+const char *execution_id(const struct execution *execution);
+
+#endif

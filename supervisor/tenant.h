@@ -1,0 +1,41 @@
+/* A tenant: a peer uid, with its queue, its shares of the pool and its cgroup. Made
+ * when its first session comes, given up when nobody holds it and nothing runs for a
+ * while.
+ */
+#ifndef SUPERVISOR_TENANT_H
+#define SUPERVISOR_TENANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "supervisor/engine.h"
+#include "supervisor/pool.h"
+#include "supervisor/scheduler.h"
+
+struct cgroup_tenant;
+
+struct tenant {
+	LIST_ENTRY(tenant) link;
+	struct engine *engine;
+	uid_t uid;
+	unsigned int holders;
+	unsigned int workers;		/* of every state */
+	uint64_t active_ms;		/* when it was last of use */
+	struct cgroup_tenant *cgroup;	/* NULL: no cgroups */
+	struct sched_queue queue;
+	unsigned int n_shares;
+	struct share share[];		/* by profile */
+};
+
+/* Gives warm workers to executions that wait, then asks for what is still needed. */
+void tenant_dispatch(struct tenant *tenant, unsigned int profile);
+
+/* Looks whether there is still something to keep for it; tenant may be freed. Called
+ * each second. */
+void tenant_look_after(struct tenant *tenant);
+
+void tenant_free(struct tenant *tenant);
+
+#endif
