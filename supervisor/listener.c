@@ -1,0 +1,144 @@
+/* Runs in: the supervisor.   Owns: one listening socket.
+ * Reads:   nothing of a client but what the kernel says of it. */
+#include "supervisor/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "proto/own.h"
+#include "supervisor/jsonout.h"
+#include "supervisor/jsonrpc.h"
+#include "supervisor/log.h"
+#include "supervisor/loop.h"
+#include "supervisor/session.h"
+#include "supervisor/xalloc.h"
+
+#define ACCEPTS_PER_TURN 16
+#define BACK_OFF_MS 250
+
+struct listener {
+	int fd;
+	struct session_set *set;
+	struct event *readable, *again;
+};
+
+/* A client that is turned away is told why; what does not fit its buffer is lost. */
+static void
+refuse(int fd, uid_t uid, int error)
+{
+	const char *text = error == -EDQUOT ? "too many connections of this user"
+					    : "too many connections";
+	struct jsonout out;
+	size_t len;
+	char *line;
+
+	jsonout_init(&out);
+	jsonrpc_write_error(&out, NULL, JSONRPC_INTERNAL_ERROR, text, NULL);
+	line = jsonout_take_line(&out, &len);
+	(void)!send(fd, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	free(line);
+	log_line(LOG_WARNING, "session-refused", "tenant=%u err=%s", uid,
+		 strerrorname_np(-error));
+}
+
+static void
+serve(struct listener *l, int accepted)
+{
+	own_fd int fd = accepted;
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	int r;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+	    len != sizeof(peer)) {
+		log_line(LOG_WARNING, "session-refused", "err=no-peer-credentials");
+		return;
+	}
+	r = session_open(l->set, fd, fd, false, peer.uid);
+	if (r < 0)
+		refuse(fd, peer.uid, r);
+	else
+		give_fd(fd);
+}
+
+static void
+back_off(struct listener *l, int error)
+{
+	static const struct timeval wait = { .tv_usec = BACK_OFF_MS * 1000 };
+
+	log_line(LOG_WARNING, "accept-waits", "err=%s", strerrorname_np(error));
+	event_del(l->readable);
+	evtimer_add(l->again, &wait);
+}
+
+static void
+on_connection(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)what;
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int accepted = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (accepted >= 0) {
+			serve(l, accepted);
+		} else if (errno == EAGAIN) {
+			return;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			/* Mostly descriptors or memory are short: it would come at once again. */
+			back_off(l, errno);
+			return;
+		}
+	}
+}
+
+static void
+on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)fd;
+	(void)what;
+	event_add(l->readable, NULL);
+}
+
+int
+listener_new(struct loop *loop, int fd, struct session_set *set,
+	     struct listener **listener_r)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct listener *l;
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	l = xcalloc(1, sizeof(*l));
+	l->fd = fd;
+	l->set = set;
+	l->again = xalloc_check(evtimer_new(loop_base(loop), on_again, l));
+	l->readable = xalloc_check(event_new(loop_base(loop), fd, EV_READ | EV_PERSIST,
+					     on_connection, l));
+	if (event_add(l->readable, NULL) < 0) {
+		l->fd = -1;
+		listener_free(l);
+		return -EINVAL;
+	}
+	*listener_r = l;
+	return 0;
+}
+
+void
+listener_free(struct listener *l)
+{
+	if (!l)
+		return;
+	event_free(l->readable);
+	event_free(l->again);
+	if (l->fd >= 0)
+		close(l->fd);
+	free(l);
+}

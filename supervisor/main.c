@@ -1,0 +1,537 @@
+/* mcp-pythond: serves the Model Context Protocol and runs Python scripts in jailed workers.
+ *
+ * Start: arguments, configuration, listening sockets, the worker program; then privilege is
+ * arranged and given up (startup.h); only then the loop, the engine and the first byte of a
+ * client. systemd is told READY when a worker can be had.
+ *
+ * End (SIGTERM, SIGINT, or end of input with --stdio): accept no more, take no more
+ * requests, let the engine answer what runs as cancelled, send those answers, exit. A
+ * second signal does not wait.
+ *
+ * Exit codes: 0 ended as asked; 1 failure; 2 wrong arguments; 78 wrong configuration. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-login.h>
+
+#include "policy/config.h"
+#include "policy/why.h"
+#include "supervisor/engine.h"
+#include "supervisor/listener.h"
+#include "supervisor/log.h"
+#include "supervisor/loop.h"
+#include "supervisor/mcp.h"
+#include "supervisor/notify.h"
+#include "supervisor/session.h"
+#include "supervisor/socketfile.h"
+#include "supervisor/startup.h"
+#include "supervisor/xalloc.h"
+
+#define DEFAULT_CONFIG "/etc/mcp-pythond/mcp-pythond.conf"
+#define LISTENERS_MAX 8
+#define FLUSH_S 2		/* for clients to read their last answers */
+#define STOP_S 10		/* for the whole end */
+
+enum exit_code {
+	EXIT_FINE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_CONFIGURATION = EX_CONFIG,
+};
+
+enum action { SERVE, CHECK_CONFIG, DUMP_CONFIG };
+
+struct arguments {
+	enum action action;
+	const char *socket, *config;	/* NULL: not given */
+	bool stdio;
+};
+
+struct supervisor {
+	struct config *config;
+	bool as_service, stdio;
+	uid_t own_uid;			/* whoever started us: the tenant of --stdio */
+	int fd[LISTENERS_MAX];
+	size_t n_fds;
+	struct socketfile *file;
+	int worker_fd;
+	struct outer_namespace *outer;
+	struct cgroup_root *cgroups;
+	struct loop *loop;
+	struct engine *engine;
+	struct mcp *mcp;
+	struct session_set *sessions;
+	struct listener *listener[LISTENERS_MAX];
+	size_t n_listeners;
+	struct notify *notify;
+	struct event *deadline;
+	bool stopping, engine_done;
+	enum exit_code exit_code;
+};
+
+/* ---- arguments and configuration ---- */
+
+static void
+print_help(FILE *to)
+{
+	fputs("Usage: mcp-pythond [OPTION]...\n"
+	      "Serve the Model Context Protocol and run Python scripts in jails.\n\n"
+	      "  --socket PATH    listen on this unix socket\n"
+	      "  --config FILE    read this configuration instead of\n"
+	      "                   " DEFAULT_CONFIG "\n"
+	      "  --stdio          serve one client on standard input and output\n"
+	      "  --check-config   say what is wrong with the configuration and exit\n"
+	      "  --dump-config    print the configuration in force and exit\n"
+	      "  --version        print the version and exit\n"
+	      "  --help           print this and exit\n\n"
+	      "Sockets that systemd hands over are used instead of --socket. Exit status:\n"
+	      "0 ended as asked, 1 failure, 2 wrong arguments, 78 wrong configuration.\n",
+	      to);
+}
+
+static void
+read_arguments(int argc, char **argv, struct arguments *arguments_r)
+{
+	static const struct option options[] = {
+		{ "socket", required_argument, NULL, 's' },
+		{ "config", required_argument, NULL, 'c' },
+		{ "stdio", no_argument, NULL, 'i' },
+		{ "check-config", no_argument, NULL, 'k' },
+		{ "dump-config", no_argument, NULL, 'd' },
+		{ "version", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	*arguments_r = (struct arguments){ .action = SERVE };
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 's':
+			arguments_r->socket = optarg;
+			break;
+		case 'c':
+			arguments_r->config = optarg;
+			break;
+		case 'i':
+			arguments_r->stdio = true;
+			break;
+		case 'k':
+			arguments_r->action = CHECK_CONFIG;
+			break;
+		case 'd':
+			arguments_r->action = DUMP_CONFIG;
+			break;
+		case 'v':
+			puts(PACKAGE_NAME " " PACKAGE_VERSION);
+			exit(EXIT_FINE);
+		case 'h':
+			print_help(stdout);
+			exit(EXIT_FINE);
+		default:
+			fputs("Try mcp-pythond --help.\n", stderr);
+			exit(EXIT_USAGE);
+		}
+	}
+	if (optind < argc || (arguments_r->stdio && arguments_r->socket)) {
+		fputs(optind < argc ? "mcp-pythond takes options only.\n"
+				    : "--stdio and --socket exclude each other.\n", stderr);
+		exit(EXIT_USAGE);
+	}
+}
+
+/* The built-in values and what the file says over them; exits after mistakes. */
+static struct config *
+read_configuration(const char *path)
+{
+	struct config *config = config_new();
+	int r = config_read(config, path ? path : DEFAULT_CONFIG, stderr);
+
+	if (r == -ENOENT && !path)
+		r = 0;
+	else if (r < 0 && r != -EINVAL)
+		fprintf(stderr, "%s: %s\n", path ? path : DEFAULT_CONFIG, strerror(-r));
+	if (r < 0 || config_check(config, path ? path : DEFAULT_CONFIG, stderr) < 0)
+		exit(EXIT_CONFIGURATION);
+	return config;
+}
+
+/* ---- start ---- */
+
+/* Descriptors 0 to 2 must be something, or a socket would get such a number. */
+static void
+fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		exit(EXIT_FAILED);
+	close(fd);
+}
+
+/* A system service is what the system's systemd itself started as root: SYSTEMD_EXEC_PID is
+ * this very process (a shell below a unit inherits the variable, but has another pid), and
+ * no user's manager stands in between. Then nothing may be missing (startup.h). */
+static bool
+is_system_service(void)
+{
+	const char *pid = getenv("SYSTEMD_EXEC_PID");
+	char *unit = NULL;
+	bool by_user_manager;
+
+	if (geteuid() != 0 || !pid || strtol(pid, NULL, 10) != getpid())
+		return false;
+	by_user_manager = sd_pid_get_user_unit(0, &unit) >= 0;
+	free(unit);
+	return !by_user_manager;
+}
+
+static int
+take_handed_sockets(struct supervisor *s, struct why *why_r)
+{
+	char **names = NULL;
+	int r = 0, n = sd_listen_fds_with_names(1, &names);
+
+	if (n > LISTENERS_MAX)
+		r = why_say(why_r, -E2BIG, "socket", "%d sockets were handed over", n);
+	for (int i = 0; r == 0 && i < n; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+
+		if (sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) <= 0)
+			r = why_say(why_r, -EINVAL, "socket",
+				    "what was handed over as \"%s\" is no listening unix "
+				    "stream socket", names && names[i] ? names[i] : "");
+		else
+			s->fd[s->n_fds++] = fd;
+	}
+	for (int i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+	return r;
+}
+
+static int
+open_sockets(struct supervisor *s, const char *asked, struct why *why_r)
+{
+	uid_t owner = startup_service_uid(s->config);
+	char *path;
+	int r = take_handed_sockets(s, why_r);
+
+	if (r < 0 || s->stdio)
+		return r;
+	if (s->n_fds) {
+		if (asked)
+			return why_say(why_r, -EINVAL, "socket",
+				       "--socket was given although systemd hands a socket over");
+		return 0;
+	}
+	if (asked || s->config->service.socket)
+		path = xstrdup(asked ? asked : s->config->service.socket);
+	else
+		path = socketfile_default(owner, why_r);
+	if (!path)
+		return -ENOENT;
+	r = socketfile_open(path, owner, &s->file, &s->fd[0], why_r);
+	if (r == 0) {
+		s->n_fds = 1;
+		log_line(LOG_NOTICE, "listening", "socket=%s", path);
+	}
+	free(path);
+	return r;
+}
+
+/* Everything that may need root; none is left when it returns 0. */
+static int
+prepare(struct supervisor *s, const char *socket, struct why *why_r)
+{
+	int r = open_sockets(s, socket, why_r);
+
+	if (r < 0)
+		return r;
+	s->worker_fd = startup_open_worker(s->as_service);
+	if (s->worker_fd < 0)
+		return why_say(why_r, s->worker_fd, "worker", "mcp-python-worker: %s",
+			       strerror(-s->worker_fd));
+	return startup_privilege(s->config, s->as_service, &s->outer, &s->cgroups, why_r);
+}
+
+/* ---- the end ---- */
+
+static void
+set_deadline(struct supervisor *s, unsigned int seconds)
+{
+	struct timeval wait = { .tv_sec = seconds };
+
+	evtimer_add(s->deadline, &wait);
+}
+
+static void
+on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	struct supervisor *s = arg;
+
+	(void)fd;
+	(void)what;
+	log_line(LOG_WARNING, "stop-deadline", "sessions=%zu engine=%s",
+		 session_set_count(s->sessions), s->engine_done ? "done" : "busy");
+	loop_stop(s->loop);
+}
+
+static void
+finish_if_done(struct supervisor *s)
+{
+	if (s->engine_done && session_set_count(s->sessions) == 0)
+		loop_stop(s->loop);
+}
+
+static void
+on_engine_done(void *arg)
+{
+	struct supervisor *s = arg;
+
+	s->engine_done = true;
+	set_deadline(s, FLUSH_S);
+	finish_if_done(s);
+}
+
+static void
+stop(struct supervisor *s)
+{
+	if (s->stopping) {
+		loop_stop(s->loop);
+		return;
+	}
+	s->stopping = true;
+	notify_stopping(s->notify);
+	while (s->n_listeners)
+		listener_free(s->listener[--s->n_listeners]);
+	session_set_drain(s->sessions);
+	set_deadline(s, STOP_S);
+	engine_shutdown(s->engine, on_engine_done, s);
+}
+
+static void
+on_sessions_empty(void *arg)
+{
+	struct supervisor *s = arg;
+
+	if (s->stopping)
+		finish_if_done(s);
+	else if (s->stdio)
+		stop(s);
+}
+
+static void
+on_signal(int number, void *arg)
+{
+	if (number == SIGHUP) {
+		log_line(LOG_NOTICE, "reload-ignored", "signal=SIGHUP why=restart-instead");
+		return;
+	}
+	log_line(LOG_NOTICE, "stopping", "signal=SIG%s", sigabbrev_np(number));
+	stop(arg);
+}
+
+static void
+fail(struct supervisor *s, const char *event, int error, const char *text)
+{
+	struct log_quoted quoted;
+
+	log_line(LOG_ERR, event, "err=%s text=%s", strerrorname_np(-error),
+		 log_quote(&quoted, text, strlen(text)));
+	s->exit_code = EXIT_FAILED;
+	if (s->loop)
+		loop_stop(s->loop);
+}
+
+/* ---- serving ---- */
+
+static void
+describe(void *arg, char *text, size_t size)
+{
+	struct supervisor *s = arg;
+	struct engine_counts counts;
+
+	engine_count(s->engine, &counts);
+	snprintf(text, size,
+		 "%zu sessions of %u tenants; %u running, %u queued, %u warm; "
+		 "%llu executions so far",
+		 session_set_count(s->sessions), counts.tenants, counts.running,
+		 counts.queued, counts.warm, (unsigned long long)counts.executions);
+}
+
+static int
+accept_clients(struct supervisor *s)
+{
+	int r = 0;
+
+	if (s->stdio)
+		return session_open(s->sessions, STDIN_FILENO, STDOUT_FILENO, true,
+				    s->own_uid);
+	for (size_t i = 0; r == 0 && i < s->n_fds; i++) {
+		r = listener_new(s->loop, s->fd[i], s->sessions,
+				 &s->listener[s->n_listeners]);
+		if (r == 0)
+			s->n_listeners++;
+	}
+	return r;
+}
+
+static void
+on_ready(void *arg, int error, const char *text)
+{
+	struct supervisor *s = arg;
+	struct engine_enforcement how;
+	struct log_quoted quoted;
+	int r;
+
+	if (error < 0) {
+		fail(s, "zygote-failed", error, text);
+		return;
+	}
+	if (s->stopping)
+		return;
+	engine_enforcement(s->engine, &how);
+	log_line(how.memory_controller && how.pids_controller ? LOG_INFO : LOG_WARNING,
+		 "enforcement", "text=%s", log_quote(&quoted, how.text, strlen(how.text)));
+	r = accept_clients(s);
+	if (r < 0) {
+		fail(s, "cannot-serve", r, strerror(-r));
+		return;
+	}
+	log_line(LOG_NOTICE, "ready", "version=" PACKAGE_VERSION " service=%s",
+		 s->as_service ? "yes" : "no");
+	notify_ready(s->notify);
+}
+
+/* epoll(7) refuses regular files, and `mcp-pythond --stdio <requests >answers` is handy. */
+static bool
+uses_files(const struct supervisor *s)
+{
+	struct stat in, out;
+
+	return s->stdio && fstat(STDIN_FILENO, &in) == 0 &&
+	       fstat(STDOUT_FILENO, &out) == 0 &&
+	       (S_ISREG(in.st_mode) || S_ISREG(out.st_mode));
+}
+
+static int
+build(struct supervisor *s)
+{
+	struct engine_options engine = { .config = s->config, .outer = s->outer,
+					 .cgroups = s->cgroups, .worker_fd = s->worker_fd };
+	struct mcp_options mcp = { .config = s->config };
+	struct session_options sessions = { .config = s->config };
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+	int r = 0;
+
+	s->loop = loop_new(uses_files(s));
+	if (!s->loop)
+		return -EIO;
+	engine.base = mcp.base = loop_base(s->loop);
+	sessions.loop = s->loop;
+	s->deadline = xalloc_check(evtimer_new(engine.base, on_deadline, s));
+	for (size_t i = 0; r == 0 && i < sizeof(signals) / sizeof(*signals); i++)
+		r = loop_signal(s->loop, signals[i], on_signal, s);
+	if (r == 0)
+		r = engine_new(&engine, &s->engine);
+	if (r < 0)
+		return r;
+	mcp.engine = sessions.engine = s->engine;
+	s->mcp = mcp_new(&mcp);
+	sessions.mcp = s->mcp;
+	s->sessions = session_set_new(&sessions);
+	session_set_on_empty(s->sessions, on_sessions_empty, s);
+	s->notify = notify_new(s->loop, describe, s);
+	engine_when_ready(s->engine, on_ready, s);
+	return 0;
+}
+
+static void
+tear_down(struct supervisor *s)
+{
+	while (s->n_listeners)
+		listener_free(s->listener[--s->n_listeners]);
+	session_set_free(s->sessions);
+	mcp_free(s->mcp);
+	notify_free(s->notify);
+	engine_free(s->engine);
+	if (s->deadline)
+		event_free(s->deadline);
+	loop_free(s->loop);
+	cgroup_root_free(s->cgroups);
+	outer_namespace_free(s->outer);
+	socketfile_close(s->file);
+	if (s->worker_fd >= 0)
+		close(s->worker_fd);
+	config_free(s->config);
+}
+
+static void
+run(struct supervisor *s)
+{
+	int in = fcntl(STDIN_FILENO, F_GETFL), out = fcntl(STDOUT_FILENO, F_GETFL);
+	int r;
+
+	/* The flag belongs to the open file, which whoever started us may use after us. */
+	if (s->stdio) {
+		fcntl(STDIN_FILENO, F_SETFL, in | O_NONBLOCK);
+		fcntl(STDOUT_FILENO, F_SETFL, out | O_NONBLOCK);
+	}
+	r = loop_run(s->loop);
+	if (s->stdio) {
+		fcntl(STDIN_FILENO, F_SETFL, in);
+		fcntl(STDOUT_FILENO, F_SETFL, out);
+	}
+	if (r < 0)
+		s->exit_code = EXIT_FAILED;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct supervisor s = { .worker_fd = -1, .own_uid = getuid() };
+	struct why why = { .field = "" };
+	struct arguments arguments;
+	int r;
+
+	fill_standard_descriptors();
+	read_arguments(argc, argv, &arguments);
+	log_init(LOG_INFO);
+	signal(SIGPIPE, SIG_IGN);
+	s.config = read_configuration(arguments.config);
+	if (arguments.action == DUMP_CONFIG)
+		config_dump(s.config, stdout);
+	if (arguments.action != SERVE) {
+		config_free(s.config);
+		return EXIT_FINE;
+	}
+	s.as_service = is_system_service();
+	s.stdio = arguments.stdio;
+	r = prepare(&s, arguments.socket, &why);
+	if (r < 0) {
+		fprintf(stderr, "mcp-pythond: %s\n", why.text);
+		s.exit_code = EXIT_FAILED;
+	} else {
+		r = build(&s);
+		if (r < 0)
+			fail(&s, "start-failed", r, strerror(-r));
+		else
+			run(&s);
+	}
+	tear_down(&s);
+	return s.exit_code;
+}

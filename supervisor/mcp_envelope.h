@@ -1,0 +1,34 @@
+/* The _meta of a request's params: which era it belongs to, and its progress token. */
+#ifndef SUPERVISOR_MCP_ENVELOPE_H
+#define SUPERVISOR_MCP_ENVELOPE_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+struct revision;
+
+#define PROGRESS_TOKEN_MAX 1024		/* bytes as JSON text */
+
+enum envelope_verdict {
+	ENVELOPE_NONE,		/* names no revision: legacy, or malformed without a session */
+	ENVELOPE_MODERN,	/* complete, and of a revision that is served */
+	ENVELOPE_MALFORMED,	/* text says what */
+	ENVELOPE_UNSUPPORTED,	/* requested is a revision that is not served this way */
+};
+
+/* Pointers are borrowed from the params. */
+struct envelope {
+	enum envelope_verdict verdict;
+	const struct revision *revision;	/* with ENVELOPE_MODERN */
+	const char *text;			/* with ENVELOPE_MALFORMED; static */
+	const json_t *requested;		/* with ENVELOPE_UNSUPPORTED */
+	const json_t *progress_token;		/* a string or an integer; NULL: none */
+	bool streams;				/* wants the output itself as progress */
+	bool has_modern_keys;			/* with ENVELOPE_NONE: some, but no version */
+};
+
+/* params may be NULL. */
+void envelope_read(const json_t *params, struct envelope *envelope_r);
+
+#endif

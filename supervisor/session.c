@@ -1,0 +1,512 @@
+/* Runs in: the supervisor.   Owns: a client's descriptors and buffers, its MCP stream.
+ * Reads:   bytes of a client, hostile from the first one; cut into lines here. */
+#include "supervisor/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+
+#include "policy/config.h"
+#include "supervisor/engine.h"
+#include "supervisor/log.h"
+#include "supervisor/loop.h"
+#include "supervisor/mcp_stream.h"
+#include "supervisor/session_account.h"
+#include "supervisor/xalloc.h"
+
+struct session {
+	struct session *next, *prev;
+	struct session_set *set;
+	struct session_account *account;
+	struct tenant *tenant;
+	struct mcp_stream *stream;
+	struct bufferevent *in, *out;	/* the same one when the descriptors are */
+	size_t searched;		/* bytes of the input that hold no newline */
+	struct event *stall;		/* checks that a paused client reads */
+	uint64_t sent, stall_sent;	/* bytes; now, and at the last check */
+	struct event *gone;		/* after half-close: tells when the rest follows */
+	int gone_fd;
+	bool paused;			/* too much is unsent to take requests */
+	bool input_ended;		/* the client writes no more, or we want no more */
+	bool discards;			/* what still comes is thrown away */
+	bool closed;			/* waits for its turn to be freed */
+};
+
+struct session_set {
+	struct session_options options;
+	struct session_accounts accounts;
+	struct session *first;
+	void (*on_empty)(void *arg);
+	void *arg;
+};
+
+static struct evbuffer *
+output_of(const struct session *s)
+{
+	return bufferevent_get_output(s->out);
+}
+
+static struct evbuffer *
+input_of(const struct session *s)
+{
+	return bufferevent_get_input(s->in);
+}
+
+/* ---- the end ---- */
+
+static void on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *info,
+		      void *arg);
+
+static void
+session_free(void *object)
+{
+	struct session *s = object;
+	struct session_set *set = s->set;
+
+	mcp_stream_free(s->stream);
+	/* libevent frees the buffers in a later turn, without telling on_buffer. */
+	evbuffer_remove_cb(input_of(s), on_buffer, s);
+	evbuffer_remove_cb(output_of(s), on_buffer, s);
+	s->account->buffered_bytes -= evbuffer_get_length(input_of(s)) +
+				      evbuffer_get_length(output_of(s));
+	if (s->out != s->in)
+		bufferevent_free(s->out);
+	bufferevent_free(s->in);
+	event_free(s->stall);
+	if (s->gone) {
+		event_free(s->gone);
+		close(s->gone_fd);
+	}
+	session_account_close(&set->accounts, s->account);
+	if (s->tenant)
+		tenant_release(s->tenant);
+	free(s);
+	if (!set->first && set->on_empty)
+		set->on_empty(set->arg);
+}
+
+static void
+session_close(struct session *s, const char *why)
+{
+	if (s->closed)
+		return;
+	s->closed = true;
+	log_line(LOG_INFO, "session-close", "tenant=%u why=%s in_flight=%zu sessions=%zu",
+		 s->account->uid, why, mcp_stream_in_flight(s->stream),
+		 s->set->accounts.sessions - 1);
+	bufferevent_disable(s->in, EV_READ | EV_WRITE);
+	bufferevent_disable(s->out, EV_READ | EV_WRITE);
+	event_del(s->stall);
+	if (s->gone)
+		event_del(s->gone);
+	if (s->prev)
+		s->prev->next = s->next;
+	else
+		s->set->first = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	loop_free_later(s->set->options.loop, session_free, s);
+}
+
+/* Closes a session that has nothing left to do. */
+static void
+close_if_done(struct session *s)
+{
+	if (!s->closed && s->input_ended && !s->paused &&
+	    mcp_stream_in_flight(s->stream) == 0 && evbuffer_get_length(output_of(s)) == 0)
+		session_close(s, "done");
+}
+
+/* ---- what waits, and for whom ---- */
+
+static size_t
+tenant_most(const struct session *s)
+{
+	return TENANT_BUFFERED_MAX + s->set->options.config->service.line_max;
+}
+
+static void
+on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+{
+	struct session *s = arg;
+	size_t *charged = &s->account->buffered_bytes;
+
+	if (buffer == output_of(s))
+		s->sent += info->n_deleted;
+	*charged += info->n_added;
+	*charged -= info->n_deleted;
+	if (info->n_added && *charged > tenant_most(s))
+		session_close(s, "tenant-buffers-full");
+}
+
+static bool
+on_hold(void *arg, size_t bytes)
+{
+	const struct session *s = arg;
+
+	if (s->account->buffered_bytes > tenant_most(s) ||
+	    bytes > tenant_most(s) - s->account->buffered_bytes)
+		return false;
+	s->account->buffered_bytes += bytes;
+	return true;
+}
+
+static void
+on_let_go(void *arg, size_t bytes)
+{
+	const struct session *s = arg;
+
+	s->account->buffered_bytes -= bytes;
+}
+
+static void
+arm_stall(struct session *s)
+{
+	const struct timeval wait = { s->discards ? SESSION_LINGER_S : SESSION_STALL_S, 0 };
+
+	s->stall_sent = s->sent;
+	evtimer_add(s->stall, &wait);
+}
+
+static void
+on_stall_check(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (s->discards)
+		session_close(s, "line-too-long");
+	else if (s->sent == s->stall_sent)
+		session_close(s, "does-not-read");
+	else
+		arm_stall(s);
+}
+
+static void
+pause_if_full(struct session *s)
+{
+	size_t unsent = evbuffer_get_length(output_of(s));
+
+	if (unsent > SESSION_OUTPUT_MAX) {
+		session_close(s, "does-not-read");
+	} else if (unsent > SESSION_OUTPUT_HIGH && !s->paused && !s->discards) {
+		s->paused = true;
+		bufferevent_disable(s->in, EV_READ);
+		arm_stall(s);
+	}
+}
+
+static void
+free_line(const void *line, size_t len, void *arg)
+{
+	(void)len;
+	(void)arg;
+	free((void *)line);
+}
+
+static void
+on_stream_line(void *arg, char *line, size_t len, bool may_drop)
+{
+	struct session *s = arg;
+
+	if (s->closed || (may_drop && s->paused)) {
+		free(line);
+		return;
+	}
+	if (evbuffer_add_reference(output_of(s), line, len, free_line, NULL) < 0)
+		abort();
+	pause_if_full(s);
+}
+
+static void
+on_stream_idle(void *arg)
+{
+	close_if_done(arg);
+}
+
+/* ---- a client that leaves ---- */
+
+/* A socket hangs up, a pipe errs, when nobody can read what we write any more. */
+static bool
+nobody_reads(int fd)
+{
+	struct pollfd p = { .fd = fd };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
+}
+
+static void
+on_gone_check(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what;
+	if (nobody_reads((int)fd))
+		session_close(arg, "disconnect");
+}
+
+/* The client shut its writing side and waits for answers. That it then goes altogether
+ * shows on no event that the buffers ask for; a second registration, edge-triggered,
+ * needs a descriptor of its own. */
+static void
+watch_for_leaving(struct session *s)
+{
+	struct event_base *base = loop_base(s->set->options.loop);
+	int fd = bufferevent_getfd(s->out);
+
+	if (nobody_reads(fd)) {
+		session_close(s, "disconnect");
+		return;
+	}
+	if (!(event_base_get_features(base) & EV_FEATURE_ET))
+		return;
+	s->gone_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (s->gone_fd < 0)
+		return;		/* then its calls end by their own limits */
+	s->gone = xalloc_check(event_new(base, s->gone_fd,
+					 EV_READ | EV_CLOSED | EV_ET | EV_PERSIST,
+					 on_gone_check, s));
+	if (event_add(s->gone, NULL) < 0) {
+		event_free(s->gone);
+		close(s->gone_fd);
+		s->gone = NULL;
+	}
+}
+
+/* No more requests are taken; what is in flight is answered. */
+static void
+end_input(struct session *s)
+{
+	s->input_ended = true;
+	bufferevent_disable(s->in, EV_READ);
+	close_if_done(s);
+	if (!s->closed && !s->gone)
+		watch_for_leaving(s);
+}
+
+/* ---- input ---- */
+
+/* Hands one line over; len is without its newline, taken counts what is consumed. */
+static void
+take_line(struct session *s, size_t len, size_t taken)
+{
+	struct evbuffer *input = input_of(s);
+	const char *text;
+
+	s->searched = 0;
+	if (len > 0) {
+		text = (const char *)evbuffer_pullup(input, (ev_ssize_t)len);
+		mcp_stream_line(s->stream, text, text[len - 1] == '\r' ? len - 1 : len);
+	}
+	evbuffer_drain(input, taken);
+}
+
+/* A client that still writes would get an error there, and never read our answer: so what
+ * comes is thrown away for a while. It sees the end of our side when it has the answer. */
+static void
+refuse_long_line(struct session *s)
+{
+	mcp_stream_too_long(s->stream, s->set->options.config->service.line_max);
+	evbuffer_drain(input_of(s), evbuffer_get_length(input_of(s)));
+	s->discards = true;
+	arm_stall(s);
+}
+
+static void
+finish_refusal(struct session *s)
+{
+	if (s->discards && evbuffer_get_length(output_of(s)) == 0 &&
+	    mcp_stream_in_flight(s->stream) == 0 &&
+	    shutdown(bufferevent_getfd(s->out), SHUT_WR) < 0)
+		session_close(s, "line-too-long");	/* a pipe, or gone */
+}
+
+/* Takes the next line out of the input, if there is a whole one and it is wanted. */
+static bool
+next_line(struct session *s)
+{
+	struct evbuffer *input = input_of(s);
+	size_t len = evbuffer_get_length(input), most;
+	struct evbuffer_ptr from, newline;
+
+	if (s->discards)
+		evbuffer_drain(input, len);
+	if (s->closed || s->paused || s->discards || len == 0)
+		return false;
+	most = s->set->options.config->service.line_max;
+	evbuffer_ptr_set(input, &from, s->searched, EVBUFFER_PTR_SET);
+	newline = evbuffer_search(input, "\n", 1, &from);
+	if (newline.pos < 0 ? len > most : (size_t)newline.pos > most) {
+		refuse_long_line(s);
+		return false;
+	}
+	if (newline.pos >= 0) {
+		take_line(s, (size_t)newline.pos, (size_t)newline.pos + 1);
+		return true;
+	}
+	s->searched = len;
+	if (!s->input_ended)
+		return false;
+	take_line(s, len, len);		/* the last line lacks its newline */
+	return true;
+}
+
+static void
+take_lines(struct session *s)
+{
+	while (next_line(s))
+		;
+	close_if_done(s);
+}
+
+static void
+on_readable(struct bufferevent *in, void *arg)
+{
+	(void)in;
+	take_lines(arg);
+}
+
+static void
+on_written(struct bufferevent *out, void *arg)
+{
+	struct session *s = arg;
+
+	(void)out;
+	if (s->closed)
+		return;
+	if (s->paused && evbuffer_get_length(output_of(s)) <= SESSION_OUTPUT_LOW) {
+		s->paused = false;
+		event_del(s->stall);
+		take_lines(s);
+		if (!s->closed && !s->paused && !s->input_ended)
+			bufferevent_enable(s->in, EV_READ);
+	}
+	finish_refusal(s);
+	close_if_done(s);
+}
+
+static void
+on_event(struct bufferevent *bev, short what, void *arg)
+{
+	struct session *s = arg;
+
+	(void)bev;
+	if (s->closed)
+		return;
+	if (what & BEV_EVENT_ERROR) {
+		session_close(s, "disconnect");
+	} else if (what & BEV_EVENT_EOF) {
+		s->input_ended = true;
+		take_lines(s);
+		if (!s->closed)
+			end_input(s);
+	}
+}
+
+/* ---- the beginning ---- */
+
+static struct bufferevent *
+new_buffers(struct session *s, int fd, bool borrow)
+{
+	struct bufferevent *bev;
+
+	bev = bufferevent_socket_new(loop_base(s->set->options.loop), fd,
+				     borrow ? 0 : BEV_OPT_CLOSE_ON_FREE);
+	xalloc_check(bev);
+	bufferevent_setcb(bev, on_readable, on_written, on_event, s);
+	return bev;
+}
+
+static void
+session_start(struct session *s, int in, int out, bool borrow)
+{
+	const struct mcp_stream_watcher watcher = { on_stream_line, on_stream_idle, on_hold,
+						    on_let_go, s };
+
+	s->stream = mcp_stream_new(s->set->options.mcp, s->tenant, &watcher);
+	s->stall = xalloc_check(evtimer_new(loop_base(s->set->options.loop),
+					    on_stall_check, s));
+	s->in = new_buffers(s, in, borrow);
+	s->out = in == out ? s->in : new_buffers(s, out, borrow);
+	bufferevent_setwatermark(s->out, EV_WRITE, SESSION_OUTPUT_LOW, 0);
+	xalloc_check(evbuffer_add_cb(input_of(s), on_buffer, s));
+	xalloc_check(evbuffer_add_cb(output_of(s), on_buffer, s));
+	bufferevent_enable(s->out, EV_WRITE);
+	bufferevent_enable(s->in, EV_READ);
+}
+
+int
+session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
+{
+	const struct config *config = set->options.config;
+	struct session_account *account;
+	struct session *s;
+	int r;
+
+	r = session_account_open(&set->accounts, uid, config->service.sessions_max,
+				 config->service.sessions_per_tenant, &account);
+	if (r < 0)
+		return r;
+	s = xcalloc(1, sizeof(*s));
+	s->set = set;
+	s->account = account;
+	s->tenant = engine_tenant(set->options.engine, uid);
+	s->next = set->first;
+	if (s->next)
+		s->next->prev = s;
+	set->first = s;
+	session_start(s, in, out, borrow);
+	log_line(LOG_INFO, "session-open", "tenant=%u sessions=%zu", uid,
+		 set->accounts.sessions);
+	return 0;
+}
+
+struct session_set *
+session_set_new(const struct session_options *options)
+{
+	struct session_set *set = xcalloc(1, sizeof(*set));
+
+	set->options = *options;
+	return set;
+}
+
+void
+session_set_drain(struct session_set *set)
+{
+	struct session *next;
+
+	for (struct session *s = set->first; s; s = next) {
+		next = s->next;
+		end_input(s);
+	}
+}
+
+size_t
+session_set_count(const struct session_set *set)
+{
+	return set->accounts.sessions;
+}
+
+void
+session_set_on_empty(struct session_set *set, void (*on_empty)(void *arg), void *arg)
+{
+	set->on_empty = on_empty;
+	set->arg = arg;
+}
+
+void
+session_set_free(struct session_set *set)
+{
+	if (!set)
+		return;
+	set->on_empty = NULL;
+	while (set->first)
+		session_close(set->first, "shutdown");
+	loop_free_now(set->options.loop);
+	free(set);
+}

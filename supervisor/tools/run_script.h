@@ -1,0 +1,51 @@
+/* The tool run_script: its arguments, its answer, and the one table that declares them.
+ *
+ * run_script.c runs; run_script_arguments.c checks what a client sent and describes it as a
+ * schema, both from one table; run_script_answer.c turns an outcome into the answer.
+ */
+#ifndef SUPERVISOR_TOOLS_RUN_SCRIPT_H
+#define SUPERVISOR_TOOLS_RUN_SCRIPT_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "policy/limits.h"
+#include "policy/why.h"
+#include "supervisor/tools/tool.h"
+
+#define RUN_STDIN_MAX (8 * 1024 * 1024)		/* bytes */
+#define RUN_ARGS_BYTES_MAX (512 * 1024)		/* of all args together */
+#define RUN_ANSWER_MAX (9 * 1024 * 1024)	/* bytes of an answer's line, about: some
+						 * clients give up on 10 MiB */
+
+extern const struct tool run_script_tool;
+
+/* What was asked for; everything is borrowed from the JSON but args. */
+struct run_script_arguments {
+	const char *script, *stdin_text, *profile;	/* NULL: not given */
+	size_t script_len, stdin_len;
+	const char **args;				/* malloc'd; NULL: none */
+	size_t n_args;
+	struct limits_asked asked;
+};
+
+/* Checks every field, but for the caps, which are limits_merge's. 0, or -EINVAL and why_r
+ * filled, naming field and what is allowed. On success run_script_arguments_done releases
+ * *arguments_r. */
+int run_script_read(const json_t *json, const struct config *config,
+		    struct run_script_arguments *arguments_r, struct why *why_r);
+void run_script_arguments_done(struct run_script_arguments *arguments);
+
+/* JSON texts and the description for models, malloc'd, with the limits in force. */
+char *run_script_input_schema(const struct config *config);
+char *run_script_output_schema(void);
+char *run_script_description(const struct config *config);
+
+/* Calls on_answer once with what the outcome says. */
+void run_script_answer(const struct outcome *outcome, const struct tool_host *host);
+
+/* Calls on_answer once: nothing was run, for the arguments were wrong. */
+void run_script_refuse(const struct why *why, const struct tool_host *host);
+
+#endif

@@ -1,0 +1,469 @@
+/* Runs in: the supervisor.   Owns: an answer's texts while it is given.
+ * Reads:   an outcome whose texts a script wrote: its JSON is checked before it goes out. */
+#include "supervisor/tools/run_script.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/jsonout.h"
+#include "supervisor/jsonrpc.h"
+#include "supervisor/xalloc.h"
+
+#define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, when an answer gets too long */
+#define VALUE_COST_MAX (256 * 1024)
+
+static const char invalid_arguments[] = "invalid_arguments";
+
+/* A text that may have been shortened for this answer. */
+struct shown {
+	const char *at;		/* NULL: there is none */
+	size_t len;
+	size_t cut;		/* bytes left out at its end */
+};
+
+/* Everything that an answer says, from an outcome or from a refusal. */
+struct report {
+	const struct outcome *outcome;	/* NULL: nothing was run */
+	const char *status;
+	struct shown stream[STREAM_COUNT];
+	struct shown both;	/* the streams in the order of arrival */
+	struct shown repr, json, error_type, error_message, traceback;
+	uint32_t error_line;
+};
+
+static struct shown
+shown(const char *text)
+{
+	return (struct shown){ text, text ? strlen(text) : 0, 0 };
+}
+
+/* ---- what does not fit ---- */
+
+static void
+shorten(struct shown *text, size_t budget)
+{
+	size_t keep = jsonout_fit(text->at, text->len, budget);
+
+	text->cut = text->len - keep;
+	text->len = keep;
+}
+
+/* Escapes can make a text six times as long, and it is sent twice. */
+static void
+fit(struct report *report)
+{
+	struct shown *const texts[] = {
+		&report->stream[STREAM_STDOUT], &report->stream[STREAM_STDERR],
+		&report->repr, &report->json, &report->error_message, &report->traceback,
+	};
+	const size_t n = sizeof(texts) / sizeof(*texts);
+	size_t cost = 0;
+
+	for (size_t i = 0; i < n; i++)
+		cost += texts[i]->len;
+	if (cost * 12 <= RUN_ANSWER_MAX)
+		return;
+	cost = 0;
+	for (size_t i = 0; i < n; i++)
+		cost += 2 * jsonout_cost(texts[i]->at, texts[i]->len);
+	if (cost <= RUN_ANSWER_MAX)
+		return;
+	for (size_t i = 0; i < n; i++)
+		shorten(texts[i], i < STREAM_COUNT ? STREAM_COST_MAX : VALUE_COST_MAX);
+	if (report->json.cut)		/* half a JSON text is none */
+		report->json.at = NULL;
+}
+
+/* The script's own process wrote it: one JSON text on one line, or it is left out. */
+static struct shown
+checked_json(const char *text)
+{
+	json_t *value;
+
+	if (!text || strpbrk(text, "\r\n") || !jsonrpc_is_bounded(text, strlen(text)))
+		return shown(NULL);
+	value = json_loadb(text, strlen(text), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES |
+					       JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+	if (!value)
+		return shown(NULL);
+	json_decref(value);
+	return shown(text);
+}
+
+static void
+read_outcome(const struct outcome *outcome, struct report *report_r)
+{
+	struct report report = {
+		.outcome = outcome,
+		.status = outcome_status_name(outcome->status),
+		.repr = shown(outcome->value_repr),
+		.json = checked_json(outcome->value_json),
+	};
+
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		report.stream[i] = (struct shown){ outcome->stream[i].text,
+						   outcome->stream[i].len, 0 };
+	report.both = (struct shown){ outcome->transcript, outcome->transcript_len, 0 };
+	if (outcome->status != OUTCOME_OK) {
+		bool raised = outcome->status == OUTCOME_ERROR && outcome->error_type;
+
+		report.error_type = shown(raised ? outcome->error_type
+					  : outcome->status == OUTCOME_ERROR ? "SystemExit"
+									     : report.status);
+		report.error_message = shown(raised ? outcome->error_message
+						    : outcome->message);
+		if (!report.error_message.at)
+			report.error_message = shown("");
+		report.traceback = shown(outcome->error_traceback);
+		report.error_line = outcome->error_line;
+	}
+	fit(&report);
+	*report_r = report;
+}
+
+/* ---- structuredContent ---- */
+
+static void
+write_shown(struct jsonout *out, const char *key, const struct shown *text)
+{
+	jsonout_key(out, key);
+	if (text->at)
+		jsonout_text(out, text->at, text->len);
+	else
+		jsonout_null(out);
+}
+
+static void
+write_result(struct jsonout *out, const struct report *report)
+{
+	jsonout_key(out, "result");
+	if (!report->repr.at) {
+		jsonout_null(out);
+		return;
+	}
+	jsonout_open(out, '{');
+	write_shown(out, "repr", &report->repr);
+	if (report->json.at) {
+		jsonout_key(out, "json");
+		jsonout_raw(out, report->json.at, report->json.len);
+	}
+	jsonout_close(out, '}');
+}
+
+static void
+write_error(struct jsonout *out, const struct report *report)
+{
+	jsonout_key(out, "error");
+	if (!report->error_type.at) {
+		jsonout_null(out);
+		return;
+	}
+	jsonout_open(out, '{');
+	write_shown(out, "type", &report->error_type);
+	write_shown(out, "message", &report->error_message);
+	write_shown(out, "traceback", &report->traceback);
+	jsonout_key(out, "line");
+	if (report->error_line)
+		jsonout_uint(out, report->error_line);
+	else
+		jsonout_null(out);
+	jsonout_close(out, '}');
+}
+
+static uint64_t
+dropped(const struct report *report, enum stream stream)
+{
+	return (report->outcome ? report->outcome->stream[stream].dropped : 0) +
+	       report->stream[stream].cut;
+}
+
+static bool
+value_is_cut(const struct report *report)
+{
+	return (report->outcome && report->outcome->value_cut) || report->repr.cut;
+}
+
+static void
+write_truncated(struct jsonout *out, const struct report *report)
+{
+	jsonout_key(out, "truncated");
+	if (!dropped(report, STREAM_STDOUT) && !dropped(report, STREAM_STDERR) &&
+	    !value_is_cut(report)) {
+		jsonout_null(out);
+		return;
+	}
+	jsonout_open(out, '{');
+	jsonout_member_uint(out, "stdout_dropped", dropped(report, STREAM_STDOUT));
+	jsonout_member_uint(out, "stderr_dropped", dropped(report, STREAM_STDERR));
+	jsonout_member_bool(out, "result", value_is_cut(report));
+	jsonout_close(out, '}');
+}
+
+static void
+write_structured(struct jsonout *out, const struct report *report)
+{
+	const struct outcome *outcome = report->outcome;
+	struct shown id = shown(outcome ? outcome->id : NULL);
+	struct shown none = shown("");
+
+	jsonout_open(out, '{');
+	write_shown(out, "execution_id", &id);
+	jsonout_member_text(out, "status", report->status);
+	write_shown(out, "stdout", outcome ? &report->stream[STREAM_STDOUT] : &none);
+	write_shown(out, "stderr", outcome ? &report->stream[STREAM_STDERR] : &none);
+	write_result(out, report);
+	write_error(out, report);
+	jsonout_key(out, "exit_code");
+	if (outcome && outcome->exit_code >= 0)
+		jsonout_int(out, outcome->exit_code);
+	else
+		jsonout_null(out);
+	jsonout_member_uint(out, "duration_ms", outcome ? outcome->duration_ms : 0);
+	jsonout_member_uint(out, "cpu_ms", outcome ? outcome->cpu_ms : 0);
+	jsonout_key(out, "peak_memory_bytes");
+	if (outcome && outcome->peak_memory_bytes)
+		jsonout_uint(out, outcome->peak_memory_bytes);
+	else
+		jsonout_null(out);
+	write_truncated(out, report);
+	if (outcome && outcome->status == OUTCOME_OVERLOADED)
+		jsonout_member_uint(out, "retry_after_ms", outcome->retry_after_ms);
+	jsonout_close(out, '}');
+}
+
+/* clang-format off */
+static const struct {
+	const char *name, *schema;	/* NULL: the list of statuses */
+	bool required;
+} properties[] = {
+	{ "execution_id", "{\"type\":[\"string\",\"null\"]}", true },
+	{ "status", NULL, true },
+	{ "stdout", "{\"type\":\"string\"}", true },
+	{ "stderr", "{\"type\":\"string\"}", true },
+	{ "result", "{\"description\":\"Value of a trailing expression; json is absent when it "
+		"has no JSON form.\",\"type\":[\"object\",\"null\"],\"properties\":{\"repr\":"
+		"{\"type\":\"string\"},\"json\":{}},\"required\":[\"repr\"],"
+		"\"additionalProperties\":false}", true },
+	{ "error", "{\"description\":\"null when status is ok.\",\"type\":[\"object\",\"null\"],"
+		"\"properties\":{\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
+		"\"traceback\":{\"type\":[\"string\",\"null\"]},\"line\":{\"type\":[\"integer\","
+		"\"null\"]}},\"required\":[\"type\",\"message\",\"traceback\",\"line\"],"
+		"\"additionalProperties\":false}", true },
+	{ "exit_code", "{\"description\":\"128 + signal after a signal; null when nothing was "
+		"run.\",\"type\":[\"integer\",\"null\"]}", true },
+	{ "duration_ms", "{\"type\":\"integer\"}", true },
+	{ "cpu_ms", "{\"type\":\"integer\"}", true },
+	{ "peak_memory_bytes", "{\"type\":[\"integer\",\"null\"]}", true },
+	{ "truncated", "{\"description\":\"Bytes left out of the streams; whether the result was "
+		"shortened; null when all is there.\",\"type\":[\"object\",\"null\"],\"properties\":{\"stdout_dropped\":{\"type\":"
+		"\"integer\"},\"stderr_dropped\":{\"type\":\"integer\"},\"result\":{\"type\":"
+		"\"boolean\"}},\"required\":[\"stdout_dropped\",\"stderr_dropped\",\"result\"],"
+		"\"additionalProperties\":false}", true },
+	{ "retry_after_ms", "{\"description\":\"With status overloaded.\",\"type\":\"integer\"}",
+		false },
+};
+/* clang-format on */
+
+#define N_PROPERTIES (sizeof(properties) / sizeof(*properties))
+
+static void
+write_status_schema(struct jsonout *out)
+{
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "type", "string");
+	jsonout_key(out, "enum");
+	jsonout_open(out, '[');
+	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++) {
+		const char *name = outcome_status_name((enum outcome_status)i);
+
+		jsonout_text(out, name, strlen(name));
+	}
+	jsonout_text(out, invalid_arguments, strlen(invalid_arguments));
+	jsonout_close(out, ']');
+	jsonout_close(out, '}');
+}
+
+char *
+run_script_output_schema(void)
+{
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "type", "object");
+	jsonout_key(&out, "properties");
+	jsonout_open(&out, '{');
+	for (size_t i = 0; i < N_PROPERTIES; i++) {
+		jsonout_key(&out, properties[i].name);
+		if (properties[i].schema)
+			jsonout_raw(&out, properties[i].schema,
+				    strlen(properties[i].schema));
+		else
+			write_status_schema(&out);
+	}
+	jsonout_close(&out, '}');
+	jsonout_key(&out, "required");
+	jsonout_open(&out, '[');
+	for (size_t i = 0; i < N_PROPERTIES; i++)
+		if (properties[i].required)
+			jsonout_text(&out, properties[i].name, strlen(properties[i].name));
+	jsonout_close(&out, ']');
+	jsonout_member_bool(&out, "additionalProperties", false);
+	jsonout_close(&out, '}');
+	return jsonout_take(&out);
+}
+
+/* ---- the text ---- */
+
+static void
+say_block(FILE *to, const char *title, const struct shown *text)
+{
+	if (!text->len)
+		return;
+	fprintf(to, "%s:\n", title);
+	fwrite(text->at, 1, text->len, to);
+	if (text->at[text->len - 1] != '\n')
+		fputc('\n', to);
+}
+
+/* Together when both were written to, because their order tells what happened; apart when
+ * they had to be shortened for this answer. */
+static void
+say_streams(FILE *to, const struct report *report)
+{
+	const struct shown *out = &report->stream[STREAM_STDOUT];
+	const struct shown *err = &report->stream[STREAM_STDERR];
+
+	if (out->len && err->len && report->both.len && !out->cut && !err->cut) {
+		say_block(to, "stdout and stderr", &report->both);
+		return;
+	}
+	say_block(to, "stdout", out);
+	say_block(to, "stderr", err);
+}
+
+static void
+say_error(FILE *to, const struct report *report)
+{
+	const struct shown *err = &report->stream[STREAM_STDERR];
+
+	if (!report->error_type.at)
+		return;
+	if (!report->outcome || report->outcome->status != OUTCOME_ERROR) {
+		/* The message is a sentence of ours, and names what happened. */
+		fprintf(to, "%.*s\n", (int)report->error_message.len,
+			report->error_message.at);
+	} else {
+		fprintf(to, "%.*s: %.*s", (int)report->error_type.len,
+			report->error_type.at, (int)report->error_message.len,
+			report->error_message.at);
+		if (report->error_line)
+			fprintf(to, " (line %u)", report->error_line);
+		fputc('\n', to);
+	}
+	/* Mostly the script's stderr shows it already. */
+	if (report->traceback.len &&
+	    !(err->len && memmem(err->at, err->len, report->traceback.at,
+				 report->traceback.len)))
+		say_block(to, "traceback", &report->traceback);
+}
+
+static void
+say_result(FILE *to, const struct report *report)
+{
+	if (!report->repr.at)
+		return;
+	fprintf(to, "result: %.*s\n", (int)report->repr.len, report->repr.at);
+	if (!value_is_cut(report))
+		return;
+	if (report->json.at)
+		fprintf(to, "result as JSON: %.*s\n", (int)report->json.len,
+			report->json.at);
+	else
+		fputs("(the result was shortened)\n", to);
+}
+
+/* The last line: all the numbers. */
+static void
+say_summary(FILE *to, const struct report *report)
+{
+	static const char *const names[] = { "stdout", "stderr" };
+	const struct outcome *outcome = report->outcome;
+
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (dropped(report, (enum stream)i))
+			fprintf(to, "(%llu bytes of %s left out)\n",
+				(unsigned long long)dropped(report, (enum stream)i),
+				names[i]);
+	if (outcome->status == OUTCOME_OVERLOADED)
+		fprintf(to, "Try again in %u ms.\n", outcome->retry_after_ms);
+	fprintf(to, "[%s", report->status);
+	if (outcome->exit_code >= 0)
+		fprintf(to, ", exit code %d", outcome->exit_code);
+	fprintf(to, ", %llu ms, cpu %llu ms", (unsigned long long)outcome->duration_ms,
+		(unsigned long long)outcome->cpu_ms);
+	if (outcome->peak_memory_bytes)
+		fprintf(to, ", peak memory %llu KiB",
+			(unsigned long long)outcome->peak_memory_bytes / 1024);
+	fprintf(to, ", %s]\n", outcome->id);
+}
+
+static void
+say(FILE *to, const struct report *report)
+{
+	bool said = report->repr.at || report->stream[STREAM_STDOUT].len ||
+		    report->stream[STREAM_STDERR].len;
+
+	say_error(to, report);
+	if (!report->outcome)
+		return;
+	say_streams(to, report);
+	say_result(to, report);
+	if (!said && !report->error_type.at)
+		fputs("(no output)\n", to);
+	say_summary(to, report);
+}
+
+static void
+give(const struct report *report, const struct tool_host *host)
+{
+	struct tool_answer answer = { .is_error = report->error_type.at != NULL };
+	struct jsonout structured;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &answer.text_len);
+
+	xalloc_check(to);
+	say(to, report);
+	if (fclose(to) != 0)
+		abort();
+	jsonout_init(&structured);
+	write_structured(&structured, report);
+	answer.text = text;
+	answer.structured = structured.at;
+	answer.structured_len = structured.len;
+	host->on_answer(host->arg, &answer);
+	jsonout_done(&structured);
+	free(text);
+}
+
+void
+run_script_answer(const struct outcome *outcome, const struct tool_host *host)
+{
+	struct report report;
+
+	read_outcome(outcome, &report);
+	give(&report, host);
+}
+
+void
+run_script_refuse(const struct why *why, const struct tool_host *host)
+{
+	struct report report = {
+		.status = invalid_arguments,
+		.error_type = shown(invalid_arguments),
+		.error_message = shown(why->text),
+	};
+
+	give(&report, host);
+}

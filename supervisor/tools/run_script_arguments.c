@@ -1,0 +1,404 @@
+/* Runs in: the supervisor.   Owns: the table of arguments.
+ * Reads:   values of a client, of any type. The schema that clients are shown and the
+ * checks that are made come from the same rows. */
+#include "supervisor/tools/run_script.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/config.h"
+#include "proto/message.h"
+#include "supervisor/jsonout.h"
+#include "supervisor/xalloc.h"
+
+enum kind { KIND_TEXT, KIND_TEXTS, KIND_NUMBER, KIND_INTEGER, KIND_PROFILE };
+
+enum field {
+	FIELD_SCRIPT,
+	FIELD_STDIN,
+	FIELD_ARGS,
+	FIELD_TIMEOUT,
+	FIELD_MEMORY,
+	FIELD_CPU,
+	FIELD_PIDS,
+	FIELD_PROFILE,
+	FIELD_COUNT,
+};
+
+/* most: bytes of a text, number of texts; a limit's cap comes from the policy. */
+static const struct row {
+	const char *name;
+	enum kind kind;
+	bool required;
+	double least, most;
+	const char *help;
+} rows[FIELD_COUNT] = {
+	[FIELD_SCRIPT] = { "script", KIND_TEXT, true, 0, SCRIPT_MAX,
+		"Python source, at most 4 MiB. The value of a trailing expression is "
+		"returned as result." },
+	[FIELD_STDIN] = { "stdin", KIND_TEXT, false, 0, RUN_STDIN_MAX,
+		"Text on standard input, at most 8 MiB. Empty unless given." },
+	[FIELD_ARGS] = { "args", KIND_TEXTS, false, 0, ARGS_MAX,
+		"Command line arguments, sys.argv[1:]." },
+	[FIELD_TIMEOUT] = { "timeout_seconds", KIND_NUMBER, false, 0.1, 0,
+		"Wall clock time after which the script is stopped." },
+	[FIELD_MEMORY] = { "memory_mb", KIND_INTEGER, false, 16, 0,
+		"Memory in MiB, files in /tmp and /workspace included." },
+	[FIELD_CPU] = { "cpu_seconds", KIND_NUMBER, false, 0.1, 0,
+		"CPU time of all its processes together." },
+	[FIELD_PIDS] = { "pids", KIND_INTEGER, false, 1, 0,
+		"Processes and threads at once." },
+	[FIELD_PROFILE] = { "profile", KIND_PROFILE, false, 0, 0,
+		"Which set of preloaded packages to run in." },
+};
+
+#define MIB (1024.0 * 1024.0)
+
+static double
+limit_in_units(const struct limits *limits, enum field field)
+{
+	switch (field) {
+	case FIELD_TIMEOUT:
+		return limits->wall_ms / 1000.0;
+	case FIELD_MEMORY:
+		return (double)limits->memory_bytes / MIB;
+	case FIELD_CPU:
+		return limits->cpu_ms / 1000.0;
+	case FIELD_PIDS:
+		return limits->pids;
+	case FIELD_SCRIPT:
+	case FIELD_STDIN:
+	case FIELD_ARGS:
+	case FIELD_PROFILE:
+	case FIELD_COUNT:
+		break;
+	}
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static int
+read_text(const struct row *row, const json_t *value, const char **text_r, size_t *len_r,
+	  struct why *why_r)
+{
+	if (!json_is_string(value))
+		return why_say(why_r, -EINVAL, row->name, "%s must be a string", row->name);
+	if ((double)json_string_length(value) > row->most)
+		return why_say(why_r, -EINVAL, row->name,
+			       "%s has %zu bytes; at most %.0f are allowed", row->name,
+			       json_string_length(value), row->most);
+	*text_r = json_string_value(value);
+	*len_r = json_string_length(value);
+	return 0;
+}
+
+/* A script with a NUL would run in part or not as written: refuse it, and say where. */
+static int
+check_script(const char *script, size_t len, struct why *why_r)
+{
+	const char *nul = memchr(script, '\0', len);
+	unsigned int line = 1;
+
+	if (!nul)
+		return 0;
+	for (const char *at = script; at < nul; at++)
+		line += *at == '\n';
+	return why_say(why_r, -EINVAL, "script",
+		       "script holds a NUL at byte %td, in line %u; Python source may not",
+		       nul - script, line);
+}
+
+static int
+read_args(const json_t *value, struct run_script_arguments *arguments, struct why *why_r)
+{
+	size_t bytes = 0, n = json_array_size(value);
+
+	if (!json_is_array(value))
+		return why_say(why_r, -EINVAL, "args", "args must be an array of strings");
+	if (n > ARGS_MAX)
+		return why_say(why_r, -EINVAL, "args",
+			       "args has %zu items; at most %d are allowed", n, ARGS_MAX);
+	arguments->args = xcalloc(n, sizeof(*arguments->args));
+	for (size_t i = 0; i < n; i++) {
+		const json_t *item = json_array_get(value, i);
+		size_t len = json_string_length(item);
+
+		if (!json_is_string(item) || memchr(json_string_value(item), '\0', len))
+			return why_say(why_r, -EINVAL, "args",
+				       "args: item %zu must be a string without NUL", i);
+		bytes += len;
+		if (len > STRS_ITEM_MAX || bytes > RUN_ARGS_BYTES_MAX)
+			return why_say(why_r, -EINVAL, "args",
+				       "args: item %zu is too long: at most %d bytes each and "
+				       "%d together are allowed", i, STRS_ITEM_MAX,
+				       RUN_ARGS_BYTES_MAX);
+		arguments->args[arguments->n_args++] = json_string_value(item);
+	}
+	return 0;
+}
+
+/* What is above the cap is left to limits_merge. */
+static int
+read_number(const struct row *row, const json_t *value, double cap, double *number_r,
+	    struct why *why_r)
+{
+	double number = json_number_value(value);
+	bool integral = row->kind == KIND_INTEGER;
+
+	if (!json_is_number(value) || (integral && number != floor(number)) ||
+	    number < row->least)
+		return why_say(why_r, -EINVAL, row->name,
+			       "%s must be %s from %.10g to %.10g", row->name, integral ? "an integer" : "a number", row->least, cap);
+	*number_r = number;
+	return 0;
+}
+
+/* number * unit, or the greatest value there is: the caps refuse that. */
+static uint32_t
+scaled_u32(double number, double unit)
+{
+	return number * unit >= UINT32_MAX ? UINT32_MAX : (uint32_t)(number * unit);
+}
+
+static uint64_t
+scaled_u64(double number, double unit)
+{
+	return number * unit >= 0x1p63 ? UINT64_MAX : (uint64_t)(number * unit);
+}
+
+static int
+read_limit(enum field field, const json_t *value, const struct limits *cap,
+	   struct limits_asked *asked, struct why *why_r)
+{
+	double number;
+	int r = read_number(&rows[field], value, limit_in_units(cap, field), &number, why_r);
+
+	if (r < 0)
+		return r;
+	if (field == FIELD_TIMEOUT)
+		asked->wall_ms = scaled_u32(number, 1000);
+	else if (field == FIELD_CPU)
+		asked->cpu_ms = scaled_u32(number, 1000);
+	else if (field == FIELD_PIDS)
+		asked->pids = scaled_u32(number, 1);
+	else
+		asked->memory_bytes = scaled_u64(number, MIB);
+	return 0;
+}
+
+static int
+read_profile(const json_t *value, const char **profile_r, struct why *why_r)
+{
+	const char *name = json_string_value(value);
+
+	if (!name || strlen(name) != json_string_length(value))
+		return why_say(why_r, -EINVAL, "profile",
+			       "profile must be a string without NUL");
+	*profile_r = name;
+	return 0;
+}
+
+static int
+read_field(enum field field, const json_t *value, const struct limits *cap,
+	   struct run_script_arguments *to, struct why *why_r)
+{
+	switch (field) {
+	case FIELD_SCRIPT:
+		if (read_text(&rows[field], value, &to->script, &to->script_len, why_r) < 0)
+			return -EINVAL;
+		return check_script(to->script, to->script_len, why_r);
+	case FIELD_STDIN:
+		return read_text(&rows[field], value, &to->stdin_text, &to->stdin_len,
+				 why_r);
+	case FIELD_ARGS:
+		return read_args(value, to, why_r);
+	case FIELD_TIMEOUT:
+	case FIELD_MEMORY:
+	case FIELD_CPU:
+	case FIELD_PIDS:
+		return read_limit(field, value, cap, &to->asked, why_r);
+	case FIELD_PROFILE:
+		return read_profile(value, &to->profile, why_r);
+	case FIELD_COUNT:
+		break;
+	}
+	return why_say(why_r, -EINVAL, "", "internal: no such field");
+}
+
+/* Names what is known, so that a model can correct itself at once. */
+static int
+refuse_unknown(const char *key, struct why *why_r)
+{
+	char known[256];
+	size_t len = 0;
+
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
+					i ? ", " : "", rows[i].name);
+	return why_say(why_r, -EINVAL, key,
+		       "%.60s is not an argument of run_script; there are %s", key, known);
+}
+
+int
+run_script_read(const json_t *json, const struct config *config,
+		struct run_script_arguments *arguments_r, struct why *why_r)
+{
+	struct run_script_arguments arguments = { .n_args = 0 };
+	const char *key;
+	json_t *value;
+	int r = 0;
+
+	json_object_foreach((json_t *)json, key, value) {
+		size_t field = 0;
+
+		while (field < FIELD_COUNT && strcmp(rows[field].name, key) != 0)
+			field++;
+		r = field == FIELD_COUNT
+			? refuse_unknown(key, why_r)
+			: read_field((enum field)field, value, &config->limits.cap,
+				     &arguments, why_r);
+		if (r < 0)
+			break;
+	}
+	if (r == 0 && !arguments.script)
+		r = why_say(why_r, -EINVAL, "script", "script is required: a string of Python source");
+	if (r < 0)
+		run_script_arguments_done(&arguments);
+	else
+		*arguments_r = arguments;
+	return r;
+}
+
+void
+run_script_arguments_done(struct run_script_arguments *arguments)
+{
+	free(arguments->args);
+	arguments->args = NULL;
+}
+
+/* ---- describing ---- */
+
+static void
+write_number(struct jsonout *out, const char *key, double number)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.10g", number);
+	jsonout_member_raw(out, key, text);
+}
+
+static void
+write_help(struct jsonout *out, const struct row *row, double standard)
+{
+	char text[256];
+
+	if (standard > 0)
+		snprintf(text, sizeof(text), "%s %.10g unless given.", row->help, standard);
+	else
+		snprintf(text, sizeof(text), "%s", row->help);
+	jsonout_member_text(out, "description", text);
+}
+
+static void
+write_profiles(struct jsonout *out, const struct config *config)
+{
+	jsonout_member_text(out, "type", "string");
+	jsonout_key(out, "enum");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < config->n_profiles; i++)
+		jsonout_text(out, config->profile[i].name,
+			     strlen(config->profile[i].name));
+	jsonout_close(out, ']');
+	jsonout_member_text(out, "default", config->profile[0].name);
+}
+
+static void
+write_property(struct jsonout *out, const struct config *config, enum field field)
+{
+	const struct row *row = &rows[field];
+	double standard = 0;
+
+	jsonout_key(out, row->name);
+	jsonout_open(out, '{');
+	switch (row->kind) {
+	case KIND_TEXT:
+		jsonout_member_text(out, "type", "string");
+		break;
+	case KIND_TEXTS:
+		jsonout_member_text(out, "type", "array");
+		jsonout_member_raw(out, "items", "{\"type\":\"string\"}");
+		write_number(out, "maxItems", row->most);
+		break;
+	case KIND_NUMBER:
+	case KIND_INTEGER:
+		jsonout_member_text(out, "type",
+				    row->kind == KIND_NUMBER ? "number" : "integer");
+		write_number(out, "minimum", row->least);
+		write_number(out, "maximum", limit_in_units(&config->limits.cap, field));
+		standard = limit_in_units(&config->limits.standard, field);
+		break;
+	case KIND_PROFILE:
+		write_profiles(out, config);
+		break;
+	}
+	write_help(out, row, standard);
+	jsonout_close(out, '}');
+}
+
+char *
+run_script_input_schema(const struct config *config)
+{
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "type", "object");
+	jsonout_key(&out, "properties");
+	jsonout_open(&out, '{');
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		write_property(&out, config, (enum field)i);
+	jsonout_close(&out, '}');
+	jsonout_key(&out, "required");
+	jsonout_open(&out, '[');
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		if (rows[i].required)
+			jsonout_text(&out, rows[i].name, strlen(rows[i].name));
+	jsonout_close(&out, ']');
+	jsonout_member_bool(&out, "additionalProperties", false);
+	jsonout_close(&out, '}');
+	return jsonout_take(&out);
+}
+
+char *
+run_script_description(const struct config *config)
+{
+	const struct limits *standard = &config->limits.standard;
+	const struct limits *cap = &config->limits.cap;
+	char *text;
+	int n;
+
+	n = asprintf(&text,
+		"Run a Python %s script in a fresh, isolated process. Returns what it "
+		"printed, the value of its last line when that is an expression, and any "
+		"error with its traceback.\n"
+		"Nothing survives the call: no variables, files or installed packages, so "
+		"send a whole program each time. Calls may run in parallel. The script "
+		"starts in /workspace, which is empty and writable; it sees no files of the "
+		"machine and no network. Top-level await, threads, subprocesses and "
+		"multiprocessing work.\n"
+		"Example: {\"script\": \"import math\\nprint('computing')\\n"
+		"math.factorial(10)\"} gives stdout \"computing\\n\" and result 3628800.\n"
+		"Limits: %.10g s (timeout_seconds up to %.10g), %.10g MiB of memory "
+		"(memory_mb up to %.10g), %u processes and threads (pids up to %u). Of "
+		"stdout and of stderr %.10g MiB each are kept: past that the middle is left "
+		"out.",
+		PYTHON_VERSION, limit_in_units(standard, FIELD_TIMEOUT),
+		limit_in_units(cap, FIELD_TIMEOUT), limit_in_units(standard, FIELD_MEMORY),
+		limit_in_units(cap, FIELD_MEMORY), standard->pids, cap->pids,
+		(double)standard->output_bytes / MIB);
+	xalloc_check(n < 0 ? NULL : text);
+	return text;
+}
