@@ -39,3 +39,9 @@ fuzz-short: $(FUZZ_TARGETS)
 			-print_final_stats=1 -artifact_prefix=crash-$$name- \
 			tests/fuzz/found/$$name $(srcdir)/tests/fuzz/corpus/$$name || exit 1; \
 	done
+
+# ---- supervisor: jsonrpc ----
+FUZZ_TARGETS += tests/fuzz/fuzz-jsonrpc
+tests_fuzz_fuzz_jsonrpc_SOURCES = tests/fuzz/fuzz-jsonrpc.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_jsonrpc_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_jsonrpc_LDADD = libsupervisor.a $(JANSSON_LIBS) $(FUZZ_ENGINE)

@@ -1,0 +1,351 @@
+#!/usr/bin/python3
+"""How mcp-pythond starts, serves and ends, with real workers.
+
+Everything happens below temporary directories; nothing of the system is touched.
+"""
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from harness import main, test
+from jsonrpc_corpus import Connection, handshake, parse, request
+
+DEADLINE_S = 60
+BUILD = None        # known when the first test runs
+
+
+def alone(function):
+    """A test with a directory of its own, in which it starts what it needs."""
+    @test(name=function.__name__, private=True)
+    def one(ctx):
+        global BUILD
+        BUILD = os.path.abspath(ctx.options.build)
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o755)
+            function(directory)
+
+
+def until(condition, what, seconds=DEADLINE_S):
+    """Polls an outside fact that no descriptor announces."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not in time: {what}")
+        select.select([], [], [], 0.02)
+
+
+class Supervisor:
+    """A running mcp-pythond whose log is read as it comes."""
+
+    def __init__(self, directory, *arguments, extra=None, limits=None, shell=None, **more):
+        """extra: environment; limits: of descriptors; shell: what /bin/sh does before it."""
+        self.path = os.path.join(directory, "mcp.sock")
+        environment = {name: value for name, value in os.environ.items() if name not in
+                       ("NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "JOURNAL_STREAM")}
+        environment.update(extra or {})
+        command = [os.path.join(BUILD, "mcp-pythond"), *arguments]
+        if shell:
+            command = ["/bin/sh", "-c", shell + ' exec "$0" "$@"', *command]
+        self.log = b""
+        self.process = subprocess.Popen(
+            command, env=environment, stderr=subprocess.PIPE,
+            preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits)) if limits
+            else None, **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **more})
+
+    def wait_log(self, text):
+        end = time.monotonic() + DEADLINE_S
+        while text not in self.log:
+            wait = end - time.monotonic()
+            assert wait > 0, f"{text!r} was not logged: {self.log.decode()}"
+            if select.select([self.process.stderr], [], [], wait)[0]:
+                data = os.read(self.process.stderr.fileno(), 65536)
+                assert data, f"it ended with {self.process.wait()}: {self.log.decode()}"
+                self.log += data
+        return self
+
+    def ready(self):
+        return self.wait_log(b"ready version=")
+
+    def end(self, number=signal.SIGTERM):
+        """Stops it; its exit status. Whatever it wrote to stdout is in self.output."""
+        self.process.send_signal(number)
+        return self.finish()
+
+    def finish(self):
+        self.output, rest = self.process.communicate(timeout=DEADLINE_S)
+        self.log += rest or b""
+        return self.process.returncode
+
+    def connect(self):
+        connection = Connection(self.path)
+        handshake(connection, "2025-11-25")
+        return connection
+
+
+def status_of(supervisor):
+    with open(f"/proc/{supervisor.process.pid}/status", encoding="ascii") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def run_request(identifier, script, **more):
+    return request(identifier, "tools/call", {"name": "run_script",
+                                              "arguments": {"script": script}, **more})
+
+
+def answer(connection):
+    line = connection.line(time.monotonic() + DEADLINE_S)
+    assert line is not None, "no answer"
+    return parse(line)[1]
+
+
+def structured(connection):
+    return answer(connection)["result"]["structuredContent"]
+
+
+def check_works(connection):
+    connection.send(run_request("works", "print(6 * 7)"))
+    outcome = structured(connection)
+    assert outcome["status"] == "ok" and outcome["stdout"] == "42\n", outcome
+
+
+@alone
+def arguments_and_exit_codes(directory):
+    broken = os.path.join(directory, "broken.conf")
+    with open(broken, "w", encoding="utf-8") as file:
+        file.write("[pool]\nwarn = 3\n")
+    for arguments, status, text in (
+            (["--version"], 0, ""), (["--help"], 0, ""), (["--bogus"], 2, "--help"),
+            (["extra"], 2, "options only"), (["--stdio", "--socket", "x"], 2, "exclude"),
+            (["--check-config", "--config", broken], 78, "warn"),
+            (["--config", broken, "--socket", "x"], 78, "warn"),
+            (["--config", "/nonexistent", "--check-config"], 78, "/nonexistent"),
+            (["--socket", "/" + "x" * 200], 1, "path"),
+            (["--socket", "/nonexistent/s"], 1, "/nonexistent/s"),
+            (["--socket", broken], 1, "not a socket")):
+        supervisor = Supervisor(directory, *arguments)
+        assert supervisor.finish() == status, (arguments, status, supervisor.log)
+        assert text in supervisor.log.decode(), (arguments, supervisor.log)
+    dump = Supervisor(directory, "--dump-config")
+    assert dump.finish() == 0
+    again = os.path.join(directory, "again.conf")
+    with open(again, "wb") as file:
+        file.write(dump.output)
+    assert Supervisor(directory, "--check-config", "--config", again).finish() == 0
+
+
+@alone
+def socket_belongs_to_one(directory):
+    path = os.path.join(directory, "mcp.sock")
+    first = Supervisor(directory, "--socket", path).ready()
+    assert os.stat(path).st_mode & 0o7777 == 0o600
+    second = Supervisor(directory, "--socket", path)
+    assert second.finish() == 1 and b"served by another process" in second.log
+    check_works(first.connect())
+    assert first.end(signal.SIGKILL) == -signal.SIGKILL
+    third = Supervisor(directory, "--socket", path).ready()
+    check_works(third.connect())
+    assert third.end() == 0 and third.output == b"", third.output
+    # Root that gave its rights away may not be allowed to remove it; then it is dead.
+    if os.path.exists(path):
+        fourth = Supervisor(directory, "--socket", path).ready()
+        assert fourth.end() == 0
+
+
+@alone
+def no_capability_is_left(directory):
+    supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock")).ready()
+    status = status_of(supervisor)
+    assert all(int(status[name], 16) == 0 for name in ("CapPrm", "CapEff", "CapInh", "CapAmb"))
+    assert os.getuid() != 0 or "0" not in status["Uid"].split(), status["Uid"]
+    assert supervisor.end() == 0
+
+
+@alone
+def shutdown_answers_what_runs(directory):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        supervisor = Supervisor(directory, "--socket",
+                                os.path.join(directory, f"s{number}.sock"))
+        supervisor.path = os.path.join(directory, f"s{number}.sock")
+        supervisor.ready()
+        busy, idle = supervisor.connect(), supervisor.connect()
+        busy.send(run_request(1, "print('begun', flush=True)\nimport time\ntime.sleep(60)",
+                              _meta={"progressToken": 1}))
+        assert answer(busy)["params"]["message"] == "begun"
+        began = time.monotonic()
+        supervisor.process.send_signal(number)
+        outcome = structured(busy)
+        assert outcome["status"] == "cancelled", outcome
+        assert "shutting down" in outcome["error"]["message"], outcome
+        assert outcome["stdout"] == "begun\n", outcome
+        assert busy.line(time.monotonic() + 5) is None and busy.ended
+        assert idle.line(time.monotonic() + 5) is None and idle.ended
+        assert supervisor.finish() == 0 and time.monotonic() - began < 5
+
+
+@alone
+def a_signal_may_come_early(directory):
+    supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock"))
+    supervisor.wait_log(b"listening")
+    until(lambda: "SigCgt" in status_of(supervisor) and
+          int(status_of(supervisor)["SigCgt"], 16) & 1 << signal.SIGTERM - 1, "a handler")
+    assert supervisor.end() == 0, supervisor.log
+
+
+@alone
+def hangup_is_no_end(directory):
+    supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock")).ready()
+    supervisor.process.send_signal(signal.SIGHUP)
+    supervisor.wait_log(b"reload-ignored")
+    check_works(supervisor.connect())
+    assert supervisor.end() == 0
+
+
+@alone
+def stdio(directory):
+    text = (request(0, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+                                      "clientInfo": {"name": "t", "version": "1"}}) +
+            run_request(1, "print('a')\nimport time\ntime.sleep(.5)\nprint('b')"))
+    supervisor = Supervisor(directory, "--stdio", stdin=subprocess.PIPE)
+    output, log = supervisor.process.communicate(text, timeout=DEADLINE_S)
+    assert supervisor.process.returncode == 0, log
+    answers = [json.loads(line) for line in output.decode().splitlines()]
+    assert [a["id"] for a in answers] == [0, 1]
+    assert answers[1]["result"]["structuredContent"]["stdout"] == "a\nb\n"
+    requests, replies = os.path.join(directory, "in"), os.path.join(directory, "out")
+    with open(requests, "wb") as file:
+        file.write(text)
+    with open(requests, "rb") as stdin, open(replies, "wb") as stdout:
+        supervisor = Supervisor(directory, "--stdio", stdin=stdin, stdout=stdout)
+        assert supervisor.finish() == 0, supervisor.log
+    with open(replies, "rb") as file:
+        assert [json.loads(line)["id"] for line in file] == [0, 1]
+
+
+@alone
+def stdio_ends_with_its_client(directory):
+    supervisor = Supervisor(directory, "--stdio", stdin=subprocess.PIPE)
+    supervisor.process.stdin.write(
+        request(0, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+                                  "clientInfo": {"name": "t", "version": "1"}}) +
+        run_request(1, "print('on', flush=True)\nimport time\ntime.sleep(60)",
+                    _meta={"progressToken": 1}))
+    supervisor.process.stdin.flush()
+    supervisor.process.stdout.readline()
+    assert b"progress" in supervisor.process.stdout.readline()
+    supervisor.process.stdin.close()
+    supervisor.process.stdout.close()
+    began = time.monotonic()
+    assert supervisor.process.wait(DEADLINE_S) == 0
+    assert time.monotonic() - began < 10
+
+
+@alone
+def systemd_hands_over_and_is_told(directory):
+    path, told = os.path.join(directory, "mcp.sock"), os.path.join(directory, "notify")
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen(64)
+    notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notify.bind(told)
+    os.chmod(told, 0o777)
+    os.chmod(directory, 0o755)
+    early = Connection(path)        # before anybody serves it
+    number = listener.fileno()
+    supervisor = Supervisor(
+        directory, pass_fds=[number],
+        extra={"NOTIFY_SOCKET": told, "LISTEN_FDS": "1", "LISTEN_FDNAMES": "mcp",
+               "WATCHDOG_USEC": "600000"},
+        shell=f"exec 3<&{number}; [ {number} = 3 ] || exec {number}<&-; "
+              "export LISTEN_PID=$$ WATCHDOG_PID=$$;")
+    said = []
+
+    def hears(text):
+        while not any(text in message for message in said):
+            assert select.select([notify], [], [], DEADLINE_S)[0], (text, said)
+            said.append(notify.recv(4096).decode())
+
+    hears("READY=1")
+    assert not any("STOPPING" in message for message in said)
+    handshake(early, "2025-11-25")
+    check_works(early)
+    hears("WATCHDOG=1")
+    said.clear()
+    hears("WATCHDOG=1")
+    hears("STATUS=1 sessions of 1 tenants")
+    supervisor.process.send_signal(signal.SIGTERM)
+    hears("STOPPING=1")
+    assert supervisor.finish() == 0, supervisor.log
+    assert os.path.exists(path), "a socket that systemd made was removed"
+    listener.close()
+
+
+@alone
+def descriptors_run_out(directory):
+    supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock"),
+                            limits=(128, 128)).ready()
+    first = supervisor.connect()
+    crowd = []
+    for _ in range(150):
+        crowd.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        crowd[-1].setblocking(False)
+        crowd[-1].connect(supervisor.path)
+    supervisor.wait_log(b"accept-waits err=EMFILE")
+    with open(f"/proc/{supervisor.process.pid}/stat", encoding="ascii") as file:
+        before = sum(int(n) for n in file.read().rsplit(")", 1)[1].split()[11:13])
+    first.send(request("p", "ping"))
+    assert answer(first) == {"jsonrpc": "2.0", "id": "p", "result": {}}
+    select.select([], [], [], 1)      # a second in which it might spin
+    with open(f"/proc/{supervisor.process.pid}/stat", encoding="ascii") as file:
+        after = sum(int(n) for n in file.read().rsplit(")", 1)[1].split()[11:13])
+    assert after - before < os.sysconf("SC_CLK_TCK") / 4, f"{after - before} ticks in a second"
+    for one in crowd:
+        one.close()
+    check_works(supervisor.connect())
+    assert supervisor.end() == 0
+
+
+@alone
+def sessions_are_limited(directory):
+    config = os.path.join(directory, "c.conf")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write("[service]\nsessions_max = 3\nsessions_per_tenant = 2\n")
+    supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock"),
+                            "--config", config).ready()
+    clients = [supervisor.connect() for _ in range(2)]
+    third = Connection(supervisor.path)
+    refusal = answer(third)
+    assert "id" not in refusal and refusal["error"]["code"] == -32603, refusal
+    assert third.line(time.monotonic() + 5) is None and third.ended
+    clients.pop().close()
+
+    def fits():
+        try:
+            check_works(supervisor.connect())
+            return True
+        except AssertionError as error:
+            assert "too many" in str(error), error
+            return False
+    until(fits, "a place that became free")
+    assert supervisor.end() == 0
+
+
+@alone
+def disconnect_stops_the_script(directory):
+    supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock")).ready()
+    connection = supervisor.connect()
+    connection.send(run_request(1, "print('on', flush=True)\nimport time\ntime.sleep(3600)",
+                                _meta={"progressToken": "t"}, ))
+    assert answer(connection)["method"] == "notifications/progress"
+    connection.close()
+    supervisor.wait_log(b"why=disconnect in_flight=1")
+    check_works(supervisor.connect())
+    assert supervisor.end() == 0
+
+
+main(__doc__)

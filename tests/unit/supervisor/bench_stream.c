@@ -1,0 +1,207 @@
+/* See bench_stream.h. */
+#include "tests/unit/supervisor/bench_stream.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "policy/config.h"
+#include "supervisor/loop.h"
+#include "supervisor/mcp.h"
+#include "supervisor/mcp_stream.h"
+#include "supervisor/xalloc.h"
+#include "tests/unit/supervisor/fake_engine.h"
+
+#define LINES_MAX 1024
+
+struct bench {
+	struct config *config;
+	struct loop *loop;
+	struct engine *engine;
+	struct tenant *tenant;
+	struct mcp *mcp;
+	struct mcp_stream *stream;
+	char *line[LINES_MAX];
+	size_t n_lines, next;
+	unsigned int idle_calls;
+	size_t held;
+	size_t held_most;
+};
+
+static void
+on_send(void *arg, char *line, size_t len, bool may_drop)
+{
+	struct bench *b = arg;
+
+	(void)may_drop;
+	assert_true(b->n_lines < LINES_MAX);
+	assert_int_equal(line[len - 1], '\n');
+	assert_null(memchr(line, '\n', len - 1));
+	line[len - 1] = '\0';
+	b->line[b->n_lines++] = line;
+}
+
+static void
+on_idle(void *arg)
+{
+	((struct bench *)arg)->idle_calls++;
+}
+
+static bool
+on_hold(void *arg, size_t bytes)
+{
+	struct bench *b = arg;
+
+	if (bytes > b->held_most - b->held)
+		return false;
+	b->held += bytes;
+	return true;
+}
+
+static void
+on_let_go(void *arg, size_t bytes)
+{
+	struct bench *b = arg;
+
+	assert_true(bytes <= b->held);
+	b->held -= bytes;
+}
+
+void
+bench_set_held_most(struct bench *b, size_t bytes)
+{
+	b->held_most = bytes;
+}
+
+struct bench *
+bench_new(void)
+{
+	struct bench *b = xcalloc(1, sizeof(*b));
+	struct engine_options engine;
+	struct mcp_options mcp;
+	const struct mcp_stream_watcher watcher = { on_send, on_idle, on_hold, on_let_go,
+						    b };
+
+	b->held_most = SIZE_MAX;
+	b->config = config_new();
+	b->loop = loop_new(false);
+	engine = (struct engine_options){ .base = loop_base(b->loop), .config = b->config };
+	assert_int_equal(engine_new(&engine, &b->engine), 0);
+	mcp = (struct mcp_options){ loop_base(b->loop), b->engine, b->config };
+	b->mcp = mcp_new(&mcp);
+	b->tenant = engine_tenant(b->engine, 1000);
+	b->stream = mcp_stream_new(b->mcp, b->tenant, &watcher);
+	return b;
+}
+
+void
+bench_free(struct bench *b)
+{
+	mcp_stream_free(b->stream);
+	assert_int_equal(b->held, 0);
+	mcp_free(b->mcp);
+	tenant_release(b->tenant);
+	engine_free(b->engine);
+	loop_free(b->loop);
+	config_free(b->config);
+	for (size_t i = 0; i < b->n_lines; i++)
+		free(b->line[i]);
+	free(b);
+}
+
+void
+bench_line(struct bench *b, const char *text, size_t len)
+{
+	mcp_stream_line(b->stream, text, len);
+}
+
+void
+bench_say(struct bench *b, const char *text)
+{
+	bench_line(b, text, strlen(text));
+}
+
+void
+bench_turn(struct bench *b)
+{
+	event_base_loop(loop_base(b->loop), EVLOOP_NONBLOCK);
+}
+
+static void
+on_late(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	*(bool *)arg = true;
+}
+
+void
+bench_wait(struct bench *b, size_t n)
+{
+	static const struct timeval most = { .tv_sec = 5 };
+	struct event_base *base = loop_base(b->loop);
+	size_t goal = b->n_lines + n;
+	bool late = false;
+	struct event *timer = evtimer_new(base, on_late, &late);
+
+	evtimer_add(timer, &most);
+	while (b->n_lines < goal && !late)
+		event_base_loop(base, EVLOOP_ONCE);
+	event_free(timer);
+	assert_false(late);
+}
+
+size_t
+bench_unread(const struct bench *b)
+{
+	return b->n_lines - b->next;
+}
+
+const char *
+bench_next(struct bench *b)
+{
+	return b->next < b->n_lines ? b->line[b->next++] : NULL;
+}
+
+json_t *
+bench_next_json(struct bench *b)
+{
+	const char *line = bench_next(b);
+	json_t *value;
+
+	assert_non_null(line);
+	value = json_loads(line, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	assert_non_null(value);
+	return value;
+}
+
+void
+bench_initialize(struct bench *b, const char *revision)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "{\"jsonrpc\":\"2.0\",\"id\":\"init\",\"method\":\"initialize\",\"params\":"
+		 "{\"protocolVersion\":\"%s\",\"capabilities\":{},\"clientInfo\":"
+		 "{\"name\":\"t\",\"version\":\"1\"}}}", revision);
+	bench_say(b, text);
+	assert_non_null(strstr(bench_next(b), revision));
+	bench_say(b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+}
+
+size_t
+bench_in_flight(const struct bench *b)
+{
+	return mcp_stream_in_flight(b->stream);
+}
+
+unsigned int
+bench_idle_calls(const struct bench *b)
+{
+	return b->idle_calls;
+}

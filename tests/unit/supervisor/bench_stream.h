@@ -1,0 +1,41 @@
+/* An MCP stream over the fake engine for tests: feed it lines, look at what it sends. */
+#ifndef TESTS_BENCH_STREAM_H
+#define TESTS_BENCH_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+struct bench;
+
+struct bench *bench_new(void);
+void bench_free(struct bench *bench);
+
+void bench_line(struct bench *bench, const char *text, size_t len);
+void bench_say(struct bench *bench, const char *text);	/* ends with NUL */
+
+/* Runs the loop until n more lines were sent, at most 5 s; fails the test otherwise. */
+void bench_wait(struct bench *bench, size_t n);
+
+/* Runs what is due now. */
+void bench_turn(struct bench *bench);
+
+/* How many lines were sent that bench_next has not given, and the next of them: without
+ * its newline, valid until the one after. NULL: there is none. */
+size_t bench_unread(const struct bench *bench);
+const char *bench_next(struct bench *bench);
+
+/* The next line, parsed; fails the test when there is none. For the caller to decref. */
+json_t *bench_next_json(struct bench *bench);
+
+/* Shakes hands for the revision and throws the answer away. */
+void bench_initialize(struct bench *bench, const char *revision);
+
+/* From how many bytes of calls in flight on the next one is refused; no bound at first. */
+void bench_set_held_most(struct bench *bench, size_t bytes);
+
+size_t bench_in_flight(const struct bench *bench);
+unsigned int bench_idle_calls(const struct bench *bench);
+
+#endif

@@ -1,0 +1,30 @@
+/* An engine for tests of what is above it: no processes; a script is a command to it.
+ *
+ *   hang                 no outcome until it is cancelled
+ *   status NAME          an outcome of that status, with message and error
+ *   flood N              N bytes 'x' on stdout
+ *   bytes HH...          these bytes, in hex, as stdout
+ *   json TEXT            TEXT as the JSON of the result, and as its repr
+ *   say TEXT             TEXT as output while it runs, then hang
+ *   anything else        echoed on stdout; result 42
+ *
+ * Outcomes come from a later turn of the loop, as supervisor/execution.h says.
+ */
+#ifndef TESTS_FAKE_ENGINE_H
+#define TESTS_FAKE_ENGINE_H
+
+#include "supervisor/engine.h"
+#include "supervisor/execution.h"
+
+struct fake_record {
+	unsigned int started, cancelled, unwatched, alive, tenants_held;
+	enum cancel_reason last_reason;
+	char last_args[256];		/* joined by '|' */
+	char last_stdin[64], last_profile[64];
+	struct limits last_limits;
+};
+
+/* What happened in the engine so far. */
+const struct fake_record *fake_engine_record(void);
+
+#endif
