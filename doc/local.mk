@@ -1,0 +1,10 @@
+# doc: manual pages, written by hand; the table of configuration keys is checked by
+# systemd/check-units.sh, the formatting here.
+dist_man_MANS += \
+	doc/man/mcp-python.1 \
+	doc/man/mcp-pythond.conf.5 \
+	doc/man/mcp-python-worker.8 \
+	doc/man/mcp-pythond.8
+EXTRA_DIST += doc/architecture.md doc/agents.md doc/operators.md
+dist_check_SCRIPTS += doc/check-man.sh
+TESTS += doc/check-man.sh

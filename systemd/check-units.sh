@@ -1,0 +1,68 @@
+#!/bin/sh
+# The units are part of the defence: systemd finds no mistake in them, their exposure does not
+# rise, their capabilities are those that privilege.c gives up again, and the configuration
+# that is installed says what is built in.
+srcdir=${srcdir:-.}
+exposure_most=30	# tenths, as systemd 252 counts: lower it when it falls, never raise it
+status=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+bad() { echo "check-units: $*" >&2; status=1; }
+
+# Every key of the table stands in the installed file, commented out, with its default.
+conf=$srcdir/systemd/mcp-pythond.conf
+grep -v '^#' "$conf" | grep '=' && bad "the installed configuration sets something"
+sed -nE 's/^\t(PROFILE_)?KEY\(("[a-z]+", *)?"([a-z_]+)",.* ("([^"]*)"|BASIC_MODULES)\),$/\3 = \5/p' \
+	"$srcdir/policy/keys.c" | sed 's/ *$//' >"$work/table"
+[ "$(wc -l <"$work/table")" -gt 20 ] || bad "cannot read the table in policy/keys.c"
+while read -r key rest; do
+	case $key in
+	modules) grep -q '^#modules = ' "$conf" ;;
+	*) grep -qxF "#$key $rest" "$conf" ;;
+	esac || bad "mcp-pythond.conf does not say: $key $rest"
+	grep -qF "\\fB$key\\fR" "$srcdir/doc/man/mcp-pythond.conf.5" ||
+		bad "mcp-pythond.conf.5 does not name $key"
+done <"$work/table"
+if [ -x ./mcp-pythond ]; then
+	./mcp-pythond --check-config --config "$conf" ||
+		bad "the installed configuration is refused"
+fi
+
+# The bounding set and the list in privilege.c are one and the same.
+unit_set=$(sed -n 's/^CapabilityBoundingSet=//p' "$srcdir/systemd/mcp-pythond.service.in" |
+	tr ' ' '\n' | sort | tr '\n' ' ')
+code_set=$(sed -n 's/^static const int needed\[\] = {\(.*\)};/\1/p' "$srcdir/supervisor/privilege.c" |
+	tr -d ' ' | tr ',' '\n' | sort | tr '\n' ' ')
+[ -n "$code_set" ] && [ "$unit_set" = "$code_set" ] ||
+	bad "CapabilityBoundingSet=$unit_set, privilege.c has $code_set"
+
+command -v systemd-analyze >/dev/null || {
+	echo "check-units: no systemd-analyze here; the units were not verified" >&2
+	[ $status -eq 0 ] && exit 77
+	exit $status
+}
+for unit in mcp-pythond mcp-pythond-user; do
+	mkdir "$work/$unit"
+	cp "$srcdir/systemd/$unit.socket" "$work/$unit/mcp-pythond.socket"
+	# Verification wants a program that exists and manual pages that are installed.
+	sed -e 's|^ExecStart=[^ ]*|ExecStart=/bin/true|' -e '/^Documentation=/d' \
+		"systemd/$unit.service" >"$work/$unit/mcp-pythond.service"
+	sed -i '/^Documentation=/d' "$work/$unit/mcp-pythond.socket"
+	case $unit in *-user) manager=--user ;; *) manager=--system ;; esac
+	for kind in socket service; do
+		said=$(XDG_RUNTIME_DIR=$work systemd-analyze verify $manager --man=no \
+			"$work/$unit/mcp-pythond.$kind" 2>&1) || bad "$unit.$kind is refused"
+		# The machine's own units may be at fault too: ours are what counts.
+		said=$(printf '%s\n' "$said" | grep -F mcp-pythond) && bad "$unit.$kind: $said"
+	done
+done
+# Versions weigh differently: the recorded number is Debian 12's.
+security=$(systemd-analyze security --offline=yes --no-pager \
+	--threshold=$exposure_most "$work/mcp-pythond/mcp-pythond.service" 2>&1) || {
+	case $(systemd-analyze --version) in
+	'systemd 252'*) bad "the exposure is above $exposure_most tenths" ;;
+	esac
+}
+printf '%s\n' "$security" | tail -n 1
+exit $status

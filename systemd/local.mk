@@ -1,0 +1,52 @@
+# systemd: units, sysusers, tmpfiles and the default configuration. Paths are filled in at make
+# time, where $(sbindir) is known in full.
+UNIT_TEMPLATES = systemd/mcp-pythond.service.in systemd/mcp-pythond-user.service.in
+UNITS_MADE = systemd/mcp-pythond.service systemd/mcp-pythond-user.service
+EXTRA_DIST += $(UNIT_TEMPLATES) \
+	systemd/mcp-pythond.socket systemd/mcp-pythond-user.socket \
+	systemd/mcp-pythond.sysusers systemd/mcp-pythond.tmpfiles systemd/mcp-pythond.conf
+CLEANFILES += $(UNITS_MADE)
+all-local: $(UNITS_MADE)
+
+systemd/mcp-pythond.service: systemd/mcp-pythond.service.in Makefile
+systemd/mcp-pythond-user.service: systemd/mcp-pythond-user.service.in Makefile
+$(UNITS_MADE):
+	$(AM_V_GEN)$(MKDIR_P) systemd && \
+	$(SED) -e 's|@sbindir[@]|$(sbindir)|g' $(srcdir)/$@.in >$@.tmp && mv $@.tmp $@
+
+# A configuration that is there already is the administrator's, and stays.
+mcpconfdir = $(sysconfdir)/mcp-pythond
+install-data-local: $(UNITS_MADE)
+	$(MKDIR_P) "$(DESTDIR)$(systemdsystemunitdir)" "$(DESTDIR)$(systemduserunitdir)" \
+		"$(DESTDIR)$(sysusersdir)" "$(DESTDIR)$(tmpfilesdir)" "$(DESTDIR)$(mcpconfdir)"
+	$(INSTALL_DATA) systemd/mcp-pythond.service \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service"
+	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.socket \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.socket"
+	$(INSTALL_DATA) systemd/mcp-pythond-user.service \
+		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service"
+	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-user.socket \
+		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.socket"
+	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.sysusers \
+		"$(DESTDIR)$(sysusersdir)/mcp-pythond.conf"
+	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.tmpfiles \
+		"$(DESTDIR)$(tmpfilesdir)/mcp-pythond.conf"
+	test -e "$(DESTDIR)$(mcpconfdir)/mcp-pythond.conf" || \
+		$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.conf \
+			"$(DESTDIR)$(mcpconfdir)/mcp-pythond.conf"
+
+uninstall-local:
+	rm -f "$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.socket" \
+		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service" \
+		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.socket" \
+		"$(DESTDIR)$(sysusersdir)/mcp-pythond.conf" \
+		"$(DESTDIR)$(tmpfilesdir)/mcp-pythond.conf"
+	! cmp -s "$(DESTDIR)$(mcpconfdir)/mcp-pythond.conf" $(srcdir)/systemd/mcp-pythond.conf || \
+		rm -f "$(DESTDIR)$(mcpconfdir)/mcp-pythond.conf"
+
+dist_check_SCRIPTS += systemd/check-units.sh
+TESTS += systemd/check-units.sh
+
+# The units under a real systemd; started by tests/check-all, not by make check.
+EXTRA_DIST += tests/system/run tests/system/guest.py
