@@ -1,0 +1,98 @@
+/* What tests of the worker have in place of a supervisor: it makes an outer namespace,
+ * starts a real zygote in it, spawns workers and runs scripts, one at a time.
+ */
+#ifndef TESTS_WORKER_HOST_H
+#define TESTS_WORKER_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/frame.h"
+
+struct host_options {
+	const char *program; /* NULL: $MCP_PYTHON_WORKER or ./mcp-python-worker */
+	const char *const *modules;	/* NULL-terminated; NULL: none */
+	const char *const *paths;	/* NULL-terminated; NULL: some that exist */
+	const char
+		*packages; /* shown as the host's dist-packages; NULL: the real one */
+	uint64_t disk_bytes, disk_inodes;	/* 0: 64 MiB, 4096 */
+	bool memory_counted;
+	bool single_id; /* as root: map one id only, as for a plain user */
+};
+
+struct host {
+	pid_t zygote;
+	int control;			/* to the zygote */
+	bool own_uids;
+	uint64_t serial;
+	int leaf;			/* cgroup to spawn into; -1: none */
+	uint32_t uid;			/* to spawn with; 0: the serial's own */
+	struct frame_reader reader;
+	char python[64];
+	uint32_t landlock_abi;
+	size_t n_missing;
+	char missing[256];		/* the first of them */
+	char failed[256];		/* ZYGOTE_FAILED said this */
+	uint32_t error;
+};
+
+struct host_worker {
+	uint64_t serial;
+	pid_t pid;
+	int pidfd, control, out, err;
+	struct frame_reader reader;
+};
+
+struct host_run {
+	const char *script;
+	size_t script_len;		/* 0: strlen */
+	const char *const *args;	/* NULL-terminated; NULL: none */
+	const char *input;		/* NULL: no standard input */
+	int input_fd;			/* instead; 0: none; borrowed */
+	uint64_t data_bytes;
+	uint32_t processes, cpu_seconds, value_max;	/* 0: none, none, 64 KiB */
+	unsigned int wall_ms;		/* 0: 30 s */
+};
+
+enum host_end {
+	HOST_DONE,
+	HOST_EXITED,
+	HOST_JAIL_FAILED,
+	HOST_TIMEOUT,
+	HOST_BROKEN, /* protocol, or the socket ended without a word */
+};
+
+struct host_result {
+	enum host_end end;
+	struct frame frame;		/* DONE, EXITED or JAIL_FAILED */
+	struct msg_done *done;		/* into frame, or NULL */
+	uint32_t status;		/* of wait(2), when EXITED */
+	char *out, *err;		/* NUL added */
+	size_t out_len, err_len;
+	double ready_us, done_us;	/* SPAWN to READY, RUN to DONE */
+};
+
+/* 0 or -errno; -ECANCELED when the zygote said why it cannot be. host_stop in any case.
+ */
+int host_start(const struct host_options *options, struct host *host_r);
+void host_stop(struct host *host);
+
+/* Waits for the next frame. 0 or -errno; -ETIME after a minute. */
+int host_receive(struct frame_reader *reader, int socket, struct frame *frame_r);
+
+/* Until READY. 0, or -errno; -ECANCELED: JAIL_FAILED, in *failed_r when not NULL. */
+int host_spawn(struct host *host, struct host_worker *worker_r, struct frame *failed_r);
+void host_kill(struct host_worker *worker);	/* and waits for its end */
+
+/* Sends RUN, collects output and the end, then kills the worker. */
+void host_finish(struct host_worker *worker, const struct host_run *run,
+		 struct host_result *result_r);
+
+/* Both. */
+void host_run(struct host *host, const struct host_run *run,
+	      struct host_result *result_r);
+void host_result_done(struct host_result *result);
+
+#endif

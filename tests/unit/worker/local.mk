@@ -1,0 +1,28 @@
+# Tests of the worker. run-script is for people: it runs a script in a real worker
+# without a supervisor.
+WORKER_TESTS = \
+	tests/unit/worker/test-jail \
+	tests/unit/worker/test-run \
+	tests/unit/worker/test-seccomp \
+	tests/unit/worker/test-zygote
+check_PROGRAMS += $(WORKER_TESTS) tests/unit/worker/run-script
+TESTS += $(WORKER_TESTS)
+
+WORKER_HOST = tests/unit/worker/host.c tests/unit/worker/host.h
+WORKER_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS) $(TEST_CFLAGS)
+WORKER_TEST_LDADD = libproto.a $(MSGPACK_LIBS) $(TEST_LIBS)
+tests_unit_worker_run_script_SOURCES = tests/unit/worker/run-script.c $(WORKER_HOST)
+tests_unit_worker_run_script_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
+tests_unit_worker_run_script_LDADD = $(WORKER_TEST_LDADD)
+tests_unit_worker_test_jail_SOURCES = tests/unit/worker/test-jail.c $(WORKER_HOST)
+tests_unit_worker_test_jail_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
+tests_unit_worker_test_jail_LDADD = $(WORKER_TEST_LDADD)
+tests_unit_worker_test_run_SOURCES = tests/unit/worker/test-run.c $(WORKER_HOST)
+tests_unit_worker_test_run_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
+tests_unit_worker_test_run_LDADD = $(WORKER_TEST_LDADD)
+tests_unit_worker_test_seccomp_SOURCES = tests/unit/worker/test-seccomp.c
+tests_unit_worker_test_seccomp_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(SECCOMP_CFLAGS)
+tests_unit_worker_test_seccomp_LDADD = libworker.a $(SECCOMP_LIBS) $(WORKER_TEST_LDADD)
+tests_unit_worker_test_zygote_SOURCES = tests/unit/worker/test-zygote.c $(WORKER_HOST)
+tests_unit_worker_test_zygote_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
+tests_unit_worker_test_zygote_LDADD = $(WORKER_TEST_LDADD)

@@ -1,0 +1,578 @@
+"""The Python half of the interpreter: compiles, runs and ends one script.
+
+Frozen into the program by worker/freeze.py and never importable: its module is held by
+worker/interpreter.c alone. prepare() runs once in the zygote; fresh() and run() in every
+worker. The script may have replaced anything it could reach, so what is needed after it
+has run is bound here beforehand, and this module has a dictionary of builtins of its own.
+"""
+
+import _ast
+import atexit
+import builtins
+import codecs
+import gc
+import io
+import json.encoder
+import linecache
+import os
+import re
+import reprlib
+import sys
+import threading
+import traceback
+from importlib.machinery import SourceFileLoader as ScriptLoader
+
+FILE = "script.py"
+PATH = "/run/script.py"
+OURS = __name__
+AST = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+CODE = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+COROUTINE = 0x80  # CO_COROUTINE
+RESULT = " result"  # no name that a script could have
+
+Assign, Constant, Expr, Name, Store = _ast.Assign, _ast.Constant, _ast.Expr, _ast.Name, _ast.Store
+COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
+BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?(?:\r\n?|\n|$)", re.ASCII)
+encode_json = json.encoder.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+main_module = sys.modules["__main__"]
+native_excepthook = sys.excepthook
+thread_shutdown = threading._shutdown
+run_atexit = atexit._run_exitfuncs
+
+
+# ---- in the zygote -------------------------------------------------------------------
+
+
+def prepare(modules, remove_env):
+    """Imports modules; returns the names of those that cannot be."""
+    missing = []
+    for name in modules:
+        try:
+            __import__(name)
+        except BaseException:
+            missing.append(name)
+            traceback.print_exc()
+    for name in remove_env:
+        os.environ.pop(name, None)
+
+    sys.path.insert(0, "")
+    sys.path_importer_cache.clear()
+    sys.excepthook = sys.__excepthook__ = excepthook
+    sys.unraisablehook = sys.__unraisablehook__ = unraisablehook
+    threading.excepthook = threading.__excepthook__ = thread_excepthook
+    sys.stdout = sys.__stdout__ = STDOUT
+    sys.stderr = sys.__stderr__ = STDERR
+    sys.orig_argv[:] = ["python3", FILE]
+    clean = main_module.__dict__
+    clean.clear()
+    clean.update(
+        __name__="__main__",
+        __doc__=None,
+        __package__=None,
+        __loader__=ScriptLoader("__main__", PATH),
+        __spec__=None,
+        __annotations__={},
+        __builtins__=builtins,
+        __file__=PATH,
+        __cached__=None,
+    )
+    for _ in range(16):  # lets the interpreter specialise what every run executes
+        rehearse()
+    gc.collect()
+    gc.freeze()
+    return missing
+
+
+def stream(fd, name, errors, write_through):
+    """As the interpreter makes its own, but for the raw layer (worker/turns.c)."""
+    raw = Turn(fd, "wb", closefd=False)
+    raw.name = name
+    text = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", errors, "\n",
+                            line_buffering=True, write_through=write_through)
+    text.mode = "w"
+    return text
+
+
+# Made while the zygote's own descriptors are pipes: what a stream is is asked once.
+STDOUT = stream(1, "<stdout>", "surrogateescape", False)
+STDERR = stream(2, "<stderr>", "backslashreplace", True)
+
+
+def rehearse():
+    """Goes through what every run goes through, without its effects."""
+    names = {"__builtins__": builtins}
+    value = execute(compile_script("import sys\nx = [1]\nprint, len(x)\n"), names)
+    value_repr(value, 4096)
+    value_json(value, 4096)
+    value_json([1, "x", 0.5], 4096)
+    remember_source("x\n")
+    linecache.cache.pop(FILE)
+    clear_names(names)
+
+
+def fresh():
+    """In a new worker, before it is known what it will run: what a fork copied is not to
+    give the same numbers in its siblings. Python's own random module sees to itself."""
+    legacy = sys.modules.get("numpy.random.mtrand")
+    if legacy is not None:
+        legacy.seed()
+
+
+# ---- compiling -----------------------------------------------------------------------
+
+
+def refuse(message, line, column, text):
+    raise SyntaxError(message, (FILE, line, column, text))
+
+
+def decode(script):
+    """The script's text; what is not UTF-8 text is refused with its position."""
+    if script.startswith(codecs.BOM_UTF8):
+        script = script[3:]
+        before = 3
+    else:
+        before = 0
+    at = script.find(b"\0")
+    try:
+        text = script.decode()
+    except UnicodeDecodeError as e:
+        bad = e.start
+        if at < 0 or bad < at:
+            line = script.count(b"\n", 0, bad) + 1
+            refuse("source is not valid UTF-8: byte 0x%02x at offset %d, line %d (%s)"
+                   % (script[bad], bad + before, line, e.reason), line, None, None)
+        text = None
+    if at >= 0:
+        line = script.count(b"\n", 0, at) + 1
+        refuse("source holds a NUL byte at offset %d, line %d" % (at + before, line),
+               line, None, None)
+    check_cookie(script)
+    return text
+
+
+def check_cookie(script):
+    """PEP 263: a comment in line 1 or 2 may name an encoding; it has to be the one."""
+    at = 0
+    for line in (1, 2):
+        end = script.find(b"\n", at) + 1 or len(script)
+        first = script[at:end]
+        if b"coding" in first:
+            found = COOKIE.match(first)
+            if found:
+                name = found[1].decode("ascii")
+                if name.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
+                    refuse("encoding %s is declared, but scripts are UTF-8" % name,
+                           line, None, first.decode("utf-8", "replace"))
+                return
+        if not BLANK.match(first):
+            return
+        at = end
+
+
+def remember_source(text):
+    """Tracebacks and inspect find the source here, whatever the script does to files."""
+    lines = io.StringIO(text, None).readlines()
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    linecache.cache[FILE] = (len(text), None, lines, FILE)
+
+
+def compile_script(text):
+    """Code that leaves the value of a trailing expression, if there is one, under RESULT
+    in its namespace: what is one frame on a host is one frame here too."""
+    try:
+        tree = compile(text, FILE, "exec", AST, True)
+        last = tree.body[-1] if tree.body else None
+        if type(last) is Expr:
+            # The first statement may be the docstring, which has to stay one.
+            if len(tree.body) == 1 and type(last.value) is Constant:
+                tree.body.append(last)
+            store = Name(RESULT, Store())
+            value = Assign([store], last.value)
+            store.lineno = value.lineno = last.lineno
+            store.col_offset = value.col_offset = last.col_offset
+            store.end_lineno = value.end_lineno = last.end_lineno
+            store.end_col_offset = value.end_col_offset = last.end_col_offset
+            tree.body[-1] = value
+        return compile(tree, FILE, "exec", CODE, True)
+    except (RecursionError, MemoryError):
+        # A tree deeper than its Python form may be; without one it may still compile.
+        return compile(text, FILE, "exec", CODE, True)
+
+
+# ---- running -------------------------------------------------------------------------
+
+
+def execute(code, names):
+    value = eval(code, names)
+    if code.co_flags & COROUTINE:
+        import asyncio
+
+        asyncio.run(value)
+    return names.pop(RESULT, None)
+
+
+def own_frames(e, code):
+    """Takes off the frames that led to the script."""
+    tb = e.__traceback__
+    while tb is not None and tb.tb_frame.f_code is not code:
+        tb = tb.tb_next
+    e.__traceback__ = tb
+
+
+def run(script, args, value_max):
+    """Runs a script to its very end. Returns (exit code, raised, repr, json, cut, type,
+    message, traceback, line); texts are bytes, None where there is none."""
+    names = main_module.__dict__
+    status, value, caught, code = 0, None, None, None
+    sys.argv[:] = [FILE, *args]
+    sys.orig_argv[:] = ["python3", FILE, *args]
+    try:
+        text = decode(script)
+        remember_source(text)
+        code = compile_script(text)
+        value = execute(code, names)
+    except BaseException as e:
+        own_frames(e, code)
+        caught = e
+    sys.settrace(None)
+    sys.setprofile(None)
+    if sys.getrecursionlimit() < 1000:
+        sys.setrecursionlimit(1000)
+
+    result = [None] * 7
+    if caught is None:
+        if value is not None:
+            result[:3] = show(value, value_max)
+    elif isinstance(caught, SystemExit):
+        status = exit_code(caught)
+    else:
+        status = 130 if isinstance(caught, KeyboardInterrupt) else 1
+        result[3:] = report(caught, value_max)
+    raised = caught is not None and not isinstance(caught, SystemExit)
+    value = caught = code = text = script = None
+    if end(names):
+        status = 120
+    return (status, raised, *result)
+
+
+def exit_code(e):
+    """As CPython ends: a number, or a text on standard error and 1."""
+    code = e.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF if -(1 << 63) <= code < 1 << 63 else 0xFF
+    try:
+        to_stderr(str(code) + "\n")
+    except BaseException:
+        pass
+    return 1
+
+
+def end(names):
+    """What an interpreter does before its process ends; true when output was lost."""
+    for step in (thread_shutdown, run_atexit, flush_output, lambda: clear_names(names)):
+        try:
+            step()
+        except BaseException:
+            complain()
+    return flush_output()
+
+
+def clear_names(names):
+    """Ends the life of the script's objects in the order that CPython has: what starts
+    with one underscore first, __builtins__ never."""
+    sys.last_type = sys.last_value = sys.last_traceback = None
+    for key in list(names):
+        if type(key) is str and key[:1] == "_" and key[1:2] != "_":
+            names[key] = None
+    for key in list(names):
+        if key != "__builtins__":
+            names[key] = None
+    gc.collect(1)
+
+
+def flush_output():
+    lost = False
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except BaseException:
+            if stream is sys.stdout:
+                lost = True
+                complain()
+    return lost
+
+
+# ---- values --------------------------------------------------------------------------
+
+
+def plain(text, most):
+    """Text as bytes that are UTF-8 without NUL, at most so many; and whether cut."""
+    text = str.__str__(text)
+    cut = len(text) > most
+    data = text[:most].encode("utf-8", "backslashreplace").replace(b"\0", b"\\x00")
+    if len(data) > most:
+        data = data[:most]
+        while data and data[-1] & 0xC0 == 0x80:
+            data = data[:-1]
+        if data and data[-1] & 0xC0 == 0xC0:
+            data = data[:-1]
+        cut = True
+    return data, cut
+
+
+def show(value, most):
+    shown, cut = value_repr(value, most)
+    as_json, json_cut = value_json(value, most)
+    return shown, as_json, cut or json_cut
+
+
+ITERATE = ((list, list.__iter__), (tuple, tuple.__iter__), (set, set.__iter__),
+           (frozenset, frozenset.__iter__))
+
+
+def inside(item):
+    """What a container holds, as iterators, without calling the script's code."""
+    if isinstance(item, dict):
+        return dict.keys(item).__iter__(), dict.values(item).__iter__()
+    for kind, iterate in ITERATE:
+        if isinstance(item, kind):
+            return (iterate(item),)
+    return ()
+
+
+def about(value, most):
+    """At least how long the text of a value is, looking no further than most."""
+    size, todo = 0, [iter((value,))]
+    try:
+        while todo and size <= most and len(todo) < 500:
+            for item in todo[-1]:
+                size += 2
+                kind = type(item)
+                if kind is str or kind is bytes or kind is bytearray:
+                    size += len(item)
+                elif kind is int:
+                    size += item.bit_length() // 4
+                elif kind is not float and item is not None:
+                    more = inside(item)
+                    if more:
+                        todo.extend(more)
+                        break
+                if size > most:
+                    break
+            else:
+                todo.pop()
+    except RuntimeError:  # a thread of the script goes on changing it
+        return most + 1
+    return size
+
+
+class Short(reprlib.Repr):
+    """The repr of what is too long to be shown whole."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.maxlevel = 6
+        items = max(6, min(200, most // 64))
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = items
+        self.maxdict = self.maxdeque = self.maxarray = items
+        self.maxstring = self.maxlong = self.maxother = max(64, most // 2)
+        self.text_max = most
+
+    def repr_str(self, x, level):
+        return repr(x[:self.text_max]) if len(x) > self.text_max else repr(x)
+
+    def repr_bytes(self, x, level):
+        return repr(x[:self.text_max])
+
+    repr_bytearray = repr_bytes
+
+
+def value_repr(value, most):
+    try:
+        if about(value, most) <= most:
+            return plain(repr(value), most)
+        return plain(Short(most).repr(value), most)[0], True
+    except BaseException as e:
+        kind, problem = type(value).__name__, type(e).__name__
+        return plain("<%s object; its repr() raised %s>" % (kind, problem), most)
+
+
+def has_json(value, depth=0):
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return True
+    if depth > 100:
+        return False
+    if isinstance(value, dict):
+        for key, item in dict.items(value):
+            if not isinstance(key, str) or not has_json(item, depth + 1):
+                return False
+        return True
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            if not has_json(item, depth + 1):
+                return False
+        return True
+    return False
+
+
+def value_json(value, most):
+    """The JSON text or None, and whether it was left out for its size."""
+    try:
+        if about(value, most) > most:
+            return None, True
+        if not has_json(value):
+            return None, False
+        data = encode_json(value).encode()
+        return (None, True) if len(data) > most else (data, False)
+    except BaseException:
+        return None, False
+
+
+# ---- exceptions ----------------------------------------------------------------------
+
+
+def type_name(kind):
+    if kind.__module__ in ("builtins", "__main__"):
+        return kind.__qualname__
+    return "%s.%s" % (kind.__module__, kind.__qualname__)
+
+
+def line_of(e):
+    """The innermost line of the script that an exception has to do with."""
+    line = 0
+    if isinstance(e, SyntaxError) and e.filename == FILE:
+        line = e.lineno
+    tb = e.__traceback__
+    while tb is not None:
+        if tb.tb_frame.f_code.co_filename == FILE:
+            line = tb.tb_lineno
+        tb = tb.tb_next
+    return line if type(line) is int and 0 < line < 1 << 31 else None
+
+
+def report(e, most):
+    """Tells of an uncaught exception on standard error, as the script's hook says."""
+    kind = type(e)
+    try:
+        text = format_exception(kind, e, e.__traceback__)
+    except BaseException:
+        text = None
+    try:
+        message = str(e)
+    except BaseException:
+        message = "<exception str() failed>"
+    sys.last_type, sys.last_value, sys.last_traceback = kind, e, e.__traceback__
+    hook = getattr(sys, "excepthook", None)
+    try:
+        if hook is excepthook and text is not None:
+            to_stderr(text)
+        elif hook is None:
+            to_stderr("sys.excepthook is missing\n" + (text or ""))
+        else:
+            hook(kind, e, e.__traceback__)
+    except SystemExit:
+        pass
+    except BaseException as other:
+        own_hook_frames(other)
+        to_stderr("Error in sys.excepthook:\n%s\nOriginal exception was:\n%s"
+                  % (format_exception(type(other), other, other.__traceback__), text))
+    if text is None:
+        text = "%s: %s\n" % (type_name(kind), message)
+    return (plain(type_name(kind), 512)[0], plain(message, most)[0],
+            plain(text, most)[0], line_of(e))
+
+
+def own_hook_frames(e):
+    tb = e.__traceback__
+    while tb is not None and tb.tb_frame.f_code.co_filename == OURS:
+        tb = tb.tb_next
+    e.__traceback__ = tb
+
+
+format_lines = traceback.format_exception
+SUGGESTION = re.compile(r"\. Did you mean: '[^'\n]*'\?$")
+
+
+def format_exception(kind, e, tb):
+    """As CPython prints it, with the script's lines: those only the module traceback finds,
+    suggestions and the finer points of syntax errors only the hook in C knows."""
+    if isinstance(e, SyntaxError) and e.filename == FILE:
+        if e.text is None and type(e.lineno) is int:
+            e.text = linecache.getline(FILE, e.lineno) or None
+        if tb is None and e.__context__ is None:
+            return native_text(e)
+    text = "".join(format_lines(kind, e, tb))
+    if isinstance(e, (NameError, AttributeError)):
+        found = SUGGESTION.search(native_text(e).rstrip("\n"))
+        if found and not text.endswith(found[0] + "\n"):
+            text = text.rstrip("\n") + found[0] + "\n"
+    return text
+
+
+def native_text(e):
+    shown, sys.stderr = sys.stderr, io.StringIO()
+    try:
+        native_excepthook(type(e), e, e.__traceback__)
+        return sys.stderr.getvalue()
+    finally:
+        sys.stderr = shown
+
+
+def to_stderr(text):
+    stream = sys.stderr
+    if stream is None:
+        return
+    try:
+        sys.stdout.flush()
+    except BaseException:
+        pass
+    try:
+        stream.write(text)
+        stream.flush()
+    except BaseException:
+        pass
+
+
+def complain():
+    """An exception nobody can catch any more."""
+    try:
+        e = sys.exc_info()[1]
+        own_hook_frames(e)
+        to_stderr(format_exception(type(e), e, e.__traceback__))
+    except BaseException:
+        pass
+
+
+# The hooks that CPython has in C look for source lines in files only; these have the
+# same text with the script's lines in it.
+
+
+def excepthook(exctype, value, traceback, /):
+    to_stderr(format_exception(exctype, value, traceback))
+
+
+def unraisablehook(unraisable, /):
+    text = unraisable.err_msg or "Exception ignored in"
+    if unraisable.object is not None:
+        try:
+            text = "%s: %r" % (text, unraisable.object)
+        except BaseException:
+            text += ": <object repr() failed>"
+    to_stderr(text + "\n" + format_exception(
+        unraisable.exc_type, unraisable.exc_value, unraisable.exc_traceback))
+
+
+def thread_excepthook(args, /):
+    if args.exc_type is SystemExit:
+        return
+    name = args.thread.name if args.thread is not None else threading.get_ident()
+    to_stderr("Exception in thread %s:\n" % name + format_exception(
+        args.exc_type, args.exc_value, args.exc_traceback))
+
+
+excepthook.__module__ = unraisablehook.__module__ = "sys"
+thread_excepthook.__module__, thread_excepthook.__name__ = "_thread", "_excepthook"

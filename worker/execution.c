@@ -1,0 +1,144 @@
+/* Runs in: a worker. init is pid 1 and a copy of the zygote that never runs Python
+ * again; the script's process is pid 2.   Reads: RUN, from the supervisor. The script
+ * may do to its process what it likes; init tells how that ended. */
+#include "worker/execution.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "proto/own.h"
+#include "worker/interpreter.h"
+#include "worker/warm.h"
+
+/* Shared between the two: the script's process has told its own end. A script that
+ * writes to it only makes its own end less clear. */
+static volatile int *told;
+
+/* ---- the script's process ---- */
+
+/* multiprocessing's spawn and inspect look for the file of __main__. */
+static int
+write_source(int source, const struct msg_bin *script)
+{
+	own_fd int fd = source;
+	size_t at = 0;
+
+	while (at < script->len) {
+		ssize_t n = write(fd, script->at + at, script->len - at);
+
+		if (n < 0)
+			return -errno;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+static void
+receive_run(struct frame *frame)
+{
+	struct frame_reader reader;
+	int r;
+
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	do
+		r = frame_reader_read(&reader, JAIL_CONTROL, frame);
+	while (r == 0);
+	/* Not wanted, or the supervisor is gone: nothing was run, nothing to tell. */
+	if (r < 0 || frame->msg.type != MSG_RUN)
+		_exit(0);
+	if (frame->msg.run.has_stdin) {
+		own_fd int in = frame_take_fd(frame, 0);
+
+		if (in < 0 || dup2(in, STDIN_FILENO) < 0)
+			jail_die(JAIL_CONTROL, "standard input",
+				 in < 0 ? EBADF : errno);
+	}
+	frame_reader_done(&reader);
+}
+
+static _Noreturn void
+live_as_script(const struct jail *jail, uint64_t serial)
+{
+	struct msg ready = { .type = MSG_READY, .ready.worker = serial };
+	struct msg done = { .type = MSG_DONE };
+	struct frame frame = { 0 };
+	struct jail_state state;
+	pid_t self = getpid();
+	int r;
+
+	prctl(PR_SET_NAME, "python3", 0, 0, 0);
+	/* On a host a program may look into itself; only init may not be looked into.
+	 */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	warm_up();
+	interpreter_after_fork();
+	jail_prove(jail);
+	if (interpreter_fresh() < 0)
+		jail_die(JAIL_CONTROL, "a fresh interpreter", EIO);
+	r = jail_settle(jail, &state);
+	if (r < 0)
+		jail_die(JAIL_CONTROL, "the script's place", -r);
+	if (frame_send(JAIL_CONTROL, &ready, NULL, 0) < 0)
+		_exit(0);
+	receive_run(&frame);
+	r = write_source(state.source, &frame.msg.run.script);
+	if (r < 0)
+		jail_die(JAIL_CONTROL, "the script's file", -r);
+	r = jail_limit(&state, &frame.msg.run);
+	if (r < 0)
+		jail_die(JAIL_CONTROL, "the run's limits", -r);
+	interpreter_run(&frame.msg.run, &done.done);
+	/* A child that the script forked comes here too, when it runs to the end. */
+	if (getpid() == self && frame_send(JAIL_CONTROL, &done, NULL, 0) == 0)
+		*told = 1;
+	_exit((int)done.done.exit_code);
+}
+
+/* ---- init ---- */
+
+/* Reaps until the script's process has ended; all others end with init. */
+static _Noreturn void
+live_as_init(pid_t script)
+{
+	struct msg exited = { .type = MSG_EXITED };
+	int status;
+	pid_t pid;
+
+	prctl(PR_SET_NAME, "python-init", 0, 0, 0);
+	close_range(STDIN_FILENO, STDERR_FILENO, 0);
+	do
+		pid = waitpid(-1, &status, 0);
+	while (pid != script && (pid > 0 || errno == EINTR));
+	if (pid == script && !*told) {
+		kill(-1, SIGKILL);
+		exited.exited.status = (uint32_t)status & 0xffff;
+		frame_send(JAIL_CONTROL, &exited, NULL, 0);
+	}
+	_exit(0);
+}
+
+void
+execution_live(const struct jail *jail, uint64_t serial)
+{
+	pid_t script;
+
+	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (told == MAP_FAILED)
+		jail_die(JAIL_CONTROL, "shared page", errno);
+	interpreter_before_fork();
+	script = fork();
+	if (script < 0)
+		jail_die(JAIL_CONTROL, "the script's process", errno);
+	if (script == 0)
+		live_as_script(jail, serial);
+	live_as_init(script);
+}

@@ -1,0 +1,329 @@
+/* Runs in: the zygote (start, preload) and a worker's script process (fresh, run).
+ * Owns: the interpreter's configuration and the frozen module that compiles, runs and
+ * ends scripts. The script shares this process: nothing here protects anything. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <marshal.h>
+
+#include "worker/interpreter.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "worker/bootstrap.h"
+#include "worker/turns.h"
+
+/* Kept from starting threads while modules are imported: a fork copies only one.
+ * Workers do not inherit them. */
+static const char *const one_thread[] = {
+	"OPENBLAS_NUM_THREADS",
+	"OMP_NUM_THREADS",
+	"MKL_NUM_THREADS",
+	"BLIS_NUM_THREADS",
+	"NUMEXPR_NUM_THREADS",
+	"VECLIB_MAXIMUM_THREADS",
+	NULL,
+};
+
+static PyObject *bootstrap;	/* the frozen module's namespace, a dict */
+
+/* sys.executable: the usual name, where that is the interpreter that we embed. */
+static const char *
+executable(void)
+{
+	static const char usual[] = "/usr/bin/python3";
+	struct stat a, b;
+
+	if (stat(usual, &a) == 0 && stat(PYTHON_PROGRAM, &b) == 0 &&
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		return usual;
+	return PYTHON_PROGRAM;
+}
+
+/* Leaves room in both allocators, so that a small script makes no new mappings. */
+static void
+leave_room(void)
+{
+	enum { BLOCKS = 512, SIZE = 496, LIBC_SIZE = 1008 };
+	void *block[BLOCKS];
+
+	/* Python's gives an arena back when nothing in it is left; the last block
+	 * stays. */
+	for (size_t i = 0; i < BLOCKS; i++)
+		block[i] = PyObject_Malloc(SIZE);
+	for (size_t i = 0; i < BLOCKS - 1; i++)
+		PyObject_Free(block[i]);
+	/* libc's gives back what is more than a threshold at the end of its heap. */
+	mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+	mallopt(M_TOP_PAD, 256 * 1024);
+	for (size_t i = 0; i < BLOCKS; i++)
+		block[i] = malloc(LIBC_SIZE);
+	for (size_t i = 0; i < BLOCKS; i++)
+		free(block[i]);
+}
+
+static PyStatus
+configure(PyConfig *config)
+{
+	PyStatus status;
+
+	/* Isolated from environment, user site and arguments, but without -I's mark on
+	 * sys.flags, which multiprocessing would hand down to its children. */
+	PyConfig_InitIsolatedConfig(config);
+	config->isolated = 0;
+	config->safe_path = 0;
+	config->install_signal_handlers = 1;
+	config->buffered_stdio = 1;
+	config->pathconfig_warnings = 0;
+	config->parse_argv = 0;
+	status = PyConfig_SetString(config, &config->program_name, L"python3");
+	if (PyStatus_Exception(status))
+		return status;
+	status = PyConfig_SetBytesString(config, &config->executable, executable());
+	if (PyStatus_Exception(status))
+		return status;
+	return Py_InitializeFromConfig(config);
+}
+
+static int
+load_bootstrap(void)
+{
+	PyObject *code, *builtins = NULL, *name = NULL, *turn = NULL, *result = NULL;
+
+	code = PyMarshal_ReadObjectFromString((const char *)bootstrap_code,
+					      sizeof(bootstrap_code));
+	bootstrap = PyDict_New();
+	if (code && bootstrap)
+		builtins = PyDict_Copy(PyEval_GetBuiltins());
+	if (builtins)
+		name = PyUnicode_FromString("<mcp-python>");
+	if (name)
+		turn = turns_type();
+	if (turn && PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
+	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&
+	    PyDict_SetItemString(bootstrap, "__name__", name) == 0)
+		result = PyEval_EvalCode(code, bootstrap, bootstrap);
+	if (!result)
+		PyErr_Print();
+	Py_XDECREF(code);
+	Py_XDECREF(builtins);
+	Py_XDECREF(name);
+	Py_XDECREF(turn);
+	if (!result)
+		return -EIO;
+	Py_DECREF(result);
+	return 0;
+}
+
+int
+interpreter_start(const char **what_r)
+{
+	PyPreConfig before;
+	PyConfig config;
+	PyStatus status;
+
+	for (size_t i = 0; one_thread[i]; i++)
+		if (setenv(one_thread[i], "1", 1) < 0)
+			return -errno;
+	PyPreConfig_InitIsolatedConfig(&before);
+	before.utf8_mode = 1;
+	before.configure_locale = 1;
+	status = Py_PreInitialize(&before);
+	if (!PyStatus_Exception(status)) {
+		status = configure(&config);
+		PyConfig_Clear(&config);
+	}
+	if (PyStatus_Exception(status)) {
+		*what_r = status.err_msg ? status.err_msg : "starting Python";
+		return -EIO;
+	}
+	*what_r = "the frozen module";
+	return load_bootstrap();
+}
+
+static PyObject *
+call(const char *name, PyObject *args)
+{
+	PyObject *function = PyDict_GetItemString(bootstrap, name);
+
+	return function && args ? PyObject_CallObject(function, args) : NULL;
+}
+
+/* A list of str, as Python makes them of bytes that should be UTF-8. */
+static PyObject *
+list_of(const struct msg_strs *strs)
+{
+	PyObject *list = PyList_New((Py_ssize_t)strs->n);
+
+	for (size_t i = 0; list && i < strs->n; i++) {
+		PyObject *item = PyUnicode_DecodeUTF8(strs->item[i].at,
+						      (Py_ssize_t)strs->item[i].len,
+						      "surrogateescape");
+
+		if (!item) {
+			Py_CLEAR(list);
+			break;
+		}
+		PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+	}
+	return list;
+}
+
+/* The names in a list are among those in modules: finds them there again. */
+static void
+add_missing(PyObject *names, const struct msg_strs *modules, struct msg_strs *missing)
+{
+	for (size_t i = 0; i < modules->n; i++) {
+		PyObject *name = PyUnicode_DecodeUTF8(modules->item[i].at,
+						      (Py_ssize_t)modules->item[i].len,
+						      "surrogateescape");
+
+		if (name && PySequence_Contains(names, name) == 1)
+			missing->item[missing->n++] = modules->item[i];
+		Py_XDECREF(name);
+	}
+}
+
+int
+interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
+		    const char **what_r)
+{
+	PyObject *names = list_of(modules), *unset = PyList_New(0), *args, *result;
+
+	*what_r = "importing modules";
+	for (size_t i = 0; unset && one_thread[i]; i++) {
+		PyObject *item = PyUnicode_FromString(one_thread[i]);
+
+		if (!item || PyList_Append(unset, item) < 0)
+			Py_CLEAR(unset);
+		Py_XDECREF(item);
+	}
+	args = names && unset ? PyTuple_Pack(2, names, unset) : NULL;
+	result = call("prepare", args);
+	Py_XDECREF(args);
+	Py_XDECREF(names);
+	Py_XDECREF(unset);
+	if (!result) {
+		PyErr_Print();
+		return -EIO;
+	}
+	if (PyList_Check(result) && PyList_Size(result) > 0)
+		add_missing(result, modules, missing);
+	Py_DECREF(result);
+	leave_room();
+	return 0;
+}
+
+const char *
+interpreter_version(void)
+{
+	static char version[64];
+	size_t len = strcspn(Py_GetVersion(), " ");
+
+	if (len >= sizeof(version))
+		len = sizeof(version) - 1;
+	memcpy(version, Py_GetVersion(), len);
+	version[len] = '\0';
+	return version;
+}
+
+void
+interpreter_before_fork(void)
+{
+	PyOS_BeforeFork();
+}
+
+void
+interpreter_after_fork(void)
+{
+	PyOS_AfterFork_Child();
+}
+
+int
+interpreter_fresh(void)
+{
+	PyObject *none = PyTuple_New(0), *result = call("fresh", none);
+
+	Py_XDECREF(none);
+	if (!result) {
+		PyErr_Print();
+		return -EIO;
+	}
+	Py_DECREF(result);
+	return 0;
+}
+
+static bool
+take_text(PyObject *tuple, Py_ssize_t at, struct msg_str *text_r)
+{
+	PyObject *item = PyTuple_GET_ITEM(tuple, at);
+
+	if (!PyBytes_Check(item))
+		return false;
+	text_r->at = PyBytes_AS_STRING(item);
+	text_r->len = (size_t)PyBytes_GET_SIZE(item);
+	return true;
+}
+
+/* (exit code, raised, repr, json, cut, type, message, traceback, line) */
+static void
+take_result(PyObject *result, struct msg_done *done)
+{
+	PyObject *cut = PyTuple_GET_ITEM(result, 4),
+		 *line = PyTuple_GET_ITEM(result, 8);
+
+	done->exit_code =
+		(uint32_t)PyLong_AsUnsignedLongMask(PyTuple_GET_ITEM(result, 0));
+	done->raised = PyObject_IsTrue(PyTuple_GET_ITEM(result, 1)) == 1;
+	done->has_value_repr = take_text(result, 2, &done->value_repr);
+	done->has_value_json = take_text(result, 3, &done->value_json);
+	done->has_value_cut = PyBool_Check(cut);
+	done->value_cut = cut == Py_True;
+	done->has_error_type = take_text(result, 5, &done->error_type);
+	done->has_error_message = take_text(result, 6, &done->error_message);
+	done->has_error_traceback = take_text(result, 7, &done->error_traceback);
+	done->has_error_line = PyLong_Check(line);
+	if (done->has_error_line)
+		done->error_line = (uint32_t)PyLong_AsUnsignedLongMask(line);
+}
+
+/* bootstrap.run itself failed: memory ran out, or a signal handler of the script raised
+ * at the very end. */
+static void
+take_failure(struct msg_done *done)
+{
+	PyObject *kind = PyErr_Occurred();
+	const char *name = kind && PyType_Check(kind) ?
+		((PyTypeObject *)kind)->tp_name : "SystemError";
+
+	done->exit_code = 1;
+	done->raised = true;
+	done->has_error_type = true;
+	done->error_type = msg_str(name);
+	if (done->error_type.len > 512)
+		done->error_type.len = 512;
+	PyErr_Print();
+}
+
+void
+interpreter_run(const struct msg_run *run, struct msg_done *done_r)
+{
+	struct msg_done done = { .id = run->id };
+	PyObject *args, *list = list_of(&run->args), *result = NULL;
+
+	args = list ? Py_BuildValue("(y#OI)", run->script.at ? run->script.at : "",
+				    (Py_ssize_t)run->script.len, list,
+				    (unsigned int)run->value_max) : NULL;
+	Py_XDECREF(list);
+	result = call("run", args);
+	Py_XDECREF(args);
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 9)
+		take_result(result, &done);
+	else
+		take_failure(&done);
+	*done_r = done;
+}

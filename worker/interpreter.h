@@ -1,0 +1,41 @@
+/* The embedded CPython: started and filled once in the zygote, used once in a worker.
+ *
+ * Everything here runs on the one thread that called interpreter_start, which holds the
+ * GIL for good. Its Python half is bootstrap.py, frozen in.
+ */
+#ifndef WORKER_INTERPRETER_H
+#define WORKER_INTERPRETER_H
+
+#include <stddef.h>
+
+#include "proto/message.h"
+
+/* Starts Python in the jail's file tree, which must be this process's root. Descriptors
+ * 0 to 2 must be what standard streams of workers look like (pipes). 0, or -errno with
+ * *what_r saying what failed (static). */
+int interpreter_start(const char **what_r);
+
+/* Imports modules, freezes the garbage collector's view of all that is there. Names
+ * that cannot be imported are appended to missing, whose array is malloc'ed and big
+ * enough for them all; their texts are borrowed from modules. 0, or -errno with
+ * *what_r. */
+int interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
+			const char **what_r);
+
+/* "3.11.2": static. */
+const char *interpreter_version(void);
+
+/* Around the fork(2) that makes a script's process. */
+void interpreter_before_fork(void);
+void interpreter_after_fork(void);
+
+/* In the script's process, before READY: nothing is shared with sibling workers.
+ * 0 or -EIO. */
+int interpreter_fresh(void);
+
+/* Runs a script to its end, exit handlers included. The texts in *done_r live as long
+ * as the process. Never fails: when there is no memory left to say more, *done_r says
+ * so. */
+void interpreter_run(const struct msg_run *run, struct msg_done *done_r);
+
+#endif

@@ -1,0 +1,428 @@
+/* Runs in: a new worker's first process (enter), the script's process (prove, limit).
+ * Owns: nothing that outlives the worker. A step cannot fail softly: it has no say in
+ * it. */
+#include "worker/jail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "proto/own.h"
+#include "worker/landlock.h"
+#include "worker/mounts.h"
+#include "worker/seccomp.h"
+
+#define HOST_NAME "python"
+
+/* ---- once, in the zygote ---- */
+
+/* Of every worker, which inherits them. The disk bounds one more: jail_settle. */
+static const struct {
+	int what;
+	rlim_t soft, hard;
+} limits[] = {
+	/* 0 would still start the host's core handler, if that is a program; with 1
+	 * nothing is written and nothing is started (core(5)). */
+	{ RLIMIT_CORE, 1, 1 },
+	{ RLIMIT_NOFILE, 1024, 1024 },
+	{ RLIMIT_STACK, 8UL << 20, 64UL << 20 },
+	{ RLIMIT_MEMLOCK, 65536, 65536 },
+	{ RLIMIT_MSGQUEUE, 0, 0 },
+	{ RLIMIT_NICE, 0, 0 },
+	{ RLIMIT_RTPRIO, 0, 0 },
+	{ RLIMIT_SIGPENDING, 1024, 1024 },
+};
+
+static int
+set_limit(int what, rlim_t soft, rlim_t hard)
+{
+	struct rlimit now, limit = { soft, hard };
+
+	if (prlimit(0, what, &limit, NULL) == 0)
+		return 0;
+	/* Above what the service itself was given it cannot be. */
+	if (errno != EPERM || prlimit(0, what, NULL, &now) < 0)
+		return -errno;
+	if (limit.rlim_max > now.rlim_max)
+		limit.rlim_max = now.rlim_max;
+	if (limit.rlim_cur > limit.rlim_max)
+		limit.rlim_cur = limit.rlim_max;
+	return prlimit(0, what, &limit, NULL) < 0 ? -errno : 0;
+}
+
+int
+jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
+	     const char **what_r)
+{
+	int r;
+
+	jail_r->disk_bytes = configure->disk_bytes;
+	mounts_options(configure->disk_bytes, configure->disk_inodes,
+		       jail_r->disk_options, sizeof(jail_r->disk_options));
+	jail_r->landlock_abi = landlock_abi();
+	while (prctl(PR_CAPBSET_READ, jail_r->last_capability + 1, 0, 0, 0) >= 0)
+		jail_r->last_capability++;
+	*what_r = "limits";
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		r = set_limit(limits[i].what, limits[i].soft, limits[i].hard);
+		if (r < 0)
+			return r;
+	}
+	return seccomp_compile(configure->memory_counted, &jail_r->filter, what_r);
+}
+
+void
+jail_die(int control, const char *what, int error)
+{
+	struct msg msg = { .type = MSG_JAIL_FAILED, .jail_failed = {
+		.what = msg_str(what), .error = (uint32_t)error } };
+
+	frame_send(control, &msg, NULL, 0);
+	_exit(1);
+}
+
+/* ---- the walls, in order ---- */
+
+/* The zygote writes our uid_map and gid_map, then one int: 0 or the errno of that. */
+static int
+ids_mapped(const struct jail_birth *b)
+{
+	int error = EPIPE;
+
+	if (read(b->mapped, &error, sizeof(error)) != (ssize_t)sizeof(error))
+		return -EPIPE;
+	return -error;
+}
+
+static int
+keep_only_declared(const struct jail_birth *b)
+{
+	if (dup3(b->control, JAIL_CONTROL, O_CLOEXEC) < 0 ||
+	    dup2(b->out, STDOUT_FILENO) < 0 || dup2(b->err, STDERR_FILENO) < 0)
+		return -errno;
+	if (close_range(STDERR_FILENO + 1, JAIL_CONTROL - 1, 0) < 0 ||
+	    close_range(JAIL_CONTROL + 1, ~0U, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int
+identity(const struct jail_birth *b)
+{
+	if (!b->jail->groups_kept && setgroups(0, NULL) < 0)
+		return -errno;
+	if (setresgid(JAIL_UID, JAIL_UID, JAIL_UID) < 0 ||
+	    setresuid(JAIL_UID, JAIL_UID, JAIL_UID) < 0)
+		return -errno;
+	return setsid() < 0 ? -errno : 0;
+}
+
+static int
+host_name(const struct jail_birth *b)
+{
+	(void)b;
+	return sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) < 0 ? -errno : 0;
+}
+
+static int
+loopback(const struct jail_birth *b)
+{
+	own_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+	(void)b;
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+		return -errno;
+	return 0;
+}
+
+static int
+file_tree(const struct jail_birth *b)
+{
+	return mounts_enter(b->jail->disk_options);
+}
+
+static int
+capabilities(const struct jail_birth *b)
+{
+	struct __user_cap_header_struct head = { .version =
+							 _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return -errno;
+	for (unsigned long cap = 0; cap <= b->jail->last_capability; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return -errno;
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
+		  SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
+		  SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+		  SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED, 0, 0, 0) < 0)
+		return -errno;
+	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+static int
+no_new_privs(const struct jail_birth *b)
+{
+	(void)b;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+/* The supervisor's end is ours. Set after the last change of credentials, which clears
+ * it; a supervisor that ended before shows as the end of the control socket. */
+static int
+end_with_supervisor(const struct jail_birth *b)
+{
+	(void)b;
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+static int
+landlock(const struct jail_birth *b)
+{
+	return landlock_enter(b->jail->landlock_abi);
+}
+
+static int
+syscall_filter(const struct jail_birth *b)
+{
+	return seccomp_enter(&b->jail->filter);
+}
+
+void
+jail_enter(const struct jail_birth *birth)
+{
+	static const struct {
+		const char *what;
+		int (*enter)(const struct jail_birth *birth);
+	} steps[] = {
+		{ "uid map", ids_mapped },
+		{ "descriptors", keep_only_declared },
+		{ "identity", identity },
+		{ "host name", host_name },
+		{ "loopback", loopback },
+		{ "file tree", file_tree },
+		{ "capabilities", capabilities },
+		{ "no new privileges", no_new_privs },
+		{ "parent's death", end_with_supervisor },
+		{ "landlock", landlock },
+		{ "syscall filter", syscall_filter },
+	};
+	int control = birth->control;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int r = steps[i].enter(birth);
+
+		if (steps[i].enter == keep_only_declared && r == 0)
+			control = JAIL_CONTROL;
+		if (r < 0)
+			jail_die(control, steps[i].what, -r);
+	}
+}
+
+/* ---- the proof ---- */
+
+/* Lines of /proc/self/status that must read so. */
+static const struct {
+	const char *key, *value;
+} must_read[] = {
+	{ "\nUid:\t", "1000\t1000\t1000\t1000\n" },
+	{ "\nGid:\t", "1000\t1000\t1000\t1000\n" },
+	{ "\nCapInh:\t", "0000000000000000\n" },
+	{ "\nCapPrm:\t", "0000000000000000\n" },
+	{ "\nCapEff:\t", "0000000000000000\n" },
+	{ "\nCapBnd:\t", "0000000000000000\n" },
+	{ "\nCapAmb:\t", "0000000000000000\n" },
+	{ "\nNoNewPrivs:\t", "1\n" },
+	{ "\nSeccomp:\t", "2\n" },
+	{ "\nThreads:\t", "1\n" },
+};
+
+static void
+prove_status(const struct jail *jail)
+{
+	own_fd int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	char text[8192];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		jail_die(JAIL_CONTROL, "proof: /proc/self/status", errno ? errno : EIO);
+	text[n] = '\0';
+	for (size_t i = 0; i < sizeof(must_read) / sizeof(must_read[0]); i++) {
+		const char *at = strstr(text, must_read[i].key);
+		const char *value = must_read[i].value;
+
+		if (!at ||
+		    strncmp(at + strlen(must_read[i].key), value, strlen(value)) != 0)
+			jail_die(JAIL_CONTROL, must_read[i].key + 1, EPERM);
+	}
+	if (!jail->groups_kept && !strstr(text, "\nGroups:\t \n") &&
+	    !strstr(text, "\nGroups:\t\n"))
+		jail_die(JAIL_CONTROL, "proof: groups", EPERM);
+}
+
+/* Exactly these are open: 0, 1, 2, the control socket and the list itself. */
+static void
+prove_descriptors(void)
+{
+	own_fd int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char list[1024], *at = list;
+	ssize_t n = dir < 0 ? -1 : syscall(SYS_getdents64, dir, list, sizeof(list));
+	unsigned int count = 0;
+
+	if (n <= 0)
+		jail_die(JAIL_CONTROL, "proof: /proc/self/fd", errno ? errno : EIO);
+	while (at < list + n) {
+		const struct {
+			uint64_t ino, off;
+			unsigned short len;
+			unsigned char type;
+			char name[];
+		} *entry = (const void *)at;
+		int fd = atoi(entry->name);
+
+		if (entry->name[0] != '.') {
+			count++;
+			if (fd > STDERR_FILENO && fd != JAIL_CONTROL && fd != dir)
+				jail_die(JAIL_CONTROL, "proof: descriptors", EBADF);
+		}
+		at += entry->len;
+	}
+	if (count != 5)
+		jail_die(JAIL_CONTROL, "proof: descriptors", EBADF);
+}
+
+/* Ways out that must be closed; each gives -1 and one of these. */
+static void
+must_fail(const char *what, long result, int expected, int or_else)
+{
+	if (result >= 0)
+		jail_die(JAIL_CONTROL, what, EPERM);
+	if (errno != expected && errno != or_else)
+		jail_die(JAIL_CONTROL, what, errno);
+}
+
+static void
+prove_limits(void)
+{
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct rlimit now;
+
+		if (prlimit(0, limits[i].what, NULL, &now) < 0 ||
+		    now.rlim_max > limits[i].hard)
+			jail_die(JAIL_CONTROL, "proof: limits", EPERM);
+	}
+}
+
+static void
+prove_ways_out(void)
+{
+	const char *outside = mounts_outside();
+	int root;
+
+	if (outside)
+		must_fail("proof: a file of the host",
+			  open(outside, O_PATH | O_CLOEXEC), ENOENT, EACCES);
+	must_fail("proof: a new user namespace", unshare(CLONE_NEWUSER), EPERM, EPERM);
+	must_fail("proof: mount", mount("none", "/tmp", "tmpfs", 0, NULL), EPERM,
+		  EPERM);
+	must_fail("proof: joining a namespace", setns(STDIN_FILENO, 0), EPERM, EPERM);
+	must_fail("proof: chroot", chroot("/tmp"), EPERM, EPERM);
+	must_fail("proof: other uid", setuid(0), EINVAL, EPERM);
+	must_fail("proof: a file in the root",
+		  open("/escape", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), EROFS, EACCES);
+	must_fail("proof: raw sockets", socket(AF_INET, SOCK_RAW, 0), ENOSYS, EPERM);
+	must_fail("proof: netlink", socket(AF_NETLINK, SOCK_DGRAM, 0), EPERM, EPERM);
+	must_fail("proof: signals to others", kill(2147483646, 0), ESRCH, ESRCH);
+	/* Up from the root is the root. */
+	root = open("/..", O_PATH | O_CLOEXEC);
+	if (root >= 0) {
+		struct stat up, top;
+
+		if (fstat(root, &up) < 0 || stat("/", &top) < 0 ||
+		    up.st_ino != top.st_ino || up.st_dev != top.st_dev)
+			jail_die(JAIL_CONTROL, "proof: above the root", EPERM);
+		close(root);
+	}
+}
+
+void
+jail_prove(const struct jail *jail)
+{
+	prove_status(jail);
+	prove_descriptors();
+	prove_limits();
+	prove_ways_out();
+}
+
+/* ---- limits of one run ---- */
+
+/* Bytes that RLIMIT_DATA counts already: what is there before the script. */
+static uint64_t
+data_in_use(void)
+{
+	own_fd int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	unsigned long long data = 0;
+	char text[256];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	/* The sixth number is data and stack in pages (proc(5)). */
+	if (sscanf(text, "%*s %*s %*s %*s %*s %llu", &data) != 1)
+		return 0;
+	return data * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int
+jail_settle(const struct jail *jail, struct jail_state *state_r)
+{
+	state_r->data_bytes = data_in_use();
+	state_r->source =
+		open(JAIL_SCRIPT, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (state_r->source < 0)
+		return -errno;
+	return set_limit(RLIMIT_FSIZE, jail->disk_bytes, jail->disk_bytes);
+}
+
+int
+jail_limit(const struct jail_state *state, const struct msg_run *run)
+{
+	int r = 0;
+
+	if (run->data_bytes) {
+		uint64_t data = run->data_bytes > UINT64_MAX - state->data_bytes
+					? UINT64_MAX
+					: run->data_bytes + state->data_bytes;
+
+		r = set_limit(RLIMIT_DATA, data, data);
+	}
+	/* Init counts too, and is not the script's. */
+	if (r == 0 && run->processes)
+		r = set_limit(RLIMIT_NPROC, (rlim_t)run->processes + 1,
+			      (rlim_t)run->processes + 1);
+	if (r == 0 && run->cpu_seconds)
+		r = set_limit(RLIMIT_CPU, run->cpu_seconds,
+			      (rlim_t)run->cpu_seconds + 1);
+	return r;
+}

@@ -1,0 +1,65 @@
+/* The jail of one worker: an ordered list of walls that fails closed and is proved.
+ *
+ * jail_prepare runs once in the zygote. jail_enter runs in the first process of a new
+ * worker, cloned with its seven namespaces and a full set of capabilities over them; it
+ * returns only when every wall stands. jail_prove looks at them from inside.
+ */
+#ifndef WORKER_JAIL_H
+#define WORKER_JAIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <linux/filter.h>
+
+#include "proto/message.h"
+
+#define JAIL_UID 1000			/* and gid, as the worker sees them */
+#define JAIL_CONTROL 63			/* the control socket; more costs a larger table */
+#define JAIL_SCRIPT "/run/script.py"	/* where __main__ is found as a file */
+
+/* What all workers of a zygote have in common. */
+struct jail {
+	struct sock_fprog filter;
+	unsigned int landlock_abi;
+	uint64_t disk_bytes;
+	char disk_options[96];
+	unsigned long last_capability;	/* that the kernel knows */
+	bool groups_kept;		/* the kernel does not let us give them up */
+};
+
+/* What one worker is born with. */
+struct jail_birth {
+	const struct jail *jail;
+	int control, out, err;		/* from SPAWN */
+	int mapped;			/* pipe: the zygote tells that ids are mapped */
+};
+
+/* Fills *jail_r for the profile and sets the limits that every worker inherits. 0, or
+ * -errno with *what_r (static). */
+int jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
+		 const char **what_r);
+
+/* Puts up every wall, or says which one could not be put up on the control socket and
+ * ends the process. */
+void jail_enter(const struct jail_birth *birth);
+
+/* In the script's process: verifies the walls from inside, and tries ways out. Ends the
+ * process like jail_enter when one is open. */
+void jail_prove(const struct jail *jail);
+
+/* Sends JAIL_FAILED and ends the process. error: positive errno. */
+_Noreturn void jail_die(int control, const char *what, int error);
+
+/* What is arranged in the script's process after the proof and before it is known what
+ * it will run. */
+struct jail_state {
+	uint64_t data_bytes;		/* that RLIMIT_DATA counts already */
+	int source; /* JAIL_SCRIPT, empty, open for writing; the caller's */
+};
+
+int jail_settle(const struct jail *jail, struct jail_state *state_r);
+
+/* The limits that come with RUN; those of 0 are not set. 0 or -errno. */
+int jail_limit(const struct jail_state *state, const struct msg_run *run);
+
+#endif

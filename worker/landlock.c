@@ -1,0 +1,105 @@
+/* Runs in: every worker, after its mounts and before the syscall filter.
+ * The rules hang on inodes of the root and of the worker's own tmpfs. */
+#include "worker/landlock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/own.h"
+
+/* Newer than the oldest headers that we build with. */
+#define FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
+#define FS_IOCTL_DEV (1ULL << 15)		/* ABI 5 */
+#define SCOPE_ABSTRACT_UNIX (1ULL << 0)		/* ABI 6 */
+#define SCOPE_SIGNAL (1ULL << 1)
+#define LOG_SAME_EXEC_OFF (1U << 0)		/* ABI 7 */
+
+#define ABI_NEWEST 7
+
+#define FS_READ (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | \
+	LANDLOCK_ACCESS_FS_READ_DIR)
+#define FS_ABI_1 (LANDLOCK_ACCESS_FS_MAKE_SYM * 2 - 1)
+#define FS_DEVICE (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
+	FS_IOCTL_DEV)
+
+struct ruleset {
+	uint64_t fs;
+	uint64_t net; /* from ABI 4: nothing; the network namespace is empty */
+	uint64_t scoped;	/* from ABI 6 */
+};
+
+static const struct {
+	const char *path;
+	uint64_t access;
+} rules[] = {
+	{ "/", FS_READ },
+	{ "/dev", FS_DEVICE },
+	{ "/dev/shm", UINT64_MAX },
+	{ "/run", UINT64_MAX },
+	{ "/tmp", UINT64_MAX },
+	{ "/workspace", UINT64_MAX },
+};
+
+unsigned int
+landlock_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
+			   LANDLOCK_CREATE_RULESET_VERSION);
+
+	if (abi < 0)
+		return 0;
+	return abi > ABI_NEWEST ? ABI_NEWEST : (unsigned int)abi;
+}
+
+static uint64_t
+handled_fs(unsigned int abi)
+{
+	uint64_t fs = FS_ABI_1;
+
+	if (abi >= 2)
+		fs |= LANDLOCK_ACCESS_FS_REFER;
+	if (abi >= 3)
+		fs |= FS_TRUNCATE;
+	if (abi >= 5)
+		fs |= FS_IOCTL_DEV;
+	return fs;
+}
+
+int
+landlock_enter(unsigned int abi)
+{
+	struct ruleset set = { .fs = handled_fs(abi) };
+	size_t size = abi >= 6 ? sizeof(set) : sizeof(set.fs);
+	own_fd int fd = -1;
+
+	if (abi == 0)
+		return 0;
+	/* Within the worker all processes are of one domain and may still meet. */
+	if (abi >= 6)
+		set.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
+	fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);
+	if (fd < 0)
+		return -errno;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		own_fd int at = open(rules[i].path, O_PATH | O_CLOEXEC);
+		struct landlock_path_beneath_attr rule = {
+			.allowed_access = rules[i].access & set.fs,
+			.parent_fd = at,
+		};
+
+		if (at < 0)
+			return -errno;
+		if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH,
+			    &rule, 0) < 0)
+			return -errno;
+	}
+	if (syscall(SYS_landlock_restrict_self, fd, abi >= 7 ? LOG_SAME_EXEC_OFF : 0) <
+	    0)
+		return -errno;
+	return 0;
+}

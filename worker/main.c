@@ -1,0 +1,151 @@
+/* mcp-python-worker: runs Python scripts that nobody trusts.
+ *
+ * One program, three kinds of process:
+ *
+ *   zygote  started by the supervisor, in a user namespace of the service's own, with
+ * one socket on descriptor 3. It is told once what the jail of its profile looks like
+ *           (CONFIGURE), builds that file tree, makes it its root, starts Python
+ * inside, imports the profile's modules and compiles the syscall filter. Then it clones
+ *           a worker for each SPAWN, and does nothing else. It reads from the
+ * supervisor alone and never runs a line that a client wrote. init    the first process
+ * of a worker, cloned straight into seven new namespaces and its cgroup. Puts up the
+ * walls in order (worker/jail.c), forks the script's process, reaps, and tells how the
+ * script's process ended if that did not. script  proves the walls from inside, says
+ * READY, waits for RUN, runs the script to its very end and says DONE. From RUN on
+ * nothing that it says is believed.
+ *
+ * A worker runs one script and is never used again. The supervisor is its parent, holds
+ * its pidfd, and takes the truth about its end from the kernel.
+ *
+ * The program starts over from a sealed copy of itself in memory, with an environment
+ * of its own: what a script can see of its process holds nothing of the host's
+ * environment, and the file behind /proc/self/exe is one that nobody can write.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/message.h"
+#include "proto/own.h"
+#include "worker/zygote.h"
+
+#define PROGRAM "mcp-python-worker"
+#define MEMFD_EXEC 0x0010U	/* since Linux 6.3; older kernels imply it */
+
+#ifdef WITH_SANITIZERS
+const char *__asan_default_options(void);
+
+/* The leak checker traces its own process, which no jail allows. */
+const char *
+__asan_default_options(void)
+{
+	return "detect_leaks=0:abort_on_error=1:handle_segv=0:allocator_may_return_"
+	       "null=1";
+}
+#endif
+
+/* What the script finds in os.environ. */
+static char *const environment[] = {
+	(char[]){ "PATH=/usr/local/bin:/usr/bin:/bin" },
+	(char[]){ "HOME=/home/python" },
+	(char[]){ "USER=python" },
+	(char[]){ "LOGNAME=python" },
+	(char[]){ "LANG=C.UTF-8" },
+	NULL,
+};
+
+static bool
+is_sealed(void)
+{
+	static const char name[] = "/memfd:" PROGRAM;
+	char exe[sizeof(name)];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	return n == (ssize_t)sizeof(name) - 1 && memcmp(exe, name, (size_t)n) == 0;
+}
+
+/* Returns only on failure, -errno. */
+static int
+start_sealed(char **argv)
+{
+	own_fd int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	own_fd int to =
+		memfd_create(PROGRAM, MFD_CLOEXEC | MFD_ALLOW_SEALING | MEMFD_EXEC);
+	struct stat st;
+
+	if (to < 0 && errno == EINVAL)
+		to = memfd_create(PROGRAM, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (from < 0 || to < 0 || fstat(from, &st) < 0)
+		return -errno;
+	for (off_t left = st.st_size; left > 0;) {
+		ssize_t n = sendfile(to, from, NULL, (size_t)left);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		left -= n;
+	}
+	if (fchmod(to, 0555) < 0 ||
+	    fcntl(to, F_ADD_SEALS,
+		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return -errno;
+	syscall(SYS_execveat, to, "", argv, environment, AT_EMPTY_PATH);
+	return -errno;
+}
+
+static int
+zygote(char **argv)
+{
+	struct stat st;
+	int r;
+
+	if (fstat(ZYGOTE_CONTROL, &st) < 0 || !S_ISSOCK(st.st_mode)) {
+		fprintf(stderr,
+			PROGRAM
+			": --zygote is started by mcp-pythond, with a socket on "
+			"descriptor %d\n",
+			ZYGOTE_CONTROL);
+		return EXIT_FAILURE;
+	}
+	if (is_sealed())
+		return zygote_main();
+	/* Across the exec only the control socket and standard error go along. */
+	if (fcntl(ZYGOTE_CONTROL, F_SETFD, 0) < 0) {
+		r = -errno;
+	} else {
+		r = start_sealed(argv);
+	}
+	zygote_fail("starting from memory", -r);
+	return EXIT_FAILURE;
+}
+
+static const char help[] =
+	"Usage: " PROGRAM " --zygote | --version | --help\n"
+	"\n"
+	"Runs Python scripts in jails on behalf of mcp-pythond, which starts it with\n"
+	"--zygote and a socket on descriptor 3. It is of no use when started by hand:\n"
+	"to run a script, use `mcp-python run FILE`.\n";
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "--zygote") == 0)
+		return zygote(argv);
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		puts(PROGRAM " " PACKAGE_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+		fputs(help, stdout);
+		return EXIT_SUCCESS;
+	}
+	fputs(help, stderr);
+	return EXIT_FAILURE;
+}

@@ -1,0 +1,602 @@
+/* Runs in: the zygote (build, settle) and every worker (enter).
+ * Owns: the root tmpfs while it is being filled. Every mount that is here costs each
+ * worker time, for its namespace copies them all: small files are copied, not bound. */
+#include "worker/mounts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/own.h"
+#include "worker/multiarch.h"
+
+#define COPY_MAX (1024 * 1024) /* bytes of a built-in file; larger ones are bound */
+#define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define LIB "/usr/lib/python" PYTHON_VERSION
+
+/* ---- what every jail shows of the host; what is not there is passed over ---- */
+
+/* Directories and large files, bound read-only. A directory of a few small files and
+ * links is marked with a slash at its end and copied. */
+static const char *const shown[] = {
+	LIB,
+	"/usr/lib/python3",
+	"/usr/local/lib/python" PYTHON_VERSION,
+	"/usr/lib/" MULTIARCH,
+	"/usr/lib64/",
+	"/usr/lib/locale",
+	"/usr/share/zoneinfo",
+	"/usr/share/matplotlib",
+	"/usr/share/fonts",
+	"/usr/share/ca-certificates",
+	"/usr/share/python-wheels",
+	"/etc/alternatives/",
+	"/etc/fonts",
+	"/etc/ld.so.cache",
+	"/etc/ld.so.conf",
+	"/etc/matplotlibrc",
+	"/etc/mime.types",
+	"/etc/protocols",
+	"/etc/services",
+	"/etc/python" PYTHON_VERSION "/",
+	"/etc/ssl/certs/",
+	"/etc/ssl/openssl.cnf",
+};
+
+/* Small programs that scripts start, in /usr/bin. */
+/* clang-format off */
+static const char *const programs[] = {
+	"python3", "python" PYTHON_VERSION, "sh", "dash", "bash", "[", "awk",
+	"base64", "basename", "bunzip2", "bzip2", "cat", "chmod", "cmp", "comm", "cp",
+	"cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
+	"expand", "expr", "factor", "false", "fgrep", "find", "fold", "getent",
+	"getopt", "grep", "groups", "gunzip", "gzip", "head", "hostname", "iconv",
+	"id", "join", "kill", "ldd", "link", "ln", "locale", "ls", "mawk", "md5sum",
+	"mkdir", "mkfifo", "mktemp", "mv", "nice", "nl", "nohup", "nproc", "numfmt",
+	"od", "paste", "pr", "printenv", "printf", "ps", "pwd", "readlink",
+	"realpath", "rev", "rm", "rmdir", "sed", "seq", "sha1sum", "sha256sum",
+	"sha512sum", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "stty",
+	"sum", "tac", "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true",
+	"truncate", "tsort", "tty", "uname", "unexpand", "uniq", "unlink", "wc",
+	"which", "whoami", "xargs", "yes", "xz", "unxz", "xzcat", "zcat",
+};
+/* clang-format on */
+
+static const struct {
+	const char *path, *target;
+} links[] = {
+	{ "lib", "usr/lib" },		{ "bin", "usr/bin" },
+	{ "sbin", "usr/bin" },		{ "usr/sbin", "bin" },
+	{ "dev/fd", "/proc/self/fd" },	{ "dev/stdin", "/proc/self/fd/0" },
+	{ "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" },
+	{ "home/python", "../run/home" }, { "var/tmp", "../tmp" },
+	{ "var/run", "../run" },	{ "etc/mtab", "../proc/self/mounts" },
+};
+
+static const struct {
+	const char *path, *text;
+} files[] = {
+	{ "etc/passwd",
+	  "root:x:0:0:root:/root:/usr/sbin/nologin\n"
+	  "python:x:1000:1000:python:/home/python:/bin/sh\n"
+	  "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
+	{ "etc/group", "root:x:0:\npython:x:1000:\nnogroup:x:65534:\n" },
+	{ "etc/hosts", "127.0.0.1\tlocalhost python\n::1\tlocalhost ip6-localhost\n" },
+	{ "etc/hostname", "python\n" },
+	{ "etc/host.conf", "multi on\n" },
+	{ "etc/resolv.conf", "" },
+	{ "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"
+			       "services: files\nprotocols: files\n" },
+};
+
+static const char *const devices[] = { "null", "zero", "full", "random", "urandom" };
+
+/* Mount points of what belongs to the worker. */
+static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc" };
+
+/* Things of a host that no jail shows; the first that exists is tried from inside. */
+static const char *const hidden[] = { "/etc/shadow", "/root", "/sys/kernel", "/boot",
+				      "/var/lib" };
+
+static const char *outside;
+static char what[PATH_MAX + 64];
+
+static int
+failed(const char **what_r, const char *step, const char *path, int error)
+{
+	snprintf(what, sizeof(what), "%s %s", step, path);
+	*what_r = what;
+	return error;
+}
+
+/* ---- filling the root, which is a directory descriptor ---- */
+
+/* Makes the directories that lead to path (relative), and path itself when whole. */
+static int
+make_dirs(int root, const char *path, bool whole)
+{
+	char part[PATH_MAX];
+	size_t len = strlen(path);
+
+	if (len >= sizeof(part))
+		return -ENAMETOOLONG;
+	for (size_t i = 1; i <= len; i++) {
+		if (path[i] != '/' && (path[i] != '\0' || !whole))
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdirat(root, part, 0755) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+static int
+make_link(int root, const char *path, const char *target)
+{
+	int r = make_dirs(root, path, false);
+
+	if (r < 0)
+		return r;
+	return symlinkat(target, root, path) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int
+make_file(int root, const char *path, const char *text, size_t len)
+{
+	own_fd int fd = -1;
+	int r = make_dirs(root, path, false);
+
+	if (r < 0)
+		return r;
+	fd = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0444);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, len) != (ssize_t)len)
+		return -EIO;
+	return 0;
+}
+
+static int
+copy_file(int root, const char *from, const char *to)
+{
+	own_fd int in = open(from, O_RDONLY | O_CLOEXEC);
+	own_fd int out = -1;
+	struct stat st;
+	int r = make_dirs(root, to, false);
+
+	if (in < 0 || fstat(in, &st) < 0)
+		return -errno;
+	if (r < 0)
+		return r;
+	out = openat(root, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		     st.st_mode & 0555);
+	if (out < 0)
+		return errno == EEXIST ? 0 : -errno;
+	for (off_t left = st.st_size; left > 0;) {
+		ssize_t n = sendfile(out, in, NULL, (size_t)left);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		left -= n;
+	}
+	return 0;
+}
+
+/* Mounts a clone of the host's path on the same place of the new root. */
+static int
+bind_path(int root, const char *path, uint64_t attributes, bool directory)
+{
+	struct mount_attr attr = { .attr_set = attributes };
+	const char *to = path + 1;
+	own_fd int tree = open_tree(AT_FDCWD, path,
+				    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+					    AT_SYMLINK_NOFOLLOW);
+	int r;
+
+	if (tree < 0)
+		return -errno;
+	r = directory ? make_dirs(root, to, true) : make_file(root, to, "", 0);
+	if (r < 0)
+		return r;
+	if (attributes && mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr,
+					sizeof(attr)) < 0)
+		return -errno;
+	if (move_mount(tree, "", root, to, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Links and small files of a directory, not of those below it. */
+static int
+copy_entries(int root, const char *dir)
+{
+	DIR *list = opendir(dir);
+	struct dirent *entry;
+	int r = list ? make_dirs(root, dir + 1, true) : -errno;
+
+	while (r == 0 && (entry = readdir(list))) {
+		char path[PATH_MAX], target[PATH_MAX];
+		struct stat st;
+		ssize_t n;
+
+		if (snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name) >=
+			    (int)sizeof(path) ||
+		    lstat(path, &st) < 0)
+			continue;
+		if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX) {
+			r = copy_file(root, path, path + 1);
+			if (r == -EACCES)
+				r = 0; /* not for everybody on the host, so not for us
+					*/
+		} else if (S_ISLNK(st.st_mode)) {
+			n = readlink(path, target, sizeof(target) - 1);
+			if (n < 0)
+				continue;
+			target[n] = '\0';
+			r = make_link(root, path + 1, target);
+		}
+	}
+	if (list)
+		closedir(list);
+	return r;
+}
+
+/* One built-in path. -ENOENT when the host does not have it. */
+static int
+show_path(int root, const char *path)
+{
+	size_t len = strlen(path);
+	char dir[PATH_MAX];
+	struct stat st;
+
+	if (path[len - 1] == '/') {
+		snprintf(dir, sizeof(dir), "%.*s", (int)(len - 1), path);
+		return copy_entries(root, dir);
+	}
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return bind_path(root, path, READ_ONLY, true);
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	return st.st_size <= COPY_MAX ? copy_file(root, path, path + 1) :
+		bind_path(root, path, READ_ONLY, false);
+}
+
+/* A program by its real file; a name that is a link elsewhere becomes a link to it. */
+static int
+show_program(int root, const char *name)
+{
+	char path[64], real[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/usr/bin/%s", name);
+	if (!realpath(path, real) || strncmp(real, "/usr/", 5) != 0)
+		return -ENOENT;
+	if (strcmp(real, path) != 0) {
+		int r = make_link(root, path + 1, real);
+
+		if (r < 0)
+			return r;
+	}
+	/* Several names may lead to one file. */
+	if (faccessat(root, real + 1, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	return show_path(root, real);
+}
+
+static int
+show_built_in(int root, const char **what_r)
+{
+	int r;
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		r = make_link(root, links[i].path, links[i].target);
+		if (r < 0)
+			return failed(what_r, "link", links[i].path, r);
+	}
+	if (access("/lib64", F_OK) == 0 &&
+	    (r = make_link(root, "lib64", "usr/lib64")) < 0)
+		return failed(what_r, "link", "lib64", r);
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+		r = show_path(root, shown[i]);
+		if (r < 0 && r != -ENOENT)
+			return failed(what_r, "show", shown[i], r);
+	}
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		r = show_program(root, programs[i]);
+		if (r < 0 && r != -ENOENT)
+			return failed(what_r, "show /usr/bin", programs[i], r);
+	}
+	return 0;
+}
+
+/* ---- the operator's paths ---- */
+
+/* Absolute, without "." and "..", and not where workers have something of their own. */
+static bool
+may_show(const char *path)
+{
+	static const char *const never[] = {
+		"/proc", "/sys", "/dev", "/run", "/tmp", "/workspace", "/home/python",
+		"/var/run", "/var/tmp",
+	};
+	size_t len = strlen(path);
+
+	if (path[0] != '/' || len < 2 || len >= PATH_MAX || strstr(path, "//") ||
+	    strstr(path, "/./") || strstr(path, "/../"))
+		return false;
+	if (strcmp(path + len - 2, "/.") == 0 ||
+	    (len > 2 && strcmp(path + len - 3, "/..") == 0))
+		return false;
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		size_t n = strlen(never[i]);
+
+		if (strncmp(path, never[i], n) == 0 &&
+		    (path[n] == '\0' || path[n] == '/'))
+			return false;
+	}
+	return true;
+}
+
+/* Whether the new root shows this path already, because something above it is bound. */
+static bool
+is_shown(int root, const char *path)
+{
+	struct stat here, there;
+
+	return stat(path, &here) == 0 && fstatat(root, path + 1, &there, 0) == 0 &&
+	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+static int
+show_configured(int root, const char *path)
+{
+	char real[PATH_MAX], target[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOTDIR ? -ENOENT : -errno;
+	if (S_ISLNK(st.st_mode) &&
+	    faccessat(root, path + 1, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+		n = readlink(path, target, sizeof(target) - 1);
+		if (n < 0)
+			return -errno;
+		target[n] = '\0';
+		r = make_link(root, path + 1, target);
+		if (r < 0)
+			return r;
+	}
+	/* Links on the way are followed on the host; the jail has the usual ones too.
+	 */
+	if (!realpath(path, real))
+		return -errno;
+	if (!may_show(real) || stat(real, &st) < 0)
+		return -EPERM;
+	if (is_shown(root, real))
+		return 0;
+	return bind_path(root, real, READ_ONLY, S_ISDIR(st.st_mode));
+}
+
+static int
+compare_paths(const void *a, const void *b)
+{
+	const struct msg_str *x = a, *y = b;
+	size_t least = x->len < y->len ? x->len : y->len;
+	int order = memcmp(x->at, y->at, least);
+
+	return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+static int
+show_all_configured(int root, const struct msg_strs *paths, struct msg_strs *missing,
+		    const char **what_r)
+{
+	own_mem struct msg_str *sorted = calloc(paths->n + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	memcpy(sorted, paths->item, paths->n * sizeof(*sorted));
+	/* A directory comes before what is in it, which then is shown already. */
+	qsort(sorted, paths->n, sizeof(*sorted), compare_paths);
+	for (size_t i = 0; i < paths->n; i++) {
+		own_mem char *path = strndup(sorted[i].at, sorted[i].len);
+		int r;
+
+		if (!path)
+			return -ENOMEM;
+		r = may_show(path) ? show_configured(root, path) : -EPERM;
+		if (r == -ENOENT)
+			missing->item[missing->n++] = sorted[i];
+		else if (r < 0)
+			return failed(what_r, "show", path, r);
+	}
+	return 0;
+}
+
+/* ---- what is ours ---- */
+
+static int
+make_own(int root, const char **what_r)
+{
+	int r;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		r = make_file(root, files[i].path, files[i].text,
+			      strlen(files[i].text));
+		if (r < 0)
+			return failed(what_r, "file", files[i].path, r);
+	}
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		r = make_dirs(root, own[i], true);
+		if (r < 0)
+			return failed(what_r, "directory", own[i], r);
+	}
+	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/dev/%s", devices[i]);
+		r = bind_path(root, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+			      MOUNT_ATTR_NOEXEC, false);
+		if (r < 0)
+			return failed(what_r, "device", path, r);
+	}
+	/* The kernel lets a worker mount a proc of its own only where one is in sight.
+	 */
+	r = bind_path(root, "/proc", 0, true);
+	return r < 0 ? failed(what_r, "bind", "/proc", r) : 0;
+}
+
+/* A tmpfs that is mounted over the root; the descriptor is its top. */
+static int
+new_root(void)
+{
+	own_fd int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	own_fd int root = -1;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "size", "64m", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	root = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (root < 0 ||
+	    move_mount(root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -errno;
+	return give_fd(root);
+}
+
+static int
+pivot(int root)
+{
+	if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return -errno;
+	return 0;
+}
+
+static int
+lock_root(void)
+{
+	struct mount_attr attr = { .attr_set = READ_ONLY };
+
+	return mount_setattr(AT_FDCWD, "/", 0, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+static const struct {
+	const char *from, *to;
+	mode_t mode;
+} views[] = {
+	{ "/run/workspace", "/workspace", 0755 },
+	{ "/run/tmp", "/tmp", 01777 },
+	{ "/run/shm", "/dev/shm", 01777 },
+	{ "/run/home", NULL, 0755 },		/* by a link */
+};
+
+/* One file system, so that one limit holds for all of it. */
+static int
+mount_views(const char *options)
+{
+	mode_t before;
+	int r = 0;
+
+	if (mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+		return -errno;
+	before = umask(0);
+	for (size_t i = 0; r == 0 && i < sizeof(views) / sizeof(views[0]); i++)
+		if (mkdir(views[i].from, views[i].mode) < 0 ||
+		    (views[i].to &&
+		     mount(views[i].from, views[i].to, NULL, MS_BIND, NULL) < 0))
+			r = -errno;
+	umask(before);
+	return r;
+}
+
+int
+mounts_build(const struct msg_strs *paths, struct msg_strs *missing,
+	     const char **what_r)
+{
+	own_fd int root = -1;
+	int r;
+
+	*what_r = "private mounts";
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return -errno;
+	outside = NULL;
+	for (size_t i = 0; !outside && i < sizeof(hidden) / sizeof(hidden[0]); i++)
+		if (access(hidden[i], F_OK) == 0)
+			outside = hidden[i];
+	*what_r = "root file system";
+	root = new_root();
+	if (root < 0)
+		return root;
+	r = show_built_in(root, what_r);
+	if (r == 0)
+		r = show_all_configured(root, paths, missing, what_r);
+	if (r == 0)
+		r = make_own(root, what_r);
+	if (r < 0)
+		return r;
+	/* An operator may have chosen to show it. */
+	if (outside && faccessat(root, outside + 1, F_OK, 0) == 0)
+		outside = NULL;
+	*what_r = "pivot_root";
+	r = pivot(root);
+	if (r == 0) {
+		*what_r = "read-only root";
+		r = lock_root();
+	}
+	if (r == 0) {
+		*what_r = "file system for imports";
+		r = mount_views("size=256m,mode=0755");
+	}
+	return r;
+}
+
+int
+mounts_settle(void)
+{
+	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++)
+		if (views[i].to && umount2(views[i].to, MNT_DETACH) < 0)
+			return -errno;
+	if (chdir("/") < 0 || umount2("/run", MNT_DETACH) < 0)
+		return -errno;
+	return 0;
+}
+
+void
+mounts_options(uint64_t bytes, uint64_t inodes, char *text, size_t size)
+{
+	snprintf(text, size, "size=%llu,nr_inodes=%llu,mode=0755",
+		 (unsigned long long)bytes, (unsigned long long)inodes);
+}
+
+int
+mounts_enter(const char *options)
+{
+	int r = mount_views(options);
+
+	if (r < 0)
+		return r;
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  "subset=pid,hidepid=2") < 0)
+		return -errno;
+	return chdir("/workspace") < 0 ? -errno : 0;
+}
+
+const char *
+mounts_outside(void)
+{
+	return outside;
+}

@@ -1,0 +1,37 @@
+/* The file tree of the jail: built once by the zygote, completed by every worker with
+ * file systems of its own.
+ */
+#ifndef WORKER_MOUNTS_H
+#define WORKER_MOUNTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/message.h"
+
+/* Builds the tree in this process's own mount namespace (which must be new), makes it
+ * the root and lets go of the host's. paths are bound read-only beside the built-in
+ * list; those that are not there are appended to missing, whose array must have room
+ * for all of them and borrows their texts. A file system for the time of imports is on
+ * /run. 0, or -errno with *what_r naming the step or path (valid until the next call).
+ */
+int mounts_build(const struct msg_strs *paths, struct msg_strs *missing,
+		 const char **what_r);
+
+/* Takes the file system of the import time away again. 0 or -errno. */
+int mounts_settle(void);
+
+/* What tmpfs is told by mounts_enter: size and inodes. */
+void mounts_options(uint64_t bytes, uint64_t inodes, char *text, size_t size);
+
+/* In a worker that is already the script's uid, with capabilities over its own mount
+ * namespace: its one writable file system on /run, seen also as /workspace, /tmp and
+ * /dev/shm, and its own /proc. The working directory becomes /workspace. 0 or -errno.
+ */
+int mounts_enter(const char *options);
+
+/* A path that exists outside the tree and must not be seen from within, or NULL when
+ * none was found. Static; chosen by mounts_build. */
+const char *mounts_outside(void);
+
+#endif

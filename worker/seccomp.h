@@ -1,0 +1,53 @@
+/* The syscall filter: rows of call, verdict, condition and reason, compiled to BPF
+ * once.
+ *
+ * What no row allows is answered ENOSYS, as by a kernel that does not have the call, so
+ * that libraries fall back. Calls of the machine's other ABIs get the same.
+ */
+#ifndef WORKER_SECCOMP_H
+#define WORKER_SECCOMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/filter.h>
+
+enum seccomp_verdict {
+	SECCOMP_ALLOW,
+	SECCOMP_EPERM,
+	SECCOMP_ENOSYS,
+	SECCOMP_PRETEND,	/* answers 0 and does nothing */
+};
+
+/* When a row holds. Comparisons are of the whole 64 bits of an argument, except where a
+ * mask is given. */
+enum seccomp_when {
+	WHEN_ALWAYS,
+	WHEN_MEMORY_COUNTED,	/* allowed only where a controller counts such memory */
+	WHEN_ARG,		/* (argument arg & mask) == value */
+	WHEN_ARG_ABOVE,		/* argument arg > value */
+	WHEN_SOCKET,		/* family value, type mask, protocol mask2 */
+};
+
+struct seccomp_row {
+	const char *call;
+	enum seccomp_verdict verdict;
+	enum seccomp_when when;
+	unsigned int arg;
+	uint64_t mask, value, mask2;
+	bool some_machines;	/* the call exists on some architectures only */
+	const char *reason;
+};
+
+const struct seccomp_row *seccomp_rows(size_t *n_r);
+
+/* Compiles the filter. *program_r's instructions are malloc'ed and the caller's; on
+ * failure it is untouched and *what_r names the row (static). 0 or -errno. */
+int seccomp_compile(bool memory_counted, struct sock_fprog *program_r,
+		    const char **what_r);
+
+/* Puts the calling thread under the filter for good; no_new_privs must be set. 0 or
+ * -errno. */
+int seccomp_enter(const struct sock_fprog *program);
+
+#endif

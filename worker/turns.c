@@ -1,0 +1,87 @@
+/* Runs in: a script's process, whenever a stream of the interpreter is flushed.
+ * Owns: which of the two was written to last. */
+#define PY_SSIZE_T_CLEAN
+#include "worker/turns.h"
+
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+#define LOOKS_MAX 60			/* for one turn */
+#define LOOK_NS 20000			/* between two of them */
+
+static PyObject *file_write;		/* _io.FileIO.write */
+static PyObject *last;			/* the stream written to last; borrowed, compared only */
+static int last_fd;
+static int patience = 64;		/* times that a reader may be late before nobody waits */
+
+static void
+wait_until_read(int fd)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	int waiting;
+
+	for (int i = 0; i < LOOKS_MAX; i++) {
+		/* Closed, or made something else, by the script. */
+		if (ioctl(fd, FIONREAD, &waiting) < 0) {
+			patience = 0;
+			return;
+		}
+		if (waiting == 0)
+			return;
+		nanosleep(&pause, NULL);
+	}
+	patience--;
+}
+
+static PyObject *
+turns_write(PyObject *self, PyObject *data)
+{
+	if (self != last) {
+		PyObject *fileno = PyObject_CallMethod(self, "fileno", NULL);
+		long fd = fileno ? PyLong_AsLong(fileno) : -1;
+
+		Py_XDECREF(fileno);
+		/* A closed stream says so below. */
+		PyErr_Clear();
+		if (last && patience > 0) {
+			int other = last_fd;
+
+			Py_BEGIN_ALLOW_THREADS
+			wait_until_read(other);
+			Py_END_ALLOW_THREADS
+		}
+		last = self;
+		last_fd = (int)fd;
+	}
+	return PyObject_CallFunctionObjArgs(file_write, self, data, NULL);
+}
+
+PyObject *
+turns_type(void)
+{
+	static PyMethodDef methods[] = {
+		{ "write", turns_write, METH_O, NULL },
+		{ NULL, NULL, 0, NULL },
+	};
+	static PyType_Slot slots[] = {
+		{ Py_tp_methods, methods },
+		{ 0, NULL },
+	};
+	static PyType_Spec spec = {
+		.name = "_io.FileIO",
+		.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+		.slots = slots,
+	};
+	PyObject *io = PyImport_ImportModule("_io"), *base = NULL, *type = NULL;
+
+	if (io)
+		base = PyObject_GetAttrString(io, "FileIO");
+	if (base)
+		file_write = PyObject_GetAttrString(base, "write");
+	if (file_write)
+		type = PyType_FromSpecWithBases(&spec, base);
+	Py_XDECREF(io);
+	Py_XDECREF(base);
+	return type;
+}

@@ -1,0 +1,142 @@
+/* Runs in: the zygote and a child of its own (learn), a script's process (up).
+ * Owns: the list of ranges, which workers inherit with the zygote's memory. */
+#include "worker/warm.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proto/own.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_READ 22		/* since Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define RANGES_MAX 1024
+#define AREAS_MAX 1024
+#define PAGE_PRESENT (1ULL << 63)	/* of /proc/PID/pagemap */
+#define PAGE_EXCLUSIVE (1ULL << 56)
+
+struct range {
+	uintptr_t start, end;
+	bool written;			/* or only read, of a file */
+};
+
+struct learnt {
+	size_t n;
+	struct range range[RANGES_MAX];
+};
+
+static struct learnt *learnt;
+static struct range area[AREAS_MAX];	/* what there was before the rehearsal */
+
+/* Private mappings that can be read, from /proc/self/maps. */
+static size_t
+private_areas(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512], mode[5];
+	unsigned long start, end;
+	size_t n = 0;
+
+	while (maps && n < AREAS_MAX && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %4s", &start, &end, mode) == 3 &&
+		    mode[0] == 'r' && mode[3] == 'p' && !strstr(line, "[v"))
+			area[n++] = (struct range){ start, end, mode[1] == 'w' };
+	if (maps)
+		fclose(maps);
+	return n;
+}
+
+static void
+add_page(struct learnt *to, uintptr_t at, uintptr_t page, bool written)
+{
+	struct range *last = to->n > 0 ? &to->range[to->n - 1] : NULL;
+
+	/* Copying one page too many costs less than one call more. */
+	if (last && last->written == written && at <= last->end + page &&
+	    at >= last->end)
+		last->end = at + page;
+	else if (to->n < RANGES_MAX)
+		to->range[to->n++] = (struct range){ at, at + page, written };
+}
+
+/* Of a writable area what is no longer shared with the zygote; of another, which a fork
+ * does not copy, what is there at all. */
+static bool
+is_touched(uint64_t entry, bool written)
+{
+	return (entry & PAGE_PRESENT) && (!written || (entry & PAGE_EXCLUSIVE));
+}
+
+/* In the child. */
+static void
+find_touched(struct learnt *to, size_t n_areas)
+{
+	own_fd int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	static uint64_t entry[512];
+
+	for (size_t i = 0; fd >= 0 && i < n_areas; i++) {
+		uintptr_t at = area[i].start;
+
+		while (at < area[i].end) {
+			size_t want = (area[i].end - at) / page;
+			ssize_t n;
+
+			if (want > sizeof(entry) / sizeof(entry[0]))
+				want = sizeof(entry) / sizeof(entry[0]);
+			n = pread(fd, entry, want * sizeof(entry[0]),
+				  (off_t)(at / page * sizeof(entry[0])));
+			if (n < (ssize_t)sizeof(entry[0]))
+				break;
+			for (size_t k = 0; k < (size_t)n / sizeof(entry[0]);
+			     k++, at += page)
+				if (is_touched(entry[k], area[i].written))
+					add_page(to, at, page, area[i].written);
+		}
+	}
+}
+
+void
+warm_learn(void (*rehearse)(void))
+{
+	struct learnt *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	if (shared == MAP_FAILED)
+		return;
+	pid = fork();
+	if (pid == 0) {
+		size_t n_areas = private_areas();
+
+		rehearse();
+		find_touched(shared, n_areas);
+		_exit(0);
+	}
+	if (pid > 0 && waitpid(pid, NULL, 0) == pid)
+		learnt = malloc(sizeof(*learnt));
+	if (learnt)
+		memcpy(learnt, shared, sizeof(*learnt));
+	munmap(shared, sizeof(*shared));
+}
+
+void
+warm_up(void)
+{
+	for (size_t i = 0; learnt && i < learnt->n; i++) {
+		struct range r = learnt->range[i];
+
+		/* What cannot be had now is had by a fault later. */
+		madvise((void *)r.start, r.end - r.start,
+			r.written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	}
+}

@@ -1,0 +1,356 @@
+/* Runs in: the zygote, root of the outer namespace that the supervisor made.
+ * Owns: the control socket, the interpreter before it is used, the compiled filter.
+ * Reads: CONFIGURE once and SPAWN after it, from the supervisor alone. Never has a
+ * second thread; what it clones belongs to the supervisor. */
+#include "worker/zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "proto/own.h"
+#include "worker/execution.h"
+#include "worker/interpreter.h"
+#include "worker/jail.h"
+#include "worker/mounts.h"
+#include "worker/warm.h"
+
+#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | \
+	CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET)
+
+static bool said_hello;
+
+static int
+send_hello(void)
+{
+	struct msg msg = { .type = MSG_HELLO, .hello.build = msg_str(ZYGOTE_BUILD) };
+
+	if (said_hello)
+		return 0;
+	said_hello = true;
+	return frame_send(ZYGOTE_CONTROL, &msg, NULL, 0);
+}
+
+void
+zygote_fail(const char *what, int error)
+{
+	struct msg msg = { .type = MSG_ZYGOTE_FAILED, .zygote_failed = {
+		.what = msg_str(what), .error = (uint32_t)error } };
+
+	if (send_hello() == 0)
+		frame_send(ZYGOTE_CONTROL, &msg, NULL, 0);
+}
+
+/* ---- the process itself ---- */
+
+/* Whatever the supervisor's own state was, workers start as programs do on a host. */
+static int
+default_process(void)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+	int flags, fd;
+
+	for (int s = 1; s < NSIG; s++)
+		sigaction(s, &action, NULL);
+	sigemptyset(&none);
+	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+		return -errno;
+	umask(022);
+	flags = fcntl(ZYGOTE_CONTROL, F_GETFL);
+	if (flags < 0 || fcntl(ZYGOTE_CONTROL, F_SETFL, flags & ~O_NONBLOCK) < 0 ||
+	    fcntl(ZYGOTE_CONTROL, F_SETFD, FD_CLOEXEC) < 0)
+		return -errno;
+	if (close_range(ZYGOTE_CONTROL + 1, ~0U, 0) < 0)
+		return -errno;
+	/* Standard descriptors that were closed must not become something else's. */
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+	} while (fd <= STDERR_FILENO);
+	close(fd);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	prctl(PR_SET_NAME, "python-zygote", 0, 0, 0);
+	return 0;
+}
+
+/* Workers are the first that the kernel should end when memory is short. Inherited. */
+static void
+offer_to_oom(void)
+{
+	own_fd int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "500", 3) != 3)
+		return;
+}
+
+/* Python asks its standard streams once, when it starts, what they are; workers' are
+ * pipes. After that they are nothing, and standard error the service's log again. */
+static int
+start_on_pipes(const char **what)
+{
+	own_fd int err = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, ZYGOTE_CONTROL + 1);
+	own_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int in[2], out[2], r;
+
+	if (err < 0 || null < 0 || pipe2(in, O_CLOEXEC) < 0)
+		return -errno;
+	r = pipe2(out, O_CLOEXEC) < 0 ? -errno : 0;
+	if (r == 0 &&
+	    (dup2(in[0], STDIN_FILENO) < 0 || dup2(out[1], STDOUT_FILENO) < 0 ||
+	     dup2(out[1], STDERR_FILENO) < 0))
+		r = -errno;
+	close(in[0]);
+	close(in[1]);
+	if (r < 0)
+		return r;
+	close(out[1]);
+	r = interpreter_start(what);
+	close(out[0]);
+	if (dup2(err, STDERR_FILENO) < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0)
+		return -errno;
+	return r;
+}
+
+/* True when this is the only thread; a fork copies no others. */
+static bool
+is_alone(void)
+{
+	struct stat st;
+
+	/* "." and ".." of a task directory and one entry for each thread. */
+	return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
+}
+
+/* ---- getting ready ---- */
+
+static int
+receive(struct frame_reader *reader, struct frame *frame)
+{
+	int r;
+
+	do
+		r = frame_reader_read(reader, ZYGOTE_CONTROL, frame);
+	while (r == 0);
+	return r < 0 ? r : 0;
+}
+
+static int
+send_ready(const struct jail *jail, const struct msg_strs *missing)
+{
+	struct msg msg = { .type = MSG_ZYGOTE_READY, .zygote_ready = {
+		.python = msg_str(interpreter_version()),
+		.landlock_abi = jail->landlock_abi,
+		.missing = *missing } };
+
+	/* A long list is cut rather than lost; the message has its bound. */
+	while (frame_send(ZYGOTE_CONTROL, &msg, NULL, 0) < 0) {
+		if (msg.zygote_ready.missing.n == 0)
+			return -EPIPE;
+		msg.zygote_ready.missing.n /= 2;
+	}
+	return 0;
+}
+
+/* What a worker's script process does with a small script, in a child of the zygote. */
+static void
+rehearse(void)
+{
+	static const char script[] = "import sys\nprint('hello')\n['a value', 1]\n";
+	struct msg_run run = { .id = 1, .value_max = 4096,
+			       .script = { script, sizeof(script) - 1 } };
+	struct msg_done done;
+
+	interpreter_after_fork();
+	if (interpreter_fresh() == 0)
+		interpreter_run(&run, &done);
+}
+
+/* Becomes what workers are cloned from. */
+static int
+prepare(const struct msg_configure *configure, struct jail *jail,
+	struct msg_strs *missing, const char **what)
+{
+	int r;
+
+	*what = "supplementary groups";
+	if (setgroups(0, NULL) < 0) {
+		/* A namespace of a single id, made without newgidmap, forbids it. */
+		if (errno != EPERM)
+			return -errno;
+		jail->groups_kept = true;
+	}
+	r = jail_prepare(configure, jail, what);
+	if (r == 0)
+		r = mounts_build(&configure->paths, missing, what);
+	if (r < 0)
+		return r;
+	*what = "standard streams";
+	r = start_on_pipes(what);
+	if (r == 0)
+		r = interpreter_preload(&configure->modules, missing, what);
+	if (r < 0)
+		return r;
+	*what = "an import has started a thread";
+	if (!is_alone())
+		return -EDEADLK;
+	*what = "file system of imports";
+	r = mounts_settle();
+	if (r == 0)
+		warm_learn(rehearse);
+	return r;
+}
+
+/* ---- cloning ---- */
+
+static int
+write_map(pid_t pid, const char *which, uint32_t id)
+{
+	char path[64], text[64];
+	own_fd int fd = -1;
+	int len;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, which);
+	len = snprintf(text, sizeof(text), "%d %u 1\n", JAIL_UID, (unsigned int)id);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return write(fd, text, (size_t)len) == len ? 0 : -errno;
+}
+
+static _Noreturn void
+be_born(const struct jail *jail, const struct frame *frame, int mapped)
+{
+	struct jail_birth birth = {
+		.jail = jail,
+		.control = frame->fds.fd[0],
+		.out = frame->fds.fd[1],
+		.err = frame->fds.fd[2],
+		.mapped = mapped,
+	};
+
+	jail_enter(&birth);
+	execution_live(jail, frame->msg.spawn.worker);
+}
+
+static void
+spawn_failed(uint64_t worker, const char *what, int error)
+{
+	struct msg msg = { .type = MSG_SPAWN_FAILED, .spawn_failed = {
+		.worker = worker, .what = msg_str(what), .error = (uint32_t)error } };
+
+	frame_send(ZYGOTE_CONTROL, &msg, NULL, 0);
+}
+
+static void
+on_spawn(const struct jail *jail, const struct frame *frame)
+{
+	const struct msg_spawn *spawn = &frame->msg.spawn;
+	own_fd int pidfd = -1, map_read = -1, map_write = -1;
+	struct clone_args args = {
+		/* Its parent is ours: the supervisor waits for it, and outlives us. */
+		.flags = NAMESPACES | CLONE_PARENT | CLONE_PIDFD,
+		.pidfd = (uintptr_t)&pidfd,
+	};
+	int pipefd[2], error;
+	pid_t pid;
+
+	if (spawn->into_cgroup != (frame->fds.n == 4)) {
+		spawn_failed(spawn->worker, "descriptors", EINVAL);
+		return;
+	}
+	if (pipe2(pipefd, O_CLOEXEC) < 0) {
+		spawn_failed(spawn->worker, "pipe", errno);
+		return;
+	}
+	map_read = pipefd[0];
+	map_write = pipefd[1];
+	if (spawn->into_cgroup) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)frame->fds.fd[3];
+	}
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (pid < 0) {
+		spawn_failed(spawn->worker, "clone", errno);
+		return;
+	}
+	if (pid == 0) {
+		close(give_fd(map_write));
+		be_born(jail, frame, map_read);
+	}
+	error = -write_map(pid, "gid_map", spawn->uid);
+	if (error == 0)
+		error = -write_map(pid, "uid_map", spawn->uid);
+	/* On failure the worker itself says so, on its own socket, and ends. */
+	if (write(map_write, &error, sizeof(error)) == (ssize_t)sizeof(error)) {
+		struct msg msg = { .type = MSG_SPAWNED, .spawned = {
+			.worker = spawn->worker, .pid = (uint32_t)pid } };
+
+		frame_send(ZYGOTE_CONTROL, &msg, &pidfd, 1);
+	}
+}
+
+int
+zygote_main(void)
+{
+	struct msg_strs missing = { 0 };
+	struct frame frame = { 0 };
+	struct frame_reader reader;
+	struct jail jail = { 0 };
+	const char *what = "process";
+	int r = default_process();
+
+	if (r == 0 && (r = send_hello()) < 0)
+		return EXIT_FAILURE;
+	offer_to_oom();
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	if (r == 0) {
+		what = "CONFIGURE";
+		r = receive(&reader, &frame);
+		if (r == 0 && frame.msg.type != MSG_CONFIGURE)
+			r = -EBADMSG;
+	}
+	if (r == 0) {
+		missing.item = calloc(frame.msg.configure.paths.n +
+					      frame.msg.configure.modules.n + 1,
+				      sizeof(*missing.item));
+		r = missing.item ? prepare(&frame.msg.configure, &jail, &missing, &what)
+				 : -ENOMEM;
+	}
+	if (r == 0) {
+		what = "ZYGOTE_READY";
+		r = send_ready(&jail, &missing);
+	}
+	if (r < 0) {
+		zygote_fail(what, -r);
+		return EXIT_FAILURE;
+	}
+	free(missing.item);
+	frame_done(&frame);
+	/* Ends with the supervisor's end of the socket; anything but SPAWN is a fault.
+	 */
+	while (receive(&reader, &frame) == 0) {
+		if (frame.msg.type != MSG_SPAWN)
+			return EXIT_FAILURE;
+		on_spawn(&jail, &frame);
+		frame_done(&frame);
+	}
+	return EXIT_SUCCESS;
+}
