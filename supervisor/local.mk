@@ -2,7 +2,8 @@
 noinst_LIBRARIES += libsupervisor.a
 libsupervisor_a_SOURCES =
 libsupervisor_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) \
-	-DLIBEXECDIR='"$(libexecdir)"'
+	-DLIBEXECDIR='"$(libexecdir)"' \
+	-DSYSCONFDIR='"$(sysconfdir)"'
 
 # ---- engine: from start-up to executions -----------------------------------------
 libsupervisor_a_SOURCES += \

@@ -37,7 +37,7 @@
 #include "supervisor/startup.h"
 #include "supervisor/xalloc.h"
 
-#define DEFAULT_CONFIG "/etc/mcp-pythond/mcp-pythond.conf"
+#define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
 #define LISTENERS_MAX 8
 #define FLUSH_S 2		/* for clients to read their last answers */
 #define STOP_S 10		/* for the whole end */

@@ -45,6 +45,7 @@ give_answer(struct mcp_call *call)
 	struct jsonout answer = call->answer;
 
 	jsonout_init(&call->answer);
+	mcp_progress_finish(call->progress);
 	stop_progress(call);
 	call->watcher.on_answer(call->watcher.arg, call, &answer);
 	jsonout_done(&answer);

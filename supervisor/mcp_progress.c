@@ -24,12 +24,26 @@ struct newest_line {
 	bool ended;
 };
 
-/* What of a stream waits to be sent. */
-struct piece {
+/* How far a stream has been sent. */
+struct sent {
+	size_t taken;		/* bytes of the stream so far, those that wait included */
+	uint64_t offset;	/* of the text that was sent */
+	char begun[4];		/* a character that has only begun */
+	size_t begun_len;
+};
+
+/* So many bytes of one stream, before the other one's next. */
+struct turn {
+	enum stream stream;
+	size_t len;
+};
+
+/* What waits to be sent, of both streams in the order of arrival. */
+struct waiting {
 	char *at;
 	size_t len, size;
-	size_t taken;		/* bytes of the stream so far, this included */
-	uint64_t offset;	/* of the text that was sent */
+	struct turn *turn;
+	size_t n_turns, turns_size;
 };
 
 struct mcp_progress {
@@ -41,7 +55,8 @@ struct mcp_progress {
 	bool fresh;		/* there is output to be told of */
 	struct newest_line line[STREAM_COUNT];
 	enum stream newest;
-	struct piece piece[STREAM_COUNT];
+	struct sent stream[STREAM_COUNT];
+	struct waiting waiting;
 };
 
 static int64_t
@@ -85,23 +100,40 @@ send_line(struct mcp_progress *p)
 	send_note(p, &note);
 }
 
-/* Sends what is there but a character that has only begun. */
+/* Sends bytes of a stream but a character at their end that has only begun: the next ones
+ * will have the rest of it. */
 static void
-send_piece(struct mcp_progress *p, enum stream stream)
+send_turn(struct mcp_progress *p, enum stream stream, const char *bytes, size_t len)
 {
 	static const char *const names[] = { "stdout", "stderr" };
-	struct piece *piece = &p->piece[stream];
-	size_t rest = output_begun((const unsigned char *)piece->at, piece->len);
-	size_t len = piece->len - rest;
-	struct progress_note note = { .stream = names[stream], .offset = piece->offset,
-				      .text = piece->at, .text_len = len };
+	struct sent *sent = &p->stream[stream];
+	char *joined = xrealloc(NULL, sent->begun_len + len);
+	struct progress_note note = { .stream = names[stream], .offset = sent->offset,
+				      .text = joined };
 
-	if (len == 0)
-		return;
-	send_note(p, &note);
-	piece->offset += jsonout_repaired(piece->at, len);
-	memmove(piece->at, piece->at + len, rest);
-	piece->len = rest;
+	memcpy(joined, sent->begun, sent->begun_len);
+	memcpy(joined + sent->begun_len, bytes, len);
+	len += sent->begun_len;
+	sent->begun_len = output_begun((const unsigned char *)joined, len);
+	note.text_len = len - sent->begun_len;
+	memcpy(sent->begun, joined + note.text_len, sent->begun_len);
+	if (note.text_len > 0)
+		send_note(p, &note);
+	sent->offset += jsonout_repaired(joined, note.text_len);
+	free(joined);
+}
+
+static void
+send_waiting(struct mcp_progress *p)
+{
+	struct waiting *waiting = &p->waiting;
+	const char *at = waiting->at;
+
+	for (size_t i = 0; i < waiting->n_turns; i++) {
+		send_turn(p, waiting->turn[i].stream, at, waiting->turn[i].len);
+		at += waiting->turn[i].len;
+	}
+	waiting->len = waiting->n_turns = 0;
 }
 
 static void
@@ -129,8 +161,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	if (!fresh) {
 		send_alive(p);
 	} else if (p->options.streams) {
-		for (int i = 0; i < STREAM_COUNT; i++)
-			send_piece(p, (enum stream)i);
+		send_waiting(p);
 	} else {
 		send_line(p);
 	}
@@ -163,20 +194,42 @@ read_line(struct newest_line *line, const char *bytes, size_t len)
 	return changed;
 }
 
-static bool
-read_piece(struct piece *piece, size_t most, const char *bytes, size_t len)
+static void
+add_turn(struct waiting *waiting, enum stream stream, size_t len)
 {
-	if (len > most - piece->taken)
-		len = most - piece->taken;
-	if (len > piece->size - piece->len) {
-		piece->size = (piece->len + len) * 2;
-		piece->at = xrealloc(piece->at, piece->size);
+	if (waiting->n_turns > 0 &&
+	    waiting->turn[waiting->n_turns - 1].stream == stream) {
+		waiting->turn[waiting->n_turns - 1].len += len;
+		return;
 	}
-	if (len > 0)
-		memcpy(piece->at + piece->len, bytes, len);
-	piece->len += len;
-	piece->taken += len;
-	return len > 0;
+	if (waiting->n_turns == waiting->turns_size) {
+		waiting->turns_size = waiting->turns_size * 2 + 8;
+		waiting->turn = xrealloc(waiting->turn,
+					 waiting->turns_size * sizeof(*waiting->turn));
+	}
+	waiting->turn[waiting->n_turns++] = (struct turn){ stream, len };
+}
+
+/* Up to the bound of its stream; is there something new? */
+static bool
+read_bytes(struct mcp_progress *p, enum stream stream, const char *bytes, size_t len)
+{
+	struct waiting *waiting = &p->waiting;
+	struct sent *sent = &p->stream[stream];
+
+	if (len > p->options.stream_max - sent->taken)
+		len = p->options.stream_max - sent->taken;
+	if (len == 0)
+		return false;
+	if (len > waiting->size - waiting->len) {
+		waiting->size = (waiting->len + len) * 2;
+		waiting->at = xrealloc(waiting->at, waiting->size);
+	}
+	memcpy(waiting->at + waiting->len, bytes, len);
+	waiting->len += len;
+	sent->taken += len;
+	add_turn(waiting, stream, len);
+	return true;
 }
 
 void
@@ -186,7 +239,7 @@ mcp_progress_output(struct mcp_progress *p, enum stream stream, const char *byte
 	int64_t since, every = p->options.streams ? STREAM_EVERY_MS : LINE_EVERY_MS;
 
 	if (p->options.streams) {
-		if (!read_piece(&p->piece[stream], p->options.stream_max, bytes, len))
+		if (!read_bytes(p, stream, bytes, len))
 			return;
 	} else {
 		if (!read_line(&p->line[stream], bytes, len))
@@ -215,13 +268,20 @@ mcp_progress_new(const struct mcp_progress_options *options)
 }
 
 void
+mcp_progress_finish(struct mcp_progress *p)
+{
+	if (p && p->options.streams)
+		send_waiting(p);
+}
+
+void
 mcp_progress_free(struct mcp_progress *p)
 {
 	if (!p)
 		return;
 	event_free(p->timer);
-	for (size_t i = 0; i < STREAM_COUNT; i++)
-		free(p->piece[i].at);
+	free(p->waiting.at);
+	free(p->waiting.turn);
 	free(p->token);
 	free(p);
 }

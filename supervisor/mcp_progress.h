@@ -43,4 +43,8 @@ void mcp_progress_free(struct mcp_progress *progress);	/* NULL is fine */
 void mcp_progress_output(struct mcp_progress *progress, enum stream stream,
 			 const char *bytes, size_t len);
 
+/* Before the answer: sends what waits, when it streams, so that its order is not lost; an
+ * answer has each stream by itself. NULL is fine. */
+void mcp_progress_finish(struct mcp_progress *progress);
+
 #endif

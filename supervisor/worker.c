@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -428,7 +429,9 @@ make_channels(struct worker *w, int theirs_r[3])
 		}
 		w->pipe[i] = pair[0];
 		theirs_r[i + 1] = pair[1];
-		if (fcntl(w->pipe[i], F_SETFL, O_NONBLOCK) < 0)
+		/* A script may open /dev/stdout; it is a stranger to the pipe's owner. */
+		if (fcntl(w->pipe[i], F_SETFL, O_NONBLOCK) < 0 ||
+		    fchmod(w->pipe[i], 0622) < 0)
 			r = -errno;
 	}
 	if (r == 0 && fcntl(w->control, F_SETFL, O_NONBLOCK) < 0)

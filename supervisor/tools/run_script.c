@@ -33,6 +33,9 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 {
 	struct tool_run *run = arg;
 
+	/* Stopping a worker drains its pipes: what comes then is for nobody. */
+	if (run->cancelling)
+		return;
 	run->host.on_output(run->host.arg, stream, bytes, len);
 }
 

@@ -133,7 +133,7 @@ no_wish_gets_more_than_the_cap_or_nothing(void **state)
 
 	(void)state;
 	for (int i = 0; i < 300000; i++) {
-		struct limits_policy p = { any_limits(), any_limits() };
+		struct limits_policy p = { .standard = any_limits(), .cap = any_limits() };
 		struct limits_asked asked = { 0 };
 		struct limits got;
 

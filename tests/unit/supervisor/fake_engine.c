@@ -225,6 +225,9 @@ execution_cancel(struct execution *x, enum cancel_reason reason)
 	x->reason = reason;
 	record.cancelled++;
 	record.last_reason = reason;
+	/* As the real one: stopping a worker drains its pipes. */
+	if (x->watched && x->watcher.on_output)
+		x->watcher.on_output(x->watcher.arg, STREAM_STDOUT, "late\n", 5);
 	evtimer_add(x->soon, &now);
 }
 

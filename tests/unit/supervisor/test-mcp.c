@@ -222,9 +222,14 @@ a_cancelled_call_is_never_answered(void **state)
 	bench_say(bench, CANCEL("\"m\""));
 	assert_int_equal(bench_in_flight(bench), 0);
 	assert_int_equal(bench_idle_calls(bench), 1);
+	/* What it still writes while it is stopped must reach nobody. */
+	bench_say(bench, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{"
+			 "\"_meta\":{\"progressToken\":\"p\"},\"name\":\"run_script\","
+			 "\"arguments\":{\"script\":\"hang\"}}}");
+	bench_say(bench, CANCEL("2"));
 	bench_turn(bench);
 	assert_int_equal(bench_unread(bench), 0);
-	assert_int_equal(fake_engine_record()->cancelled, 3);
+	assert_int_equal(fake_engine_record()->cancelled, 4);
 	assert_int_equal(fake_engine_record()->last_reason, CANCEL_BY_CLIENT);
 	bench_say(bench, CALL("1", "again"));	/* the id is free */
 	bench_wait(bench, 1);
