@@ -1,0 +1,241 @@
+/* The physical limit that our path is measured against: the bare clone.
+ *
+ * A process that already holds libpython and the default profile's modules is cloned into the same
+ * seven namespaces and a cgroup leaf of its own, runs one statement, ends and is reaped.
+ * No jail is built, no uid is mapped, nothing is asked or answered: whoever gives every
+ * execution a fresh process with these namespaces cannot be faster than this.
+ *
+ *   limit [--count N] [--parallel N] [--cgroup DIR] [--no-namespaces] [--statement PY]
+ *
+ * DIR is a cgroup v2 directory in which leaves may be made; without it the clones stay where
+ * they are. Prints one line of JSON. Needs root, or a kernel that allows user namespaces.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PARALLEL_MAX 256
+#define SEVEN_NAMESPACES                                                           \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | \
+	 CLONE_NEWCGROUP | CLONE_NEWNET)
+
+static const char preload[] =
+	"import asyncio, base64, collections, csv, dataclasses, datetime, decimal, functools,"
+	"hashlib, io, itertools, json, linecache, math, os, pathlib, pickle, queue, random, re,"
+	"sqlite3, statistics, string, struct, subprocess, sys, tempfile, textwrap, threading,"
+	"time, traceback, typing, uuid, zlib, gc\n"
+	"gc.collect(); gc.freeze()\n";
+
+struct options {
+	unsigned int count, parallel;
+	const char *cgroup;	/* NULL: none */
+	const char *statement;
+	uint64_t namespaces;
+};
+
+/* One clone in flight. */
+struct cycle {
+	pid_t pid;
+	uint64_t started_ns;
+	char leaf[4096];
+};
+
+static void
+die(const char *what)
+{
+	fprintf(stderr, "limit: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int
+make_leaf(const struct options *o, struct cycle *cycle, unsigned int number)
+{
+	int fd;
+
+	if (!o->cgroup)
+		return -1;
+	snprintf(cycle->leaf, sizeof cycle->leaf, "%s/limit-%u", o->cgroup, number);
+	if (mkdir(cycle->leaf, 0755) < 0)
+		die(cycle->leaf);
+	fd = open(cycle->leaf, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		die(cycle->leaf);
+	return fd;
+}
+
+static void
+start(const struct options *o, struct cycle *cycle, unsigned int number)
+{
+	int leaf;
+
+	cycle->started_ns = now_ns();
+	leaf = make_leaf(o, cycle, number);
+	struct clone_args args = {
+		.flags = o->namespaces | (leaf >= 0 ? CLONE_INTO_CGROUP : 0),
+		.exit_signal = SIGCHLD,
+		.cgroup = leaf >= 0 ? (uint64_t)leaf : 0,
+	};
+	PyOS_BeforeFork();
+	cycle->pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
+	if (cycle->pid == 0) {
+		PyOS_AfterFork_Child();
+		_exit(PyRun_SimpleString(o->statement) < 0 ? 1 : fflush(stdout));
+	}
+	PyOS_AfterFork_Parent();
+	if (cycle->pid < 0)
+		die("clone3");
+	if (leaf >= 0)
+		close(leaf);
+}
+
+static void
+reaped(const struct options *o, struct cycle *cycle, int status)
+{
+	if (status != 0) {
+		fprintf(stderr, "limit: a clone ended with status %#x\n", (unsigned int)status);
+		exit(1);
+	}
+	if (o->cgroup && rmdir(cycle->leaf) < 0)
+		die(cycle->leaf);
+	cycle->pid = 0;
+}
+
+static struct cycle *
+find(struct cycle *cycle, unsigned int n, pid_t pid)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (cycle[i].pid == pid)
+			return &cycle[i];
+	return NULL;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void
+run(const struct options *o)
+{
+	static struct cycle cycle[PARALLEL_MAX];
+	uint64_t *took, began;
+	unsigned int started = 0, ended = 0;
+
+	took = calloc(o->count, sizeof *took);
+	if (!took)
+		die("calloc");
+	began = now_ns();
+	while (ended < o->count) {
+		struct cycle *c;
+		int status;
+		pid_t pid;
+
+		while (started < o->count && (c = find(cycle, o->parallel, 0)))
+			start(o, c, started++);
+		pid = waitpid(-1, &status, 0);
+		if (pid < 0)
+			die("waitpid");
+		c = find(cycle, o->parallel, pid);
+		if (!c)
+			continue;
+		took[ended++] = now_ns() - c->started_ns;
+		reaped(o, c, status);
+	}
+	began = now_ns() - began;
+	qsort(took, o->count, sizeof *took, by_size);
+	fprintf(stderr,
+		"{\"count\": %u, \"parallel\": %u, \"cgroup\": %s, \"p50_ms\": %.3f, "
+		"\"p99_ms\": %.3f, \"per_second\": %.1f}\n",
+		o->count, o->parallel, o->cgroup ? "true" : "false",
+		(double)took[o->count / 2] / 1e6, (double)took[o->count * 99ul / 100] / 1e6,
+		o->count / ((double)began / 1e9));
+	free(took);
+}
+
+static void
+usage(FILE *out)
+{
+	fputs("Usage: limit [--count N] [--parallel N] [--cgroup DIR] [--no-namespaces]\n"
+	      "             [--statement PY]\n"
+	      "The bare clone of a warm interpreter; prints one line of JSON on standard error,\n"
+	      "and what the statement prints on standard output.\n", out);
+}
+
+static unsigned int
+number(const char *text, unsigned int most)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text == '\0' || *end != '\0' || n == 0 || n > most) {
+		fprintf(stderr, "limit: %s: not a number from 1 to %u\n", text, most);
+		exit(2);
+	}
+	return (unsigned int)n;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "count", required_argument, NULL, 'n' },
+		{ "parallel", required_argument, NULL, 'p' },
+		{ "cgroup", required_argument, NULL, 'c' },
+		{ "no-namespaces", no_argument, NULL, 'x' },
+		{ "statement", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options o = {
+		.count = 500, .parallel = 1, .statement = "print('hello', flush=True)",
+		.namespaces = SEVEN_NAMESPACES,
+	};
+	PyConfig config;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
+		switch (c) {
+		case 'n': o.count = number(optarg, 1000000); break;
+		case 'p': o.parallel = number(optarg, PARALLEL_MAX); break;
+		case 'c': o.cgroup = optarg; break;
+		case 'x': o.namespaces = 0; break;
+		case 's': o.statement = optarg; break;
+		case 'h': usage(stdout); return 0;
+		default: usage(stderr); return 2;
+		}
+	PyConfig_InitIsolatedConfig(&config);
+	if (PyStatus_Exception(Py_InitializeFromConfig(&config)) ||
+	    PyRun_SimpleString(preload) < 0) {
+		fputs("limit: the interpreter did not start\n", stderr);
+		return 1;
+	}
+	run(&o);
+	return 0;
+}

@@ -1,0 +1,12 @@
+# The physical limit and a load client; bench/run drives both. Not installed, not built by default.
+EXTRA_PROGRAMS = bench/limit bench/load
+bench_limit_SOURCES = bench/limit.c
+bench_limit_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CFLAGS)
+bench_limit_LDADD = $(PYTHON_LIBS)
+bench_load_SOURCES = bench/load.c
+bench_load_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+bench_load_LDADD = $(JANSSON_LIBS)
+EXTRA_DIST += bench/run bench/RESULTS.md
+
+bench: bench/limit bench/load
+.PHONY: bench

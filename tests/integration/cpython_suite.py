@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""CPython's own tests inside a worker: the same numbers of tests run, skipped, failed as outside.
+
+The modules are those of cpython-modules.txt, from Debian's libpython3.11-testsuite. Outside means:
+the same driver script, the same interpreter, an unprivileged user, an empty directory.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+
+from harness import SOMEBODY, Skip, main, test
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = "/usr/lib/python3.11/test/libregrtest"
+
+DRIVER = r"""
+import json, os, sys, unittest, warnings
+name = sys.argv[1] if len(sys.argv) > 1 else ""
+warnings.simplefilter("default")
+from test import support
+support.use_resources = []		# no network, no gui, nothing that takes long
+support.verbose = False
+sys.argv[:] = [sys.argv[0]]
+class Counting(unittest.TestResult):
+    def __init__(self):
+        super().__init__()
+        self.why = []
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.why.append("skipped %s: %s" % (test, reason))
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.why.append("failed %s: %s" % (test, self.failures[-1][1][-1500:]))
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.why.append("error %s: %s" % (test, self.errors[-1][1][-1500:]))
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err:
+            self.why.append("subtest %s: %r" % (subtest, err[1]))
+if __name__ == "__main__":		# multiprocessing's children import this file
+    result = Counting()
+    try:
+        suite = unittest.defaultTestLoader.loadTestsFromName("test." + name)
+        suite.run(result)
+    except unittest.SkipTest as e:
+        result.why.append("all skipped: %s" % e)
+        result.skipped.append(None)
+    sys.stdout.flush()
+    os.write(1, ("\nCOUNTS" + json.dumps({
+        "run": result.testsRun, "skipped": len(result.skipped),
+        "failures": len(result.failures), "errors": len(result.errors),
+        "why": result.why}) + "\n").encode())
+"""
+COUNTED = ("run", "skipped", "failures", "errors")
+
+
+def modules():
+    with open(os.path.join(HERE, "cpython-modules.txt"), encoding="utf-8") as f:
+        return [line.split("#")[0].strip() for line in f if line.split("#")[0].strip()]
+
+
+def counts_in(text):
+    for line in reversed(text.splitlines()):
+        if line.startswith("COUNTS"):
+            return json.loads(line[6:])
+    return None
+
+
+def become_somebody():
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setresgid(SOMEBODY, SOMEBODY, SOMEBODY)
+        os.setresuid(SOMEBODY, SOMEBODY, SOMEBODY)
+
+
+def outside(name, timeout):
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o777)
+        os.mkdir(d + "/tmp")
+        os.chmod(d + "/tmp", 0o1777)
+        script = os.path.join(d, "script.py")
+        with open(script, "w", encoding="utf-8") as f:
+            f.write(DRIVER)
+        os.mkdir(d + "/cwd")
+        os.chmod(d + "/cwd", 0o777)
+        done = subprocess.run(
+            ["/usr/bin/python3", script, name], cwd=d + "/cwd", preexec_fn=become_somebody,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=timeout, env={
+                "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": d, "LANG": "C.UTF-8",
+                "PYTHONUTF8": "1", "TMPDIR": d + "/tmp", "USER": "nobody", "LOGNAME": "nobody"})
+        return counts_in(done.stdout), done
+
+
+def inside(ctx, name, timeout):
+    with ctx.client() as client:
+        o = client.run(DRIVER, timeout + 30, args=[name], timeout_seconds=timeout,
+                       cpu_seconds=timeout, memory_mb=1024, pids=256)
+        return counts_in(o.stdout), o
+
+
+def difference(here, there):
+    """What is in one list of reasons and not in the other, without addresses and paths."""
+    only = [w for w in there["why"] if w not in here["why"]]
+    return "\n".join(w[-1800:] for w in only[:8])
+
+
+def compare(ctx, name):
+    if not os.path.isdir(TESTS):
+        raise Skip("libpython3.11-testsuite is not installed", missing=True)
+    timeout = min(600, int(ctx.seconds(120)))
+    native, done = outside(name, timeout)
+    assert native, "outside: %s %s" % (done.returncode, done.stderr[-2000:])
+    jailed, o = inside(ctx, name, timeout)
+    assert jailed, "inside: %r" % o
+    here = {k: native[k] for k in COUNTED}
+    there = {k: jailed[k] for k in COUNTED}
+    assert here == there, "outside %s, inside %s\n%s" % (here, there, difference(native, jailed))
+    assert here["run"] > 0 and not here["failures"] and not here["errors"], "outside: %s" % native
+    return "%(run)d run, %(skipped)d skipped" % there
+
+
+for module in modules():
+    test(lambda ctx, module=module: compare(ctx, module), name=module)
+main(__doc__)

@@ -1,0 +1,274 @@
+#!/usr/bin/python3
+"""Clients that read nothing, write a byte at a time, or come and go by the thousand: each hurts
+itself alone."""
+
+import contextlib
+import json
+import os
+import select
+import threading
+import time
+
+from harness import SOMEBODY, equal, main, test
+from mcpclient import LEGACY, MODERN, Client, connect_as
+
+
+class Observer:
+    """Another tenant's client (where we may be one) that measures its calls meanwhile."""
+
+    def __init__(self, ctx):
+        self.ctx, self.worst, self.count, self.error = ctx, 0.0, 0, None
+        self.uid = SOMEBODY if os.getuid() == 0 else None
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+
+    def watch(self):
+        try:
+            with self.ctx.client(uid=self.uid) as client:
+                while not self.stopping.is_set() or not self.count:
+                    started = time.monotonic()
+                    o = client.run("print(%d)" % self.count, self.ctx.seconds(30))
+                    self.worst = max(self.worst, time.monotonic() - started)
+                    equal((o.status, o.stdout), ("ok", "%d\n" % self.count), repr(o))
+                    self.count += 1
+        except Exception as e:
+            self.error = e
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.stopping.set()
+        self.thread.join()
+        if not exc[0]:
+            assert not self.error, "the other tenant: %r" % self.error
+            assert self.worst < 3 * self.ctx.slow, "the other tenant waited %.2f s" % self.worst
+
+    def __str__(self):
+        return "the other tenant: %d calls, slowest %.3f s" % (self.count, self.worst)
+
+
+def fill(s, data, seconds):
+    """Sends until the other side takes no more, or for so long; returns the bytes taken."""
+    s.setblocking(False)
+    sent, deadline = 0, time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not select.select([], [s], [], min(2, max(0, deadline - time.monotonic())))[1]:
+            break
+        try:
+            sent += s.send(data)
+        except BlockingIOError:
+            continue
+        except OSError:
+            break
+    return sent
+
+
+def call(id, script, **more):
+    return json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
+        "name": "run_script", "arguments": {"script": script, **more}}}).encode() + b"\n"
+
+
+def memory(ctx):
+    return ctx.service.rss_bytes() if ctx.service else 0
+
+
+@test(alone=True)
+def reads_nothing(ctx):
+    """Asks for large answers and never reads: bounded memory, then closed; others go on."""
+    before = memory(ctx)
+    with Observer(ctx) as observer, contextlib.ExitStack() as stack:
+        for _ in range(4):
+            client = stack.enter_context(ctx.client())
+            for id in range(100, 160):
+                client.send_raw(call(id, "print('x' * 1000000)"))
+            client.flush(ctx.seconds(30))
+            fill(client.owner, call(1, "1") * 100, 5)
+        grown = memory(ctx) - before
+        assert grown < 600 << 20, "the service grew by %d MiB" % (grown >> 20)
+    ctx.healthy()
+    return "%s; grew by %d MiB" % (observer, grown >> 20)
+
+
+@test(alone=True)
+def pings_without_reading(ctx):
+    with Observer(ctx) as observer, contextlib.ExitStack() as stack:
+        for _ in range(4):
+            client = stack.enter_context(ctx.client())
+            ping = b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n'
+            fill(client.owner, b"".join(ping % i for i in range(1000)), 5)
+        assert memory(ctx) < 600 << 20, memory(ctx)
+    ctx.healthy()
+    return str(observer)
+
+
+@test(alone=True)
+def a_byte_at_a_time(ctx):
+    """One byte per turn of many connections: slow, but served, and nobody waits for it."""
+    line = call(7, "print('slow line')")
+    with Observer(ctx) as observer, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(ctx.client()) for _ in range(50)]
+        for c in clients:
+            c.owner.setblocking(False)
+            c.pending[("int", 7)] = 0
+        for i in range(len(line)):
+            for c in clients:
+                os.write(c.wfd, line[i:i + 1])
+        for c in clients:
+            equal(c.outcome(7).stdout, "slow line\n", "stdout")
+    return str(observer)
+
+
+@test(alone=True)
+def a_byte_a_second(ctx):
+    """The same at a byte a second for a while, on many connections that never get to a line."""
+    with Observer(ctx) as observer, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(ctx.raw()) for _ in range(100)]
+        for byte in (b"{", b'"', b"j", b"s"):
+            for c in clients:
+                os.write(c.wfd, byte)
+            observer.stopping.wait(1)
+        equal([c for c in clients if c.eof], [], "connections that were closed")
+    return str(observer)
+
+
+@test(alone=True, private=True)
+def opens_and_drops(ctx):
+    """10,000 connections, opened and dropped, half of them with a request on the way."""
+    count = ctx.options.count or 10000
+    hello = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+    with ctx.private("[pool]\nidle_seconds = 1\n") as service:
+        ctx.service, ctx.socket = service, service.socket
+        ctx.healthy()
+        service.wait_idle(ctx.seconds(60))
+        before = service.fds()
+        with Observer(ctx) as observer:
+            for i in range(count):
+                s = connect_as(ctx.socket)
+                if i % 2:
+                    s.send(hello)
+                s.close()
+        ctx.healthy()
+        service.wait_idle(ctx.seconds(60))
+        after = service.fds()
+        if before is not None:
+            assert after <= before + 4, "%d descriptors, %d before" % (after, before)
+    return str(observer)
+
+
+@test(alone=True)
+def holds_every_connection_it_can_get(ctx):
+    """One tenant's connections are bounded; another tenant still gets in."""
+    held = []
+    try:
+        with Observer(ctx) as observer:
+            for _ in range(1500):
+                try:
+                    s = connect_as(ctx.socket, timeout=10)
+                except OSError:
+                    break
+                held.append(s)
+            if os.getuid() == 0:
+                with ctx.client(uid=SOMEBODY) as other:
+                    equal(other.run("print(5)").stdout, "5\n", "the other tenant's answer")
+    finally:
+        for s in held:
+            s.close()
+    ctx.healthy()
+    return "%d connections; %s" % (len(held), observer)
+
+
+@test(alone=True)
+def endless_line(ctx):
+    """A line without an end is refused at the cap, not collected."""
+    before = memory(ctx)
+    with Observer(ctx) as observer:
+        raw = Client.connect(ctx.socket, LEGACY[-1])
+        raw.revision = None
+        started = time.monotonic()
+        sent = fill(raw.owner, b"x" * 65536, ctx.seconds(60))
+        seconds = time.monotonic() - started
+        grown = memory(ctx) - before
+        raw.close()
+    assert seconds < ctx.seconds(50), "a line of %d MiB was still read after %d s" % (
+        sent >> 20, seconds)
+    assert grown < 400 << 20, "the service grew by %d MiB" % (grown >> 20)
+    ctx.healthy()
+    return "%d MiB taken; %s" % (sent >> 20, observer)
+
+
+@test(alone=True)
+def large_lines_from_many(ctx):
+    """Lines of 20 MiB, not finished, on many connections: bounded for each tenant."""
+    before = memory(ctx)
+    held = []
+    with Observer(ctx) as observer:
+        for _ in range(40):
+            s = connect_as(ctx.socket)
+            held.append(s)
+            fill(s, b'{"jsonrpc":"2.0","id":1,"method":"' + b"m" * 65000, 0.5)
+        grown = memory(ctx) - before
+        for s in held:
+            s.close()
+    assert grown < 1 << 30, "the service grew by %d MiB" % (grown >> 20)
+    ctx.healthy()
+    return "grew by %d MiB; %s" % (grown >> 20, observer)
+
+
+@test(alone=True)
+def garbage(ctx):
+    """Random bytes, random JSON: an answer or a closed connection, never silence for others."""
+    with Observer(ctx) as observer:
+        for i in range(200):
+            s = connect_as(ctx.socket)
+            with contextlib.suppress(OSError):
+                s.send(os.urandom(500).replace(b"\n", b" ") + b"\n" + b"[" * 3000 + b"\n" +
+                       b'{"jsonrpc":"2.0","id":' + b"9" * 400 + b',"method":"ping"}\n\0\n\xff\n')
+            s.close()
+    ctx.healthy()
+    return str(observer)
+
+
+@test(alone=True)
+def output_floods_of_one_tenant(ctx):
+    """Scripts that write as fast as they can do not slow another tenant's."""
+    with Observer(ctx) as observer, ctx.client() as client:
+        ids = [client.start_script("import os\nwhile True: os.write(1, b'x' * 1048576)")
+               for _ in range(8)]
+        for id in ids:
+            equal(client.outcome(id, ctx.seconds(90)).status, "output_limit", "status")
+    return str(observer)
+
+
+@test(alone=True)
+def many_progress_notes(ctx):
+    """A script that prints all the time: notes are limited in rate, never after the answer."""
+    for revision in (LEGACY[-1], MODERN):
+        with ctx.client(revision) as client:
+            id = client.request("tools/call", {
+                "name": "run_script", "_meta": {"progressToken": 0},
+                "arguments": {"script": "import time\nend = time.monotonic() + 2\nn = 0\n"
+                                        "while time.monotonic() < end:\n    n += 1\n"
+                                        "    print('note', n, flush=True)\n"
+                                        "    time.sleep(0.001)"}})
+            client.outcome(id)
+            notes = [n["params"] for n in client.notices]
+            assert 2 <= len(notes) <= 40, "%d notes" % len(notes)
+            values = [n["progress"] for n in notes]
+            assert values == sorted(set(values)), "progress does not grow: %s" % values
+            assert all(n["progressToken"] == 0 and type(n["progressToken"]) is int
+                       for n in notes), notes[0]
+            count = len(client.notices)
+            client.run("1")
+            equal(len(client.notices), count, "notes after the answer")
+
+
+@test(alone=True)
+def no_notes_without_a_token(ctx):
+    with ctx.client() as client:
+        client.run("import time\nfor i in range(20):\n    print(i, flush=True)\n    time.sleep(0.05)")
+        equal(client.notices, [], "notes")
+
+
+main(__doc__)

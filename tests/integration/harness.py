@@ -1,0 +1,231 @@
+"""What every suite shares: a list of tests, a private service or the one given by --socket,
+one line per test, and a sum. A suite is a program:
+
+    from harness import test, main
+    @test
+    def says_hello(ctx): ...
+    main(__doc__)
+
+A test gets a Ctx, raises AssertionError (or anything) to fail and Skip to be left out.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import copy
+import os
+import re
+import resource
+import sys
+import threading
+import time
+import traceback
+
+from mcpclient import LEGACY, MODERN, Client
+from supervisor import Supervisor, adopt_orphans
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+OWN_CORPUS = os.path.join(TOP, "tests", "corpus")
+CORPUS = os.environ.get("MCP_CORPUS") or os.path.join(TOP, "..", "shared", "corpus")
+SOMEBODY = 65534	# the uid of the second tenant, when we are root
+
+tests = []
+
+
+class Skip(Exception):
+    """Not tested here, and why. missing: something that CI has to install."""
+
+    def __init__(self, why, missing=False):
+        super().__init__(why)
+        self.missing = missing
+
+
+class Test:
+    def __init__(self, fn, name, alone, private, root):
+        self.fn, self.name = fn, name
+        self.alone, self.private, self.root = alone, private, root
+
+
+def test(fn=None, *, name=None, alone=False, private=False, root=False):
+    """alone: nothing else runs meanwhile; private: starts and ends services of its own, so
+    it makes no sense with --socket; root: needs root."""
+    def add(fn):
+        tests.append(Test(fn, name or fn.__name__, alone or private, private, root))
+        return fn
+    return add(fn) if fn else add
+
+
+def equal(got, want, what=""):
+    assert got == want, "%s%s%.1500r, not %.1500r" % (what, " is " if what else "", got, want)
+
+
+class Ctx:
+    def __init__(self, options, service):
+        self.options, self.service = options, service
+        self.socket = service.socket if service else options.socket
+        self.pid = service.pid if service else options.pid
+        self.slow = options.slow
+
+    @property
+    def fallback(self):
+        """Memory and processes are kept by rlimits and sampling, not by the kernel's groups."""
+        return self.options.fallback or (
+            self.service is not None and "limits are kept by rlimits" in self.service.log())
+
+    def seconds(self, s):
+        """A bound for a wait, stretched on a slow machine."""
+        return s * self.slow
+
+    def client(self, revision=None, uid=None, timeout=None, path=None):
+        return Client.connect(path or self.socket, revision or self.options.revision, uid,
+                              self.seconds(timeout or 60))
+
+    def raw(self, timeout=None):
+        client = Client.connect(self.socket, LEGACY[-1], timeout=self.seconds(timeout or 60))
+        client.revision = None
+        return client
+
+    @contextlib.contextmanager
+    def private(self, config=None, args=(), env=None, socket_path=None):
+        """A service of the test's own; afterwards nothing of it may be left."""
+        s = Supervisor(self.options.build, config, args, env, socket_path)
+        with s:
+            yield s
+            s.stop()
+            bad = s.leftovers()
+            assert not bad, "; ".join(bad)
+
+    def healthy(self, *clients):
+        """A plain script still works, for these clients and for a new one."""
+        with self.client() as fresh:
+            for client in (*clients, fresh):
+                o = client.run("print(6 * 7)", self.seconds(60))
+                assert (o.status, o.stdout) == ("ok", "42\n"), "afterwards: %r" % o
+
+
+def parse_options(doc):
+    p = argparse.ArgumentParser(description=doc.strip().split("\n\n")[0],
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--socket", help="test the service there, instead of a private one")
+    p.add_argument("--pid", type=int, help="its process, with --socket")
+    p.add_argument("--fallback", action="store_true",
+                   help="with --socket: that service has no memory and pids controllers")
+    p.add_argument("--build", default=os.environ.get("MCP_BUILD") or os.path.join(TOP, "build"),
+                   help="where mcp-pythond is (MCP_BUILD; build/)")
+    p.add_argument("-k", metavar="REGEX", default="", help="only tests whose name matches")
+    p.add_argument("-j", "--jobs", type=int, default=2, help="tests at once (2)")
+    p.add_argument("--slow", type=float, default=float(os.environ.get("MCP_TEST_SLOW") or 1),
+                   help="factor on all time bounds (MCP_TEST_SLOW; 1)")
+    p.add_argument("--count", type=int, help="size of tests that have one")
+    p.add_argument("--revision", default=LEGACY[-1], choices=LEGACY + (MODERN,))
+    p.add_argument("--list", action="store_true", help="print the names of the tests")
+    p.add_argument("-v", "--verbose", action="store_true")
+    return p.parse_args()
+
+
+class Report:
+    def __init__(self, verbose):
+        self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+        self.lock = threading.Lock()
+        self.verbose = verbose
+
+    def say(self, kind, name, seconds, text=""):
+        word = {"passed": "ok", "failed": "FAILED", "skipped": "SKIPPED"}[kind]
+        with self.lock:
+            self.counts[kind] += 1
+            print("%-7s %s  (%.2f s)%s" % (word, name, seconds, ": " + text.split("\n")[0]
+                                           if kind == "skipped" else ""))
+            if kind == "failed":
+                lines = text.split("\n")
+                if len(lines) > 40:
+                    lines[10:-30] = ["..."]
+                print("".join("        | %s\n" % line for line in lines), end="")
+            elif self.verbose and text:
+                print("        %s" % text)
+            sys.stdout.flush()
+
+    def run(self, one, ctx):
+        started = time.monotonic()
+        kind, text = "passed", ""
+        try:
+            if one.private and ctx.options.socket:
+                raise Skip("needs a service of its own, not --socket")
+            if one.root and os.getuid():
+                raise Skip("needs root")
+            text = one.fn(copy.copy(ctx)) or ""
+        except Skip as e:
+            kind, text = "skipped", str(e)
+            if e.missing and os.environ.get("CI") == "true":
+                kind, text = "failed", "missing, and CI=true: " + text
+        except AssertionError as e:
+            frames = traceback.extract_tb(e.__traceback__)
+            place = next((f for f in reversed(frames) if f.name != "equal"), frames[-1])
+            kind, text = "failed", "%s:%d: %s%s" % (
+                os.path.basename(place.filename), place.lineno,
+                "" if type(e) is AssertionError else type(e).__name__ + ": ",
+                e or place.line)
+        except Exception:
+            kind, text = "failed", traceback.format_exc(limit=-3).rstrip()
+        self.say(kind, one.name, time.monotonic() - started, text)
+
+    def end(self):
+        print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % self.counts)
+        return 1 if self.counts["failed"] else 0
+
+
+def run_chosen(chosen, report, ctx):
+    together = [t for t in chosen if not t.alone]
+    with concurrent.futures.ThreadPoolExecutor(max(1, ctx.options.jobs)) as pool:
+        list(pool.map(lambda t: report.run(t, ctx), together))
+    for one in chosen:
+        if one.alone:
+            report.run(one, ctx)
+
+
+def check_end(report, service):
+    """The service ends when told to and leaves nothing: a test of its own in every suite."""
+    def nothing_left(ctx):
+        status = service.stop()
+        assert status == 0, "mcp-pythond ended with %s:\n%s" % (status, service.log()[-3000:])
+        bad = service.leftovers()
+        assert not bad, "; ".join(bad)
+    report.run(Test(nothing_left, "nothing_left_behind", True, False, False),
+               Ctx(argparse.Namespace(socket=None, pid=None, slow=1.0, fallback=False), None))
+
+
+def raise_fd_limit():
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
+
+
+def main(doc, config=None):
+    """Runs the tests of this program; config: an INI text for the private service."""
+    options = parse_options(doc or "")
+    wanted = re.compile(options.k)
+    chosen = [t for t in tests if wanted.search(t.name)]
+    if options.list:
+        print("\n".join(t.name for t in chosen))
+        sys.exit(0)
+    raise_fd_limit()
+    report = Report(options.verbose)
+    if options.socket or all(t.private for t in chosen):
+        if not options.socket:
+            adopt_orphans()
+        run_chosen(chosen, report, Ctx(options, None))
+        sys.exit(report.end())
+    adopt_orphans()
+    service = Supervisor(options.build, config)
+    try:
+        service.start()
+        run_chosen(chosen, report, Ctx(options, service))
+        check_end(report, service)
+        if report.counts["failed"]:
+            print("log of the service, its end:\n" + "".join(
+                "        | %s\n" % line for line in service.log().split("\n")[-30:]), end="")
+    except Exception as e:
+        report.say("failed", "start", 0, "%s: %s" % (type(e).__name__, e))
+    finally:
+        with contextlib.suppress(Exception):
+            service.stop()
+        service.remove()
+    sys.exit(report.end())

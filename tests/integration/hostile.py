@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+"""Hostile scripts: each must be contained, be answered with an expected status within its
+bounds, and leave the service as it was, for the same client and for a new one.
+
+The files are lines of JSON: id, category, level, script, expect {never, status, stdout, max_s,
+max_result_bytes}, followup, concurrent, assumes; or tool and arguments in place of script.
+"""
+
+import json
+import os
+import re
+import time
+
+from harness import OWN_CORPUS, main, test
+from mcpclient import RpcError
+
+FILES = ("hostile-public.jsonl", "hostile-own.jsonl")
+# Our words for an end, in those of the corpus.
+WORDS = {
+    "ok": {"ok"}, "error": {"error"}, "timeout": {"timeout"}, "cpu_limit": {"timeout", "killed"},
+    "memory_limit": {"memory_limit"}, "pids_limit": {"pid_limit"},
+    "output_limit": {"output_limit"}, "disk_limit": {"error"}, "killed": {"killed"},
+    "crashed": {"killed"}, "worker_protocol_error": {"killed"}, "denied": {"denied"},
+    "approval_pending": {"pending"}}
+
+
+def judge(expect, outcome, seconds, size, slow):
+    """AssertionError unless an answer is as expected."""
+    never = expect.get("never")
+    if never:
+        found = re.search(never, outcome.everything())
+        assert not found, "found %r in %r" % (found[0], outcome)
+    words = WORDS.get(outcome.status, set())
+    assert words & set(expect["status"]), "status %s is not one of %s: %r" % (
+        outcome.status, expect["status"], outcome)
+    if expect.get("stdout") and "ok" in words:
+        assert re.search(expect["stdout"], outcome.stdout), "no %r in %r" % (
+            expect["stdout"], outcome)
+    if expect.get("max_s"):
+        assert seconds <= expect["max_s"] * slow, "took %.1f s" % seconds
+    assert size <= expect.get("max_result_bytes", 33554432), "answer of %d bytes" % size
+
+
+def run_one(ctx, client, script, expect):
+    started = time.monotonic()
+    outcome = client.run(script, ctx.seconds(expect.get("max_s", 60) + 30))
+    judge(expect, outcome, time.monotonic() - started, outcome.line_bytes, ctx.slow)
+    return outcome
+
+
+def run_with_others(ctx, client, case):
+    """The main script, and others of a second client while it runs."""
+    ids = [(client, client.start_script(case["script"]), case["expect"], time.monotonic())]
+    with ctx.client() as second:
+        for other in case["concurrent"]:
+            # The corpus gives times, not events: this is the only place that lets time pass.
+            until = ids[0][3] + other["delay_s"]
+            while (left := until - time.monotonic()) > 0:
+                client.pump(left)
+            ids.append((second, second.start_script(other["script"]), other["expect"],
+                        time.monotonic()))
+        for who, id, expect, started in ids[1:] + ids[:1]:
+            outcome = who.outcome(id, ctx.seconds(expect.get("max_s", 60) + 30))
+            judge(expect, outcome, time.monotonic() - started, outcome.line_bytes, ctx.slow)
+    return outcome
+
+
+def run_tool(ctx, client, case):
+    """A tool other than run_script; one that is not there refuses everything."""
+    for arguments in case["arguments"]:
+        try:
+            result = client.ask("tools/call", {"name": case["tool"], "arguments": arguments})
+            status = "denied" if result.get("isError") else "ok"
+        except RpcError as e:
+            assert e.code == -32602, "refused with %s" % e
+            status = "denied"
+        assert status in case["expect"]["status"], "%r was answered %s" % (arguments, status)
+
+
+def run_case(ctx, case):
+    evidence = ""
+    with ctx.client() as client:
+        if "tool" in case:
+            run_tool(ctx, client, case)
+        else:
+            if case.get("concurrent"):
+                outcome = run_with_others(ctx, client, case)
+            else:
+                outcome = run_one(ctx, client, case["script"], case["expect"])
+            said = re.search("CONTAINED:.*", outcome.stdout)
+            evidence = "%s, %s" % (outcome.status, said[0] if said else "no CONTAINED line")
+            for next_one in case.get("followup", ()):
+                run_one(ctx, client, next_one["script"], next_one["expect"])
+        ctx.healthy(client)
+    return evidence
+
+
+def add(case):
+    test(lambda ctx: run_case(ctx, case), name=case["id"])
+
+
+for file_name in FILES:
+    with open(os.path.join(OWN_CORPUS, file_name), encoding="utf-8") as lines:
+        for line in lines:
+            add(json.loads(line))
+main(__doc__)

@@ -1,0 +1,358 @@
+#!/usr/bin/python3
+"""Every limit is provoked and reported under its own name, with the limit and the peak; wishes
+above a cap are refused, by name; another tenant does not notice."""
+
+import os
+import time
+
+from harness import SOMEBODY, Skip, equal, main, test
+from mcpclient import RpcError, wait_all
+
+MIB = 1 << 20
+
+
+def provoke(ctx, status, script, **arguments):
+    with ctx.client() as client:
+        started = time.monotonic()
+        o = client.run(script, ctx.seconds(90), **arguments)
+        o.seconds = time.monotonic() - started
+        equal(o.status, status, "status of %r" % o)
+        assert o.is_error and o.error["message"], "no message: %r" % o
+        ctx.healthy(client)
+    return o
+
+
+@test
+def timeout(ctx):
+    o = provoke(ctx, "timeout", "import time\nprint('before', flush=True)\ntime.sleep(60)",
+                timeout_seconds=1)
+    assert 1000 <= o.duration_ms <= 1000 + 4000 * ctx.slow, o.duration_ms
+    assert "1 s" in o.error["message"] or "1.0 s" in o.error["message"], o.error["message"]
+    equal(o.stdout, "before\n", "what was written before")
+
+
+@test
+def timeout_of_a_fraction(ctx):
+    o = provoke(ctx, "timeout", "import time\ntime.sleep(60)", timeout_seconds=0.3)
+    assert 300 <= o.duration_ms <= 300 + 4000 * ctx.slow, o.duration_ms
+
+
+@test
+def timeout_of_c_code(ctx):
+    provoke(ctx, "timeout", "import re\nre.match(r'(a+)+$', 'a' * 64 + 'b')", timeout_seconds=1)
+
+
+@test
+def timeout_of_a_stopped_process(ctx):
+    provoke(ctx, "timeout", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+            timeout_seconds=1)
+
+
+@test
+def timeout_of_children(ctx):
+    provoke(ctx, "timeout", "import os\nif os.fork() == 0:\n    os.setsid()\n"
+            "while True:\n    __import__('time').sleep(1)", timeout_seconds=1)
+
+
+@test
+def timeout_of_a_thread_at_the_end(ctx):
+    provoke(ctx, "timeout", "import threading, time\n"
+            "threading.Thread(target=time.sleep, args=(60,)).start()", timeout_seconds=1)
+
+
+@test
+def timeout_in_atexit(ctx):
+    provoke(ctx, "timeout", "import atexit, time\natexit.register(time.sleep, 60)",
+            timeout_seconds=1)
+
+
+@test
+def timeout_in_repr(ctx):
+    provoke(ctx, "timeout", "class A:\n    def __repr__(self):\n        while True: pass\nA()",
+            timeout_seconds=1)
+
+
+@test
+def timeout_while_ignoring_all_signals(ctx):
+    provoke(ctx, "timeout", "import signal, time\nfor s in signal.valid_signals():\n"
+            "    try: signal.signal(s, signal.SIG_IGN)\n    except (OSError, ValueError): pass\n"
+            "while True: time.sleep(1)", timeout_seconds=1)
+
+
+@test
+def cpu_limit(ctx):
+    o = provoke(ctx, "cpu_limit", "while True: pass", cpu_seconds=1, timeout_seconds=60)
+    assert 900 <= o.cpu_ms <= 1000 + 4000 * ctx.slow, o.cpu_ms
+    assert "1" in o.error["message"], o.error["message"]
+
+
+@test
+def cpu_limit_is_of_all_processes_together(ctx):
+    o = provoke(ctx, "cpu_limit", "import os\nfor _ in range(3): os.fork()\nwhile True: pass",
+                cpu_seconds=2, timeout_seconds=60)
+    assert o.cpu_ms >= 1800, o.cpu_ms
+
+
+@test
+def cpu_is_not_time(ctx):
+    with ctx.client() as client:
+        o = client.run("import time\ntime.sleep(1.5)\nprint('slept')", cpu_seconds=1)
+        equal((o.status, o.stdout), ("ok", "slept\n"), "status")
+
+
+def eats(mib):
+    return ("print('before', flush=True)\nblocks = []\nfor i in range(%d):\n"
+            "    blocks.append(b'x' * (1 << 20))\nprint('had it all')" % mib)
+
+
+@test
+def memory_limit(ctx):
+    with ctx.client() as client:
+        o = client.run(eats(400), memory_mb=128)
+        # Without a memory controller the interpreter may see the end of its data first.
+        assert o.status == "memory_limit" or (
+            o.status == "error" and o.error["type"] == "MemoryError"), repr(o)
+        assert "had it all" not in o.stdout, repr(o)
+        if o.status == "memory_limit":
+            assert "128" in o.error["message"] and "peak" in o.error["message"], o.error
+        o = client.run(eats(60), memory_mb=128)
+        equal((o.status, o.stdout), ("ok", "before\nhad it all\n"), "below the limit")
+        ctx.healthy(client)
+
+
+@test
+def memory_limit_of_children_together(ctx):
+    script = ("import os, time\nfor i in range(8):\n    if os.fork() == 0:\n"
+              "        b = b'x' * (64 << 20)\n        time.sleep(20)\n        os._exit(0)\n"
+              "time.sleep(20)\nprint('had it all')")
+    o = provoke(ctx, "memory_limit", script, memory_mb=256)
+    assert "256" in o.error["message"], o.error["message"]
+
+
+@test
+def memory_limit_of_shared_memory(ctx):
+    script = ("import mmap\nm = mmap.mmap(-1, 400 << 20)\n"
+              "for at in range(0, 400 << 20, 4096): m[at] = 1\nimport time\ntime.sleep(20)\n"
+              "print('had it all')")
+    provoke(ctx, "memory_limit", script, memory_mb=128)
+
+
+@test
+def memory_limit_of_files(ctx):
+    if ctx.fallback:
+        raise Skip("no memory controller: files are bounded by the size of their file system alone")
+    script = ("f = open('/dev/shm/f', 'wb')\nfor i in range(200): f.write(b'x' * (1 << 20))\n"
+              "f.flush()\nimport time\ntime.sleep(20)\nprint('had it all')")
+    provoke(ctx, "memory_limit", script, memory_mb=128)
+
+
+@test
+def pids_limit(ctx):
+    script = ("import os, time\nn = 0\nwhile n < 500:\n    if os.fork() == 0:\n"
+              "        time.sleep(30)\n        os._exit(0)\n    n += 1\nprint('had them all')")
+    o = provoke(ctx, "pids_limit", script, pids=20)
+    assert "had them all" not in o.stdout, repr(o)
+    assert "20" in o.error["message"], o.error["message"]
+
+
+@test
+def pids_limit_of_threads(ctx):
+    script = ("import threading, time\nfor i in range(500):\n"
+              "    threading.Thread(target=time.sleep, args=(30,), daemon=True).start()\n"
+              "print('had them all')")
+    o = provoke(ctx, "pids_limit", script, pids=20)
+    assert "had them all" not in o.stdout, repr(o)
+
+
+@test
+def pids_survived_is_ok(ctx):
+    """A script that meets the limit, copes and ends well has ended well."""
+    script = ("import os, time\nn = 0\ntry:\n    while n < 500:\n        if os.fork() == 0:\n"
+              "            time.sleep(30)\n            os._exit(0)\n        n += 1\n"
+              "except BlockingIOError:\n    print('coped')")
+    with ctx.client() as client:
+        o = client.run(script, pids=20)
+        equal((o.status, o.stdout), ("ok", "coped\n"), repr(o))
+
+
+@test
+def output_limit(ctx):
+    o = provoke(ctx, "output_limit", "import sys\nwhile True: sys.stdout.write('x' * 65536)")
+    assert o.truncated["stdout_dropped"] > 32 * MIB, o.truncated
+    assert "64" in o.error["message"], o.error["message"]
+    assert o.line_bytes < 8 * MIB, o.line_bytes
+
+
+@test
+def output_limit_of_both_streams_together(ctx):
+    provoke(ctx, "output_limit", "import os\nwhile True:\n    os.write(1, b'o' * 65536)\n"
+            "    os.write(2, b'e' * 65536)")
+
+
+@test
+def output_is_cut_in_the_middle(ctx):
+    with ctx.client() as client:
+        o = client.run("for i in range(300000): print('%09d' % i)")
+        equal(o.status, "ok", "status")
+        assert o.stdout.startswith("000000000\n000000001\n"), o.stdout[:40]
+        assert o.stdout.endswith("000299999\n"), o.stdout[-40:]
+        written = 300000 * 10
+        kept = sum(len(line) + 1 for line in o.stdout.split("\n") if line.isdigit())
+        dropped = o.truncated["stdout_dropped"]
+        assert abs(written - kept - dropped) <= 64, (written, kept, dropped)
+        assert MIB * 0.9 <= kept <= MIB * 1.1, kept
+
+
+@test
+def disk_limit(ctx):
+    o = provoke(ctx, "disk_limit", "f = open('f', 'wb', buffering=0)\n"
+                "for i in range(2000): f.write(b'x' * (1 << 20))", memory_mb=1024)
+    assert "256" in o.error["message"], o.error["message"]
+
+
+@test
+def disk_limit_of_inodes(ctx):
+    provoke(ctx, "disk_limit", "import os\nfor i in range(200000): os.mknod('f%d' % i)",
+            memory_mb=1024)
+
+
+@test
+def disk_full_survived_is_ok(ctx):
+    script = ("try:\n    with open('/tmp/f', 'wb', buffering=0) as f:\n        while True:\n"
+              "            f.write(b'x' * (1 << 20))\nexcept OSError as e:\n    print(e.strerror)\n"
+              "import os\nos.unlink('/tmp/f')\nopen('g', 'w').write('fits again')")
+    with ctx.client() as client:
+        o = client.run(script, memory_mb=1024)
+        equal((o.status, o.stdout), ("ok", "No space left on device\n"), repr(o))
+
+
+CAPS = {"timeout_seconds": (601, 600), "cpu_seconds": (601, 600), "memory_mb": (2049, 2048),
+        "pids": (513, 512)}
+
+
+def add_cap(name, above, cap):
+    @test(name="above_cap_" + name)
+    def above_cap(ctx):
+        with ctx.client() as client:
+            for value in (above, above * 1000000, 1e300 if "seconds" in name else 2 ** 53):
+                o = client.run("print('ran')", **{name: value})
+                assert o.refused and o.is_error and "ran" not in o.stdout, repr(o)
+                assert name in o.text and str(cap) in o.text, "%r does not name field and cap" % o
+            o = client.run("print('ran')", **{name: cap})
+            equal((o.status, o.stdout), ("ok", "ran\n"), "at the cap")
+
+
+for cap_name, (cap_above, cap_value) in CAPS.items():
+    add_cap(cap_name, cap_above, cap_value)
+
+
+@test
+def odd_arguments(ctx):
+    with ctx.client() as client:
+        for arguments in ({"timeout_seconds": 0}, {"timeout_seconds": -1}, {"pids": 0},
+                          {"pids": 1.5}, {"memory_mb": "64"}, {"memory_mb": True},
+                          {"memory_mb": -5}, {"args": "x"}, {"args": [1]}, {"args": ["a\0b"]},
+                          {"args": ["x"] * 257}, {"stdin": 5}, {"stdin": None},
+                          {"profile": "nope"}, {"profile": 1}, {"unknown": 1}, {"timeout": 5},
+                          {"stdin": "x" * (8 * MIB + 1)}, {"script": 5}, {"script": None},
+                          {"script": "#" * (4 * MIB + 1)}):
+            id = client.request("tools/call", {
+                "name": "run_script", "arguments": {"script": "print('ran')", **arguments}})
+            o = client.outcome(id)
+            assert o.refused and o.is_error and "ran" not in o.stdout, "%.80r: %r" % (arguments, o)
+            assert list(arguments)[0] in o.text, "%.80r: %r" % (arguments, o)
+        for arguments in ({}, {"code": "print(1)"}):
+            o = client.outcome(client.request("tools/call", {"name": "run_script",
+                                                             "arguments": arguments}))
+            assert o.refused and "script" in o.text, repr(o)
+        ctx.healthy(client)
+
+
+def misbehave(client):
+    """Starts one of each kind of trouble; returns the ids."""
+    return [client.start_script("while True: pass", cpu_seconds=2),
+            client.start_script("import sys\nwhile True: sys.stdout.write('x' * 65536)"),
+            client.start_script(eats(400), memory_mb=128),
+            client.start_script("import os, time\nwhile True:\n    os.fork()", pids=30,
+                                timeout_seconds=3),
+            client.start_script("import time\ntime.sleep(60)", timeout_seconds=2)]
+
+
+@test(alone=True)
+def another_tenant_goes_on(ctx):
+    """While one tenant meets its limits, another's scripts run as if alone."""
+    uid = SOMEBODY if os.getuid() == 0 else None
+    with ctx.client() as bad, ctx.client(uid=uid) as good:
+        good.run("1")
+        ids = misbehave(bad)
+        worst = 0
+        for i in range(40):
+            started = time.monotonic()
+            o = good.run("print(%d * 7)" % i, ctx.seconds(20))
+            worst = max(worst, time.monotonic() - started)
+            equal((o.status, o.stdout), ("ok", "%d\n" % (i * 7)), repr(o))
+            bad.pump(0)
+        statuses = [bad.outcome(id, ctx.seconds(60)).status for id in ids]
+        equal(statuses[:2], ["cpu_limit", "output_limit"], "statuses")
+        assert statuses[2] in ("memory_limit", "error"), statuses
+        assert statuses[3] in ("pids_limit", "timeout"), statuses
+        equal(statuses[4], "timeout", "statuses")
+    assert worst < 5 * ctx.slow, "the other tenant waited %.1f s" % worst
+    return "slowest answer of the other tenant: %.3f s" % worst
+
+
+@test
+def no_leaf_keeps_limits_of_before(ctx):
+    """An execution with small limits leaves nothing of them to the next."""
+    with ctx.client() as client:
+        for _ in range(6):
+            client.run("1", memory_mb=32, pids=3, cpu_seconds=1, timeout_seconds=1)
+        o = client.run("import threading, time\n"
+                       "ts = [threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(20)]\n"
+                       "[t.start() for t in ts]; [t.join() for t in ts]\n"
+                       "b = b'x' * (100 << 20)\ntime.sleep(1.2)\nprint(len(b))")
+        equal((o.status, o.stdout), ("ok", "%d\n" % (100 << 20)), repr(o))
+
+
+@test(alone=True)
+def too_many_calls_are_overloaded(ctx):
+    """Past the queue the answer comes at once, says so and when to try again."""
+    clients = [ctx.client(timeout=120) for _ in range(12)]
+    outcomes = []
+    try:
+        asked = [(c, c.start_script("import time\ntime.sleep(0.5)"))
+                 for _ in range(60) for c in clients]
+        wait_all(clients, ctx.seconds(120))
+        outcomes = [c.outcome(id) for c, id in asked]
+        kinds = {}
+        for o in outcomes:
+            kinds[o.status] = kinds.get(o.status, 0) + 1
+        assert set(kinds) == {"ok", "overloaded"}, kinds
+        late = next(o for o in outcomes if o.status == "overloaded")
+        assert late.structured["retry_after_ms"] > 0 and late.error["message"], repr(late)
+        ctx.healthy(*clients[:2])
+    finally:
+        for client in clients:
+            client.close()
+    return str(kinds)
+
+
+@test(alone=True)
+def too_many_calls_of_one_connection(ctx):
+    """More calls than a connection may have open are refused one by one, the rest is run."""
+    with ctx.client(timeout=120) as client:
+        ids = [client.start_script("import time\ntime.sleep(0.05)") for _ in range(1200)]
+        answered = refused = 0
+        for id in ids:
+            try:
+                assert client.outcome(id).status in ("ok", "overloaded")
+                answered += 1
+            except RpcError as e:
+                equal(e.code, -32603, "code")
+                refused += 1
+        assert answered >= 64 and refused, (answered, refused)
+        ctx.healthy(client)
+    return "%d run, %d refused" % (answered, refused)
+
+
+main(__doc__)

@@ -1,0 +1,330 @@
+"""Starts a private mcp-pythond on a socket in a temporary directory, watches it, ends it, and
+looks for what it left behind. Waits for events (inotify, pidfd), never for a time to pass."""
+
+import ctypes
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+libc = ctypes.CDLL(None, use_errno=True)
+PR_SET_CHILD_SUBREAPER = 36
+IN_CREATE_OR_ATTRIB = 0x100 | 0x4 | 0x80
+
+
+def adopt_orphans():
+    """Whatever loses its parent below us becomes our child, so that nothing can hide."""
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
+
+
+def read_text(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except OSError:
+        return None
+
+
+def process_table():
+    """pid -> (parent, state, start time) of every process."""
+    table = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        text = read_text("/proc/%s/stat" % name)
+        if text is None:
+            continue
+        fields = text.rpartition(")")[2].split()
+        table[int(name)] = (int(fields[1]), fields[0], int(fields[19]))
+    return table
+
+
+def descendants(pid):
+    """(pid, start time) of everything below pid, without it; zombies left out."""
+    table = process_table()
+    below, found = {pid}, []
+    grew = True
+    while grew:
+        grew = False
+        for child, (parent, state, start) in table.items():
+            if parent in below and child not in below:
+                below.add(child)
+                grew = True
+                if state != "Z":
+                    found.append((child, start))
+    return sorted(found)
+
+
+def is_alive(pid, start):
+    text = read_text("/proc/%d/stat" % pid)
+    if text is None:
+        return False
+    fields = text.rpartition(")")[2].split()
+    return fields[0] != "Z" and int(fields[19]) == start
+
+
+def wait_gone(processes, timeout):
+    """Waits for the ends of (pid, start) pairs; returns those that are still there."""
+    deadline = time.monotonic() + timeout
+    for pid, start in processes:
+        while is_alive(pid, start):
+            try:
+                fd = os.pidfd_open(pid)
+            except ProcessLookupError:
+                break
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            ended = poll.poll(max(0, deadline - time.monotonic()) * 1000)
+            os.close(fd)
+            if not ended and time.monotonic() >= deadline:
+                break
+    return [(pid, start) for pid, start in processes if is_alive(pid, start)]
+
+
+def children(pid):
+    return {child for child, (parent, _, _) in process_table().items() if parent == pid}
+
+
+def reap(pids):
+    """Collects those of pids that came to us and have ended."""
+    for pid in pids:
+        try:
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG)
+        except ChildProcessError:
+            pass
+
+
+def describe(pid):
+    return "%d (%s, %s)" % (pid, (read_text("/proc/%d/comm" % pid) or "?").strip(),
+                            (read_text("/proc/%d/cmdline" % pid) or "").replace("\0", " "))
+
+
+def cgroup2_mount():
+    for line in (read_text("/proc/self/mounts") or "").splitlines():
+        fields = line.split()
+        if fields[2] == "cgroup2":
+            return fields[1]
+    return None
+
+
+def cgroup_of(pid):
+    """The directory of a process in the cgroup v2 tree, or None."""
+    mount = cgroup2_mount()
+    for line in (read_text("/proc/%d/cgroup" % pid) or "").splitlines():
+        if line.startswith("0::") and mount:
+            return mount + line[3:]
+    return None
+
+
+class NotStarted(Exception):
+    pass
+
+
+class Supervisor:
+    """with Supervisor(build) as s: s.socket is served."""
+
+    running = set()	# pids of all of them in this test program
+
+    def __init__(self, build, config=None, args=(), env=None, socket_path=None):
+        self.build = os.path.abspath(build)
+        self.dir = tempfile.mkdtemp(prefix="mcp-test-", dir=os.environ.get("XDG_RUNTIME_DIR")
+                                    if os.getuid() else None)
+        if os.getuid() == 0:
+            os.chmod(self.dir, 0o711)	# other users' clients have to come through
+        self.socket = socket_path or os.path.join(self.dir, "mcp.sock")
+        self.log_path = os.path.join(self.dir, "log")
+        argv = [os.path.join(self.build, "mcp-pythond"), "--socket", self.socket]
+        if config is not None:
+            path = os.path.join(self.dir, "test.conf")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(config)
+            argv += ["--config", path]
+        self.argv = argv + list(args)
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(
+            ("NOTIFY_SOCKET", "LISTEN_"))}
+        self.env.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+        self.env.update(env or {})
+        self.process = None
+        self.base = None
+
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.remove()
+            raise
+
+    def __exit__(self, *exc):
+        try:
+            self.stop()
+        finally:
+            self.remove()
+
+    def start(self, timeout=60.0):
+        inotify = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        directory = os.path.dirname(self.socket)
+        if inotify < 0 or libc.inotify_add_watch(
+                inotify, directory.encode(), IN_CREATE_OR_ATTRIB) < 0:
+            raise OSError(ctypes.get_errno(), "inotify")
+        self.strangers = children(os.getpid())
+        try:
+            with open(self.log_path, "ab") as log:
+                self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
+                                                stdout=log, stderr=log, env=self.env)
+            self.running.add(self.process.pid)
+            self.wait_served(inotify, time.monotonic() + timeout)
+        finally:
+            os.close(inotify)
+        if os.getuid() == 0:
+            os.chmod(self.socket, 0o666)
+        self.base = self.find_base()
+        return self
+
+    def wait_served(self, inotify, deadline):
+        pidfd = os.pidfd_open(self.process.pid)
+        poll = select.poll()
+        poll.register(inotify, select.POLLIN)
+        poll.register(pidfd, select.POLLIN)
+        try:
+            while not self.answers():
+                left = deadline - time.monotonic()
+                if left <= 0 or self.process.poll() is not None:
+                    raise NotStarted("mcp-pythond did not start (%s):\n%s" % (
+                        self.process.poll(), self.log()))
+                if poll.poll(left * 1000):
+                    try:
+                        os.read(inotify, 65536)
+                    except BlockingIOError:
+                        pass
+        finally:
+            os.close(pidfd)
+
+    def answers(self):
+        """A client can connect; it then waits for its first answer as long as that takes."""
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+                s.connect(self.socket)
+            return True
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def log(self):
+        return read_text(self.log_path) or ""
+
+    def stop(self, sig=signal.SIGTERM, timeout=20.0):
+        """Ends it and what it started; AssertionError when something is left."""
+        if self.process is None:
+            return None
+        below = descendants(self.pid)
+        if self.process.poll() is None:
+            self.process.send_signal(sig)
+        try:
+            status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("mcp-pythond did not end within %g s of %s:\n%s" % (
+                timeout, sig, self.log()[-4000:])) from None
+        finally:
+            self.running.discard(self.process.pid)
+            left = wait_gone(below, timeout)
+            orphans = children(os.getpid()) - self.strangers - self.running
+            left += [(pid, start) for pid, start in descendants(os.getpid())
+                     if pid in orphans and (pid, start) not in left]
+            for pid, _ in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    pass
+            reap(orphans)
+            self.process = None
+        assert not left, "left running: " + ", ".join(describe(p) for p, _ in left)
+        return status
+
+    def remove(self):
+        if self.base is not None:
+            self.remove_base()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    # ---- what it holds ----
+
+    def find_base(self):
+        """The cgroup directory that it made its own, or None when it has none."""
+        own = cgroup_of(self.pid)
+        if own and os.path.basename(own) == "supervisor":
+            return os.path.dirname(own)
+        return None
+
+    def cgroups(self):
+        """Directories below its cgroup."""
+        if self.base is None:
+            return []
+        return [d for d, _, _ in os.walk(self.base) if d != self.base]
+
+    def remove_base(self):
+        for d, _, _ in os.walk(self.base, topdown=False):
+            try:
+                os.rmdir(d)
+            except OSError:
+                pass
+
+    def fds(self):
+        """Open descriptors of the supervisor, or None when they may not be seen."""
+        try:
+            return len(os.listdir("/proc/%d/fd" % self.pid))
+        except PermissionError:
+            return None
+
+    def rss_bytes(self):
+        m = re.search(r"VmRSS:\s*(\d+) kB", read_text("/proc/%d/status" % self.pid) or "")
+        return int(m[1]) * 1024 if m else 0
+
+    def below(self):
+        return [pid for pid, _ in descendants(self.pid)]
+
+    def wait_idle(self, timeout):
+        """Until the idle workers have been given up and only the zygotes are left."""
+        deadline = time.monotonic() + timeout
+        while True:
+            pids = [pid for pid in self.below() if len((re.search(
+                r"NSpid:(.*)", read_text("/proc/%d/status" % pid) or "NSpid:")[1]).split()) > 1]
+            if not pids:
+                return
+            assert time.monotonic() < deadline, "idle workers stay: %d processes" % len(pids)
+            fds = []
+            for pid in pids:
+                try:
+                    fds.append(os.pidfd_open(pid))
+                except ProcessLookupError:
+                    pass
+            select.select(fds, [], [], 1)	# the next end of one of them
+            for fd in fds:
+                os.close(fd)
+
+    def leftovers(self):
+        """After its end: complaints about what is still there."""
+        bad = []
+        if self.base is not None:
+            # A service that root started by hand may not remove its own directory as the
+            # unprivileged user that it became; below it nothing of a tenant may be left.
+            left = [d for d in self.cgroups() if os.path.basename(d) != "supervisor"]
+            if os.path.isdir(os.path.join(self.base, "tenants")) and left:
+                bad.append("cgroups: " + " ".join(left))
+            self.remove_base()
+        if os.path.exists(self.socket) and os.getuid():
+            bad.append("its socket")
+        log = self.log()
+        for sign in ("AddressSanitizer", "runtime error:", "Assertion", "assertion"):
+            if sign in log:
+                bad.append("in its log: " + sign + "\n" + log[-6000:])
+        return bad

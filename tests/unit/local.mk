@@ -1,0 +1,164 @@
+# Unit tests, one program per module. Each folder's block stands by itself.
+
+# ---- proto ----
+PROTO_TESTS = \
+	tests/unit/proto/test-codec \
+	tests/unit/proto/test-fdpass \
+	tests/unit/proto/test-frame \
+	tests/unit/proto/test-own \
+	tests/unit/proto/test-walk
+check_PROGRAMS += $(PROTO_TESTS)
+TESTS += $(PROTO_TESTS)
+PROTO_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS) $(TEST_CFLAGS)
+PROTO_TEST_LDADD = libproto.a $(MSGPACK_LIBS) $(TEST_LIBS)
+tests_unit_proto_test_codec_SOURCES = tests/unit/proto/test-codec.c \
+	tests/unit/proto/sample.c tests/unit/proto/sample.h
+tests_unit_proto_test_codec_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
+tests_unit_proto_test_codec_LDADD = $(PROTO_TEST_LDADD)
+tests_unit_proto_test_fdpass_SOURCES = tests/unit/proto/test-fdpass.c
+tests_unit_proto_test_fdpass_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
+tests_unit_proto_test_fdpass_LDADD = $(PROTO_TEST_LDADD)
+tests_unit_proto_test_frame_SOURCES = tests/unit/proto/test-frame.c \
+	tests/unit/proto/sample.c tests/unit/proto/sample.h
+tests_unit_proto_test_frame_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
+tests_unit_proto_test_frame_LDADD = $(PROTO_TEST_LDADD)
+tests_unit_proto_test_own_SOURCES = tests/unit/proto/test-own.c
+tests_unit_proto_test_own_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
+tests_unit_proto_test_own_LDADD = $(PROTO_TEST_LDADD)
+tests_unit_proto_test_walk_SOURCES = tests/unit/proto/test-walk.c
+tests_unit_proto_test_walk_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
+tests_unit_proto_test_walk_LDADD = $(PROTO_TEST_LDADD)
+
+# ---- policy ----
+POLICY_TESTS = \
+	tests/unit/policy/test-config \
+	tests/unit/policy/test-limits \
+	tests/unit/policy/test-why
+check_PROGRAMS += $(POLICY_TESTS)
+TESTS += $(POLICY_TESTS)
+POLICY_TEST_LDADD = libpolicy.a $(INIH_LIBS) $(TEST_LIBS)
+tests_unit_policy_test_config_SOURCES = tests/unit/policy/test-config.c
+tests_unit_policy_test_config_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_config_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_limits_SOURCES = tests/unit/policy/test-limits.c
+tests_unit_policy_test_limits_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_limits_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_why_SOURCES = tests/unit/policy/test-why.c
+tests_unit_policy_test_why_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_why_LDADD = $(POLICY_TEST_LDADD)
+
+# ---- client ----
+CLIENT_TESTS = \
+	tests/unit/client/test-bridge \
+	tests/unit/client/test-options \
+	tests/unit/client/test-reply \
+	tests/unit/client/test-run \
+	tests/unit/client/test-utf8
+check_PROGRAMS += $(CLIENT_TESTS)
+TESTS += $(CLIENT_TESTS)
+CLIENT_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
+CLIENT_TEST_LDADD = libclient.a $(JANSSON_LIBS) $(TEST_LIBS)
+tests_unit_client_test_bridge_SOURCES = tests/unit/client/test-bridge.c \
+	tests/unit/client/cmocka_all.h
+tests_unit_client_test_bridge_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_bridge_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_options_SOURCES = tests/unit/client/test-options.c
+tests_unit_client_test_options_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_options_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_reply_SOURCES = tests/unit/client/test-reply.c
+tests_unit_client_test_reply_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_reply_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_run_SOURCES = tests/unit/client/test-run.c
+tests_unit_client_test_run_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_run_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_utf8_SOURCES = tests/unit/client/test-utf8.c
+tests_unit_client_test_utf8_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_utf8_LDADD = $(CLIENT_TEST_LDADD)
+
+# ---- worker ----
+include tests/unit/worker/local.mk
+
+# ---- supervisor: engine ----
+ENGINE_TESTS = \
+	tests/unit/supervisor/test-cgroup-text \
+	tests/unit/supervisor/test-engine \
+	tests/unit/supervisor/test-outcome \
+	tests/unit/supervisor/test-output \
+	tests/unit/supervisor/test-privilege \
+	tests/unit/supervisor/test-scheduler \
+	tests/unit/supervisor/test-worker
+check_PROGRAMS += $(ENGINE_TESTS)
+TESTS += $(ENGINE_TESTS)
+ENGINE_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(TEST_CFLAGS)
+ENGINE_TEST_LDADD = $(SUPERVISOR_LIBS) $(TEST_LIBS)
+tests_unit_supervisor_test_cgroup_text_SOURCES = tests/unit/supervisor/test-cgroup-text.c
+tests_unit_supervisor_test_cgroup_text_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_supervisor_test_cgroup_text_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_supervisor_test_engine_SOURCES = tests/unit/supervisor/test-engine.c \
+	tests/unit/supervisor/engine_rig.c tests/unit/supervisor/engine_rig.h
+tests_unit_supervisor_test_engine_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_supervisor_test_engine_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_supervisor_test_outcome_SOURCES = tests/unit/supervisor/test-outcome.c
+tests_unit_supervisor_test_outcome_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_supervisor_test_outcome_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_supervisor_test_output_SOURCES = tests/unit/supervisor/test-output.c
+tests_unit_supervisor_test_output_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_supervisor_test_output_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_supervisor_test_privilege_SOURCES = tests/unit/supervisor/test-privilege.c
+tests_unit_supervisor_test_privilege_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_supervisor_test_privilege_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_supervisor_test_scheduler_SOURCES = tests/unit/supervisor/test-scheduler.c
+tests_unit_supervisor_test_scheduler_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_supervisor_test_scheduler_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_supervisor_test_worker_SOURCES = tests/unit/supervisor/test-worker.c
+tests_unit_supervisor_test_worker_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_supervisor_test_worker_LDADD = $(ENGINE_TEST_LDADD)
+
+# ---- supervisor: mcp ----
+# serve-fake is a live server over an engine without processes; the two scripts drive it.
+MCP_TESTS = \
+	tests/unit/supervisor/test-jsonout \
+	tests/unit/supervisor/test-jsonrpc \
+	tests/unit/supervisor/test-log \
+	tests/unit/supervisor/test-mcp \
+	tests/unit/supervisor/test-run-script \
+	tests/unit/supervisor/test-session \
+	tests/unit/supervisor/test-socketfile
+MCP_LIVE_TESTS = \
+	tests/unit/supervisor/live-corpus.sh \
+	tests/unit/supervisor/live-schema.sh
+check_PROGRAMS += $(MCP_TESTS) tests/unit/supervisor/serve-fake
+dist_check_SCRIPTS += $(MCP_LIVE_TESTS)
+EXTRA_DIST += tests/schema tests/corpus/jsonrpc-own.jsonl tests/corpus/jsonrpc-public.jsonl \
+	tests/integration/jsonrpc_corpus.py tests/integration/mcp_schema.py
+TESTS += $(MCP_TESTS) $(MCP_LIVE_TESTS)
+MCP_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
+MCP_TEST_LDADD = $(SUPERVISOR_LIBS) $(TEST_LIBS)
+MCP_FAKE = tests/unit/supervisor/fake_engine.c tests/unit/supervisor/fake_engine.h
+MCP_BENCH = $(MCP_FAKE) \
+	tests/unit/supervisor/bench_stream.c tests/unit/supervisor/bench_stream.h
+tests_unit_supervisor_test_jsonout_SOURCES = tests/unit/supervisor/test-jsonout.c
+tests_unit_supervisor_test_jsonout_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_jsonout_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_jsonrpc_SOURCES = tests/unit/supervisor/test-jsonrpc.c
+tests_unit_supervisor_test_jsonrpc_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_jsonrpc_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_log_SOURCES = tests/unit/supervisor/test-log.c
+tests_unit_supervisor_test_log_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_log_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_mcp_SOURCES = tests/unit/supervisor/test-mcp.c $(MCP_BENCH)
+tests_unit_supervisor_test_mcp_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_mcp_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_run_script_SOURCES = tests/unit/supervisor/test-run-script.c \
+	$(MCP_BENCH)
+tests_unit_supervisor_test_run_script_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_run_script_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_session_SOURCES = tests/unit/supervisor/test-session.c $(MCP_FAKE)
+tests_unit_supervisor_test_session_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_session_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_socketfile_SOURCES = tests/unit/supervisor/test-socketfile.c
+tests_unit_supervisor_test_socketfile_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_socketfile_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_serve_fake_SOURCES = tests/unit/supervisor/serve-fake.c $(MCP_FAKE)
+tests_unit_supervisor_serve_fake_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_serve_fake_LDADD = $(SUPERVISOR_LIBS)
