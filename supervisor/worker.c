@@ -217,7 +217,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	switch (w->state) {
 	case WORKER_STARTING:
-		fail(w, -ETIMEDOUT, "the worker was not ready in time");
+		/* A zygote that did not even name it is stuck; its end is the worker's. */
+		if (w->pidfd < 0 && zygote_pid(w->share->profile->zygote) > 0)
+			kill(zygote_pid(w->share->profile->zygote), SIGKILL);
+		else
+			fail(w, -ETIMEDOUT, "the worker was not ready in time");
 		break;
 	case WORKER_WARM:
 		break;
