@@ -52,6 +52,8 @@ def prepare(modules, remove_env):
         except BaseException:
             missing.append(name)
             traceback.print_exc()
+    if "platform" in sys.modules:  # it may have asked for the host's name
+        sys.modules["platform"]._uname_cache = None
     for name in remove_env:
         os.environ.pop(name, None)
 

@@ -56,7 +56,7 @@ static const char *const shown[] = {
 /* Small programs that scripts start, in /usr/bin. */
 /* clang-format off */
 static const char *const programs[] = {
-	"python3", "python" PYTHON_VERSION, "sh", "dash", "bash", "[", "awk",
+	"python3", ("python" PYTHON_VERSION), "sh", "dash", "bash", "[", "awk",
 	"base64", "basename", "bunzip2", "bzip2", "cat", "chmod", "cmp", "comm", "cp",
 	"cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
 	"expand", "expr", "factor", "false", "fgrep", "find", "fold", "getent",

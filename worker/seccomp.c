@@ -372,16 +372,16 @@ add_row(scmp_filter_ctx ctx, const struct seccomp_row *row, bool memory_counted)
 		break;
 	case WHEN_ARG:
 		cmp[n++] = row->mask == ANY_BIT ?
-			SCMP_CMP64(row->arg, SCMP_CMP_EQ, row->value) :
+			SCMP_CMP64(row->arg, SCMP_CMP_EQ, row->value, 0) :
 			SCMP_CMP64(row->arg, SCMP_CMP_MASKED_EQ, row->mask, row->value);
 		break;
 	case WHEN_ARG_ABOVE:
-		cmp[n++] = SCMP_CMP64(row->arg, SCMP_CMP_GT, row->value);
+		cmp[n++] = SCMP_CMP64(row->arg, SCMP_CMP_GT, row->value, 0);
 		break;
 	case WHEN_SOCKET:
-		cmp[n++] = SCMP_CMP64(0, SCMP_CMP_EQ, row->value);
+		cmp[n++] = SCMP_CMP64(0, SCMP_CMP_EQ, row->value, 0);
 		cmp[n++] = SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, ~SOCKET_FLAGS, row->mask);
-		cmp[n++] = SCMP_CMP64(2, SCMP_CMP_EQ, row->mask2);
+		cmp[n++] = SCMP_CMP64(2, SCMP_CMP_EQ, row->mask2, 0);
 		break;
 	case WHEN_ALWAYS:
 		break;

@@ -47,7 +47,7 @@ check_message(const struct jsonrpc_message *m, const json_t *value, const char *
 	switch (m->kind) {
 	case JSONRPC_REQUEST:
 		MUST(m->id.raw != NULL);
-		/* fall through */
+		__attribute__((fallthrough));
 	case JSONRPC_NOTIFICATION:
 		MUST(m->method != NULL);
 		MUST(m->params == NULL || json_is_object(m->params));

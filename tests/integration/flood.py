@@ -267,7 +267,8 @@ def many_progress_notes(ctx):
 @test(alone=True)
 def no_notes_without_a_token(ctx):
     with ctx.client() as client:
-        client.run("import time\nfor i in range(20):\n    print(i, flush=True)\n    time.sleep(0.05)")
+        client.run("import time\nfor i in range(20):\n    print(i, flush=True)\n"
+                   "    time.sleep(0.05)")
         equal(client.notices, [], "notes")
 
 

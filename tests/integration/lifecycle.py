@@ -133,6 +133,8 @@ def sigterm_answers_what_runs(ctx):
 def sigint_stops_too(ctx):
     s = Supervisor(ctx.options.build)
     with s:
+        with Client.connect(s.socket) as client:
+            client.run("1")		# its loop runs, its handlers are set
         equal(s.stop(signal.SIGINT), 0, "exit status")
         equal(s.leftovers(), [], "left")
 
@@ -166,7 +168,8 @@ def stop_under_load(ctx):
                 c.pump(ctx.seconds(10))
             assert not c.pending, "%d calls got no answer" % len(c.pending)
             statuses = {m["result"]["structuredContent"]["status"]
-                        for m, _ in c.answers.values() if "structuredContent" in m.get("result", {})}
+                        for m, _ in c.answers.values()
+                        if "structuredContent" in m.get("result", {})}
             assert statuses <= {"ok", "cancelled", "overloaded"}, statuses
             c.close()
         equal(s.process.wait(ctx.seconds(10)), 0, "exit status")

@@ -308,7 +308,8 @@ def no_leaf_keeps_limits_of_before(ctx):
         for _ in range(6):
             client.run("1", memory_mb=32, pids=3, cpu_seconds=1, timeout_seconds=1)
         o = client.run("import threading, time\n"
-                       "ts = [threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(20)]\n"
+                       "ts = [threading.Thread(target=time.sleep, args=(0.2,))\n"
+                       "      for _ in range(20)]\n"
                        "[t.start() for t in ts]; [t.join() for t in ts]\n"
                        "b = b'x' * (100 << 20)\ntime.sleep(1.2)\nprint(len(b))")
         equal((o.status, o.stdout), ("ok", "%d\n" % (100 << 20)), repr(o))

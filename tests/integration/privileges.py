@@ -7,6 +7,7 @@ service."""
 
 import os
 import re
+import time
 
 from harness import Skip, equal, main, test
 from supervisor import cgroup2_mount, cgroup_of, descendants, read_text
@@ -41,7 +42,6 @@ def busy(ctx, client, count):
             "name": "run_script", "_meta": {"progressToken": client.next_id},
             "arguments": {"script": "import time\nprint('up', flush=True)\ntime.sleep(60)"}})
         ids.append(id)
-    import time
     deadline = time.monotonic() + ctx.seconds(30)
     while sum("up" in str(n["params"].get("message", "")) for n in client.notices) < count:
         assert time.monotonic() < deadline, "the scripts do not start: %r" % client.notices
@@ -56,9 +56,24 @@ def worker_processes(ctx):
             and namespace(pid, "pid") != own]
 
 
+def inner_pid(pid):
+    """Its pid in its own namespace: 1 is a worker's init, 2 its script; None: ended."""
+    words = fields_of(pid).get("NSpid", "").split()
+    return int(words[-1]) if words else None
+
+
+def ready_processes(ctx):
+    """Of workers that are past their making: init has a script process."""
+    ready = []
+    for pid in roots(ctx):
+        ready += [pid] + [p for p, _ in descendants(pid)]
+    return ready
+
+
 def roots(ctx):
-    """One process of each worker: its init, pid 1 within."""
-    return [pid for pid in worker_processes(ctx) if fields_of(pid)["NSpid"].split()[-1] == "1"]
+    """The init of each worker that has a script process."""
+    return [pid for pid in worker_processes(ctx)
+            if inner_pid(pid) == 1 and any(inner_pid(p) == 2 for p, _ in descendants(pid))]
 
 
 @test(alone=True)
@@ -118,7 +133,7 @@ def every_worker_has_its_own_uid(ctx):
     with ctx.client() as client:
         busy(ctx, client, 8)
         uids = {}
-        for pid in worker_processes(ctx):
+        for pid in ready_processes(ctx):
             fields = fields_of(pid)
             if fields:
                 (uid,) = set(fields["Uid"].split())
@@ -174,6 +189,8 @@ def every_worker_has_its_own_cgroup(ctx):
         groups = {}
         for pid in roots(ctx):
             group = cgroup_of(pid)
+            if group is None:
+                continue		# ended meanwhile
             groups.setdefault(group, []).append(pid)
             assert re.search(r"/tenants/%d/[^/]+$" % uid, group or ""), "%d is in %s" % (pid, group)
         assert len(groups) >= 3 and all(len(g) == 1 for g in groups.values()), groups
@@ -186,16 +203,16 @@ def descriptors_of_workers(ctx):
         raise Skip("only root may look at the descriptors of others")
     with ctx.client() as client:
         busy(ctx, client, 2)
-        for pid in worker_processes(ctx):
+        for pid in ready_processes(ctx):
             try:
                 held = {fd: os.readlink("/proc/%d/fd/%s" % (pid, fd))
                         for fd in os.listdir("/proc/%d/fd" % pid)}
             except OSError:
                 continue
             for fd, target in held.items():
-                assert target.startswith(("socket:", "pipe:", "/dev/null", "/memfd:",
-                                          "anon_inode:[pidfd]")), "%d holds %s: %s" % (
-                                              pid, fd, target)
+                # A warm worker has its script's file open, to be written when it comes.
+                assert target.startswith(("socket:", "pipe:", "anon_inode:[pidfd]")) or target in (
+                    "/dev/null", "/run/script.py"), "%d holds %s: %s" % (pid, fd, target)
             assert len(held) <= 8, "%d holds %s" % (pid, held)
 
 

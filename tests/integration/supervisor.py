@@ -151,7 +151,7 @@ class Supervisor:
         self.env.setdefault("ASAN_OPTIONS", "detect_leaks=0")
         self.env.update(env or {})
         self.process = None
-        self.base = None
+        self.known_base = None
 
     def __enter__(self):
         try:
@@ -183,7 +183,6 @@ class Supervisor:
             os.close(inotify)
         if os.getuid() == 0:
             os.chmod(self.socket, 0o666)
-        self.base = self.find_base()
         return self
 
     def wait_served(self, inotify, deadline):
@@ -225,7 +224,7 @@ class Supervisor:
         """Ends it and what it started; AssertionError when something is left."""
         if self.process is None:
             return None
-        below = descendants(self.pid)
+        below, _ = descendants(self.pid), self.base	# looked up while it is there
         if self.process.poll() is None:
             self.process.send_signal(sig)
         try:
@@ -258,12 +257,13 @@ class Supervisor:
 
     # ---- what it holds ----
 
-    def find_base(self):
-        """The cgroup directory that it made its own, or None when it has none."""
-        own = cgroup_of(self.pid)
+    @property
+    def base(self):
+        """The cgroup directory that it made its own, or None when it has none (yet)."""
+        own = cgroup_of(self.pid) if self.process else None
         if own and os.path.basename(own) == "supervisor":
-            return os.path.dirname(own)
-        return None
+            self.known_base = os.path.dirname(own)
+        return self.known_base
 
     def cgroups(self):
         """Directories below its cgroup."""

@@ -226,7 +226,7 @@ transcript_does_not_mix_characters(void **state)
 			output_add(&output, STREAM_STDOUT, smile, cut);
 			output_add(&output, STREAM_STDERR, "\xe2\x82\xac", other_cut);
 			output_add(&output, STREAM_STDOUT, smile + cut, 4 - cut);
-			output_add(&output, STREAM_STDERR, "\xe2\x82\xac" + other_cut,
+			output_add(&output, STREAM_STDERR, &"\xe2\x82\xac"[other_cut],
 				   3 - other_cut);
 			text = output_transcript(&output);
 			assert_string_equal(text.text, "\xf0\x9f\x98\x80\xe2\x82\xac");
