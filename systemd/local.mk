@@ -47,6 +47,3 @@ uninstall-local:
 
 dist_check_SCRIPTS += systemd/check-units.sh
 TESTS += systemd/check-units.sh
-
-# The units under a real systemd; started by tests/check-all, not by make check.
-EXTRA_DIST += tests/system/run tests/system/guest.py

@@ -176,8 +176,8 @@ nothing_answers_what_is_no_request(void **state)
 	static const char *const lines[] = {
 		"", " \t\r", "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/none-such\"}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\"}",
-		"{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":{\"name\":\"run_script\","
-		"\"arguments\":{\"script\":\"x\"}}}",
+		("{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":{\"name\":\"run_script\","
+		 "\"arguments\":{\"script\":\"x\"}}}"),
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":{}}}",
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}",

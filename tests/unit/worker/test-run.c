@@ -403,8 +403,8 @@ other_spellings_of_utf8_are_read(void **state)
 	static const char *const scripts[] = {
 		"\xef\xbb\xbfprint('\xc3\xbc')\n",
 		"# coding: utf-8\nprint('\xc3\xbc')\n",
-		"#!/usr/bin/python3\n# vim: set fileencoding=UTF_8 "
-		":\nprint('\xc3\xbc')\n",
+		("#!/usr/bin/python3\n# vim: set fileencoding=UTF_8 "
+		 ":\nprint('\xc3\xbc')\n"),
 		"x = 1\nprint('\xc3\xbc')\n# coding: latin-1\n",
 		"print('\xc3\xbc')\r\n",
 	};
