@@ -129,8 +129,6 @@ MCP_LIVE_TESTS = \
 	tests/unit/supervisor/live-schema.sh
 check_PROGRAMS += $(MCP_TESTS) tests/unit/supervisor/serve-fake
 dist_check_SCRIPTS += $(MCP_LIVE_TESTS)
-EXTRA_DIST += tests/schema tests/corpus/jsonrpc-own.jsonl tests/corpus/jsonrpc-public.jsonl \
-	tests/integration/jsonrpc_corpus.py tests/integration/mcp_schema.py
 TESTS += $(MCP_TESTS) $(MCP_LIVE_TESTS)
 MCP_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
 MCP_TEST_LDADD = $(SUPERVISOR_LIBS) $(TEST_LIBS)
