@@ -42,6 +42,7 @@ struct session_set {
 	struct session_options options;
 	struct session_accounts accounts;
 	struct session *first;
+	size_t open;			/* those that are not closed, which first leads to */
 	void (*on_empty)(void *arg);
 	void *arg;
 };
@@ -97,9 +98,10 @@ session_close(struct session *s, const char *why)
 	if (s->closed)
 		return;
 	s->closed = true;
+	s->set->open--;
 	log_line(LOG_INFO, "session-close", "tenant=%u why=%s in_flight=%zu sessions=%zu",
 		 s->account->uid, why, mcp_stream_in_flight(s->stream),
-		 s->set->accounts.sessions - 1);
+		 s->set->open);
 	bufferevent_disable(s->in, EV_READ | EV_WRITE);
 	bufferevent_disable(s->out, EV_READ | EV_WRITE);
 	event_del(s->stall);
@@ -204,30 +206,63 @@ pause_if_full(struct session *s)
 }
 
 static void
-free_line(const void *line, size_t len, void *arg)
+free_line(const void *rest, size_t len, void *line)
 {
+	(void)rest;
 	(void)len;
-	(void)arg;
-	free((void *)line);
+	free(line);
+}
+
+/* What the client's buffer takes now need not wait for the loop: there the end of a spent
+ * worker, and making the next one, would come first. An error shows again when the rest is
+ * written. */
+static size_t
+write_at_once(struct session *s, const char *line, size_t len)
+{
+	ssize_t n = 0;
+
+	if (evbuffer_get_length(output_of(s)) == 0)
+		n = write(bufferevent_getfd(s->out), line, len);
+	if (n <= 0)
+		return 0;
+	s->sent += (uint64_t)n;
+	return (size_t)n;
 }
 
 static void
 on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 {
 	struct session *s = arg;
+	size_t written;
 
 	if (s->closed || (may_drop && s->paused)) {
 		free(line);
 		return;
 	}
-	if (evbuffer_add_reference(output_of(s), line, len, free_line, NULL) < 0)
+	written = write_at_once(s, line, len);
+	if (written == len) {
+		free(line);
+		return;
+	}
+	if (evbuffer_add_reference(output_of(s), line + written, len - written, free_line,
+				   line) < 0)
 		abort();
 	pause_if_full(s);
 }
 
 static void
+finish_refusal(struct session *s)
+{
+	if (s->discards && evbuffer_get_length(output_of(s)) == 0 &&
+	    mcp_stream_in_flight(s->stream) == 0 &&
+	    shutdown(bufferevent_getfd(s->out), SHUT_WR) < 0)
+		session_close(s, "line-too-long");	/* a pipe, or gone */
+}
+
+static void
 on_stream_idle(void *arg)
 {
+	finish_refusal(arg);
 	close_if_done(arg);
 }
 
@@ -315,15 +350,7 @@ refuse_long_line(struct session *s)
 	evbuffer_drain(input_of(s), evbuffer_get_length(input_of(s)));
 	s->discards = true;
 	arm_stall(s);
-}
-
-static void
-finish_refusal(struct session *s)
-{
-	if (s->discards && evbuffer_get_length(output_of(s)) == 0 &&
-	    mcp_stream_in_flight(s->stream) == 0 &&
-	    shutdown(bufferevent_getfd(s->out), SHUT_WR) < 0)
-		session_close(s, "line-too-long");	/* a pipe, or gone */
+	finish_refusal(s);
 }
 
 /* Takes the next line out of the input, if there is a whole one and it is wanted. */
@@ -460,9 +487,9 @@ session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
 	if (s->next)
 		s->next->prev = s;
 	set->first = s;
+	set->open++;
 	session_start(s, in, out, borrow);
-	log_line(LOG_INFO, "session-open", "tenant=%u sessions=%zu", uid,
-		 set->accounts.sessions);
+	log_line(LOG_INFO, "session-open", "tenant=%u sessions=%zu", uid, set->open);
 	return 0;
 }
 
