@@ -21,6 +21,7 @@
 
 #define RANGES_MAX 1024
 #define AREAS_MAX 1024
+#define AREA_MAX (1UL << 30)		/* bytes; more is a sanitizer's, and takes for ever */
 #define PAGE_PRESENT (1ULL << 63)	/* of /proc/PID/pagemap */
 #define PAGE_EXCLUSIVE (1ULL << 56)
 
@@ -48,7 +49,8 @@ private_areas(void)
 
 	while (maps && n < AREAS_MAX && fgets(line, sizeof(line), maps))
 		if (sscanf(line, "%lx-%lx %4s", &start, &end, mode) == 3 &&
-		    mode[0] == 'r' && mode[3] == 'p' && !strstr(line, "[v"))
+		    mode[0] == 'r' && mode[3] == 'p' && end - start <= AREA_MAX &&
+		    !strstr(line, "[v"))
 			area[n++] = (struct range){ start, end, mode[1] == 'w' };
 	if (maps)
 		fclose(maps);
