@@ -20,6 +20,11 @@
  * messages.def or of the framing raises it. */
 #define PROTO_VERSION 1
 
+/* Both sides' build, which HELLO compares. */
+#define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
+#define PROTO_STRING(x) PROTO_STRING_(x)
+#define PROTO_STRING_(x) #x
+
 #define SCRIPT_MAX (4 * 1024 * 1024)	/* bytes of a script */
 #define ARGS_MAX 256			/* of sys.argv, without the first */
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */

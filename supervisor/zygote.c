@@ -27,10 +27,6 @@
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
 #define START_TIMEOUT_S 30
-#define STRING_(x) #x
-#define STRING(x) STRING_(x)
-/* What a zygote of this build says first. */
-#define BUILD PACKAGE_VERSION "/" STRING(PROTO_VERSION)
 #define WRITER_MAX (2 * FRAME_MAX)
 
 enum zygote_state {
@@ -177,7 +173,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	note_trouble(z, -ETIMEDOUT, z->state == ZYGOTE_READY ? "the zygote fell silent"
-		     : "the zygote was not ready within " STRING(START_TIMEOUT_S) " s");
+		     : "the zygote was not ready within " PROTO_STRING(START_TIMEOUT_S) " s");
 	end(z);
 }
 
@@ -223,8 +219,8 @@ on_hello(struct zygote *z, const struct msg_hello *hello)
 
 	if (z->state != ZYGOTE_HELLO)
 		return -EBADMSG;
-	if (hello->build.len != strlen(BUILD) ||
-	    memcmp(hello->build.at, BUILD, hello->build.len) != 0) {
+	if (hello->build.len != strlen(PROTO_BUILD) ||
+	    memcmp(hello->build.at, PROTO_BUILD, hello->build.len) != 0) {
 		note_trouble(z, -EPROTO, "mcp-python-worker is of another build (%.*s)",
 			     (int)hello->build.len, hello->build.at);
 		return -EPROTO;

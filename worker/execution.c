@@ -16,6 +16,7 @@
 #include "proto/frame.h"
 #include "proto/own.h"
 #include "worker/interpreter.h"
+#include "worker/sharedmap.h"
 #include "worker/warm.h"
 
 /* Shared between the two: the script's process has told its own end. A script that
@@ -130,6 +131,8 @@ execution_live(const struct jail *jail, uint64_t serial)
 {
 	pid_t script;
 
+	if (!jail->memory_counted)
+		sharedmap_use_files();
 	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (told == MAP_FAILED)

@@ -71,8 +71,13 @@ int
 jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 	     const char **what_r)
 {
+	struct seccomp_host host = {
+		.memory_counted = configure->memory_counted,
+		.own_uid = !jail_r->groups_kept,
+	};
 	int r;
 
+	jail_r->memory_counted = configure->memory_counted;
 	jail_r->disk_bytes = configure->disk_bytes;
 	mounts_options(configure->disk_bytes, configure->disk_inodes,
 		       jail_r->disk_options, sizeof(jail_r->disk_options));
@@ -85,7 +90,7 @@ jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 		if (r < 0)
 			return r;
 	}
-	return seccomp_compile(configure->memory_counted, &jail_r->filter, what_r);
+	return seccomp_compile(&host, &jail_r->filter, what_r);
 }
 
 void
@@ -141,15 +146,35 @@ host_name(const struct jail_birth *b)
 	return sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) < 0 ? -errno : 0;
 }
 
+/* The buffers of one TCP connection grow to megabytes. Where nothing counts them, they may
+ * be as large together as another socket's alone. Those sysctls are of the new network
+ * namespace; in a container whose /proc/sys is read-only they stay. */
+static void
+small_buffers(void)
+{
+	static const char *const files[] = {
+		"/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem",
+	};
+	static const char sizes[] = "4096 65536 106496";
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		own_fd int fd = open(files[i], O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0 || write(fd, sizes, sizeof(sizes) - 1) < 0)
+			return;
+	}
+}
+
 static int
 loopback(const struct jail_birth *b)
 {
 	own_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
 
-	(void)b;
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return -errno;
+	if (!b->jail->memory_counted)
+		small_buffers();
 	return 0;
 }
 
@@ -199,7 +224,7 @@ end_with_supervisor(const struct jail_birth *b)
 static int
 landlock(const struct jail_birth *b)
 {
-	return landlock_enter(b->jail->landlock_abi);
+	return landlock_enter(b->jail->landlock_abi, b->jail->memory_counted);
 }
 
 static int

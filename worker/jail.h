@@ -24,7 +24,9 @@ struct jail {
 	uint64_t disk_bytes;
 	char disk_options[96];
 	unsigned long last_capability;	/* that the kernel knows */
-	bool groups_kept;		/* the kernel does not let us give them up */
+	bool groups_kept;		/* the kernel does not let us give them up: the outer
+					 * namespace has one id, and workers share it */
+	bool memory_counted;		/* by a controller, all kinds of it */
 };
 
 /* What one worker is born with. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -33,16 +34,23 @@ struct ruleset {
 	uint64_t scoped;	/* from ABI 6 */
 };
 
+/* /dev/zero that is open for writing can be mapped shared, which makes memory that only a
+ * controller counts. */
 static const struct {
 	const char *path;
 	uint64_t access;
+	bool counted, not_counted;	/* the rule is of such hosts */
 } rules[] = {
-	{ "/", FS_READ },
-	{ "/dev", FS_DEVICE },
-	{ "/dev/shm", UINT64_MAX },
-	{ "/run", UINT64_MAX },
-	{ "/tmp", UINT64_MAX },
-	{ "/workspace", UINT64_MAX },
+	{ "/", FS_READ, true, true },
+	{ "/dev", FS_DEVICE, true, false },
+	{ "/dev/null", FS_DEVICE, false, true },
+	{ "/dev/full", FS_DEVICE, false, true },
+	{ "/dev/random", FS_DEVICE, false, true },
+	{ "/dev/urandom", FS_DEVICE, false, true },
+	{ "/dev/shm", UINT64_MAX, true, true },
+	{ "/run", UINT64_MAX, true, true },
+	{ "/tmp", UINT64_MAX, true, true },
+	{ "/workspace", UINT64_MAX, true, true },
 };
 
 unsigned int
@@ -70,8 +78,23 @@ handled_fs(unsigned int abi)
 	return fs;
 }
 
+static int
+add_rule(int set, const char *path, uint64_t access)
+{
+	own_fd int at = open(path, O_PATH | O_CLOEXEC);
+	struct landlock_path_beneath_attr rule = {
+		.allowed_access = access,
+		.parent_fd = at,
+	};
+
+	if (at < 0)
+		return -errno;
+	return syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &rule,
+		       0) < 0 ? -errno : 0;
+}
+
 int
-landlock_enter(unsigned int abi)
+landlock_enter(unsigned int abi, bool memory_counted)
 {
 	struct ruleset set = { .fs = handled_fs(abi) };
 	size_t size = abi >= 6 ? sizeof(set) : sizeof(set.fs);
@@ -86,17 +109,12 @@ landlock_enter(unsigned int abi)
 	if (fd < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		own_fd int at = open(rules[i].path, O_PATH | O_CLOEXEC);
-		struct landlock_path_beneath_attr rule = {
-			.allowed_access = rules[i].access & set.fs,
-			.parent_fd = at,
-		};
+		int r = memory_counted ? rules[i].counted : rules[i].not_counted;
 
-		if (at < 0)
-			return -errno;
-		if (syscall(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH,
-			    &rule, 0) < 0)
-			return -errno;
+		if (r != 0)
+			r = add_rule(fd, rules[i].path, rules[i].access & set.fs);
+		if (r < 0)
+			return r;
 	}
 	if (syscall(SYS_landlock_restrict_self, fd, abi >= 7 ? LOG_SAME_EXEC_OFF : 0) <
 	    0)

@@ -6,12 +6,15 @@
 #ifndef WORKER_LANDLOCK_H
 #define WORKER_LANDLOCK_H
 
+#include <stdbool.h>
+
 /* The newest version that both the kernel and we know; 0: the kernel has none. */
 unsigned int landlock_abi(void);
 
 /* Confines the calling thread for good to the jail's tree: reading and executing
- * everywhere below its root, writing only where scripts may. abi: of landlock_abi, 0
- * does nothing. no_new_privs must be set. 0 or -errno. */
-int landlock_enter(unsigned int abi);
+ * everywhere below its root, writing only where scripts may; not to /dev/zero unless
+ * memory is counted. abi: of landlock_abi, 0 does nothing. no_new_privs must be set. 0 or
+ * -errno. */
+int landlock_enter(unsigned int abi, bool memory_counted);
 
 #endif

@@ -9,6 +9,7 @@ libworker_a_SOURCES = \
 	worker/landlock.c worker/landlock.h \
 	worker/mounts.c worker/mounts.h \
 	worker/seccomp.c worker/seccomp.h \
+	worker/sharedmap.c worker/sharedmap.h \
 	worker/turns.c worker/turns.h \
 	worker/warm.c worker/warm.h \
 	worker/zygote.c worker/zygote.h

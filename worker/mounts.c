@@ -99,7 +99,7 @@ static const struct {
 			       "services: files\nprotocols: files\n" },
 };
 
-static const char *const devices[] = { "null", "zero", "full", "random", "urandom" };
+static const char *const devices[] = { "null", "full", "random", "urandom", "zero" };
 
 /* Mount points of what belongs to the worker. */
 static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc" };
@@ -298,12 +298,19 @@ show_program(int root, const char *name)
 static int
 show_built_in(int root, const char **what_r)
 {
+	char real[PATH_MAX];
 	int r;
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		r = make_link(root, links[i].path, links[i].target);
 		if (r < 0)
 			return failed(what_r, "link", links[i].path, r);
+	}
+	/* ctypes.util.find_library asks it, and nothing else. /sbin is /usr/bin here. */
+	if (realpath("/sbin/ldconfig", real)) {
+		r = copy_file(root, real, "usr/bin/ldconfig");
+		if (r < 0)
+			return failed(what_r, "show", real, r);
 	}
 	if (access("/lib64", F_OK) == 0 &&
 	    (r = make_link(root, "lib64", "usr/lib64")) < 0)
@@ -408,7 +415,8 @@ show_all_configured(int root, const struct msg_strs *paths, struct msg_strs *mis
 
 	if (!sorted)
 		return -ENOMEM;
-	memcpy(sorted, paths->item, paths->n * sizeof(*sorted));
+	for (size_t i = 0; i < paths->n; i++)
+		sorted[i] = paths->item[i];
 	/* A directory comes before what is in it, which then is shown already. */
 	qsort(sorted, paths->n, sizeof(*sorted), compare_paths);
 	for (size_t i = 0; i < paths->n; i++) {
@@ -429,8 +437,9 @@ show_all_configured(int root, const struct msg_strs *paths, struct msg_strs *mis
 /* ---- what is ours ---- */
 
 static int
-make_own(int root, const char **what_r)
+make_own(int root, bool zero, const char **what_r)
 {
+	size_t n_devices = sizeof(devices) / sizeof(devices[0]) - (zero ? 0 : 1);
 	int r;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -444,7 +453,7 @@ make_own(int root, const char **what_r)
 		if (r < 0)
 			return failed(what_r, "directory", own[i], r);
 	}
-	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+	for (size_t i = 0; i < n_devices; i++) {
 		char path[32];
 
 		snprintf(path, sizeof(path), "/dev/%s", devices[i]);
@@ -524,7 +533,7 @@ mount_views(const char *options)
 }
 
 int
-mounts_build(const struct msg_strs *paths, struct msg_strs *missing,
+mounts_build(const struct msg_strs *paths, bool zero, struct msg_strs *missing,
 	     const char **what_r)
 {
 	own_fd int root = -1;
@@ -545,7 +554,7 @@ mounts_build(const struct msg_strs *paths, struct msg_strs *missing,
 	if (r == 0)
 		r = show_all_configured(root, paths, missing, what_r);
 	if (r == 0)
-		r = make_own(root, what_r);
+		r = make_own(root, zero, what_r);
 	if (r < 0)
 		return r;
 	/* An operator may have chosen to show it. */

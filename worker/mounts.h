@@ -4,6 +4,7 @@
 #ifndef WORKER_MOUNTS_H
 #define WORKER_MOUNTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,10 +13,10 @@
 /* Builds the tree in this process's own mount namespace (which must be new), makes it
  * the root and lets go of the host's. paths are bound read-only beside the built-in
  * list; those that are not there are appended to missing, whose array must have room
- * for all of them and borrows their texts. A file system for the time of imports is on
- * /run. 0, or -errno with *what_r naming the step or path (valid until the next call).
- */
-int mounts_build(const struct msg_strs *paths, struct msg_strs *missing,
+ * for all of them and borrows their texts. zero: also /dev/zero. A file system for the
+ * time of imports is on /run. 0, or -errno with *what_r naming the step or path (valid
+ * until the next call). */
+int mounts_build(const struct msg_strs *paths, bool zero, struct msg_strs *missing,
 		 const char **what_r);
 
 /* Takes the file system of the import time away again. 0 or -errno. */

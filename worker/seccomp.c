@@ -33,11 +33,23 @@
 #define PRETEND(name, why)	{ ROW(name, SECCOMP_PRETEND, why) }
 #define ALLOW_OLD(name, why)	{ ROW(name, SECCOMP_ALLOW, why), .some_machines = true }
 #define REFUSE_OLD(name, why)	{ ROW(name, SECCOMP_EPERM, why), .some_machines = true }
-#define COUNTED(name, why)	{ ROW(name, SECCOMP_ALLOW, why), .when = WHEN_MEMORY_COUNTED }
+#define COUNTED(name, why)	{ ROW(name, SECCOMP_ALLOW, why), .where = WHERE_COUNTED }
 #define IF(name, answer, which, bits, is, why) \
 	{ ROW(name, answer, why), .when = WHEN_ARG, .arg = which, .mask = bits, .value = is }
 #define ALLOW_IF(name, which, is, why)	IF(name, SECCOMP_ALLOW, which, ANY_BIT, (uint64_t)(is), why)
 #define REFUSE_IF(name, which, is, why)	IF(name, SECCOMP_EPERM, which, ANY_BIT, (uint64_t)(is), why)
+#define MAPPING(answer, is, why) \
+	{ ROW("mmap", answer, why), .where = WHERE_NOT_COUNTED, .when = WHEN_ARG, .arg = 3, \
+	  .mask = MAP_SHARED | MAP_ANONYMOUS, .value = is }
+#define PIPE_SIZE(who, answer, why) \
+	{ ROW("fcntl", answer, why), .where = who, .when = WHEN_ARG, .arg = 1, \
+	  .mask = ANY_BIT, .value = F_SETPIPE_SZ }
+#define OPTION_(place, answer, is, why) \
+	{ ROW("setsockopt", answer, why), .where = place, .when = WHEN_OPTION, .value = is }
+#define OPTION(is, why)		OPTION_(EVERYWHERE, SECCOMP_ALLOW, is, why)
+#define BUFFER_SIZE(is) \
+	OPTION_(WHERE_COUNTED, SECCOMP_ALLOW, is, "within net.core's maxima"), \
+	OPTION_(WHERE_NOT_COUNTED, SECCOMP_PRETEND, is, "kernel memory; as good as the default")
 #define SOCKET(family, type, protocol, why) \
 	{ ROW("socket", SECCOMP_ALLOW, why), .when = WHEN_SOCKET, \
 	  .value = family, .mask = type, .mask2 = protocol }
@@ -56,7 +68,9 @@ static const struct seccomp_row rows[] = {
 	ALLOW("dup3", "files"),
 	IF("fcntl", SECCOMP_ALLOW, 1, ~(uint64_t)63, 0, "files"),
 	ALLOW_IF("fcntl", 1, F_DUPFD_CLOEXEC, "files"),
-	ALLOW_IF("fcntl", 1, F_GETPIPE_SZ, "pipes"), ALLOW_IF("fcntl", 1, F_SETPIPE_SZ, "pipes"),
+	ALLOW_IF("fcntl", 1, F_GETPIPE_SZ, "pipes"),
+	PIPE_SIZE(WHERE_OWN_UID, SECCOMP_ALLOW, "pipes"),
+	PIPE_SIZE(WHERE_SHARED_UID, SECCOMP_EPERM, "what all pipes of a uid may hold is one budget"),
 	ALLOW_IF("fcntl", 1, F_ADD_SEALS, "memfd"), ALLOW_IF("fcntl", 1, F_GET_SEALS, "memfd"),
 	ALLOW_IF("fcntl", 1, F_GETLEASE, "looks only"),
 	REFUSE_IF("fcntl", 1, F_SETLEASE, "would hold up others' use of shared files"),
@@ -126,7 +140,12 @@ static const struct seccomp_row rows[] = {
 	ALLOW("clock_nanosleep", "time.sleep"),	ALLOW("restart_syscall", "the kernel's own"),
 
 	/* ---- memory ---- */
-	ALLOW("brk", "memory"),			ALLOW("mmap", "memory"),
+	ALLOW("brk", "memory"),			COUNTED("mmap", "memory"),
+	MAPPING(SECCOMP_ALLOW, 0, "files"),
+	MAPPING(SECCOMP_ALLOW, MAP_SHARED, "files"),
+	MAPPING(SECCOMP_ALLOW, MAP_ANONYMOUS, "memory, within RLIMIT_DATA"),
+	MAPPING(SECCOMP_EPERM, MAP_SHARED | MAP_ANONYMOUS, "memory that nothing counts once it is "
+		"out of sight; worker/sharedmap.c has a file in its place"),
 	ALLOW("munmap", "memory"),		ALLOW("mremap", "memory"),
 	ALLOW("mprotect", "memory, ctypes callbacks"), ALLOW("madvise", "memory"),
 	ALLOW("mincore", "memory"),		ALLOW("msync", "mmap.flush"),
@@ -263,7 +282,21 @@ static const struct seccomp_row rows[] = {
 	ALLOW("recvmsg", "loopback"),		ALLOW("sendmmsg", "loopback"),
 	ALLOW("recvmmsg", "loopback"),		ALLOW("shutdown", "loopback"),
 	ALLOW("getsockopt", "loopback"),
-	ALLOW_IF("setsockopt", 1, SOL_SOCKET, "options of sockets"),
+	BUFFER_SIZE(SO_SNDBUF),			BUFFER_SIZE(SO_RCVBUF),
+	OPTION(SO_DEBUG, "sockets"),		OPTION(SO_REUSEADDR, "sockets"),
+	OPTION(SO_TYPE, "looks only"),		OPTION(SO_ERROR, "looks only"),
+	OPTION(SO_DONTROUTE, "sockets"),	OPTION(SO_BROADCAST, "sockets"),
+	OPTION(SO_KEEPALIVE, "sockets"),	OPTION(SO_OOBINLINE, "sockets"),
+	OPTION(SO_NO_CHECK, "sockets"),		OPTION(SO_PRIORITY, "sockets"),
+	OPTION(SO_LINGER, "sockets"),		OPTION(SO_REUSEPORT, "sockets"),
+	OPTION(SO_PASSCRED, "sockets"),		OPTION(SO_RCVLOWAT, "sockets"),
+	OPTION(SO_SNDLOWAT, "sockets"),		OPTION(SO_RCVTIMEO, "socket.settimeout"),
+	OPTION(SO_SNDTIMEO, "socket.settimeout"), OPTION(SO_BINDTODEVICE, "there is lo only"),
+	OPTION(SO_TIMESTAMP, "sockets"),	OPTION(SO_ACCEPTCONN, "looks only"),
+	OPTION(SO_PASSSEC, "sockets"),		OPTION(SO_TIMESTAMPNS, "sockets"),
+	OPTION(SO_MARK, "needs a capability"),	OPTION(SO_TIMESTAMPING, "sockets"),
+	OPTION(SO_PROTOCOL, "looks only"),	OPTION(SO_DOMAIN, "looks only"),
+	OPTION(SO_RXQ_OVFL, "sockets"),		OPTION(SO_INCOMING_CPU, "sockets"),
 	ALLOW_IF("setsockopt", 1, 0, "options of IPv4"),
 	ALLOW_IF("setsockopt", 1, 6, "options of TCP"),
 	ALLOW_IF("setsockopt", 1, 17, "options of UDP"),
@@ -355,8 +388,27 @@ action_of(enum seccomp_verdict verdict)
 	return SCMP_ACT_ERRNO(ENOSYS);
 }
 
+bool
+seccomp_is_for(const struct seccomp_row *row, const struct seccomp_host *host)
+{
+	switch (row->where) {
+	case EVERYWHERE:
+		break;
+	case WHERE_COUNTED:
+		return host->memory_counted;
+	case WHERE_NOT_COUNTED:
+		return !host->memory_counted;
+	case WHERE_OWN_UID:
+		return host->own_uid;
+	case WHERE_SHARED_UID:
+		return !host->own_uid;
+	}
+	return true;
+}
+
 static int
-add_row(scmp_filter_ctx ctx, const struct seccomp_row *row, bool memory_counted)
+add_row(scmp_filter_ctx ctx, const struct seccomp_row *row,
+	const struct seccomp_host *host)
 {
 	uint32_t action = action_of(row->verdict);
 	int nr = seccomp_syscall_resolve_name(row->call);
@@ -365,11 +417,9 @@ add_row(scmp_filter_ctx ctx, const struct seccomp_row *row, bool memory_counted)
 
 	if (nr == __NR_SCMP_ERROR || (nr < 0 && !row->some_machines))
 		return -ENOENT;
+	if (!seccomp_is_for(row, host))
+		return 0;
 	switch (row->when) {
-	case WHEN_MEMORY_COUNTED:
-		if (!memory_counted)
-			return 0;
-		break;
 	case WHEN_ARG:
 		cmp[n++] = row->mask == ANY_BIT ?
 			SCMP_CMP64(row->arg, SCMP_CMP_EQ, row->value, 0) :
@@ -382,6 +432,10 @@ add_row(scmp_filter_ctx ctx, const struct seccomp_row *row, bool memory_counted)
 		cmp[n++] = SCMP_CMP64(0, SCMP_CMP_EQ, row->value, 0);
 		cmp[n++] = SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, ~SOCKET_FLAGS, row->mask);
 		cmp[n++] = SCMP_CMP64(2, SCMP_CMP_EQ, row->mask2, 0);
+		break;
+	case WHEN_OPTION:
+		cmp[n++] = SCMP_CMP64(1, SCMP_CMP_EQ, SOL_SOCKET, 0);
+		cmp[n++] = SCMP_CMP64(2, SCMP_CMP_EQ, row->value, 0);
 		break;
 	case WHEN_ALWAYS:
 		break;
@@ -421,7 +475,8 @@ export_program(scmp_filter_ctx ctx, struct sock_fprog *program_r)
 }
 
 int
-seccomp_compile(bool memory_counted, struct sock_fprog *program_r, const char **what_r)
+seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
+		const char **what_r)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 	int r = ctx ? 0 : -ENOMEM;
@@ -433,7 +488,7 @@ seccomp_compile(bool memory_counted, struct sock_fprog *program_r, const char **
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	for (size_t i = 0; r == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
-		r = add_row(ctx, &rows[i], memory_counted);
+		r = add_row(ctx, &rows[i], host);
 		if (r < 0)
 			*what_r = rows[i].call;
 	}

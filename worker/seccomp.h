@@ -23,15 +23,30 @@ enum seccomp_verdict {
  * mask is given. */
 enum seccomp_when {
 	WHEN_ALWAYS,
-	WHEN_MEMORY_COUNTED,	/* allowed only where a controller counts such memory */
 	WHEN_ARG,		/* (argument arg & mask) == value */
 	WHEN_ARG_ABOVE,		/* argument arg > value */
 	WHEN_SOCKET,		/* family value, type mask, protocol mask2 */
+	WHEN_OPTION,		/* level SOL_SOCKET, option value */
+};
+
+/* What the filter is for; a row is of both kinds or of one. */
+struct seccomp_host {
+	bool memory_counted;	/* a controller counts all kinds of memory */
+	bool own_uid;		/* no two workers share a uid of the host */
+};
+
+enum seccomp_where {
+	EVERYWHERE,
+	WHERE_COUNTED,		/* memory_counted */
+	WHERE_NOT_COUNTED,
+	WHERE_OWN_UID,		/* own_uid */
+	WHERE_SHARED_UID,
 };
 
 struct seccomp_row {
 	const char *call;
 	enum seccomp_verdict verdict;
+	enum seccomp_where where;
 	enum seccomp_when when;
 	unsigned int arg;
 	uint64_t mask, value, mask2;
@@ -41,9 +56,12 @@ struct seccomp_row {
 
 const struct seccomp_row *seccomp_rows(size_t *n_r);
 
+/* Whether a row is part of the filter for a host. */
+bool seccomp_is_for(const struct seccomp_row *row, const struct seccomp_host *host);
+
 /* Compiles the filter. *program_r's instructions are malloc'ed and the caller's; on
  * failure it is untouched and *what_r names the row (static). 0 or -errno. */
-int seccomp_compile(bool memory_counted, struct sock_fprog *program_r,
+int seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
 		    const char **what_r);
 
 /* Puts the calling thread under the filter for good; no_new_privs must be set. 0 or

@@ -37,7 +37,7 @@ static bool said_hello;
 static int
 send_hello(void)
 {
-	struct msg msg = { .type = MSG_HELLO, .hello.build = msg_str(ZYGOTE_BUILD) };
+	struct msg msg = { .type = MSG_HELLO, .hello.build = msg_str(PROTO_BUILD) };
 
 	if (said_hello)
 		return 0;
@@ -200,7 +200,11 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 	}
 	r = jail_prepare(configure, jail, what);
 	if (r == 0)
-		r = mounts_build(&configure->paths, missing, what);
+		/* Where nothing counts the memory that it makes when it is mapped, only
+		 * Landlock can keep it from being mapped so. */
+		r = mounts_build(&configure->paths,
+				 configure->memory_counted || jail->landlock_abi > 0,
+				 missing, what);
 	if (r < 0)
 		return r;
 	*what = "standard streams";

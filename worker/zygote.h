@@ -6,12 +6,6 @@
 
 #define ZYGOTE_CONTROL 3	/* the control socket's descriptor */
 
-/* Of both sides of the protocol; in HELLO, and what --version prints beside the name.
- */
-#define ZYGOTE_STRING(x) ZYGOTE_STRING_(x)
-#define ZYGOTE_STRING_(x) #x
-#define ZYGOTE_BUILD PACKAGE_VERSION "/" ZYGOTE_STRING(PROTO_VERSION)
-
 /* Speaks the protocol on ZYGOTE_CONTROL until the supervisor closes its end. Returns
  * the exit status. */
 int zygote_main(void);

@@ -4,6 +4,7 @@ WORKER_TESTS = \
 	tests/unit/worker/test-jail \
 	tests/unit/worker/test-run \
 	tests/unit/worker/test-seccomp \
+	tests/unit/worker/test-turns \
 	tests/unit/worker/test-zygote
 check_PROGRAMS += $(WORKER_TESTS) tests/unit/worker/run-script
 TESTS += $(WORKER_TESTS)
@@ -23,6 +24,9 @@ tests_unit_worker_test_run_LDADD = $(WORKER_TEST_LDADD)
 tests_unit_worker_test_seccomp_SOURCES = tests/unit/worker/test-seccomp.c
 tests_unit_worker_test_seccomp_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(SECCOMP_CFLAGS)
 tests_unit_worker_test_seccomp_LDADD = libworker.a $(SECCOMP_LIBS) $(WORKER_TEST_LDADD)
+tests_unit_worker_test_turns_SOURCES = tests/unit/worker/test-turns.c
+tests_unit_worker_test_turns_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%)
+tests_unit_worker_test_turns_LDADD = libworker.a $(PYTHON_LIBS) $(WORKER_TEST_LDADD)
 tests_unit_worker_test_zygote_SOURCES = tests/unit/worker/test-zygote.c $(WORKER_HOST)
 tests_unit_worker_test_zygote_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_zygote_LDADD = $(WORKER_TEST_LDADD)

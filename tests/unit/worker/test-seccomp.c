@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -31,28 +32,37 @@
 #define SAYS_ALLOW SECCOMP_RET_ALLOW
 #define SAYS(error) (SECCOMP_RET_ERRNO | (error))
 
-static struct sock_fprog program[2];	/* without and with counted memory */
+/* All kinds of host; the second bit is of uids. */
+#define HOSTS 4
+#define HOST(i) { .memory_counted = (i) & 1, .own_uid = (i) & 2 }
+#define WORST 0
+#define BEST (HOSTS - 1)
+
+static struct sock_fprog program[HOSTS];
 
 static int
-compile_both(void **state)
+compile_all(void **state)
 {
 	const char *what;
 
 	(void)state;
-	for (int counted = 0; counted < 2; counted++)
-		if (seccomp_compile(counted, &program[counted], &what) < 0) {
+	for (int i = 0; i < HOSTS; i++) {
+		const struct seccomp_host host = HOST(i);
+
+		if (seccomp_compile(&host, &program[i], &what) < 0) {
 			fprintf(stderr, "row %s\n", what);
 			return -1;
 		}
+	}
 	return 0;
 }
 
 static int
-free_both(void **state)
+free_all(void **state)
 {
 	(void)state;
-	free(program[0].filter);
-	free(program[1].filter);
+	for (int i = 0; i < HOSTS; i++)
+		free(program[i].filter);
 	return 0;
 }
 
@@ -111,12 +121,12 @@ execute(const struct sock_fprog *p, const struct seccomp_data *data)
 }
 
 static uint32_t
-ask(bool counted, long nr, const uint64_t *args)
+ask(int host, long nr, const uint64_t *args)
 {
 	struct seccomp_data data = { .nr = (int)nr, .arch = seccomp_arch_native() };
 
 	memcpy(data.args, args, sizeof(data.args));
-	return execute(&program[counted], &data);
+	return execute(&program[host], &data);
 }
 
 static uint32_t
@@ -145,6 +155,10 @@ matching(const struct seccomp_row *row, uint64_t *args)
 		args[row->arg] = row->value;
 	if (row->when == WHEN_ARG_ABOVE)
 		args[row->arg] = row->value + 1;
+	if (row->when == WHEN_OPTION) {
+		args[1] = SOL_SOCKET;
+		args[2] = row->value;
+	}
 	if (row->when == WHEN_SOCKET) {
 		args[0] = row->value;
 		args[1] = row->mask;
@@ -169,13 +183,20 @@ every_row_answers_as_written(void **state)
 		if (nr < 0)
 			continue;
 		matching(&rows[i], args);
-		if (ask(true, nr, args) != answer(rows[i].verdict))
-			fail_msg("row %zu, %s: 0x%x", i, rows[i].call,
-				 ask(true, nr, args));
-		if (rows[i].when == WHEN_MEMORY_COUNTED)
-			assert_int_equal(ask(false, nr, args), SAYS(ENOSYS));
-		else
-			assert_int_equal(ask(false, nr, args), answer(rows[i].verdict));
+		for (int h = 0; h < HOSTS; h++) {
+			const struct seccomp_host host = HOST(h);
+			uint32_t says = ask(h, nr, args);
+
+			if (seccomp_is_for(&rows[i], &host)) {
+				if (says != answer(rows[i].verdict))
+					fail_msg("row %zu, %s, host %d: 0x%x", i,
+						 rows[i].call, h, says);
+			} else if (rows[i].when == WHEN_ALWAYS &&
+				   strcmp(rows[i].call, "mmap") != 0) {
+				/* Calls that have no other row. */
+				assert_int_equal(says, SAYS(ENOSYS));
+			}
+		}
 	}
 }
 
@@ -195,9 +216,65 @@ conditions_look_at_all_bits(void **state)
 			continue;
 		matching(&rows[i], args);
 		args[rows[i].arg] |= 1ULL << 40;
-		if (ask(true, nr, args) == SAYS_ALLOW)
+		if (ask(BEST, nr, args) == SAYS_ALLOW)
 			fail_msg("%s 0x%llx", rows[i].call,
 				 (unsigned long long)args[rows[i].arg]);
+	}
+}
+
+/* Memory that only a controller counts is not to be had without one; the flags beside
+ * those that say so change nothing. */
+static void
+shared_anonymous_memory_needs_a_controller(void **state)
+{
+	static const uint64_t others[] = { 0, MAP_NORESERVE, MAP_FIXED | MAP_POPULATE,
+					   MAP_HUGETLB, 1ULL << 40 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		const uint64_t type[] = { MAP_SHARED, MAP_SHARED_VALIDATE };
+
+		for (size_t k = 0; k < 2; k++) {
+			uint64_t flags = type[k] | MAP_ANONYMOUS | others[i];
+
+			assert_int_equal(ask(BEST, SYS_mmap, ARGS(0, 1, 3, flags, ~0ULL)),
+					 SAYS_ALLOW);
+			assert_int_equal(ask(WORST, SYS_mmap, ARGS(0, 1, 3, flags, ~0ULL)),
+					 SAYS(EPERM));
+			flags &= ~(uint64_t)MAP_ANONYMOUS;
+			assert_int_equal(ask(WORST, SYS_mmap, ARGS(0, 1, 3, flags, 5)),
+					 SAYS_ALLOW);
+		}
+		assert_int_equal(ask(WORST, SYS_mmap,
+				     ARGS(0, 1, 3, MAP_PRIVATE | MAP_ANONYMOUS | others[i])),
+				 SAYS_ALLOW);
+	}
+}
+
+/* Of all options of a socket the listed ones, and no bit more. */
+static void
+socket_options_are_the_listed_ones(void **state)
+{
+	(void)state;
+	assert_int_equal(ask(BEST, SYS_setsockopt, ARGS(3, SOL_SOCKET, SO_SNDBUF)), SAYS_ALLOW);
+	assert_int_equal(ask(WORST, SYS_setsockopt, ARGS(3, SOL_SOCKET, SO_SNDBUF)), SAYS(0));
+	assert_int_equal(ask(WORST, SYS_setsockopt, ARGS(3, SOL_SOCKET, SO_RCVBUF)), SAYS(0));
+	for (int h = 0; h < HOSTS; h++) {
+		assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, SOL_SOCKET, SO_REUSEADDR)),
+				 SAYS_ALLOW);
+		assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, SOL_SOCKET, SO_RCVBUFFORCE)),
+				 SAYS(ENOSYS));
+		assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, SOL_SOCKET, SO_ATTACH_FILTER)),
+				 SAYS(ENOSYS));
+		for (int bit = 32; bit < 64; bit++) {
+			uint64_t option = SO_SNDBUF | 1ULL << bit;
+
+			assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, SOL_SOCKET, option)),
+					 SAYS(ENOSYS));
+			option = SOL_SOCKET | 1ULL << bit;
+			assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, option, SO_SNDBUF)),
+					 SAYS(ENOSYS));
+		}
 	}
 }
 
@@ -217,7 +294,7 @@ what_no_row_names_does_not_exist(void **state)
 	}
 	for (long nr = 0; nr < NUMBERS; nr++)
 		if (!named[nr])
-			assert_int_equal(ask(true, nr, ARGS(0)), SAYS(ENOSYS));
+			assert_int_equal(ask(BEST, nr, ARGS(0)), SAYS(ENOSYS));
 }
 
 static void
@@ -234,14 +311,14 @@ other_abis_do_not_exist(void **state)
 			struct seccomp_data data = { .nr = nr, .arch = others[i] };
 
 			if (others[i] != seccomp_arch_native())
-				assert_int_equal(execute(&program[1], &data),
+				assert_int_equal(execute(&program[BEST], &data),
 						 SAYS(ENOSYS));
 		}
 #ifdef __x86_64__
 	for (long nr = 0; nr < NUMBERS; nr++)
-		assert_int_equal(ask(true, 0x40000000 | nr, ARGS(0)), SAYS(ENOSYS));
+		assert_int_equal(ask(BEST, 0x40000000 | nr, ARGS(0)), SAYS(ENOSYS));
 #endif
-	assert_int_equal(ask(true, -1, ARGS(0)), SAYS(ENOSYS));
+	assert_int_equal(ask(BEST, -1, ARGS(0)), SAYS(ENOSYS));
 }
 
 static void
@@ -255,17 +332,17 @@ clone_makes_no_namespace(void **state)
 				CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
 	(void)state;
-	assert_int_equal(ask(true, SYS_clone, ARGS(thread)), SAYS_ALLOW);
-	assert_int_equal(ask(true, SYS_clone, ARGS(SIGCHLD)), SAYS_ALLOW);
+	assert_int_equal(ask(BEST, SYS_clone, ARGS(thread)), SAYS_ALLOW);
+	assert_int_equal(ask(BEST, SYS_clone, ARGS(SIGCHLD)), SAYS_ALLOW);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		assert_int_equal(ask(true, SYS_clone, ARGS(flags[i] | SIGCHLD)),
+		assert_int_equal(ask(BEST, SYS_clone, ARGS(flags[i] | SIGCHLD)),
 				 SAYS(ENOSYS));
-		assert_int_equal(ask(true, SYS_clone, ARGS(flags[i] | thread)),
+		assert_int_equal(ask(BEST, SYS_clone, ARGS(flags[i] | thread)),
 				 SAYS(ENOSYS));
-		assert_int_equal(ask(true, SYS_clone, ARGS(flags[i] | 1ULL << 33)),
+		assert_int_equal(ask(BEST, SYS_clone, ARGS(flags[i] | 1ULL << 33)),
 				 SAYS(ENOSYS));
 	}
-	assert_int_equal(ask(true, SYS_clone3, ARGS(0)), SAYS(ENOSYS));
+	assert_int_equal(ask(BEST, SYS_clone3, ARGS(0)), SAYS(ENOSYS));
 }
 
 static bool
@@ -292,7 +369,7 @@ sockets_are_the_listed_ones(void **state)
 			for (uint64_t protocol = 0; protocol < 300; protocol++)
 				for (size_t f = 0; f < 4; f++) {
 					uint32_t says =
-						ask(true, SYS_socket,
+						ask(BEST, SYS_socket,
 						    ARGS(family, type | flags[f],
 							 protocol));
 
@@ -303,12 +380,12 @@ sockets_are_the_listed_ones(void **state)
 							 (int)family, (int)type,
 							 (int)protocol, says);
 				}
-	assert_int_equal(ask(true, SYS_socket, ARGS(AF_NETLINK, SOCK_RAW, 0)),
+	assert_int_equal(ask(BEST, SYS_socket, ARGS(AF_NETLINK, SOCK_RAW, 0)),
 			 SAYS(EPERM));
 	assert_int_not_equal(
-		ask(true, SYS_socket, ARGS(AF_INET | 1ULL << 32, SOCK_STREAM, 0)),
+		ask(BEST, SYS_socket, ARGS(AF_INET | 1ULL << 32, SOCK_STREAM, 0)),
 		SAYS_ALLOW);
-	assert_int_equal(ask(true, SYS_socketpair, ARGS(AF_INET, SOCK_STREAM, 0)),
+	assert_int_equal(ask(BEST, SYS_socketpair, ARGS(AF_INET, SOCK_STREAM, 0)),
 			 SAYS(ENOSYS));
 }
 
@@ -324,13 +401,15 @@ try_refused_rows(void)
 	int status = 0;
 
 	if (setsid() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    seccomp_enter(&program[1]) < 0)
+	    seccomp_enter(&program[BEST]) < 0)
 		_exit(2);
 	for (size_t i = 0; i < n; i++) {
+		const struct seccomp_host host = HOST(BEST);
 		int nr = seccomp_syscall_resolve_name(rows[i].call), expected = EPERM;
 		long arg[6] = { -1, -1, -1, -1, -1, -1 }, result;
 
-		if (nr < 0 || rows[i].verdict == SECCOMP_ALLOW ||
+		if (nr < 0 || !seccomp_is_for(&rows[i], &host) ||
+		    rows[i].verdict == SECCOMP_ALLOW ||
 		    rows[i].verdict == SECCOMP_PRETEND)
 			continue;
 		if (rows[i].verdict == SECCOMP_ENOSYS)
@@ -379,7 +458,7 @@ the_filter_cannot_be_left_or_replaced(void **state)
 						(struct sock_filter *)(uintptr_t)all };
 
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-		    seccomp_enter(&program[1]) < 0)
+		    seccomp_enter(&program[BEST]) < 0)
 			_exit(2);
 		if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &open_wide) == 0 ||
 		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &open_wide) == 0)
@@ -400,6 +479,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_answers_as_written),
 		cmocka_unit_test(conditions_look_at_all_bits),
+		cmocka_unit_test(shared_anonymous_memory_needs_a_controller),
+		cmocka_unit_test(socket_options_are_the_listed_ones),
 		cmocka_unit_test(what_no_row_names_does_not_exist),
 		cmocka_unit_test(other_abis_do_not_exist),
 		cmocka_unit_test(clone_makes_no_namespace),
@@ -408,5 +489,5 @@ main(void)
 		cmocka_unit_test(the_filter_cannot_be_left_or_replaced),
 	};
 
-	return cmocka_run_group_tests(tests, compile_both, free_both);
+	return cmocka_run_group_tests(tests, compile_all, free_all);
 }
