@@ -160,6 +160,12 @@ frame_reader_read(struct frame_reader *reader, int socket, struct frame *frame_r
 	return r < 0 ? reader_fail(reader, r) : r;
 }
 
+bool
+frame_reader_broke_off(const struct frame_reader *reader)
+{
+	return reader->error == -ECONNRESET && reader->header_len > 0;
+}
+
 int
 frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len,
 		  size_t *used_r, struct frame *frame_r)

@@ -65,6 +65,10 @@ void frame_reader_done(struct frame_reader *reader);
  * After an error every further call returns the same. On a blocking socket it waits. */
 int frame_reader_read(struct frame_reader *reader, int socket, struct frame *frame_r);
 
+/* After -ECONNRESET: a frame was begun and not ended. False when the peer only left
+ * something of ours unread. */
+bool frame_reader_broke_off(const struct frame_reader *reader);
+
 /* The same from memory: consumes bytes up to the end of one frame and says in *used_r
  * how many. 1, 0, -EBADMSG or -ENOMEM. */
 int frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len,

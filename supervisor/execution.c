@@ -248,7 +248,7 @@ static void
 count(struct execution *e)
 {
 	const struct engine *engine = e->engine;
-	const struct worker *w = e->worker;
+	struct worker *w = e->worker;
 	struct cgroup_counters counters = { 0 };
 	struct watchdog_usage usage = { 0 };
 	bool well = e->facts.stop == STOP_NONE && e->facts.has_done &&
@@ -260,7 +260,7 @@ count(struct execution *e)
 	/* Of one that ended well by itself there is nothing left to be seen but its
 	 * time. */
 	if (w->leaf == NULL || (engine->watchdog != NULL && !well)) {
-		watchdog_measure(w->pid, w->leaf, &usage);
+		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 		take_usage(e, &usage);
 	}
 	if (engine->memory_counted) {
@@ -281,14 +281,14 @@ count(struct execution *e)
 static uint64_t
 cpu_used_ms(struct execution *e)
 {
-	const struct worker *w = e->worker;
+	struct worker *w = e->worker;
 	struct watchdog_usage usage = { 0 };
 	uint64_t us = 0;
 
 	if (w->leaf != NULL) {
 		cgroup_leaf_cpu(w->leaf, &us);
 	} else {
-		watchdog_measure(w->pid, NULL, &usage);
+		watchdog_measure(w->pid, NULL, &w->seen, &usage);
 		us = usage.cpu_us;
 	}
 	us = us > w->cpu_baseline_us ? us - w->cpu_baseline_us : 0;
@@ -301,10 +301,10 @@ void
 execution_check(struct execution *e)
 {
 	const struct engine *engine = e->engine;
-	const struct worker *w = e->worker;
+	struct worker *w = e->worker;
 	struct watchdog_usage usage;
 
-	watchdog_measure(w->pid, w->leaf, &usage);
+	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 	take_usage(e, &usage);
 	if (!engine->memory_counted &&
 	    e->facts.peak_memory_bytes > e->limits.memory_bytes)

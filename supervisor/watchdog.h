@@ -9,6 +9,7 @@
 #define SUPERVISOR_WATCHDOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,18 +17,30 @@ struct cgroup_leaf;
 
 /* What all processes of one worker use together. */
 struct watchdog_usage {
-	uint64_t
-		memory_bytes; /* anonymous and shared memory in RAM and the page tables,
-				 * each process by its own count */
+	uint64_t memory_bytes;	/* anonymous memory in RAM and page tables, each process by
+				 * its own count; files; what its sockets may hold */
 	uint64_t cpu_us;	/* 0 of a leaf, which counts it itself */
 	uint32_t tasks;		/* processes and threads, init included */
 };
+
+/* What earlier looks saw of the same worker's processes, by pid. Zeroed is empty. */
+struct watchdog_seen {
+	struct watchdog_process {
+		pid_t pid;
+		bool missed;		/* not found by the last look */
+		uint64_t cpu_us;
+	} *process;			/* by pid, ascending */
+	size_t n;
+	uint64_t gone_us;	/* of processes that are there no more */
+};
+
+void watchdog_seen_done(struct watchdog_seen *seen);
 
 /* Measures the worker whose first process is init (a pid as this process sees it): the
  * members of leaf, or without one (NULL) the descendants of init. Those that go away
  * meanwhile are left out. */
 void watchdog_measure(pid_t init, const struct cgroup_leaf *leaf,
-		      struct watchdog_usage *usage_r);
+		      struct watchdog_seen *seen, struct watchdog_usage *usage_r);
 
 /* The same memory with every shared page divided by its sharers: dear, but true of
  * processes that forked. 0 when the kernel does not tell. */

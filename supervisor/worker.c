@@ -131,6 +131,7 @@ release(struct worker *w)
 	event_del(&w->timer);
 	if (w->pidfd >= 0)
 		close(w->pidfd);
+	watchdog_seen_done(&w->seen);
 	cgroup_leaf_retire(w->leaf);
 	worker_slots_give(&engine->slots, w->slot);
 	free(w);
@@ -200,6 +201,9 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 		if (r < 0)
 			execution_on_broken(w->execution);
 	}
+	if (w->state == WORKER_RUNNING && w->execution != NULL &&
+	    frame_reader_broke_off(&w->reader))
+		execution_on_broken(w->execution);
 	if (w->state == WORKER_RUNNING && w->execution != NULL)
 		execution_on_died(w->execution, status);
 	if (w->state != WORKER_ENDING)
@@ -255,7 +259,7 @@ become_warm(struct worker *w)
 
 	event_del(&w->timer);
 	if (!engine->memory_counted || !engine->pids_counted || w->leaf == NULL) {
-		watchdog_measure(w->pid, w->leaf, &w->baseline);
+		watchdog_measure(w->pid, w->leaf, &w->seen, &w->baseline);
 		w->cpu_baseline_us = w->baseline.cpu_us;
 	}
 	if (w->leaf != NULL)
@@ -336,7 +340,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	if (w->state != WORKER_RUNNING) {
 		fail(w, r, r == -EBADMSG ? "the worker broke its protocol"
 					 : "the worker closed its socket");
-	} else if (r == -EBADMSG) {
+	} else if (r == -EBADMSG || frame_reader_broke_off(&w->reader)) {
 		execution_on_broken(w->execution);
 	} else {
 		/* Its end comes by the pidfd, with the reason. */

@@ -47,6 +47,7 @@ struct worker {
 	bool throttled;				/* pipes are not read until the timer fires */
 	struct cgroup_leaf *leaf;		/* NULL: no cgroups */
 	struct watchdog_usage baseline;		/* at READY */
+	struct watchdog_seen seen;
 	uint64_t cpu_baseline_us;
 	struct frame_reader reader;
 	struct frame_writer writer;

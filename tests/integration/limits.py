@@ -5,7 +5,7 @@ above a cap are refused, by name; another tenant does not notice."""
 import os
 import time
 
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import SOMEBODY, equal, main, test
 from mcpclient import RpcError, wait_all
 
 MIB = 1 << 20
@@ -94,6 +94,26 @@ def cpu_limit_is_of_all_processes_together(ctx):
 
 
 @test
+def cpu_limit_of_children_that_nobody_waits_for(ctx):
+    """With SIGCHLD ignored children take what they used with them."""
+    script = ("import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+              "while True:\n    pid = os.fork()\n    if pid == 0:\n"
+              "        while time.process_time() < 0.3: pass\n        os._exit(0)\n"
+              "    try: os.waitpid(pid, 0)\n    except ChildProcessError: pass")
+    provoke(ctx, "cpu_limit", script, cpu_seconds=2, timeout_seconds=60)
+
+
+@test
+def cpu_of_children_is_counted_once(ctx):
+    script = ("import os, time\nfor _ in range(4):\n    pid = os.fork()\n    if pid == 0:\n"
+              "        while time.process_time() < 0.4: pass\n        os._exit(0)\n"
+              "    os.waitpid(pid, 0)\nprint('done')")
+    with ctx.client() as client:
+        o = client.run(script, cpu_seconds=3)
+        equal((o.status, o.stdout), ("ok", "done\n"), repr(o))
+
+
+@test
 def cpu_is_not_time(ctx):
     with ctx.client() as client:
         o = client.run("import time\ntime.sleep(1.5)\nprint('slept')", cpu_seconds=1)
@@ -131,16 +151,50 @@ def memory_limit_of_children_together(ctx):
 
 @test
 def memory_limit_of_shared_memory(ctx):
-    script = ("import mmap\nm = mmap.mmap(-1, 400 << 20)\n"
-              "for at in range(0, 400 << 20, 4096): m[at] = 1\nimport time\ntime.sleep(20)\n"
+    script = ("import mmap\nm = mmap.mmap(-1, 200 << 20)\n"
+              "for at in range(0, 200 << 20, 4096): m[at] = 1\nimport time\ntime.sleep(20)\n"
               "print('had it all')")
     provoke(ctx, "memory_limit", script, memory_mb=128)
 
 
 @test
+def memory_limit_of_shared_memory_out_of_sight(ctx):
+    """Pages that no process has in its tables are still in the object that is mapped."""
+    script = ("import mmap, time\nblocks = []\nfor i in range(200):\n"
+              "    m = mmap.mmap(-1, 1 << 20)\n    m.write(b'x' * (1 << 20))\n"
+              "    m.madvise(mmap.MADV_DONTNEED)\n    blocks.append(m)\n"
+              "time.sleep(20)\nprint('had it all')")
+    provoke(ctx, "memory_limit", script, memory_mb=128)
+
+
+@test
+def memory_limit_without_first_threads(ctx):
+    """A process whose first thread has ended shows nothing of its memory in its own files."""
+    script = ("import ctypes, os, threading, time\ndef hold():\n    global b\n"
+              "    b = b'x' * (64 << 20)\n    time.sleep(20)\n    os._exit(0)\n"
+              "for i in range(8):\n    if os.fork() == 0:\n"
+              "        threading.Thread(target=hold).start()\n"
+              "        ctypes.CDLL(None).syscall(60 if os.uname().machine == 'x86_64' else 93, 0)\n"
+              "time.sleep(20)\nprint('had it all')")
+    provoke(ctx, "memory_limit", script, memory_mb=256)
+
+
+@test
+def memory_limit_of_sockets(ctx):
+    """What lies in sockets that nobody reads is the sender's memory."""
+    script = ("import os, socket, time\nfor i in range(4):\n    if os.fork() == 0:\n"
+              "        held = []\n        for _ in range(200):\n"
+              "            for s in (pair := socket.socketpair()):\n"
+              "                s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)\n"
+              "                s.setblocking(False)\n                held.append(s)\n"
+              "                try:\n                    while True: s.send(b'x' * 32768)\n"
+              "                except BlockingIOError: pass\n"
+              "        time.sleep(20)\ntime.sleep(20)\nprint('had it all')")
+    provoke(ctx, "memory_limit", script, memory_mb=128)
+
+
+@test
 def memory_limit_of_files(ctx):
-    if ctx.fallback:
-        raise Skip("no memory controller: files are bounded by the size of their file system alone")
     script = ("f = open('/dev/shm/f', 'wb')\nfor i in range(200): f.write(b'x' * (1 << 20))\n"
               "f.flush()\nimport time\ntime.sleep(20)\nprint('had it all')")
     provoke(ctx, "memory_limit", script, memory_mb=128)

@@ -86,6 +86,7 @@ ENGINE_TESTS = \
 	tests/unit/supervisor/test-output \
 	tests/unit/supervisor/test-privilege \
 	tests/unit/supervisor/test-scheduler \
+	tests/unit/supervisor/test-watchdog \
 	tests/unit/supervisor/test-worker
 check_PROGRAMS += $(ENGINE_TESTS)
 TESTS += $(ENGINE_TESTS)
@@ -110,6 +111,9 @@ tests_unit_supervisor_test_privilege_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_supervisor_test_scheduler_SOURCES = tests/unit/supervisor/test-scheduler.c
 tests_unit_supervisor_test_scheduler_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_supervisor_test_scheduler_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_supervisor_test_watchdog_SOURCES = tests/unit/supervisor/test-watchdog.c
+tests_unit_supervisor_test_watchdog_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_supervisor_test_watchdog_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_supervisor_test_worker_SOURCES = tests/unit/supervisor/test-worker.c
 tests_unit_supervisor_test_worker_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_supervisor_test_worker_LDADD = $(ENGINE_TEST_LDADD)

@@ -345,6 +345,7 @@ a_close_between_frames_and_within_one_differ(void **state)
 				 len == 0 ? -EPIPE : -ECONNRESET);
 		assert_int_equal(frame_reader_read(&reader, ends[1], &frame),
 				 len == 0 ? -EPIPE : -ECONNRESET);
+		assert_int_equal(frame_reader_broke_off(&reader), len > 0);
 		close(ends[1]);
 		frame_reader_done(&reader);
 	}

@@ -157,8 +157,8 @@ memory_limit_holds(void **state)
 
 	/* In small bites, with the error swallowed, from children, in shared memory. */
 	rig_start(&r,
-		   "import mmap, time\nm = mmap.mmap(-1, 1 << 30)\n"
-		   "for i in range(0, 1 << 30, 4096): m[i] = 1\ntime.sleep(5)",
+		   "import mmap, time\nm = mmap.mmap(-1, 200 << 20)\n"
+		   "for i in range(0, 200 << 20, 4096): m[i] = 1\ntime.sleep(5)",
 		   &request);
 	rig_turn_until(&r.over);
 	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);

@@ -1,0 +1,188 @@
+/* What the watchdog sees of a tree of processes without a cgroup: the tree is made here. */
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "supervisor/watchdog.h"
+
+#define BURN_US 150000u
+#define CHILDREN 4
+
+static void
+burn(void)
+{
+	struct timespec used;
+
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	while ((uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000 < BURN_US);
+}
+
+/* Stands for a worker's init: children one after the other, each burning its time. */
+static _Noreturn void
+live(bool ignore, bool grandchildren)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, ignore ? SIG_IGN : SIG_DFL);
+	for (int i = 0; i < CHILDREN; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0 && grandchildren && fork() == 0) {
+			burn();
+			_exit(0);
+		}
+		if (pid == 0) {
+			if (!grandchildren)
+				burn();
+			while (wait(NULL) > 0)
+				;
+			_exit(0);
+		}
+		while (wait(NULL) > 0)
+			;
+	}
+	pause();
+	_exit(0);
+}
+
+/* Looks every few milliseconds until nothing more is used; returns what was seen. */
+static uint64_t
+watch(bool ignore, bool grandchildren)
+{
+	struct watchdog_usage usage = { 0 };
+	struct watchdog_seen seen = { 0 };
+	pid_t parent = getpid(), pid = fork();
+	time_t most = time(NULL) + 60;
+	int fd;
+
+	if (pid == 0)
+		live(ignore, grandchildren);
+	assert_true(pid > 0 && parent == getpid());
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	assert_true(fd >= 0);
+	do {
+		struct pollfd ended = { .fd = fd, .events = POLLIN };
+
+		assert_int_equal(poll(&ended, 1, 5), 0);
+		assert_true(time(NULL) < most);
+		watchdog_measure(pid, NULL, &seen, &usage);
+	} while (usage.tasks > 1 || usage.cpu_us < CHILDREN * BURN_US / 2);
+	/* What is gone stays counted. */
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = usage.cpu_us;
+
+		watchdog_measure(pid, NULL, &seen, &usage);
+		assert_true(usage.cpu_us >= before);
+	}
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(fd);
+	watchdog_seen_done(&seen);
+	return usage.cpu_us;
+}
+
+static void
+children_are_counted_once(void **state)
+{
+	(void)state;
+	for (int grandchildren = 0; grandchildren < 2; grandchildren++)
+		assert_in_range(watch(false, grandchildren), CHILDREN * BURN_US * 9 / 10,
+				CHILDREN * BURN_US * 5 / 4);
+}
+
+/* Nobody waits for them: all but what they used after they were last looked at. */
+static void
+children_that_nobody_waits_for_are_counted(void **state)
+{
+	(void)state;
+	for (int grandchildren = 0; grandchildren < 2; grandchildren++)
+		assert_in_range(watch(true, grandchildren), CHILDREN * BURN_US / 2,
+				CHILDREN * BURN_US * 5 / 4);
+}
+
+static int
+hold(void *arg)
+{
+	/* Every thread has this of its own. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	memset(arg, 1, 32 << 20);
+	while (pause() < 0)
+		;
+	return 0;
+}
+
+/* A process whose first thread has ended, below one that stands for init. */
+static _Noreturn void
+live_headless(void)
+{
+	static const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+				 CLONE_THREAD | CLONE_SYSVSEM;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (fork() == 0) {
+		char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *held = mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		clone(hold, stack + 65536, flags, held);
+		syscall(SYS_exit, 0);
+	}
+	pause();
+	_exit(0);
+}
+
+/* Memory of a process whose first thread has ended is that of its others. */
+static void
+first_threads_may_end(void **state)
+{
+	struct watchdog_usage usage = { 0 };
+	struct watchdog_seen seen = { 0 };
+	time_t most = time(NULL) + 60;
+	uint64_t least, true_least;
+	pid_t pid;
+
+	(void)state;
+	/* Without a jail the machine's own /run is looked at as well. */
+	watchdog_measure(getpid(), NULL, &seen, &usage);
+	watchdog_seen_done(&seen);
+	least = usage.memory_bytes + (30 << 20);
+	true_least = watchdog_true_memory(getpid(), NULL) + (30 << 20);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		live_headless();
+	do {
+		assert_true(time(NULL) < most);
+		watchdog_measure(pid, NULL, &seen, &usage);
+	} while (usage.memory_bytes < least);
+	assert_true(watchdog_true_memory(pid, NULL) >= true_least);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	watchdog_seen_done(&seen);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(children_are_counted_once),
+		cmocka_unit_test(children_that_nobody_waits_for_are_counted),
+		cmocka_unit_test(first_threads_may_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
