@@ -23,6 +23,7 @@
 
 #define BY_HAND "mcp-pythond-"
 #define DEPTH_MAX 4
+#define EMPTY_MOST_S 3
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 
 static const struct controller {
@@ -35,14 +36,16 @@ static const struct controller {
 };
 #define N_CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
 
+/* By a descriptor of cgroup.events; poll(2) tells of changes since the last look. */
 static bool
-is_populated(int dir)
+is_populated(int events)
 {
-	char text[128];
 	uint64_t populated = 1;
+	char text[128];
+	ssize_t n = pread(events, text, sizeof(text) - 1, 0);
 
-	return cgroup_read_at(dir, "cgroup.events", text, sizeof(text)) < 0 ||
-	       cgroup_text_counter(text, "populated", &populated) < 0 || populated != 0;
+	text[n > 0 ? n : 0] = '\0';
+	return cgroup_text_counter(text, "populated", &populated) < 0 || populated != 0;
 }
 
 /* Removes name and all below it, deepest first; what is not empty stays. */
@@ -255,6 +258,10 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	r = hand_over(supervisor_fd, uid, gid);
 	if (r == 0)
 		r = hand_over(root->tenants_fd, uid, gid);
+	/* Since Linux 5.14; empty_tenants() needs it, and reaches our workers only. */
+	if (r == 0 && fchownat(root->tenants_fd, "cgroup.kill", uid, gid,
+			       AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+		r = -errno;
 	if (r == 0)
 		r = hand_over(root->base_fd, uid, gid);
 	return r;
@@ -306,7 +313,8 @@ cgroup_root_count(const struct cgroup_root *root)
 	return root->count;
 }
 
-/* Ends what is left and waits for it, at most a second: this is the way out. */
+/* Ends what is left and waits for it, within bounds: this is the way out. A worker may be
+ * left that was made while its zygote was being ended. */
 static void
 empty_tenants(struct cgroup_root *root)
 {
@@ -315,11 +323,12 @@ empty_tenants(struct cgroup_root *root)
 	struct pollfd poll_fd = { .fd = events, .events = POLLPRI };
 	struct timespec now, end;
 
-	if (cgroup_write_at(root->tenants_fd, "cgroup.kill", "1") < 0 || events < 0)
+	if (events < 0)
 		return;
+	cgroup_write_at(root->tenants_fd, "cgroup.kill", "1");
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec++;
-	while (is_populated(root->tenants_fd)) {
+	end.tv_sec += EMPTY_MOST_S;
+	while (is_populated(events)) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (now.tv_sec > end.tv_sec ||
 		    (now.tv_sec == end.tv_sec && now.tv_nsec > end.tv_nsec))

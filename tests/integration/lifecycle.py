@@ -13,7 +13,8 @@ import time
 
 from harness import LEGACY, MODERN, Skip, equal, main, test
 from mcpclient import Client, Closed
-from supervisor import Supervisor, describe, descendants, is_alive, read_text, wait_gone
+from supervisor import (Supervisor, describe, descendants, is_alive, process_table, read_text,
+                        wait_gone)
 
 
 def run_once(ctx, *arguments):
@@ -173,6 +174,31 @@ def stop_under_load(ctx):
             assert statuses <= {"ok", "cancelled", "overloaded"}, statuses
             c.close()
         equal(s.process.wait(ctx.seconds(10)), 0, "exit status")
+
+
+@test(private=True)
+def stop_while_workers_are_made(ctx):
+    """What its zygote has cloned and not yet named is ended too, and its cgroup removed."""
+    for i in range(ctx.options.count or 20):
+        with ctx.private() as s:
+            clients = [Client.connect(s.socket) for _ in range(1 + i % 4)]
+            equal(clients[0].run("1").status, "ok", "status")
+            s.cgroups()		# now it is known where to look for what is left
+            for c in clients:
+                for _ in range(i % 5 * 4):
+                    c.start_script("print(1)")
+            s.process.send_signal(signal.SIGSTOP)
+            for pid, _ in zygotes(s):	# until they have done all that they were asked
+                deadline = time.monotonic() + ctx.seconds(10)
+                while process_table()[pid][1] != "S" and time.monotonic() < deadline:
+                    pass
+            s.process.send_signal(signal.SIGTERM)
+            if i % 2:	# a second one does not wait for answers
+                s.process.send_signal(signal.SIGINT)
+            s.process.send_signal(signal.SIGCONT)
+            equal(s.process.wait(ctx.seconds(10)), 0, "exit status")
+            for c in clients:
+                c.close()
 
 
 @test(private=True)
