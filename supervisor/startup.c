@@ -18,6 +18,7 @@
 #include "policy/why.h"
 #include "proto/own.h"
 #include "supervisor/cgroup.h"
+#include "supervisor/log.h"
 #include "supervisor/outer.h"
 #include "supervisor/privilege.h"
 
@@ -63,6 +64,7 @@ make_outer(const struct config *config, bool as_root, uid_t uid, gid_t gid,
 	   struct outer_namespace **outer_r, struct why *why_r)
 {
 	const char *reason = NULL;
+	struct log_quoted quoted;
 	uint32_t slots;
 	int r;
 
@@ -75,32 +77,27 @@ make_outer(const struct config *config, bool as_root, uid_t uid, gid_t gid,
 	}
 	r = outer_new_as_user(outer_r, &reason, why_r);
 	if (r == 0 && reason != NULL)
-		fprintf(stderr,
-			"mcp-pythond: warning: %s: all workers share your own uid\n",
-			reason);
+		log_line(LOG_WARNING, "one-uid", "why=%s text=%s",
+			 log_quote(&quoted, reason, strlen(reason)),
+			 "\"all workers share your own uid\"");
 	return r;
 }
 
 static void
 warn_about_cgroups(const struct cgroup_root *cgroups, const struct why *why)
 {
-	const struct cgroup_controllers *have;
+	static const struct cgroup_controllers none;
+	const struct cgroup_controllers *have =
+		cgroups ? cgroup_root_controllers(cgroups) : &none;
+	struct log_quoted quoted;
 
-	if (cgroups == NULL) {
-		fprintf(stderr,
-			"mcp-pythond: warning: %s: limits are kept by rlimits and by "
-			"sampling\n",
-			why->text);
+	if (have->memory && have->pids)
 		return;
-	}
-	have = cgroup_root_controllers(cgroups);
-	if (!have->memory || !have->pids)
-		fprintf(stderr,
-			"mcp-pythond: warning: no cgroup controller for%s%s%s: limits "
-			"are kept by rlimits and by sampling\n",
-			have->memory ? "" : " memory",
-			!have->memory && !have->pids ? " and" : "",
-			have->pids ? "" : " pids");
+	log_line(LOG_WARNING, "fallback", "memory=%s pids=%s why=%s text=%s",
+		 have->memory ? "counted" : "sampled", have->pids ? "counted" : "sampled",
+		 cgroups ? "no-controller"
+			 : log_quote(&quoted, why->text, strlen(why->text)),
+		 "\"limits are kept by rlimits and by sampling\"");
 }
 
 /* Five descriptors for each worker: as many as we may have. */

@@ -11,7 +11,7 @@ import os
 import re
 import time
 
-from harness import OWN_CORPUS, main, test
+from harness import OWN_CORPUS, equal, main, test
 from mcpclient import RpcError
 
 FILES = ("hostile-public.jsonl", "hostile-own.jsonl")
@@ -97,6 +97,22 @@ def run_case(ctx, case):
 
 def add(case):
     test(lambda ctx: run_case(ctx, case), name=case["id"])
+
+
+@test
+def half_a_frame_is_told(ctx):
+    """A script that leaves in the middle of a message has broken the protocol, by whatever
+    means it ends; what its init says after it is not taken for the rest of the message."""
+    write = ("import os, stat\nfor n in os.listdir('/proc/self/fd'):\n    n = int(n)\n"
+             "    try:\n        if n > 2 and stat.S_ISSOCK(os.fstat(n).st_mode): os.write(n, %r)\n"
+             "    except OSError: pass\n")
+    begun = (b"\1", b"\1\x0b\0\0\1", b"\1\x0b\0\0\1\0", b"\1\x0b\0\0\1\0\x81\xa2id\1")
+    with ctx.client() as client:
+        for bytes_ in begun:
+            for end in ("os._exit(0)", "os._exit(3)", "os.kill(os.getpid(), 9)"):
+                o = client.run(write % bytes_ + end)
+                equal(o.status, "worker_protocol_error", "%r, %s: %r" % (bytes_, end, o))
+        ctx.healthy(client)
 
 
 for file_name in FILES:
