@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -16,6 +17,8 @@
 #include "supervisor/xalloc.h"
 
 #define ROOT_DIRECTORY "/run/mcp-pythond"
+#define UNFINISHED ".new"
+#define PATH_BYTES_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(UNFINISHED))
 
 struct socketfile {
 	char *path, *lock_path;
@@ -108,24 +111,33 @@ give_socket(const char *path, uid_t owner)
 	return fchownat(fd, "", owner, (gid_t)-1, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
+/* Under another name first: whoever finds the socket can connect to it. */
 static int
-bind_and_listen(const struct sockaddr_un *address, uid_t owner, int *listen_fd_r)
+bind_and_listen(const char *path, uid_t owner, int *listen_fd_r)
 {
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	own_fd int fd = new_socket();
 	mode_t before;
 	int r;
 
 	if (fd < 0)
 		return fd;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s" UNFINISHED, path);
+	if (unlink(address.sun_path) < 0 && errno != ENOENT)
+		return -errno;
 	before = umask(0177);
-	r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
+	r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	umask(before);
-	if (r == 0 && owner != geteuid())
-		r = give_socket(address->sun_path, owner);
 	if (r < 0)
 		return r;
-	if (listen(fd, SOMAXCONN) < 0)
-		return -errno;
+	if (owner != geteuid())
+		r = give_socket(address.sun_path, owner);
+	if (r == 0 && (listen(fd, SOMAXCONN) < 0 || rename(address.sun_path, path) < 0))
+		r = -errno;
+	if (r < 0) {
+		(void)unlink(address.sun_path);
+		return r;
+	}
 	*listen_fd_r = give_fd(fd);
 	return 0;
 }
@@ -150,17 +162,17 @@ socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,
 	struct socketfile *file;
 	int r;
 
-	if (strlen(path) >= sizeof(address.sun_path))
+	if (strlen(path) > PATH_BYTES_MAX)
 		return why_say(why_r, -ENAMETOOLONG, "socket",
 			       "the path of the socket has %zu bytes; at most %zu are possible",
-			       strlen(path), sizeof(address.sun_path) - 1);
+			       strlen(path), PATH_BYTES_MAX);
 	strcpy(address.sun_path, path);
 	if (asprintf(&lock_path, "%s.lock", path) < 0)
 		abort();
 	lock_fd = take_lock(lock_path, owner);
 	r = lock_fd < 0 ? lock_fd : clear_path(&address);
 	if (r == 0)
-		r = bind_and_listen(&address, owner, listen_fd_r);
+		r = bind_and_listen(path, owner, listen_fd_r);
 	if (r == 0 && owner != geteuid() && fchown(lock_fd, owner, (gid_t)-1) < 0)
 		r = -errno;
 	if (r < 0)

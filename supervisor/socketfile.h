@@ -11,7 +11,8 @@
 struct socketfile;
 struct why;
 
-/* Makes PATH, mode 0600, belonging to owner, and listens. A socket there that nobody
+/* Makes PATH, mode 0600, belonging to owner, and listens; when PATH is there, it listens. A
+ * socket there that nobody
  * serves is replaced; anything else there is refused. 0 or -errno with why_r filled:
  * -EADDRINUSE when another supervisor serves it. *listen_fd_r is the caller's. */
 int socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -73,6 +74,38 @@ it_is_made_and_removed(void **state)
 	socketfile_close(file);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(access(lock_path, F_OK), -1);
+}
+
+/* Its name comes when it listens already: by a move, never by being made there. */
+static void
+whoever_finds_it_can_connect(void **state)
+{
+	union {
+		char bytes[4096];
+		struct inotify_event event;
+	} buffer;
+	struct socketfile *file;
+	struct why why;
+	int fd, watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	unsigned int seen = 0;
+	ssize_t n;
+
+	(void)state;
+	assert_true(inotify_add_watch(watch, directory, IN_CREATE | IN_MOVED_TO) >= 0);
+	assert_int_equal(socketfile_open(path, geteuid(), &file, &fd, &why), 0);
+	n = read(watch, buffer.bytes, sizeof(buffer));
+	assert_true(n > 0);
+	for (ssize_t at = 0; at < n;) {
+		const struct inotify_event *event = (const void *)(buffer.bytes + at);
+
+		if (strcmp(event->name, "s") == 0)
+			seen |= event->mask;
+		at += (ssize_t)(sizeof(*event) + event->len);
+	}
+	assert_int_equal(seen, IN_MOVED_TO);
+	close(watch);
+	close(fd);
+	socketfile_close(file);
 }
 
 static void
@@ -273,6 +306,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_is_made_and_removed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(whoever_finds_it_can_connect, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(one_that_is_served_is_refused, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_dead_one_is_replaced, set_up, tear_down),
