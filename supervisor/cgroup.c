@@ -256,12 +256,15 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	note_controllers(root);
 	*step_r = "hand the subtree over to the service's user";
 	r = hand_over(supervisor_fd, uid, gid);
+	/* Since Linux 5.14; empty_tenants() needs it, and reaches our workers only. Before the
+	 * directory: a root without CAP_DAC_OVERRIDE may not look into somebody else's, which
+	 * one that was handed over before is. */
+	if (r == 0 && fchownat(root->tenants_fd, "cgroup.kill", uid, gid,
+			       AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno != ENOENT && errno != EACCES)
+		r = -errno;
 	if (r == 0)
 		r = hand_over(root->tenants_fd, uid, gid);
-	/* Since Linux 5.14; empty_tenants() needs it, and reaches our workers only. */
-	if (r == 0 && fchownat(root->tenants_fd, "cgroup.kill", uid, gid,
-			       AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
-		r = -errno;
 	if (r == 0)
 		r = hand_over(root->base_fd, uid, gid);
 	return r;

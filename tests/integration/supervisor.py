@@ -238,8 +238,9 @@ class Supervisor:
             self.running.discard(self.process.pid)
             left = wait_gone(below, timeout)
             orphans = children(os.getpid()) - self.strangers - self.running
-            left += [(pid, start) for pid, start in descendants(os.getpid())
-                     if pid in orphans and (pid, start) not in left]
+            # A worker that was just being made notices by itself.
+            left += wait_gone([(pid, start) for pid, start in descendants(os.getpid())
+                               if pid in orphans and (pid, start) not in left], timeout)
             for pid, _ in left:
                 try:
                     os.kill(pid, signal.SIGKILL)
