@@ -1,0 +1,16 @@
+/* Environment markers (PEP 508), read and, when somebody asks, evaluated in one pass. */
+#ifndef POLICY_MARKER_H
+#define POLICY_MARKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "policy/requirement.h"
+
+#define MARKER_DEPTH_MAX 16	/* parentheses within parentheses */
+
+/* Reads the whole text; environment NULL: the grammar alone is checked. 0 or -EINVAL. */
+int marker_check(const char *text, size_t len, const struct marker_environment *environment,
+		 const char *extra, bool *holds_r);
+
+#endif
