@@ -29,6 +29,28 @@
 #define ARGS_MAX 256			/* of sys.argv, without the first */
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
 #define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
+#define PATH_TEXT_MAX 4096		/* bytes of a path in /workspace */
+#define INPUTS_MAX 64			/* files that are put there */
+#define INPUT_FILE_MAX (4 * 1024 * 1024)	/* bytes of one of them */
+#define INPUTS_BYTES_MAX (8 * 1024 * 1024)	/* bytes of all of them */
+#define DISPLAY_OBJECTS_MAX 20		/* that one run may show */
+#define DISPLAY_FORMS_MAX 4		/* of one object */
+#define DISPLAY_BYTES_MAX (4 * 1024 * 1024)	/* of all of them together */
+#define LEFT_FILES_MAX 100		/* files that a run's end tells of */
+#define LEFT_DATA_MAX (256 * 1024)	/* bytes of one that is kept */
+#define LEFT_BYTES_MAX (1024 * 1024)	/* bytes of all that are kept of a run */
+
+/* Forms in which an object is shown; worker/display.py has them in this order. */
+enum display_kind {
+	DISPLAY_PNG,
+	DISPLAY_JPEG,
+	DISPLAY_SVG,
+	DISPLAY_HTML,
+	DISPLAY_MARKDOWN,
+	DISPLAY_PLAIN,
+	DISPLAY_JSON,
+	DISPLAY_KIND_COUNT
+};
 
 /* STR: UTF-8 without NUL. BIN: any bytes. Neither ends with NUL, and at may be NULL when
  * len is 0. Borrowed: of the frame when received, of the caller when sent. */

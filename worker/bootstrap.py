@@ -1,4 +1,5 @@
 """The Python half of the interpreter: compiles, runs and ends one script.
+worker/rich.py, in the same namespace, shows what is more than text.
 
 Frozen into the program by worker/freeze.py and never importable: its module is held by
 worker/interpreter.c alone. prepare() runs once in the zygote; fresh() and run() in every
@@ -29,6 +30,7 @@ AST = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CODE = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # CO_COROUTINE
 RESULT = " result"  # no name that a script could have
+VALUE_MAX = 256 << 10
 
 Assign, Constant, Expr, Name, Store = _ast.Assign, _ast.Constant, _ast.Expr, _ast.Name, _ast.Store
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
@@ -46,6 +48,7 @@ run_atexit = atexit._run_exitfuncs
 def prepare(modules, remove_env):
     """Imports modules; returns the names of those that cannot be."""
     missing = []
+    prepare_display()
     for name in modules:
         try:
             __import__(name)
@@ -105,6 +108,7 @@ def rehearse():
     names = {"__builtins__": builtins}
     value = execute(compile_script("import sys\nx = [1]\nprint, len(x)\n"), names)
     value_repr(value, 4096)
+    show_result(value)
     value_json(value, 4096)
     value_json([1, "x", 0.5], 4096)
     remember_source("x\n")
@@ -224,7 +228,7 @@ def own_frames(e, code):
 
 def run(script, args, value_max):
     """Runs a script to its very end. Returns (exit code, raised, repr, json, cut, type,
-    message, traceback, line); texts are bytes, None where there is none."""
+    message, traceback, line, undisplayed); texts are bytes, None where there is none."""
     names = main_module.__dict__
     status, value, caught, code = 0, None, None, None
     sys.argv[:] = [FILE, *args]
@@ -246,16 +250,18 @@ def run(script, args, value_max):
     if caught is None:
         if value is not None:
             result[:3] = show(value, value_max)
+            show_result(value)
     elif isinstance(caught, SystemExit):
         status = exit_code(caught)
     else:
         status = 130 if isinstance(caught, KeyboardInterrupt) else 1
         result[3:] = report(caught, value_max)
+    show_open_figures()
     raised = caught is not None and not isinstance(caught, SystemExit)
     value = caught = code = text = script = None
     if end(names):
         status = 120
-    return (status, raised, *result)
+    return (status, raised, *result, Shown.undisplayed or None)
 
 
 def exit_code(e):

@@ -18,6 +18,7 @@
 #include "worker/interpreter.h"
 #include "worker/sharedmap.h"
 #include "worker/warm.h"
+#include "worker/workspace.h"
 
 /* Shared between the two: the script's process has told its own end. A script that
  * writes to it only makes its own end less clear. */
@@ -49,9 +50,17 @@ receive_run(struct frame *frame)
 	int r;
 
 	frame_reader_init(&reader, FROM_SUPERVISOR);
-	do
+	for (;;) {
 		r = frame_reader_read(&reader, JAIL_CONTROL, frame);
-	while (r == 0);
+		if (r < 0 || (r > 0 && frame->msg.type != MSG_INPUT))
+			break;
+		if (r == 0)
+			continue;
+		r = workspace_put(&frame->msg.input);
+		if (r < 0)
+			jail_die(JAIL_CONTROL, "an input file", -r);
+		frame_done(frame);
+	}
 	/* Not wanted, or the supervisor is gone: nothing was run, nothing to tell. */
 	if (r < 0 || frame->msg.type != MSG_RUN)
 		_exit(0);
@@ -98,7 +107,8 @@ live_as_script(const struct jail *jail, uint64_t serial)
 		jail_die(JAIL_CONTROL, "the run's limits", -r);
 	interpreter_run(&frame.msg.run, &done.done);
 	/* A child that the script forked comes here too, when it runs to the end. */
-	if (getpid() == self && frame_send(JAIL_CONTROL, &done, NULL, 0) == 0)
+	if (getpid() == self && workspace_tell(WORKSPACE, JAIL_CONTROL) == 0 &&
+	    frame_send(JAIL_CONTROL, &done, NULL, 0) == 0)
 		*told = 1;
 	_exit((int)done.done.exit_code);
 }
@@ -120,6 +130,7 @@ live_as_init(pid_t script)
 	while (pid != script && (pid > 0 || errno == EINTR));
 	if (pid == script && !*told) {
 		kill(-1, SIGKILL);
+		workspace_tell(WORKSPACE, JAIL_CONTROL);
 		exited.exited.status = (uint32_t)status & 0xffff;
 		frame_send(JAIL_CONTROL, &exited, NULL, 0);
 	}

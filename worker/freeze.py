@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""freeze.py SOURCE HEADER: compiles a Python file into a C array of marshalled code.
+"""freeze.py SOURCE HEADER: compiles a Python file into a C array of marshalled code, which
+has the file's name with _code behind it.
 
 Must be run by the interpreter version that is embedded; marshal is not portable.
 """
@@ -13,8 +14,9 @@ def main(source, header):
     with open(source, encoding="utf-8") as f:
         code = compile(f.read(), "<mcp-python>", "exec", dont_inherit=True, optimize=2)
     data = marshal.dumps(code)
-    lines = ["/* Made from %s by freeze.py. */" % os.path.basename(source),
-             "static const unsigned char bootstrap_code[%d] = {" % len(data)]
+    file = os.path.basename(source)
+    lines = ["/* Made from %s by freeze.py. */" % file,
+             "static const unsigned char %s_code[%d] = {" % (file[:-len(".py")], len(data))]
     for at in range(0, len(data), 16):
         lines.append("\t" + " ".join("%d," % b for b in data[at:at + 16]))
     lines.append("};")

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "worker/bootstrap.h"
+#include "worker/display.h"
+#include "worker/rich.h"
 #include "worker/turns.h"
 
 /* Kept from starting threads while modules are imported: a fork copies only one.
@@ -89,34 +91,52 @@ configure(PyConfig *config)
 	return Py_InitializeFromConfig(config);
 }
 
+/* Runs one of the frozen files in the namespace that they share. */
 static int
-load_bootstrap(void)
+run_frozen(const unsigned char *code_bytes, size_t len)
 {
-	PyObject *code, *builtins = NULL, *name = NULL, *turn = NULL, *result = NULL;
+	PyObject *code, *result = NULL;
 
-	code = PyMarshal_ReadObjectFromString((const char *)bootstrap_code,
-					      sizeof(bootstrap_code));
-	bootstrap = PyDict_New();
-	if (code && bootstrap)
-		builtins = PyDict_Copy(PyEval_GetBuiltins());
-	if (builtins)
-		name = PyUnicode_FromString("<mcp-python>");
-	if (name)
-		turn = turns_type();
-	if (turn && PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
-	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&
-	    PyDict_SetItemString(bootstrap, "__name__", name) == 0)
+	code = PyMarshal_ReadObjectFromString((const char *)code_bytes, (Py_ssize_t)len);
+	if (code)
 		result = PyEval_EvalCode(code, bootstrap, bootstrap);
 	if (!result)
 		PyErr_Print();
 	Py_XDECREF(code);
-	Py_XDECREF(builtins);
-	Py_XDECREF(name);
-	Py_XDECREF(turn);
 	if (!result)
 		return -EIO;
 	Py_DECREF(result);
 	return 0;
+}
+
+static int
+load_bootstrap(void)
+{
+	PyObject *builtins, *name, *turn, *send;
+	int r = -EIO;
+
+	bootstrap = PyDict_New();
+	builtins = PyDict_Copy(PyEval_GetBuiltins());
+	name = PyUnicode_FromString("<mcp-python>");
+	turn = turns_type();
+	send = display_sender();
+	if (bootstrap && builtins && name && turn && send &&
+	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
+	    PyDict_SetItemString(bootstrap, "send_display", send) == 0 &&
+	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&
+	    PyDict_SetItemString(bootstrap, "__name__", name) == 0)
+		r = 0;
+	else
+		PyErr_Print();
+	Py_XDECREF(builtins);
+	Py_XDECREF(name);
+	Py_XDECREF(turn);
+	Py_XDECREF(send);
+	if (r == 0)
+		r = run_frozen(rich_code, sizeof(rich_code));
+	if (r == 0)
+		r = run_frozen(bootstrap_code, sizeof(bootstrap_code));
+	return r;
 }
 
 int
@@ -269,12 +289,13 @@ take_text(PyObject *tuple, Py_ssize_t at, struct msg_str *text_r)
 	return true;
 }
 
-/* (exit code, raised, repr, json, cut, type, message, traceback, line) */
+/* (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed) */
 static void
 take_result(PyObject *result, struct msg_done *done)
 {
 	PyObject *cut = PyTuple_GET_ITEM(result, 4),
-		 *line = PyTuple_GET_ITEM(result, 8);
+		 *line = PyTuple_GET_ITEM(result, 8),
+		 *undisplayed = PyTuple_GET_ITEM(result, 9);
 
 	done->exit_code =
 		(uint32_t)PyLong_AsUnsignedLongMask(PyTuple_GET_ITEM(result, 0));
@@ -289,6 +310,10 @@ take_result(PyObject *result, struct msg_done *done)
 	done->has_error_line = PyLong_Check(line);
 	if (done->has_error_line)
 		done->error_line = (uint32_t)PyLong_AsUnsignedLongMask(line);
+	done->has_undisplayed = PyLong_Check(undisplayed);
+	if (done->has_undisplayed)
+		done->undisplayed =
+			(uint32_t)(PyLong_AsUnsignedLongMask(undisplayed) & INT32_MAX);
 }
 
 /* bootstrap.run itself failed: memory ran out, or a signal handler of the script raised
@@ -315,13 +340,14 @@ interpreter_run(const struct msg_run *run, struct msg_done *done_r)
 	struct msg_done done = { .id = run->id };
 	PyObject *args, *list = list_of(&run->args), *result = NULL;
 
+	display_begin(run->id);
 	args = list ? Py_BuildValue("(y#OI)", run->script.at ? run->script.at : "",
 				    (Py_ssize_t)run->script.len, list,
 				    (unsigned int)run->value_max) : NULL;
 	Py_XDECREF(list);
 	result = call("run", args);
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 9)
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 10)
 		take_result(result, &done);
 	else
 		take_failure(&done);

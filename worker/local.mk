@@ -3,30 +3,36 @@ noinst_LIBRARIES += libworker.a
 libexec_PROGRAMS += mcp-python-worker
 
 libworker_a_SOURCES = \
+	worker/display.c worker/display.h \
 	worker/execution.c worker/execution.h \
 	worker/interpreter.c worker/interpreter.h \
 	worker/jail.c worker/jail.h \
 	worker/landlock.c worker/landlock.h \
 	worker/mounts.c worker/mounts.h \
 	worker/seccomp.c worker/seccomp.h \
+	worker/sha256.c worker/sha256.h \
 	worker/sharedmap.c worker/sharedmap.h \
 	worker/turns.c worker/turns.h \
 	worker/warm.c worker/warm.h \
+	worker/workspace.c worker/workspace.h \
 	worker/zygote.c worker/zygote.h
 # Python's headers are not held to our warnings.
 libworker_a_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%) $(SECCOMP_CFLAGS)
 mcp_python_worker_SOURCES = worker/main.c
 mcp_python_worker_LDADD = libworker.a libproto.a $(SECCOMP_LIBS) $(PYTHON_LIBS) $(MSGPACK_LIBS)
 
-BUILT_SOURCES += worker/bootstrap.h worker/multiarch.h
-CLEANFILES += worker/bootstrap.h worker/multiarch.h
-EXTRA_DIST += worker/bootstrap.py worker/freeze.py
+BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/multiarch.h
+CLEANFILES += worker/bootstrap.h worker/rich.h worker/multiarch.h
+EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/freeze.py
 worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/bootstrap.py $@
+worker/rich.h: worker/rich.py worker/freeze.py
+	@$(MKDIR_P) worker
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/rich.py $@
 # The triplet in the name of the directory of shared libraries.
 worker/multiarch.h:
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' > $@
-worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h
+worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h
 worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h

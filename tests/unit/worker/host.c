@@ -385,9 +385,49 @@ send_run(struct host_worker *worker, const struct host_run *run)
 		    lseek(input, 0, SEEK_SET) < 0)
 			return -errno;
 	}
+	if (run->file) {
+		struct msg file = { .type = MSG_INPUT,
+				    .input = { msg_str(run->file),
+					       { run->file_text,
+						 strlen(run->file_text) } } };
+		int r = frame_send(worker->control, &file, NULL, 0);
+
+		if (r < 0)
+			return r;
+	}
 	return frame_send(worker->control, &msg,
 			  run->input_fd ? &run->input_fd : &input,
 			  msg.run.has_stdin ? 1 : 0);
+}
+
+/* What a script shows and leaves is told before its end. */
+static bool
+told_meanwhile(const struct frame *frame)
+{
+	return frame->msg.type == MSG_DISPLAY || frame->msg.type == MSG_LEFT ||
+	       frame->msg.type == MSG_LEFT_MORE;
+}
+
+static void
+note(struct host_result *result)
+{
+	size_t n = strlen(result->told);
+	char *at = result->told + n;
+	size_t size = sizeof(result->told) - n;
+	const struct msg *msg = &result->frame.msg;
+
+	if (msg->type == MSG_DISPLAY)
+		snprintf(at, size, "[%u %u %.*s]", msg->display.object,
+			 msg->display.kind, (int)msg->display.data.len < 200
+			 ? (int)msg->display.data.len : 4, msg->display.data.at);
+	else if (msg->type == MSG_LEFT)
+		snprintf(at, size, "{%.*s %llu%s%.*s}", (int)msg->left.path.len,
+			 msg->left.path.at, (unsigned long long)msg->left.size,
+			 msg->left.has_data ? " " : "",
+			 msg->left.has_data && msg->left.data.len < 100
+			 ? (int)msg->left.data.len : 0, msg->left.data.at);
+	else
+		snprintf(at, size, "{%u more}", msg->left_more.more);
 }
 
 /* 1 when the end is known. */
@@ -401,6 +441,11 @@ take_end(struct host_worker *worker, struct host_result *result, double sent)
 	result->end = HOST_BROKEN;
 	if (r < 0)
 		return 1;
+	if (told_meanwhile(&result->frame)) {
+		note(result);
+		frame_done(&result->frame);
+		return 0;
+	}
 	if (result->frame.msg.type == MSG_DONE) {
 		result->end = HOST_DONE;
 		result->done = &result->frame.msg.done;

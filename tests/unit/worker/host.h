@@ -51,6 +51,7 @@ struct host_run {
 	const char *const *args;	/* NULL-terminated; NULL: none */
 	const char *input;		/* NULL: no standard input */
 	int input_fd;			/* instead; 0: none; borrowed */
+	const char *file, *file_text;	/* put into /workspace first; NULL: none */
 	uint64_t data_bytes;
 	uint32_t processes, cpu_seconds, value_max;	/* 0: none, none, 64 KiB */
 	unsigned int wall_ms;		/* 0: 30 s */
@@ -71,6 +72,8 @@ struct host_result {
 	uint32_t status;		/* of wait(2), when EXITED */
 	char *out, *err;		/* NUL added */
 	size_t out_len, err_len;
+	char told[8192];		/* what came before: "[object kind data]" and
+					 * "{path size data}", "{number more}" */
 	double ready_us, done_us;	/* SPAWN to READY, RUN to DONE */
 };
 

@@ -5,6 +5,7 @@ WORKER_TESTS = \
 	tests/unit/worker/test-run \
 	tests/unit/worker/test-seccomp \
 	tests/unit/worker/test-turns \
+	tests/unit/worker/test-workspace \
 	tests/unit/worker/test-zygote
 check_PROGRAMS += $(WORKER_TESTS) tests/unit/worker/run-script
 TESTS += $(WORKER_TESTS)
@@ -30,3 +31,6 @@ tests_unit_worker_test_turns_LDADD = libworker.a $(PYTHON_LIBS) $(WORKER_TEST_LD
 tests_unit_worker_test_zygote_SOURCES = tests/unit/worker/test-zygote.c $(WORKER_HOST)
 tests_unit_worker_test_zygote_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_zygote_LDADD = $(WORKER_TEST_LDADD)
+tests_unit_worker_test_workspace_SOURCES = tests/unit/worker/test-workspace.c
+tests_unit_worker_test_workspace_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
+tests_unit_worker_test_workspace_LDADD = libworker.a $(WORKER_TEST_LDADD)

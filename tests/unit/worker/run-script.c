@@ -52,6 +52,8 @@ tell(const struct host_result *r)
 			(int)r->frame.msg.jail_failed.what.len,
 			r->frame.msg.jail_failed.what.at,
 			strerror((int)r->frame.msg.jail_failed.error));
+	if (r->told[0])
+		fprintf(stderr, "told %s\n", r->told);
 	if (r->end != HOST_DONE)
 		return;
 	fprintf(stderr, "exit %u raised %d", r->done->exit_code, r->done->raised);

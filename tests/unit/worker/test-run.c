@@ -570,6 +570,80 @@ a_worker_waits_as_long_as_it_takes(void **state)
 	host_result_done(&r);
 }
 
+/* As host.h spells it: kinds are those of enum display_kind. */
+static const struct {
+	const char *script, *told;
+} tellings[] = {
+	{ "1", "" },
+	{ "display()", "" },
+	{ "display(1, 'x')", "[0 5 1][1 5 'x']" },
+	{ "class H:\n def _repr_html_(self): return '<p>'\n"
+	  " def __repr__(self): return 'h'\ndisplay(H())\nH()", "[0 3 <p>][0 5 h][1 3 <p>]" },
+	{ "class B:\n def _repr_png_(self): 1/0\nB()",
+	  "[0 5 <B object: _repr_png_() raised ZeroDivisionError>]" },
+	{ "class J:\n def _repr_json_(self): return [1]\nJ()", "[0 6 [1]]" },
+	{ "display({'text/html': 'a'}, raw=True)", "[0 3 a]" },
+	{ "import os\nif os.fork() == 0:\n display(1)\n os._exit(0)\nos.wait()\ndisplay(2)",
+	  "[0 5 2]" },
+	{ "display(1)\n1/0", "[0 5 1]" },
+	{ "import os\ndisplay(1)\nopen('f', 'w').close()\nos.abort()", "[0 5 1]{f 0 }" },
+	{ "open('f', 'w').write('text')", "{f 4 text}" },
+	{ "import os\nos.symlink('/etc/passwd', 'l')\nos.chdir('/tmp')\n"
+	  "open('f', 'w').write('text')", "" },
+	{ "import os\nos.mkdir('d')\nopen('d/f', 'w').write('1')\nos.rmdir('/workspace/d') "
+	  "if 0 else None", "{d/f 1 1}" },
+};
+
+static void
+what_is_shown_and_left_is_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(tellings) / sizeof(tellings[0]); i++) {
+		struct host_run run = { .script = tellings[i].script };
+		struct host_result r;
+
+		host_run(&host, &run, &r);
+		if (strcmp(r.told, tellings[i].told) != 0)
+			fail_msg("%s: told %s", tellings[i].script, r.told);
+		host_result_done(&r);
+	}
+}
+
+static void
+shows_past_the_cap_are_counted(void **state)
+{
+	struct host_run run = { .script = "for i in range(23): display(i)" };
+	struct host_result r;
+
+	(void)state;
+	host_run(&host, &run, &r);
+	assert_int_equal(r.end, HOST_DONE);
+	assert_true(r.done->has_undisplayed);
+	assert_int_equal(r.done->undisplayed, 23 - DISPLAY_OBJECTS_MAX);
+	assert_non_null(strstr(r.told, "[19 5 19]"));
+	assert_null(strstr(r.told, "[20 "));
+	host_result_done(&r);
+}
+
+static void
+a_file_is_there_before_the_script(void **state)
+{
+	struct host_run run = {
+		.script = "import os\ns = os.stat('a/b/f')\n"
+			  "print(open('a/b/f').read(), s.st_uid, oct(s.st_mode))\n"
+			  "os.remove('a/b/f')",
+		.file = "a/b/f", .file_text = "content",
+	};
+	struct host_result r;
+
+	(void)state;
+	host_run(&host, &run, &r);
+	assert_int_equal(r.end, HOST_DONE);
+	assert_string_equal(r.out, "content 1000 0o100644\n");
+	assert_string_equal(r.told, "");
+	host_result_done(&r);
+}
+
 int
 main(void)
 {
@@ -588,6 +662,9 @@ main(void)
 		cmocka_unit_test(processor_time_ends),
 		cmocka_unit_test(siblings_share_no_randomness),
 		cmocka_unit_test(a_worker_waits_as_long_as_it_takes),
+		cmocka_unit_test(what_is_shown_and_left_is_told),
+		cmocka_unit_test(shows_past_the_cap_are_counted),
+		cmocka_unit_test(a_file_is_there_before_the_script),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -1,0 +1,48 @@
+/* Runs in: a script's process, whenever something is shown.
+ * Owns: the number of the run that it is shown for. */
+#define PY_SSIZE_T_CLEAN
+#include "worker/display.h"
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "worker/jail.h"
+
+static uint64_t run_id;		/* 0: nothing runs */
+static pid_t run_pid;
+
+void
+display_begin(uint64_t id)
+{
+	run_id = id;
+	run_pid = getpid();
+}
+
+/* The interpreter's lock is kept: two threads may not be in the middle of a frame. */
+static PyObject *
+send_display(PyObject *self, PyObject *args)
+{
+	struct msg msg = { .type = MSG_DISPLAY, .display.id = run_id };
+	unsigned int object, kind;
+	Py_ssize_t len;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "IIy#", &object, &kind, &msg.display.data.at, &len))
+		return NULL;
+	msg.display.object = object;
+	msg.display.kind = kind;
+	msg.display.data.len = (size_t)len;
+	/* A process that the script forked has the socket too, but not the turn. */
+	if (run_id == 0 || getpid() != run_pid)
+		Py_RETURN_FALSE;
+	return PyBool_FromLong(frame_send(JAIL_CONTROL, &msg, NULL, 0) == 0);
+}
+
+PyObject *
+display_sender(void)
+{
+	static PyMethodDef method = { "send_display", send_display, METH_VARARGS, NULL };
+
+	return PyCFunction_New(&method, NULL);
+}

@@ -1,0 +1,324 @@
+"""What a script shows that is more than text: figures, pictures, tables, markup.
+
+Frozen into the program like worker/bootstrap.py, and run in the same namespace. An object is
+shown in one form to look at (PNG, JPEG, SVG or HTML: the first it has), one to read
+(Markdown or plain text) and one for programs (JSON). Its methods are the script's: they may
+raise or return anything, which is told in place of the form; how long they take is the
+script's own time. Nothing is imported for it that the script did not import itself.
+"""
+
+import binascii
+import builtins
+import io
+import os
+import sys
+
+PNG, JPEG, SVG, HTML, MARKDOWN, PLAIN, JSON = range(7)  # enum display_kind
+OBJECTS_MAX = 20
+BYTES_MAX = 4 << 20  # of all forms of all objects
+TEXT_MAX = 64 << 10  # of a form that is to be read
+MARKUP_MAX = 1 << 20
+ROWS_MAX = 200  # of a data frame as JSON
+MIME = {"image/png": PNG, "image/jpeg": JPEG, "image/svg+xml": SVG, "text/html": HTML,
+        "text/markdown": MARKDOWN, "application/json": JSON, "text/plain": PLAIN}
+METHODS = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_svg_", SVG),
+           ("_repr_html_", HTML), ("_repr_markdown_", MARKDOWN), ("_repr_json_", JSON))
+NAMES = ("PNG", "JPEG", "SVG", "HTML", "Markdown", "text", "JSON")
+SIGNATURE = {PNG: b"\x89PNG\r\n\x1a\n", JPEG: b"\xff\xd8\xff"}
+ORDINARY = frozenset((int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set,
+                      frozenset, range, type, type(None), type(len), type(lambda: 0)))
+# Looked at without calling anything of the script's.
+ancestors = type.__dict__["__mro__"].__get__
+own_names = type.__dict__["__dict__"].__get__
+
+
+class Shown:
+    """What this run has shown so far."""
+
+    objects = bytes = undisplayed = 0
+    figures = {}  # by id: the figure, and its last picture
+
+
+# ---- the forms of an object ----------------------------------------------------------
+
+
+def class_has(kind, name):
+    """Whether the class says so itself: objects that answer to every name say nothing."""
+    for ancestor in ancestors(kind):
+        if name in own_names(ancestor):
+            return own_names(ancestor)[name] is not None
+    return False
+
+
+def ask(value, name, notes):
+    try:
+        return getattr(value, name)()
+    except NotImplementedError:
+        return None
+    except BaseException as e:
+        notes.append("%s() raised %s" % (name, type(e).__name__))
+        return None
+
+
+def as_picture(got, form):
+    if isinstance(got, str):
+        got = binascii.a2b_base64(str.encode(got, "ascii"))
+    data = bytes(memoryview(got))
+    return data if data.startswith(SIGNATURE[form]) else None
+
+
+def as_text(got, most):
+    """Markup that is cut is broken markup: it is whole or not there."""
+    if not isinstance(got, str):
+        return None
+    data, cut = plain(got, most)
+    return None if cut else data
+
+
+def take(forms, form, got, notes):
+    """Adds what a method returned for a form, when it is that."""
+    if isinstance(got, tuple) and len(got) == 2:  # and metadata
+        got = got[0]
+    if got is None or form in forms:
+        return
+    data = None
+    try:
+        if form in SIGNATURE:
+            data = as_picture(got, form)
+        elif form == JSON:
+            data = value_json(got, VALUE_MAX)[0]
+        elif form == PLAIN and isinstance(got, str):
+            data = plain(got, TEXT_MAX)[0]
+        else:
+            data = as_text(got, TEXT_MAX if form == MARKDOWN else MARKUP_MAX)
+    except BaseException:
+        pass
+    if data:
+        forms[form] = data
+    else:
+        notes.append("what it gave as %s is none, or too long" % NAMES[form])
+
+
+def own_forms(value, notes):
+    """By the methods that notebooks have made usual."""
+    kind, forms = type(value), {}
+    if class_has(kind, "_repr_mimebundle_"):
+        got = ask(value, "_repr_mimebundle_", notes)
+        if isinstance(got, tuple) and got:
+            got = got[0]
+        take_bundle(forms, got, notes)
+    for name, form in METHODS:
+        # Only the best of those that are looked at.
+        if form not in forms and not (form <= HTML and forms and min(forms) <= HTML):
+            if class_has(kind, name):
+                take(forms, form, ask(value, name, notes), notes)
+    return forms
+
+
+def take_bundle(forms, got, notes):
+    if isinstance(got, dict):
+        for mime, form in MIME.items():
+            if dict.__contains__(got, mime):
+                take(forms, form, dict.__getitem__(got, mime), notes)
+
+
+def from_module(value, module, name):
+    """Whether it is an instance of that class, of a module that may not be there."""
+    found = sys.modules.get(module)
+    found = getattr(found, name, None) if found is not None else None
+    return isinstance(found, type) and isinstance(value, found)
+
+
+def picture_of(figure):
+    out = io.BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()
+
+
+def table_rows(frame):
+    """A data frame as JSON text: as many of its rows as are not too much."""
+    rows = min(len(frame), ROWS_MAX)
+    while True:
+        records = frame.head(rows).to_json(orient="records", date_format="iso",
+                                           default_handler=str)
+        if len(records) <= TEXT_MAX:
+            columns = encode_json([str(c)[:200] for c in frame.columns[:1000]])
+            return '{"columns":%s,"row_count":%d,"rows":%s}' % (columns, len(frame), records)
+        if rows == 0:
+            return None
+        rows //= 2
+
+
+def forms_of(value, notes):
+    """What an object is shown as, beside its repr: {form: bytes}."""
+    forms = {}
+    try:
+        if isinstance(value, type):
+            return forms
+        if from_module(value, "matplotlib.figure", "Figure"):
+            forms[PNG] = picture_of(value)
+        elif from_module(value, "pandas", "DataFrame"):
+            rows = table_rows(value)
+            if rows:
+                forms[JSON] = rows.encode("utf-8", "backslashreplace")
+        else:
+            forms = own_forms(value, notes)
+    except BaseException as e:
+        notes.append("showing it raised %s" % type(e).__name__)
+    return forms
+
+
+# ---- showing -------------------------------------------------------------------------
+
+
+def choose(forms):
+    """One form to look at, one to read, one for programs."""
+    chosen = {form: forms[form] for form in sorted(forms) if form <= HTML}
+    chosen = dict(list(chosen.items())[:1])
+    if MARKDOWN in forms:
+        chosen[MARKDOWN] = forms[MARKDOWN]
+    elif PLAIN in forms and not (PNG in chosen or JPEG in chosen):
+        chosen[PLAIN] = forms[PLAIN]
+    if JSON in forms:
+        chosen[JSON] = forms[JSON]
+    return chosen
+
+
+def put(forms):
+    """Shows these forms of one object, or, past the caps, none of them."""
+    size = sum(len(data) for data in forms.values())
+    if Shown.objects >= OBJECTS_MAX or Shown.bytes + size > BYTES_MAX:
+        Shown.undisplayed += 1
+        return
+    number = Shown.objects
+    Shown.objects += 1
+    Shown.bytes += size
+    for form, data in forms.items():
+        send_display(number, form, data)
+
+
+def about_notes(value, notes):
+    return plain("<%s object: %s>" % (type(value).__name__, "; ".join(notes[:8])), 2048)[0]
+
+
+def show_object(value, is_result):
+    """Of a result the repr is told anyway."""
+    notes = []
+    if from_module(value, "matplotlib.figure", "Figure"):
+        show_figure(value)
+        return
+    forms = forms_of(value, notes)
+    if is_result:
+        forms.pop(PLAIN, None)
+    elif PLAIN not in forms:
+        forms[PLAIN] = value_repr(value, TEXT_MAX)[0]
+    forms = choose(forms)
+    if notes:
+        forms.pop(MARKDOWN, None)
+        forms[PLAIN] = about_notes(value, notes)
+    if forms:
+        put(forms)
+
+
+def show_figure(figure):
+    """Once for each way it looked."""
+    try:
+        picture = picture_of(figure)
+    except BaseException as e:
+        put({PLAIN: about_notes(figure, ["showing it raised %s" % type(e).__name__])})
+        return
+    if Shown.figures.get(id(figure), (None, None))[1] == picture:
+        return
+    Shown.figures[id(figure)] = figure, picture
+    put({PNG: picture})
+
+
+def display(*objects, raw=False):
+    """Shows objects beside the output: pictures as pictures, tables as tables. With raw they
+    are dictionaries from media types to data."""
+    for value in objects:
+        if not raw:
+            show_object(value, False)
+            continue
+        if not isinstance(value, dict):
+            raise TypeError("display(raw=True) takes dictionaries, not %s"
+                            % type(value).__name__)
+        forms, notes = {}, []
+        take_bundle(forms, value, notes)
+        forms = choose(forms)
+        if notes or not forms:
+            forms[PLAIN] = about_notes(value, notes or ["no media type in it is known"])
+        put(forms)
+
+
+display.__module__ = "builtins"
+
+
+def show_result(value):
+    """The value of the trailing expression."""
+    try:
+        if type(value) not in ORDINARY:
+            show_object(value, True)
+    except BaseException:
+        pass
+
+
+def show_open_figures():
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    if helpers is None:
+        return
+    try:
+        for manager in helpers.Gcf.get_all_fig_managers():
+            show_figure(manager.canvas.figure)
+    except BaseException:
+        pass
+
+
+# ---- matplotlib ----------------------------------------------------------------------
+
+
+class PatchingLoader:
+    """Loads a module as its own loader does, and then changes it."""
+
+    def __init__(self, loader, patch):
+        self.loader, self.patch = loader, patch
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        self.patch(module)
+
+
+class FigureFinder:
+    """Sees that matplotlib is imported: it is to draw into memory, and plt.show() is to show."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "matplotlib":
+            os.environ.setdefault("MPLBACKEND", "agg")
+        if name != "matplotlib.backend_bases":
+            return None
+        for finder in sys.meta_path:
+            if finder is not self and hasattr(finder, "find_spec"):
+                spec = finder.find_spec(name, path, target)
+                if spec is not None:
+                    spec.loader = PatchingLoader(spec.loader, patch_managers)
+                    return spec
+        return None
+
+
+def patch_managers(module):
+    def show(self):
+        show_figure(self.canvas.figure)
+
+    show.__qualname__ = "FigureManagerBase.show"
+    show.__module__ = module.__name__
+    module.FigureManagerBase.show = show
+
+
+def prepare_display():
+    """In the zygote, before modules are imported."""
+    builtins.display = display
+    sys.meta_path.insert(0, FigureFinder())

@@ -1,0 +1,218 @@
+/* Runs in: a script's process before and after the script; init, when the script's process
+ * did not come to its end.   Owns: nothing that outlives a call.
+ * Reads:   a tree that the script made, and may still be changing. */
+#include "worker/workspace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proto/frame.h"
+#include "proto/own.h"
+#include "worker/sha256.h"
+
+#define DEPTH_MAX 32			/* directories within each other */
+#define ENTRIES_MAX 20000		/* looked at */
+#define HASH_BYTES_MAX (64 << 20)	/* read of all files together */
+#define CHUNK (64 * 1024)
+
+/* ---- before ---- */
+
+int
+workspace_put(const struct msg_input *input)
+{
+	char path[sizeof(WORKSPACE) + 1 + PATH_TEXT_MAX + 1];
+	own_fd int fd = -1;
+	size_t at = 0;
+
+	snprintf(path, sizeof(path), WORKSPACE "/%.*s", (int)input->path.len,
+		 input->path.at);
+	for (char *slash = path + sizeof(WORKSPACE); (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	while (at < input->data.len) {
+		ssize_t n = write(fd, input->data.at + at, input->data.len - at);
+
+		if (n < 0)
+			return -errno;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* ---- after ---- */
+
+struct walk {
+	int control, error;
+	uint32_t told, more;
+	unsigned int entries;
+	size_t kept, hashed;		/* bytes */
+	char *content;			/* LEFT_DATA_MAX, and a chunk */
+	size_t path_len;
+	char path[PATH_TEXT_MAX + 1];	/* as it is told */
+};
+
+/* Appends a name; false when the path gets too long. What is no text, and what would
+ * disturb it, is spelled out. */
+static bool
+push_name(struct walk *w, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (w->path_len > 0 && w->path_len < PATH_TEXT_MAX)
+		w->path[w->path_len++] = '/';
+	while (len > 0) {
+		size_t good = codec_text_prefix(name, len > 4 ? 4 : len), n = 1;
+
+		if (PATH_TEXT_MAX - w->path_len < 4)
+			return false;
+		if (good == 0 || (unsigned char)*name < ' ' || *name == 0x7f) {
+			w->path_len += (size_t)snprintf(w->path + w->path_len, 5,
+							"\\x%02x", (unsigned char)*name);
+		} else {
+			while (n < good && ((unsigned char)name[n] & 0xc0) == 0x80)
+				n++;
+			memcpy(w->path + w->path_len, name, n);
+			w->path_len += n;
+		}
+		name += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* Reads a file for its sum; the first LEFT_DATA_MAX bytes are in content afterwards. Its
+ * size is what was read. False when it cannot be read, or is too much. */
+static bool
+read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
+	  unsigned char digest_r[SHA256_BYTES])
+{
+	/* Not one that became a pipe meanwhile: that would wait. */
+	own_fd int fd =
+		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct sha256 sum;
+	struct stat st;
+	uint64_t size = 0;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	if (!w->content)
+		w->content = malloc(LEFT_DATA_MAX + CHUNK);
+	if (!w->content)
+		return false;
+	sha256_init(&sum);
+	for (;;) {
+		char *to = w->content + (size < LEFT_DATA_MAX ? size : LEFT_DATA_MAX);
+		ssize_t n = w->hashed < HASH_BYTES_MAX ? read(fd, to, CHUNK) : -1;
+
+		if (n < 0)
+			return false;
+		if (n == 0)
+			break;
+		sha256_add(&sum, to, (size_t)n);
+		size += (uint64_t)n;
+		w->hashed += (size_t)n;
+	}
+	sha256_end(&sum, digest_r);
+	*size_io = size;
+	return true;
+}
+
+static void
+tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
+{
+	unsigned char digest[SHA256_BYTES];
+	struct msg msg = { .type = MSG_LEFT,
+			   .left = { .path = { w->path, w->path_len },
+				     .size = (uint64_t)st->st_size,
+				     .sha256 = { (const char *)digest, sizeof(digest) } } };
+
+	if (w->told == LEFT_FILES_MAX) {
+		w->more++;
+		return;
+	}
+	if ((uint64_t)st->st_size <= HASH_BYTES_MAX - w->hashed)
+		msg.left.has_sha256 = read_file(w, dir, name, &msg.left.size, digest);
+	if (msg.left.has_sha256 && msg.left.size <= LEFT_DATA_MAX &&
+	    msg.left.size <= LEFT_BYTES_MAX - w->kept) {
+		msg.left.has_data = true;
+		msg.left.data = (struct msg_bin){ w->content, msg.left.size };
+		w->kept += msg.left.size;
+	}
+	w->error = frame_send(w->control, &msg, NULL, 0);
+	w->told++;
+}
+
+/* In the order of the directory; dir is borrowed. */
+static void
+walk_directory(struct walk *w, int dir, unsigned int depth)
+{
+	struct entry {
+		uint64_t ino, off;
+		unsigned short len;
+		unsigned char type;
+		char name[];
+	};
+	_Alignas(struct entry) char list[4096];
+	size_t path_len = w->path_len;
+	long n;
+
+	while (w->error == 0 &&
+	       (n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
+		for (char *at = list; at < list + n && w->error == 0;
+		     at += ((struct entry *)(void *)at)->len) {
+			const char *name = ((struct entry *)(void *)at)->name;
+			struct stat st;
+
+			if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+			    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+				continue;
+			if (++w->entries > ENTRIES_MAX)
+				return;
+			if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+				continue;
+			if (!push_name(w, name)) {
+				w->more++;
+			} else if (S_ISREG(st.st_mode)) {
+				tell_file(w, dir, name, &st);
+			} else if (depth < DEPTH_MAX) {
+				own_fd int below = openat(dir, name,
+							  O_RDONLY | O_DIRECTORY |
+							  O_NOFOLLOW | O_CLOEXEC);
+
+				if (below >= 0)
+					walk_directory(w, below, depth + 1);
+			}
+			w->path_len = path_len;
+		}
+}
+
+int
+workspace_tell(const char *root, int control)
+{
+	own_fd int dir = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct walk w = { .control = control };
+
+	if (dir < 0)
+		return 0;
+	walk_directory(&w, dir, 0);
+	free(w.content);
+	if (w.error == 0 && (w.more > 0 || w.entries > ENTRIES_MAX)) {
+		struct msg msg = { .type = MSG_LEFT_MORE,
+				   .left_more.more = w.more > 0 ? w.more : 1 };
+
+		w.error = frame_send(control, &msg, NULL, 0);
+	}
+	return w.error;
+}

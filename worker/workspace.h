@@ -1,0 +1,24 @@
+/* Files in /workspace: those that are put there before the script runs, and those that are
+ * there when it has ended.
+ *
+ * Both is the worker's work, in the jail and as the script's uid: there is nothing that a
+ * link or a name could reach that the script could not; reading and hashing cost the run's
+ * own time and memory, and the supervisor never opens a file that a script made. What is
+ * told may be a script's lie, to the caller whose script it is and to nobody else.
+ */
+#ifndef WORKER_WORKSPACE_H
+#define WORKER_WORKSPACE_H
+
+#include "proto/message.h"
+
+#define WORKSPACE "/workspace"
+
+/* Makes the file with the directories above it. 0 or -errno. */
+int workspace_put(const struct msg_input *input);
+
+/* Sends LEFT for each regular file below root, and LEFT_MORE when there are more than may be
+ * told of. Follows no links; what cannot be read is told without its sum. 0 or -errno of
+ * the socket. */
+int workspace_tell(const char *root, int control);
+
+#endif
