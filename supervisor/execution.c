@@ -60,6 +60,43 @@ never_ran(struct execution *e)
 	make_due(e);
 }
 
+/* The profile of an execution, within what its tenant may have. */
+static int
+choose_profile(const struct tenant *tenant, const char *name, unsigned int *index_r,
+	       struct why *why_r)
+{
+	if (*tenant->profile == '\0')
+		return find_profile(tenant->engine, name, index_r, why_r);
+	if (name != NULL && strcmp(name, tenant->profile) != 0)
+		return why_say(why_r, -EACCES, "profile",
+			       "your scripts run in the profile %s alone",
+			       tenant->profile);
+	return find_profile(tenant->engine, tenant->profile, index_r, why_r);
+}
+
+/* With files of whole pages and a directory for each slash they are to fill no more than
+ * half of what the script may write. */
+static int
+check_inputs(const struct engine *engine, const struct execution_request *request,
+	     unsigned int profile, struct why *why_r)
+{
+	uint64_t bytes = 0, inodes = 0;
+
+	for (size_t i = 0; i < request->n_inputs; i++) {
+		const struct execution_input *input = &request->input[i];
+
+		bytes += (input->len + 4095) & ~(uint64_t)4095;
+		inodes++;
+		for (size_t k = 0; k < input->path_len; k++)
+			inodes += input->path[k] == '/';
+	}
+	if (bytes <= engine->config->profile[profile].disk_bytes / 2 &&
+	    inodes <= engine->config->profile[profile].disk_inodes / 2)
+		return 0;
+	return why_say(why_r, -EFBIG, "files",
+		       "files: they take more than half of the disk that a script has here");
+}
+
 int
 execution_start(struct engine *engine, struct tenant *tenant,
 		const struct execution_request *request,
@@ -71,7 +108,9 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	struct execution *e;
 	int r;
 
-	r = find_profile(engine, request->profile, &index, why_r);
+	r = choose_profile(tenant, request->profile, &index, why_r);
+	if (r == 0)
+		r = check_inputs(engine, request, index, why_r);
 	if (r < 0)
 		return r;
 	e = execution_new(engine, tenant, request, watcher, index);

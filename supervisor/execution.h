@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "policy/limits.h"
+#include "proto/message.h"
 
 struct engine;
 struct execution;
@@ -56,6 +57,25 @@ struct outcome_stream {
 	uint64_t dropped;	/* bytes of them that are not in text */
 };
 
+/* One form of one object that the script showed, in the order of showing. The bytes are a
+ * script's: a picture may be none. */
+struct outcome_display {
+	unsigned int object;	/* forms of the same object have the same number, from 0 */
+	enum display_kind kind;
+	const void *data;
+	size_t len;
+};
+
+/* A regular file in /workspace when the script had ended. */
+struct outcome_file {
+	const char *path;	/* relative to it; UTF-8, what is not is escaped; no NUL behind it */
+	size_t path_len;
+	uint64_t size;
+	const unsigned char *sha256;	/* 32 bytes; NULL: it was not read */
+	const void *data;	/* NULL: its content was not kept */
+	size_t len;
+};
+
 /* Valid only during on_outcome; everything in it belongs to the execution. */
 struct outcome {
 	enum outcome_status status;
@@ -73,10 +93,25 @@ struct outcome {
 	const char *message;		/* one sentence for people: what happened, with the limit and the peak */
 	int exit_code;			/* as a shell counts: 128 + signal when killed; -1: never ran */
 	int signal;			/* 0: none */
+	const struct outcome_display *display;	/* at most DISPLAY_BYTES_MAX in all */
+	size_t n_displays;
+	uint32_t undisplayed;		/* objects that were too many or too large */
+	const struct outcome_file *file;	/* ordered by path */
+	size_t n_files;
+	uint32_t more_files;		/* that are not told of; at least so many */
 	uint64_t duration_ms, cpu_ms;
 	uint64_t peak_memory_bytes;	/* 0: not known */
 	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */
 	const struct limits *limits;
+};
+
+/* A file that is put into /workspace first. The path is relative, leads nowhere else and
+ * is that of no other one; the caller has checked it. */
+struct execution_input {
+	const char *path;
+	size_t path_len;
+	const void *data;
+	size_t len;
 };
 
 struct execution_request {
@@ -86,6 +121,8 @@ struct execution_request {
 	size_t n_args;
 	const char *stdin_text;		/* NULL: empty */
 	size_t stdin_len;
+	const struct execution_input *input;
+	size_t n_inputs;
 	const char *profile;		/* NULL: the default one */
 	struct limits limits;
 };
@@ -99,8 +136,9 @@ struct execution_watcher {
 };
 
 /* Takes copies of everything in the request. Returns 0 and *execution_r (borrowed: valid
- * until on_outcome returns), or -ENOENT for a profile that is not configured, with why_r
- * filled. A full queue is not an error: the outcome is OUTCOME_OVERLOADED. */
+ * until on_outcome returns), or -ENOENT for a profile that is not configured, -EACCES for
+ * one that the tenant may not have, -EFBIG for input files that its disk has no room for,
+ * with why_r filled. A full queue is not an error: the outcome is OUTCOME_OVERLOADED. */
 int execution_start(struct engine *engine, struct tenant *tenant,
 		    const struct execution_request *request,
 		    const struct execution_watcher *watcher,

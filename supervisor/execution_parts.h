@@ -25,6 +25,18 @@ enum execution_state {
 	EXECUTION_DUE,		/* it is over, or it never ran: engine->due */
 };
 
+/* What came beside the streams; the frames are kept for what is in them. */
+struct execution_results {
+	struct frame *display, *left;
+	size_t n_displays, n_left;
+	size_t display_bytes, left_bytes;
+	size_t forms;				/* of the object shown last */
+	uint32_t more_left;
+	/* While the answer is given. */
+	struct outcome_display *shown;
+	struct outcome_file *file;
+};
+
 struct execution {
 	struct sched_item item;			/* WAITING; item.kind is the profile */
 	TAILQ_ENTRY(execution) link;		/* RUNNING, DUE */
@@ -39,6 +51,9 @@ struct execution {
 	size_t script_len, stdin_len, n_args;
 	struct msg_str *args;
 	char *args_text;
+	struct msg_input *input;		/* what they point to is in input_bytes */
+	size_t n_inputs;
+	char *input_bytes;
 	struct limits limits;
 	/* While it runs. */
 	struct worker *worker;
@@ -48,6 +63,7 @@ struct execution {
 	size_t burst;				/* read since the last rest */
 	struct output output;
 	struct frame done;			/* its DONE, kept for the texts in it */
+	struct execution_results results;
 	struct outcome_facts facts;
 	uint32_t retry_after_ms;
 	char jail_text[512];
@@ -74,6 +90,16 @@ void execution_on_done(struct execution *execution, struct frame *frame);
 void execution_on_exited(struct execution *execution, int wait_status);
 void execution_on_died(struct execution *execution, int wait_status);	/* its init */
 void execution_on_broken(struct execution *execution);
+
+/* What it tells before its end. 0, or -EBADMSG: more than our own worker ever would. The
+ * frame is emptied. */
+int execution_on_display(struct execution *execution, struct frame *frame);
+int execution_on_left(struct execution *execution, struct frame *frame);
+int execution_on_left_more(struct execution *execution, const struct frame *frame);
+
+/* Shows them in an outcome, which borrows them. */
+void execution_show_results(struct execution *execution, struct outcome *outcome);
+void execution_results_done(struct execution_results *results);
 
 /* Ends it by force, with the reason. */
 void execution_stop(struct execution *execution, enum stop_reason reason);

@@ -69,6 +69,35 @@ copy_args(struct execution *e, const struct execution_request *request)
 	e->n_args = request->n_args;
 }
 
+static void
+copy_inputs(struct execution *e, const struct execution_request *request)
+{
+	size_t total = 0;
+	char *at;
+
+	if (request->n_inputs == 0)
+		return;
+	for (size_t i = 0; i < request->n_inputs; i++)
+		total += request->input[i].path_len + request->input[i].len;
+	e->input = calloc(request->n_inputs, sizeof(*e->input));
+	e->input_bytes = at = malloc(total + 1);
+	if (e->input == NULL || at == NULL)
+		abort();
+	for (size_t i = 0; i < request->n_inputs; i++) {
+		const struct execution_input *from = &request->input[i];
+		struct msg_input *to = &e->input[i];
+
+		to->path = (struct msg_str){ .at = at, .len = from->path_len };
+		memcpy(at, from->path, from->path_len);
+		at += from->path_len;
+		to->data = (struct msg_bin){ .at = at, .len = from->len };
+		if (from->len > 0)
+			memcpy(at, from->data, from->len);
+		at += from->len;
+	}
+	e->n_inputs = request->n_inputs;
+}
+
 struct execution *
 execution_new(struct engine *engine, struct tenant *tenant,
 	      const struct execution_request *request,
@@ -97,6 +126,7 @@ execution_new(struct engine *engine, struct tenant *tenant,
 		e->stdin_len = request->stdin_len;
 	}
 	copy_args(e, request);
+	copy_inputs(e, request);
 	output_init(&e->output, e->limits.output_bytes);
 	return e;
 }
@@ -108,10 +138,13 @@ execution_free(struct execution *e)
 	watchdog_forget(&e->watchdog);
 	output_done(&e->output);
 	frame_done(&e->done);
+	execution_results_done(&e->results);
 	free(e->script);
 	free(e->stdin_text);
 	free(e->args);
 	free(e->args_text);
+	free(e->input);
+	free(e->input_bytes);
 	free(e);
 }
 
@@ -189,6 +222,7 @@ execution_answer(struct execution *e)
 	transcript = output_transcript(&e->output);
 	outcome.transcript = transcript.text;
 	outcome.transcript_len = transcript.len;
+	execution_show_results(e, &outcome);
 	outcome.duration_ms = (e->end_us - e->start_us + 500) / 1000;
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;

@@ -29,7 +29,8 @@
 #define SILENCE_MS 1000		/* between the end of its socket and of its init */
 #define KILL_AGAIN_MS 2000
 #define PIPE_MAX (1 << 20)	/* what a pipe can be made to hold without privilege */
-#define WRITER_MAX (FRAME_MAX + 4096)
+/* A run, and the files before it. */
+#define WRITER_MAX (FRAME_MAX + 4096 + INPUTS_BYTES_MAX + INPUTS_MAX * (PATH_TEXT_MAX + 1024))
 
 /* ---- states ---- */
 
@@ -307,6 +308,12 @@ on_message(struct worker *w, struct frame *frame)
 			return -EBADMSG;
 		execution_on_done(w->execution, frame);
 		return 0;
+	case MSG_DISPLAY:
+		return runs ? execution_on_display(w->execution, frame) : -EBADMSG;
+	case MSG_LEFT:
+		return runs ? execution_on_left(w->execution, frame) : -EBADMSG;
+	case MSG_LEFT_MORE:
+		return runs ? execution_on_left_more(w->execution, frame) : -EBADMSG;
 	case MSG_EXITED:
 		if (!runs)
 			return -EBADMSG;
@@ -317,6 +324,7 @@ on_message(struct worker *w, struct frame *frame)
 	case MSG_ZYGOTE_READY:
 	case MSG_ZYGOTE_FAILED:
 	case MSG_SPAWN: case MSG_SPAWNED: case MSG_SPAWN_FAILED: case MSG_RUN:
+	case MSG_INPUT:
 		break;
 	}
 	return -EBADMSG;
@@ -474,8 +482,8 @@ prepare(struct worker *w, int fd_r[4], size_t *n_fds_r)
 
 	if (w->engine->options.cgroups != NULL) {
 		if (tenant->cgroup == NULL)
-			r = cgroup_tenant_new(w->engine->options.cgroups, tenant->uid,
-					      &tenant->cgroup);
+			r = cgroup_tenant_new(w->engine->options.cgroups,
+					      tenant->directory, &tenant->cgroup);
 		if (r == 0)
 			r = cgroup_leaf_new(tenant->cgroup, w->serial,
 					    &w->engine->standard, &w->leaf);
@@ -562,9 +570,17 @@ worker_run(struct worker *w, struct execution *execution, const struct msg_run *
 	   int stdin_fd)
 {
 	struct msg msg = { .type = MSG_RUN, .run = *run };
-	int r;
+	int r = 0;
 
-	r = frame_writer_put(&w->writer, &msg, &stdin_fd, stdin_fd >= 0 ? 1 : 0);
+	for (size_t i = 0; r == 0 && i < execution->n_inputs; i++) {
+		struct msg input = { .type = MSG_INPUT, .input = execution->input[i] };
+
+		r = frame_writer_put(&w->writer, &input, NULL, 0);
+	}
+	if (r == 0)
+		r = frame_writer_put(&w->writer, &msg, &stdin_fd, stdin_fd >= 0 ? 1 : 0);
+	else if (stdin_fd >= 0)
+		close(stdin_fd);
 	if (r == 0)
 		r = frame_writer_flush(&w->writer, w->control);
 	if (r < 0) {

@@ -314,7 +314,7 @@ on_message(struct zygote *z, struct frame *frame)
 	case MSG_SPAWN:
 	case MSG_READY:
 	case MSG_JAIL_FAILED:
-	case MSG_RUN:
+	case MSG_RUN: case MSG_INPUT: case MSG_DISPLAY: case MSG_LEFT: case MSG_LEFT_MORE:
 	case MSG_DONE: case MSG_EXITED:
 		break;
 	}

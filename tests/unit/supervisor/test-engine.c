@@ -119,6 +119,66 @@ unknown_profile_is_refused(void **state)
 }
 
 static void
+tenants_have_names(void **state)
+{
+	struct tenant *mine = rig.tenant, *named, *uid;
+	char longest[512];
+	struct rig_result r;
+
+	(void)state;
+	uid = engine_tenant(rig.engine, 4711);
+	assert_string_equal(tenant_principal(uid), "uid:4711");
+	named = engine_tenant_named(rig.engine, "uid:4711");
+	assert_ptr_equal(named, uid);
+	tenant_release(named);
+	tenant_release(uid);
+	/* a number in another kind of name is another's */
+	named = engine_tenant_named(rig.engine, "token:uid:4711");
+	assert_ptr_not_equal(named, uid);
+	assert_ptr_equal(engine_tenant_named(rig.engine, "token:uid:4711"), named);
+	tenant_release(named);
+	rig.tenant = named;
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+	tenant_release(named);
+	/* longer than a directory's name, and with what no such name has */
+	memset(longest, '/', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	rig.tenant = named = engine_tenant_named(rig.engine, longest);
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+	tenant_release(named);
+	rig.tenant = mine;
+}
+
+static void
+a_tenant_is_held_to_its_profile(void **state)
+{
+	const struct execution_watcher watcher = { .on_outcome = NULL };
+	struct execution_request request = rig_request();
+	const char *basic = rig.config->profile[0].name;
+	struct execution *execution;
+	struct why why;
+	struct rig_result r;
+
+	(void)state;
+	request.script = "";
+	request.profile = basic;
+	tenant_restrict(rig.tenant, "other");
+	assert_int_equal(execution_start(rig.engine, rig.tenant, &request, &watcher,
+					 &execution, &why), -EACCES);
+	assert_string_equal(why.field, "profile");
+	/* nor by saying nothing */
+	request.profile = NULL;
+	assert_int_equal(execution_start(rig.engine, rig.tenant, &request, &watcher,
+					 &execution, &why), -ENOENT);
+	tenant_restrict(rig.tenant, basic);
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+	tenant_restrict(rig.tenant, "");
+}
+
+static void
 time_limits_hold(void **state)
 {
 	struct execution_request request = rig_request();
@@ -500,6 +560,8 @@ run_group(void)
 		cmocka_unit_test(failures_are_told_apart),
 		cmocka_unit_test(input_and_arguments_arrive),
 		cmocka_unit_test(unknown_profile_is_refused),
+		cmocka_unit_test(tenants_have_names),
+		cmocka_unit_test(a_tenant_is_held_to_its_profile),
 		cmocka_unit_test(time_limits_hold),
 		cmocka_unit_test(memory_limit_holds),
 		cmocka_unit_test(fork_bomb_is_contained),
