@@ -1,8 +1,8 @@
 /* The cgroup v2 subtree that this service was given or made:
  *
  *   BASE/supervisor               this process and the zygotes
- *   BASE/tenants/UID              one per active tenant
- *   BASE/tenants/UID/SERIAL       a leaf: one worker, made for it and removed after it
+ *   BASE/tenants/NAME             one per active tenant: a uid, or t- and a hash
+ *   BASE/tenants/NAME/SERIAL      a leaf: one worker, made for it and removed after it
  *
  * As a service BASE is the delegated unit; by hand it is a fresh mcp-pythond-PID below
  * the cgroup we were started in, which may be without controllers.
@@ -57,7 +57,8 @@ void cgroup_root_unwatch(struct cgroup_root *root);
 /* Directories made for tenants and leaves that still exist, retired ones included. */
 unsigned int cgroup_root_count(const struct cgroup_root *root);
 
-int cgroup_tenant_new(struct cgroup_root *root, uid_t uid,
+/* name: of its directory, copied. 0 or -errno. */
+int cgroup_tenant_new(struct cgroup_root *root, const char *name,
 		      struct cgroup_tenant **tenant_r);
 
 /* Removes it as soon as its last leaf is gone. NULL is fine. */

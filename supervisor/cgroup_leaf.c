@@ -66,7 +66,8 @@ cgroup_make_directory(int dir, const char *name, int *fd_r)
 /* ---- tenants and leaves ---- */
 
 int
-cgroup_tenant_new(struct cgroup_root *root, uid_t uid, struct cgroup_tenant **tenant_r)
+cgroup_tenant_new(struct cgroup_root *root, const char *name,
+		  struct cgroup_tenant **tenant_r)
 {
 	struct cgroup_tenant *tenant = calloc(1, sizeof(*tenant));
 	int r;
@@ -74,7 +75,7 @@ cgroup_tenant_new(struct cgroup_root *root, uid_t uid, struct cgroup_tenant **te
 	if (tenant == NULL)
 		return -ENOMEM;
 	tenant->root = root;
-	snprintf(tenant->name, sizeof(tenant->name), "%u", (unsigned int)uid);
+	snprintf(tenant->name, sizeof(tenant->name), "%s", name);
 	r = cgroup_make_directory(root->tenants_fd, tenant->name, &tenant->fd);
 	if (r < 0) {
 		free(tenant);

@@ -23,7 +23,7 @@ struct cgroup_leaf {
 
 struct cgroup_tenant {
 	struct cgroup_root *root;
-	char name[16];
+	char name[40];
 	int fd;
 	unsigned int leaves;
 	bool released;

@@ -45,7 +45,31 @@ void engine_when_ready(struct engine *engine,
 /* The tenant of a peer uid; made on first use and warmed. Held until tenant_release; when
  * nobody holds it and nothing runs, it is given up after the idle time. */
 struct tenant *engine_tenant(struct engine *engine, uid_t uid);
+
+/* The same of anybody, by whatever a carrier made sure of: "uid:1000", "token:ci",
+ * "sub:alice@https://id.example.org". Visible ASCII. */
+struct tenant *engine_tenant_named(struct engine *engine, const char *principal);
+
+void tenant_hold(struct tenant *tenant);	/* once more, until tenant_release */
 void tenant_release(struct tenant *tenant);
+
+/* From now on its scripts run in this profile alone, and a wish for another one is refused;
+ * "": in any. */
+void tenant_restrict(struct tenant *tenant, const char *profile);
+
+/* Who it is, in words that stay the same after a restart: "uid:1000". Lives as long as the
+ * tenant. */
+const char *tenant_principal(const struct tenant *tenant);
+
+/* The only profile for it, as tenant_restrict said; "": any. */
+const char *tenant_profile(const struct tenant *tenant);
+
+/* What is going on for it. */
+struct tenant_counts {
+	unsigned int sessions, running, queued;
+	unsigned int running_max, queued_max;
+};
+void tenant_count(const struct tenant *tenant, struct tenant_counts *counts_r);
 
 /* What this machine enforces: "cgroup" or "watchdog" for memory and pids, and one sentence
  * for people. Strings are static or live as long as the engine. */

@@ -6,29 +6,61 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <event2/event.h>
+#include <openssl/sha.h>
 
 #include "supervisor/cgroup.h"
 #include "supervisor/engine_parts.h"
 #include "supervisor/execution_parts.h"
 #include "supervisor/worker.h"
 
+#define UID "uid:"
+
+static size_t
+bucket_of(const char *principal)
+{
+	uint32_t hash = 2166136261;	/* FNV-1a */
+
+	while (*principal)
+		hash = (hash ^ (unsigned char)*principal++) * 16777619;
+	return hash % TENANT_BUCKETS;
+}
+
 static struct tenant *
-find(struct engine *engine, uid_t uid)
+find(struct engine *engine, const char *principal)
 {
 	struct tenant *tenant;
 
-	LIST_FOREACH(tenant, &engine->tenants[uid % TENANT_BUCKETS], link)
-		if (tenant->uid == uid)
+	LIST_FOREACH(tenant, &engine->tenants[bucket_of(principal)], link)
+		if (strcmp(tenant->principal, principal) == 0)
 			return tenant;
 	return NULL;
 }
 
+/* The number of a uid; of others a hash, for a name may be longer than a directory's, and
+ * have slashes. No two may meet in one. */
+static void
+name_directory(struct tenant *tenant)
+{
+	unsigned char hash[SHA256_DIGEST_LENGTH];
+	char *at = tenant->directory;
+
+	if (strncmp(tenant->principal, UID, strlen(UID)) == 0) {
+		snprintf(at, sizeof(tenant->directory), "%s", tenant->principal + strlen(UID));
+		return;
+	}
+	SHA256((const unsigned char *)tenant->principal, strlen(tenant->principal), hash);
+	at = stpcpy(at, "t-");
+	for (size_t i = 0; i < 16; i++)
+		at += sprintf(at, "%02x", hash[i]);
+}
+
 static struct tenant *
-make(struct engine *engine, uid_t uid)
+make(struct engine *engine, const char *principal)
 {
 	unsigned int n = engine->pool.n_profiles;
 	struct tenant *tenant =
@@ -37,13 +69,16 @@ make(struct engine *engine, uid_t uid)
 	if (tenant == NULL)
 		abort();
 	tenant->engine = engine;
-	tenant->uid = uid;
+	tenant->principal = strdup(principal);
+	if (tenant->principal == NULL)
+		abort();
+	name_directory(tenant);
 	tenant->n_shares = n;
 	sched_queue_init(&tenant->queue, engine->config->pool.tenant_queue_max,
 			 engine->config->pool.tenant_running_max);
 	for (unsigned int i = 0; i < n; i++)
 		share_init(&tenant->share[i], tenant, &engine->pool.profile[i]);
-	LIST_INSERT_HEAD(&engine->tenants[uid % TENANT_BUCKETS], tenant, link);
+	LIST_INSERT_HEAD(&engine->tenants[bucket_of(principal)], tenant, link);
 	if (engine->n_tenants++ == 0) {
 		static const struct timeval second = { 1, 0 };
 
@@ -55,10 +90,19 @@ make(struct engine *engine, uid_t uid)
 struct tenant *
 engine_tenant(struct engine *engine, uid_t uid)
 {
-	struct tenant *tenant = find(engine, uid);
+	char principal[32];
+
+	snprintf(principal, sizeof(principal), UID "%u", uid);
+	return engine_tenant_named(engine, principal);
+}
+
+struct tenant *
+engine_tenant_named(struct engine *engine, const char *principal)
+{
+	struct tenant *tenant = find(engine, principal);
 
 	if (tenant == NULL)
-		tenant = make(engine, uid);
+		tenant = make(engine, principal);
 	tenant->holders++;
 	tenant->active_ms = engine_now_ms();
 	/* Most calls are for the default profile; others warm up when first used. */
@@ -66,6 +110,43 @@ engine_tenant(struct engine *engine, uid_t uid)
 		share_grow(&tenant->share[0]);
 	pool_pump(engine);
 	return tenant;
+}
+
+void
+tenant_hold(struct tenant *tenant)
+{
+	assert(tenant->holders > 0);
+	tenant->holders++;
+}
+
+void
+tenant_restrict(struct tenant *tenant, const char *profile)
+{
+	snprintf(tenant->profile, sizeof(tenant->profile), "%s", profile);
+}
+
+const char *
+tenant_profile(const struct tenant *tenant)
+{
+	return tenant->profile;
+}
+
+void
+tenant_count(const struct tenant *tenant, struct tenant_counts *counts_r)
+{
+	*counts_r = (struct tenant_counts){
+		.sessions = tenant->holders,
+		.running = tenant->queue.n_running,
+		.queued = tenant->queue.n_waiting,
+		.running_max = tenant->queue.running_max,
+		.queued_max = tenant->queue.waiting_max,
+	};
+}
+
+const char *
+tenant_principal(const struct tenant *tenant)
+{
+	return tenant->principal;
 }
 
 void
@@ -112,6 +193,7 @@ tenant_free(struct tenant *tenant)
 	cgroup_tenant_release(tenant->cgroup);
 	LIST_REMOVE(tenant, link);
 	tenant->engine->n_tenants--;
+	free(tenant->principal);
 	free(tenant);
 }
 

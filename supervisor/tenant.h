@@ -1,4 +1,4 @@
-/* A tenant: a peer uid, with its queue, its shares of the pool and its cgroup. Made
+/* A tenant: a peer uid, or who else was made sure of, with its queue, its shares of the pool and its cgroup. Made
  * when its first session comes, given up when nobody holds it and nothing runs for a
  * while.
  */
@@ -19,7 +19,9 @@ struct cgroup_tenant;
 struct tenant {
 	LIST_ENTRY(tenant) link;
 	struct engine *engine;
-	uid_t uid;
+	char *principal;		/* "uid:1000" */
+	char directory[40];		/* of its cgroup */
+	char profile[65];		/* the only one for it; "": any */
 	unsigned int holders;
 	unsigned int workers;		/* of every state */
 	uint64_t active_ms;		/* when it was last of use */

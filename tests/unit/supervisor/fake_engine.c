@@ -21,8 +21,12 @@ struct engine {
 };
 
 struct tenant {
-	uid_t uid;
+	struct tenant *next;
+	unsigned int holders;
+	char principal[600];
 };
+
+static struct tenant *first_tenant;
 
 struct execution {
 	struct execution *next;
@@ -270,17 +274,80 @@ engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg)
 struct tenant *
 engine_tenant(struct engine *engine, uid_t uid)
 {
-	struct tenant *tenant = calloc(1, sizeof(*tenant));
+	char principal[32];
+
+	snprintf(principal, sizeof(principal), "uid:%u", uid);
+	return engine_tenant_named(engine, principal);
+}
+
+struct tenant *
+engine_tenant_named(struct engine *engine, const char *principal)
+{
+	struct tenant *tenant = first_tenant;
 
 	(void)engine;
-	tenant->uid = uid;
-	record.tenants_held++;
+	while (tenant && strcmp(tenant->principal, principal) != 0)
+		tenant = tenant->next;
+	if (!tenant) {
+		tenant = calloc(1, sizeof(*tenant));
+		snprintf(tenant->principal, sizeof(tenant->principal), "%s", principal);
+		tenant->next = first_tenant;
+		first_tenant = tenant;
+	}
+	tenant_hold(tenant);
 	return tenant;
+}
+
+void
+tenant_hold(struct tenant *tenant)
+{
+	tenant->holders++;
+	record.tenants_held++;
+}
+
+void
+tenant_restrict(struct tenant *tenant, const char *profile)
+{
+	(void)tenant;
+	(void)profile;
+}
+
+void
+engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r)
+{
+	(void)engine;
+	*how_r = (struct engine_enforcement){ .text = "nothing is enforced" };
+}
+
+const char *
+tenant_profile(const struct tenant *tenant)
+{
+	(void)tenant;
+	return "";
+}
+
+void
+tenant_count(const struct tenant *tenant, struct tenant_counts *counts_r)
+{
+	*counts_r = (struct tenant_counts){ .sessions = tenant->holders };
+}
+
+const char *
+tenant_principal(const struct tenant *tenant)
+{
+	return tenant->principal;
 }
 
 void
 tenant_release(struct tenant *tenant)
 {
+	struct tenant **link = &first_tenant;
+
 	record.tenants_held--;
+	if (--tenant->holders)
+		return;
+	while (*link != tenant)
+		link = &(*link)->next;
+	*link = tenant->next;
 	free(tenant);
 }
