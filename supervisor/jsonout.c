@@ -233,6 +233,43 @@ jsonout_uint(struct jsonout *out, uint64_t number)
 }
 
 void
+jsonout_real(struct jsonout *out, double number)
+{
+	char digits[32];
+	int precision = 15;
+
+	/* The shortest of the usual spellings that is read back as the same number. */
+	do
+		snprintf(digits, sizeof(digits), "%.*g", precision, number);
+	while (strtod(digits, NULL) != number && ++precision <= 17);
+	jsonout_raw(out, digits, strlen(digits));
+}
+
+void
+jsonout_base64(struct jsonout *out, const void *bytes, size_t len)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *at = bytes;
+	char *to;
+
+	begin_value(out);
+	to = room_for(out, (len + 2) / 3 * 4 + 2);
+	*to++ = '"';
+	for (; len > 0; len -= len < 3 ? len : 3, at += 3) {
+		uint32_t three = (uint32_t)at[0] << 16 | (uint32_t)(len > 1 ? at[1] : 0) << 8 |
+				 (len > 2 ? at[2] : 0);
+
+		*to++ = digits[three >> 18];
+		*to++ = digits[three >> 12 & 63];
+		*to++ = len > 1 ? digits[three >> 6 & 63] : '=';
+		*to++ = len > 2 ? digits[three & 63] : '=';
+	}
+	*to++ = '"';
+	out->len = (size_t)(to - out->at);
+}
+
+void
 jsonout_bool(struct jsonout *out, bool truth)
 {
 	jsonout_raw(out, truth ? "true" : "false", truth ? 4 : 5);

@@ -39,12 +39,16 @@ void jsonout_key(struct jsonout *out, const char *key);	/* plain ASCII, of our o
 void jsonout_text(struct jsonout *out, const char *text, size_t len);
 void jsonout_int(struct jsonout *out, int64_t number);
 void jsonout_uint(struct jsonout *out, uint64_t number);
+void jsonout_real(struct jsonout *out, double number);	/* finite */
 void jsonout_bool(struct jsonout *out, bool truth);
 void jsonout_null(struct jsonout *out);
 
 /* A value that is JSON text already. The caller has checked it, and that it holds no
  * newline. */
 void jsonout_raw(struct jsonout *out, const char *json, size_t len);
+
+/* A string: len bytes in base64, with padding. */
+void jsonout_base64(struct jsonout *out, const void *bytes, size_t len);
 
 /* Members, for the common case. text ends with NUL. */
 void jsonout_member_text(struct jsonout *out, const char *key, const char *text);

@@ -5,6 +5,7 @@
 #include "supervisor/jsonrpc.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "supervisor/jsonout.h"
@@ -113,11 +114,11 @@ walk_open(struct walk *w)
 	w->values++;
 	if (w->depth == 0 && *w->at == '[')
 		w->look->is_batch = true;
-	if (w->depth == JSONRPC_DEPTH_MAX) {
+	w->depth++;
+	if (w->depth > JSONRPC_DEPTH_MAX)
 		w->look->too_deep = true;
-		return;
-	}
-	w->open[++w->depth] = *w->at;
+	else
+		w->open[w->depth] = *w->at;
 	w->key_next = *w->at++ == '{';
 }
 
@@ -126,7 +127,8 @@ walk_comma(struct walk *w)
 {
 	w->id_next = false;
 	w->values++;
-	w->key_next = w->depth && w->open[w->depth] == '{';
+	w->key_next = w->depth && w->depth <= JSONRPC_DEPTH_MAX &&
+		      w->open[w->depth] == '{';
 	if (w->look->is_batch && w->depth == 1)
 		w->element++;
 	w->at++;
@@ -137,7 +139,8 @@ look_over(const char *text, size_t len, struct look *look)
 {
 	struct walk w = { .at = text, .end = text + len, .look = look };
 
-	while (w.at < w.end && !look->too_deep && !look->too_many) {
+	/* Past its bounds too: the id may come last. */
+	while (w.at < w.end) {
 		switch (*w.at) {
 		case '{':
 		case '[':
@@ -166,8 +169,8 @@ look_over(const char *text, size_t len, struct look *look)
 			walk_word(&w);
 			break;
 		}
-		look->too_many = w.values > JSONRPC_VALUES_MAX;
 	}
+	look->too_many = w.values > JSONRPC_VALUES_MAX;
 }
 
 static bool
@@ -279,10 +282,13 @@ read_message(json_t *value, const struct span *id, struct jsonrpc_message *messa
 		refuse(message, JSONRPC_INVALID_REQUEST, "jsonrpc must be \"2.0\"");
 		return;
 	}
-	if (!has_method && has_answer)
+	if (!has_method && has_answer) {
 		message->kind = JSONRPC_RESPONSE;
-	else
+		message->result = json_object_get(value, "error")
+					  ? NULL : json_object_get(value, "result");
+	} else {
 		read_request(value, message);
+	}
 }
 
 /* A single refusal in place of the line's messages. */
@@ -294,6 +300,77 @@ refuse_line(struct jsonrpc_line *line, int code, const char *text)
 	refuse(&line->message[0], code, text);
 }
 
+/* The refusal of a whole line goes by its request's id, for a client that waits for that
+ * answer; that is, when the text shows one, and only one, where a request has it. */
+static void
+refuse_by_id(struct jsonrpc_line *line, const struct look *look, int code, const char *text)
+{
+	refuse_line(line, code, text);
+	if (!look->is_batch && look->id_keys == 1)
+		(void)read_id(&look->id[0], &line->message[0].id);
+}
+
+static unsigned int
+hex4(const char *at)
+{
+	unsigned int number = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		if (!isxdigit((unsigned char)at[i]))
+			return 0;
+		number = number * 16 + (unsigned int)(at[i] <= '9' ? at[i] - '0'
+								  : (at[i] | 32) - 'a' + 10);
+	}
+	return number;
+}
+
+/* Is it \uD800 to \uDFFF? Such a half is followed by the right other one, or is alone. */
+static bool
+is_half(const char *at, const char *end, unsigned int from)
+{
+	return end - at >= 6 && at[0] == '\\' && at[1] == 'u' &&
+	       (hex4(at + 2) & 0xfc00) == from;
+}
+
+/* Puts U+FFFD in place of each escape that is half of a pair; says whether there were any. */
+static bool
+mend_halves(char *at, const char *end)
+{
+	bool any = false;
+
+	while (at < end) {
+		if (*at != '\\') {
+			at++;
+		} else if (is_half(at, end, 0xd800) && is_half(at + 6, end, 0xdc00)) {
+			at += 12;
+		} else if (is_half(at, end, 0xd800) || is_half(at, end, 0xdc00)) {
+			memcpy(at, "\\ufffd", 6);
+			any = true;
+			at += 6;
+		} else {
+			at += 2;
+		}
+	}
+	return any;
+}
+
+static bool
+is_json_but_for_surrogates(const char *text, size_t len)
+{
+	char *copy;
+	json_t *value = NULL;
+
+	if (!memmem(text, len, "\\u", 2))
+		return false;
+	copy = xmemdup0(text, len);
+	if (mend_halves(copy, copy + len))
+		value = json_loadb(copy, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY |
+					      JSON_ALLOW_NUL, NULL);
+	free(copy);
+	json_decref(value);
+	return value;
+}
+
 /* Text that jansson refused. Three of its reasons are not the grammar's: then the request
  * is refused by its id, for a client that waits for that answer. */
 static void
@@ -301,7 +378,6 @@ refuse_text(struct jsonrpc_line *line, const char *text, size_t len,
 	    const struct look *look, const json_error_t *error)
 {
 	const char *why;
-	json_t *value;
 	enum json_error_code code = json_error_code(error);
 
 	if (code == json_error_duplicate_key)
@@ -310,15 +386,13 @@ refuse_text(struct jsonrpc_line *line, const char *text, size_t len,
 		why = "a number is out of range";
 	else if (code == json_error_null_byte_in_key)
 		why = "a key holds a NUL";
+	else if (is_json_but_for_surrogates(text, len))
+		why = "half of a surrogate pair is no character";
 	else {
 		refuse_line(line, JSONRPC_PARSE_ERROR, "not a JSON text in UTF-8 on one line");
 		return;
 	}
-	refuse_line(line, JSONRPC_INVALID_REQUEST, why);
-	value = json_loadb(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
-	if (json_is_object(value) && look->id_keys == 1)
-		(void)read_id(&look->id[0], &line->message[0].id);
-	json_decref(value);
+	refuse_by_id(line, look, JSONRPC_INVALID_REQUEST, why);
 }
 
 void
@@ -330,8 +404,8 @@ jsonrpc_parse(const char *text, size_t len, struct jsonrpc_line *line_r)
 	memset(line_r, 0, sizeof(*line_r));
 	look_over(text, len, &look);
 	if (look.too_deep || look.too_many) {
-		refuse_line(line_r, JSONRPC_INVALID_REQUEST,
-			    look.too_deep ? "nested too deeply" : "too many values");
+		refuse_by_id(line_r, &look, JSONRPC_INVALID_REQUEST,
+			     look.too_deep ? "nested too deeply" : "too many values");
 		return;
 	}
 	line_r->value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY |
@@ -399,14 +473,8 @@ jsonrpc_close_result(struct jsonout *out)
 }
 
 void
-jsonrpc_write_error(struct jsonout *out, const char *id_raw, int code, const char *text,
-		    const char *data)
+jsonrpc_write_error_object(struct jsonout *out, int code, const char *text, const char *data)
 {
-	jsonout_open(out, '{');
-	jsonout_member_text(out, "jsonrpc", "2.0");
-	if (id_raw)
-		jsonout_member_raw(out, "id", id_raw);
-	jsonout_key(out, "error");
 	jsonout_open(out, '{');
 	jsonout_key(out, "code");
 	jsonout_int(out, code);
@@ -414,5 +482,23 @@ jsonrpc_write_error(struct jsonout *out, const char *id_raw, int code, const cha
 	if (data)
 		jsonout_member_raw(out, "data", data);
 	jsonout_close(out, '}');
+}
+
+void
+jsonrpc_open_error(struct jsonout *out, const char *id_raw)
+{
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "jsonrpc", "2.0");
+	if (id_raw)
+		jsonout_member_raw(out, "id", id_raw);
+	jsonout_key(out, "error");
+}
+
+void
+jsonrpc_write_error(struct jsonout *out, const char *id_raw, int code, const char *text,
+		    const char *data)
+{
+	jsonrpc_open_error(out, id_raw);
+	jsonrpc_write_error_object(out, code, text, data);
 	jsonout_close(out, '}');
 }

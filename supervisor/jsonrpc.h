@@ -42,6 +42,7 @@ struct jsonrpc_message {
 	struct jsonrpc_id id;	/* of a request, and of an invalid one where it was readable */
 	const char *method;	/* of a request or notification; without NUL inside */
 	json_t *params;		/* an object; NULL: absent. Borrowed */
+	json_t *result;		/* of a response, any value; NULL: it is an error. Borrowed */
 	int code;
 	const char *text;	/* static */
 };
@@ -69,6 +70,14 @@ void jsonrpc_id_done(struct jsonrpc_id *id);
 /* Opens an answer up to where the value of "result" is written next; id_raw is not NULL. */
 void jsonrpc_open_result(struct jsonout *out, const char *id_raw);
 void jsonrpc_close_result(struct jsonout *out);
+
+/* Opens an error answer up to where the value of "error" is written next; id_raw as below.
+ * Closed by jsonrpc_close_result. */
+void jsonrpc_open_error(struct jsonout *out, const char *id_raw);
+
+/* The value of "error". data: JSON text, or NULL. */
+void jsonrpc_write_error_object(struct jsonout *out, int code, const char *text,
+				const char *data);
 
 /* A whole error answer. id_raw NULL: without "id", for the id could not be read. data: JSON
  * text, or NULL. */

@@ -1,183 +1,212 @@
-/* Runs in: the supervisor.   Owns: the id of each call, its progress, its answer. */
+/* Runs in: the supervisor.   Owns: the id of each call, its progress. */
 #include "supervisor/mcp_call.h"
 
 #include "policy/config.h"
 #include "supervisor/jsonout.h"
 #include "supervisor/mcp.h"
-#include "supervisor/mcp_envelope.h"
+#include "supervisor/mcp_conversation_parts.h"
+#include "supervisor/mcp_parking.h"
 #include "supervisor/mcp_progress.h"
-#include "supervisor/revision.h"
-#include "supervisor/tools/tool.h"
+#include "supervisor/mcp_task.h"
+#include "supervisor/tools/catalog.h"
 #include "supervisor/xalloc.h"
 
-struct mcp_call {
-	struct mcp_call *next;
-	void *group;
-	size_t bytes;
-	const struct mcp *mcp;
-	struct tenant *tenant;
-	const struct revision *revision;
-	struct mcp_call_watcher watcher;
-	struct jsonrpc_id id;
-	const struct tool *tool;
-	struct tool_run *run;
-	bool starting;
-	struct jsonout answer;	/* empty until there is one */
-	struct mcp_progress *progress;	/* NULL: the client wants none */
+static struct mcp_call *
+call_of(struct mcp_audience *audience)
+{
+	return (struct mcp_call *)((char *)audience - offsetof(struct mcp_call, audience));
+}
+
+/* ---- what the run says ---- */
+
+static void
+on_output(struct mcp_audience *audience, enum stream stream, const char *bytes,
+	  size_t len)
+{
+	struct mcp_call *call = call_of(audience);
+
+	if (call->progress)
+		mcp_progress_output(call->progress, stream, bytes, len);
+}
+
+static void
+on_progress(struct mcp_audience *audience, const struct tool_progress *progress)
+{
+	struct mcp_call *call = call_of(audience);
+
+	if (call->progress)
+		mcp_progress_say(call->progress, progress);
+}
+
+static void
+on_log(struct mcp_audience *audience, const struct tool_log *log)
+{
+	struct mcp_call *call = call_of(audience);
+	struct jsonout out;
+
+	if (call->log_level < 0 || (int)log->level < call->log_level)
+		return;
+	jsonout_init(&out);
+	revision_write_log(&out, log);
+	conversation_send(call->exchange, MCP_SENT_NEWS, &out);
+}
+
+static void
+on_task(struct mcp_audience *audience, struct mcp_task *task)
+{
+	struct mcp_call *call = call_of(audience);
+	struct jsonout out;
+
+	if (!(audience->abilities & CLIENT_TAKES_TASKS))
+		return;
+	jsonout_init(&out);
+	jsonrpc_open_result(&out, call->id.raw);
+	mcp_task_write_created(task, call->revision, &out);
+	jsonrpc_close_result(&out);
+	conversation_end_call(call, MCP_SENT_ANSWER, &out, CANCEL_BY_CLIENT);
+}
+
+static void
+on_ask(struct mcp_audience *audience)
+{
+	mcp_call_ask(call_of(audience));
+}
+
+static void
+on_end(struct mcp_audience *audience, const struct tool_answer *answer,
+       const struct tool_failure *failure)
+{
+	mcp_call_end(call_of(audience), answer, failure);
+}
+
+static const struct mcp_audience_type call_audience = {
+	.on_output = on_output,
+	.on_progress = on_progress,
+	.on_log = on_log,
+	.on_ask = on_ask,
+	.on_task = on_task,
+	.on_end = on_end,
 };
 
-static void
-on_tool_output(void *arg, enum stream stream, const char *bytes, size_t len)
+void
+mcp_call_end(struct mcp_call *call, const struct tool_answer *answer,
+	     const struct tool_failure *failure)
 {
-	mcp_progress_output(((struct mcp_call *)arg)->progress, stream, bytes, len);
-}
+	enum mcp_sent kind = MCP_SENT_ANSWER;
+	struct jsonout out;
 
-static void
-stop_progress(struct mcp_call *call)
-{
-	mcp_progress_free(call->progress);
-	call->progress = NULL;
-}
-
-static void
-give_answer(struct mcp_call *call)
-{
-	struct jsonout answer = call->answer;
-
-	jsonout_init(&call->answer);
 	mcp_progress_finish(call->progress);
-	stop_progress(call);
-	call->watcher.on_answer(call->watcher.arg, call, &answer);
-	jsonout_done(&answer);
+	jsonout_init(&out);
+	if (failure) {
+		kind = failure->kind == FAIL_CLIENT_LACKS && call->revision->modern
+			       ? MCP_SENT_REFUSAL : MCP_SENT_ERROR;
+		revision_write_failure(call->revision, &out, call->id.raw, call->method,
+				       failure);
+	} else {
+		jsonrpc_open_result(&out, call->id.raw);
+		revision_write_answer(call->revision, &out, call->method, answer);
+		jsonrpc_close_result(&out);
+	}
+	conversation_end_call(call, kind, &out, CANCEL_BY_CLIENT);
 }
 
+/* ---- questions ---- */
+
+/* The modern way: the request is over, and the run waits for another one that brings the
+ * answers. */
 static void
-on_tool_answer(void *arg, const struct tool_answer *answer)
+ask_by_answer(struct mcp_call *call)
 {
-	struct mcp_call *call = arg;
+	struct mcp_run *run = call->audience.run;
+	struct jsonout out;
+	char *state = mcp_parking_put(mcp_parking(call->conversation->mcp), run,
+				      &call->binding);
 
-	call->run = NULL;
-	jsonrpc_open_result(&call->answer, call->id.raw);
-	revision_write_answer(call->revision, &call->answer, answer);
-	jsonrpc_close_result(&call->answer);
-	if (!call->starting)
-		give_answer(call);
+	if (!state) {
+		mcp_run_give_up(run);	/* too many wait */
+		return;
+	}
+	jsonout_init(&out);
+	jsonrpc_open_result(&out, call->id.raw);
+	revision_open_result(call->revision, &out, "input_required");
+	jsonout_key(&out, "inputRequests");
+	mcp_run_write_questions(run, call->revision, &out);
+	jsonout_member_text(&out, "requestState", state);
+	jsonout_close(&out, '}');
+	jsonrpc_close_result(&out);
+	free(state);
+	conversation_end_call(call, MCP_SENT_ANSWER, &out, CANCEL_BY_CLIENT);
 }
 
-static void
-want_progress(struct mcp_call *call, const struct envelope *envelope,
-	      const struct tool_host *host)
+void
+mcp_call_ask(struct mcp_call *call)
 {
-	/* An answer keeps half of its room for the head of each stream. */
-	const struct mcp_progress_options options = {
-		.base = mcp_base(call->mcp),
-		.revision = call->revision,
-		.token = envelope->progress_token,
-		.streams = envelope->streams,
-		.stream_max = host->config->limits.standard.output_bytes / 2,
-		.send = call->watcher.on_progress,
-		.arg = call->watcher.arg,
-	};
-
-	call->progress = mcp_progress_new(&options);
+	if (call->revision->modern)
+		ask_by_answer(call);
+	else
+		ask_by_requests(call);
 }
+
+/* ---- from its beginning to its end ---- */
 
 struct mcp_call *
-mcp_call_new(const struct mcp *mcp, struct tenant *tenant,
-	     const struct revision *revision, struct jsonrpc_id *id,
-	     const struct mcp_call_watcher *watcher)
+mcp_call_new(const struct request *request, enum mcp_method method, size_t bytes)
 {
 	struct mcp_call *call = xcalloc(1, sizeof(*call));
+	const struct mcp_conversation *conversation = request->conversation;
 
-	call->mcp = mcp;
-	call->tenant = tenant;
-	call->revision = revision;
-	call->id = jsonrpc_id_take(id);
-	call->watcher = *watcher;
+	call->conversation = request->conversation;
+	call->exchange = request->exchange;
+	call->batch = request->batch;
+	call->id = jsonrpc_id_take(&request->message->id);
+	call->revision = request->revision;
+	call->method = method;
+	call->bytes = bytes;
+	call->log_level = -1;
+	if (mcp_catalog(conversation->mcp)->logging)
+		call->log_level = request->revision->modern
+					  ? request->envelope.log_level
+					  : (int)conversation->log_level;
+	call->audience.type = &call_audience;
+	call->audience.abilities = request->abilities;
 	return call;
 }
 
-void
-mcp_call_start(struct mcp_call *call, const struct tool *tool, const json_t *arguments,
-	       const struct envelope *envelope)
+static void
+send_progress(void *arg, struct jsonout *message)
 {
-	struct tool_host host;
+	const struct mcp_call *call = arg;
 
-	mcp_host(call->mcp, call->tenant, &host);
-	if (envelope->progress_token) {
-		want_progress(call, envelope, &host);
-		host.on_output = on_tool_output;
-	}
-	host.on_answer = on_tool_answer;
-	host.arg = call;
-	call->tool = tool;
-	call->starting = true;
-	call->run = tool->start(&host, arguments);
-	call->starting = false;
-	if (call->answer.len)
-		give_answer(call);
+	conversation_send(call->exchange, MCP_SENT_NEWS, message);
 }
 
 void
-mcp_call_cancel(struct mcp_call *call, enum cancel_reason reason)
+mcp_call_join(struct mcp_call *call, struct mcp_run *run,
+	      const struct request *request)
 {
-	struct tool_run *run = call->run;
+	struct mcp *mcp = call->conversation->mcp;
+	/* An answer keeps half of its room for the head of each stream. */
+	const struct mcp_progress_options options = {
+		.base = mcp_base(mcp),
+		.revision = call->revision,
+		.token = request->envelope.progress_token,
+		.streams = request->envelope.streams,
+		.stream_max = mcp_config(mcp)->limits.standard.output_bytes / 2,
+		.send = send_progress,
+		.arg = call,
+	};
 
-	stop_progress(call);
-	call->run = NULL;
-	if (run)
-		call->tool->cancel(run, reason);
+	mcp_run_join(run, &call->audience);
+	if (options.token)
+		call->progress = mcp_progress_new(&options);
 }
 
 void
-mcp_call_free(struct mcp_call *call)
+mcp_call_free(struct mcp_call *call, enum cancel_reason reason)
 {
-	if (!call)
-		return;
-	mcp_call_cancel(call, CANCEL_DISCONNECTED);
-	jsonout_done(&call->answer);
+	mcp_progress_free(call->progress);
+	call->progress = NULL;
+	mcp_run_leave(&call->audience, reason);
 	jsonrpc_id_done(&call->id);
 	free(call);
-}
-
-const json_t *
-mcp_call_id(const struct mcp_call *call)
-{
-	return call->id.value;
-}
-
-struct mcp_call *
-mcp_call_next(const struct mcp_call *call)
-{
-	return call->next;
-}
-
-void
-mcp_call_set_next(struct mcp_call *call, struct mcp_call *next)
-{
-	call->next = next;
-}
-
-void *
-mcp_call_group(const struct mcp_call *call)
-{
-	return call->group;
-}
-
-void
-mcp_call_set_group(struct mcp_call *call, void *group)
-{
-	call->group = group;
-}
-
-size_t
-mcp_call_bytes(const struct mcp_call *call)
-{
-	return call->bytes;
-}
-
-void
-mcp_call_set_bytes(struct mcp_call *call, size_t bytes)
-{
-	call->bytes = bytes;
 }

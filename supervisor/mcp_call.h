@@ -1,56 +1,58 @@
-/* One tools/call from its request to its answer, whatever transport it came by: runs the
- * tool, sends progress to a client that gave a token, writes the answer.
+/* One request that a run works for, from its dispatch to its answer: tools/call,
+ * prompts/get or resources/read. Shapes what the run says as the request's revision has
+ * it.
  */
 #ifndef SUPERVISOR_MCP_CALL_H
 #define SUPERVISOR_MCP_CALL_H
+
+#include <sys/queue.h>
 
 #include <jansson.h>
 
 #include "supervisor/execution.h"
 #include "supervisor/jsonrpc.h"
+#include "supervisor/mcp_run.h"
+#include "supervisor/mcp_seal.h"
 
-struct envelope;
-struct jsonout;
-struct mcp;
-struct mcp_call;
-struct revision;
-struct tenant;
-struct tool;
+struct batch;
+struct mcp_conversation;
+struct mcp_exchange;
+struct mcp_progress;
+struct request;
 
-struct mcp_call_watcher {
-	/* A notification that may be left out when the client is slow. */
-	void (*on_progress)(void *arg, struct jsonout *message);
-	/* The answer; the last callback. The watcher frees the call, now or later. */
-	void (*on_answer)(void *arg, struct mcp_call *call, struct jsonout *answer);
-	void *arg;
+/* The conversation's; see mcp_conversation_parts.h. */
+struct mcp_call {
+	TAILQ_ENTRY(mcp_call) link;
+	struct mcp_conversation *conversation;
+	struct mcp_exchange *exchange;	/* NULL: the client does not listen there now */
+	struct batch *batch;		/* NULL: its line was no array */
+	struct jsonrpc_id id;
+	const struct revision *revision;
+	enum mcp_method method;
+	int log_level;			/* the least that is sent; -1: none */
+	size_t bytes;			/* that it is charged with */
+	struct mcp_audience audience;
+	struct mcp_progress *progress;	/* NULL: the client wants none */
+	struct seal_binding binding;	/* modern: what a requestState is good for */
 };
 
-/* id is taken over. The revision is one of the table, the rest is borrowed and outlives
- * the call. */
-struct mcp_call *mcp_call_new(const struct mcp *mcp, struct tenant *tenant,
-			      const struct revision *revision, struct jsonrpc_id *id,
-			      const struct mcp_call_watcher *watcher);
+/* Takes the request's id. */
+struct mcp_call *mcp_call_new(const struct request *request, enum mcp_method method,
+			      size_t bytes);
 
-/* arguments: an object; envelope: what the request said of progress; both borrowed for now
- * only. on_answer may come before it returns, so the caller must be done with the call. */
-void mcp_call_start(struct mcp_call *call, const struct tool *tool,
-		    const json_t *arguments, const struct envelope *envelope);
+/* Stops listening to the run; nothing is sent any more. */
+void mcp_call_free(struct mcp_call *call, enum cancel_reason reason);
 
-/* Stops the work; no callback follows. Then the call can only be freed. */
-void mcp_call_cancel(struct mcp_call *call, enum cancel_reason reason);
+/* Joins a run that is not over, and makes what the client wants to hear of it. */
+void mcp_call_join(struct mcp_call *call, struct mcp_run *run,
+		   const struct request *request);
 
-void mcp_call_free(struct mcp_call *call);
+/* Answers with what a run ended with. The call is gone afterwards. */
+void mcp_call_end(struct mcp_call *call, const struct tool_answer *answer,
+		  const struct tool_failure *failure);
 
-const json_t *mcp_call_id(const struct mcp_call *call);
-
-/* Whoever keeps calls in a list may use these; NULL at first. */
-struct mcp_call *mcp_call_next(const struct mcp_call *call);
-void mcp_call_set_next(struct mcp_call *call, struct mcp_call *next);
-void *mcp_call_group(const struct mcp_call *call);
-void mcp_call_set_group(struct mcp_call *call, void *group);
-
-/* Bytes that the call is charged with; 0 at first. */
-size_t mcp_call_bytes(const struct mcp_call *call);
-void mcp_call_set_bytes(struct mcp_call *call, size_t bytes);
+/* Asks the open questions of its run, in the revision's way. The call may be gone
+ * afterwards. */
+void mcp_call_ask(struct mcp_call *call);
 
 #endif

@@ -16,13 +16,7 @@ malformed(struct envelope *envelope, const char *text)
 static bool
 is_log_level(const json_t *level)
 {
-	static const char *const levels[] = { "debug", "info", "notice", "warning",
-					      "error", "critical", "alert", "emergency" };
-
-	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
-		if (json_is_string(level) && strcmp(json_string_value(level), levels[i]) == 0)
-			return true;
-	return false;
+	return json_is_string(level) && revision_log_level(json_string_value(level)) >= 0;
 }
 
 static bool
@@ -59,6 +53,9 @@ read_modern(const json_t *meta, const json_t *version, struct envelope *envelope
 	} else {
 		envelope->revision = revision_find(json_string_value(version));
 		envelope->verdict = ENVELOPE_MODERN;
+		envelope->capabilities = json_object_get(meta, META_CLIENT_CAPABILITIES);
+		if (level)
+			envelope->log_level = revision_log_level(json_string_value(level));
 		if (!envelope->revision || !envelope->revision->modern) {
 			envelope->verdict = ENVELOPE_UNSUPPORTED;
 			envelope->requested = version;
@@ -72,7 +69,7 @@ envelope_read(const json_t *params, struct envelope *envelope_r)
 	const json_t *meta = json_object_get(params, "_meta");
 	const json_t *version = json_object_get(meta, META_VERSION);
 
-	*envelope_r = (struct envelope){ .verdict = ENVELOPE_NONE };
+	*envelope_r = (struct envelope){ .verdict = ENVELOPE_NONE, .log_level = -1 };
 	if (!meta)
 		return;
 	if (!json_is_object(meta)) {

@@ -3,13 +3,16 @@
  * for clients whose patience each progress renews. */
 #include "supervisor/mcp_progress.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <event2/event.h>
 
 #include "supervisor/jsonout.h"
 #include "supervisor/output.h"
 #include "supervisor/revision.h"
+#include "supervisor/tools/tool.h"
 #include "supervisor/xalloc.h"
 
 #define LINE_MAX_BYTES 200	/* of a line that is shown */
@@ -49,7 +52,8 @@ struct waiting {
 struct mcp_progress {
 	struct mcp_progress_options options;
 	char *token;		/* as JSON text */
-	uint64_t count;		/* what was sent last */
+	double last;		/* what was sent last */
+	bool said;		/* the tool tells how far it is */
 	struct event *timer;
 	struct timeval began, sent;
 	bool fresh;		/* there is output to be told of */
@@ -84,7 +88,9 @@ send_note(struct mcp_progress *p, struct progress_note *note)
 	struct jsonout out;
 
 	note->token = p->token;
-	note->progress = ++p->count;
+	if (!p->said)
+		note->progress = p->last + 1;
+	p->last = note->progress;
 	jsonout_init(&out);
 	revision_write_progress(p->options.revision, &out, note);
 	p->options.send(p->options.arg, &out);
@@ -159,12 +165,30 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	event_base_gettimeofday_cached(p->options.base, &p->sent);
 	arm(p, SILENCE_MS);
 	if (!fresh) {
-		send_alive(p);
+		if (!p->said)
+			send_alive(p);
 	} else if (p->options.streams) {
 		send_waiting(p);
 	} else {
 		send_line(p);
 	}
+}
+
+void
+mcp_progress_say(struct mcp_progress *p, const struct tool_progress *said)
+{
+	struct progress_note note = {
+		.progress = said->progress,
+		.total = said->total,
+		.message = said->message,
+		.message_len = said->message ? strlen(said->message) : 0,
+	};
+
+	if (!isfinite(said->progress) || (p->last > 0 || p->said ? said->progress <= p->last
+								 : said->progress < 0))
+		return;
+	p->said = true;
+	send_note(p, &note);
 }
 
 /* Is there something new to show in it? */
@@ -238,6 +262,8 @@ mcp_progress_output(struct mcp_progress *p, enum stream stream, const char *byte
 {
 	int64_t since, every = p->options.streams ? STREAM_EVERY_MS : LINE_EVERY_MS;
 
+	if (p->said)
+		return;			/* its numbers are not ours to continue */
 	if (p->options.streams) {
 		if (!read_bytes(p, stream, bytes, len))
 			return;

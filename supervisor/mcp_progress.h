@@ -24,6 +24,7 @@ struct event_base;
 struct jsonout;
 struct mcp_progress;
 struct revision;
+struct tool_progress;
 
 struct mcp_progress_options {
 	struct event_base *base;
@@ -42,6 +43,9 @@ void mcp_progress_free(struct mcp_progress *progress);	/* NULL is fine */
 /* Takes output as it comes, raw. Nothing is sent from within. */
 void mcp_progress_output(struct mcp_progress *progress, enum stream stream,
 			 const char *bytes, size_t len);
+
+/* What a tool says itself, sent at once; then there are no signs of life beside it. */
+void mcp_progress_say(struct mcp_progress *progress, const struct tool_progress *said);
 
 /* Before the answer: sends what waits, when it streams, so that its order is not lost; an
  * answer has each stream by itself. NULL is fine. */

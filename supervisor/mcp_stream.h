@@ -1,5 +1,6 @@
-/* MCP on one byte stream: lines in, lines out. Both eras share a stream: a request that
- * names a modern revision in its envelope is served by that, all others by the handshake.
+/* MCP on one byte stream: lines in, lines out. A conversation with a single exchange. Both
+ * eras share a stream: a request that names a modern revision in its envelope is served by
+ * that, all others by the handshake.
  */
 #ifndef SUPERVISOR_MCP_STREAM_H
 #define SUPERVISOR_MCP_STREAM_H
@@ -7,11 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "supervisor/mcp_conversation.h"
+
 struct mcp;
 struct mcp_stream;
 struct tenant;
 
-#define STREAM_CALLS_MAX 256		/* in flight on one stream */
+#define STREAM_CALLS_MAX CONVERSATION_CALLS_MAX		/* in flight on one stream */
 
 struct mcp_stream_watcher {
 	/* A line with its newline, malloc'd, for the watcher to free. may_drop: it is only
@@ -26,7 +29,7 @@ struct mcp_stream_watcher {
 };
 
 /* Neither mcp nor tenant is owned. The callbacks may come from within mcp_stream_line. */
-struct mcp_stream *mcp_stream_new(const struct mcp *mcp, struct tenant *tenant,
+struct mcp_stream *mcp_stream_new(struct mcp *mcp, struct tenant *tenant,
 				  const struct mcp_stream_watcher *watcher);
 
 /* Cancels what is in flight; no callback comes any more. NULL is fine. */
@@ -37,6 +40,9 @@ void mcp_stream_line(struct mcp_stream *stream, const char *text, size_t len);
 
 /* Answers a line that is not even read, for it is longer than line_max bytes. */
 void mcp_stream_too_long(struct mcp_stream *stream, size_t line_max);
+
+/* No line follows: mcp_conversation_end_input. */
+void mcp_stream_end_input(struct mcp_stream *stream);
 
 size_t mcp_stream_in_flight(const struct mcp_stream *stream);
 

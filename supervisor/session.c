@@ -319,6 +319,7 @@ end_input(struct session *s)
 {
 	s->input_ended = true;
 	bufferevent_disable(s->in, EV_READ);
+	mcp_stream_end_input(s->stream);
 	close_if_done(s);
 	if (!s->closed && !s->gone)
 		watch_for_leaving(s);

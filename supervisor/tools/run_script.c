@@ -2,12 +2,26 @@
  * A run lives from an accepted start to its outcome or cancellation. */
 #include "supervisor/tools/run_script.h"
 
+#include <stdio.h>
+
+#include <event2/event.h>
+
 #include "policy/config.h"
+#include "supervisor/tools/environment.h"
+#include "supervisor/tools/requirements.h"
+#include "supervisor/tools/resources.h"
 #include "supervisor/xalloc.h"
 
+/* First what the script requires is checked, if it says so; then it runs. */
 struct tool_run {
 	struct tool_host host;
+	json_t *json;			/* what arguments borrow from, until it runs */
+	struct run_script_arguments arguments;
+	struct requirements_check *check;
+	const char *profile;		/* that was checked */
+	bool *over;			/* not NULL: set when the run is freed */
 	struct execution *execution;
+	struct event *long_now;		/* NULL: its client cannot have tasks */
 	bool cancelling;
 };
 
@@ -25,7 +39,50 @@ describe(const struct config *config, struct tool_description *description_r)
 		.destructive = false,
 		.idempotent = false,
 		.open_world = false,
+		.task = TOOL_TASK_MAY,
 	};
+}
+
+static void
+drop_arguments(struct tool_run *run)
+{
+	run_script_arguments_done(&run->arguments);
+	json_decref(run->json);
+	run->json = NULL;
+}
+
+static void
+free_run(struct tool_run *run)
+{
+	if (run->over)
+		*run->over = true;
+	drop_arguments(run);
+	if (run->long_now)
+		event_free(run->long_now);
+	free(run);
+}
+
+/* It runs for longer than a client should be made to wait. Until then it was a call like
+ * any other, for most are answered sooner and need no second question. */
+static void
+on_long(evutil_socket_t fd, short what, void *arg)
+{
+	const struct tool_run *run = arg;
+
+	(void)fd;
+	(void)what;
+	(void)run->host.on_task(run->host.arg, "the script is running");
+}
+
+static void
+watch_for_long(struct tool_run *run)
+{
+	const struct timeval wait = { .tv_sec = run->host.config->mcp.task_after_seconds };
+
+	if (!(run->host.client & CLIENT_TAKES_TASKS))
+		return;
+	run->long_now = xalloc_check(evtimer_new(run->host.base, on_long, run));
+	evtimer_add(run->long_now, &wait);
 }
 
 static void
@@ -48,14 +105,15 @@ on_outcome(void *arg, const struct outcome *outcome)
 	run->execution = NULL;
 	if (run->cancelling)
 		return;
-	free(run);
+	free_run(run);
+	resources_keep(host.tenant, outcome);
 	run_script_answer(outcome, &host);
 }
 
 static int
-start_execution(struct tool_run *run, const struct run_script_arguments *arguments,
-		struct why *why_r)
+start_execution(struct tool_run *run, struct why *why_r)
 {
+	const struct run_script_arguments *arguments = &run->arguments;
 	struct execution_request request = {
 		.script = arguments->script,
 		.script_len = arguments->script_len,
@@ -63,6 +121,8 @@ start_execution(struct tool_run *run, const struct run_script_arguments *argumen
 		.n_args = arguments->n_args,
 		.stdin_text = arguments->stdin_text,
 		.stdin_len = arguments->stdin_len,
+		.input = arguments->files.item,
+		.n_inputs = arguments->files.n,
 		.profile = arguments->profile,
 	};
 	const struct execution_watcher watcher = {
@@ -73,10 +133,94 @@ start_execution(struct tool_run *run, const struct run_script_arguments *argumen
 	int r = limits_merge(&run->host.config->limits, &arguments->asked, &request.limits,
 			     why_r);
 
-	if (r < 0)
-		return r;
-	return execution_start(run->host.engine, run->host.tenant, &request, &watcher,
-			       &run->execution, why_r);
+	if (r == 0)
+		r = run_script_files_resolve(&run->arguments.files, run->host.tenant, why_r);
+	if (r == 0)
+		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
+				    &run->execution, why_r);
+	if (r == 0)
+		drop_arguments(run);
+	return r;
+}
+
+/* ---- what it requires ---- */
+
+static void
+refuse_errors(const struct findings *findings, const struct tool_host *host)
+{
+	struct why why = { .field = "" };
+	size_t len = 0;
+
+	for (size_t i = 0; i < findings->n_errors && len < sizeof(why.text) - 1; i++) {
+		const struct finding_error *error = &findings->error[i];
+
+		len += (size_t)snprintf(why.text + len, sizeof(why.text) - len,
+					error->line ? "%sline %u: %s" : "%s%.0u%s",
+					i ? "; " : "", error->line, error->message);
+	}
+	run_script_refuse(&why, host);
+}
+
+static void
+refuse_findings(const struct tool_run *run, const struct findings *findings)
+{
+	const struct outcome *trouble = findings->trouble;
+	bool fits = findings->python_fits;
+	char *text;
+
+	if (trouble && trouble->status != OUTCOME_OK) {
+		run_script_answer(trouble, &run->host);
+	} else if (trouble) {
+		run_script_refuse_as(outcome_status_name(OUTCOME_WORKER_PROTOCOL_ERROR),
+				     "the environment could not be looked at", &run->host);
+	} else if (findings->n_errors) {
+		refuse_errors(findings, &run->host);
+	} else {
+		text = fits ? requirements_missing_text(findings, run->profile)
+			    : requirements_python_text(findings, run->profile);
+		run_script_refuse_as(fits ? RUN_DEPENDENCY_UNAVAILABLE
+					  : RUN_PYTHON_UNAVAILABLE, text, &run->host);
+		free(text);
+	}
+}
+
+static void
+on_found(void *arg, const struct findings *findings)
+{
+	struct tool_run *run = arg;
+	struct why why = { .field = "" };
+
+	run->check = NULL;
+	if (findings->trouble || findings->n_errors || !findings->python_fits ||
+	    findings->n_missing)
+		refuse_findings(run, findings);
+	else if (start_execution(run, &why) < 0)
+		run_script_refuse(&why, &run->host);
+	else
+		return;
+	free_run(run);
+}
+
+/* Runs it once it is known to have what it requires, which may be now; the run may be over
+ * after this. */
+static int
+check_first(struct tool_run *run, struct why *why_r)
+{
+	struct requirements_question question = {
+		.script = run->arguments.script,
+		.script_len = run->arguments.script_len,
+		.dependencies = run->arguments.dependencies,
+	};
+	struct requirements_check *check = NULL;
+	int r = environment_profile(&run->host, run->arguments.profile, &question.profile,
+				    why_r);
+
+	run->profile = question.profile;
+	if (r == 0)
+		r = requirements_start(&run->host, &question, on_found, run, &check, why_r);
+	if (check)
+		run->check = check;
+	return r;
 }
 
 static struct tool_run *
@@ -84,6 +228,7 @@ start(const struct tool_host *host, const json_t *json)
 {
 	struct run_script_arguments arguments;
 	struct why why = { .field = "" };
+	bool over = false;
 	struct tool_run *run;
 	int r;
 
@@ -93,13 +238,22 @@ start(const struct tool_host *host, const json_t *json)
 	}
 	run = xcalloc(1, sizeof(*run));
 	run->host = *host;
-	r = start_execution(run, &arguments, &why);
-	run_script_arguments_done(&arguments);
+	run->json = json_incref((json_t *)json);
+	run->arguments = arguments;
+	run->over = &over;
+	if (requirements_any(arguments.script, arguments.script_len, arguments.dependencies))
+		r = check_first(run, &why);
+	else
+		r = start_execution(run, &why);
+	if (over)
+		return NULL;
 	if (r < 0) {
-		free(run);
+		free_run(run);
 		run_script_refuse(&why, host);
 		return NULL;
 	}
+	run->over = NULL;
+	watch_for_long(run);
 	return run;
 }
 
@@ -107,10 +261,23 @@ static void
 cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	run->cancelling = true;
-	execution_cancel(run->execution, reason);
-	if (run->execution)
-		execution_unwatch(run->execution);
-	free(run);
+	if (run->check) {
+		requirements_cancel(run->check, reason);
+	} else {
+		execution_cancel(run->execution, reason);
+		if (run->execution)
+			execution_unwatch(run->execution);
+	}
+	free_run(run);
+}
+
+static const char *
+once(const json_t *arguments)
+{
+	const json_t *key = json_object_get(arguments, RUN_KEY_ARGUMENT);
+
+	/* What start will refuse is no key. */
+	return run_script_is_key(key) ? json_string_value(key) : NULL;
 }
 
 const struct tool run_script_tool = {
@@ -118,4 +285,5 @@ const struct tool run_script_tool = {
 	.describe = describe,
 	.start = start,
 	.cancel = cancel,
+	.once = once,
 };

@@ -12,6 +12,7 @@
 
 #include "policy/limits.h"
 #include "policy/why.h"
+#include "supervisor/tools/run_script_files.h"
 #include "supervisor/tools/tool.h"
 
 #define RUN_STDIN_MAX (8 * 1024 * 1024)		/* bytes */
@@ -19,15 +20,20 @@
 #define RUN_ANSWER_MAX (9 * 1024 * 1024)	/* bytes of an answer's line, about: some
 						 * clients give up on 10 MiB */
 
+#define RUN_KEY_ARGUMENT "idempotency_key"
+#define RUN_KEY_MAX 128				/* characters */
+
 extern const struct tool run_script_tool;
 
-/* What was asked for; everything is borrowed from the JSON but args. */
+/* What was asked for; everything is borrowed from the JSON but args and files. */
 struct run_script_arguments {
 	const char *script, *stdin_text, *profile;	/* NULL: not given */
 	size_t script_len, stdin_len;
 	const char **args;				/* malloc'd; NULL: none */
 	size_t n_args;
+	struct run_script_files files;
 	struct limits_asked asked;
+	const json_t *dependencies;			/* borrowed; NULL: not given */
 };
 
 /* Checks every field, but for the caps, which are limits_merge's. 0, or -EINVAL and why_r
@@ -37,15 +43,30 @@ int run_script_read(const json_t *json, const struct config *config,
 		    struct run_script_arguments *arguments_r, struct why *why_r);
 void run_script_arguments_done(struct run_script_arguments *arguments);
 
+/* Can it be an idempotency key? Any value, or NULL. */
+bool run_script_is_key(const json_t *value);
+
 /* JSON texts and the description for models, malloc'd, with the limits in force. */
 char *run_script_input_schema(const struct config *config);
 char *run_script_output_schema(void);
 char *run_script_description(const struct config *config);
+
+/* Is it one JSON text on one line, within our bounds? */
+bool run_script_is_json(const char *text, size_t len);
 
 /* Calls on_answer once with what the outcome says. */
 void run_script_answer(const struct outcome *outcome, const struct tool_host *host);
 
 /* Calls on_answer once: nothing was run, for the arguments were wrong. */
 void run_script_refuse(const struct why *why, const struct tool_host *host);
+
+/* The same for another reason: a status as below, and a sentence. */
+void run_script_refuse_as(const char *reason, const char *text,
+			  const struct tool_host *host);
+
+/* Statuses of what was not run, beside those of outcomes. */
+#define RUN_INVALID_ARGUMENTS "invalid_arguments"
+#define RUN_DEPENDENCY_UNAVAILABLE "dependency_unavailable"
+#define RUN_PYTHON_UNAVAILABLE "python_unavailable"
 
 #endif

@@ -8,12 +8,15 @@
 
 #include "supervisor/jsonout.h"
 #include "supervisor/jsonrpc.h"
+#include "supervisor/tools/run_script_results.h"
 #include "supervisor/xalloc.h"
 
 #define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, when an answer gets too long */
 #define VALUE_COST_MAX (256 * 1024)
 
-static const char invalid_arguments[] = "invalid_arguments";
+static const char *const not_run[] = {
+	RUN_INVALID_ARGUMENTS, RUN_DEPENDENCY_UNAVAILABLE, RUN_PYTHON_UNAVAILABLE,
+};
 
 /* A text that may have been shortened for this answer. */
 struct shown {
@@ -30,6 +33,8 @@ struct report {
 	struct shown both;	/* the streams in the order of arrival */
 	struct shown repr, json, error_type, error_message, traceback;
 	uint32_t error_line;
+	struct run_results *results;
+	size_t results_cost;
 };
 
 static struct shown
@@ -58,37 +63,46 @@ fit(struct report *report)
 		&report->repr, &report->json, &report->error_message, &report->traceback,
 	};
 	const size_t n = sizeof(texts) / sizeof(*texts);
-	size_t cost = 0;
+	const size_t most = RUN_ANSWER_MAX - report->results_cost;
+	/* Each is sent twice, and there are two streams and four values. */
+	size_t cost = 0, stream_max = (most - 8 * (size_t)VALUE_COST_MAX) / 4;
 
 	for (size_t i = 0; i < n; i++)
 		cost += texts[i]->len;
-	if (cost * 12 <= RUN_ANSWER_MAX)
+	if (cost * 12 <= most)
 		return;
+	if (stream_max > STREAM_COST_MAX)
+		stream_max = STREAM_COST_MAX;
 	cost = 0;
 	for (size_t i = 0; i < n; i++)
 		cost += 2 * jsonout_cost(texts[i]->at, texts[i]->len);
-	if (cost <= RUN_ANSWER_MAX)
+	if (cost <= most)
 		return;
 	for (size_t i = 0; i < n; i++)
-		shorten(texts[i], i < STREAM_COUNT ? STREAM_COST_MAX : VALUE_COST_MAX);
+		shorten(texts[i], i < STREAM_COUNT ? stream_max : VALUE_COST_MAX);
 	if (report->json.cut)		/* half a JSON text is none */
 		report->json.at = NULL;
 }
 
 /* The script's own process wrote it: one JSON text on one line, or it is left out. */
-static struct shown
-checked_json(const char *text)
+bool
+run_script_is_json(const char *text, size_t len)
 {
 	json_t *value;
 
-	if (!text || strpbrk(text, "\r\n") || !jsonrpc_is_bounded(text, strlen(text)))
-		return shown(NULL);
-	value = json_loadb(text, strlen(text), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES |
-					       JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
-	if (!value)
-		return shown(NULL);
+	if (memchr(text, '\r', len) || memchr(text, '\n', len) ||
+	    !jsonrpc_is_bounded(text, len))
+		return false;
+	value = json_loadb(text, len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES |
+				      JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
 	json_decref(value);
-	return shown(text);
+	return value;
+}
+
+static struct shown
+checked_json(const char *text)
+{
+	return shown(text && run_script_is_json(text, strlen(text)) ? text : NULL);
 }
 
 static void
@@ -118,6 +132,7 @@ read_outcome(const struct outcome *outcome, struct report *report_r)
 		report.traceback = shown(outcome->error_traceback);
 		report.error_line = outcome->error_line;
 	}
+	report.results = run_results_new(outcome, &report.results_cost);
 	fit(&report);
 	*report_r = report;
 }
@@ -227,6 +242,7 @@ write_structured(struct jsonout *out, const struct report *report)
 	else
 		jsonout_null(out);
 	write_truncated(out, report);
+	run_results_write(report->results, out);
 	if (outcome && outcome->status == OUTCOME_OVERLOADED)
 		jsonout_member_uint(out, "retry_after_ms", outcome->retry_after_ms);
 	jsonout_close(out, '}');
@@ -260,6 +276,9 @@ static const struct {
 		"\"integer\"},\"stderr_dropped\":{\"type\":\"integer\"},\"result\":{\"type\":"
 		"\"boolean\"}},\"required\":[\"stdout_dropped\",\"stderr_dropped\",\"result\"],"
 		"\"additionalProperties\":false}", true },
+	{ "displays", run_results_displays_schema, true },
+	{ "files", run_results_files_schema, true },
+	{ "omitted", run_results_omitted_schema, true },
 	{ "retry_after_ms", "{\"description\":\"With status overloaded.\",\"type\":\"integer\"}",
 		false },
 };
@@ -279,7 +298,8 @@ write_status_schema(struct jsonout *out)
 
 		jsonout_text(out, name, strlen(name));
 	}
-	jsonout_text(out, invalid_arguments, strlen(invalid_arguments));
+	for (size_t i = 0; i < sizeof(not_run) / sizeof(*not_run); i++)
+		jsonout_text(out, not_run[i], strlen(not_run[i]));
 	jsonout_close(out, ']');
 	jsonout_close(out, '}');
 }
@@ -420,6 +440,7 @@ say(FILE *to, const struct report *report)
 		return;
 	say_streams(to, report);
 	say_result(to, report);
+	run_results_say(report->results, to);
 	if (!said && !report->error_type.at)
 		fputs("(no output)\n", to);
 	say_summary(to, report);
@@ -428,7 +449,12 @@ say(FILE *to, const struct report *report)
 static void
 give(const struct report *report, const struct tool_host *host)
 {
-	struct tool_answer answer = { .is_error = report->error_type.at != NULL };
+	const struct outcome *outcome = report->outcome;
+	struct tool_answer answer = {
+		.is_error = report->error_type.at != NULL,
+		.not_run = !outcome || outcome->status == OUTCOME_OVERLOADED ||
+			   outcome->status == OUTCOME_JAIL_FAILED,
+	};
 	struct jsonout structured;
 	char *text = NULL;
 	FILE *to = open_memstream(&text, &answer.text_len);
@@ -442,9 +468,11 @@ give(const struct report *report, const struct tool_host *host)
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;
+	answer.content = run_results_blocks(report->results, &answer.n_content);
 	host->on_answer(host->arg, &answer);
 	jsonout_done(&structured);
 	free(text);
+	run_results_free(report->results);
 }
 
 void
@@ -457,13 +485,20 @@ run_script_answer(const struct outcome *outcome, const struct tool_host *host)
 }
 
 void
-run_script_refuse(const struct why *why, const struct tool_host *host)
+run_script_refuse_as(const char *reason, const char *text, const struct tool_host *host)
 {
 	struct report report = {
-		.status = invalid_arguments,
-		.error_type = shown(invalid_arguments),
-		.error_message = shown(why->text),
+		.status = reason,
+		.error_type = shown(reason),
+		.error_message = shown(text),
 	};
 
+	report.results = run_results_new(NULL, &report.results_cost);
 	give(&report, host);
+}
+
+void
+run_script_refuse(const struct why *why, const struct tool_host *host)
+{
+	run_script_refuse_as(RUN_INVALID_ARGUMENTS, why->text, host);
 }

@@ -11,9 +11,11 @@
 #include "policy/config.h"
 #include "proto/message.h"
 #include "supervisor/jsonout.h"
+#include "supervisor/tools/requirements.h"
 #include "supervisor/xalloc.h"
 
-enum kind { KIND_TEXT, KIND_TEXTS, KIND_NUMBER, KIND_INTEGER, KIND_PROFILE };
+enum kind { KIND_TEXT, KIND_TEXTS, KIND_NUMBER, KIND_INTEGER, KIND_PROFILE, KIND_KEY,
+	    KIND_FILES };
 
 enum field {
 	FIELD_SCRIPT,
@@ -24,6 +26,9 @@ enum field {
 	FIELD_CPU,
 	FIELD_PIDS,
 	FIELD_PROFILE,
+	FIELD_DEPENDENCIES,
+	FIELD_KEY,
+	FIELD_FILES,
 	FIELD_COUNT,
 };
 
@@ -52,6 +57,17 @@ static const struct row {
 		"Processes and threads at once." },
 	[FIELD_PROFILE] = { "profile", KIND_PROFILE, false, 0, 0,
 		"Which set of preloaded packages to run in." },
+	[FIELD_DEPENDENCIES] = { "dependencies", KIND_TEXTS, false, 0, REQUIREMENTS_MAX,
+		"Requirements like numpy>=1.24, put together with those of the script's own "
+		"metadata block (PEP 723). The script is run when all are installed." },
+	[FIELD_KEY] = { RUN_KEY_ARGUMENT, KIND_KEY, false, 1, RUN_KEY_MAX,
+		"A name of your choice for this call. Sent again with the same name and "
+		"arguments within some minutes, for example after a lost connection, it is "
+		"not run twice: the first run's answer is returned." },
+	[FIELD_FILES] = { FILES_ARGUMENT, KIND_FILES, false, 0, INPUTS_MAX,
+		"Files put into /workspace first, each with its content as text, as base64, or "
+		"by the uri of a file that an earlier call left: at most 4 MiB each and 8 MiB "
+		"together." },
 };
 
 #define MIB (1024.0 * 1024.0)
@@ -72,6 +88,9 @@ limit_in_units(const struct limits *limits, enum field field)
 	case FIELD_STDIN:
 	case FIELD_ARGS:
 	case FIELD_PROFILE:
+	case FIELD_DEPENDENCIES:
+	case FIELD_KEY:
+	case FIELD_FILES:
 	case FIELD_COUNT:
 		break;
 	}
@@ -173,7 +192,7 @@ static int
 read_limit(enum field field, const json_t *value, const struct limits *cap,
 	   struct limits_asked *asked, struct why *why_r)
 {
-	double number;
+	double number = 0;
 	int r = read_number(&rows[field], value, limit_in_units(cap, field), &number, why_r);
 
 	if (r < 0)
@@ -201,6 +220,20 @@ read_profile(const json_t *value, const char **profile_r, struct why *why_r)
 	return 0;
 }
 
+bool
+run_script_is_key(const json_t *value)
+{
+	const char *at = json_string_value(value);
+	size_t len = json_string_length(value), characters = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (at[i] == '\0')
+			return false;
+		characters += (at[i] & 0xc0) != 0x80;
+	}
+	return characters > 0 && characters <= RUN_KEY_MAX;
+}
+
 static int
 read_field(enum field field, const json_t *value, const struct limits *cap,
 	   struct run_script_arguments *to, struct why *why_r)
@@ -222,6 +255,17 @@ read_field(enum field field, const json_t *value, const struct limits *cap,
 		return read_limit(field, value, cap, &to->asked, why_r);
 	case FIELD_PROFILE:
 		return read_profile(value, &to->profile, why_r);
+	case FIELD_DEPENDENCIES:
+		to->dependencies = value;
+		return requirements_check_list(value, why_r);
+	case FIELD_FILES:
+		return run_script_files_read(value, &to->files, why_r);
+	case FIELD_KEY:
+		if (run_script_is_key(value))
+			return 0;
+		return why_say(why_r, -EINVAL, rows[field].name,
+			       "%s must be a string of 1 to %d characters, without NUL",
+			       rows[field].name, RUN_KEY_MAX);
 	case FIELD_COUNT:
 		break;
 	}
@@ -277,6 +321,7 @@ run_script_arguments_done(struct run_script_arguments *arguments)
 {
 	free(arguments->args);
 	arguments->args = NULL;
+	run_script_files_done(&arguments->files);
 }
 
 /* ---- describing ---- */
@@ -293,7 +338,7 @@ write_number(struct jsonout *out, const char *key, double number)
 static void
 write_help(struct jsonout *out, const struct row *row, double standard)
 {
-	char text[256];
+	char text[320];
 
 	if (standard > 0)
 		snprintf(text, sizeof(text), "%s %.10g unless given.", row->help, standard);
@@ -343,6 +388,14 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 	case KIND_PROFILE:
 		write_profiles(out, config);
 		break;
+	case KIND_KEY:
+		jsonout_member_text(out, "type", "string");
+		write_number(out, "minLength", row->least);
+		write_number(out, "maxLength", row->most);
+		break;
+	case KIND_FILES:
+		run_script_files_schema(out);
+		break;
 	}
 	write_help(out, row, standard);
 	jsonout_close(out, '}');
@@ -382,12 +435,13 @@ run_script_description(const struct config *config)
 
 	n = asprintf(&text,
 		"Run a Python %s script in a fresh, isolated process. Returns what it "
-		"printed, the value of its last line when that is an expression, and any "
-		"error with its traceback.\n"
+		"printed, the value of its last line when that is an expression, any error "
+		"with its traceback, matplotlib figures and what display(object) was given as "
+		"pictures or tables, and the files that it left in /workspace.\n"
 		"Nothing survives the call: no variables, files or installed packages, so "
 		"send a whole program each time. Calls may run in parallel. The script "
-		"starts in /workspace, which is empty and writable; it sees no files of the "
-		"machine and no network. Top-level await, threads, subprocesses and "
+		"starts in /workspace, which is writable and empty but for files that you "
+		"send; it sees no files of the machine and no network. Top-level await, threads, subprocesses and "
 		"multiprocessing work.\n"
 		"Example: {\"script\": \"import math\\nprint('computing')\\n"
 		"math.factorial(10)\"} gives stdout \"computing\\n\" and result 3628800.\n"

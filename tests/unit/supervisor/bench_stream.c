@@ -20,6 +20,7 @@
 #define LINES_MAX 1024
 
 struct bench {
+	struct bench *first;		/* whose server it is; NULL: its own */
 	struct config *config;
 	struct loop *loop;
 	struct engine *engine;
@@ -78,37 +79,83 @@ bench_set_held_most(struct bench *b, size_t bytes)
 	b->held_most = bytes;
 }
 
-struct bench *
-bench_new(void)
+static void
+open_stream(struct bench *b, unsigned int uid)
 {
-	struct bench *b = xcalloc(1, sizeof(*b));
-	struct engine_options engine;
-	struct mcp_options mcp;
 	const struct mcp_stream_watcher watcher = { on_send, on_idle, on_hold, on_let_go,
 						    b };
 
 	b->held_most = SIZE_MAX;
+	b->tenant = engine_tenant(b->engine, uid);
+	b->stream = mcp_stream_new(b->mcp, b->tenant, &watcher);
+}
+
+struct bench *
+bench_new_with(const struct catalog *catalog, void (*adjust)(struct config *))
+{
+	struct bench *b = xcalloc(1, sizeof(*b));
+	struct engine_options engine;
+	struct mcp_options mcp;
+
 	b->config = config_new();
+	if (adjust)
+		adjust(b->config);
 	b->loop = loop_new(false);
 	engine = (struct engine_options){ .base = loop_base(b->loop), .config = b->config };
 	assert_int_equal(engine_new(&engine, &b->engine), 0);
-	mcp = (struct mcp_options){ loop_base(b->loop), b->engine, b->config };
+	mcp = (struct mcp_options){ .base = loop_base(b->loop), .engine = b->engine,
+				    .config = b->config, .catalog = catalog };
 	b->mcp = mcp_new(&mcp);
-	b->tenant = engine_tenant(b->engine, 1000);
-	b->stream = mcp_stream_new(b->mcp, b->tenant, &watcher);
+	open_stream(b, 1000);
 	return b;
+}
+
+struct bench *
+bench_new(void)
+{
+	return bench_new_with(NULL, NULL);
+}
+
+struct bench *
+bench_beside(struct bench *first, unsigned int uid)
+{
+	struct bench *b = xcalloc(1, sizeof(*b));
+
+	b->first = first;
+	b->config = first->config;
+	b->loop = first->loop;
+	b->engine = first->engine;
+	b->mcp = first->mcp;
+	open_stream(b, uid);
+	return b;
+}
+
+void
+bench_hang_up(struct bench *b)
+{
+	mcp_stream_free(b->stream);
+	b->stream = NULL;
+	assert_int_equal(b->held, 0);
+}
+
+void
+bench_end_input(struct bench *b)
+{
+	mcp_stream_end_input(b->stream);
 }
 
 void
 bench_free(struct bench *b)
 {
-	mcp_stream_free(b->stream);
-	assert_int_equal(b->held, 0);
-	mcp_free(b->mcp);
+	bench_hang_up(b);
+	if (!b->first)
+		mcp_free(b->mcp);
 	tenant_release(b->tenant);
-	engine_free(b->engine);
-	loop_free(b->loop);
-	config_free(b->config);
+	if (!b->first) {
+		engine_free(b->engine);
+		loop_free(b->loop);
+		config_free(b->config);
+	}
 	for (size_t i = 0; i < b->n_lines; i++)
 		free(b->line[i]);
 	free(b);
@@ -181,17 +228,29 @@ bench_next_json(struct bench *b)
 }
 
 void
-bench_initialize(struct bench *b, const char *revision)
+bench_initialize_as(struct bench *b, const char *revision, const char *capabilities)
 {
-	char text[256];
+	char text[512];
 
 	snprintf(text, sizeof(text),
 		 "{\"jsonrpc\":\"2.0\",\"id\":\"init\",\"method\":\"initialize\",\"params\":"
-		 "{\"protocolVersion\":\"%s\",\"capabilities\":{},\"clientInfo\":"
-		 "{\"name\":\"t\",\"version\":\"1\"}}}", revision);
+		 "{\"protocolVersion\":\"%s\",\"capabilities\":%s,\"clientInfo\":"
+		 "{\"name\":\"t\",\"version\":\"1\"}}}", revision, capabilities);
 	bench_say(b, text);
 	assert_non_null(strstr(bench_next(b), revision));
 	bench_say(b, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+}
+
+void
+bench_initialize(struct bench *b, const char *revision)
+{
+	bench_initialize_as(b, revision, "{}");
+}
+
+void
+bench_resource_changed(struct bench *b, const char *uri)
+{
+	mcp_resource_changed(b->mcp, b->tenant, uri);
 }
 
 size_t

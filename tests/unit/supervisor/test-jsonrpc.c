@@ -79,8 +79,8 @@ static const struct a_case cases[] = {
 	CASE("id twice", "{" V ",\"id\":1,\"id\":2," PING "}", BAD, -32600, NULL),
 	CASE("id twice, one escaped", "{" V ",\"id\":1,\"\\u0069d\":{}," PING "}", BAD, -32600, NULL),
 	CASE("number too large", "{" V ",\"id\":1," PING ",\"params\":{\"x\":99999999999999999999}}", BAD, -32600, "1"),
-	CASE("number far too large", "{" V ",\"id\":1," PING ",\"params\":{\"x\":1e999}}", BAD, -32600, NULL),
-	CASE("NUL in a key", "{" V ",\"id\":1," PING ",\"a\\u0000b\":1}", BAD, -32600, NULL),
+	CASE("number far too large", "{" V ",\"id\":1," PING ",\"params\":{\"x\":1e999}}", BAD, -32600, "1"),
+	CASE("NUL in a key", "{" V ",\"id\":1," PING ",\"a\\u0000b\":1}", BAD, -32600, "1"),
 	CASE("garbage", "hello", BAD, -32700, NULL),
 	CASE("cut", "{" V ",\"id\":1," PING, BAD, -32700, NULL),
 	CASE("trailing comma", "{" V ",\"id\":1," PING ",}", BAD, -32700, NULL),
@@ -92,7 +92,12 @@ static const struct a_case cases[] = {
 	CASE("raw tab in a string", "{" V ",\"id\":1,\"method\":\"pi\tng\"}", BAD, -32700, NULL),
 	CASE("not UTF-8", "{" V ",\"id\":1," PING ",\"x\":\"\xff\xfe\"}", BAD, -32700, NULL),
 	CASE("overlong UTF-8", "{" V ",\"id\":1," PING ",\"x\":\"\xc0\x80\"}", BAD, -32700, NULL),
-	CASE("lone surrogate", "{" V ",\"id\":1," PING ",\"x\":\"\\ud800\"}", BAD, -32700, NULL),
+	CASE("lone surrogate", "{" V ",\"id\":1," PING ",\"x\":\"\\ud800\"}", BAD, -32600, "1"),
+	CASE("lone low surrogate", "{" V "," PING ",\"x\":\"\\\\\\uDFFF\",\"id\":\"a\"}", BAD, -32600, "\"a\""),
+	CASE("surrogates the wrong way", "{" V ",\"id\":1," PING ",\"x\":\"\\udc00\\ud800\"}", BAD, -32600, "1"),
+	CASE("lone surrogate in the id", "{" V ",\"id\":\"\\ud800\"," PING "}", BAD, -32600, NULL),
+	CASE("lone surrogate and more that is wrong", "{" V ",\"id\":1," PING ",\"x\":\"\\ud800\",}", BAD, -32700, NULL),
+	CASE("lone surrogate in a batch", "[{" V ",\"id\":1," PING ",\"x\":\"\\ud800\"}]", BAD, -32600, NULL),
 	CASE("bad escape", "{" V ",\"id\":1,\"method\":\"\\x70ing\"}", BAD, -32700, NULL),
 	CASE("quote at the end", "{\"", BAD, -32700, NULL),
 	CASE("backslash at the end", "{\"\\", BAD, -32700, NULL),
@@ -206,6 +211,42 @@ code_of(char *text)
 	return code;
 }
 
+/* What is too much is refused by the id all the same, wherever it stands. */
+static void
+what_is_too_much_is_refused_by_its_id(void **state)
+{
+	static const struct {
+		const char *head, *unit;
+		size_t n;
+		const char *tail, *id;
+	} lines[] = {
+		{ "{" V ",\"id\":1," PING ",\"params\":{\"x\":", "[", 1000, "", "1" },
+		{ "{" V ",\"params\":{\"x\":", "{\"id\":", 1000, "", NULL },
+		{ "{" V ",\"params\":{\"x\":[0", ",0", JSONRPC_VALUES_MAX, "]},\"id\":\"a\"}",
+		  "\"a\"" },
+		{ "{" V ",\"params\":{\"id\":[0", ",0", JSONRPC_VALUES_MAX, "]}}", NULL },
+		{ "{" V ",\"id\":1,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "],\"id\":2}", NULL },
+		{ "[{" V ",\"id\":1,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "]}]", NULL },
+		{ "{" V ",\"id\":1.5,\"x\":[0", ",0", JSONRPC_VALUES_MAX, "]}", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		char *text = repeated(lines[i].head, lines[i].unit, lines[i].n, lines[i].tail);
+		struct jsonrpc_line line;
+
+		jsonrpc_parse(text, strlen(text), &line);
+		assert_int_equal(line.n, 1);
+		assert_int_equal(line.message[0].code, JSONRPC_INVALID_REQUEST);
+		if (lines[i].id)
+			assert_string_equal(line.message[0].id.raw, lines[i].id);
+		else
+			assert_null(line.message[0].id.raw);
+		jsonrpc_line_done(&line);
+		free(text);
+	}
+}
+
 static void
 bounds_hold_at_n_and_past_it(void **state)
 {
@@ -274,6 +315,7 @@ main(void)
 		cmocka_unit_test(every_line_is_what_it_is),
 		cmocka_unit_test(every_prefix_is_refused),
 		cmocka_unit_test(a_batch_keeps_each_id),
+		cmocka_unit_test(what_is_too_much_is_refused_by_its_id),
 		cmocka_unit_test(bounds_hold_at_n_and_past_it),
 		cmocka_unit_test(answers_carry_the_id_as_it_was),
 	};

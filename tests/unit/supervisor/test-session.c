@@ -94,7 +94,8 @@ rig_new(void)
 	engine = (struct engine_options){ .base = loop_base(rig->loop),
 					  .config = rig->config };
 	assert_int_equal(engine_new(&engine, &rig->engine), 0);
-	mcp = (struct mcp_options){ loop_base(rig->loop), rig->engine, rig->config };
+	mcp = (struct mcp_options){ .base = loop_base(rig->loop), .engine = rig->engine,
+				    .config = rig->config };
 	rig->mcp = mcp_new(&mcp);
 	sessions = (struct session_options){ rig->loop, rig->mcp, rig->engine, rig->config };
 	rig->set = session_set_new(&sessions);

@@ -1,0 +1,8 @@
+/* Runs in: the supervisor.   Owns: nothing. What mcp-pythond offers. */
+#include "supervisor/tools/catalog.h"
+
+void
+catalog_fill(struct catalog *catalog)
+{
+	catalog_add_own(catalog);
+}

@@ -1,0 +1,28 @@
+/* Runs that have asked something the modern way: the request is over, and the run waits for
+ * one that brings the answers, with a sealed requestState that names it. Each state is good
+ * once, for its tenant and for the same call; not taken up in time, the run is given up.
+ */
+#ifndef SUPERVISOR_MCP_PARKING_H
+#define SUPERVISOR_MCP_PARKING_H
+
+#include <stddef.h>
+
+struct mcp;
+struct mcp_parking;
+struct mcp_run;
+struct seal_binding;
+struct tenant;
+
+struct mcp_parking *mcp_parking_new(struct mcp *mcp);
+void mcp_parking_free(struct mcp_parking *parking);	/* gives up all; NULL is fine */
+
+/* Holds the run. Returns its requestState, malloc'd; NULL: too many of this tenant wait. */
+char *mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run,
+		      const struct seal_binding *binding);
+
+/* The run that a state names, with its holding passed on; NULL: the state was changed, used
+ * before, is too old, or is somebody else's. */
+struct mcp_run *mcp_parking_take(struct mcp_parking *parking, const struct tenant *tenant,
+				 const char *state, const struct seal_binding *binding);
+
+#endif

@@ -1,0 +1,48 @@
+/* Seals what a client carries for us and must not change: HMAC-SHA256 under a key of this
+ * host. Nothing in it is secret; it is bound to who got it and what for.
+ */
+#ifndef SUPERVISOR_MCP_SEAL_H
+#define SUPERVISOR_MCP_SEAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#define SEAL_KEY_BYTES 32
+#define SEAL_DIGEST_BYTES 32
+#define SEAL_ID_CHARACTERS 26		/* of an unguessable name, 130 bits */
+
+struct mcp_seal;
+struct why;
+
+/* What a seal is good for; compared as a whole. */
+struct seal_binding {
+	unsigned char digest[SEAL_DIGEST_BYTES];
+};
+
+/* The key comes from a file, which is made when it is not there (mode 0600). 0, or -errno
+ * with why_r filled. */
+int mcp_seal_new(const char *path, struct mcp_seal **seal_r, struct why *why_r);
+
+/* A key for this process alone. */
+struct mcp_seal *mcp_seal_new_random(void);
+void mcp_seal_free(struct mcp_seal *seal);	/* NULL is fine */
+
+/* Of the method and all of its params that say what is to be done. params may be NULL. */
+void seal_bind(const char *principal, const char *method, const json_t *params,
+	       struct seal_binding *binding_r);
+
+/* A new unguessable name of A-Z 2-7, as it may stand in any text. */
+void seal_new_id(char id_r[SEAL_ID_CHARACTERS + 1]);
+
+/* The sealed text of an id, malloc'd; expires: seconds since the epoch. */
+char *mcp_seal_close(const struct mcp_seal *seal, const char *id, int64_t expires,
+		     const struct seal_binding *binding);
+
+/* Is it one of ours, for this binding, and not too old? Then *id_r is what it names. */
+bool mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
+		   const struct seal_binding *binding, char id_r[SEAL_ID_CHARACTERS + 1]);
+
+#endif

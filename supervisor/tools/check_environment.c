@@ -1,0 +1,419 @@
+/* Runs in: the supervisor.   Owns: check_environment calls while they wait for a worker. */
+#include "supervisor/tools/check_environment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/config.h"
+#include "policy/why.h"
+#include "supervisor/engine.h"
+#include "supervisor/jsonout.h"
+#include "supervisor/tools/environment.h"
+#include "supervisor/xalloc.h"
+
+#define MIB (1024 * 1024)
+
+struct tool_run {
+	struct tool_host host;
+	struct environment_ask *ask;
+	const char *profile;
+};
+
+static const char description[] =
+	"Tells what scripts find here, before one is written: the Python version, the profiles, "
+	"the installed packages with their versions, the limits (time, memory, processes, "
+	"output) with the most that may be asked for, what enforces them, and how many of "
+	"your scripts run or wait. Runs nothing of yours.";
+
+#define TEXT "{\"type\":\"string\"}"
+#define COUNT "{\"type\":\"integer\"}"
+#define NUMBER "{\"type\":\"number\"}"
+#define TRUTH "{\"type\":\"boolean\"}"
+#define OBJECT(properties, required) \
+	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required \
+	"],\"additionalProperties\":false}"
+#define LIMITS OBJECT("\"timeout_seconds\":" NUMBER ",\"cpu_seconds\":" NUMBER \
+		      ",\"memory_mb\":" NUMBER ",\"pids\":" COUNT ",\"output_bytes\":" COUNT \
+		      ",\"output_total_bytes\":" COUNT, \
+		      "\"timeout_seconds\",\"cpu_seconds\",\"memory_mb\",\"pids\"," \
+		      "\"output_bytes\",\"output_total_bytes\"")
+
+static const char output_schema[] = OBJECT(
+	"\"python_version\":" TEXT ",\"implementation\":" TEXT ",\"platform\":" TEXT ","
+	"\"profile\":{\"type\":\"string\",\"description\":\"The one looked at.\"},"
+	"\"profiles\":{\"type\":\"array\",\"items\":" OBJECT(
+		"\"name\":" TEXT ",\"default\":" TRUTH ",\"preloaded\":{\"type\":\"array\","
+		"\"items\":" TEXT "},\"disk_bytes\":" COUNT,
+		"\"name\",\"default\",\"preloaded\",\"disk_bytes\"") "},"
+	"\"packages\":{\"type\":\"array\",\"items\":" OBJECT(
+		"\"name\":" TEXT ",\"version\":" TEXT, "\"name\",\"version\"") "},"
+	"\"limits\":" OBJECT("\"default\":" LIMITS ",\"most\":" LIMITS,
+			     "\"default\",\"most\"") ","
+	"\"enforcement\":" OBJECT(
+		"\"memory\":" TEXT ",\"pids\":" TEXT ",\"cpu\":" TEXT ",\"landlock\":" TRUTH
+		",\"own_uids\":" TRUTH ",\"summary\":" TEXT,
+		"\"memory\",\"pids\",\"cpu\",\"landlock\",\"own_uids\",\"summary\"") ","
+	"\"yours\":" OBJECT(
+		"\"sessions\":" COUNT ",\"running\":" COUNT ",\"running_most\":" COUNT
+		",\"queued\":" COUNT ",\"queued_most\":" COUNT,
+		"\"sessions\",\"running\",\"running_most\",\"queued\",\"queued_most\""),
+	"\"python_version\",\"implementation\",\"platform\",\"profile\",\"profiles\","
+	"\"packages\",\"limits\",\"enforcement\",\"yours\"");
+
+static char *
+write_input_schema(const struct config *config)
+{
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "type", "object");
+	jsonout_key(&out, "properties");
+	jsonout_open(&out, '{');
+	jsonout_key(&out, "profile");
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "type", "string");
+	jsonout_key(&out, "enum");
+	jsonout_open(&out, '[');
+	for (size_t i = 0; i < config->n_profiles; i++)
+		jsonout_text(&out, config->profile[i].name,
+			     strlen(config->profile[i].name));
+	jsonout_close(&out, ']');
+	jsonout_member_text(&out, "default", config->profile[0].name);
+	jsonout_member_text(&out, "description", "Whose packages to list.");
+	jsonout_close(&out, '}');
+	jsonout_close(&out, '}');
+	jsonout_member_bool(&out, "additionalProperties", false);
+	jsonout_close(&out, '}');
+	return jsonout_take(&out);
+}
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	*description_r = (struct tool_description){
+		.name = check_environment_tool.name,
+		.title = "What scripts find here",
+		.description = xstrdup(description),
+		.input_schema = write_input_schema(config),
+		.output_schema = xstrdup(output_schema),
+		.read_only = true,
+		.idempotent = true,
+	};
+}
+
+/* ---- structuredContent ---- */
+
+static const char *
+marker(const json_t *environment, const char *name)
+{
+	const char *text = json_string_value(
+		json_object_get(json_object_get(environment, "markers"), name));
+
+	return text ? text : "";
+}
+
+/* Those that the tenant may have. */
+static bool
+is_offered(const struct tool_run *run, const struct config_profile *profile)
+{
+	const char *only = tenant_profile(run->host.tenant);
+
+	return *only == '\0' || strcmp(only, profile->name) == 0;
+}
+
+static void
+write_profiles(struct jsonout *out, const struct tool_run *run)
+{
+	const struct config *config = run->host.config;
+	bool is_only = *tenant_profile(run->host.tenant) != '\0';
+
+	jsonout_key(out, "profiles");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < config->n_profiles; i++) {
+		const struct config_profile *profile = &config->profile[i];
+
+		if (!is_offered(run, profile))
+			continue;
+		jsonout_open(out, '{');
+		jsonout_member_text(out, "name", profile->name);
+		jsonout_member_bool(out, "default", i == 0 || is_only);
+		jsonout_key(out, "preloaded");
+		jsonout_open(out, '[');
+		for (size_t k = 0; k < profile->modules.n; k++)
+			jsonout_text(out, profile->modules.item[k],
+				     strlen(profile->modules.item[k]));
+		jsonout_close(out, ']');
+		jsonout_member_uint(out, "disk_bytes", profile->disk_bytes);
+		jsonout_close(out, '}');
+	}
+	jsonout_close(out, ']');
+}
+
+static void
+write_packages(struct jsonout *out, const json_t *environment)
+{
+	const char *key;
+	json_t *package;
+
+	jsonout_key(out, "packages");
+	jsonout_open(out, '[');
+	json_object_foreach(json_object_get(environment, "packages"), key, package) {
+		jsonout_open(out, '{');
+		jsonout_member_text(out, "name",
+				    json_string_value(json_object_get(package, "name")));
+		jsonout_member_text(out, "version",
+				    json_string_value(json_object_get(package, "version")));
+		jsonout_close(out, '}');
+	}
+	jsonout_close(out, ']');
+}
+
+static void
+write_limits(struct jsonout *out, const char *key, const struct limits *limits)
+{
+	jsonout_key(out, key);
+	jsonout_open(out, '{');
+	jsonout_key(out, "timeout_seconds");
+	jsonout_real(out, limits->wall_ms / 1000.0);
+	jsonout_key(out, "cpu_seconds");
+	jsonout_real(out, limits->cpu_ms / 1000.0);
+	jsonout_key(out, "memory_mb");
+	jsonout_real(out, (double)limits->memory_bytes / MIB);
+	jsonout_member_uint(out, "pids", limits->pids);
+	jsonout_member_uint(out, "output_bytes", limits->output_bytes);
+	jsonout_member_uint(out, "output_total_bytes", limits->output_total);
+	jsonout_close(out, '}');
+}
+
+static const char *
+by(bool controller)
+{
+	return controller ? "cgroup" : "watchdog";
+}
+
+static void
+write_enforcement(struct jsonout *out, const struct engine_enforcement *how)
+{
+	jsonout_key(out, "enforcement");
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "memory", by(how->memory_controller));
+	jsonout_member_text(out, "pids", by(how->pids_controller));
+	jsonout_member_text(out, "cpu", by(how->cpu_controller));
+	jsonout_member_bool(out, "landlock", how->landlock);
+	jsonout_member_bool(out, "own_uids", how->own_uids);
+	jsonout_member_text(out, "summary", how->text);
+	jsonout_close(out, '}');
+}
+
+static void
+write_tenant(struct jsonout *out, const struct tenant_counts *counts)
+{
+	jsonout_key(out, "yours");
+	jsonout_open(out, '{');
+	jsonout_member_uint(out, "sessions", counts->sessions);
+	jsonout_member_uint(out, "running", counts->running);
+	jsonout_member_uint(out, "running_most", counts->running_max);
+	jsonout_member_uint(out, "queued", counts->queued);
+	jsonout_member_uint(out, "queued_most", counts->queued_max);
+	jsonout_close(out, '}');
+}
+
+/* What is told besides the environment itself. */
+struct state {
+	struct engine_enforcement how;
+	struct tenant_counts counts;
+};
+
+static void
+write_structured(struct jsonout *out, const struct tool_run *run, const struct state *state,
+		 const json_t *environment)
+{
+	const struct limits_policy *limits = &run->host.config->limits;
+
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "python_version", environment_python(environment));
+	jsonout_member_text(out, "implementation", marker(environment, "implementation_name"));
+	jsonout_member_text(out, "platform", marker(environment, "sys_platform"));
+	jsonout_member_text(out, "profile", run->profile);
+	write_profiles(out, run);
+	write_packages(out, environment);
+	jsonout_key(out, "limits");
+	jsonout_open(out, '{');
+	write_limits(out, "default", &limits->standard);
+	write_limits(out, "most", &limits->cap);
+	jsonout_close(out, '}');
+	write_enforcement(out, &state->how);
+	write_tenant(out, &state->counts);
+	jsonout_close(out, '}');
+}
+
+/* ---- the text ---- */
+
+static void
+say_profiles(FILE *to, const struct tool_run *run)
+{
+	const struct config *config = run->host.config;
+
+	fputs("profiles:", to);
+	for (size_t i = 0; i < config->n_profiles; i++) {
+		if (!is_offered(run, &config->profile[i]))
+			continue;
+		fprintf(to, " %s", config->profile[i].name);
+		if (config->profile[i].modules.n)
+			fprintf(to, " (%zu modules preloaded)", config->profile[i].modules.n);
+	}
+	fputc('\n', to);
+}
+
+static void
+say_limits(FILE *to, const struct limits_policy *limits)
+{
+	const struct limits *standard = &limits->standard, *cap = &limits->cap;
+
+	fprintf(to, "limits: time %.10g s (at most %.10g), cpu %.10g s (%.10g), memory %.10g MiB "
+		"(%.10g), processes and threads %u (%u), output kept %.10g MiB of each stream\n",
+		standard->wall_ms / 1000.0, cap->wall_ms / 1000.0, standard->cpu_ms / 1000.0,
+		cap->cpu_ms / 1000.0, (double)standard->memory_bytes / MIB,
+		(double)cap->memory_bytes / MIB, standard->pids, cap->pids,
+		(double)standard->output_bytes / MIB);
+}
+
+static void
+say(FILE *to, const struct tool_run *run, const struct state *state,
+    const json_t *environment)
+{
+	const json_t *packages = json_object_get(environment, "packages");
+	const char *key, *before = "";
+	json_t *package;
+
+	fprintf(to, "Python %s (%s, %s), profile %s\n", environment_python(environment),
+		marker(environment, "implementation_name"),
+		marker(environment, "sys_platform"), run->profile);
+	say_profiles(to, run);
+	say_limits(to, &run->host.config->limits);
+	fprintf(to, "enforced: %s\n", state->how.text);
+	fprintf(to, "yours: %u running of %u, %u waiting of %u, %u sessions\n",
+		state->counts.running, state->counts.running_max, state->counts.queued,
+		state->counts.queued_max, state->counts.sessions);
+	fprintf(to, "packages (%zu): ", json_object_size(packages));
+	json_object_foreach((json_t *)packages, key, package) {
+		fprintf(to, "%s%s %s", before,
+			json_string_value(json_object_get(package, "name")),
+			json_string_value(json_object_get(package, "version")));
+		before = ", ";
+	}
+	fputc('\n', to);
+}
+
+/* ---- the run ---- */
+
+static void
+refuse(const struct tool_host *host, const char *text)
+{
+	const struct tool_answer answer = {
+		.text = text,
+		.text_len = strlen(text),
+		.is_error = true,
+		.not_run = true,
+	};
+
+	host->on_answer(host->arg, &answer);
+}
+
+static void
+give(const struct tool_run *run, const json_t *environment)
+{
+	struct tool_answer answer = { .is_error = false };
+	struct jsonout structured;
+	struct state state;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &answer.text_len);
+
+	xalloc_check(to);
+	engine_enforcement(run->host.engine, &state.how);
+	tenant_count(run->host.tenant, &state.counts);
+	say(to, run, &state, environment);
+	if (fclose(to) != 0)
+		abort();
+	jsonout_init(&structured);
+	write_structured(&structured, run, &state, environment);
+	answer.text = text;
+	answer.structured = structured.at;
+	answer.structured_len = structured.len;
+	run->host.on_answer(run->host.arg, &answer);
+	jsonout_done(&structured);
+	free(text);
+}
+
+static void
+on_known(void *arg, const json_t *environment, const struct outcome *outcome)
+{
+	struct tool_run run = *(struct tool_run *)arg;
+
+	free(arg);
+	if (environment)
+		give(&run, environment);
+	else
+		refuse(&run.host, outcome->message
+					  ? outcome->message
+					  : "the environment could not be looked at");
+}
+
+static int
+read_arguments(const struct tool_host *host, const json_t *json, const char **profile_r,
+	       struct why *why_r)
+{
+	const char *name = NULL, *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)json, key, value) {
+		if (strcmp(key, "profile") != 0)
+			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
+				       "check_environment; there is profile", key);
+		name = json_string_value(value);
+		if (!name || strlen(name) != json_string_length(value))
+			return why_say(why_r, -EINVAL, key,
+				       "profile must be a string without NUL");
+	}
+	return environment_profile(host, name, profile_r, why_r);
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	struct why why = { .field = "" };
+	struct tool_run *run = xcalloc(1, sizeof(*run));
+	json_t *environment;
+	int r = read_arguments(host, json, &run->profile, &why);
+
+	run->host = *host;
+	if (r == 0)
+		r = environment_get(host, run->profile, on_known, run, &environment,
+				    &run->ask, &why);
+	if (r == 0)
+		return run;
+	if (r > 0) {
+		give(run, environment);
+		json_decref(environment);
+	} else {
+		refuse(host, why.text);
+	}
+	free(run);
+	return NULL;
+}
+
+static void
+cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	environment_cancel(run->ask, reason);
+	free(run);
+}
+
+const struct tool check_environment_tool = {
+	.name = "check_environment",
+	.describe = describe,
+	.start = start,
+	.cancel = cancel,
+};

@@ -1,0 +1,39 @@
+/* Questions that only an interpreter can answer, put to a jailed worker: a program of our
+ * own runs there as an execution of the tenant who asked, and its trailing expression is
+ * the answer. The worker is a stranger like any other: its answer is checked by whoever
+ * reads it.
+ */
+#ifndef SUPERVISOR_TOOLS_INSIDE_H
+#define SUPERVISOR_TOOLS_INSIDE_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "supervisor/tools/tool.h"
+
+#define INSIDE_WALL_MS 15000	/* at most; less when the standard limit is less */
+
+struct inside;
+
+struct inside_question {
+	const char *program;		/* Python, ends with NUL */
+	const char *input;		/* its standard input */
+	size_t input_len;
+	const char *profile;
+};
+
+/* answer: an object (borrowed), or NULL when there is none, and outcome says why; its
+ * status may then be anything, ok too when what was said is no object. */
+typedef void inside_answered(void *arg, const json_t *answer, const struct outcome *outcome);
+
+/* Asks; answered is called once from a later turn of the loop, after which the result is
+ * gone. 0, or what execution_start returns, with why_r filled. */
+int inside_ask(const struct tool_host *host, const struct inside_question *question,
+	       inside_answered *answered, void *arg, struct inside **inside_r,
+	       struct why *why_r);
+
+/* Nobody wants to know any more; answered is not called. */
+void inside_cancel(struct inside *inside, enum cancel_reason reason);
+
+#endif

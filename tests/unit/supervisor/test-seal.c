@@ -1,0 +1,196 @@
+/* Seals, their key in its file, and the forms that users fill in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "policy/why.h"
+#include "supervisor/mcp_form.h"
+#include "supervisor/mcp_seal.h"
+
+#define ID "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static struct seal_binding
+bound(const char *principal, const char *method, const char *params)
+{
+	json_t *value = json_loads(params, 0, NULL);
+	struct seal_binding binding;
+
+	assert_non_null(value);
+	seal_bind(principal, method, value, &binding);
+	json_decref(value);
+	return binding;
+}
+
+static bool
+opens(const struct mcp_seal *seal, const char *text, int64_t now,
+      const struct seal_binding *binding)
+{
+	char id[SEAL_ID_CHARACTERS + 1];
+
+	return mcp_seal_open(seal, text, now, binding, id) && strcmp(id, ID) == 0;
+}
+
+static void
+a_seal_holds_until_it_is_too_old(void **state)
+{
+	struct mcp_seal *seal = mcp_seal_new_random(), *other = mcp_seal_new_random();
+	struct seal_binding binding = bound("uid:1", "tools/call", "{\"name\":\"a\"}");
+	char *text = mcp_seal_close(seal, ID, 1000, &binding), later[256];
+
+	(void)state;
+	assert_true(opens(seal, text, 999, &binding));
+	assert_false(opens(seal, text, 1000, &binding));
+	assert_false(opens(other, text, 999, &binding));
+	/* a later end, under the same seal */
+	snprintf(later, sizeof(later), "s1." ID ".9000%s", strrchr(text, '.'));
+	assert_false(opens(seal, later, 999, &binding));
+	free(text);
+	mcp_seal_free(seal);
+	mcp_seal_free(other);
+}
+
+static void
+a_binding_tells_apart(void **state)
+{
+	static const char *const params[] = {
+		"{\"name\":\"a\"}", "{\"name\":\"b\"}", "{\"uri\":\"a\"}", "{}",
+		"{\"name\":\"a\",\"arguments\":{}}", "{\"name\":\"a\",\"arguments\":{\"x\":[1]}}",
+		"{\"name\":\"a\",\"arguments\":{\"x\":[\"1\"]}}",
+	};
+	const size_t n = sizeof(params) / sizeof(*params);
+	struct seal_binding one, two;
+
+	(void)state;
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < n; j++) {
+			one = bound("uid:1", "m", params[i]);
+			two = bound("uid:1", "m", params[j]);
+			assert_int_equal(memcmp(&one, &two, sizeof(one)) == 0, i == j);
+		}
+	one = bound("uid:1", "m", "{\"name\":\"a\",\"arguments\":{\"x\":1,\"y\":2},\"_meta\":{}}");
+	two = bound("uid:1", "m", "{\"arguments\":{\"y\":2,\"x\":1},\"name\":\"a\",\"requestState\":\"s\"}");
+	assert_memory_equal(&one, &two, sizeof(one));
+	two = bound("uid:12", "m", "{}");
+	one = bound("uid:1", "2m", "{}");
+	assert_memory_not_equal(&one, &two, sizeof(one));
+}
+
+static void
+the_key_file_outlives_the_process(void **state)
+{
+	char directory[] = "/tmp/test-seal.XXXXXX", path[64];
+	struct seal_binding binding = bound("uid:1", "m", "{}");
+	struct why why = { .field = "" };
+	struct mcp_seal *seal;
+	struct stat st;
+	char *text;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/key", directory);
+	assert_int_equal(mcp_seal_new(path, &seal, &why), 0);
+	text = mcp_seal_close(seal, ID, 1000, &binding);
+	mcp_seal_free(seal);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(st.st_size, SEAL_KEY_BYTES);
+	assert_int_equal(mcp_seal_new(path, &seal, &why), 0);
+	assert_true(opens(seal, text, 1, &binding));
+	mcp_seal_free(seal);
+	free(text);
+
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_true(mcp_seal_new(path, &seal, &why) < 0);
+	assert_non_null(strstr(why.text, "only its owner"));
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(truncate(path, 31), 0);
+	assert_true(mcp_seal_new(path, &seal, &why) < 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	assert_true(mcp_seal_new(path, &seal, &why) < 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+	assert_true(mcp_seal_new(path, &seal, &why) < 0);	/* no such directory */
+}
+
+static void
+new_ids_are_new(void **state)
+{
+	char one[SEAL_ID_CHARACTERS + 1], two[SEAL_ID_CHARACTERS + 1];
+
+	(void)state;
+	seal_new_id(one);
+	seal_new_id(two);
+	assert_string_not_equal(one, two);
+	assert_int_equal(strspn(one, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"), SEAL_ID_CHARACTERS);
+}
+
+#define FORM(field) "{\"type\":\"object\",\"properties\":{\"f\":" field "},\"required\":[\"f\"]}"
+
+static void
+forms_take_what_fits(void **state)
+{
+	static const struct {
+		const char *schema, *content;	/* content NULL: absent */
+		bool fits;
+	} forms[] = {
+		{ FORM("{\"type\":\"string\"}"), "{\"f\":\"\"}", true },
+		{ FORM("{\"type\":\"string\"}"), "{\"f\":1}", false },
+		{ FORM("{\"type\":\"string\"}"), "{}", false },
+		{ FORM("{\"type\":\"string\"}"), "[]", false },
+		{ FORM("{\"type\":\"string\"}"), NULL, false },
+		{ "{\"type\":\"object\",\"properties\":{}}", NULL, true },
+		{ FORM("{\"type\":\"string\",\"minLength\":2}"), "{\"f\":\"\xc3\xa9\"}", false },
+		{ FORM("{\"type\":\"string\",\"maxLength\":1}"), "{\"f\":\"\xc3\xa9\"}", true },
+		{ FORM("{\"type\":\"integer\"}"), "{\"f\":2.0}", true },
+		{ FORM("{\"type\":\"integer\"}"), "{\"f\":2.5}", false },
+		{ FORM("{\"type\":\"number\",\"minimum\":1.5}"), "{\"f\":1}", false },
+		{ FORM("{\"type\":\"number\",\"maximum\":1.5}"), "{\"f\":1.5}", true },
+		{ FORM("{\"type\":\"boolean\"}"), "{\"f\":false}", true },
+		{ FORM("{\"type\":\"boolean\"}"), "{\"f\":\"true\"}", false },
+		{ FORM("{\"type\":\"string\",\"enum\":[\"a\",\"b\"]}"), "{\"f\":\"b\"}", true },
+		{ FORM("{\"type\":\"string\",\"enum\":[\"a\",\"b\"]}"), "{\"f\":\"c\"}", false },
+		{ FORM("{\"type\":\"string\",\"oneOf\":[{\"const\":\"a\",\"title\":\"A\"}]}"),
+		  "{\"f\":\"a\"}", true },
+		{ FORM("{\"type\":\"string\",\"oneOf\":[{\"const\":\"a\",\"title\":\"A\"}]}"),
+		  "{\"f\":\"A\"}", false },
+		{ FORM("{\"type\":\"array\",\"items\":{\"enum\":[\"a\"]},\"minItems\":1}"),
+		  "{\"f\":[\"a\"],\"more\":1}", true },
+		{ FORM("{\"type\":\"array\",\"items\":{\"enum\":[\"a\"]},\"minItems\":1}"),
+		  "{\"f\":[]}", false },
+		{ FORM("{\"type\":\"array\",\"items\":{\"anyOf\":[{\"const\":\"a\"}]}}"),
+		  "{\"f\":[\"a\",\"b\"]}", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		json_t *content = forms[i].content ? json_loads(forms[i].content, 0, NULL) : NULL;
+
+		if (mcp_form_fits(forms[i].schema, content) != forms[i].fits)
+			fail_msg("%s: %s", forms[i].schema, forms[i].content);
+		json_decref(content);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_seal_holds_until_it_is_too_old),
+		cmocka_unit_test(a_binding_tells_apart),
+		cmocka_unit_test(the_key_file_outlives_the_process),
+		cmocka_unit_test(new_ids_are_new),
+		cmocka_unit_test(forms_take_what_fits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
