@@ -15,30 +15,32 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include <event2/event.h>
-#include <systemd/sd-daemon.h>
 #include <systemd/sd-login.h>
 
 #include "policy/config.h"
 #include "policy/why.h"
+#include "proto/own.h"
+#include "supervisor/auth.h"
 #include "supervisor/engine.h"
+#include "supervisor/http_server.h"
 #include "supervisor/listener.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/mcp.h"
+#include "supervisor/mcp_seal.h"
 #include "supervisor/notify.h"
+#include "supervisor/places.h"
 #include "supervisor/session.h"
-#include "supervisor/socketfile.h"
 #include "supervisor/startup.h"
+#include "supervisor/tools/catalog.h"
 #include "supervisor/xalloc.h"
 
 #define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
-#define LISTENERS_MAX 8
 #define FLUSH_S 2		/* for clients to read their last answers */
 #define STOP_S 10		/* for the whole end */
 
@@ -53,25 +55,28 @@ enum action { SERVE, CHECK_CONFIG, DUMP_CONFIG };
 
 struct arguments {
 	enum action action;
-	const char *socket, *config;	/* NULL: not given */
+	struct places_asked places;
+	const char *config;		/* NULL: not given */
 	bool stdio;
 };
 
 struct supervisor {
 	struct config *config;
 	bool as_service, stdio;
-	uid_t own_uid;			/* whoever started us: the tenant of --stdio */
-	int fd[LISTENERS_MAX];
-	size_t n_fds;
-	struct socketfile *file;
+	uid_t own_uid;			/* whoever started us: the tenant of --stdio and TCP */
+	struct places *places;
 	int worker_fd;
 	struct outer_namespace *outer;
 	struct cgroup_root *cgroups;
 	struct loop *loop;
 	struct engine *engine;
+	struct catalog catalog;
+	struct mcp_seal *seal;		/* NULL: the key is for this process alone */
 	struct mcp *mcp;
 	struct session_set *sessions;
-	struct listener *listener[LISTENERS_MAX];
+	struct auth *auth;		/* NULL: HTTP is not served */
+	struct http_server *http;
+	struct listener *listener[PLACES_MAX];
 	size_t n_listeners;
 	struct notify *notify;
 	struct event *deadline;
@@ -86,17 +91,31 @@ print_help(FILE *to)
 {
 	fputs("Usage: mcp-pythond [OPTION]...\n"
 	      "Serve the Model Context Protocol and run Python scripts in jails.\n\n"
-	      "  --socket PATH    listen on this unix socket\n"
-	      "  --config FILE    read this configuration instead of\n"
-	      "                   " DEFAULT_CONFIG "\n"
-	      "  --stdio          serve one client on standard input and output\n"
-	      "  --check-config   say what is wrong with the configuration and exit\n"
-	      "  --dump-config    print the configuration in force and exit\n"
-	      "  --version        print the version and exit\n"
-	      "  --help           print this and exit\n\n"
+	      "  --socket PATH       listen on this unix socket\n"
+	      "  --http ADDR:PORT    serve HTTP there too, at " HTTP_PATH "; port 0: any\n"
+	      "  --http-socket PATH  serve HTTP on this unix socket too\n"
+	      "  --config FILE       read this configuration instead of\n"
+	      "                      " DEFAULT_CONFIG "\n"
+	      "  --stdio             serve one client on standard input and output\n"
+	      "  --check-config      say what is wrong with the configuration and exit\n"
+	      "  --dump-config       print the configuration in force and exit\n"
+	      "  --version           print the version and exit\n"
+	      "  --help              print this and exit\n\n"
 	      "Sockets that systemd hands over are used instead of --socket. Exit status:\n"
 	      "0 ended as asked, 1 failure, 2 wrong arguments, 78 wrong configuration.\n",
 	      to);
+}
+
+static const char *
+conflict(const struct arguments *arguments, bool any_left)
+{
+	if (any_left)
+		return "mcp-pythond takes options only.\n";
+	if (arguments->stdio && arguments->places.socket)
+		return "--stdio and --socket exclude each other.\n";
+	if (arguments->stdio && (arguments->places.http || arguments->places.http_socket))
+		return "--stdio and HTTP exclude each other.\n";
+	return NULL;
 }
 
 static void
@@ -104,6 +123,8 @@ read_arguments(int argc, char **argv, struct arguments *arguments_r)
 {
 	static const struct option options[] = {
 		{ "socket", required_argument, NULL, 's' },
+		{ "http", required_argument, NULL, 't' },
+		{ "http-socket", required_argument, NULL, 'u' },
 		{ "config", required_argument, NULL, 'c' },
 		{ "stdio", no_argument, NULL, 'i' },
 		{ "check-config", no_argument, NULL, 'k' },
@@ -112,13 +133,20 @@ read_arguments(int argc, char **argv, struct arguments *arguments_r)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
+	const char *wrong;
 	int option;
 
 	*arguments_r = (struct arguments){ .action = SERVE };
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 's':
-			arguments_r->socket = optarg;
+			arguments_r->places.socket = optarg;
+			break;
+		case 't':
+			arguments_r->places.http = optarg;
+			break;
+		case 'u':
+			arguments_r->places.http_socket = optarg;
 			break;
 		case 'c':
 			arguments_r->config = optarg;
@@ -143,9 +171,9 @@ read_arguments(int argc, char **argv, struct arguments *arguments_r)
 			exit(EXIT_USAGE);
 		}
 	}
-	if (optind < argc || (arguments_r->stdio && arguments_r->socket)) {
-		fputs(optind < argc ? "mcp-pythond takes options only.\n"
-				    : "--stdio and --socket exclude each other.\n", stderr);
+	wrong = conflict(arguments_r, optind < argc);
+	if (wrong) {
+		fputs(wrong, stderr);
 		exit(EXIT_USAGE);
 	}
 }
@@ -182,82 +210,61 @@ fill_standard_descriptors(void)
 	close(fd);
 }
 
-/* A system service is what the system's systemd itself started as root: SYSTEMD_EXEC_PID is
- * this very process (a shell below a unit inherits the variable, but has another pid), and
- * no user's manager stands in between. Then nothing may be missing (startup.h). */
+/* Is this very process a unit? A shell below one inherits the variables, but has another
+ * pid. */
+static bool
+is_service(void)
+{
+	const char *pid = getenv("SYSTEMD_EXEC_PID");
+
+	return pid && strtol(pid, NULL, 10) == getpid();
+}
+
+/* A system service is what the system's systemd itself started as root, and no user's manager
+ * stands in between. Then nothing may be missing (startup.h). */
 static bool
 is_system_service(void)
 {
-	const char *pid = getenv("SYSTEMD_EXEC_PID");
 	char *unit = NULL;
 	bool by_user_manager;
 
-	if (geteuid() != 0 || !pid || strtol(pid, NULL, 10) != getpid())
+	if (geteuid() != 0 || !is_service())
 		return false;
 	by_user_manager = sd_pid_get_user_unit(0, &unit) >= 0;
 	free(unit);
 	return !by_user_manager;
 }
 
+/* The key by which clients' states are sealed: from the file that the configuration names,
+ * or of the unit's state directory; else one for this process alone. */
 static int
-take_handed_sockets(struct supervisor *s, struct why *why_r)
+open_seal(struct supervisor *s, struct why *why_r)
 {
-	char **names = NULL;
-	int r = 0, n = sd_listen_fds_with_names(1, &names);
-
-	if (n > LISTENERS_MAX)
-		r = why_say(why_r, -E2BIG, "socket", "%d sockets were handed over", n);
-	for (int i = 0; r == 0 && i < n; i++) {
-		int fd = SD_LISTEN_FDS_START + i;
-
-		if (sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) <= 0)
-			r = why_say(why_r, -EINVAL, "socket",
-				    "what was handed over as \"%s\" is no listening unix "
-				    "stream socket", names && names[i] ? names[i] : "");
-		else
-			s->fd[s->n_fds++] = fd;
-	}
-	for (int i = 0; names && names[i]; i++)
-		free(names[i]);
-	free(names);
-	return r;
-}
-
-static int
-open_sockets(struct supervisor *s, const char *asked, struct why *why_r)
-{
-	uid_t owner = startup_service_uid(s->config);
+	const char *configured = s->config->mcp.state_key_file;
+	const char *directory = is_service() ? getenv("STATE_DIRECTORY") : NULL;
 	char *path;
-	int r = take_handed_sockets(s, why_r);
+	int r;
 
-	if (r < 0 || s->stdio)
-		return r;
-	if (s->n_fds) {
-		if (asked)
-			return why_say(why_r, -EINVAL, "socket",
-				       "--socket was given although systemd hands a socket over");
+	if (configured)
+		return mcp_seal_new(configured, &s->seal, why_r);
+	if (!directory || strchr(directory, ':'))
 		return 0;
-	}
-	if (asked || s->config->service.socket)
-		path = xstrdup(asked ? asked : s->config->service.socket);
-	else
-		path = socketfile_default(owner, why_r);
-	if (!path)
-		return -ENOENT;
-	r = socketfile_open(path, owner, &s->file, &s->fd[0], why_r);
-	if (r == 0) {
-		s->n_fds = 1;
-		log_line(LOG_NOTICE, "listening", "socket=%s", path);
-	}
+	if (asprintf(&path, "%s/state-key", directory) < 0)
+		abort();
+	r = mcp_seal_new(path, &s->seal, why_r);
 	free(path);
 	return r;
 }
 
 /* Everything that may need root; none is left when it returns 0. */
 static int
-prepare(struct supervisor *s, const char *socket, struct why *why_r)
+prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
 {
-	int r = open_sockets(s, socket, why_r);
+	struct places_asked asked = arguments->places;
+	int r;
+
+	asked.none = s->stdio;
+	r = places_open(&asked, s->config, startup_service_uid(s->config), &s->places, why_r);
 
 	if (r < 0)
 		return r;
@@ -265,7 +272,13 @@ prepare(struct supervisor *s, const char *socket, struct why *why_r)
 	if (s->worker_fd < 0)
 		return why_say(why_r, s->worker_fd, "worker", "mcp-python-worker: %s",
 			       strerror(-s->worker_fd));
-	return startup_privilege(s->config, s->as_service, &s->outer, &s->cgroups, why_r);
+	r = open_seal(s, why_r);
+	if (r < 0)
+		return r;
+	r = startup_privilege(s->config, s->as_service, &s->outer, &s->cgroups, why_r);
+	if (r < 0 || !places_have_http(s->places))
+		return r;
+	return auth_new(s->config, &s->auth, why_r);
 }
 
 /* ---- the end ---- */
@@ -285,15 +298,17 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	log_line(LOG_WARNING, "stop-deadline", "sessions=%zu engine=%s",
-		 session_set_count(s->sessions), s->engine_done ? "done" : "busy");
+	log_line(LOG_WARNING, "stop-deadline", "sessions=%zu http=%zu engine=%s",
+		 session_set_count(s->sessions), http_server_count(s->http),
+		 s->engine_done ? "done" : "busy");
 	loop_stop(s->loop);
 }
 
 static void
 finish_if_done(struct supervisor *s)
 {
-	if (s->engine_done && session_set_count(s->sessions) == 0)
+	if (s->engine_done && session_set_count(s->sessions) == 0 &&
+	    http_server_count(s->http) == 0)
 		loop_stop(s->loop);
 }
 
@@ -319,6 +334,7 @@ stop(struct supervisor *s)
 	while (s->n_listeners)
 		listener_free(s->listener[--s->n_listeners]);
 	session_set_drain(s->sessions);
+	http_server_drain(s->http);
 	set_deadline(s, STOP_S);
 	engine_shutdown(s->engine, on_engine_done, s);
 }
@@ -332,6 +348,15 @@ on_sessions_empty(void *arg)
 		finish_if_done(s);
 	else if (s->stdio)
 		stop(s);
+}
+
+static void
+on_http_empty(void *arg)
+{
+	struct supervisor *s = arg;
+
+	if (s->stopping)
+		finish_if_done(s);
 }
 
 static void
@@ -367,9 +392,10 @@ describe(void *arg, char *text, size_t size)
 
 	engine_count(s->engine, &counts);
 	snprintf(text, size,
-		 "%zu sessions of %u tenants; %u running, %u queued, %u warm; "
-		 "%llu executions so far",
-		 session_set_count(s->sessions), counts.tenants, counts.running,
+		 "%zu sessions and %zu over HTTP of %u tenants; %u running, %u queued, "
+		 "%u warm; %llu executions so far",
+		 session_set_count(s->sessions), http_server_sessions(s->http),
+		 counts.tenants, counts.running,
 		 counts.queued, counts.warm, (unsigned long long)counts.executions);
 }
 
@@ -381,11 +407,16 @@ accept_clients(struct supervisor *s)
 	if (s->stdio)
 		return session_open(s->sessions, STDIN_FILENO, STDOUT_FILENO, true,
 				    s->own_uid);
-	for (size_t i = 0; r == 0 && i < s->n_fds; i++) {
-		r = listener_new(s->loop, s->fd[i], s->sessions,
-				 &s->listener[s->n_listeners]);
+	for (size_t i = 0; r == 0 && i < s->places->n; i++) {
+		struct place *place = &s->places->place[i];
+
+		if (place->http)
+			r = http_server_listen(s->http, place->fd);
+		else
+			r = listener_new(s->loop, place->fd, s->sessions,
+					 &s->listener[s->n_listeners++]);
 		if (r == 0)
-			s->n_listeners++;
+			give_fd(place->fd);
 	}
 	return r;
 }
@@ -433,8 +464,11 @@ build(struct supervisor *s)
 {
 	struct engine_options engine = { .config = s->config, .outer = s->outer,
 					 .cgroups = s->cgroups, .worker_fd = s->worker_fd };
-	struct mcp_options mcp = { .config = s->config };
+	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
+				   .seal = s->seal };
 	struct session_options sessions = { .config = s->config };
+	struct http_server_options http = { .config = s->config, .own_uid = s->own_uid,
+					     .auth = s->auth };
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	int r = 0;
 
@@ -442,7 +476,7 @@ build(struct supervisor *s)
 	if (!s->loop)
 		return -EIO;
 	engine.base = mcp.base = loop_base(s->loop);
-	sessions.loop = s->loop;
+	sessions.loop = http.loop = s->loop;
 	s->deadline = xalloc_check(evtimer_new(engine.base, on_deadline, s));
 	for (size_t i = 0; r == 0 && i < sizeof(signals) / sizeof(*signals); i++)
 		r = loop_signal(s->loop, signals[i], on_signal, s);
@@ -450,11 +484,14 @@ build(struct supervisor *s)
 		r = engine_new(&engine, &s->engine);
 	if (r < 0)
 		return r;
-	mcp.engine = sessions.engine = s->engine;
+	mcp.engine = sessions.engine = http.engine = s->engine;
+	catalog_fill(&s->catalog);
 	s->mcp = mcp_new(&mcp);
-	sessions.mcp = s->mcp;
+	sessions.mcp = http.mcp = s->mcp;
 	s->sessions = session_set_new(&sessions);
 	session_set_on_empty(s->sessions, on_sessions_empty, s);
+	s->http = http_server_new(&http);
+	http_server_on_empty(s->http, on_http_empty, s);
 	s->notify = notify_new(s->loop, describe, s);
 	engine_when_ready(s->engine, on_ready, s);
 	return 0;
@@ -466,7 +503,10 @@ tear_down(struct supervisor *s)
 	while (s->n_listeners)
 		listener_free(s->listener[--s->n_listeners]);
 	session_set_free(s->sessions);
+	http_server_free(s->http);
+	auth_free(s->auth);
 	mcp_free(s->mcp);
+	mcp_seal_free(s->seal);
 	notify_free(s->notify);
 	engine_free(s->engine);
 	if (s->deadline)
@@ -474,7 +514,7 @@ tear_down(struct supervisor *s)
 	loop_free(s->loop);
 	cgroup_root_free(s->cgroups);
 	outer_namespace_free(s->outer);
-	socketfile_close(s->file);
+	places_free(s->places);
 	if (s->worker_fd >= 0)
 		close(s->worker_fd);
 	config_free(s->config);
@@ -520,8 +560,10 @@ main(int argc, char **argv)
 		return EXIT_FINE;
 	}
 	s.as_service = is_system_service();
+	if (s.as_service)
+		s.own_uid = startup_service_uid(s.config);	/* nobody started it */
 	s.stdio = arguments.stdio;
-	r = prepare(&s, arguments.socket, &why);
+	r = prepare(&s, &arguments, &why);
 	if (r < 0) {
 		fprintf(stderr, "mcp-pythond: %s\n", why.text);
 		s.exit_code = EXIT_FAILED;

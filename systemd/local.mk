@@ -4,6 +4,7 @@ UNIT_TEMPLATES = systemd/mcp-pythond.service.in systemd/mcp-pythond-user.service
 UNITS_MADE = systemd/mcp-pythond.service systemd/mcp-pythond-user.service
 EXTRA_DIST += $(UNIT_TEMPLATES) \
 	systemd/mcp-pythond.socket systemd/mcp-pythond-user.socket \
+	systemd/mcp-pythond-http.socket \
 	systemd/mcp-pythond.sysusers systemd/mcp-pythond.tmpfiles systemd/mcp-pythond.conf
 CLEANFILES += $(UNITS_MADE)
 all-local: $(UNITS_MADE)
@@ -23,6 +24,8 @@ install-data-local: $(UNITS_MADE)
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.socket \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.socket"
+	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-http.socket \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-http.socket"
 	$(INSTALL_DATA) systemd/mcp-pythond-user.service \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-user.socket \
@@ -38,6 +41,7 @@ install-data-local: $(UNITS_MADE)
 uninstall-local:
 	rm -f "$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.socket" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-http.socket" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.socket" \
 		"$(DESTDIR)$(sysusersdir)/mcp-pythond.conf" \

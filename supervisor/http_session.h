@@ -1,0 +1,51 @@
+/* Sessions of legacy revisions over HTTP: what one POST says belongs to what others said.
+ * Each is bound to the tenant that opened it; an id alone is worth nothing.
+ */
+#ifndef SUPERVISOR_HTTP_SESSION_H
+#define SUPERVISOR_HTTP_SESSION_H
+
+#include <stddef.h>
+#include <sys/queue.h>
+
+struct http_exchange;
+struct http_session;
+struct http_sessions;
+struct http_tenant;
+struct loop;
+struct mcp_conversation;
+
+#define HTTP_SESSION_ID 32	/* hexadecimal digits */
+
+struct http_sessions_options {
+	struct loop *loop;		/* borrowed */
+	size_t most, most_each;		/* in all; of one tenant */
+	unsigned int idle_seconds;	/* then a session is forgotten */
+};
+
+struct http_sessions *http_sessions_new(const struct http_sessions_options *options);
+
+/* Ends all; NULL is fine. */
+void http_sessions_free(struct http_sessions *sessions);
+
+size_t http_sessions_count(const struct http_sessions *sessions);
+
+/* Takes the conversation, and holds the tenant. -EUSERS or -EDQUOT: too many; -errno: no
+ * randomness. Then the conversation is still the caller's. */
+int http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
+		      struct mcp_conversation *conversation, struct http_session **session_r);
+
+/* NULL: there is none of this id, or it is another tenant's. */
+struct http_session *http_session_find(struct http_sessions *sessions, const char *id,
+				       const struct http_tenant *tenant);
+
+const char *http_session_id(const struct http_session *session);
+struct mcp_conversation *http_session_conversation(const struct http_session *session);
+
+/* An exchange that uses it keeps it from being forgotten. */
+void http_session_join(struct http_session *session);
+void http_session_leave(struct http_session *session);
+
+/* Ends it, and cancels its calls. Nobody may have joined any more. */
+void http_session_close(struct http_session *session, const char *why);
+
+#endif

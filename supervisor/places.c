@@ -1,0 +1,168 @@
+/* Runs in: the supervisor, before privilege is dropped.   Owns: listening sockets until they
+ *          are served, and the locks of those that we made. */
+#include "supervisor/places.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <systemd/sd-daemon.h>
+
+#include "policy/config.h"
+#include "policy/why.h"
+#include "proto/own.h"
+#include "supervisor/http_origin.h"
+#include "supervisor/http_server.h"
+#include "supervisor/log.h"
+#include "supervisor/socketfile.h"
+#include "supervisor/xalloc.h"
+
+static void
+add_place(struct places *places, int fd, bool http)
+{
+	places->place[places->n++] = (struct place){ .fd = fd, .http = http };
+}
+
+/* To other machines. */
+static bool
+may_be_open(const struct config *config)
+{
+	return config->http.insecure || config_has_auth(config);
+}
+
+/* The unit's FileDescriptorName= says what it is: "http", and anything else byte streams. */
+static int
+take_handed_socket(struct places *places, const struct config *config, int fd,
+		   const char *name, struct why *why_r)
+{
+	bool http = strcmp(name, "http") == 0;
+
+	if (sd_is_socket(fd, http ? AF_UNSPEC : AF_UNIX, SOCK_STREAM, 1) <= 0)
+		return why_say(why_r, -EINVAL, "socket", "what was handed over as \"%s\" is no "
+			       "listening %sstream socket", name, http ? "" : "unix ");
+	if (http && http_check_socket(fd, may_be_open(config), why_r) < 0)
+		return -EPERM;
+	add_place(places, fd, http);
+	return 0;
+}
+
+static int
+take_handed_sockets(struct places *places, const struct config *config, struct why *why_r)
+{
+	char **names = NULL;
+	int r = 0, n = sd_listen_fds_with_names(1, &names);
+
+	if (n > PLACES_MAX - 2)
+		r = why_say(why_r, -E2BIG, "socket", "%d sockets were handed over", n);
+	for (int i = 0; r == 0 && i < n; i++)
+		r = take_handed_socket(places, config, SD_LISTEN_FDS_START + i,
+				       names && names[i] ? names[i] : "", why_r);
+	for (int i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+	return r;
+}
+
+static int
+open_http_address(struct places *places, const struct config *config, const char *text,
+		  struct why *why_r)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+	own_mem char *name = NULL;
+	int fd, r = http_open_address(text, may_be_open(config), &fd, why_r);
+
+	if (r < 0)
+		return r;
+	add_place(places, fd, true);
+	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+		return why_say(why_r, -errno, "http", "%s: %s", text, strerror(errno));
+	name = http_address_text(&address, NULL);
+	log_line(LOG_NOTICE, "listening", "http=%s", name);
+	if (!http_address_is_loopback(&address))
+		log_line(LOG_WARNING, "http-insecure", "http=%s text=\"reachable from other "
+			 "machines, %s\"", name, config_has_auth(config)
+				? "where tokens can be overheard unless a proxy ends TLS"
+				: "and nobody has to say who they are");
+	return 0;
+}
+
+/* In addition to whatever else is served. */
+static int
+open_http(struct places *places, const struct config *config,
+	  const struct places_asked *asked, uid_t owner, struct why *why_r)
+{
+	const char *address = asked->http ? asked->http : config->http.listen;
+	const char *path = asked->http_socket ? asked->http_socket : config->http.socket;
+	int fd, r = address ? open_http_address(places, config, address, why_r) : 0;
+
+	if (r < 0 || !path)
+		return r;
+	r = socketfile_open(path, owner, &places->http_file, &fd, why_r);
+	if (r < 0)
+		return r;
+	add_place(places, fd, true);
+	log_line(LOG_NOTICE, "listening", "http_socket=%s", path);
+	return 0;
+}
+
+static int
+open_socket(struct places *places, const struct config *config, const char *asked,
+	    uid_t owner, struct why *why_r)
+{
+	own_mem char *path = NULL;
+	int fd, r;
+
+	if (asked || config->service.socket)
+		path = xstrdup(asked ? asked : config->service.socket);
+	else
+		path = socketfile_default(owner, why_r);
+	if (!path)
+		return -ENOENT;
+	r = socketfile_open(path, owner, &places->file, &fd, why_r);
+	if (r < 0)
+		return r;
+	add_place(places, fd, false);
+	log_line(LOG_NOTICE, "listening", "socket=%s", path);
+	return 0;
+}
+
+int
+places_open(const struct places_asked *asked, const struct config *config, uid_t owner,
+	    struct places **places_r, struct why *why_r)
+{
+	struct places *places = *places_r = xcalloc(1, sizeof(*places));
+	int r = take_handed_sockets(places, config, why_r);
+
+	if (r < 0 || asked->none)
+		return r;
+	if (places->n == 0)
+		r = open_socket(places, config, asked->socket, owner, why_r);
+	else if (asked->socket)
+		r = why_say(why_r, -EINVAL, "socket",
+			    "--socket was given although systemd hands a socket over");
+	return r < 0 ? r : open_http(places, config, asked, owner, why_r);
+}
+
+bool
+places_have_http(const struct places *places)
+{
+	for (size_t i = 0; i < places->n; i++)
+		if (places->place[i].http)
+			return true;
+	return false;
+}
+
+void
+places_free(struct places *places)
+{
+	if (!places)
+		return;
+	for (size_t i = 0; i < places->n; i++)
+		if (places->place[i].fd >= 0)
+			close(places->place[i].fd);
+	socketfile_close(places->http_file);
+	socketfile_close(places->file);
+	free(places);
+}
