@@ -1,4 +1,5 @@
-# client: the mcp-python program; jansson alone, and nothing of the supervisor or the worker.
+# client: the mcp-python program; jansson, for token also libcrypto and policy's
+# form of the file; nothing of the supervisor or the worker.
 noinst_LIBRARIES += libclient.a
 libclient_a_SOURCES = \
 	client/bridge.c client/bridge.h \
@@ -10,10 +11,14 @@ libclient_a_SOURCES = \
 	client/run.c client/run.h \
 	client/say.c client/say.h \
 	client/script.c client/script.h \
+	client/token.c client/token.h \
+	client/token_file.c client/token_file.h \
 	client/utf8.c client/utf8.h \
 	client/verdict.c client/verdict.h
-libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) \
+	-DSYSCONFDIR='"$(sysconfdir)"'
 
 bin_PROGRAMS += mcp-python
 mcp_python_SOURCES = client/main.c
-mcp_python_LDADD = libclient.a $(JANSSON_LIBS)
+mcp_python_CPPFLAGS = $(libclient_a_CPPFLAGS)
+mcp_python_LDADD = libclient.a libpolicy.a $(JANSSON_LIBS) $(CRYPTO_LIBS)

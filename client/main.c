@@ -3,6 +3,7 @@
  *   connect   bridge.c: standard input and output <-> the service's socket, unread
  *   run       run.c:    script.c reads a file, call.c sends it as one tools/call and
  * reads lines, reply.c takes them apart, verdict.c makes an exit code
+ *   token     token.c:  keeps the file of bearer tokens, by itself
  *
  * An ordinary program of an ordinary user: no privilege, no state, nothing on disk. Who
  * the caller is the service learns from the kernel, not from here.
@@ -19,6 +20,7 @@
 #include "client/options.h"
 #include "client/run.h"
 #include "client/say.h"
+#include "client/token.h"
 
 static int
 connect_command(const struct options *options)
@@ -75,6 +77,8 @@ main(int argc, char **argv)
 		return connect_command(&options);
 	case COMMAND_RUN:
 		return run_command(&options);
+	case COMMAND_TOKEN:
+		return token_command(&options);
 	case COMMAND_VERSION:
 		puts("mcp-python " PACKAGE_VERSION);
 		break;

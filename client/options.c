@@ -9,10 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { FLAG, TEXT, SECONDS, COUNT };
+#include "policy/tokens.h"
+
+#define NAME_RULE                                                                      \
+	"letters, digits, \"_\", \"-\", \".\" and \"@\", at most 64, are needed"
+
+enum kind { FLAG, TEXT, SECONDS, COUNT, NAME, SPAN };
 
 #define CONNECT (1u << COMMAND_CONNECT)
 #define RUN (1u << COMMAND_RUN)
+#define TOKEN (1u << COMMAND_TOKEN)
+
+#define DAY_S (24 * 3600L)
+#define SPAN_MAX_S (3650 * DAY_S)
 
 /* clang-format off */
 static const struct option_row {
@@ -26,9 +35,12 @@ static const struct option_row {
 	{ "--memory",  "MB",      COUNT,   RUN, offsetof(struct options, memory_mb) },
 	{ "--cpu",     "SECONDS", SECONDS, RUN, offsetof(struct options, cpu_seconds) },
 	{ "--pids",    "N",       COUNT,   RUN, offsetof(struct options, pids) },
-	{ "--profile", "NAME",    TEXT,    RUN, offsetof(struct options, profile) },
+	{ "--profile", "NAME",    TEXT,    RUN | TOKEN, offsetof(struct options, profile) },
 	{ "--stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
-	{ "--json",    NULL,      FLAG,    RUN, offsetof(struct options, json) },
+	{ "--json",    NULL,      FLAG,    RUN | TOKEN, offsetof(struct options, json) },
+	{ "--file",    "PATH",    TEXT,    TOKEN, offsetof(struct options, token_file) },
+	{ "--tenant",  "NAME",    NAME,    TOKEN, offsetof(struct options, tenant) },
+	{ "--expires", "TIME",    SPAN,    TOKEN, offsetof(struct options, expires_seconds) },
 };
 
 static const struct command_row {
@@ -37,6 +49,7 @@ static const struct command_row {
 } commands[] = {
 	{ "connect", COMMAND_CONNECT },
 	{ "run",     COMMAND_RUN },
+	{ "token",   COMMAND_TOKEN },
 	{ "help",    COMMAND_HELP },
 	{ "version", COMMAND_VERSION },
 };
@@ -91,6 +104,30 @@ options_help(enum command about)
 		       "by the service, 65 not UTF-8, 66 no such file, 69 no service, "
 		       "70 the jail\n"
 		       "failed, 75 try again later, 76 not understood.\n";
+	case COMMAND_TOKEN:
+		return "Usage: mcp-python token add NAME [--tenant NAME] [--expires TIME]\n"
+		       "                            [--profile NAME]\n"
+		       "       mcp-python token list [--json]\n"
+		       "       mcp-python token revoke ID\n"
+		       "\n"
+		       "Keeps the tokens that HTTP clients of the service show. A new token is "
+		       "printed\n"
+		       "once and stored nowhere; its ID is what stands between its first two "
+		       "\"_\".\n"
+		       "The service follows the file within a second or two.\n"
+		       "\n"
+		       "  --tenant NAME    who shares it shares limits and sessions; otherwise "
+		       "the\n"
+		       "                   token's own name\n"
+		       "  --expires TIME   from now: 12h, 30d or 8w; otherwise never\n"
+		       "  --profile NAME   the only one in which its scripts may run; "
+		       "the same for all\n"
+		       "                   tokens of a tenant\n"
+		       "  --json           list as JSON\n"
+		       "  --file PATH      the file, token_file in the service's "
+		       "configuration;\n"
+		       "                   otherwise " SYSCONFDIR "/mcp-pythond/tokens\n"
+		       "  --help           this text\n";
 	case COMMAND_HELP:
 	case COMMAND_VERSION:
 		break;
@@ -102,6 +139,7 @@ options_help(enum command about)
 	       "  connect        carry MCP between standard input and output and the "
 	       "service\n"
 	       "  run FILE       run a Python file and show its output\n"
+	       "  token          add, list and revoke tokens for HTTP clients\n"
 	       "\n"
 	       "  --version      the version of this program\n"
 	       "  --help         this text; \"mcp-python COMMAND --help\" tells more\n";
@@ -181,7 +219,7 @@ unknown_option(const char *typed, unsigned int command, char *text_r, size_t siz
 		}
 	snprintf(text_r, size,
 		 "there is no option \"%s\" here; see mcp-python %s --help", typed,
-		 command == RUN ? "run" : "connect");
+		 command == RUN ? "run" : command == TOKEN ? "token" : "connect");
 	return -EINVAL;
 }
 
@@ -204,6 +242,26 @@ set_number(const struct option_row *row, const char *value, void *member)
 	else
 		*(unsigned int *)member = (unsigned int)number;
 	return 0;
+}
+
+/* 12h, 30d, 8w. */
+static int
+set_span(const char *value, long *seconds_r)
+{
+	static const struct {
+		char letter;
+		long seconds;
+	} units[] = {{'h', 3600}, {'d', DAY_S}, {'w', 7 * DAY_S}};
+	size_t digits = strspn(value, "0123456789");
+	long number = digits && digits < 6 ? strtol(value, NULL, 10) : 0;
+
+	for (size_t i = 0; i < N(units); i++)
+		if (value[digits] == units[i].letter && !value[digits + 1] && number > 0 &&
+		    number <= SPAN_MAX_S / units[i].seconds) {
+			*seconds_r = number * units[i].seconds;
+			return 0;
+		}
+	return -EINVAL;
 }
 
 /* Takes the option at argv[*at], and moves *at over it and its value. */
@@ -241,9 +299,20 @@ take_option(int argc, const char *const *argv, int *at, struct options *o, char 
 		snprintf(text_r, size, "%s needs a value: %s", row->name, row->value);
 		return -EINVAL;
 	}
-	if (row->kind == TEXT) {
+	if (row->kind == NAME && !token_is_name(value)) {
+		snprintf(text_r, size, "%s %s: " NAME_RULE, row->name, value);
+		return -EINVAL;
+	}
+	if (row->kind == TEXT || row->kind == NAME) {
 		*(const char **)member = value;
 		return 0;
+	}
+	if (row->kind == SPAN) {
+		if (set_span(value, (long *)member) == 0)
+			return 0;
+		snprintf(text_r, size, "%s %s: a time such as 12h, 30d or 8w is needed, ten "
+			 "years at most", row->name, value);
+		return -EINVAL;
 	}
 	if (set_number(row, value, member) < 0) {
 		snprintf(text_r, size, "%s %s: a %s above 0 is needed", row->name,
@@ -277,6 +346,30 @@ find_command(const char *word, struct options *o, char *text_r, size_t size)
 		o->command = commands[i].command;
 	}
 	return 0;
+}
+
+static int
+check_token(const struct options *o, char *text_r, size_t size)
+{
+	const char *wrong = NULL;
+
+	if (o->token_action != TOKEN_LIST && !o->token_name)
+		wrong = o->token_action == TOKEN_ADD ? "token add needs a NAME for it"
+						     : "token revoke needs an ID; see "
+						       "mcp-python token list";
+	else if (o->token_action == TOKEN_ADD && !token_is_name(o->token_name))
+		wrong = "a token's NAME: " NAME_RULE;
+	else if (o->profile && !token_is_name(o->profile))
+		wrong = "--profile: " NAME_RULE;
+	else if (o->token_action != TOKEN_ADD &&
+		 (o->tenant || o->expires_seconds || o->profile))
+		wrong = "--tenant, --expires and --profile are for token add";
+	else if (o->token_action != TOKEN_LIST && o->json)
+		wrong = "--json is for token list";
+	if (!wrong)
+		return 0;
+	snprintf(text_r, size, "%s", wrong);
+	return -EINVAL;
 }
 
 /* Everything after the name of connect or run. */
@@ -332,6 +425,44 @@ parse_rest(int argc, const char *const *argv, struct options *o, char *text_r,
 	return 0;
 }
 
+/* token ACTION, then options and at most one word in any order. */
+static int
+parse_token(int argc, const char *const *argv, struct options *o, char *text_r, size_t size)
+{
+	static const char *const actions[] = {
+		[TOKEN_ADD] = "add", [TOKEN_LIST] = "list", [TOKEN_REVOKE] = "revoke"};
+	size_t action = 0;
+	int at = 3, r;
+
+	for (int i = 2; i < argc; i++)
+		if (is_help(argv[i])) {
+			o->help_about = o->command;
+			o->command = COMMAND_HELP;
+			return 0;
+		}
+	while (argc > 2 && action < N(actions) && strcmp(argv[2], actions[action]) != 0)
+		action++;
+	if (argc == 2 || action == N(actions)) {
+		snprintf(text_r, size, "token needs one of: add NAME, list, revoke ID");
+		return -EINVAL;
+	}
+	o->token_action = (enum token_action)action;
+	while (at < argc) {
+		if (argv[at][0] == '-') {
+			r = take_option(argc, argv, &at, o, text_r, size);
+			if (r < 0)
+				return r;
+		} else if (o->token_name || action == TOKEN_LIST) {
+			snprintf(text_r, size, "token %s: \"%s\" is one word too many",
+				 actions[action], argv[at]);
+			return -EINVAL;
+		} else {
+			o->token_name = argv[at++];
+		}
+	}
+	return check_token(o, text_r, size);
+}
+
 int
 options_parse(int argc, const char *const *argv, struct options *options_r,
 	      char *text_r, size_t size)
@@ -340,7 +471,7 @@ options_parse(int argc, const char *const *argv, struct options *options_r,
 	int r;
 
 	if (argc < 2) {
-		snprintf(text_r, size, "a command is needed: connect, or run FILE");
+		snprintf(text_r, size, "a command is needed: connect, run FILE, or token");
 		return -EINVAL;
 	}
 	r = find_command(argv[1], &o, text_r, size);
@@ -353,6 +484,8 @@ options_parse(int argc, const char *const *argv, struct options *options_r,
 		o.help_about = about.command;
 	} else if (o.command == COMMAND_CONNECT || o.command == COMMAND_RUN)
 		r = parse_rest(argc, argv, &o, text_r, size);
+	else if (o.command == COMMAND_TOKEN)
+		r = parse_token(argc, argv, &o, text_r, size);
 	if (r < 0)
 		return r;
 	*options_r = o;

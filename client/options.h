@@ -5,7 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum command { COMMAND_HELP, COMMAND_VERSION, COMMAND_CONNECT, COMMAND_RUN };
+enum command {
+	COMMAND_HELP,
+	COMMAND_VERSION,
+	COMMAND_CONNECT,
+	COMMAND_RUN,
+	COMMAND_TOKEN,
+};
+
+enum token_action { TOKEN_ADD, TOKEN_LIST, TOKEN_REVOKE };
 
 /* Numbers are 0 when not said. Strings are borrowed from argv. */
 struct options {
@@ -17,8 +25,13 @@ struct options {
 	size_t n_args;
 	double timeout_seconds, cpu_seconds;
 	unsigned int memory_mb, pids;
-	const char *profile; /* NULL: the default one */
+	const char *profile; /* run: NULL: the default one; token add: NULL: any */
 	bool pass_stdin, json;
+	enum token_action token_action;
+	const char *token_name; /* add: a name (policy/tokens.h); revoke: an id */
+	const char *token_file; /* NULL: the usual one */
+	const char *tenant;	/* NULL: as the name */
+	long expires_seconds;	/* from now; 0: never */
 };
 
 /* Parses argv[1..]. Returns 0, or -EINVAL with one sentence in text_r (size bytes). */

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <ini.h>
 
@@ -191,8 +192,8 @@ enter_section(struct reading *reading, const char *line)
 		if (strcmp(key->section, name) == 0 && strcmp(name, "profile") != 0)
 			reading->section = key->section;
 	if (!reading->section)
-		mistake(reading, "[%s]: unknown section; right are [service], [pool], "
-			"[limits] and [profile NAME]", name);
+		mistake(reading, "[%s]: unknown section; right are [service], [http], "
+			"[auth], [mcp], [pool], [limits] and [profile NAME]", name);
 }
 
 /* Looks at a line before inih does. Whether inih may have it. */
@@ -357,6 +358,47 @@ struct relation {
 	uint64_t a, b;
 };
 
+/* Half of what makes somebody known is worse than nothing. */
+static int
+check_auth(const struct config *config, const char *path, FILE *errors)
+{
+	const struct {
+		bool wrong;
+		const char *key, *text;
+	} rules[] = {
+		{ config->auth.jwks_file && !config->auth.issuer, "jwks_file",
+		  "needs an issuer" },
+		{ config->auth.jwks_file && !config->auth.resource, "jwks_file",
+		  "needs a resource: the URI by which clients know this service" },
+		{ !config->auth.jwks_file && config->auth.issuer, "issuer",
+		  "needs a jwks_file" },
+		{ !config->auth.jwks_file && config->auth.required_scopes.n > 0,
+		  "required_scopes", "needs a jwks_file" },
+		{ config->auth.trusted_header && !config->auth.trusted_proxy_user,
+		  "trusted_header", "needs a trusted_proxy_user" },
+		{ !config->auth.trusted_header && config->auth.trusted_proxy_user,
+		  "trusted_proxy_user", "needs a trusted_header" },
+		{ config->auth.trusted_header &&
+		  strcasecmp(config->auth.trusted_header, "Authorization") == 0,
+		  "trusted_header", "Authorization has a meaning of its own" },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		if (!rules[i].wrong)
+			continue;
+		fprintf(errors, "%s: [auth] %s: %s\n", path, rules[i].key, rules[i].text);
+		r = -EINVAL;
+	}
+	return r;
+}
+
+bool
+config_has_auth(const struct config *config)
+{
+	return config->auth.token_file || config->auth.jwks_file;
+}
+
 int
 config_check(const struct config *config, const char *path, FILE *errors)
 {
@@ -365,6 +407,10 @@ config_check(const struct config *config, const char *path, FILE *errors)
 		/* clang-format off */
 		{ "service", "sessions_per_tenant", "sessions_max",
 		  config->service.sessions_per_tenant, config->service.sessions_max },
+		{ "http", "connections_per_peer", "connections_max",
+		  config->http.connections_per_peer, config->http.connections_max },
+		{ "http", "sessions_per_tenant", "sessions_max",
+		  config->http.sessions_per_tenant, config->http.sessions_max },
 		{ "pool", "warm", "warm_max", config->pool.warm, config->pool.warm_max },
 		{ "pool", "warm_max", "workers_max", config->pool.warm_max, config->pool.workers_max },
 		{ "pool", "tenant_running_max", "workers_max",
@@ -380,7 +426,7 @@ config_check(const struct config *config, const char *path, FILE *errors)
 		  standard->output_bytes, standard->output_total },
 		/* clang-format on */
 	};
-	int r = 0;
+	int r = check_auth(config, path, errors);
 
 	for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
 		const struct relation *relation = &relations[i];
@@ -407,7 +453,7 @@ dump_section(const char *section, const void *base, FILE *out)
 void
 config_dump(const struct config *config, FILE *out)
 {
-	static const char *const sections[] = { "service", "pool", "limits" };
+	static const char *const sections[] = { "service", "http", "auth", "mcp", "pool", "limits" };
 
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		fprintf(out, "[%s]\n", sections[i]);

@@ -47,6 +47,41 @@ struct config {
 		uint32_t tenant_queue_max;	/* executions waiting of one tenant */
 		uint32_t idle_seconds;	/* then a tenant's warm workers are given up */
 	} pool;
+	struct {
+		char *listen;		/* ADDRESS:PORT; NULL: not on TCP */
+		char *socket;		/* path; NULL: none */
+		struct config_list hosts;	/* names of ours beside the loopback ones */
+		struct config_list origins;	/* of web pages that may call us */
+		bool insecure;		/* beyond this machine without authentication */
+		uint64_t body_max;	/* bytes of one request's body */
+		uint32_t connections_max;
+		uint32_t connections_per_peer;	/* of one uid, or one address */
+		uint32_t sessions_max;	/* of legacy revisions, all tenants */
+		uint32_t sessions_per_tenant;
+		uint32_t session_idle_seconds;	/* then a session is forgotten */
+		uint32_t idle_seconds;	/* a connection waits for its next request */
+		uint32_t request_seconds;	/* for a request to come in whole */
+	} http;
+	struct {
+		char *token_file;	/* path; NULL: no tokens of our own */
+		char *jwks_file;	/* path; NULL: no OAuth */
+		char *issuer;		/* of OAuth tokens; with jwks_file */
+		char *resource;		/* URI of our endpoint, their audience */
+		struct config_list required_scopes;
+		uint32_t leeway_seconds;	/* between their clock and ours */
+		char *trusted_header;	/* names the user, from the proxy alone; NULL: none */
+		char *trusted_proxy_user;	/* as whom that proxy runs, on this machine */
+	} auth;
+	struct {
+		char *state_key_file;	/* path; NULL: a new key at each start */
+		uint32_t ask_seconds;	/* for a client to answer a question */
+		uint32_t parked_per_tenant;	/* runs that wait for answers, modern clients */
+		uint32_t tasks_per_tenant;
+		uint32_t task_ttl_seconds;	/* from its beginning; then it is forgotten */
+		uint32_t task_after_seconds;	/* a call that runs longer becomes one */
+		uint32_t repeat_seconds;	/* for calls with an idempotency key, once over */
+		uint64_t kept_bytes;	/* of answers of one tenant's tasks; and of such calls */
+	} mcp;
 	struct limits_policy limits;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */
 	size_t n_profiles;
@@ -66,6 +101,9 @@ int config_check(const struct config *config, const char *path, FILE *errors);
 
 /* Prints every key with its value in force, as an INI file that config_read takes. */
 void config_dump(const struct config *config, FILE *out);
+
+/* Must whoever comes by TCP say who they are? */
+bool config_has_auth(const struct config *config);
 
 const struct config_profile *config_find_profile(const struct config *config,
 						 const char *name);

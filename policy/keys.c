@@ -2,6 +2,7 @@
  * Reads:   values that an administrator wrote: trusted, but not to be without mistakes. */
 #include "policy/keys.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -44,6 +45,38 @@ static const struct key keys[] = {
 	KEY("service", "sessions_per_tenant", U32,   service.sessions_per_tenant, 1, 65536,      1, "512"),
 	KEY("service", "line_max_bytes",      BYTES, service.line_max,        65536, GiB,        1, "32M"),
 
+	KEY("http", "listen",               ADDRESS, http.listen,               1, 64,    1, ""),
+	KEY("http", "socket",               PATH,    http.socket,               1, 107,   1, ""),
+	KEY("http", "allowed_hosts",        HOSTS,   http.hosts,                0, CONFIG_LIST_MAX, 1, ""),
+	KEY("http", "allowed_origins",      ORIGINS, http.origins,              0, CONFIG_LIST_MAX, 1, ""),
+	KEY("http", "insecure",             BOOL,    http.insecure,             0, 1,     1, "no"),
+	KEY("http", "body_max_bytes",       BYTES,   http.body_max,         65536, GiB,   1, "32M"),
+	KEY("http", "connections_max",      U32,     http.connections_max,      1, 65536, 1, "1024"),
+	KEY("http", "connections_per_peer", U32,     http.connections_per_peer, 1, 65536, 1, "512"),
+	KEY("http", "sessions_max",         U32,     http.sessions_max,         1, 1000000, 1, "16384"),
+	KEY("http", "sessions_per_tenant",  U32,     http.sessions_per_tenant,  1, 1000000, 1, "8192"),
+	KEY("http", "session_idle_seconds", U32,     http.session_idle_seconds, 1, 604800, 1, "3600"),
+	KEY("http", "idle_seconds",         U32,     http.idle_seconds,         1, 86400, 1, "60"),
+	KEY("http", "request_seconds",      U32,     http.request_seconds,      1, 86400, 1, "60"),
+
+	KEY("mcp", "state_key_file",     PATH,  mcp.state_key_file,     1, 4095,      1, ""),
+	KEY("mcp", "ask_seconds",        U32,   mcp.ask_seconds,        1, 86400,     1, "300"),
+	KEY("mcp", "parked_per_tenant",  U32,   mcp.parked_per_tenant,  0, 4096,      1, "32"),
+	KEY("mcp", "tasks_per_tenant",   U32,   mcp.tasks_per_tenant,   0, 65536,     1, "64"),
+	KEY("mcp", "task_ttl_seconds",   U32,   mcp.task_ttl_seconds,   60, 604800,   1, "3600"),
+	KEY("mcp", "task_after_seconds", U32,   mcp.task_after_seconds, 0, 86400,     1, "10"),
+	KEY("mcp", "repeat_seconds",     U32,   mcp.repeat_seconds,     1, 86400,     1, "600"),
+	KEY("mcp", "kept_bytes",         BYTES, mcp.kept_bytes,         65536, 16 * GiB, 1, "64M"),
+
+	KEY("auth", "token_file",         PATH,   auth.token_file,         1, 4095, 1, ""),
+	KEY("auth", "jwks_file",          PATH,   auth.jwks_file,          1, 4095, 1, ""),
+	KEY("auth", "issuer",             URI,    auth.issuer,             1, 255,  1, ""),
+	KEY("auth", "resource",           URI,    auth.resource,           1, 255,  1, ""),
+	KEY("auth", "required_scopes",    SCOPES, auth.required_scopes,    0, 16,   1, ""),
+	KEY("auth", "leeway_seconds",     U32,    auth.leeway_seconds,     0, 600,  1, "30"),
+	KEY("auth", "trusted_header",     HEADER, auth.trusted_header,     1, 64,   1, ""),
+	KEY("auth", "trusted_proxy_user", NAME,   auth.trusted_proxy_user, 1, 32,   1, ""),
+
 	KEY("pool", "warm",               U32, pool.warm,               0, 512,     1, "4"),
 	KEY("pool", "warm_max",           U32, pool.warm_max,           0, 4096,    1, "64"),
 	KEY("pool", "workers_max",        U32, pool.workers_max,        1, 16384,   1, "256"),
@@ -81,7 +114,9 @@ key_at(size_t i)
 bool
 key_is_list(const struct key *key)
 {
-	return key->kind == KEY_MODULES || key->kind == KEY_PATHS;
+	return key->kind == KEY_MODULES || key->kind == KEY_PATHS ||
+	       key->kind == KEY_HOSTS || key->kind == KEY_ORIGINS ||
+	       key->kind == KEY_SCOPES;
 }
 
 int
@@ -209,19 +244,138 @@ is_user(const char *word, size_t len)
 	return len > 0;
 }
 
+/* NAME, NAME:PORT, or a number of version 6 in brackets in the place of NAME. */
+static bool
+is_host(const char *word, size_t len)
+{
+	const char *end = word + len, *at = word;
+
+	if (len > 0 && *at == '[') {
+		while (++at < end && (isxdigit((unsigned char)*at) || *at == ':' || *at == '.'))
+			;
+		if (at == end || *at++ != ']')
+			return false;
+	} else {
+		while (at < end && (isalnum((unsigned char)*at) || strchr("-._", *at)))
+			at++;
+	}
+	if (at == word || at == end)
+		return at != word;
+	if (*at++ != ':' || at == end || end - at > 5)
+		return false;
+	while (at < end && isdigit((unsigned char)*at))
+		at++;
+	return at == end;
+}
+
+static bool
+is_origin(const char *word, size_t len)
+{
+	size_t scheme = len > 7 && memcmp(word, "http://", 7) == 0 ? 7 :
+			len > 8 && memcmp(word, "https://", 8) == 0 ? 8 : 0;
+
+	return scheme && is_host(word + scheme, len - scheme);
+}
+
+/* Numbers only: a name could come to mean another machine. */
+static bool
+is_address(const char *word, size_t len)
+{
+	const char *port = memrchr(word, ':', len);
+	bool six = len > 0 && word[0] == '[';
+	char host[INET6_ADDRSTRLEN];
+	unsigned char number[16];
+	size_t host_len;
+
+	if (!port || !is_host(word, len) || atoi(port + 1) > UINT16_MAX)
+		return false;
+	host_len = (size_t)(port - word) - (six ? 2 : 0);
+	if (host_len >= sizeof(host) || (six && port[-1] != ']'))
+		return false;
+	memcpy(host, word + (six ? 1 : 0), host_len);
+	host[host_len] = '\0';
+	return inet_pton(six ? AF_INET6 : AF_INET, host, number) == 1;
+}
+
+/* RFC 9110, "token". */
+static bool
+is_header(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)word[i]) && !strchr("!#$%&'*+-.^_`|~", word[i]))
+			return false;
+	return len > 0;
+}
+
+/* It goes into headers and JSON between quotes as it is; RFC 9728 wants no fragment. */
+static bool
+is_uri(const char *word, size_t len)
+{
+	size_t scheme = len > 7 && memcmp(word, "http://", 7) == 0 ? 7 :
+			len > 8 && memcmp(word, "https://", 8) == 0 ? 8 : 0;
+	const char *path = scheme ? memchr(word + scheme, '/', len - scheme) : NULL;
+	size_t host = path ? (size_t)(path - word) : len;
+
+	for (size_t i = 0; i < len; i++)
+		if (word[i] <= ' ' || word[i] > '~' || strchr("\"<>\\^`{|}#?", word[i]))
+			return false;
+	return scheme && is_host(word + scheme, host - scheme);
+}
+
+/* RFC 6749, "scope-token". */
+static bool
+is_scope(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (word[i] <= ' ' || word[i] > '~' || word[i] == '"' || word[i] == '\\')
+			return false;
+	return len > 0 && len <= 128;
+}
+
+struct word_kind {
+	bool (*fits)(const char *word, size_t len);
+	const char *what;
+};
+
+/* Of strings, and of the words of lists. */
+static const struct word_kind *
+word_kind(const struct key *key)
+{
+	static const struct word_kind kinds[] = {
+		[KEY_PATH] = { is_path, "an absolute path without blanks, \".\" or \"..\"" },
+		[KEY_NAME] = { is_user, "a user name" },
+		[KEY_ADDRESS] = { is_address,
+				  "a numeric address and a port such as 127.0.0.1:8080" },
+		[KEY_HEADER] = { is_header, "the name of a header" },
+		[KEY_URI] = { is_uri, "http:// or https://, a host and a path, if need be," },
+		[KEY_MODULES] = { is_module, "the name of a Python module" },
+		[KEY_PATHS] = { is_path, "an absolute path without blanks, \".\" or \"..\"" },
+		[KEY_HOSTS] = { is_host, "the name of a host, with or without a port" },
+		[KEY_ORIGINS] = { is_origin, "http:// or https:// and the name of a host, "
+				  "with or without a port" },
+		[KEY_SCOPES] = { is_scope, "a scope" },
+	};
+
+	return &kinds[key->kind];
+}
+
+static bool
+is_string(const struct key *key, const char *value, size_t len)
+{
+	/* What may be left out is what is not there by itself. */
+	return len ? word_kind(key)->fits(value, len) : *key->standard == '\0';
+}
+
 static int
 set_string(const struct key *key, void *base, const char *value, struct why *why_r)
 {
 	char **slot = (char **)((char *)base + key->offset);
-	bool path = key->kind == KEY_PATH;
 	size_t len = strlen(value);
 
-	if (len > key->most || !(path ? len == 0 || is_path(value, len) : is_user(value, len)))
+	if (len > key->most || !is_string(key, value, len))
 		return why_say(why_r, -EINVAL, key->name,
 			       "\"%.40s\" is not %s of at most %" PRIu64 " bytes", value,
-			       path ? "an absolute path without blanks, \".\" or \"..\""
-				    : "a user name",
-			       key->most);
+			       word_kind(key)->what, key->most);
 	free(*slot);
 	*slot = len ? copy_of(value, len) : NULL;
 	return 0;
@@ -239,13 +393,9 @@ static int
 add_word(const struct key *key, struct config_list *list, const char *word, size_t len,
 	 struct why *why_r)
 {
-	bool path = key->kind == KEY_PATHS;
-
-	if (!(path ? is_path(word, len) : is_module(word, len)))
+	if (!word_kind(key)->fits(word, len))
 		return why_say(why_r, -EINVAL, key->name, "\"%.*s\" is not %s",
-			       len > 40 ? 40 : (int)len, word,
-			       path ? "an absolute path without blanks, \".\" or \"..\""
-				    : "the name of a Python module");
+			       len > 40 ? 40 : (int)len, word, word_kind(key)->what);
 	if (list->n >= key->most)
 		return why_say(why_r, -EINVAL, key->name, "more than %" PRIu64 " words",
 			       key->most);
@@ -272,6 +422,18 @@ set_list(const struct key *key, void *base, const char *value, bool more, struct
 	return 0;
 }
 
+static int
+set_bool(const struct key *key, void *base, const char *value, struct why *why_r)
+{
+	bool yes = strcmp(value, "yes") == 0;
+
+	if (!yes && strcmp(value, "no") != 0)
+		return why_say(why_r, -EINVAL, key->name, "\"%.40s\" is neither yes nor no",
+			       value);
+	*(bool *)((char *)base + key->offset) = yes;
+	return 0;
+}
+
 int
 key_set(const struct key *key, void *base, const char *value, bool more, struct why *why_r)
 {
@@ -282,9 +444,17 @@ key_set(const struct key *key, void *base, const char *value, bool more, struct 
 		return set_number(key, base, value, why_r);
 	case KEY_PATH:
 	case KEY_NAME:
+	case KEY_ADDRESS:
+	case KEY_HEADER:
+	case KEY_URI:
 		return set_string(key, base, value, why_r);
+	case KEY_BOOL:
+		return set_bool(key, base, value, why_r);
 	case KEY_MODULES:
 	case KEY_PATHS:
+	case KEY_HOSTS:
+	case KEY_ORIGINS:
+	case KEY_SCOPES:
 		return set_list(key, base, value, more, why_r);
 	}
 	return -EINVAL;
@@ -297,7 +467,9 @@ key_clear(const struct key *key, void *base)
 
 	if (key_is_list(key)) {
 		clear_list(slot);
-	} else if (key->kind == KEY_PATH || key->kind == KEY_NAME) {
+	} else if (key->kind == KEY_PATH || key->kind == KEY_NAME ||
+		   key->kind == KEY_ADDRESS || key->kind == KEY_HEADER ||
+		   key->kind == KEY_URI) {
 		free(*(char **)slot);
 		*(char **)slot = NULL;
 	}
@@ -363,11 +535,20 @@ key_print(const struct key *key, const void *base, FILE *out)
 		break;
 	case KEY_PATH:
 	case KEY_NAME:
+	case KEY_ADDRESS:
+	case KEY_HEADER:
+	case KEY_URI:
 		text = *(char *const *)slot;
 		fputs(text ? text : "", out);
 		break;
+	case KEY_BOOL:
+		fputs(*(const bool *)slot ? "yes" : "no", out);
+		break;
 	case KEY_MODULES:
 	case KEY_PATHS:
+	case KEY_HOSTS:
+	case KEY_ORIGINS:
+	case KEY_SCOPES:
 		print_list(slot, out);
 		break;
 	}

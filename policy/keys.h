@@ -18,8 +18,15 @@ enum key_kind {
 	KEY_BYTES,	/* U64; in the file with K, M or G behind it if need be */
 	KEY_PATH,	/* absolute; empty: NULL */
 	KEY_NAME,	/* of a user */
+	KEY_ADDRESS,	/* a numeric address and a port: 127.0.0.1:80, [::1]:80; empty: NULL */
+	KEY_BOOL,	/* yes or no */
 	KEY_MODULES,	/* words: Python's dotted names */
 	KEY_PATHS,	/* words: absolute paths */
+	KEY_HOSTS,	/* words: NAME or NAME:PORT */
+	KEY_ORIGINS,	/* words: http://NAME or https://NAME, a port may follow */
+	KEY_HEADER,	/* the name of an HTTP header; empty: NULL */
+	KEY_URI,	/* http:// or https:// and more; empty: NULL */
+	KEY_SCOPES,	/* words: of OAuth */
 };
 
 struct key {

@@ -1,6 +1,7 @@
 /* The command line: what is taken, and that a mistake is answered with its remedy. */
 #include "client/options.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "client/endpoint.h"
@@ -177,6 +178,82 @@ no_command_is_a_mistake(void **state)
 	assert_true(options_parse(0, argv + 1, &o, text, sizeof(text)) < 0);
 }
 
+static void
+token_takes_its_actions(void **state)
+{
+	struct options o;
+	char text[512];
+
+	(void)state;
+	assert_int_equal(PARSE("token", "add", "ci", "--tenant", "team", "--expires=30d",
+			       "--file", "/t"), 0);
+	assert_int_equal(o.command, COMMAND_TOKEN);
+	assert_int_equal(o.token_action, TOKEN_ADD);
+	assert_string_equal(o.token_name, "ci");
+	assert_string_equal(o.tenant, "team");
+	assert_string_equal(o.token_file, "/t");
+	assert_int_equal(o.expires_seconds, 30 * 24 * 3600);
+	/* options may also stand before the name */
+	assert_int_equal(PARSE("token", "add", "--expires", "1h", "ci"), 0);
+	assert_string_equal(o.token_name, "ci");
+	assert_null(o.tenant);
+	assert_int_equal(o.expires_seconds, 3600);
+	assert_int_equal(PARSE("token", "list", "--json"), 0);
+	assert_int_equal(o.token_action, TOKEN_LIST);
+	assert_true(o.json);
+	assert_int_equal(PARSE("token", "revoke", "0123456789"), 0);
+	assert_int_equal(o.token_action, TOKEN_REVOKE);
+	assert_int_equal(PARSE("token", "--help"), 0);
+	assert_int_equal(o.command, COMMAND_HELP);
+	assert_int_equal(o.help_about, COMMAND_TOKEN);
+	assert_int_equal(PARSE("token", "add", "--help"), 0);
+	assert_int_equal(o.help_about, COMMAND_TOKEN);
+}
+
+static const struct {
+	const char *words[6], *text;
+} token_mistakes[] = {
+	{{"token"}, "token needs one of: add NAME, list, revoke ID"},
+	{{"token", "remove", "x"}, "token needs one of: add NAME, list, revoke ID"},
+	{{"token", "add"}, "token add needs a NAME for it"},
+	{{"token", "revoke"}, "token revoke needs an ID; see mcp-python token list"},
+	{{"token", "add", "a", "b"}, "token add: \"b\" is one word too many"},
+	{{"token", "list", "a"}, "token list: \"a\" is one word too many"},
+	{{"token", "add", "a/b"}, "a token's NAME: letters, digits, \"_\", \"-\", \".\" and \"@\", "
+				  "at most 64, are needed"},
+	{{"token", "add", "a", "--tenant", ".."},
+	 "--tenant ..: letters, digits, \"_\", \"-\", \".\" and \"@\", at most 64, are needed"},
+	{{"token", "add", "a", "--expires", "30"},
+	 "--expires 30: a time such as 12h, 30d or 8w is needed, ten years at most"},
+	{{"token", "add", "a", "--expires", "0d"},
+	 "--expires 0d: a time such as 12h, 30d or 8w is needed, ten years at most"},
+	{{"token", "add", "a", "--expires", "3651d"},
+	 "--expires 3651d: a time such as 12h, 30d or 8w is needed, ten years at most"},
+	{{"token", "add", "a", "--expires", "-1d"},
+	 "--expires -1d: a time such as 12h, 30d or 8w is needed, ten years at most"},
+	{{"token", "add", "a", "--expires", "1dd"},
+	 "--expires 1dd: a time such as 12h, 30d or 8w is needed, ten years at most"},
+	{{"token", "add", "a", "--json"}, "--json is for token list"},
+	{{"token", "revoke", "a", "--tenant=b"}, "--tenant, --expires and --profile are for token add"},
+	{{"token", "list", "--timeout=1"}, "there is no option \"--timeout=1\" here; see "
+					   "mcp-python token --help"},
+	{{"run", "--tenant=a", "f"}, "there is no option \"--tenant=a\" here; see mcp-python run "
+				     "--help"},
+};
+
+static void
+token_mistakes_are_told(void **state)
+{
+	struct options o;
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < N(token_mistakes); i++) {
+		assert_int_equal(parse(token_mistakes[i].words, &o, text, sizeof(text)), -EINVAL);
+		assert_string_equal(text, token_mistakes[i].text);
+	}
+}
+
 int
 main(void)
 {
@@ -187,6 +264,8 @@ main(void)
 		cmocka_unit_test(help_is_about_what_was_asked),
 		cmocka_unit_test(mistakes_name_their_remedy),
 		cmocka_unit_test(no_command_is_a_mistake),
+		cmocka_unit_test(token_takes_its_actions),
+		cmocka_unit_test(token_mistakes_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,10 +137,10 @@ static const struct bad_case {
 	const char *name, *text, *errors;
 } bad_cases[] = {
 	{ "unknown section", "\n[serivce]\nsocket = /x\n",
-	  "FILE:2: [serivce]: unknown section; right are [service], [pool], [limits] and "
+	  "FILE:2: [serivce]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits] and "
 	  "[profile NAME]\n" },
 	{ "a profile needs a name", "[profile]\n[profile ]\n[profile a b]\n[profile ../x]\n",
-	  "FILE:1: [profile]: unknown section; right are [service], [pool], [limits] and "
+	  "FILE:1: [profile]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits] and "
 	  "[profile NAME]\n"
 	  "FILE:2: [profile ]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
 	  "FILE:3: [profile a b]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
@@ -215,8 +215,56 @@ static const struct bad_case {
 	{ "control character", "[pool]\nwarm = \x01" "1\n", "FILE:2: the line holds a control character\n" },
 	{ "strange bytes", "[pool]\nwarm = \xff\x1b\n[po\xc3\xa9l]\n",
 	  "FILE:2: the line holds a control character\n"
-	  "FILE:3: [po??l]: unknown section; right are [service], [pool], [limits] and "
+	  "FILE:3: [po??l]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits] and "
 	  "[profile NAME]\n" },
+	{ "half of an authentication",
+	  "[auth]\njwks_file = /etc/j\ntrusted_header = X-User\n",
+	  "FILE: [auth] jwks_file: needs an issuer\n"
+	  "FILE: [auth] jwks_file: needs a resource: the URI by which clients know this service\n"
+	  "FILE: [auth] trusted_header: needs a trusted_proxy_user\n" },
+	{ "the other half", "[auth]\nissuer = https://i\nrequired_scopes = a b\n"
+	  "trusted_proxy_user = www-data\n",
+	  "FILE: [auth] issuer: needs a jwks_file\n"
+	  "FILE: [auth] required_scopes: needs a jwks_file\n"
+	  "FILE: [auth] trusted_proxy_user: needs a trusted_header\n" },
+	{ "authentication of strange forms",
+	  "[auth]\nissuer = ftp://i\nresource = https://h/\"x\ntrusted_header = X User\n"
+	  "required_scopes = a\\b\nleeway_seconds = 601\ntoken_file = tokens\n",
+	  "FILE:2: issuer: \"ftp://i\" is not http:// or https://, a host and a path, if need be, of "
+	  "at most 255 bytes\n"
+	  "FILE:3: resource: \"https://h/\"x\" is not http:// or https://, a host and a path, if need "
+	  "be, of at most 255 bytes\n"
+	  "FILE:4: trusted_header: \"X User\" is not the name of a header of at most 64 bytes\n"
+	  "FILE:5: required_scopes: \"a\\b\" is not a scope\n"
+	  "FILE:6: leeway_seconds: \"601\" is not a whole number from 0 to 600\n"
+	  "FILE:7: token_file: \"tokens\" is not an absolute path without blanks, \".\" or \"..\" of at "
+	  "most 4095 bytes\n" },
+	{ "a header that has a meaning already",
+	  "[auth]\ntrusted_header = authorization\ntrusted_proxy_user = www-data\n",
+	  "FILE: [auth] trusted_header: Authorization has a meaning of its own\n" },
+	{ "addresses are numbers", "[http]\nlisten = localhost:80\n",
+	  "FILE:2: listen: \"localhost:80\" is not a numeric address and a port such as "
+	  "127.0.0.1:8080 of at most 64 bytes\n" },
+	{ "an address has a port", "[http]\nlisten = 127.0.0.1\n",
+	  "FILE:2: listen: \"127.0.0.1\" is not a numeric address and a port such as "
+	  "127.0.0.1:8080 of at most 64 bytes\n" },
+	{ "version 6 has brackets", "[http]\nlisten = ::1:80\n",
+	  "FILE:2: listen: \"::1:80\" is not a numeric address and a port such as "
+	  "127.0.0.1:8080 of at most 64 bytes\n" },
+	{ "a port is a number", "[http]\nlisten = [::1]:65536\n",
+	  "FILE:2: listen: \"[::1]:65536\" is not a numeric address and a port such as "
+	  "127.0.0.1:8080 of at most 64 bytes\n" },
+	{ "yes or no", "[http]\ninsecure = true\n",
+	  "FILE:2: insecure: \"true\" is neither yes nor no\n" },
+	{ "hosts have no scheme", "[http]\nallowed_hosts = a.example b.example:80 http://x\n",
+	  "FILE:2: allowed_hosts: \"http://x\" is not the name of a host, with or without a "
+	  "port\n" },
+	{ "origins have one", "[http]\nallowed_origins = https://a.example a.example\n",
+	  "FILE:2: allowed_origins: \"a.example\" is not http:// or https:// and the name of a "
+	  "host, with or without a port\n" },
+	{ "origins have no path", "[http]\nallowed_origins = https://a.example/\n",
+	  "FILE:2: allowed_origins: \"https://a.example/\" is not http:// or https:// and the "
+	  "name of a host, with or without a port\n" },
 	{ "all mistakes, not the first", "[pool]\nwarm = x\nwarm_max = y\n[limits]\npids = 0\nz = 1\n",
 	  "FILE:2: warm: \"x\" is not a whole number from 0 to 512\n"
 	  "FILE:3: warm_max: \"y\" is not a whole number from 0 to 4096\n"

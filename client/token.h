@@ -1,0 +1,13 @@
+/* mcp-python token: keeps the file of bearer tokens that mcp-pythond reads (policy/tokens.h).
+ */
+#ifndef CLIENT_TOKEN_H
+#define CLIENT_TOKEN_H
+
+#include "client/options.h"
+
+#define TOKEN_FILE SYSCONFDIR "/mcp-pythond/tokens"
+
+/* Does what the options say. Returns the exit code. */
+int token_command(const struct options *options);
+
+#endif

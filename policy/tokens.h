@@ -1,0 +1,78 @@
+/* Bearer tokens of this service's own, and the file that lists them.
+ *
+ * A token is mcp_ID_SECRET: ID names its record, SECRET is 256 random bits in base64url.
+ * The file has the SHA-256 of the whole token. One fast hash is right here: what makes
+ * passwords need a slow one is that they can be guessed, and these cannot.
+ *
+ * The file is one JSON object, {"version": 1, "tokens": [RECORD...]}, a record
+ *
+ *	{"id": "...", "name": "...", "tenant": "...", "sha256": "64 hex digits",
+ *	 "created": TIME, "expires": TIME, "revoked": TIME, "profile": "..."}
+ *
+ * with times as 2026-11-21T06:00:00Z, and without the last three where they do not apply.
+ * All tokens of a tenant that are not revoked name the same profile, or none: what may be
+ * done is the tenant's, or one of them could do it for another.
+ * Text in, struct out, and back: no file is opened here.
+ */
+#ifndef POLICY_TOKENS_H
+#define POLICY_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct why;
+
+#define TOKEN_ID 10			/* characters */
+#define TOKEN_SECRET 43
+#define TOKEN_TEXT (4 + TOKEN_ID + 1 + TOKEN_SECRET)
+#define TOKEN_HASH 32			/* bytes */
+#define TOKEN_NAME_MAX 64
+#define TOKENS_MAX 4096
+#define TOKENS_BYTES_MAX (2 * 1024 * 1024)	/* of the file */
+
+struct token {
+	char id[TOKEN_ID + 1];
+	char name[TOKEN_NAME_MAX + 1];		/* for people */
+	char tenant[TOKEN_NAME_MAX + 1];	/* who shares it shares all else */
+	char profile[TOKEN_NAME_MAX + 1];	/* the only one for its scripts; "": any */
+	unsigned char hash[TOKEN_HASH];
+	int64_t created, expires, revoked;	/* seconds since 1970; 0: never */
+};
+
+struct tokens {
+	struct token *token;
+	size_t n;
+};
+
+/* Reads a file's text. 0 or -EINVAL with why_r filled; *tokens_r is for tokens_done. */
+int tokens_parse(const char *text, size_t len, struct tokens *tokens_r, struct why *why_r);
+
+/* The file's text, malloc'd. */
+char *tokens_print(const struct tokens *tokens);
+
+void tokens_done(struct tokens *tokens);
+
+/* Adds a copy. -E2BIG: there are TOKENS_MAX. -EEXIST: others of the tenant, not revoked,
+ * name another profile. */
+int tokens_add(struct tokens *tokens, const struct token *token);
+
+/* len: of id, which need not end there. NULL: there is none. */
+struct token *tokens_find(const struct tokens *tokens, const char *id, size_t len);
+
+/* 1 to TOKEN_NAME_MAX letters, digits, "_", "-", "." and "@", a letter or digit first. */
+bool token_is_name(const char *text);
+
+/* Has text, with NUL at its end, the form of a token? The record that it names begins at
+ * *id_r, with TOKEN_ID characters. */
+bool token_is_text(const char *text, const char **id_r);
+
+/* Makes an id and a token for it from random bytes; text_r has room for TOKEN_TEXT and NUL. */
+void token_make(const unsigned char id_bytes[TOKEN_ID], const unsigned char secret[TOKEN_HASH],
+		char id_r[TOKEN_ID + 1], char *text_r);
+
+/* 2026-11-21T06:00:00Z, in a buffer of TOKEN_TIME + 1. */
+#define TOKEN_TIME 20
+void token_time_print(int64_t seconds, char *text_r);
+
+#endif
