@@ -1,0 +1,72 @@
+"""The clients of the official TypeScript SDKs, over every transport, against both programs.
+Each is a process of its own (clients/*.mjs), which says one line per step."""
+
+import json
+import os
+import shutil
+
+import wire
+from harness import Skip
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS = 120
+CLIENTS = {
+    "v1": ["v1.mjs"],
+    "v2-legacy": ["v2.mjs", "legacy"],
+    "v2-auto": ["v2.mjs", "auto"],
+    "v2-pinned": ["v2.mjs", "pin"],
+}
+
+
+def transports(service):
+    return {
+        "bridge": ["bridge", service.bridge, "connect", "--socket", service.socket],
+        "unix": ["unix", service.http_socket],
+        "tcp": ["tcp", service.url],
+    }
+
+
+def place_scripts(tools, out):
+    """Where they find their packages."""
+    directory = os.path.join(out, "clients")
+    if not os.path.isdir(directory):
+        shutil.copytree(os.path.join(HERE, "clients"), directory)
+        os.symlink(tools.modules, os.path.join(directory, "node_modules"))
+    return directory
+
+
+def run_client(tools, directory, argv, record):
+    """step -> what went wrong, or None; the process's exit status must agree with it."""
+    tools.env["WIRE"] = record
+    done = tools.run(["node"] + argv, SECONDS, cwd=directory)
+    steps = {}
+    for line in done.stdout.splitlines():
+        said = json.loads(line)
+        steps[said["step"]] = said.get("error")
+    went_well = "closes" in steps and not any(steps.values())
+    steps["exits"] = None if done.returncode == (0 if went_well else 1) else (
+        "exit status %d: %s" % (done.returncode, done.stderr[-2000:]))
+    return steps
+
+
+def run(tools, services, out, report, wanted):
+    directory = place_scripts(tools, out)
+    for client, script in CLIENTS.items():
+        for program, service in services.items():
+            for transport, place in transports(service).items():
+                name = "%s %s %s" % (client, transport, program)
+                if not wanted.search(name):
+                    continue
+                record = os.path.join(out, name.replace(" ", "-") + ".wire")
+                steps = report.check(name + ": runs to its end", lambda: run_client(
+                    tools, directory, script + [program] + place, record))
+                for step, error in (steps or {}).items():
+                    report.tell("%s: %s" % (name, step), error)
+                report.check(name + ": every message fits the schema",
+                             lambda: check_wire(record))
+
+
+def check_wire(record):
+    if wire.jsonschema is None:
+        raise Skip("python3-jsonschema is not installed", missing=True)
+    return wire.check(record)
