@@ -24,6 +24,8 @@ STATUSES = frozenset((
     "ok", "error", "timeout", "cpu_limit", "memory_limit", "pids_limit", "output_limit",
     "disk_limit", "killed", "crashed", "cancelled", "overloaded", "jail_failed",
     "worker_protocol_error"))
+# Nothing was run: for the arguments, or for what the script requires.
+NOT_RUN = frozenset(("invalid_arguments", "dependency_unavailable", "python_unavailable"))
 OUTCOME_KEYS = {
     "execution_id": str, "status": str, "stdout": str, "stderr": str, "exit_code": int,
     "duration_ms": int, "cpu_ms": int, "peak_memory_bytes": int}
@@ -63,8 +65,7 @@ class Outcome:
             if structured_required and not self.is_error:
                 raise ProtocolViolation("no structuredContent: %r" % result)
             s = {}
-        # The arguments were not accepted, nothing was run.
-        self.refused = s.get("status", "invalid_arguments") == "invalid_arguments"
+        self.refused = s.get("status", "invalid_arguments") in NOT_RUN
         if not structured_required:	# the old revisions have the text alone
             self.read_text()
             return

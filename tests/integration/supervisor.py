@@ -130,6 +130,7 @@ class Supervisor:
     """with Supervisor(build) as s: s.socket is served."""
 
     running = set()	# pids of all of them in this test program
+    pass_fds = ()	# what the process gets beside its standard descriptors
 
     def __init__(self, build, config=None, args=(), env=None, socket_path=None):
         self.build = os.path.abspath(build)
@@ -176,7 +177,8 @@ class Supervisor:
         try:
             with open(self.log_path, "ab") as log:
                 self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
-                                                stdout=log, stderr=log, env=self.env)
+                                                stdout=log, stderr=log, env=self.env,
+                                                pass_fds=self.pass_fds)
             self.running.add(self.process.pid)
             self.wait_served(inotify, time.monotonic() + timeout)
         finally:

@@ -1,0 +1,553 @@
+#!/usr/bin/python3
+"""Authentication over HTTP: tokens of the service's own, tokens of an OAuth issuer, and the
+header of a proxy; what each request is answered without them, and who shares what."""
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import pwd
+import re
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+from harness import SOMEBODY, Skip, equal, main, test
+from http_client import Connection, Session, encode, modern, modern_headers
+from mcpclient import LEGACY, MODERN
+from supervisor import Supervisor, cgroup_of
+
+try:
+    import jwt
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+except ImportError:
+    jwt = None
+
+ISSUER = "https://id.example.org/realm"
+RESOURCE = "https://py.example.org/mcp"
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+FIRST_SUBUID = 1879048192	# who the service is where the user mcp-python is not
+
+
+def service_gid():
+    if os.getuid():
+        return os.getgid()
+    try:
+        return pwd.getpwnam("mcp-python").pw_gid
+    except KeyError:
+        return FIRST_SUBUID
+
+
+class Files:
+    """A directory that the service can read from, with a token file in it."""
+
+    def __init__(self, build, directory):
+        self.program = os.path.join(build, "mcp-python")
+        self.dir, self.tokens = directory, os.path.join(directory, "tokens")
+        self.http = os.path.join(directory, "http.sock")
+        self.add("nobody-in-particular")
+        # From now on the command keeps it so.
+        os.chown(self.tokens, -1, service_gid())
+        os.chmod(self.tokens, 0o640)
+
+    def command(self, *args, status=0):
+        p = subprocess.run([self.program, "token", *args, "--file", self.tokens],
+                           capture_output=True, text=True)
+        equal(p.returncode, status, "%s: %s: status" % (args, p.stderr))
+        return p.stdout
+
+    def add(self, *args):
+        token = self.command("add", *args).strip()
+        assert re.fullmatch(r"mcp_[0-9a-z]{10}_[A-Za-z0-9_-]{43}", token), token
+        return token
+
+    def write(self, name, text):
+        path = os.path.join(self.dir, name)
+        with open(path + ".new", "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path + ".new", 0o644)
+        os.rename(path + ".new", path)
+        return path
+
+
+@contextlib.contextmanager
+def files_of(ctx):
+    with tempfile.TemporaryDirectory() as directory:
+        if os.getuid() == 0:
+            os.chmod(directory, 0o711)
+        yield Files(ctx.options.build, directory)
+
+
+@contextlib.contextmanager
+def serving(ctx, settings, files, listen="127.0.0.1:0"):
+    """(service, its place on TCP); files.http is served too."""
+    config = "[http]\nlisten = %s\nsocket = %s\nallowed_hosts = py.example.org\n[auth]\n%s" % (
+        listen, files.http, settings)
+    with ctx.private(config) as service:
+        with ctx.client(path=service.socket):	# answered when all places are served
+            pass
+        if os.getuid() == 0:
+            os.chmod(files.http, 0o666)
+        port = re.search(r"listening http=[0-9.]+:(\d+)", service.log())
+        yield service, ("127.0.0.1", int(port[1]))
+
+
+@contextlib.contextmanager
+def with_tokens(ctx):
+    with files_of(ctx) as files:
+        with serving(ctx, "token_file = " + files.tokens, files) as (service, place):
+            yield files, service, place
+
+
+class Client(Session):
+    """Says the same extra headers with every request."""
+
+    def __init__(self, place, token=None, revision=LEGACY[-1], also=None, **more):
+        self.also = dict(also or {})
+        if token:
+            self.also["Authorization"] = "Bearer " + token
+        super().__init__(place, revision, **more)
+
+    def headers(self, message, change=None):
+        return super().headers(message, {**self.also, **(change or {})})
+
+    def end(self):
+        with self.fresh() as connection:
+            return connection.ask("DELETE", headers=[("Mcp-Session-Id", self.id),
+                                                     *self.also.items()])
+
+
+DISCOVER = modern("server/discover")
+
+
+def ask(place, headers=(), message=DISCOVER, path="/mcp", uid=None):
+    """One modern request on a connection of its own; headers: pairs."""
+    with Connection(place, uid=uid) as connection:
+        connection.send(path=path, headers=modern_headers(message) + list(headers),
+                        body=encode(message))
+        return connection.read()
+
+
+def bearer(token):
+    return [("Authorization", "Bearer " + token)]
+
+
+def refused(response, status, *has):
+    assert response.status == status, "status %d, not %d: %r" % (response.status, status, response)
+    challenge = response.header("WWW-Authenticate") or ""
+    for part in has:
+        assert part in challenge, "%r is not in %r" % (part, challenge)
+    assert "error" in response.message, response
+    return challenge
+
+
+def until(ctx, place, headers, status):
+    """Asks until it is answered so. The service looks at its files each second."""
+    deadline = time.monotonic() + ctx.seconds(10)
+    while (got := ask(place, headers)).status != status:
+        assert time.monotonic() < deadline, "still %r, not %d" % (got, status)
+    return got
+
+
+# ---- tokens of our own ----
+
+@test(private=True)
+def every_request_needs_a_token(ctx):
+    with with_tokens(ctx) as (files, service, place):
+        token = files.add("ci")
+        challenge = refused(until(ctx, place, bearer(token), 200) and ask(place), 401, "Bearer ")
+        assert "error" not in challenge, challenge
+        for message in (modern("tools/list"), modern("tools/call", {"name": "run_script"}),
+                        modern("none/such"), {"jsonrpc": "2.0", "method": "notifications/x"}):
+            refused(ask(place, (), message), 401, "Bearer ")
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": LEGACY[-1], "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"}}}
+        with Connection(place) as connection:
+            refused(connection.ask("POST", headers=[("Content-Type", "application/json")],
+                                   body=encode(hello)), 401, "Bearer ")
+            refused(connection.ask("DELETE", headers=[("Mcp-Session-Id", "0" * 32)]), 401)
+            # nothing is said about what is in a request that nobody may send
+            refused(connection.ask("POST", body=b"{"), 401)
+        refused(ask(place, [("Authorization", "Basic Y2k6Y2k=")]), 401, "Bearer ")
+        refused(ask(place, bearer(token[:-1])), 401, 'error="invalid_token"')
+        refused(ask(place, bearer(token[:-1] + ("A" if token[-1] != "A" else "E"))), 401,
+                'error="invalid_token"')
+        refused(ask(place, bearer("eyJhbGciOiJub25lIn0.e30.x")), 401, 'error="invalid_token"')
+        refused(ask(place, bearer("")), 400, 'error="invalid_request"')
+        refused(ask(place, bearer(token + " " + token)), 400, 'error="invalid_request"')
+        refused(ask(place, bearer("x" * 9000)), 400, 'error="invalid_request"')
+        equal(ask(place, bearer(token) + bearer(token)).status, 400, "two of them")
+        # a query is kept in logs and histories: no place for a token
+        for name in ("access_token", "token"):
+            refused(ask(place, path="/mcp?%s=%s" % (name, token)), 401)
+        equal(ask(place, bearer(token)).status, 200, "afterwards")
+        for path in (WELL_KNOWN, WELL_KNOWN + "/mcp"):
+            with Connection(place) as connection:
+                equal(connection.ask("GET", path).status, 404, "no issuer, no document")
+        assert token not in service.log(), "the token is in the log"
+
+
+@test(private=True)
+def tenants_see_nothing_of_each_other(ctx):
+    with with_tokens(ctx) as (files, service, place):
+        one, other = files.add("one"), files.add("other")
+        same = files.add("second-of-one", "--tenant", "one")
+        until(ctx, place, bearer(same), 200)
+        with Client(place, one) as a, Client(place, other) as b:
+            equal(a.stdout("print(6*7)"), "42\n", "one's script")
+            equal(b.stdout("print(6*7)"), "42\n", "the other's")
+            own = a.id
+            for thief in (other, None):
+                for verb in ("POST", "DELETE"):
+                    headers = [("Content-Type", "application/json"), ("Mcp-Session-Id", own)] + (
+                        bearer(thief) if thief else [])
+                    body = encode(a.message("tools/list")) if verb == "POST" else b""
+                    with Connection(place) as connection:
+                        got = connection.ask(verb, headers=headers, body=body)
+                    equal(got.status, 404 if thief else 401, "%s with %s" % (verb, thief))
+            # by the unix socket, as whoever runs this
+            with Connection(files.http) as connection:
+                got = connection.ask("DELETE", headers=[("Mcp-Session-Id", own)])
+            equal(got.status, 404, "DELETE by the kernel's word")
+            equal(a.ask("ping"), {}, "it is still one's own")
+            # whoever shares the tenant shares the session
+            a.also["Authorization"] = "Bearer " + same
+            equal(a.ask("ping"), {}, "by the other token of the tenant")
+            equal(a.end().status, 204, "DELETE")
+        for tenant in ("token:one", "token:other"):
+            assert "http-session-open tenant=%s " % tenant in service.log(), service.log()
+        if service.base and os.path.isdir(os.path.join(service.base, "tenants")):
+            names = os.listdir(os.path.join(service.base, "tenants"))
+            for tenant in ("token:one", "token:other"):
+                name = "t-" + hashlib.sha256(tenant.encode()).hexdigest()[:32]
+                assert name in names, "%s is not in %s" % (name, names)
+
+
+@test(private=True)
+def the_unix_socket_takes_both(ctx):
+    with with_tokens(ctx) as (files, service, _):
+        token = files.add("ci")
+        with Client(files.http) as by_uid:
+            equal(by_uid.stdout("print(6*7)"), "42\n", "by the kernel's word")
+            until(ctx, files.http, bearer(token), 200)
+            with Client(files.http, token) as by_token:
+                equal(by_token.stdout("print(6*7)"), "42\n", "by token")
+                by_token.id = by_uid.id
+                equal(by_token.post(by_token.message("ping")).status, 404, "another's session")
+            equal(by_uid.ask("ping"), {}, "afterwards")
+        refused(ask(files.http, bearer("mcp_x")), 401, 'error="invalid_token"')
+        assert "tenant=uid:%d " % os.getuid() in service.log(), service.log()
+        assert "tenant=token:ci " in service.log(), service.log()
+
+
+@test(private=True)
+def the_file_is_followed_while_serving(ctx):
+    with with_tokens(ctx) as (files, service, place):
+        token, kept = files.add("gone-soon"), files.add("kept")
+        until(ctx, place, bearer(kept), 200)
+        with Client(place, token) as client:
+            equal(client.ask("ping"), {}, "before")
+            files.command("revoke", token.split("_")[1])
+            refused(until(ctx, place, bearer(token), 401), 401, 'error="invalid_token"')
+            equal(client.post(client.message("ping")).status, 401, "a session is no credential")
+        equal(ask(place, bearer(kept)).status, 200, "the other token")
+        until(ctx, place, bearer(files.add("late")), 200)
+        # what cannot be understood changes nothing, and is said once
+        text = open(files.tokens, encoding="utf-8").read()
+        files.write("tokens", text[:-10])
+        last = time.monotonic() + ctx.seconds(10)
+        while "tokens-kept" not in service.log():
+            equal(ask(place, bearer(kept)).status, 200, "with a broken file")
+            assert time.monotonic() < last, service.log()
+        os.unlink(files.tokens)
+        until(ctx, place, bearer(kept), 401)
+        equal(service.log().count("tokens-kept"), 1, "lines in the log")
+
+
+@test(private=True)
+def a_tokens_profile_is_the_only_one(ctx):
+    with files_of(ctx) as files:
+        settings = "token_file = %s\n[profile bare]\nmodules =\n" % files.tokens
+        with serving(ctx, settings, files) as (service, place):
+            files.command("add", "basic-one", "--tenant", "free")
+            bound, free = files.add("bound", "--profile", "bare"), files.add("free")
+            lost = files.add("lost", "--profile", "nowhere")
+            files.command("add", "x", "--tenant", "bound", status=65)
+            files.command("add", "x", "--tenant", "free", "--profile", "bare", status=65)
+            until(ctx, place, bearer(lost), 200)
+            loaded = "import sys; print('argparse' in sys.modules)"
+            for revision in (LEGACY[-1], MODERN):
+                with Client(place, bound, revision) as a, Client(place, free, revision) as b:
+                    equal(a.stdout(loaded), "False\n", "the bound one's own profile")
+                    equal(a.stdout(loaded, profile="bare"), "False\n", "by its name")
+                    got = a.run(loaded, profile="basic")
+                    assert got["isError"] and "bare alone" in got["content"][0]["text"], got
+                    look = {"name": "check_environment", "arguments": {}}
+                    seen = a.ask("tools/call", look)["structuredContent"]
+                    equal([p["name"] for p in seen["profiles"]], ["bare"], "what it is shown")
+                    equal(seen["profile"], "bare", "where it looked")
+                    got = a.ask("tools/call", dict(look, arguments={"profile": "basic"}))
+                    assert got["isError"] and "bare alone" in got["content"][0]["text"], got
+                    equal(b.stdout(loaded), "True\n", "the free one's default")
+                    equal(b.stdout(loaded, profile="bare"), "False\n", "by its name")
+            with Client(place, lost) as c:
+                got = c.run(loaded)
+                assert got["isError"] and "no profile" in got["content"][0]["text"], got
+
+
+# ---- an issuer's tokens ----
+
+class Issuer:
+    """Signs with keys of its own, by another implementation than the one that checks."""
+
+    def __init__(self):
+        if jwt is None:
+            raise Skip("no python3-jwt with python3-cryptography here", missing=True)
+        self.rsa = rsa.generate_private_key(65537, 2048)
+        self.ec = ec.generate_private_key(ec.SECP256R1())
+
+    @staticmethod
+    def number(value, size=None):
+        raw = value.to_bytes(size or (value.bit_length() + 7) // 8, "big")
+        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+    def jwks(self):
+        r, e = self.rsa.public_key().public_numbers(), self.ec.public_key().public_numbers()
+        return json.dumps({"keys": [
+            {"kty": "RSA", "kid": "r", "use": "sig", "n": self.number(r.n), "e": self.number(r.e)},
+            {"kty": "EC", "kid": "e", "alg": "ES256", "crv": "P-256", "x": self.number(e.x, 32),
+             "y": self.number(e.y, 32)},
+            {"kty": "OKP", "kid": "o", "crv": "Ed25519", "x": self.number(7, 32)}]})
+
+    def sign(self, algorithm="RS256", kid=None, key=None, **change):
+        now = int(time.time())
+        claims = {"iss": ISSUER, "aud": RESOURCE, "sub": "alice", "iat": now, "exp": now + 300,
+                  "scope": "mcp:run"}
+        claims.update(change)
+        claims = {k: v for k, v in claims.items() if v is not None}
+        key = key or (self.ec if algorithm == "ES256" else self.rsa)
+        return jwt.encode(claims, key, algorithm, headers={
+            "kid": kid or ("e" if algorithm == "ES256" else "r"), "typ": "at+jwt"})
+
+
+@contextlib.contextmanager
+def with_issuer(ctx):
+    issuer = Issuer()
+    with files_of(ctx) as files:
+        settings = "jwks_file = %s\nissuer = %s\nresource = %s\nrequired_scopes = mcp:run\n" % (
+            files.write("jwks", issuer.jwks()), ISSUER, RESOURCE)
+        with serving(ctx, settings, files) as (service, place):
+            yield issuer, files, service, place
+
+
+@test(private=True)
+def an_issuers_tokens_are_judged(ctx):
+    with with_issuer(ctx) as (issuer, _, service, place):
+        for algorithm in ("RS256", "PS256", "ES256"):
+            equal(ask(place, bearer(issuer.sign(algorithm))).status, 200, algorithm)
+        equal(ask(place, bearer(issuer.sign(aud=["x", RESOURCE]))).status, 200, "a list")
+        now = int(time.time())
+        stranger = rsa.generate_private_key(65537, 2048)
+        pem = issuer.rsa.public_key().public_numbers()
+        for what, token in {
+                "expired": issuer.sign(exp=now - 100),
+                "without end": issuer.sign(exp=None),
+                "not yet": issuer.sign(nbf=now + 100),
+                "another audience": issuer.sign(aud="https://other.example.org/mcp"),
+                "no audience": issuer.sign(aud=None),
+                "another issuer": issuer.sign(iss="https://evil.example.org"),
+                "no subject": issuer.sign(sub=None),
+                "another key": issuer.sign(key=stranger),
+                "unknown kid": issuer.sign(kid="x"),
+                "none": jwt.encode({"sub": "alice"}, None, "none", headers={"kid": "r"}),
+                "a public secret": issuer.sign("HS256", key=str(pem.n)),
+                "cut": issuer.sign()[:-5]}.items():
+            got = ask(place, bearer(token))
+            assert got.status == 401, "%s: %r" % (what, got)
+            refused(got, 401, 'error="invalid_token"', "resource_metadata=")
+        for scope in (None, "", "mcp:runner", "mcp"):
+            refused(ask(place, bearer(issuer.sign(scope=scope))), 403,
+                    'error="insufficient_scope"', 'scope="mcp:run"', "resource_metadata=")
+        with Client(place, issuer.sign()) as a, Client(place, issuer.sign(sub="bob")) as b:
+            equal(a.stdout("print(6*7)"), "42\n", "alice's script")
+            a.also["Authorization"] = "Bearer " + issuer.sign("ES256")
+            equal(a.ask("ping"), {}, "with her next token")
+            b.id = a.id
+            equal(b.post(b.message("ping")).status, 404, "bob with alice's session")
+        assert "tenant=sub:alice@%s " % ISSUER in service.log(), service.log()
+
+
+@test(private=True)
+def the_way_to_a_token_is_told(ctx):
+    with with_issuer(ctx) as (issuer, _, service, place):
+        challenge = refused(ask(place), 401, 'scope="mcp:run"')
+        url = re.search(r'resource_metadata="([^"]+)"', challenge)[1]
+        equal(url, "https://py.example.org" + WELL_KNOWN + "/mcp", "where the document is")
+        for path in (urllib.parse.urlsplit(url).path, WELL_KNOWN):
+            with Connection(place) as connection:
+                # as the proxy sends it on
+                got = connection.ask("GET", path, [("Host", "py.example.org")])
+                equal((got.status, got.header("Content-Type")), (200, "application/json"))
+                document = json.loads(got.body)
+                equal(document["resource"], RESOURCE)
+                equal(document["authorization_servers"], [ISSUER])
+                equal(document["scopes_supported"], ["mcp:run"])
+                equal(document["bearer_methods_supported"], ["header"])
+                equal(connection.ask("HEAD", path).status, 200, "HEAD")
+            with Connection(place) as connection:
+                got = connection.ask("POST", path, body=b"{}")
+                equal((got.status, got.header("Allow")), (405, "GET, HEAD"))
+                got = connection.ask("GET", path, [("Host", "evil.example.org")])
+                equal(got.status, 403, "by another name")
+        with Connection(place) as connection:
+            equal(connection.ask("GET", WELL_KNOWN + "/other").status, 404, "another path")
+
+
+@test(private=True)
+def an_issuers_new_keys_are_found(ctx):
+    with with_issuer(ctx) as (issuer, files, service, place):
+        later = Issuer()
+        refused(ask(place, bearer(later.sign())), 401)
+        files.write("jwks", later.jwks())
+        until(ctx, place, bearer(later.sign()), 200)
+        refused(ask(place, bearer(issuer.sign())), 401, 'error="invalid_token"')
+        os.unlink(os.path.join(files.dir, "jwks"))
+        last = time.monotonic() + ctx.seconds(10)
+        while "jwks-kept" not in service.log():
+            equal(ask(place, bearer(later.sign())).status, 200, "without the file")
+            assert time.monotonic() < last, service.log()
+
+
+# ---- a proxy ----
+
+@test(private=True, root=True)
+def a_proxy_speaks_for_its_users(ctx):
+    proxy = pwd.getpwuid(SOMEBODY).pw_name
+    with files_of(ctx) as files:
+        settings = "trusted_header = X-Forwarded-User\ntrusted_proxy_user = %s\n" % proxy
+        with serving(ctx, settings, files) as (service, place):
+            user = {"X-Forwarded-User": "ann@example.org"}
+            with Client(files.http, also=user, uid=SOMEBODY) as ann, \
+                    Client(files.http, also={"X-Forwarded-User": "bob"}, uid=SOMEBODY) as bob:
+                equal(ann.stdout("print(6*7)"), "42\n", "ann's script")
+                bob.id = ann.id
+                equal(bob.post(bob.message("ping")).status, 404, "bob with ann's session")
+            pairs = list(user.items())
+            equal(ask(files.http, pairs).status, 403, "root is not the proxy")
+            equal(ask(place, pairs).status, 403, "nobody is on TCP")
+            equal(ask(files.http, (), uid=SOMEBODY).status, 401, "for nobody")
+            equal(ask(files.http, pairs + pairs, uid=SOMEBODY).status, 400, "for two")
+            equal(ask(files.http, [("X-Forwarded-User", "a b")], uid=SOMEBODY).status, 400)
+            equal(ask(files.http).status, 200, "others by the kernel's word")
+            assert "tenant=user:ann@example.org " in service.log(), service.log()
+
+
+# ---- start ----
+
+def does_not_start(ctx, settings, *says):
+    s = Supervisor(ctx.options.build, settings)	# for its directory and arguments
+    with subprocess.Popen(s.argv, env=s.env, stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        try:
+            _, said = p.communicate(timeout=ctx.seconds(60))
+        finally:
+            p.kill()
+            # What root's service cannot remove any more once it is another user.
+            s.known_base = os.path.join(cgroup_of(os.getpid()) or "/", "mcp-pythond-%d" % p.pid)
+            s.remove()
+    assert p.returncode in (1, 78), "it ended with %d:\n%s" % (p.returncode, said)
+    for part in says:
+        assert part in said, "%r is not in %s" % (part, said)
+
+
+@test(private=True)
+def a_doubtful_start_is_refused(ctx):
+    with files_of(ctx) as files:
+        everywhere = "[http]\nlisten = 0.0.0.0:0\n"
+        here = "[http]\nlisten = 127.0.0.1:0\n"
+        does_not_start(ctx, everywhere, "can be reached from other machines")
+        # a header that TCP never brings is nobody's word there
+        does_not_start(ctx, everywhere + "[auth]\ntrusted_header = X-User\n"
+                       "trusted_proxy_user = root\n", "can be reached from other machines")
+        does_not_start(ctx, here + "[auth]\ntrusted_header = X-User\n"
+                       "trusted_proxy_user = no-such-user\n", "no-such-user")
+        does_not_start(ctx, here + "[auth]\njwks_file = %s/none\nissuer = %s\nresource = %s\n" % (
+            files.dir, ISSUER, RESOURCE), "/none: No such file")
+        does_not_start(ctx, here + "[auth]\njwks_file = /etc/none\n", "needs an issuer")
+        broken = files.write("broken", "{}")
+        does_not_start(ctx, here + "[auth]\ntoken_file = %s\n" % broken, "token_file: ")
+        os.chmod(broken, 0o666)
+        does_not_start(ctx, here + "[auth]\ntoken_file = %s\n" % broken,
+                       "others than its owner may write")
+        if os.getuid() == 0:
+            os.chmod(broken, 0o600)
+            does_not_start(ctx, here + "[auth]\ntoken_file = %s\n" % broken,
+                           "Permission denied")
+
+
+@test(private=True)
+def with_tokens_other_machines_may_come(ctx):
+    with files_of(ctx) as files:
+        token = files.add("ci")
+        with serving(ctx, "token_file = " + files.tokens, files, "0.0.0.0:0") as (service, place):
+            refused(ask(place), 401)
+            equal(ask(place, bearer(token)).status, 200, "with a token")
+            assert "overheard" in service.log(), service.log()
+
+
+# ---- the command ----
+
+@test(private=True)
+def the_command_keeps_the_file(ctx):
+    with tempfile.TemporaryDirectory() as directory:
+        os.umask(0o022)
+        path = os.path.join(directory, "tokens")
+
+        def run(*args, status=0):
+            p = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "token", *args,
+                                "--file", path], capture_output=True, text=True)
+            equal(p.returncode, status, "%s: %s: status" % (args, p.stderr))
+            return p
+        equal(json.loads(run("list", "--json").stdout), [], "without a file")
+        token = run("add", "ci", "--expires", "30d", "--tenant", "team").stdout.strip()
+        assert os.stat(path).st_mode & 0o7137 == 0, oct(os.stat(path).st_mode)
+        [record] = json.loads(run("list", "--json").stdout)
+        equal((record["name"], record["tenant"], record["state"], record["revoked"]),
+              ("ci", "team", "valid", None))
+        ends = time.mktime(time.strptime(record["expires"], "%Y-%m-%dT%H:%M:%SZ")) - \
+            time.mktime(time.strptime(record["created"], "%Y-%m-%dT%H:%M:%SZ"))
+        assert abs(ends - 30 * 86400) <= 3600, record	# a change of the clocks in between
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        assert token not in text and token.split("_", 2)[2] not in text, text
+        equal(json.loads(text)["tokens"][0]["sha256"], hashlib.sha256(token.encode()).hexdigest())
+        assert token not in run("list").stdout
+        run("revoke", "nosuch", status=65)
+        run("revoke", record["id"])
+        run("revoke", record["id"])
+        equal(json.loads(run("list", "--json").stdout)[0]["state"], "revoked")
+        many = [subprocess.Popen([os.path.join(ctx.options.build, "mcp-python"), "token", "add",
+                                  "n%d" % i, "--file", path], stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL) for i in range(12)]
+        made = {p.communicate()[0] for p in many}
+        equal([p.returncode for p in many], [0] * 12, "twelve at once")
+        equal(len(made), 12, "different tokens")
+        equal(len(json.loads(run("list", "--json").stdout)), 13, "none was lost")
+        equal(os.listdir(directory), ["tokens"], "nothing else is left")
+        os.chmod(path, 0o600)
+        run("add", "x")
+        equal(os.stat(path).st_mode & 0o777, 0o600, "the mode stays")
+        os.rename(path, path + ".real")
+        os.symlink(path + ".real", path)
+        run("add", "x", status=74)
+        os.unlink(path)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("{}")
+        run("add", "x", status=65)
+        equal(open(path, encoding="utf-8").read(), "{}", "what is not understood stays")
+
+
+main(__doc__)

@@ -1,0 +1,348 @@
+#!/usr/bin/python3
+"""Inline metadata (PEP 723), validate_script, check_environment, and the dependencies of
+run_script, as clients see them. Every result is validated against its tool's schema."""
+
+import json
+import os
+import sys
+
+from harness import CORPUS, OWN_CORPUS, Skip, equal, main, test
+from mcp_schema import Validator, jsonschema
+from mcpclient import LEGACY, MODERN
+
+BLOCK = "# /// script\n%s# ///\n"
+PYTHON = "%d.%d.%d" % sys.version_info[:3]
+
+
+def tools_of(client):
+    return {tool["name"]: tool for tool in client.ask("tools/list")["tools"]}
+
+
+def call(client, name, arguments, revision=LEGACY[-1]):
+    """The result of a tool, validated."""
+    result = client.ask("tools/call", {"name": name, "arguments": arguments})
+    if jsonschema is None:
+        raise Skip("python3-jsonschema is not installed", missing=True)
+    Validator(revision).check("CallToolResult", result)
+    if "structuredContent" in result:
+        jsonschema.Draft202012Validator(tools_of(client)[name]["outputSchema"]).validate(
+            result["structuredContent"])
+    return result
+
+
+def text_of(result):
+    return "".join(block["text"] for block in result["content"])
+
+
+def validate(client, script, **arguments):
+    result = call(client, "validate_script", dict(arguments, script=script))
+    assert not result.get("isError"), result
+    return result["structuredContent"]
+
+
+def metadata(*lines):
+    return BLOCK % "".join("# %s\n" % line for line in lines)
+
+
+# ---- the corpus ----
+
+def corpus():
+    cases, seen = [], set()
+    for folder in (CORPUS, OWN_CORPUS):
+        if not os.path.isdir(folder):
+            continue
+        for name in sorted(os.listdir(folder)):
+            if not (name.startswith("pep723-") and name.endswith(".jsonl")) or name in seen:
+                continue
+            seen.add(name)
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                cases += [json.loads(line) for line in file]
+    assert cases, "no corpus"
+    return cases
+
+
+WORDS = {"multiple-blocks": "second block", "toml": "not TOML", "type": "must be a",
+         "dependency": "is not a requirement", "requires-python": "not a version specifier"}
+
+
+def check_case(client, case):
+    """The outcome as the corpus names it."""
+    want, got = case["expect"], validate(client, case["script"])
+    of_block = [e for e in got["errors"]
+                if any(word in e["message"] for word in WORDS.values())]
+    if not got["found"]:
+        equal((of_block, got["dependencies"]), ([], []), case["id"])
+        return "none"
+    if of_block:
+        if want["result"] == "error":
+            assert any(WORDS[want["error"]] in e["message"] for e in of_block), (case["id"], got)
+        lines = case["script"].count("\n") + 1
+        assert all(1 <= e["line"] <= lines for e in of_block), (case["id"], got)
+        return "error"
+    if want["result"] == "ok":
+        equal(got["dependencies"], want["dependencies"], case["id"])
+        equal(got["requires_python"], want["requires_python"], case["id"])
+    if want.get("run") == "refuse":
+        assert not got["python_fits"], got
+    return "ok"
+
+
+@test
+def corpus_of_inline_metadata(ctx):
+    with ctx.client() as client:
+        cases = corpus()
+        for case in cases:
+            allowed = [case["expect"]["result"]] + case["expect"].get("also_allowed", [])
+            outcome = check_case(client, case)
+            assert outcome in allowed, "%s: %s, not %s" % (case["id"], outcome, allowed)
+    return "%d cases" % len(cases)
+
+
+# ---- validate_script ----
+
+@test
+def validate_in_every_revision(ctx):
+    for revision in LEGACY + (MODERN,):
+        with ctx.client(revision) as client:
+            tool = tools_of(client)["validate_script"]
+            if revision >= "2025-03-26":
+                assert tool["annotations"]["readOnlyHint"], tool
+            result = call(client, "validate_script", {"script": "print(1)\n"}, revision)
+            assert "The script is valid." in text_of(result), result
+            assert ("structuredContent" in result) == (revision >= "2025-06-18"), result
+
+
+@test
+def validate_says_what_is_wrong_and_where(ctx):
+    with ctx.client() as client:
+        got = validate(client, "x = 1\n" + metadata('dependencies = [', '  "six",', '  "-bad",',
+                                                    ']', 'requires-python = "3.x"'))
+        equal(sorted(e["line"] for e in got["errors"]), [5, 7], "lines")
+        equal(got["valid"], False)
+        got = validate(client, metadata("a = 1", "b = ]"))
+        equal([e["line"] for e in got["errors"]], [3], "the line of a TOML error")
+        got = validate(client, metadata('dependencies = ["a"]') + "\n" + metadata("x = 1"))
+        equal([e["line"] for e in got["errors"]], [5], "the line of the second block")
+        got = validate(client, "a = 1\r\nb = (\r\n")
+        equal([e["line"] for e in got["errors"]], [2], "the line of a syntax error")
+        got = validate(client, "x = '\0'")
+        assert "NUL" in got["errors"][0]["message"], got
+
+
+@test
+def validate_runs_nothing_and_survives(ctx):
+    with ctx.client() as client:
+        got = validate(client, "import time\nwhile True: pass\n")
+        equal(got["valid"], True)
+        for script in ("(" * 100000, "-" * 300000 + "1", "x" + "()" * 200000,
+                       metadata("a = " + "[" * 20000)):
+            got = validate(client, script)
+            equal(got["valid"], False, "%.20r" % script)
+            assert got["errors"] and len(got["errors"][0]["message"]) < 1000, got
+        got = validate(client, metadata(*("# %d %s" % (i, "x" * 60) for i in range(2000))))
+        assert "at most 65536" in got["errors"][0]["message"], got
+        got = validate(client, metadata("dependencies = [%s]" % ",".join(["'-'"] * 1000)))
+        equal(len(got["errors"]), 64)
+        ctx.healthy(client)
+
+
+@test
+def validate_merges_by_name(ctx):
+    with ctx.client() as client:
+        got = validate(client, metadata('dependencies = ["Foo_Bar>=1", "b"]'),
+                       dependencies=["foo.bar<2", "b", "foo-bar[x]; os_name == 'nt'", "B==1.*"])
+        equal(got["dependencies"], ["foo-bar>=1,<2", "b==1.*", "foo-bar[x]; os_name == 'nt'"])
+        equal(got["missing"], ["foo-bar>=1,<2", "b==1.*"])
+        equal(got["would_need_approval"], True)
+        got = validate(client, "1", dependencies=["six; python_version < '3'"])
+        equal(got["would_need_approval"], False, "what a marker leaves out")
+        got = validate(client, "1", dependencies=["./x"])
+        equal([e["line"] for e in got["errors"]], [None])
+
+
+@test
+def validate_refuses_wrong_arguments(ctx):
+    with ctx.client() as client:
+        for arguments, word in (({}, "script is required"), ({"script": 1}, "must be a string"),
+                                ({"script": "", "dependencies": "six"}, "must be an array"),
+                                ({"script": "", "dependencies": [1]}, "item 0"),
+                                ({"script": "", "dependencies": ["x" * 5000]}, "item 0"),
+                                ({"script": "", "dependencies": ["x"] * 1025}, "at most 1024"),
+                                ({"script": "", "code": 1}, "code is not an argument")):
+            result = call(client, "validate_script", arguments)
+            assert result["isError"] and word in text_of(result), (arguments, result)
+        ctx.healthy(client)
+
+
+# ---- check_environment ----
+
+def look(client, **arguments):
+    result = call(client, "check_environment", arguments)
+    assert not result.get("isError"), result
+    return result["structuredContent"], text_of(result)
+
+
+@test
+def environment_is_described(ctx):
+    with ctx.client() as client:
+        seen, text = look(client)
+        equal(seen["python_version"], PYTHON)
+        assert "Python %s (cpython, linux), profile basic" % PYTHON in text, text
+        equal([p["name"] for p in seen["profiles"]], ["basic", "data"])
+        equal([p["default"] for p in seen["profiles"]], [True, False])
+        equal(seen["limits"]["default"]["timeout_seconds"], 30)
+        equal(seen["limits"]["most"]["memory_mb"], 2048)
+        assert seen["enforcement"]["memory"] in ("cgroup", "watchdog"), seen
+        equal(seen["enforcement"]["memory"] == "watchdog", ctx.fallback)
+        assert seen["enforcement"]["summary"] and seen["yours"]["sessions"] >= 1, seen
+        there = {p["name"]: p["version"] for p in seen["packages"]}
+        o = client.run("import importlib.metadata as m\n"
+                       "{d.metadata['Name']: d.version for d in m.distributions()}")
+        equal(there, o.result["json"], "the packages")
+        for name, version in there.items():
+            assert "%s %s" % (name, version) in text, name
+
+
+@test
+def environment_counts_what_is_yours(ctx):
+    with ctx.client() as client, ctx.client() as other:
+        look(client)
+        id = other.request("tools/call", {
+            "name": "run_script", "_meta": {"progressToken": 1},
+            "arguments": {"script": "print(1, flush=True)\nimport time\ntime.sleep(60)"}})
+        while not other.notices:
+            assert other.pump(30), "nothing came"
+        assert look(client)[0]["yours"]["running"] >= 1
+        other.notify("notifications/cancelled", {"requestId": id})
+
+
+@test
+def environment_of_another_profile(ctx):
+    with ctx.client() as client:
+        equal(look(client, profile="data")[0]["profile"], "data")
+        for arguments, word in (({"profile": "none"}, "no profile of that name"),
+                                ({"profile": 1}, "must be a string"),
+                                ({"x": 1}, "x is not an argument")):
+            result = call(client, "check_environment", arguments)
+            assert result["isError"] and word in text_of(result), result
+
+
+# ---- run_script ----
+
+def present(client):
+    """A package that is installed here, with its version."""
+    for package in look(client)[0]["packages"]:
+        if all(part.isdigit() for part in package["version"].split(".")):
+            return package["name"], package["version"]
+    raise Skip("no package is installed", missing=True)
+
+
+def refused(client, status, script, *words, **arguments):
+    result = call(client, "run_script", dict(arguments, script=script))
+    equal(result["structuredContent"]["status"], status, "%r" % result)
+    assert result["isError"] and result["structuredContent"]["execution_id"] is None, result
+    message = result["structuredContent"]["error"]["message"]
+    for word in words:
+        assert word in message and word in text_of(result), (word, message)
+    return message
+
+
+@test
+def what_is_there_runs_at_once(ctx):
+    with ctx.client() as client:
+        name, version = present(client)
+        odd = name.upper().replace("-", "._")
+        for script, arguments in (
+                (metadata('requires-python = ">=3.9"'), {}),
+                (metadata("dependencies = []"), {}),
+                (metadata('dependencies = ["%s==%s"]' % (odd, version)), {}),
+                (metadata('dependencies = ["%s"]' % name, "[tool.x]", "dependencies = 1"), {}),
+                ("", {"dependencies": ["%s>=%s" % (name, version), "none; os_name == 'nt'"]}),
+                ("", {"dependencies": []})):
+            o = client.run("import sys\nprint(sys.argv[1:], sys.stdin.read())\n" + script,
+                           args=["a", "b"], stdin="typed", **arguments)
+            equal((o.status, o.stdout), ("ok", "['a', 'b'] typed\n"), "%r" % o)
+        o = client.run("1\n" + metadata("x = 1"), profile="data", timeout_seconds=5)
+        equal(o.status, "ok")
+
+
+@test
+def what_is_missing_is_named(ctx):
+    with ctx.client() as client:
+        name, version = present(client)
+        refused(client, "dependency_unavailable",
+                "print(1)\n" + metadata('dependencies = ["no-such-thing>=2", "%s"]' % name),
+                "no-such-thing>=2", "profile basic")
+        message = refused(client, "dependency_unavailable", "print(1)",
+                          "%s>%s" % (name.lower().replace("_", "-"), version),
+                          dependencies=["%s>%s" % (name.lower().replace("_", "-"), version)])
+        assert "no-such-thing" not in message, message
+        refused(client, "dependency_unavailable", "print(1)", "pip @ https://example.invalid/x",
+                dependencies=["pip @ https://example.invalid/x.zip"])
+        message = refused(client, "dependency_unavailable", "", "and 280 more",
+                          dependencies=["none-%d" % i for i in range(300)])
+        assert len(message) < 4096, message
+        ctx.healthy(client)
+
+
+@test
+def another_python_is_refused(ctx):
+    with ctx.client() as client:
+        for wanted in ("<3.0", ">=4", "!=%s" % PYTHON, "~=2.7"):
+            refused(client, "python_unavailable", metadata('requires-python = "%s"' % wanted),
+                    wanted, PYTHON)
+
+
+@test
+def wrong_metadata_is_refused_with_lines(ctx):
+    with ctx.client() as client:
+        refused(client, "invalid_arguments", "print(1)\n" + metadata("dependencies = [x]"), "line 3")
+        refused(client, "invalid_arguments", metadata("a = 1") + "\n" + metadata("a = 1"),
+                "line 5: there is a second block")
+        refused(client, "invalid_arguments", metadata('dependencies = ["-x", "y z"]'),
+                "line 2: '-x' is not a requirement", "'y z'")
+        refused(client, "invalid_arguments", "1", "'--x'", dependencies=["--x"])
+        refused(client, "invalid_arguments", "1", "must be an array", dependencies="six")
+        # A block that is none is a comment.
+        o = client.run("print(1)\n# /// script\n# dependencies = [x]\n")
+        equal((o.status, o.stdout), ("ok", "1\n"))
+
+
+@test
+def calls_are_cancelled_while_they_are_checked(ctx):
+    script = metadata('dependencies = ["no-such-thing"]')
+    with ctx.client() as client:
+        for name in ("run_script", "validate_script"):
+            for _ in range(10):
+                id = client.request("tools/call", {"name": name, "arguments": {"script": script}})
+                client.notify("notifications/cancelled", {"requestId": id})
+        client.ask("tools/list")
+        ctx.healthy(client)
+    for _ in range(5):
+        with ctx.client() as client:
+            for name in ("run_script", "validate_script", "check_environment"):
+                client.request("tools/call", {"name": name, "arguments":
+                                              {} if name[0] == "c" else {"script": script}})
+            client.flush()
+    with ctx.client() as client:
+        ctx.healthy(client)
+
+
+@test
+def many_ask_at_once(ctx):
+    with ctx.client() as client:
+        ids = [client.request("tools/call", {"name": "validate_script", "arguments": {
+            "script": metadata('dependencies = ["none-%d"]' % i)}}) for i in range(20)]
+        for i, id in enumerate(ids):
+            got = client.wait(id)["structuredContent"]
+            equal(got["missing"], ["none-%d" % i])
+
+
+if __name__ == "__main__":
+    main(__doc__, """
+[profile basic]
+modules = json
+
+[profile data]
+modules = json re
+""")

@@ -1,0 +1,542 @@
+#!/usr/bin/python3
+"""What a script shows and what it leaves: figures, pictures, tables, display(), files in
+/workspace, and the files that a call puts there.
+
+A suite of tests/integration/run."""
+
+import base64
+import hashlib
+import json
+import os
+import struct
+import urllib.parse
+import zlib
+
+from harness import SOMEBODY, Skip, equal, main, test
+from mcpclient import RpcError
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+PROBE = "import importlib.util\nimportlib.util.find_spec(%r) is not None"
+SCHEME = "mcp-python://"
+
+
+def need(client, *packages):
+    for package in packages:
+        if client.run(PROBE % package).result["repr"] != "True":
+            raise Skip("%s is not installed" % package, missing=True)
+
+
+def blocks(o, kind):
+    return [c for c in o.raw["content"] if c["type"] == kind]
+
+
+def decode_png(data):
+    """The size of a PNG and its pixels' bytes, or an error: signature, chunks, their sums."""
+    equal(data[:8], b"\x89PNG\r\n\x1a\n", "signature")
+    at, size, packed = 8, None, b""
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + length]
+        equal(struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0],
+              zlib.crc32(kind + body), "sum of %r" % kind)
+        if kind == b"IHDR":
+            size = struct.unpack(">II", body[:8])
+        elif kind == b"IDAT":
+            packed += body
+        at += 12 + length
+    return size, zlib.decompress(packed)
+
+
+def images(o):
+    found = []
+    for block in blocks(o, "image"):
+        equal(block["mimeType"], "image/png")
+        found.append(decode_png(base64.b64decode(block["data"], validate=True))[0])
+    return found
+
+
+def shown(o):
+    return [(d["index"], d["mime_type"]) for d in o.structured["displays"]]
+
+
+def well(o):
+    assert o.status == "ok", repr(o)
+    return o
+
+
+def read(client, uri):
+    return client.ask("resources/read", {"uri": uri})["contents"][0]
+
+
+def refused_to_read(client, uri):
+    try:
+        read(client, uri)
+    except RpcError as e:
+        assert e.code in (-32002, -32602), e
+        return
+    raise AssertionError("%s can be read" % uri)
+
+
+# ---- shown ----
+
+
+@test
+def figures_come_back(ctx):
+    """Left open, shown, and shown again after a change; none twice."""
+    with ctx.client() as client:
+        need(client, "matplotlib")
+        o = well(client.run("import matplotlib.pyplot as plt\nplt.figure(figsize=(4, 3), dpi=50)\n"
+                            "plt.plot([1, 2, 3])\nNone", ctx.seconds(120)))
+        equal(images(o), [(200, 150)], "left open")
+        d = o.structured["displays"][0]
+        equal((d["index"], d["mime_type"], d["width"], d["height"]), (0, "image/png", 200, 150))
+        equal(d["bytes"], len(base64.b64decode(blocks(o, "image")[0]["data"])))
+        assert "200 x 150" in o.text, o.text
+        o = well(client.run("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()\nplt.close()\n"
+                            "f = plt.figure(figsize=(2, 2), dpi=50)\nplt.show()\nplt.show()\nf",
+                            ctx.seconds(120)))
+        equal(images(o), [(640, 480), (100, 100)], "shown")
+        equal(o.stderr, "", "stderr")
+        o = well(client.run("import matplotlib.pyplot as plt\nplt.figure(figsize=(2, 2), dpi=50)\n"
+                            "plt.show()\nplt.plot([1])", ctx.seconds(120)))
+        equal(images(o), [(100, 100)] * 2, "shown, then changed")
+
+
+@test
+def figures_of_a_script_that_fails(ctx):
+    with ctx.client() as client:
+        need(client, "matplotlib")
+        o = client.run("import matplotlib.pyplot as plt\nplt.figure(figsize=(2, 2), dpi=50)\n1/0",
+                       ctx.seconds(120))
+        equal((o.status, images(o)), ("error", [(100, 100)]))
+        o = client.run("import matplotlib.pyplot as plt\nplt.figure(figsize=(2, 2), dpi=50)\n"
+                       "plt.show()\nwhile True: pass", ctx.seconds(120), timeout_seconds=8)
+        assert o.status in ("timeout", "cpu_limit"), repr(o)
+        equal(images(o), [(100, 100)], "before the timeout")
+
+
+@test
+def matplotlib_is_not_imported_for_nothing(ctx):
+    with ctx.client() as client:
+        o = well(client.run("import sys, os\nprint('matplotlib' in sys.modules, 'MPLBACKEND' in "
+                            "os.environ, 'pandas' in sys.modules)"))
+        equal(o.stdout, "False False False\n")
+        equal(o.structured["displays"], [])
+        equal(o.structured["files"], [])
+        equal(o.structured["omitted"], None)
+
+
+@test
+def pictures_come_back(ctx):
+    with ctx.client() as client:
+        need(client, "PIL")
+        o = well(client.run("from PIL import Image\nImage.new('RGB', (7, 5), 'red')"))
+        equal(images(o), [(7, 5)], "result")
+        assert o.result["repr"].startswith("<PIL.Image.Image"), o.result
+        o = well(client.run("from PIL import Image\ndisplay(Image.new('L', (3, 2)), "
+                            "Image.new('1', (9, 9)))\nprint('x')"))
+        equal((images(o), o.stdout), ([(3, 2), (9, 9)], "x\n"))
+
+
+@test
+def data_frames_come_back(ctx):
+    with ctx.client() as client:
+        need(client, "pandas")
+        o = well(client.run("import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', None]})",
+                            ctx.seconds(120)))
+        equal(shown(o), [(0, "application/json")])
+        equal(o.structured["displays"][0]["json"],
+              {"columns": ["a", "b"], "row_count": 2,
+               "rows": [{"a": 1, "b": "x"}, {"a": 2, "b": None}]})
+        assert "0  1     x" in o.result["repr"], o.result
+        o = well(client.run("import pandas as pd\ndf = pd.DataFrame({'n': range(100000)})\n"
+                            "display(df)", ctx.seconds(120)))
+        equal(shown(o), [(0, "text/plain"), (0, "application/json")])
+        rows = o.structured["displays"][1]["json"]
+        equal((rows["row_count"], len(rows["rows"]), rows["rows"][199]), (100000, 200, {"n": 199}))
+        assert "[100000 rows x 1 columns]" in o.text, o.text
+
+
+RICH = """
+class Rich:
+    def __init__(self, **forms):
+        self.forms = forms
+    def __repr__(self):
+        return "rich"
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {k.replace("_", "/"): v for k, v in self.forms.items()}, {}
+class Svg:
+    def _repr_svg_(self): return "<svg xmlns='http://www.w3.org/2000/svg'/>"
+class Html:
+    def _repr_html_(self): return "<b>bold</b>"
+    def _repr_markdown_(self): return "**bold**"
+class Json:
+    def _repr_json_(self): return {"deep": [1, 2]}
+"""
+
+
+@test
+def objects_choose_their_forms(ctx):
+    with ctx.client() as client:
+        o = well(client.run(RICH + "display(Svg(), Html(), Json(), 42, 'text')\n"
+                            "Rich(text_html='<i>r</i>', text_plain='plain')"))
+        equal(shown(o), [(0, "image/svg+xml"), (0, "text/plain"), (1, "text/html"),
+                         (1, "text/markdown"), (2, "text/plain"), (2, "application/json"),
+                         (3, "text/plain"), (4, "text/plain"), (5, "text/html")])
+        embedded = [b["resource"] for b in blocks(o, "resource")]
+        equal([(e["mimeType"], e["text"]) for e in embedded],
+              [("image/svg+xml", "<svg xmlns='http://www.w3.org/2000/svg'/>"),
+               ("text/html", "<b>bold</b>"), ("text/html", "<i>r</i>")])
+        equal(len({e["uri"] for e in embedded}), 3, "addresses")
+        texts = [b["text"] for b in blocks(o, "text")]
+        for want in ("**bold**", "42", "'text'"):
+            assert want in texts, texts
+        equal(o.structured["displays"][5]["json"], {"deep": [1, 2]})
+        equal(o.result["repr"], "rich")
+        o = well(client.run("display({'text/html': '<p>', 'x/y': 1}, raw=True)\ndisplay()"))
+        equal(shown(o), [(0, "text/html")])
+
+
+@test
+def every_revision_has_them(ctx):
+    for revision in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"):
+        with ctx.client(revision) as client:
+            o = client.run(RICH + "open('f.txt', 'w').write('x')\ndisplay(Html())")
+            equal(len(blocks(o, "resource")), 1, revision)
+            assert "f.txt" in o.text, o.text
+            if revision in ("2024-11-05", "2025-03-26"):
+                assert SCHEME in o.text, o.text
+            else:
+                equal(blocks(o, "resource_link")[0]["name"], "f.txt", revision)
+
+
+HOSTILE = """
+class Raises:
+    def _repr_png_(self): raise RuntimeError("x")
+class Exits:
+    def _repr_html_(self): raise SystemExit(3)
+class Garbage:
+    def _repr_png_(self): return b"\\x89PNG\\r\\n\\x1a\\n" + b"y" * 100
+class Number:
+    def _repr_png_(self): return 7
+class Surrogate:
+    def _repr_html_(self): return "\\ud800\\0<b>"
+class Recursive:
+    def _repr_json_(self):
+        x = []
+        x.append(x)
+        return x
+class Everything:
+    def __getattr__(self, name): raise ValueError(name)
+class NoRepr:
+    def _repr_svg_(self): return None
+    def __repr__(self): raise ValueError("r")
+class Meta(type):
+    def __getattribute__(cls, name): raise ValueError(name)
+class Worst(metaclass=Meta):
+    def _repr_mimebundle_(self): return self
+class Lying(dict):
+    def __contains__(self, key): return True
+    def get(self, key): raise ValueError
+class Bundle:
+    def _repr_mimebundle_(self): return Lying({"text/html": "ok"})
+class Newline:
+    def _repr_json_(self): return {"a\\n": "b\\r\\n"}
+"""
+
+
+@test
+def hostile_objects_are_told_of(ctx):
+    names = ("Raises", "Exits", "Garbage", "Number", "Surrogate", "Recursive", "Everything",
+             "NoRepr", "Bundle", "Newline")
+    with ctx.client() as client:
+        for name in names:
+            for form in ("display(%s())\nprint('after')", "print('after')\n%s()"):
+                o = well(client.run(HOSTILE + form % name))
+                equal((o.stdout, o.exit_code), ("after\n", 0), name)
+                equal(images(o), [], name)
+        o = well(client.run(HOSTILE + "display(Raises(), Exits(), Number())"))
+        for want in ("Raises object: _repr_png_() raised RuntimeError",
+                     "Exits object: _repr_html_() raised SystemExit", "Number object: "):
+            assert want in o.text, o.text
+        # Garbage that begins like a picture is no picture: left out, and said.
+        o = well(client.run(HOSTILE + "display(Garbage())"))
+        equal(o.structured["omitted"], {"displays": 1, "files": 0})
+        o = well(client.run(HOSTILE + "try:\n    display(Worst())\nexcept ValueError: pass\n"
+                            "print('on')\nWorst()"))
+        equal(o.stdout, "on\n")
+        o = client.run("class Loop:\n    def _repr_html_(self):\n        while True: pass\n"
+                       "print('before', flush=True)\nLoop()", timeout_seconds=1)
+        equal((o.status, o.stdout), ("timeout", "before\n"))
+        ctx.healthy(client)
+
+
+@test
+def the_socket_of_a_worker_is_no_way_in(ctx):
+    """The script may write what it likes to the supervisor; it harms itself alone."""
+    with ctx.client() as client:
+        o = client.run("import os\nos.write(63, b'\\x01\\x0e\\0\\0\\0\\x05hello')\n"
+                       "import time\ntime.sleep(5)")
+        equal(o.status, "worker_protocol_error")
+        o = client.run("import os\nos.close(63)\ndisplay(1)\nprint('x')")
+        equal((o.status, o.stdout), ("ok", "x\n"))
+        ctx.healthy(client)
+
+
+@test
+def shows_are_capped(ctx):
+    with ctx.client() as client:
+        o = well(client.run(RICH + "for i in range(30): display(Html())"))
+        equal(len(blocks(o, "resource")), 20)
+        equal(o.structured["omitted"], {"displays": 10, "files": 0})
+        assert "10 more not shown" in o.text, o.text
+        # A picture of one colour, made large by what follows its end.
+        o = well(client.run("import zlib, struct\n"
+                            "def chunk(k, b): return struct.pack('>I', len(b)) + k + b + "
+                            "struct.pack('>I', zlib.crc32(k + b))\n"
+                            "png = b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', "
+                            "1, 1, 8, 0, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(b'\\0\\0'))\n"
+                            "end = chunk(b'IEND', b'')\n"
+                            "class P:\n    def _repr_png_(self):\n        return png + "
+                            "chunk(b'teXt', b'k\\0' + bytes(1500000)) + end\n"
+                            "display(P(), P(), P())\nprint('\\x01' * (1 << 20))"))
+        equal(images(o), [(1, 1)] * 2)
+        equal(o.structured["omitted"], {"displays": 1, "files": 0})
+        assert o.line_bytes < 10 << 20, o.line_bytes
+        # Markup of characters that take six times their room.
+        o = well(client.run("class H:\n    def _repr_html_(self): return '\\x01' * 1000000\n"
+                            "display(*[H() for i in range(4)])"))
+        assert o.structured["omitted"]["displays"] >= 3, o.structured["omitted"]
+
+
+@test
+def processes_of_the_script_show_nothing(ctx):
+    with ctx.client() as client:
+        o = well(client.run("import os\nif os.fork() == 0:\n    display(1)\n    os._exit(0)\n"
+                            "os.wait()\ndisplay(2)"))
+        equal(shown(o), [(0, "text/plain")])
+
+
+@test
+def answers_fit_their_schema(ctx):
+    if jsonschema is None:
+        raise Skip("python3-jsonschema is not installed", missing=True)
+    with ctx.client() as client:
+        tools = client.ask("tools/list")["tools"]
+        schema = next(t for t in tools if t["name"] == "run_script")["outputSchema"]
+        for script in ("1", RICH + "display(Json(), Svg())\nopen('a', 'w')", "1/0",
+                       "for i in range(150): open(str(i), 'w')"):
+            jsonschema.validate(client.run(script).structured, schema)
+        jsonschema.validate(client.run("1", files=[{}]).structured, schema)
+
+
+# ---- left ----
+
+
+@test
+def files_are_listed(ctx):
+    content = {"a.csv": b"x,y\n1,2\n", "sub/dir/b.bin": bytes(range(256)), "empty": b"",
+               "caf\u00e9 %41.txt": b"accent"}
+    script = "import os\nos.makedirs('sub/dir')\nfor path, data in %r.items():\n" \
+             "    with open(path, 'wb') as f: f.write(data)\n" % content
+    with ctx.client() as client:
+        o = well(client.run(script))
+        files = o.structured["files"]
+        equal([f["path"] for f in files], sorted(content, key=str.encode))
+        for f in files:
+            data = content[f["path"]]
+            equal((f["size"], f["sha256"]), (len(data), hashlib.sha256(data).hexdigest()))
+            equal(f["uri"], SCHEME + o.id + "/" + urllib.parse.quote(f["path"], safe="/~"))
+            got = read(client, f["uri"])
+            equal(got["uri"], f["uri"])
+            equal(got["text"].encode() if "text" in got else base64.b64decode(got["blob"]), data)
+            equal("blob" in got, f["path"] == "sub/dir/b.bin")
+        equal({f["path"]: f["mime_type"] for f in files}["a.csv"], "text/csv")
+        equal([b["uri"] for b in blocks(o, "resource_link")], [f["uri"] for f in files])
+        listed, cursor = [], None
+        while True:
+            page = client.ask("resources/list", {"cursor": cursor} if cursor else {})
+            listed += [r["uri"] for r in page["resources"]]
+            cursor = page.get("nextCursor")
+            if not cursor:
+                break
+        assert {f["uri"] for f in files} <= set(listed), listed
+
+
+@test
+def files_are_their_tenants_alone(ctx):
+    if os.getuid() != 0:
+        raise Skip("needs root")
+    with ctx.client() as a, ctx.client(uid=SOMEBODY) as b:
+        uri = well(a.run("open('mine.txt', 'w').write('secret')")).structured["files"][0]["uri"]
+        equal(read(a, uri)["text"], "secret")
+        refused_to_read(b, uri)
+        assert uri not in json.dumps(b.ask("resources/list")), "listed to another"
+        for wrong in (uri + "x", uri[:-1], uri + "?", SCHEME, SCHEME + "x/../mine.txt", "file:///etc/passwd"):
+            refused_to_read(a, wrong)
+
+
+@test
+def links_are_not_followed(ctx):
+    with ctx.client() as client:
+        o = well(client.run(
+            "import os, socket\nos.symlink('/etc/passwd', 'link')\nos.symlink('/etc', 'etc')\n"
+            "os.symlink('.', 'self')\nos.mkfifo('fifo')\nsocket.socket(socket.AF_UNIX).bind('sock')\n"
+            "os.mkdir('closed')\nopen('closed/f', 'w')\nos.chmod('closed', 0)\n"
+            "open('unreadable', 'w').write('1')\nos.chmod('unreadable', 0)\n"
+            "open('real', 'w').write('r')"))
+        equal([(f["path"], f["sha256"] is None) for f in o.structured["files"]],
+              [("real", False), ("unreadable", True)])
+        assert "root:" not in o.everything(), "content of /etc/passwd"
+
+
+@test
+def hostile_names_are_escaped(ctx):
+    with ctx.client() as client:
+        o = well(client.run("import os\nfor n in (b'\\xff\\xfe', b'line\\nfeed', b'\\x1b[31m', b'..x', "
+                            "b'a' * 255): open(n, 'w').close()\nos.mkdir(b'deep')\nos.chdir('deep')\n"
+                            "for i in range(60):\n    os.mkdir('d' * 200)\n    os.chdir('d' * 200)\n"
+                            "open('bottom', 'w')"))
+        equal(sorted(f["path"] for f in o.structured["files"]),
+              sorted(["\\xff\\xfe", "line\\x0afeed", "\\x1b[31m", "..x", "a" * 255]))
+        for f in o.structured["files"]:
+            assert "text" in read(client, f["uri"]), f
+
+
+@test
+def lists_of_files_are_bounded(ctx):
+    with ctx.client() as client:
+        o = well(client.run("for i in range(250): open('%03d' % i, 'w').write('x' * 20000)"))
+        equal(len(o.structured["files"]), 100)
+        equal(o.structured["omitted"], {"displays": 0, "files": 150})
+        assert "(150 more files)" in o.text, o.text
+        equal(sum("uri" in f for f in o.structured["files"]), (1 << 20) // 20000)
+        o = well(client.run("open('large', 'wb').write(bytes(256 * 1024 + 1))\n"
+                            "open('kept', 'wb').write(bytes(256 * 1024))\n"
+                            "open('hole', 'wb').truncate(200 << 20)"))
+        files = {f["path"]: f for f in o.structured["files"]}
+        assert "uri" not in files["large"] and "uri" in files["kept"], files
+        equal(files["large"]["sha256"], hashlib.sha256(bytes(256 * 1024 + 1)).hexdigest())
+        equal((files["hole"]["size"], files["hole"]["sha256"]), (200 << 20, None))
+
+
+@test
+def files_of_a_script_that_ends_badly(ctx):
+    with ctx.client() as client:
+        for end in ("1/0", "import os\nos._exit(3)", "import os\nos.abort()", "import sys\nsys.exit(2)"):
+            o = client.run("with open('kept.txt', 'w') as f: f.write('kept')\n" + end)
+            assert o.status in ("error", "crashed"), repr(o)
+            equal(read(client, o.structured["files"][0]["uri"])["text"], "kept", end)
+
+
+# ---- put there ----
+
+
+@test
+def files_are_put_there(ctx):
+    files = [{"path": "in.csv", "text": "a,b\n\u00e9,2\n"},
+             {"path": "deep/er/raw.bin", "base64": base64.b64encode(bytes(range(256)) * 1000).decode()},
+             {"path": "deep/empty", "text": ""}, {"path": "nul", "text": "a\0b"}]
+    with ctx.client() as client:
+        o = well(client.run("import os\nprint(open('in.csv').read(), end='')\n"
+                            "print(open('deep/er/raw.bin', 'rb').read() == bytes(range(256)) * 1000)\n"
+                            "print(os.stat('in.csv').st_uid == os.getuid(), os.path.getsize('deep/empty'))\n"
+                            "open('in.csv', 'a').write('more')\nos.remove('nul')\nos.remove('deep/empty')",
+                            files=files))
+        equal(o.stdout, "a,b\n\u00e9,2\nTrue\nTrue 0\n")
+        equal([f["path"] for f in o.structured["files"]], ["deep/er/raw.bin", "in.csv"])
+        equal(client.run("import os\nos.listdir()", files=[]).result["json"], [], "nothing stays")
+
+
+@test
+def large_files_are_put_there(ctx):
+    files = [{"path": "%d" % i, "base64": base64.b64encode(bytes([i]) * (4 << 20)).decode()}
+             for i in range(2)]
+    with ctx.client() as client:
+        o = well(client.run("print([open(str(i), 'rb').read() == bytes([i]) * (4 << 20) for i in range(2)])",
+                            ctx.seconds(60), files=files))
+        equal(o.stdout, "[True, True]\n")
+        o = client.run("1", files=files + [{"path": "x", "text": "y"}])
+        assert o.refused and "8 MiB" in o.text, repr(o)
+
+
+@test
+def wrong_files_are_refused_by_name(ctx):
+    good = {"path": "a", "text": "x"}
+    wrong = (
+        ([{"path": "../x", "text": ""}], "item 0: path may not have . or .."),
+        ([good, {"path": "b/../../x", "text": ""}], "item 1: path may not have . or .."),
+        ([{"path": "./x", "text": ""}], "path may not have . or .."),
+        ([{"path": "/etc/passwd", "text": ""}], "path is absolute"),
+        ([{"path": "", "text": ""}], "path is empty"),
+        ([{"path": "a//b", "text": ""}], "path has an empty name"),
+        ([{"path": "a/", "text": ""}], "path has an empty name"),
+        ([{"path": "a\0b", "text": ""}], "NUL"),
+        ([{"path": "a" * 256, "text": ""}], "255"),
+        ([{"path": "a/" * 512 + "b", "text": ""}], "1024"),
+        ([good, good], "item 1: path is that of another"),
+        ([good, {"path": "a/b", "text": ""}], "path is that of another item, or above or below"),
+        ([{"path": "a/b", "text": ""}, good], "above or below"),
+        ([{"path": "a"}], "exactly one of text, base64 and uri"),
+        ([{"path": "a", "text": "", "base64": ""}], "exactly one of text, base64 and uri"),
+        ([{"path": "a", "text": 1}], "text must be a string"),
+        ([{"path": "a", "base64": "a"}], "base64"), ([{"path": "a", "base64": "ab=="}], "base64"),
+        ([{"path": "a", "base64": "YQ==\n"}], "base64"),
+        ([{"path": "a", "text": "", "mode": 1}], "there are path, text, base64 and uri"),
+        ([7], "item 0"), ({}, "array"), ("x", "array"),
+        ([{"path": "f%d" % i, "text": ""} for i in range(65)], "at most 64"),
+        ([{"path": "a", "text": "x" * ((4 << 20) + 1)}], "4 MiB"))
+    with ctx.client() as client:
+        for files, want in wrong:
+            o = client.run("print('ran')", files=files)
+            assert o.refused and o.is_error, "%.200r: %r" % (files, o)
+            assert want in o.text and o.text.startswith("files"), "%.100r: %s" % (files, o.text)
+        ctx.healthy(client)
+
+
+@test
+def files_go_from_call_to_call(ctx):
+    with ctx.client() as client:
+        first = well(client.run("open('out.bin', 'wb').write(bytes(range(256)))"))
+        uri = first.structured["files"][0]["uri"]
+        o = well(client.run("open('in/x', 'rb').read() == bytes(range(256))",
+                            files=[{"path": "in/x", "uri": uri}]))
+        equal(o.result["json"], True)
+        for wrong in (uri + "x", "", "file:///etc/passwd"):
+            o = client.run("1", files=[{"path": "x", "uri": wrong}])
+            assert o.refused and "item 0: there is no file" in o.text, repr(o)
+    if os.getuid() == 0:
+        with ctx.client(uid=SOMEBODY) as other:
+            o = other.run("1", files=[{"path": "x", "uri": uri}])
+            assert o.refused and "there is no file" in o.text, repr(o)
+
+
+@test(private=True)
+def preloaded_matplotlib_shows(ctx):
+    """As imported in the zygote, once for all."""
+    with ctx.private("[profile data]\nmodules = matplotlib.pyplot\n") as s, \
+            ctx.client(path=s.socket, timeout=120) as client:
+        need(client, "matplotlib")
+        for i in range(2):
+            o = well(client.run("import sys\nwas = 'matplotlib.pyplot' in sys.modules\n"
+                                "import matplotlib.pyplot as plt\nplt.figure(figsize=(2, 2), dpi=50)\n"
+                                "plt.show()\nplt.close()\nplt.figure(figsize=(1, 1), dpi=50)\nwas",
+                                ctx.seconds(120), profile="data"))
+            equal((images(o), o.result["json"]), ([(100, 100), (50, 50)], True))
+
+
+@test(private=True)
+def a_small_disk_is_not_filled(ctx):
+    with ctx.private("[profile small]\ndisk_bytes = 1M\n") as s, ctx.client(path=s.socket) as client:
+        o = client.run("1", files=[{"path": "a", "text": "x" * (600 << 10)}], profile="small")
+        assert o.refused and "disk" in o.text, repr(o)
+        o = well(client.run("len(open('a').read())", files=[{"path": "a", "text": "x" * 1000}],
+                            profile="small"))
+        equal(o.result["json"], 1000)
+
+
+main(__doc__)
