@@ -3,6 +3,7 @@
 dist_man_MANS += \
 	doc/man/mcp-python.1 \
 	doc/man/mcp-pythond.conf.5 \
+	doc/man/mcp-pythond-tokens.5 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
 EXTRA_DIST += doc/architecture.md doc/agents.md doc/operators.md

@@ -6,7 +6,10 @@ AM_TESTS_ENVIRONMENT = PYTHON3=$(PYTHON3); export PYTHON3;
 
 dist_check_SCRIPTS += tests/check-layers.sh
 TESTS += tests/check-layers.sh
-EXTRA_DIST += tests/check-all tests/corpus tests/integration tests/schema tests/system
+EXTRA_DIST += tests/check-all tests/conformance tests/corpus tests/integration tests/schema \
+	tests/system
+
+include tests/fixtures/local.mk
 
 if HAVE_CMOCKA
 include tests/unit/local.mk

@@ -45,3 +45,20 @@ FUZZ_TARGETS += tests/fuzz/fuzz-jsonrpc
 tests_fuzz_fuzz_jsonrpc_SOURCES = tests/fuzz/fuzz-jsonrpc.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_jsonrpc_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_jsonrpc_LDADD = libsupervisor.a $(JANSSON_LIBS) $(FUZZ_ENGINE)
+
+# ---- supervisor: http ----
+FUZZ_TARGETS += tests/fuzz/fuzz-http
+tests_fuzz_fuzz_http_SOURCES = tests/fuzz/fuzz-http.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_http_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_http_LDADD = $(SUPERVISOR_LIBS) $(FUZZ_ENGINE)
+
+# ---- supervisor: authentication ----
+FUZZ_TARGETS += tests/fuzz/fuzz-auth
+tests_fuzz_fuzz_auth_SOURCES = tests/fuzz/fuzz-auth.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_auth_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CJOSE_CFLAGS)
+tests_fuzz_fuzz_auth_LDADD = $(SUPERVISOR_LIBS) $(FUZZ_ENGINE)
+
+# ---- policy: requirements ----
+FUZZ_TARGETS += tests/fuzz/fuzz-requirement
+tests_fuzz_fuzz_requirement_SOURCES = tests/fuzz/fuzz-requirement.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_requirement_LDADD = libpolicy.a $(FUZZ_ENGINE)

@@ -33,6 +33,9 @@ tests_unit_proto_test_walk_LDADD = $(PROTO_TEST_LDADD)
 POLICY_TESTS = \
 	tests/unit/policy/test-config \
 	tests/unit/policy/test-limits \
+	tests/unit/policy/test-pep723 \
+	tests/unit/policy/test-requirement \
+	tests/unit/policy/test-tokens \
 	tests/unit/policy/test-why
 check_PROGRAMS += $(POLICY_TESTS)
 TESTS += $(POLICY_TESTS)
@@ -43,6 +46,15 @@ tests_unit_policy_test_config_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_limits_SOURCES = tests/unit/policy/test-limits.c
 tests_unit_policy_test_limits_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_limits_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_pep723_SOURCES = tests/unit/policy/test-pep723.c
+tests_unit_policy_test_pep723_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_pep723_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_requirement_SOURCES = tests/unit/policy/test-requirement.c
+tests_unit_policy_test_requirement_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_requirement_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_tokens_SOURCES = tests/unit/policy/test-tokens.c
+tests_unit_policy_test_tokens_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_tokens_LDADD = libpolicy.a $(JANSSON_LIBS) $(TEST_LIBS)
 tests_unit_policy_test_why_SOURCES = tests/unit/policy/test-why.c
 tests_unit_policy_test_why_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_why_LDADD = $(POLICY_TEST_LDADD)
@@ -57,7 +69,7 @@ CLIENT_TESTS = \
 check_PROGRAMS += $(CLIENT_TESTS)
 TESTS += $(CLIENT_TESTS)
 CLIENT_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
-CLIENT_TEST_LDADD = libclient.a $(JANSSON_LIBS) $(TEST_LIBS)
+CLIENT_TEST_LDADD = libclient.a libpolicy.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(TEST_LIBS)
 tests_unit_client_test_bridge_SOURCES = tests/unit/client/test-bridge.c \
 	tests/unit/client/cmocka_all.h
 tests_unit_client_test_bridge_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
@@ -121,11 +133,17 @@ tests_unit_supervisor_test_worker_LDADD = $(ENGINE_TEST_LDADD)
 # ---- supervisor: mcp ----
 # serve-fake is a live server over an engine without processes; the two scripts drive it.
 MCP_TESTS = \
+	tests/unit/supervisor/test-environment \
+	tests/unit/supervisor/test-eras \
 	tests/unit/supervisor/test-jsonout \
 	tests/unit/supervisor/test-jsonrpc \
 	tests/unit/supervisor/test-log \
 	tests/unit/supervisor/test-mcp \
+	tests/unit/supervisor/test-files \
+	tests/unit/supervisor/test-media \
+	tests/unit/supervisor/test-results \
 	tests/unit/supervisor/test-run-script \
+	tests/unit/supervisor/test-seal \
 	tests/unit/supervisor/test-session \
 	tests/unit/supervisor/test-socketfile
 MCP_LIVE_TESTS = \
@@ -139,6 +157,14 @@ MCP_TEST_LDADD = $(SUPERVISOR_LIBS) $(TEST_LIBS)
 MCP_FAKE = tests/unit/supervisor/fake_engine.c tests/unit/supervisor/fake_engine.h
 MCP_BENCH = $(MCP_FAKE) \
 	tests/unit/supervisor/bench_stream.c tests/unit/supervisor/bench_stream.h
+tests_unit_supervisor_test_environment_SOURCES = \
+	tests/unit/supervisor/test-environment.c $(MCP_BENCH)
+tests_unit_supervisor_test_environment_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_environment_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_eras_SOURCES = tests/unit/supervisor/test-eras.c \
+	tests/unit/supervisor/test_catalog.c tests/unit/supervisor/test_catalog.h $(MCP_BENCH)
+tests_unit_supervisor_test_eras_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_eras_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_jsonout_SOURCES = tests/unit/supervisor/test-jsonout.c
 tests_unit_supervisor_test_jsonout_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_jsonout_LDADD = $(MCP_TEST_LDADD)
@@ -151,10 +177,22 @@ tests_unit_supervisor_test_log_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_mcp_SOURCES = tests/unit/supervisor/test-mcp.c $(MCP_BENCH)
 tests_unit_supervisor_test_mcp_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_mcp_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_files_SOURCES = tests/unit/supervisor/test-files.c
+tests_unit_supervisor_test_files_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_files_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_media_SOURCES = tests/unit/supervisor/test-media.c
+tests_unit_supervisor_test_media_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_media_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_results_SOURCES = tests/unit/supervisor/test-results.c $(MCP_FAKE)
+tests_unit_supervisor_test_results_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_results_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_run_script_SOURCES = tests/unit/supervisor/test-run-script.c \
 	$(MCP_BENCH)
 tests_unit_supervisor_test_run_script_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_run_script_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_seal_SOURCES = tests/unit/supervisor/test-seal.c
+tests_unit_supervisor_test_seal_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_seal_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_session_SOURCES = tests/unit/supervisor/test-session.c $(MCP_FAKE)
 tests_unit_supervisor_test_session_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_session_LDADD = $(MCP_TEST_LDADD)
@@ -164,3 +202,37 @@ tests_unit_supervisor_test_socketfile_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_serve_fake_SOURCES = tests/unit/supervisor/serve-fake.c $(MCP_FAKE)
 tests_unit_supervisor_serve_fake_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_serve_fake_LDADD = $(SUPERVISOR_LIBS)
+
+# ---- supervisor: http ----
+HTTP_TESTS = \
+	tests/unit/supervisor/test-http-account \
+	tests/unit/supervisor/test-http-head \
+	tests/unit/supervisor/test-http-ladder
+check_PROGRAMS += $(HTTP_TESTS)
+TESTS += $(HTTP_TESTS)
+tests_unit_supervisor_test_http_account_SOURCES = \
+	tests/unit/supervisor/test-http-account.c $(MCP_FAKE)
+tests_unit_supervisor_test_http_account_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_http_account_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_http_head_SOURCES = tests/unit/supervisor/test-http-head.c
+tests_unit_supervisor_test_http_head_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_http_head_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_http_ladder_SOURCES = tests/unit/supervisor/test-http-ladder.c
+tests_unit_supervisor_test_http_ladder_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_http_ladder_LDADD = $(MCP_TEST_LDADD)
+
+# ---- supervisor: authentication ----
+AUTH_TESTS = \
+	tests/unit/supervisor/test-auth \
+	tests/unit/supervisor/test-auth-jwt
+check_PROGRAMS += $(AUTH_TESTS)
+TESTS += $(AUTH_TESTS)
+AUTH_RIG = tests/unit/supervisor/auth_rig.c tests/unit/supervisor/auth_rig.h
+AUTH_TEST_CPPFLAGS = $(MCP_TEST_CPPFLAGS) $(CJOSE_CFLAGS) $(CRYPTO_CFLAGS)
+tests_unit_supervisor_test_auth_SOURCES = tests/unit/supervisor/test-auth.c $(AUTH_RIG)
+tests_unit_supervisor_test_auth_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
+tests_unit_supervisor_test_auth_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_auth_jwt_SOURCES = tests/unit/supervisor/test-auth-jwt.c \
+	$(AUTH_RIG)
+tests_unit_supervisor_test_auth_jwt_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
+tests_unit_supervisor_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
