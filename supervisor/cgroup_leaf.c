@@ -82,8 +82,6 @@ cgroup_tenant_new(struct cgroup_root *root, const char *name,
 		return r;
 	}
 	cgroup_enable_controllers(tenant->fd, NULL);
-	if (root->controllers.cpu)
-		cgroup_write_at(tenant->fd, "cpu.weight", "100");
 	root->count++;
 	*tenant_r = tenant;
 	return 0;

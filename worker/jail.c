@@ -148,21 +148,23 @@ host_name(const struct jail_birth *b)
 
 /* The buffers of one TCP connection grow to megabytes. Where nothing counts them, they may
  * be as large together as another socket's alone. Those sysctls are of the new network
- * namespace; in a container whose /proc/sys is read-only they stay. */
-static void
-small_buffers(void)
+ * namespace. */
+static int
+buffers(const struct jail_birth *b)
 {
 	static const char *const files[] = {
 		"/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem",
 	};
 	static const char sizes[] = "4096 65536 106496";
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+	for (size_t i = 0; !b->jail->memory_counted && i < sizeof(files) / sizeof(files[0]);
+	     i++) {
 		own_fd int fd = open(files[i], O_WRONLY | O_CLOEXEC);
 
 		if (fd < 0 || write(fd, sizes, sizeof(sizes) - 1) < 0)
-			return;
+			return -errno;
 	}
+	return 0;
 }
 
 static int
@@ -171,10 +173,9 @@ loopback(const struct jail_birth *b)
 	own_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
 
+	(void)b;
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return -errno;
-	if (!b->jail->memory_counted)
-		small_buffers();
 	return 0;
 }
 
@@ -245,6 +246,7 @@ jail_enter(const struct jail_birth *birth)
 		{ "identity", identity },
 		{ "host name", host_name },
 		{ "loopback", loopback },
+		{ "buffers of TCP", buffers },
 		{ "file tree", file_tree },
 		{ "capabilities", capabilities },
 		{ "no new privileges", no_new_privs },

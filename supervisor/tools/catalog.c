@@ -1,4 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing. What the program itself offers, and look-up. */
+/* Runs in: the supervisor.   Owns: nothing. What the program itself offers, look-up, and
+ * what all tools share. */
 #include "supervisor/tools/catalog.h"
 
 #include <stdlib.h>
@@ -43,4 +44,17 @@ tool_description_done(struct tool_description *description)
 	free(description->input_schema);
 	free(description->output_schema);
 	memset(description, 0, sizeof(*description));
+}
+
+void
+tool_refuse(const struct tool_host *host, const char *text)
+{
+	const struct tool_answer answer = {
+		.text = text,
+		.text_len = strlen(text),
+		.is_error = true,
+		.not_run = true,
+	};
+
+	host->on_answer(host->arg, &answer);
 }

@@ -310,19 +310,6 @@ say(FILE *to, const struct tool_run *run, const struct state *state,
 /* ---- the run ---- */
 
 static void
-refuse(const struct tool_host *host, const char *text)
-{
-	const struct tool_answer answer = {
-		.text = text,
-		.text_len = strlen(text),
-		.is_error = true,
-		.not_run = true,
-	};
-
-	host->on_answer(host->arg, &answer);
-}
-
-static void
 give(const struct tool_run *run, const json_t *environment)
 {
 	struct tool_answer answer = { .is_error = false };
@@ -356,9 +343,8 @@ on_known(void *arg, const json_t *environment, const struct outcome *outcome)
 	if (environment)
 		give(&run, environment);
 	else
-		refuse(&run.host, outcome->message
-					  ? outcome->message
-					  : "the environment could not be looked at");
+		tool_refuse(&run.host, outcome->message ? outcome->message
+						     : "the environment could not be looked at");
 }
 
 static int
@@ -398,7 +384,7 @@ start(const struct tool_host *host, const json_t *json)
 		give(run, environment);
 		json_decref(environment);
 	} else {
-		refuse(host, why.text);
+		tool_refuse(host, why.text);
 	}
 	free(run);
 	return NULL;

@@ -212,4 +212,7 @@ struct tool {
 	const char *(*once)(const json_t *arguments);
 };
 
+/* Answers with nothing but text, as an error: nothing was done. */
+void tool_refuse(const struct tool_host *host, const char *text);
+
 #endif

@@ -71,19 +71,6 @@ describe(const struct config *config, struct tool_description *description_r)
 /* ---- the answer ---- */
 
 static void
-refuse(const struct tool_host *host, const char *text, bool not_run)
-{
-	const struct tool_answer answer = {
-		.text = text,
-		.text_len = strlen(text),
-		.is_error = true,
-		.not_run = not_run,
-	};
-
-	host->on_answer(host->arg, &answer);
-}
-
-static void
 write_list(struct jsonout *out, const char *key, const struct findings *findings,
 	   bool missing_only)
 {
@@ -186,9 +173,8 @@ on_found(void *arg, const struct findings *findings)
 	if (!trouble)
 		answer_findings(&run, findings);
 	else
-		refuse(&run.host, trouble->message ? trouble->message
-						   : "the environment could not be looked at",
-		       true);
+		tool_refuse(&run.host, trouble->message ? trouble->message
+						     : "the environment could not be looked at");
 	json_decref(run.arguments);
 }
 
@@ -234,7 +220,7 @@ start(const struct tool_host *host, const json_t *json)
 	if (r == 0)
 		r = environment_profile(host, NULL, &question.profile, &why);
 	if (r < 0) {
-		refuse(host, why.text, true);
+		tool_refuse(host, why.text);
 		return NULL;
 	}
 	run = xcalloc(1, sizeof(*run));
@@ -247,7 +233,7 @@ start(const struct tool_host *host, const json_t *json)
 		return run;
 	json_decref(run->arguments);
 	free(run);
-	refuse(host, why.text, true);
+	tool_refuse(host, why.text);
 	return NULL;
 }
 

@@ -194,6 +194,15 @@ def memory_limit_of_sockets(ctx):
 
 
 @test
+def buffers_of_tcp_are_small_where_nothing_counts_them(ctx):
+    script = ("from socket import *\ns = socket()\n"
+              "[s.getsockopt(SOL_SOCKET, o) for o in (SO_RCVBUF, SO_SNDBUF)]")
+    with ctx.client() as client:
+        sizes = client.run(script).result["json"]
+    equal(sizes == [65536, 65536], ctx.fallback, "%r" % sizes)
+
+
+@test
 def memory_limit_of_files(ctx):
     script = ("f = open('/dev/shm/f', 'wb')\nfor i in range(200): f.write(b'x' * (1 << 20))\n"
               "f.flush()\nimport time\ntime.sleep(20)\nprint('had it all')")
