@@ -11,8 +11,8 @@
 #include <event2/event.h>
 
 #include "proto/own.h"
-#include "supervisor/jsonout.h"
-#include "supervisor/jsonrpc.h"
+#include "supervisor/mcp/jsonout.h"
+#include "supervisor/mcp/jsonrpc.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/session.h"

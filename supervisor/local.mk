@@ -8,58 +8,58 @@ libsupervisor_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SY
 
 # ---- engine: from start-up to executions -----------------------------------------
 libsupervisor_a_SOURCES += \
-	supervisor/cgroup.c supervisor/cgroup.h \
-	supervisor/cgroup_leaf.c supervisor/cgroup_parts.h \
-	supervisor/cgroup_text.c supervisor/cgroup_text.h \
-	supervisor/engine.c supervisor/engine.h supervisor/engine_parts.h \
-	supervisor/execution.c supervisor/execution.h supervisor/execution_parts.h \
-	supervisor/execution_text.c \
-	supervisor/execution_results.c \
-	supervisor/outcome.c supervisor/outcome.h \
-	supervisor/outer.c supervisor/outer.h \
-	supervisor/output.c supervisor/output.h \
-	supervisor/pool.c supervisor/pool.h \
-	supervisor/privilege.c supervisor/privilege.h \
-	supervisor/scheduler.c supervisor/scheduler.h \
-	supervisor/startup.c supervisor/startup.h \
-	supervisor/tenant.c supervisor/tenant.h \
-	supervisor/watchdog.c supervisor/watchdog.h \
-	supervisor/worker.c supervisor/worker.h supervisor/worker_slots.c \
-	supervisor/worker_stray.c \
-	supervisor/zygote.c supervisor/zygote.h \
-	supervisor/zygote_launch.c supervisor/zygote_launch.h
+	supervisor/engine/cgroup.c supervisor/engine/cgroup.h \
+	supervisor/engine/cgroup_leaf.c supervisor/engine/cgroup_parts.h \
+	supervisor/engine/cgroup_text.c supervisor/engine/cgroup_text.h \
+	supervisor/engine/engine.c supervisor/engine/engine.h supervisor/engine/engine_parts.h \
+	supervisor/engine/execution.c supervisor/engine/execution.h supervisor/engine/execution_parts.h \
+	supervisor/engine/execution_text.c \
+	supervisor/engine/execution_results.c \
+	supervisor/engine/outcome.c supervisor/engine/outcome.h \
+	supervisor/engine/outer.c supervisor/engine/outer.h \
+	supervisor/engine/output.c supervisor/engine/output.h \
+	supervisor/engine/pool.c supervisor/engine/pool.h \
+	supervisor/engine/privilege.c supervisor/engine/privilege.h \
+	supervisor/engine/scheduler.c supervisor/engine/scheduler.h \
+	supervisor/engine/startup.c supervisor/engine/startup.h \
+	supervisor/engine/tenant.c supervisor/engine/tenant.h \
+	supervisor/engine/watchdog.c supervisor/engine/watchdog.h \
+	supervisor/engine/worker.c supervisor/engine/worker.h supervisor/engine/worker_slots.c \
+	supervisor/engine/worker_stray.c \
+	supervisor/engine/zygote.c supervisor/engine/zygote.h \
+	supervisor/engine/zygote_launch.c supervisor/engine/zygote_launch.h
 
 # ---- mcp: from the socket to the tools -------------------------------------------
 libsupervisor_a_SOURCES += \
-	supervisor/jsonout.c supervisor/jsonout.h \
-	supervisor/jsonrpc.c supervisor/jsonrpc.h \
+	supervisor/mcp/jsonout.c supervisor/mcp/jsonout.h \
+	supervisor/mcp/jsonrpc.c supervisor/mcp/jsonrpc.h \
 	supervisor/listener.c supervisor/listener.h \
 	supervisor/log.c supervisor/log.h \
 	supervisor/loop.c supervisor/loop.h \
-	supervisor/mcp.c supervisor/mcp.h \
-	supervisor/mcp_ask.c \
-	supervisor/mcp_call.c supervisor/mcp_call.h \
-	supervisor/mcp_conversation.c supervisor/mcp_conversation.h \
-	supervisor/mcp_conversation_parts.h \
-	supervisor/mcp_cursor.c supervisor/mcp_cursor.h \
-	supervisor/mcp_envelope.c supervisor/mcp_envelope.h \
-	supervisor/mcp_form.c supervisor/mcp_form.h \
-	supervisor/mcp_listen.c \
-	supervisor/mcp_lists.c \
-	supervisor/mcp_methods.c \
-	supervisor/mcp_outcome.c supervisor/mcp_outcome.h \
-	supervisor/mcp_parking.c supervisor/mcp_parking.h \
-	supervisor/mcp_progress.c supervisor/mcp_progress.h \
-	supervisor/mcp_question.c supervisor/mcp_question.h \
-	supervisor/mcp_repeat.c supervisor/mcp_repeat.h \
-	supervisor/mcp_run.c supervisor/mcp_run.h \
-	supervisor/mcp_seal.c supervisor/mcp_seal.h \
-	supervisor/mcp_start.c \
-	supervisor/mcp_stream.c supervisor/mcp_stream.h \
-	supervisor/mcp_task.c supervisor/mcp_task.h supervisor/mcp_task_methods.c \
+	supervisor/mcp/mcp.c supervisor/mcp/mcp.h \
+	supervisor/mcp/ask.c \
+	supervisor/mcp/call.c supervisor/mcp/call.h \
+	supervisor/mcp/conversation.c supervisor/mcp/conversation.h \
+	supervisor/mcp/conversation_parts.h \
+	supervisor/mcp/cursor.c supervisor/mcp/cursor.h \
+	supervisor/mcp/envelope.c supervisor/mcp/envelope.h \
+	supervisor/mcp/form.c supervisor/mcp/form.h \
+	supervisor/mcp/listen.c \
+	supervisor/mcp/lists.c \
+	supervisor/mcp/methods.c \
+	supervisor/mcp/outcome.c supervisor/mcp/outcome.h \
+	supervisor/mcp/parking.c supervisor/mcp/parking.h \
+	supervisor/mcp/progress.c supervisor/mcp/progress.h \
+	supervisor/mcp/question.c supervisor/mcp/question.h \
+	supervisor/mcp/repeat.c supervisor/mcp/repeat.h \
+	supervisor/mcp/run.c supervisor/mcp/run.h \
+	supervisor/mcp/seal.c supervisor/mcp/seal.h \
+	supervisor/mcp/start.c \
+	supervisor/mcp/stream.c supervisor/mcp/stream.h \
+	supervisor/mcp/task.c supervisor/mcp/task.h supervisor/mcp/task_methods.c \
 	supervisor/notify.c supervisor/notify.h \
-	supervisor/revision.c supervisor/revision.h \
-	supervisor/revision_content.c \
+	supervisor/mcp/revision.c supervisor/mcp/revision.h \
+	supervisor/mcp/revision_content.c \
 	supervisor/session.c supervisor/session.h \
 	supervisor/session_account.c supervisor/session_account.h \
 	supervisor/socketfile.c supervisor/socketfile.h \
@@ -98,22 +98,22 @@ supervisor/tools/libsupervisor_a-environment.$(OBJEXT): supervisor/tools/look_en
 
 # ---- http: from a listening socket to conversations -------------------------------
 libsupervisor_a_SOURCES += \
-	supervisor/auth.c supervisor/auth.h \
-	supervisor/auth_file.c supervisor/auth_file.h \
-	supervisor/auth_jwks.c supervisor/auth_jwks.h \
-	supervisor/auth_jwt.c supervisor/auth_jwt.h \
-	supervisor/auth_tokens.c supervisor/auth_tokens.h \
-	supervisor/http_account.c supervisor/http_account.h \
-	supervisor/http_connection.c supervisor/http_parts.h \
-	supervisor/http_exchange.c \
-	supervisor/http_head.c supervisor/http_head.h \
-	supervisor/http_ladder.c supervisor/http_ladder.h \
-	supervisor/http_origin.c supervisor/http_origin.h \
-	supervisor/http_param.c supervisor/http_param.h \
-	supervisor/http_principal.c supervisor/http_principal.h \
-	supervisor/http_request.c \
-	supervisor/http_server.c supervisor/http_server.h \
-	supervisor/http_session.c supervisor/http_session.h \
+	supervisor/auth/auth.c supervisor/auth/auth.h \
+	supervisor/auth/file.c supervisor/auth/file.h \
+	supervisor/auth/jwks.c supervisor/auth/jwks.h \
+	supervisor/auth/jwt.c supervisor/auth/jwt.h \
+	supervisor/auth/tokens.c supervisor/auth/tokens.h \
+	supervisor/http/account.c supervisor/http/account.h \
+	supervisor/http/connection.c supervisor/http/parts.h \
+	supervisor/http/exchange.c \
+	supervisor/http/head.c supervisor/http/head.h \
+	supervisor/http/ladder.c supervisor/http/ladder.h \
+	supervisor/http/origin.c supervisor/http/origin.h \
+	supervisor/http/param.c supervisor/http/param.h \
+	supervisor/http/principal.c supervisor/http/principal.h \
+	supervisor/http/request.c \
+	supervisor/http/server.c supervisor/http/server.h \
+	supervisor/http/session.c supervisor/http/session.h \
 	supervisor/places.c supervisor/places.h
 
 SUPERVISOR_LIBS = libsupervisor.a libpolicy.a libproto.a $(EVENT_LIBS) $(JANSSON_LIBS) \

@@ -13,10 +13,10 @@
 #include <event2/event.h>
 
 #include "policy/config.h"
-#include "supervisor/engine.h"
+#include "supervisor/engine/engine.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
-#include "supervisor/mcp_stream.h"
+#include "supervisor/mcp/stream.h"
 #include "supervisor/session_account.h"
 #include "supervisor/xalloc.h"
 

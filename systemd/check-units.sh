@@ -32,7 +32,7 @@ fi
 # The bounding set and the list in privilege.c are one and the same.
 unit_set=$(sed -n 's/^CapabilityBoundingSet=//p' "$srcdir/systemd/mcp-pythond.service.in" |
 	tr ' ' '\n' | sort | tr '\n' ' ')
-code_set=$(sed -n 's/^static const int needed\[\] = {\(.*\)};/\1/p' "$srcdir/supervisor/privilege.c" |
+code_set=$(sed -n 's/^static const int needed\[\] = {\(.*\)};/\1/p' "$srcdir/supervisor/engine/privilege.c" |
 	tr -d ' ' | tr ',' '\n' | sort | tr '\n' ' ')
 [ -n "$code_set" ] && [ "$unit_set" = "$code_set" ] ||
 	bad "CapabilityBoundingSet=$unit_set, privilege.c has $code_set"

@@ -7,8 +7,8 @@
 
 #include "policy/config.h"
 #include "policy/why.h"
-#include "supervisor/engine.h"
-#include "supervisor/jsonout.h"
+#include "supervisor/engine/engine.h"
+#include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/environment.h"
 #include "supervisor/xalloc.h"
 

@@ -10,7 +10,7 @@
 #include "policy/config.h"
 #include "policy/version.h"
 #include "policy/why.h"
-#include "supervisor/engine.h"
+#include "supervisor/engine/engine.h"
 #include "supervisor/tools/inside.h"
 #include "supervisor/tools/look_environment.h"
 #include "supervisor/xalloc.h"

@@ -4,7 +4,7 @@
 
 #include "policy/config.h"
 #include "policy/why.h"
-#include "supervisor/jsonrpc.h"
+#include "supervisor/mcp/jsonrpc.h"
 #include "supervisor/xalloc.h"
 
 struct inside {

@@ -13,7 +13,7 @@
 #include "policy/pep723.h"
 #include "policy/version.h"
 #include "policy/why.h"
-#include "supervisor/jsonout.h"
+#include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/environment.h"
 #include "supervisor/tools/inside.h"
 #include "supervisor/tools/look_script.h"

@@ -5,7 +5,7 @@
 #include <sys/queue.h>
 #include <time.h>
 
-#include "supervisor/engine.h"
+#include "supervisor/engine/engine.h"
 #include "supervisor/tools/media.h"
 #include "supervisor/xalloc.h"
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/jsonout.h"
-#include "supervisor/jsonrpc.h"
+#include "supervisor/mcp/jsonout.h"
+#include "supervisor/mcp/jsonrpc.h"
 #include "supervisor/tools/run_script_results.h"
 #include "supervisor/xalloc.h"
 

@@ -10,7 +10,7 @@
 
 #include "policy/config.h"
 #include "proto/message.h"
-#include "supervisor/jsonout.h"
+#include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/requirements.h"
 #include "supervisor/xalloc.h"
 

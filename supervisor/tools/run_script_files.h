@@ -8,8 +8,8 @@
 #include <jansson.h>
 
 #include "policy/why.h"
-#include "supervisor/execution.h"
-#include "supervisor/jsonout.h"
+#include "supervisor/engine/execution.h"
+#include "supervisor/mcp/jsonout.h"
 
 #define FILES_ARGUMENT "files"
 #define FILES_PATH_MAX 1024		/* bytes */

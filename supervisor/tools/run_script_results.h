@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "supervisor/jsonout.h"
+#include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/tool.h"
 
 #define RESULTS_DISPLAY_COST_MAX (5632 * 1024)	/* bytes of an answer, about */

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/execution.h"
+#include "supervisor/engine/execution.h"
 
 struct config;
 struct engine;

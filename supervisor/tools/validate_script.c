@@ -9,7 +9,7 @@
 #include "policy/config.h"
 #include "policy/why.h"
 #include "proto/message.h"
-#include "supervisor/jsonout.h"
+#include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/environment.h"
 #include "supervisor/tools/requirements.h"
 #include "supervisor/xalloc.h"

@@ -14,8 +14,8 @@
 
 #include "policy/config.h"
 #include "policy/tokens.h"
-#include "supervisor/auth_jwks.h"
-#include "supervisor/auth_jwt.h"
+#include "supervisor/auth/jwks.h"
+#include "supervisor/auth/jwt.h"
 
 #define NOW 1795240800
 

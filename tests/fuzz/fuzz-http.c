@@ -14,10 +14,10 @@
 #include <jansson.h>
 
 #include "policy/config.h"
-#include "supervisor/http_head.h"
-#include "supervisor/http_ladder.h"
-#include "supervisor/http_origin.h"
-#include "supervisor/jsonrpc.h"
+#include "supervisor/http/head.h"
+#include "supervisor/http/ladder.h"
+#include "supervisor/http/origin.h"
+#include "supervisor/mcp/jsonrpc.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The next line of the head, NUL-terminated; NULL: the head is over. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/jsonout.h"
-#include "supervisor/jsonrpc.h"
+#include "supervisor/mcp/jsonout.h"
+#include "supervisor/mcp/jsonrpc.h"
 #include "tests/fuzz/fuzz.h"
 
 static void

@@ -12,8 +12,8 @@
 
 #include "policy/config.h"
 #include "supervisor/loop.h"
-#include "supervisor/mcp.h"
-#include "supervisor/mcp_stream.h"
+#include "supervisor/mcp/mcp.h"
+#include "supervisor/mcp/stream.h"
 #include "supervisor/xalloc.h"
 #include "tests/unit/supervisor/fake_engine.h"
 

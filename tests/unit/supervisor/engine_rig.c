@@ -24,8 +24,8 @@
 
 #include "policy/config.h"
 #include "policy/why.h"
-#include "supervisor/engine.h"
-#include "supervisor/startup.h"
+#include "supervisor/engine/engine.h"
+#include "supervisor/engine/startup.h"
 
 #define NOBODY 65534
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "supervisor/execution.h"
+#include "supervisor/engine/execution.h"
 
 #define RIG_PATIENCE_MS 20000
 

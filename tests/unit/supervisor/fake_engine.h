@@ -8,13 +8,13 @@
  *   say TEXT             TEXT as output while it runs, then hang
  *   anything else        echoed on stdout; result 42
  *
- * Outcomes come from a later turn of the loop, as supervisor/execution.h says.
+ * Outcomes come from a later turn of the loop, as supervisor/engine/execution.h says.
  */
 #ifndef TESTS_FAKE_ENGINE_H
 #define TESTS_FAKE_ENGINE_H
 
-#include "supervisor/engine.h"
-#include "supervisor/execution.h"
+#include "supervisor/engine/engine.h"
+#include "supervisor/engine/execution.h"
 
 struct fake_record {
 	unsigned int started, cancelled, unwatched, alive, tenants_held;

@@ -11,7 +11,7 @@
 #include "policy/why.h"
 #include "supervisor/listener.h"
 #include "supervisor/loop.h"
-#include "supervisor/mcp.h"
+#include "supervisor/mcp/mcp.h"
 #include "supervisor/session.h"
 #include "supervisor/socketfile.h"
 #include "tests/unit/supervisor/fake_engine.h"

@@ -1,6 +1,6 @@
 /* Access tokens of OAuth: the right ones are taken, everything else is refused for the
  * reason that it has. */
-#include "supervisor/auth_jwt.h"
+#include "supervisor/auth/jwt.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #include "policy/config.h"
 #include "policy/why.h"
-#include "supervisor/auth_file.h"
+#include "supervisor/auth/file.h"
 #include "tests/unit/supervisor/auth_rig.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,6 +1,6 @@
 /* Who is it, by what a request shows: tokens of our own, of an issuer, a proxy's header, the
  * kernel's word; and what those are told who are refused. */
-#include "supervisor/http_principal.h"
+#include "supervisor/http/principal.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -22,9 +22,9 @@
 #include "policy/config.h"
 #include "policy/tokens.h"
 #include "policy/why.h"
-#include "supervisor/auth_file.h"
-#include "supervisor/auth_tokens.h"
-#include "supervisor/http_head.h"
+#include "supervisor/auth/file.h"
+#include "supervisor/auth/tokens.h"
+#include "supervisor/http/head.h"
 #include "tests/unit/supervisor/auth_rig.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/cgroup_text.h"
-#include "supervisor/outer.h"
+#include "supervisor/engine/cgroup_text.h"
+#include "supervisor/engine/outer.h"
 
 static void
 own_cgroup_is_found(void **state)

@@ -22,12 +22,12 @@
 #include "engine_rig.h"
 #include "policy/config.h"
 #include "policy/why.h"
-#include "supervisor/cgroup.h"
-#include "supervisor/engine_parts.h"
-#include "supervisor/execution.h"
+#include "supervisor/engine/cgroup.h"
+#include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/execution.h"
 #include "supervisor/log.h"
-#include "supervisor/startup.h"
-#include "supervisor/zygote.h"
+#include "supervisor/engine/startup.h"
+#include "supervisor/engine/zygote.h"
 
 /* ---- the tests ---- */
 

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "policy/config.h"
-#include "supervisor/mcp_cursor.h"
+#include "supervisor/mcp/cursor.h"
 #include "supervisor/tools/catalog.h"
 #include "tests/unit/supervisor/bench_stream.h"
 #include "tests/unit/supervisor/fake_engine.h"

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "supervisor/engine.h"
-#include "supervisor/http_account.h"
-#include "supervisor/http_origin.h"
+#include "supervisor/engine/engine.h"
+#include "supervisor/http/account.h"
+#include "supervisor/http/origin.h"
 #include "tests/unit/supervisor/fake_engine.h"
 
 static struct http_peer *

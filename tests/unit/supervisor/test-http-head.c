@@ -12,8 +12,8 @@
 #include <event2/keyvalq_struct.h>
 
 #include "policy/config.h"
-#include "supervisor/http_head.h"
-#include "supervisor/http_origin.h"
+#include "supervisor/http/head.h"
+#include "supervisor/http/origin.h"
 
 /* lines: "NAME:VALUE", NULL at the end. The list is the caller's to clear. */
 static const char *

@@ -8,10 +8,10 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "supervisor/http_head.h"
-#include "supervisor/http_ladder.h"
-#include "supervisor/jsonrpc.h"
-#include "supervisor/revision.h"
+#include "supervisor/http/head.h"
+#include "supervisor/http/ladder.h"
+#include "supervisor/mcp/jsonrpc.h"
+#include "supervisor/mcp/revision.h"
 
 #define MODERN "2026-07-28"
 #define REFUSE HTTP_WAY_REFUSE

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "supervisor/jsonout.h"
+#include "supervisor/mcp/jsonout.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "supervisor/jsonout.h"
-#include "supervisor/jsonrpc.h"
+#include "supervisor/mcp/jsonout.h"
+#include "supervisor/mcp/jsonrpc.h"
 
 #define REQ JSONRPC_REQUEST
 #define NOTE JSONRPC_NOTIFICATION

@@ -13,11 +13,11 @@
 #include <event2/event.h>
 #include <jansson.h>
 
-#include "supervisor/jsonout.h"
+#include "supervisor/mcp/jsonout.h"
 #include "supervisor/loop.h"
-#include "supervisor/mcp_progress.h"
-#include "supervisor/mcp_stream.h"
-#include "supervisor/revision.h"
+#include "supervisor/mcp/progress.h"
+#include "supervisor/mcp/stream.h"
+#include "supervisor/mcp/revision.h"
 #include "tests/unit/supervisor/bench_stream.h"
 #include "tests/unit/supervisor/fake_engine.h"
 

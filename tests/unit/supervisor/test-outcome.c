@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/outcome.h"
+#include "supervisor/engine/outcome.h"
 
 #define SIGNALLED(signal) (signal)
 #define EXITED(code) ((code) << 8)

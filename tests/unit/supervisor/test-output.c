@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/output.h"
+#include "supervisor/engine/output.h"
 
 #define FFFD "\xef\xbf\xbd"
 

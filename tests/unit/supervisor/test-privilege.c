@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "policy/why.h"
-#include "supervisor/privilege.h"
+#include "supervisor/engine/privilege.h"
 
 #define SOMEBODY 54321
 

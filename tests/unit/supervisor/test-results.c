@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "supervisor/execution_parts.h"
+#include "supervisor/engine/execution_parts.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/tools/run_script_files.h"
 #include "tests/unit/supervisor/fake_engine.h"

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/scheduler.h"
+#include "supervisor/engine/scheduler.h"
 
 static void
 queue_is_first_come_first_served_by_kind(void **state)

@@ -13,8 +13,8 @@
 #include <jansson.h>
 
 #include "policy/why.h"
-#include "supervisor/mcp_form.h"
-#include "supervisor/mcp_seal.h"
+#include "supervisor/mcp/form.h"
+#include "supervisor/mcp/seal.h"
 
 #define ID "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -20,7 +20,7 @@
 #include "policy/config.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
-#include "supervisor/mcp.h"
+#include "supervisor/mcp/mcp.h"
 #include "supervisor/session.h"
 #include "tests/unit/supervisor/fake_engine.h"
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "supervisor/watchdog.h"
+#include "supervisor/engine/watchdog.h"
 
 #define BURN_US 150000u
 #define CHILDREN 4

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "supervisor/worker.h"
+#include "supervisor/engine/worker.h"
 
 /* clang-format off */
 static const bool may[WORKER_STATE_COUNT][WORKER_STATE_COUNT] = {

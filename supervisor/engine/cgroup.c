@@ -1,0 +1,389 @@
+/* Runs in: the supervisor, with privilege only in cgroup_root_new.
+ * Owns:    BASE and what it made in it. Tenants and leaves are in cgroup_leaf.c. */
+#include "supervisor/engine/cgroup_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "policy/why.h"
+#include "proto/own.h"
+#include "supervisor/engine/cgroup_text.h"
+#include "supervisor/engine/startup.h"
+
+#define BY_HAND "mcp-pythond-"
+#define DEPTH_MAX 4
+#define EMPTY_MOST_S 3
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+
+static const struct controller {
+	const char *name;
+	size_t offset;
+} controllers[] = {
+	{ "cpu", offsetof(struct cgroup_controllers, cpu) },
+	{ "memory", offsetof(struct cgroup_controllers, memory) },
+	{ "pids", offsetof(struct cgroup_controllers, pids) },
+};
+#define N_CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
+
+/* By a descriptor of cgroup.events; poll(2) tells of changes since the last look. */
+static bool
+is_populated(int events)
+{
+	uint64_t populated = 1;
+	char text[128];
+	ssize_t n = pread(events, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return cgroup_text_counter(text, "populated", &populated) < 0 || populated != 0;
+}
+
+/* Removes name and all below it, deepest first; what is not empty stays. */
+static void
+remove_tree(int dir, const char *name, int depth)
+{
+	struct dirent *entry;
+	DIR *list;
+	int fd;
+
+	fd = openat(dir, name, DIR_FLAGS);
+	list = fd < 0 ? NULL : fdopendir(fd);
+	if (list == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while (depth > 0 && (entry = readdir(list)) != NULL)
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			remove_tree(dirfd(list), entry->d_name, depth - 1);
+	closedir(list);
+	unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* Directories of earlier runs by hand that were killed and could not clean up. */
+static void
+remove_stale(int own)
+{
+	struct dirent *entry;
+	DIR *list;
+	int fd;
+
+	fd = openat(own, ".", DIR_FLAGS);
+	list = fd < 0 ? NULL : fdopendir(fd);
+	if (list == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(list)) != NULL) {
+		long pid;
+		char *end;
+
+		if (strncmp(entry->d_name, BY_HAND, strlen(BY_HAND)) != 0)
+			continue;
+		pid = strtol(entry->d_name + strlen(BY_HAND), &end, 10);
+		if (*end != '\0' || pid <= 0)
+			continue;
+		if (pid == getpid() || (kill((pid_t)pid, 0) < 0 && errno == ESRCH))
+			remove_tree(own, entry->d_name, DEPTH_MAX);
+	}
+	closedir(list);
+}
+
+void
+cgroup_enable_controllers(int dir, bool *changed_r)
+{
+	char have[512], on[512], word[16];
+
+	if (cgroup_read_at(dir, "cgroup.controllers", have, sizeof(have)) < 0 ||
+	    cgroup_read_at(dir, "cgroup.subtree_control", on, sizeof(on)) < 0)
+		return;
+	for (size_t i = 0; i < N_CONTROLLERS; i++) {
+		if (!cgroup_text_has_word(have, controllers[i].name) ||
+		    cgroup_text_has_word(on, controllers[i].name))
+			continue;
+		snprintf(word, sizeof(word), "+%s", controllers[i].name);
+		if (cgroup_write_at(dir, "cgroup.subtree_control", word) == 0 &&
+		    changed_r != NULL)
+			*changed_r = true;
+	}
+}
+
+static int
+hand_over(int dir, uid_t uid, gid_t gid)
+{
+	static const char *const files[] = {
+		"cgroup.procs", "cgroup.subtree_control", "cgroup.threads",
+	};
+	struct stat st;
+
+	if (fstat(dir, &st) < 0)
+		return -errno;
+	if (st.st_uid == uid)
+		return 0;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (fchownat(dir, files[i], uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+	return fchown(dir, uid, gid) < 0 ? -errno : 0;
+}
+
+/* After a supervisor that was killed the unit's cgroup may still hold what it made,
+ * handed over to the service's user; without CAP_DAC_OVERRIDE it must be ours to be
+ * used again. */
+static void
+take_back(int dir, int depth)
+{
+	struct dirent *entry;
+	DIR *list;
+	int fd;
+
+	hand_over(dir, geteuid(), getegid());
+	fd = openat(dir, ".", DIR_FLAGS);
+	list = fd < 0 ? NULL : fdopendir(fd);
+	if (list == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while (depth > 0 && (entry = readdir(list)) != NULL) {
+		own_fd int child = -1;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		child = openat(dir, entry->d_name, DIR_FLAGS);
+		if (child >= 0)
+			take_back(child, depth - 1);
+	}
+	closedir(list);
+}
+
+static int
+open_own(int *fd_r)
+{
+	char text[4096], own[1024], path[2048];
+	own_mem char *mounts = NULL;
+	own_fd int mounts_fd = -1;
+	size_t len = 0, size = 1 << 20;
+	ssize_t n;
+	int r;
+
+	n = cgroup_read_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	r = cgroup_text_own(text, own, sizeof(own));
+	if (r < 0)
+		return r;
+	mounts = malloc(size);
+	mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	if (mounts == NULL || mounts_fd < 0)
+		return mounts == NULL ? -ENOMEM : -errno;
+	while (len < size - 1 &&
+	       (n = read(mounts_fd, mounts + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	mounts[len] = '\0';
+	r = cgroup_text_directory(mounts, own, path, sizeof(path));
+	if (r < 0)
+		return r;
+	*fd_r = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *fd_r < 0 ? -errno : 0;
+}
+
+/* Which controllers the leaves will have: those on in tenants/. */
+static void
+note_controllers(struct cgroup_root *root)
+{
+	char on[512];
+
+	if (cgroup_read_at(root->tenants_fd, "cgroup.subtree_control", on, sizeof(on)) <
+	    0)
+		return;
+	for (size_t i = 0; i < N_CONTROLLERS; i++)
+		*(bool *)((char *)&root->controllers + controllers[i].offset) =
+			cgroup_text_has_word(on, controllers[i].name);
+}
+
+/* Makes BASE and what is in it. The order matters: without CAP_DAC_OVERRIDE nothing can
+ * be written here any more once it is handed over, and controllers can only be enabled
+ * in a cgroup that holds no process itself (cgroups(7), "no internal processes"). */
+static int
+make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r)
+{
+	own_fd int supervisor_fd = -1;
+	int r;
+
+	*step_r = "find our own cgroup";
+	r = open_own(&root->home_fd);
+	if (r < 0)
+		return r;
+	*step_r = "make the base directory";
+	if (root->by_hand) {
+		remove_stale(root->home_fd);
+		snprintf(root->name, sizeof(root->name), BY_HAND "%d", (int)getpid());
+		r = cgroup_make_directory(root->home_fd, root->name, &root->base_fd);
+	} else {
+		r = cgroup_make_directory(root->home_fd, ".", &root->base_fd);
+		if (r == 0) {
+			take_back(root->base_fd, DEPTH_MAX);
+			remove_tree(root->base_fd, "tenants", DEPTH_MAX);
+		}
+	}
+	if (r < 0)
+		return r;
+	*step_r = "make supervisor/ and move into it";
+	r = cgroup_make_directory(root->base_fd, "supervisor", &supervisor_fd);
+	if (r == 0)
+		r = cgroup_write_at(supervisor_fd, "cgroup.procs", "0");
+	if (r < 0)
+		return r;
+	if (root->by_hand)
+		cgroup_enable_controllers(root->home_fd, &root->enabled_in_own);
+	cgroup_enable_controllers(root->base_fd, NULL);
+	*step_r = "make tenants/";
+	r = cgroup_make_directory(root->base_fd, "tenants", &root->tenants_fd);
+	if (r < 0)
+		return r;
+	cgroup_enable_controllers(root->tenants_fd, NULL);
+	note_controllers(root);
+	*step_r = "hand the subtree over to the service's user";
+	r = hand_over(supervisor_fd, uid, gid);
+	/* Since Linux 5.14; empty_tenants() needs it, and reaches our workers only. Before the
+	 * directory: a root without CAP_DAC_OVERRIDE may not look into somebody else's, which
+	 * one that was handed over before is. */
+	if (r == 0 && fchownat(root->tenants_fd, "cgroup.kill", uid, gid,
+			       AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno != ENOENT && errno != EACCES)
+		r = -errno;
+	if (r == 0)
+		r = hand_over(root->tenants_fd, uid, gid);
+	if (r == 0)
+		r = hand_over(root->base_fd, uid, gid);
+	return r;
+}
+
+int
+cgroup_root_new(bool as_service, uid_t owner_uid, gid_t owner_gid,
+		struct cgroup_root **root_r, struct why *why_r)
+{
+	struct cgroup_root *root = calloc(1, sizeof(*root));
+	const char *step = "allocate";
+	int r = -ENOMEM;
+
+	if (root == NULL)
+		return why_say(why_r, r, "", "cgroup: out of memory");
+	TAILQ_INIT(&root->dying);
+	root->home_fd = root->base_fd = root->tenants_fd = root->inotify_fd = -1;
+	root->by_hand = !as_service;
+	r = make_subtree(root, owner_uid, owner_gid, &step);
+	if (r < 0) {
+		cgroup_root_free(root);
+		return why_say(why_r, r, "", "cgroup: cannot %s: %s", step,
+			       strerror(-r));
+	}
+	if (as_service && !(root->controllers.cpu && root->controllers.memory &&
+			    root->controllers.pids)) {
+		why_say(why_r, 0, "",
+			"cgroup: missing controllers:%s%s%s (the unit needs "
+			"Delegate=cpu memory pids)",
+			root->controllers.cpu ? "" : " cpu",
+			root->controllers.memory ? "" : " memory",
+			root->controllers.pids ? "" : " pids");
+		cgroup_root_free(root);
+		return -ENOTSUP;
+	}
+	*root_r = root;
+	return 0;
+}
+
+const struct cgroup_controllers *
+cgroup_root_controllers(const struct cgroup_root *root)
+{
+	return &root->controllers;
+}
+
+unsigned int
+cgroup_root_count(const struct cgroup_root *root)
+{
+	return root->count;
+}
+
+/* Ends what is left and waits for it, within bounds: this is the way out. A worker may be
+ * left that was made while its zygote was being ended. */
+static void
+empty_tenants(struct cgroup_root *root)
+{
+	own_fd int events =
+		openat(root->tenants_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	struct pollfd poll_fd = { .fd = events, .events = POLLPRI };
+	struct timespec now, end;
+
+	if (events < 0)
+		return;
+	cgroup_write_at(root->tenants_fd, "cgroup.kill", "1");
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += EMPTY_MOST_S;
+	while (is_populated(events)) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec > end.tv_sec ||
+		    (now.tv_sec == end.tv_sec && now.tv_nsec > end.tv_nsec))
+			return;
+		poll(&poll_fd, 1, 100);
+	}
+}
+
+/* By hand: back to where we came from, so that BASE can go. Started as root this fails,
+ * for we are root no more; then the empty directory is removed by the next start. */
+static void
+leave(struct cgroup_root *root)
+{
+	if (root->enabled_in_own)
+		cgroup_write_at(root->home_fd, "cgroup.subtree_control",
+				"-cpu -memory -pids");
+	cgroup_write_at(root->home_fd, "cgroup.procs", "0");
+	remove_tree(root->home_fd, root->name, DEPTH_MAX);
+}
+
+void
+cgroup_root_free(struct cgroup_root *root)
+{
+	struct cgroup_leaf *leaf;
+
+	if (root == NULL)
+		return;
+	cgroup_root_unwatch(root);
+	if (root->tenants_fd >= 0) {
+		empty_tenants(root);
+		remove_tree(root->base_fd, "tenants", DEPTH_MAX);
+	}
+	while ((leaf = TAILQ_FIRST(&root->dying)) != NULL) {
+		struct cgroup_tenant *tenant = leaf->tenant;
+
+		TAILQ_REMOVE(&root->dying, leaf, link);
+		close(leaf->fd);
+		free(leaf);
+		if (--tenant->leaves == 0 && tenant->released) {
+			close(tenant->fd);
+			free(tenant);
+		}
+	}
+	if (root->by_hand && root->base_fd >= 0)
+		leave(root);
+	for (size_t i = 0; i < 3; i++) {
+		int fd = i == 0	  ? root->home_fd
+			 : i == 1 ? root->base_fd
+				  : root->tenants_fd;
+
+		if (fd >= 0)
+			close(fd);
+	}
+	free(root);
+}

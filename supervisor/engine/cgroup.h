@@ -1,0 +1,95 @@
+/* The cgroup v2 subtree that this service was given or made:
+ *
+ *   BASE/supervisor               this process and the zygotes
+ *   BASE/tenants/NAME             one per active tenant: a uid, or t- and a hash
+ *   BASE/tenants/NAME/SERIAL      a leaf: one worker, made for it and removed after it
+ *
+ * As a service BASE is the delegated unit; by hand it is a fresh mcp-pythond-PID below
+ * the cgroup we were started in, which may be without controllers.
+ */
+#ifndef SUPERVISOR_CGROUP_H
+#define SUPERVISOR_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cgroup_leaf;
+struct cgroup_root;
+struct cgroup_tenant;
+struct event_base;
+struct why;
+
+/* Which controllers count and limit in the leaves. */
+struct cgroup_controllers {
+	bool cpu, memory, pids;
+};
+
+struct cgroup_limits {
+	uint64_t memory_bytes;
+	uint32_t pids;		/* of the whole leaf */
+	uint32_t cpu_percent;	/* of one processor, as cpu.max */
+};
+
+/* What the kernel counted in a leaf. What no controller counts is 0. */
+struct cgroup_counters {
+	uint64_t cpu_us;
+	uint64_t memory_peak;	/* bytes; 0 also before Linux 5.19 once all is freed */
+	uint64_t oom_kills;
+	uint64_t pids_hits;	/* times that pids.max refused a process */
+};
+
+/* Prepares the subtree and moves this process into it; owner may use it afterwards
+ * without any privilege. Called once, before privilege is dropped. As a service a
+ * missing controller is -ENOTSUP; by hand it is only missing. 0 or -errno with why_r
+ * filled. cgroup_root_free is declared in supervisor/engine/startup.h. */
+int cgroup_root_new(bool as_service, uid_t owner_uid, gid_t owner_gid,
+		    struct cgroup_root **root_r, struct why *why_r);
+
+const struct cgroup_controllers *
+cgroup_root_controllers(const struct cgroup_root *root);
+
+/* Leaves that are still busy when they are retired are removed from this loop. 0 or
+ * -errno. Unwatch before the loop is freed. */
+int cgroup_root_watch(struct cgroup_root *root, struct event_base *base);
+void cgroup_root_unwatch(struct cgroup_root *root);
+
+/* Directories made for tenants and leaves that still exist, retired ones included. */
+unsigned int cgroup_root_count(const struct cgroup_root *root);
+
+/* name: of its directory, copied. 0 or -errno. */
+int cgroup_tenant_new(struct cgroup_root *root, const char *name,
+		      struct cgroup_tenant **tenant_r);
+
+/* Removes it as soon as its last leaf is gone. NULL is fine. */
+void cgroup_tenant_release(struct cgroup_tenant *tenant);
+
+int cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
+		    const struct cgroup_limits *limits, struct cgroup_leaf **leaf_r);
+
+/* A directory descriptor for CLONE_INTO_CGROUP; borrowed. */
+int cgroup_leaf_fd(const struct cgroup_leaf *leaf);
+
+/* Sets limits where they differ from those in force. 0 or -errno. */
+int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits);
+
+/* Reads cpu_us alone: what a running execution is asked for most. 0 or -errno. */
+int cgroup_leaf_cpu(const struct cgroup_leaf *leaf, uint64_t *cpu_us_r);
+
+/* Reads cpu_us and memory_peak, and with why_ended the other two as well. A counter
+ * that cannot be read is 0. */
+void cgroup_leaf_counters(const struct cgroup_leaf *leaf, bool why_ended,
+			  struct cgroup_counters *counters_r);
+
+/* The text of a file of the leaf ("cgroup.procs"): bytes read, NUL put behind them, or
+ * -errno. Longer files are cut. */
+ssize_t cgroup_leaf_read(const struct cgroup_leaf *leaf, const char *file, char *text_r,
+			 size_t size);
+
+/* SIGKILL to everything in it. 0 or -errno. */
+int cgroup_leaf_kill(const struct cgroup_leaf *leaf);
+
+/* Gives it up: removed now, or when the last process in it is gone. NULL is fine. */
+void cgroup_leaf_retire(struct cgroup_leaf *leaf);
+
+#endif

@@ -1,0 +1,78 @@
+/* The engine from inside: what its modules share. Nothing outside of them includes
+ * this.
+ */
+#ifndef SUPERVISOR_ENGINE_PARTS_H
+#define SUPERVISOR_ENGINE_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <event2/event_struct.h>
+
+#include "policy/config.h"
+#include "supervisor/engine/cgroup.h"
+#include "supervisor/engine/engine.h"
+#include "supervisor/engine/pool.h"
+#include "supervisor/engine/worker.h"
+
+struct execution;
+struct watchdog;
+struct zygote;
+
+#define TENANT_BUCKETS 256
+#define SCRATCH_BYTES 65536	/* read at once from a pipe */
+
+struct engine {
+	struct engine_options options;
+	struct event_base *base;		/* = options.base */
+	const struct config *config;		/* = options.config */
+
+	/* Which walls are the kernel's; the others are the watchdog's. */
+	bool memory_counted, pids_counted;
+	struct watchdog *watchdog;		/* NULL: not needed */
+	struct cgroup_limits standard;		/* of a leaf, from the standard limits */
+
+	struct pool pool;
+	struct worker_slots slots;
+	uint64_t next_serial;
+
+	LIST_HEAD(, tenant) tenants[TENANT_BUCKETS];
+	unsigned int n_tenants;
+	struct event housekeeping;
+
+	/* Executions whose outcome is due in the next turn of the loop. */
+	TAILQ_HEAD(, execution) due;
+	TAILQ_HEAD(, execution) running;
+	struct event deliver;
+	unsigned int n_running;
+	uint64_t executions;
+
+	/* Hears once of the default profile's zygote. */
+	void (*on_ready)(void *arg, int error, const char *text);
+	void *on_ready_arg;
+	bool ready_known;
+	int ready_error;
+	char *ready_text;
+	struct event tell_ready;
+
+	bool shutting_down, shut_down;
+	void (*on_shut_down)(void *arg);
+	void *on_shut_down_arg;
+	struct event shutdown_timer;
+
+	char text[256];				/* of engine_enforcement */
+	unsigned char scratch[SCRATCH_BYTES];
+};
+
+/* Milliseconds and microseconds of CLOCK_MONOTONIC. */
+uint64_t engine_now_ms(void);
+uint64_t engine_now_us(void);
+
+/* The default profile's zygote is ready (error 0) or failed. */
+void engine_note_ready(struct engine *engine, int error, const char *text);
+
+/* Looks whether a shutdown is complete. */
+void engine_check_shutdown(struct engine *engine);
+
+#endif

@@ -1,0 +1,551 @@
+/* Runs in: the supervisor.   Owns: every execution from the call to its one answer.
+ * Whatever ends one goes through close_run(), which asks the kernel what it counted and
+ * lets go of the worker, and deliver(), which is the only place that answers. */
+#include "supervisor/engine/execution_parts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "policy/why.h"
+#include "proto/own.h"
+#include "supervisor/engine/cgroup.h"
+#include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/tenant.h"
+#include "supervisor/engine/worker.h"
+#include "supervisor/engine/zygote.h"
+
+#define CPU_LOOK_LEAST_MS 10
+#define BURST_BYTES (256 * 1024)	/* read of a stream past its cap, then a rest */
+#define REST_MS 5
+#define INIT_PROCESSES 1		/* the worker's init counts in its leaf as well */
+
+static int
+find_profile(const struct engine *engine, const char *name, unsigned int *index_r,
+	     struct why *why_r)
+{
+	if (name == NULL) {
+		*index_r = 0;
+		return 0;
+	}
+	for (unsigned int i = 0; i < engine->config->n_profiles; i++)
+		if (strcmp(engine->config->profile[i].name, name) == 0) {
+			*index_r = i;
+			return 0;
+		}
+	return why_say(why_r, -ENOENT, "profile", "there is no profile of that name");
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg);
+
+/* Its outcome comes in the next turn of the loop. */
+static void
+make_due(struct execution *e)
+{
+	e->state = EXECUTION_DUE;
+	TAILQ_INSERT_TAIL(&e->engine->due, e, link);
+	event_active(&e->engine->deliver, EV_TIMEOUT, 0);
+}
+
+static void
+never_ran(struct execution *e)
+{
+	e->facts.never_ran = true;
+	make_due(e);
+}
+
+/* The profile of an execution, within what its tenant may have. */
+static int
+choose_profile(const struct tenant *tenant, const char *name, unsigned int *index_r,
+	       struct why *why_r)
+{
+	if (*tenant->profile == '\0')
+		return find_profile(tenant->engine, name, index_r, why_r);
+	if (name != NULL && strcmp(name, tenant->profile) != 0)
+		return why_say(why_r, -EACCES, "profile",
+			       "your scripts run in the profile %s alone",
+			       tenant->profile);
+	return find_profile(tenant->engine, tenant->profile, index_r, why_r);
+}
+
+/* With files of whole pages and a directory for each slash they are to fill no more than
+ * half of what the script may write. */
+static int
+check_inputs(const struct engine *engine, const struct execution_request *request,
+	     unsigned int profile, struct why *why_r)
+{
+	uint64_t bytes = 0, inodes = 0;
+
+	for (size_t i = 0; i < request->n_inputs; i++) {
+		const struct execution_input *input = &request->input[i];
+
+		bytes += (input->len + 4095) & ~(uint64_t)4095;
+		inodes++;
+		for (size_t k = 0; k < input->path_len; k++)
+			inodes += input->path[k] == '/';
+	}
+	if (bytes <= engine->config->profile[profile].disk_bytes / 2 &&
+	    inodes <= engine->config->profile[profile].disk_inodes / 2)
+		return 0;
+	return why_say(why_r, -EFBIG, "files",
+		       "files: they take more than half of the disk that a script has here");
+}
+
+int
+execution_start(struct engine *engine, struct tenant *tenant,
+		const struct execution_request *request,
+		const struct execution_watcher *watcher, struct execution **execution_r,
+		struct why *why_r)
+{
+	struct pool_profile *profile;
+	unsigned int index = 0;
+	struct execution *e;
+	int r;
+
+	r = choose_profile(tenant, request->profile, &index, why_r);
+	if (r == 0)
+		r = check_inputs(engine, request, index, why_r);
+	if (r < 0)
+		return r;
+	e = execution_new(engine, tenant, request, watcher, index);
+	evtimer_assign(&e->deadline, engine->base, on_deadline, e);
+	*execution_r = e;
+	tenant->active_ms = engine_now_ms();
+	profile = &engine->pool.profile[index];
+	if (engine->shutting_down || sched_queue_put(&tenant->queue, &e->item) < 0) {
+		e->facts.overloaded = true;
+		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);
+		make_due(e);
+		return 0;
+	}
+	e->state = EXECUTION_WAITING;
+	if (zygote_trouble(profile->zygote) != NULL) {
+		execution_fail(e, zygote_trouble(profile->zygote));
+		return 0;
+	}
+	if (share_warm_worker(&tenant->share[index]) == NULL)
+		share_grow(&tenant->share[index]);
+	tenant_dispatch(tenant, index);
+	return 0;
+}
+
+const char *
+execution_id(const struct execution *e)
+{
+	return e->id;
+}
+
+/* ---- running ---- */
+
+/* Standard input as a file in memory that can neither be changed nor grow. */
+static int
+make_stdin(const struct execution *e)
+{
+	own_fd int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t at = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (at < e->stdin_len) {
+		ssize_t n = write(fd, e->stdin_text + at, e->stdin_len - at);
+
+		if (n < 0)
+			return -errno;
+		at += (size_t)n;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0 ||
+	    fcntl(fd, F_ADD_SEALS,
+		  F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		return -errno;
+	return give_fd(fd);
+}
+
+static uint32_t
+value_max(const struct execution *e)
+{
+	uint64_t max = e->limits.output_bytes;
+
+	return max < 256 ? 256 : max > VALUE_MAX ? VALUE_MAX : (uint32_t)max;
+}
+
+/* What the worker sets for itself: a second wall beside controllers, and the first
+ * where there are none. RLIMIT_NPROC is left alone beside pids.max: it would refuse
+ * first, and the kernel would not count it as the limit's work. */
+static struct msg_run
+run_message(const struct execution *e)
+{
+	const struct engine *engine = e->engine;
+	const struct pool_profile *profile = &engine->pool.profile[e->item.kind];
+	struct msg_run run = {
+		.id = e->serial,
+		.script = { .at = e->script, .len = e->script_len },
+		.args = { .item = e->args, .n = e->n_args },
+		.has_stdin = e->stdin_text != NULL,
+		.cpu_seconds = e->limits.cpu_ms / 1000 + 2,
+		.value_max = value_max(e),
+	};
+
+	if (!engine->memory_counted)
+		run.data_bytes = e->limits.memory_bytes + profile->data_bytes;
+	if (!engine->pids_counted)
+		run.processes = e->limits.pids + INIT_PROCESSES;
+	return run;
+}
+
+static void
+arm_deadline(struct execution *e, uint64_t cpu_used_ms)
+{
+	static unsigned int processors;
+	uint64_t elapsed_ms = (engine_now_us() - e->start_us) / 1000, ms;
+	uint64_t wall_left =
+		e->limits.wall_ms > elapsed_ms ? e->limits.wall_ms - elapsed_ms : 0;
+	uint64_t cpu_left =
+		e->limits.cpu_ms > cpu_used_ms ? e->limits.cpu_ms - cpu_used_ms : 0;
+	struct timeval delay;
+
+	if (processors == 0)
+		processors = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	/* So much later all processors together cannot have used it up. */
+	ms = cpu_left / processors;
+	if (ms < CPU_LOOK_LEAST_MS)
+		ms = CPU_LOOK_LEAST_MS;
+	if (ms > wall_left)
+		ms = wall_left;
+	delay = (struct timeval){ .tv_sec = (time_t)(ms / 1000),
+				  .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+	evtimer_add(&e->deadline, &delay);
+}
+
+int
+execution_lease(struct execution *e, struct worker *w)
+{
+	struct engine *engine = e->engine;
+	struct cgroup_limits limits = {
+		.memory_bytes = e->limits.memory_bytes,
+		.pids = e->limits.pids + INIT_PROCESSES,
+		.cpu_percent = engine->standard.cpu_percent,
+	};
+	struct msg_run run = run_message(e);
+	int stdin_fd = -1, r = 0;
+
+	if (e->stdin_text != NULL) {
+		stdin_fd = make_stdin(e);
+		r = stdin_fd < 0 ? stdin_fd : 0;
+	}
+	if (r == 0 && w->leaf != NULL)
+		r = cgroup_leaf_limit(w->leaf, &limits);
+	if (r < 0) {
+		if (stdin_fd >= 0)
+			close(stdin_fd);
+		return r;
+	}
+	e->start_us = engine_now_us();
+	if (worker_run(w, e, &run, stdin_fd) < 0)
+		return -EAGAIN;
+	e->state = EXECUTION_RUNNING;
+	e->worker = w;
+	TAILQ_INSERT_TAIL(&engine->running, e, link);
+	engine->n_running++;
+	if (engine->watchdog != NULL)
+		watchdog_watch(engine->watchdog, &e->watchdog, e);
+	arm_deadline(e, 0);
+	return 0;
+}
+
+/* ---- counting ---- */
+
+static void
+take_usage(struct execution *e, const struct watchdog_usage *usage)
+{
+	const struct worker *w = e->worker;
+	uint64_t memory = usage->memory_bytes > w->baseline.memory_bytes
+			  ? usage->memory_bytes - w->baseline.memory_bytes : 0;
+	uint32_t others = w->baseline.tasks > 0 ? w->baseline.tasks - 1 : 0;
+	uint32_t tasks = usage->tasks > others ? usage->tasks - others : 0;
+
+	/* Each process counts pages that it still shares with its parent: before that
+	 * is held against the script, they are counted once. */
+	if (memory > e->limits.memory_bytes) {
+		uint64_t true_memory = watchdog_true_memory(w->pid, w->leaf);
+
+		if (true_memory > 0 && true_memory < memory)
+			memory = true_memory;
+	}
+	if (memory > e->facts.peak_memory_bytes)
+		e->facts.peak_memory_bytes = memory;
+	if (tasks > e->facts.peak_pids)
+		e->facts.peak_pids = tasks;
+}
+
+static void
+count(struct execution *e)
+{
+	const struct engine *engine = e->engine;
+	struct worker *w = e->worker;
+	struct cgroup_counters counters = { 0 };
+	struct watchdog_usage usage = { 0 };
+	bool well = e->facts.stop == STOP_NONE && e->facts.has_done &&
+		    !e->facts.raised && e->facts.done_code == 0;
+	uint64_t cpu_us;
+
+	if (w->leaf != NULL)
+		cgroup_leaf_counters(w->leaf, !well, &counters);
+	/* Of one that ended well by itself there is nothing left to be seen but its
+	 * time. */
+	if (w->leaf == NULL || (engine->watchdog != NULL && !well)) {
+		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+		take_usage(e, &usage);
+	}
+	if (engine->memory_counted) {
+		e->facts.peak_memory_bytes = counters.memory_peak;
+		e->facts.oom_kills = counters.oom_kills;
+	}
+	if (engine->pids_counted) {
+		e->facts.peak_pids = 0;
+		e->facts.pids_hits = counters.pids_hits;
+	}
+	cpu_us = w->leaf != NULL ? counters.cpu_us : usage.cpu_us;
+	cpu_us = cpu_us > w->cpu_baseline_us ? cpu_us - w->cpu_baseline_us : 0;
+	/* Processes that are gone took what was sampled with them. */
+	if (cpu_us / 1000 > e->facts.cpu_ms)
+		e->facts.cpu_ms = cpu_us / 1000;
+}
+
+static uint64_t
+cpu_used_ms(struct execution *e)
+{
+	struct worker *w = e->worker;
+	struct watchdog_usage usage = { 0 };
+	uint64_t us = 0;
+
+	if (w->leaf != NULL) {
+		cgroup_leaf_cpu(w->leaf, &us);
+	} else {
+		watchdog_measure(w->pid, NULL, &w->seen, &usage);
+		us = usage.cpu_us;
+	}
+	us = us > w->cpu_baseline_us ? us - w->cpu_baseline_us : 0;
+	if (us / 1000 > e->facts.cpu_ms)
+		e->facts.cpu_ms = us / 1000;
+	return us / 1000;
+}
+
+void
+execution_check(struct execution *e)
+{
+	const struct engine *engine = e->engine;
+	struct worker *w = e->worker;
+	struct watchdog_usage usage;
+
+	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+	take_usage(e, &usage);
+	if (!engine->memory_counted &&
+	    e->facts.peak_memory_bytes > e->limits.memory_bytes)
+		execution_stop(e, STOP_MEMORY);
+	else if (!engine->pids_counted && e->facts.peak_pids > e->limits.pids)
+		execution_stop(e, STOP_PIDS);
+}
+
+static void
+on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	struct execution *e = arg;
+	uint64_t used;
+
+	(void)fd;
+	(void)what;
+	if (engine_now_us() - e->start_us >= (uint64_t)e->limits.wall_ms * 1000) {
+		execution_stop(e, STOP_WALL);
+		return;
+	}
+	used = cpu_used_ms(e);
+	if (used >= e->limits.cpu_ms)
+		execution_stop(e, STOP_CPU);
+	else
+		arm_deadline(e, used);
+}
+
+/* ---- the end ---- */
+
+/* Counts, reads what is left, and parts it from its worker. */
+static struct worker *
+close_run(struct execution *e)
+{
+	struct worker *w = e->worker;
+
+	assert(e->state == EXECUTION_RUNNING);
+	/* From here on nothing that is called back can end it again. */
+	e->state = EXECUTION_DUE;
+	e->end_us = engine_now_us();
+	TAILQ_REMOVE(&e->engine->running, e, link);
+	e->engine->n_running--;
+	event_del(&e->deadline);
+	watchdog_forget(&e->watchdog);
+	count(e);
+	if (e->facts.stop != STOP_NONE)
+		worker_kill(w);
+	worker_drain(w);
+	e->worker = NULL;
+	w->execution = NULL;
+	return w;
+}
+
+/* Answers, and makes room for the next one. Frees e. */
+static void
+deliver(struct execution *e)
+{
+	struct tenant *tenant = e->tenant;
+	bool ran = e->end_us != 0;
+	uint64_t took_ms = (e->end_us - e->start_us) / 1000;
+
+	if (e->watcher.on_outcome != NULL)
+		execution_answer(e);
+	execution_free(e);
+	tenant->active_ms = engine_now_ms();
+	if (!ran)
+		return;
+	sched_queue_done(&tenant->queue,
+			 took_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)took_ms);
+	for (unsigned int i = 0; i < tenant->n_shares; i++)
+		if (tenant->queue.waiting[i] > 0)
+			tenant_dispatch(tenant, i);
+}
+
+void
+execution_deliver(struct engine *engine)
+{
+	struct execution *e;
+	TAILQ_HEAD(, execution) now;
+
+	/* Those that become due meanwhile have their turn in the next one. */
+	TAILQ_INIT(&now);
+	TAILQ_CONCAT(&now, &engine->due, link);
+	while ((e = TAILQ_FIRST(&now)) != NULL) {
+		TAILQ_REMOVE(&now, e, link);
+		deliver(e);
+	}
+	pool_top_up(engine);
+	engine_check_shutdown(engine);
+}
+
+void
+execution_stop(struct execution *e, enum stop_reason reason)
+{
+	switch (e->state) {
+	case EXECUTION_WAITING:
+		sched_queue_remove(&e->tenant->queue, &e->item);
+		share_update(&e->tenant->share[e->item.kind]);
+		e->facts.stop = reason;
+		never_ran(e);
+		break;
+	case EXECUTION_RUNNING:
+		e->facts.stop = reason;
+		worker_end(close_run(e));
+		make_due(e);
+		break;
+	case EXECUTION_DUE:
+		break;
+	}
+}
+
+void
+execution_fail(struct execution *e, const char *text)
+{
+	assert(e->state == EXECUTION_WAITING);
+	snprintf(e->jail_text, sizeof(e->jail_text), "%s", text);
+	e->facts.jail_text = e->jail_text;
+	execution_stop(e, STOP_NONE);
+}
+
+void
+execution_cancel(struct execution *e, enum cancel_reason reason)
+{
+	if (e->state == EXECUTION_DUE)
+		return;
+	e->facts.cancel = reason;
+	execution_stop(e, STOP_CANCEL);
+}
+
+void
+execution_unwatch(struct execution *e)
+{
+	memset(&e->watcher, 0, sizeof(e->watcher));
+}
+
+void
+execution_on_output(struct execution *e, enum stream stream, const void *bytes,
+		    size_t len)
+{
+	uint64_t total;
+
+	output_add(&e->output, stream, bytes, len);
+	if (e->watcher.on_output != NULL)
+		e->watcher.on_output(e->watcher.arg, stream, bytes, len);
+	if (e->state != EXECUTION_RUNNING)
+		return;
+	total = output_written(&e->output);
+	if (total > e->limits.output_total) {
+		execution_stop(e, STOP_OUTPUT);
+	} else if (output_is_full(&e->output, stream)) {
+		/* Nothing but the tail changes any more: a flood may take its time. */
+		e->burst += len;
+		if (e->burst >= BURST_BYTES) {
+			e->burst = 0;
+			worker_throttle(e->worker, REST_MS);
+		}
+	}
+}
+
+/* The answer first, the worker's death after it. */
+static void
+finish(struct execution *e)
+{
+	struct engine *engine = e->engine;
+	struct worker *w = close_run(e);
+
+	deliver(e);
+	worker_end(w);
+	pool_top_up(engine);
+}
+
+void
+execution_on_done(struct execution *e, struct frame *frame)
+{
+	e->done = *frame;
+	memset(frame, 0, sizeof(*frame));
+	e->facts.has_done = true;
+	e->facts.raised = e->done.msg.done.raised;
+	e->facts.done_code = e->done.msg.done.exit_code;
+	finish(e);
+}
+
+void
+execution_on_exited(struct execution *e, int wait_status)
+{
+	e->facts.has_exit = true;
+	e->facts.wait_status = wait_status;
+	finish(e);
+}
+
+void
+execution_on_died(struct execution *e, int wait_status)
+{
+	/* Init never ends well without a word, unless somebody killed it. */
+	if ((wait_status & 0x7f) != 0) {
+		e->facts.has_exit = true;
+		e->facts.wait_status = wait_status;
+	}
+	finish(e);
+}
+
+void
+execution_on_broken(struct execution *e)
+{
+	execution_stop(e, STOP_PROTOCOL);
+}

@@ -1,0 +1,123 @@
+/* Executions as the engine's other modules see them.
+ */
+#ifndef SUPERVISOR_EXECUTION_PARTS_H
+#define SUPERVISOR_EXECUTION_PARTS_H
+
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include <event2/event_struct.h>
+
+#include "proto/frame.h"
+#include "supervisor/engine/execution.h"
+#include "supervisor/engine/outcome.h"
+#include "supervisor/engine/output.h"
+#include "supervisor/engine/scheduler.h"
+#include "supervisor/engine/watchdog.h"
+
+struct engine;
+struct tenant;
+struct worker;
+
+enum execution_state {
+	EXECUTION_WAITING,	/* in its tenant's queue */
+	EXECUTION_RUNNING,	/* has a worker; engine->running */
+	EXECUTION_DUE,		/* it is over, or it never ran: engine->due */
+};
+
+/* What came beside the streams; the frames are kept for what is in them. */
+struct execution_results {
+	struct frame *display, *left;
+	size_t n_displays, n_left;
+	size_t display_bytes, left_bytes;
+	size_t forms;				/* of the object shown last */
+	uint32_t more_left;
+	/* While the answer is given. */
+	struct outcome_display *shown;
+	struct outcome_file *file;
+};
+
+struct execution {
+	struct sched_item item;			/* WAITING; item.kind is the profile */
+	TAILQ_ENTRY(execution) link;		/* RUNNING, DUE */
+	struct engine *engine;
+	struct tenant *tenant;
+	struct execution_watcher watcher;
+	enum execution_state state;
+	uint64_t serial;
+	char id[32];
+	/* Copies of the request. */
+	char *script, *stdin_text;
+	size_t script_len, stdin_len, n_args;
+	struct msg_str *args;
+	char *args_text;
+	struct msg_input *input;		/* what they point to is in input_bytes */
+	size_t n_inputs;
+	char *input_bytes;
+	struct limits limits;
+	/* While it runs. */
+	struct worker *worker;
+	struct event deadline;			/* of the wall clock, or a look at cpu time */
+	struct watchdog_link watchdog;
+	uint64_t start_us, end_us;
+	size_t burst;				/* read since the last rest */
+	struct output output;
+	struct frame done;			/* its DONE, kept for the texts in it */
+	struct execution_results results;
+	struct outcome_facts facts;
+	uint32_t retry_after_ms;
+	char jail_text[512];
+};
+
+/* The execution that a queue's item is of. */
+static inline struct execution *
+execution_of(struct sched_item *item)
+{
+	return (struct execution *)(void *)((char *)item - offsetof(struct execution, item));
+}
+
+/* Gives it a warm worker, and it runs. -EAGAIN: the worker was no good and has been
+ * ended, another one may do. Any other -errno: this cannot be run at all. */
+int execution_lease(struct execution *execution, struct worker *worker);
+
+/* It cannot run: its profile's jail cannot be built. text says which wall. */
+void execution_fail(struct execution *execution, const char *text);
+
+/* What its worker says, or what is seen of it. All but the first end it. */
+void execution_on_output(struct execution *execution, enum stream stream,
+			 const void *bytes, size_t len);
+void execution_on_done(struct execution *execution, struct frame *frame);
+void execution_on_exited(struct execution *execution, int wait_status);
+void execution_on_died(struct execution *execution, int wait_status);	/* its init */
+void execution_on_broken(struct execution *execution);
+
+/* What it tells before its end. 0, or -EBADMSG: more than our own worker ever would. The
+ * frame is emptied. */
+int execution_on_display(struct execution *execution, struct frame *frame);
+int execution_on_left(struct execution *execution, struct frame *frame);
+int execution_on_left_more(struct execution *execution, const struct frame *frame);
+
+/* Shows them in an outcome, which borrows them. */
+void execution_show_results(struct execution *execution, struct outcome *outcome);
+void execution_results_done(struct execution_results *results);
+
+/* Ends it by force, with the reason. */
+void execution_stop(struct execution *execution, enum stop_reason reason);
+
+/* The watchdog's look at a running one. */
+void execution_check(struct execution *execution);
+
+/* Delivers the outcomes that are due. */
+void execution_deliver(struct engine *engine);
+
+/* Copies the request; its deadline is still to be assigned. */
+struct execution *execution_new(struct engine *engine, struct tenant *tenant,
+				const struct execution_request *request,
+				const struct execution_watcher *watcher,
+				unsigned int profile);
+void execution_free(struct execution *execution);
+
+/* Calls its watcher with the outcome. */
+void execution_answer(struct execution *execution);
+
+#endif

@@ -1,0 +1,151 @@
+/* Runs in: the supervisor.   Owns: what an execution gave beside its streams: what it showed,
+ * and the files that it left.   Reads: messages of a worker, each within its bounds already;
+ * here their number and sum are bounded. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/engine/execution_parts.h"
+
+/* Takes the frame over. */
+static void
+keep(struct frame **list, size_t *n, struct frame *frame)
+{
+	struct frame *grown = realloc(*list, (*n + 1) * sizeof(**list));
+
+	if (grown == NULL)
+		abort();
+	grown[(*n)++] = *frame;
+	*list = grown;
+	memset(frame, 0, sizeof(*frame));
+}
+
+int
+execution_on_display(struct execution *e, struct frame *frame)
+{
+	struct execution_results *r = &e->results;
+	const struct msg_display *display = &frame->msg.display;
+	bool is_first = r->n_displays == 0;
+	uint32_t last = is_first ? 0 : r->display[r->n_displays - 1].msg.display.object;
+	bool is_next = is_first ? display->object == 0 : display->object == last + 1;
+
+	if (display->id != e->serial)
+		return -EBADMSG;
+	if (is_next)
+		r->forms = 0;
+	else if (is_first || display->object != last)
+		return -EBADMSG;
+	if (++r->forms > DISPLAY_FORMS_MAX ||
+	    display->data.len > DISPLAY_BYTES_MAX - r->display_bytes)
+		return -EBADMSG;
+	r->display_bytes += display->data.len;
+	keep(&r->display, &r->n_displays, frame);
+	return 0;
+}
+
+int
+execution_on_left(struct execution *e, struct frame *frame)
+{
+	struct execution_results *r = &e->results;
+	const struct msg_left *left = &frame->msg.left;
+	size_t len = left->has_data ? left->data.len : 0;
+
+	if (r->n_left == LEFT_FILES_MAX || r->more_left > 0 ||
+	    len > LEFT_BYTES_MAX - r->left_bytes)
+		return -EBADMSG;
+	r->left_bytes += len;
+	keep(&r->left, &r->n_left, frame);
+	return 0;
+}
+
+int
+execution_on_left_more(struct execution *e, const struct frame *frame)
+{
+	if (e->results.more_left > 0)
+		return -EBADMSG;
+	e->results.more_left = frame->msg.left_more.more;
+	return 0;
+}
+
+static int
+by_path(const void *a, const void *b)
+{
+	const struct outcome_file *x = a, *y = b;
+	size_t len = x->path_len < y->path_len ? x->path_len : y->path_len;
+	int order = memcmp(x->path, y->path, len);
+
+	if (order != 0)
+		return order;
+	return (x->path_len > y->path_len) - (x->path_len < y->path_len);
+}
+
+static void
+show_files(struct execution_results *r, struct outcome *outcome)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_left; i++) {
+		const struct msg_left *left = &r->left[i].msg.left;
+
+		r->file[i] = (struct outcome_file){
+			.path = left->path.at,
+			.path_len = left->path.len,
+			.size = left->size,
+			.sha256 = left->has_sha256
+				? (const unsigned char *)left->sha256.at : NULL,
+			.data = left->has_data
+				? left->data.len > 0 ? left->data.at : "" : NULL,
+			.len = left->has_data ? left->data.len : 0,
+		};
+	}
+	if (r->n_left > 0)
+		qsort(r->file, r->n_left, sizeof(*r->file), by_path);
+	/* A path is told once. */
+	for (size_t i = 0; i < r->n_left; i++)
+		if (n == 0 || by_path(&r->file[n - 1], &r->file[i]) != 0)
+			r->file[n++] = r->file[i];
+	outcome->file = r->file;
+	outcome->n_files = n;
+	outcome->more_files = r->more_left;
+}
+
+void
+execution_show_results(struct execution *e, struct outcome *outcome)
+{
+	struct execution_results *r = &e->results;
+	const struct msg_done *done = &e->done.msg.done;
+
+	r->shown = calloc(r->n_displays + 1, sizeof(*r->shown));
+	r->file = calloc(r->n_left + 1, sizeof(*r->file));
+	if (r->shown == NULL || r->file == NULL)
+		abort();
+	for (size_t i = 0; i < r->n_displays; i++) {
+		const struct msg_display *display = &r->display[i].msg.display;
+
+		r->shown[i] = (struct outcome_display){
+			.object = display->object,
+			.kind = (enum display_kind)display->kind,
+			.data = display->data.at,
+			.len = display->data.len,
+		};
+	}
+	outcome->display = r->shown;
+	outcome->n_displays = r->n_displays;
+	if (e->facts.has_done && done->has_undisplayed)
+		outcome->undisplayed = done->undisplayed;
+	show_files(r, outcome);
+}
+
+void
+execution_results_done(struct execution_results *r)
+{
+	for (size_t i = 0; i < r->n_displays; i++)
+		frame_done(&r->display[i]);
+	for (size_t i = 0; i < r->n_left; i++)
+		frame_done(&r->left[i]);
+	free(r->display);
+	free(r->left);
+	free(r->shown);
+	free(r->file);
+	memset(r, 0, sizeof(*r));
+}

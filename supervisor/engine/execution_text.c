@@ -1,0 +1,235 @@
+/* Runs in: the supervisor.   Owns: the copies that an execution keeps of its request,
+ * and the texts of its answer while it is being given. */
+#include "supervisor/engine/execution_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <event2/event.h>
+
+#include "supervisor/engine/engine_parts.h"
+
+/* ---- the request ---- */
+
+/* 130 bits in an alphabet that is read aloud without mistakes. */
+static void
+make_id(char id_r[32])
+{
+	static const char alphabet[] = "abcdefghijkmnpqrstuvwxyz23456789";
+	static unsigned char pool[26 * 32];
+	static size_t left;
+
+	if (left < 26) {
+		if (getrandom(pool, sizeof(pool), 0) != (ssize_t)sizeof(pool))
+			abort();
+		left = sizeof(pool);
+	}
+	id_r[0] = 'x';
+	id_r[1] = '-';
+	for (int i = 0; i < 26; i++) {
+		left--;
+		id_r[2 + i] = alphabet[pool[left] % 32];
+		pool[left] = 0;
+	}
+	id_r[28] = '\0';
+}
+
+static char *
+copy(const char *bytes, size_t len)
+{
+	char *at = malloc(len + 1);
+
+	if (at == NULL)
+		abort();
+	if (len > 0)
+		memcpy(at, bytes, len);
+	at[len] = '\0';
+	return at;
+}
+
+static void
+copy_args(struct execution *e, const struct execution_request *request)
+{
+	size_t total = 0, at = 0;
+
+	for (size_t i = 0; i < request->n_args; i++)
+		total += strlen(request->args[i]);
+	e->args_text = malloc(total + 1);
+	e->args = calloc(request->n_args + 1, sizeof(*e->args));
+	if (e->args_text == NULL || e->args == NULL)
+		abort();
+	for (size_t i = 0; i < request->n_args; i++) {
+		size_t len = strlen(request->args[i]);
+
+		memcpy(e->args_text + at, request->args[i], len);
+		e->args[i] = (struct msg_str){ .at = e->args_text + at, .len = len };
+		at += len;
+	}
+	e->n_args = request->n_args;
+}
+
+static void
+copy_inputs(struct execution *e, const struct execution_request *request)
+{
+	size_t total = 0;
+	char *at;
+
+	if (request->n_inputs == 0)
+		return;
+	for (size_t i = 0; i < request->n_inputs; i++)
+		total += request->input[i].path_len + request->input[i].len;
+	e->input = calloc(request->n_inputs, sizeof(*e->input));
+	e->input_bytes = at = malloc(total + 1);
+	if (e->input == NULL || at == NULL)
+		abort();
+	for (size_t i = 0; i < request->n_inputs; i++) {
+		const struct execution_input *from = &request->input[i];
+		struct msg_input *to = &e->input[i];
+
+		to->path = (struct msg_str){ .at = at, .len = from->path_len };
+		memcpy(at, from->path, from->path_len);
+		at += from->path_len;
+		to->data = (struct msg_bin){ .at = at, .len = from->len };
+		if (from->len > 0)
+			memcpy(at, from->data, from->len);
+		at += from->len;
+	}
+	e->n_inputs = request->n_inputs;
+}
+
+struct execution *
+execution_new(struct engine *engine, struct tenant *tenant,
+	      const struct execution_request *request,
+	      const struct execution_watcher *watcher, unsigned int profile)
+{
+	struct execution *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		abort();
+	e->engine = engine;
+	e->tenant = tenant;
+	e->watcher = *watcher;
+	e->item.kind = profile;
+	e->limits = request->limits;
+	e->facts.limits = &e->limits;
+	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
+	e->facts.disk_inodes = engine->config->profile[profile].disk_inodes;
+	e->facts.watchdog_memory = !engine->memory_counted;
+	e->facts.watchdog_pids = !engine->pids_counted;
+	e->serial = ++engine->executions;
+	make_id(e->id);
+	e->script = copy(request->script, request->script_len);
+	e->script_len = request->script_len;
+	if (request->stdin_text != NULL && request->stdin_len > 0) {
+		e->stdin_text = copy(request->stdin_text, request->stdin_len);
+		e->stdin_len = request->stdin_len;
+	}
+	copy_args(e, request);
+	copy_inputs(e, request);
+	output_init(&e->output, e->limits.output_bytes);
+	return e;
+}
+
+void
+execution_free(struct execution *e)
+{
+	event_del(&e->deadline);
+	watchdog_forget(&e->watchdog);
+	output_done(&e->output);
+	frame_done(&e->done);
+	execution_results_done(&e->results);
+	free(e->script);
+	free(e->stdin_text);
+	free(e->args);
+	free(e->args_text);
+	free(e->input);
+	free(e->input_bytes);
+	free(e);
+}
+
+/* ---- the answer ---- */
+
+/* STRs of a frame have no NUL behind them, and the watcher wants text. */
+static char *
+text_of(bool has, const struct msg_str *str)
+{
+	return has ? copy(str->at, str->len) : NULL;
+}
+
+struct done_texts {
+	char *value_repr, *value_json, *error_type, *error_message, *error_traceback;
+};
+
+static void
+take_done(const struct execution *e, struct done_texts *t, struct outcome *outcome)
+{
+	const struct msg_done *done = &e->done.msg.done;
+
+	*t = (struct done_texts){ 0 };
+	if (!e->facts.has_done)
+		return;
+	t->value_repr = text_of(done->has_value_repr, &done->value_repr);
+	t->value_json = text_of(done->has_value_json, &done->value_json);
+	t->error_type = text_of(done->has_error_type, &done->error_type);
+	t->error_message = text_of(done->has_error_message, &done->error_message);
+	t->error_traceback = text_of(done->has_error_traceback, &done->error_traceback);
+	outcome->value_repr = t->value_repr;
+	outcome->value_json = t->value_json;
+	outcome->value_cut = done->has_value_cut && done->value_cut;
+	outcome->error_type = t->error_type;
+	outcome->error_message = t->error_message;
+	outcome->error_traceback = t->error_traceback;
+	outcome->error_line = done->has_error_line ? done->error_line : 0;
+}
+
+static void
+free_done(struct done_texts *t)
+{
+	free(t->value_repr);
+	free(t->value_json);
+	free(t->error_type);
+	free(t->error_message);
+	free(t->error_traceback);
+}
+
+void
+execution_answer(struct execution *e)
+{
+	struct output_text text[STREAM_COUNT], transcript;
+	struct outcome_verdict verdict;
+	struct done_texts texts;
+	struct outcome outcome = { .id = e->id, .limits = &e->limits };
+
+	take_done(e, &texts, &outcome);
+	e->facts.error_type = texts.error_type;
+	e->facts.error_message = texts.error_message;
+	e->facts.error_traceback = texts.error_traceback;
+	outcome_decide(&e->facts, &verdict);
+	outcome.status = verdict.status;
+	outcome.exit_code = verdict.exit_code;
+	outcome.signal = verdict.signal;
+	outcome.message = verdict.message;
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		text[i] = output_stream_text(&e->output, (enum stream)i);
+		outcome.stream[i] = (struct outcome_stream){
+			.text = text[i].text,
+			.len = text[i].len,
+			.written = e->output.stream[i].written,
+			.dropped = text[i].dropped,
+		};
+	}
+	transcript = output_transcript(&e->output);
+	outcome.transcript = transcript.text;
+	outcome.transcript_len = transcript.len;
+	execution_show_results(e, &outcome);
+	outcome.duration_ms = (e->end_us - e->start_us + 500) / 1000;
+	outcome.cpu_ms = e->facts.cpu_ms;
+	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
+	outcome.retry_after_ms = e->retry_after_ms;
+	e->watcher.on_outcome(e->watcher.arg, &outcome);
+	for (int i = 0; i < STREAM_COUNT; i++)
+		free(text[i].text);
+	free(transcript.text);
+	free_done(&texts);
+}

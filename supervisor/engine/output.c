@@ -1,0 +1,345 @@
+/* Runs in: the supervisor.   Owns: what is kept of one execution's output.
+ * Reads:   bytes of scripts, in pieces as the pipes give them. */
+#include "supervisor/engine/output.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char replacement[] = "\xef\xbf\xbd";	/* U+FFFD */
+
+/* ---- UTF-8 ---- */
+
+/* The length of the well-formed character at the start, or 0 with the length of what is
+ * to be replaced by one U+FFFD in *bad_r: the longest start of a character that could
+ * have been, at least one byte (Unicode, "maximal subpart"). */
+static size_t
+character(const unsigned char *at, size_t len, size_t *bad_r)
+{
+	unsigned char least = 0x80, most = 0xbf;
+	size_t need, i;
+
+	*bad_r = 1;
+	if (at[0] < 0x80)
+		return 1;
+	if (at[0] >= 0xc2 && at[0] <= 0xdf)
+		need = 2;
+	else if (at[0] >= 0xe0 && at[0] <= 0xef)
+		need = 3;
+	else if (at[0] >= 0xf0 && at[0] <= 0xf4)
+		need = 4;
+	else
+		return 0;
+	if (at[0] == 0xe0)
+		least = 0xa0;
+	else if (at[0] == 0xed)
+		most = 0x9f;
+	else if (at[0] == 0xf0)
+		least = 0x90;
+	else if (at[0] == 0xf4)
+		most = 0x8f;
+	for (i = 1; i < need && i < len; i++) {
+		if (at[i] < least || at[i] > most)
+			break;
+		least = 0x80;
+		most = 0xbf;
+	}
+	*bad_r = i;
+	return i == need ? need : 0;
+}
+
+size_t
+output_begun(const unsigned char *at, size_t len)
+{
+	size_t bad;
+
+	for (size_t n = 1; n <= 3 && n <= len; n++) {
+		unsigned char c = at[len - n];
+
+		if (c < 0x80)
+			return 0;
+		if (c < 0xc0)
+			continue;
+		/* A lead byte: begun if what follows fits and is not all of it. */
+		if (character(at + len - n, n, &bad) != 0 || bad != n || c < 0xc2 ||
+		    c > 0xf4)
+			return 0;
+		return n;
+	}
+	return 0;
+}
+
+/* Bytes at the start that can only be the rest of a character cut before them. */
+static size_t
+rest_of_cut(const unsigned char *at, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && n < 3 && at[n] >= 0x80 && at[n] < 0xc0)
+		n++;
+	return n;
+}
+
+struct text_buffer {
+	char *at;
+	size_t len, size;
+};
+
+static void
+text_add(struct text_buffer *text, const void *bytes, size_t len)
+{
+	if (len > text->size - text->len) {
+		size_t size = text->size * 2 > text->len + len ? text->size * 2
+							       : text->len + len;
+		char *at = realloc(text->at, size + 1);
+
+		if (at == NULL)
+			abort();
+		text->at = at;
+		text->size = size;
+	}
+	if (len > 0)
+		memcpy(text->at + text->len, bytes, len);
+	text->len += len;
+}
+
+static void
+text_add_repaired(struct text_buffer *text, const unsigned char *at, size_t len)
+{
+	size_t start = 0, i = 0, bad;
+
+	if (len == 0)
+		return;
+	while (i < len) {
+		size_t n = character(at + i, len - i, &bad);
+
+		if (n > 0) {
+			i += n;
+			continue;
+		}
+		text_add(text, at + start, i - start);
+		text_add(text, replacement, 3);
+		i += bad;
+		start = i;
+	}
+	text_add(text, at + start, len - start);
+}
+
+/* ---- one capture ---- */
+
+static size_t
+head_cap(const struct output_capture *capture)
+{
+	return capture->cap / 2;
+}
+
+/* Room for len bytes in all, at most cap. */
+static void
+reserve(struct output_capture *capture, size_t len)
+{
+	unsigned char *at;
+	size_t size = capture->size ? capture->size : 512;
+
+	if (len > capture->cap)
+		len = capture->cap;
+	if (len <= capture->size)
+		return;
+	while (size < len)
+		size *= 2;
+	if (size > capture->cap)
+		size = capture->cap;
+	at = realloc(capture->at, size);
+	if (at == NULL)
+		abort();
+	capture->at = at;
+	capture->size = size;
+}
+
+static void
+capture_add(struct output_capture *capture, const unsigned char *bytes, size_t len)
+{
+	size_t ring = capture->cap - head_cap(capture), n;
+
+	if (len == 0)
+		return;
+	capture->written += len;
+	reserve(capture, len > capture->cap ? capture->cap : capture->len + len);
+	n = capture->cap - capture->len;
+	if (n > len)
+		n = len;
+	memcpy(capture->at + capture->len, bytes, n);
+	capture->len += n;
+	bytes += n;
+	len -= n;
+	if (len == 0)
+		return;
+	/* Full: what lies behind the head is a ring from now on. */
+	if (capture->tail == 0)
+		capture->tail = head_cap(capture);
+	if (len > ring) {
+		bytes += len - ring;
+		len = ring;
+	}
+	while (len > 0) {
+		n = capture->cap - capture->tail;
+		if (n > len)
+			n = len;
+		memcpy(capture->at + capture->tail, bytes, n);
+		capture->tail += n;
+		if (capture->tail == capture->cap)
+			capture->tail = head_cap(capture);
+		bytes += n;
+		len -= n;
+	}
+}
+
+/* Turns the ring so that its oldest byte stands first. */
+static void
+straighten(struct output_capture *capture)
+{
+	size_t head = head_cap(capture), ring = capture->cap - head;
+	size_t first = capture->cap - capture->tail;
+	unsigned char *copy;
+
+	if (capture->tail == head)
+		return;
+	copy = malloc(ring);
+	if (copy == NULL)
+		abort();
+	memcpy(copy, capture->at + capture->tail, first);
+	memcpy(copy + first, capture->at + head, ring - first);
+	memcpy(capture->at + head, copy, ring);
+	capture->tail = head;
+	free(copy);
+}
+
+static struct output_text
+capture_text(struct output_capture *capture)
+{
+	struct text_buffer text = { 0 };
+	uint64_t dropped = 0;
+
+	if (capture->written <= capture->cap) {
+		text_add_repaired(&text, capture->at, capture->len);
+	} else {
+		size_t head = head_cap(capture), cut_head, cut_tail;
+		char line[96];
+
+		straighten(capture);
+		cut_head = output_begun(capture->at, head);
+		cut_tail = rest_of_cut(capture->at + head, capture->cap - head);
+		dropped = capture->written - capture->cap + cut_head + cut_tail;
+		text_add_repaired(&text, capture->at, head - cut_head);
+		snprintf(line, sizeof(line),
+			 "\n[... %" PRIu64 " bytes not shown ...]\n", dropped);
+		text_add(&text, line, strlen(line));
+		text_add_repaired(&text, capture->at + head + cut_tail,
+				  capture->cap - head - cut_tail);
+	}
+	if (text.at == NULL) {
+		text.at = malloc(1);
+		if (text.at == NULL)
+			abort();
+	}
+	text.at[text.len] = '\0';
+	return (struct output_text){ .text = text.at,
+				     .len = text.len,
+				     .dropped = dropped };
+}
+
+/* ---- both streams ---- */
+
+void
+output_init(struct output *output, uint64_t cap)
+{
+	memset(output, 0, sizeof(*output));
+	if (cap > SIZE_MAX / 8)
+		cap = SIZE_MAX / 8;
+	for (int i = 0; i < STREAM_COUNT; i++)
+		output->stream[i].cap = (size_t)cap;
+	output->both.cap = (size_t)cap;
+}
+
+void
+output_done(struct output *output)
+{
+	for (int i = 0; i < STREAM_COUNT; i++)
+		free(output->stream[i].at);
+	free(output->both.at);
+	memset(output, 0, sizeof(*output));
+}
+
+/* Into the transcript characters go whole: one that has only begun is held back until
+ * its rest comes, or the other stream's text would stand in the middle of it. */
+static void
+transcribe(struct output *output, enum stream stream, const unsigned char *bytes,
+	   size_t len)
+{
+	unsigned char *held = output->held[stream];
+	size_t *n_held = &output->n_held[stream], begun, bad;
+
+	while (*n_held > 0 && len > 0) {
+		held[(*n_held)++] = *bytes++;
+		len--;
+		if (output_begun(held, *n_held) == *n_held)
+			continue;
+		/* It is whole, or its last byte does not belong to it. */
+		if (character(held, *n_held, &bad) == 0 && bad < *n_held) {
+			(*n_held)--;
+			bytes--;
+			len++;
+		}
+		capture_add(&output->both, held, *n_held);
+		*n_held = 0;
+	}
+	begun = output_begun(bytes, len);
+	if (len > begun)
+		capture_add(&output->both, bytes, len - begun);
+	memcpy(held + *n_held, bytes + len - begun, begun);
+	*n_held += begun;
+}
+
+void
+output_add(struct output *output, enum stream stream, const void *bytes, size_t len)
+{
+	assert(!output->finished);
+	if (len == 0)
+		return;
+	capture_add(&output->stream[stream], bytes, len);
+	transcribe(output, stream, bytes, len);
+}
+
+uint64_t
+output_written(const struct output *output)
+{
+	uint64_t written = 0;
+
+	for (int i = 0; i < STREAM_COUNT; i++)
+		written += output->stream[i].written;
+	return written;
+}
+
+bool
+output_is_full(const struct output *output, enum stream stream)
+{
+	return output->stream[stream].written > output->stream[stream].cap;
+}
+
+struct output_text
+output_stream_text(struct output *output, enum stream stream)
+{
+	return capture_text(&output->stream[stream]);
+}
+
+struct output_text
+output_transcript(struct output *output)
+{
+	if (!output->finished) {
+		for (int i = 0; i < STREAM_COUNT; i++)
+			capture_add(&output->both, output->held[i], output->n_held[i]);
+		output->finished = true;
+	}
+	return capture_text(&output->both);
+}

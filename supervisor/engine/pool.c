@@ -1,0 +1,517 @@
+/* Runs in: the supervisor.   Owns: the zygotes, and the list of all workers.
+ * Nothing here takes longer with more workers, but the loss of a zygote does. */
+#include "supervisor/engine/pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/execution_parts.h"
+#include "supervisor/log.h"
+#include "supervisor/engine/tenant.h"
+#include "supervisor/engine/watchdog.h"
+#include "supervisor/engine/worker.h"
+#include "supervisor/engine/zygote.h"
+
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MOST_MS 60000
+#define FAILURES_TELL 3		/* in a row, before those who wait are told */
+#define TOP_UP_US 2000
+#define ENDING_MOST 8		/* workers given up for others and not yet gone */
+
+#define share_of(entity_) \
+	((struct share *)(void *)((char *)(entity_) - offsetof(struct share, entity)))
+
+/* ---- shares ---- */
+
+void
+share_init(struct share *share, struct tenant *tenant, struct pool_profile *profile)
+{
+	memset(share, 0, sizeof(*share));
+	TAILQ_INIT(&share->warm);
+	share->tenant = tenant;
+	share->profile = profile;
+}
+
+struct worker *
+share_warm_worker(struct share *share)
+{
+	return TAILQ_FIRST(&share->warm);
+}
+
+void
+share_update(struct share *share)
+{
+	unsigned int useful =
+		sched_queue_useful(&share->tenant->queue, share->profile->index);
+	unsigned int have = share->n_warm + share->n_starting;
+
+	sched_ring_want(&share->profile->ring, &share->entity, SCHED_WAITING,
+			useful > have);
+	sched_ring_want(&share->profile->ring, &share->entity, SCHED_WARMING,
+			useful + share->target > have);
+}
+
+static unsigned int
+target_most(const struct engine *engine)
+{
+	unsigned int running = engine->config->pool.tenant_running_max;
+	unsigned int warm = engine->config->pool.warm_max;
+
+	return running < warm ? running : warm;
+}
+
+void
+share_grow(struct share *share)
+{
+	const struct engine *engine = share->profile->engine;
+	unsigned int most = target_most(engine);
+
+	if (share->target == 0)
+		share->target = engine->config->pool.warm;
+	else
+		share->target++;
+	if (share->target > most)
+		share->target = most;
+	share_update(share);
+}
+
+void
+share_shrink(struct share *share)
+{
+	unsigned int floor = share->profile->engine->config->pool.warm;
+	unsigned int spare = share->least_warm;
+
+	if (share->target > floor && spare > 0) {
+		spare = (spare + 1) / 2;
+		share->target -=
+			spare < share->target - floor ? spare : share->target - floor;
+		while (share->n_warm > share->target)
+			worker_end(TAILQ_FIRST(&share->warm));
+	}
+	share->least_warm = share->n_warm;
+	share_update(share);
+}
+
+void
+share_cool(struct share *share)
+{
+	share->target = 0;
+	while (!TAILQ_EMPTY(&share->warm))
+		worker_end(TAILQ_FIRST(&share->warm));
+	share_update(share);
+}
+
+/* ---- asking for workers ---- */
+
+/* Everybody who waits for this profile is told that it cannot be had. */
+static void
+fail_waiting(struct pool_profile *profile, const char *text)
+{
+	struct sched_entity *entity;
+	struct sched_item *item;
+
+	while ((entity = sched_ring_next(&profile->ring, SCHED_WAITING)) != NULL) {
+		struct share *share = share_of(entity);
+
+		while ((item = TAILQ_FIRST(
+				&share->tenant->queue.items[profile->index])) != NULL)
+			execution_fail(execution_of(item), text);
+		share_update(share);
+	}
+}
+
+static void
+back_off(struct pool_profile *profile, const char *text)
+{
+	uint32_t ms = BACKOFF_FIRST_MS
+		      << (profile->failed_starts < 10 ? profile->failed_starts : 10);
+	struct log_quoted quoted;
+	struct timeval delay;
+
+	if (ms > BACKOFF_MOST_MS)
+		ms = BACKOFF_MOST_MS;
+	delay = (struct timeval){ .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+	profile->failed_starts++;
+	snprintf(profile->trouble, sizeof(profile->trouble), "%s", text);
+	log_line(LOG_WARNING, "worker-failed", "profile=%s failures=%u text=%s",
+		 profile->engine->config->profile[profile->index].name,
+		 profile->failed_starts, log_quote(&quoted, text, strlen(text)));
+	evtimer_add(&profile->retry, &delay);
+	if (profile->failed_starts >= FAILURES_TELL)
+		fail_waiting(profile, profile->trouble);
+}
+
+/* Room for one who waits, at the cost of the warm worker that was not needed longest. */
+static void
+evict(struct pool *pool)
+{
+	struct worker *w = TAILQ_FIRST(&pool->age);
+
+	if (w != NULL && pool->n_ending < ENDING_MOST) {
+		/* Its owner must not take its place again at once. */
+		if (w->share->target > 0)
+			w->share->target--;
+		worker_end(w);
+	}
+}
+
+static void
+pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
+{
+	struct pool *pool = &engine->pool;
+	struct sched_entity *entity;
+	char text[128];
+	int r;
+
+	while (zygote_room(profile->zygote) > 0 &&
+	       !evtimer_pending(&profile->retry, NULL)) {
+		entity = sched_ring_next(&profile->ring, SCHED_WAITING);
+		if (entity != NULL &&
+		    pool->n_workers >= engine->config->pool.workers_max) {
+			evict(pool);
+			return;
+		}
+		if (entity == NULL && warming &&
+		    pool->n_workers < engine->config->pool.workers_max &&
+		    pool->n_warm + pool->n_starting < engine->config->pool.warm_max)
+			entity = sched_ring_next(&profile->ring, SCHED_WARMING);
+		if (entity == NULL)
+			return;
+		r = worker_start(engine, share_of(entity));
+		if (r < 0) {
+			snprintf(text, sizeof(text), "cannot prepare a worker: %s",
+				 strerror(-r));
+			back_off(profile, text);
+		}
+	}
+}
+
+void
+pool_top_up(struct engine *engine)
+{
+	if (engine->shutting_down)
+		return;
+	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
+		pump_profile(engine, &engine->pool.profile[i], true);
+}
+
+void
+pool_pump(struct engine *engine)
+{
+	static const struct timeval moment = { 0, TOP_UP_US };
+
+	if (engine->n_running == 0) {
+		pool_top_up(engine);
+		return;
+	}
+	if (engine->shutting_down)
+		return;
+	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
+		pump_profile(engine, &engine->pool.profile[i], false);
+	if (!evtimer_pending(&engine->pool.top_up, NULL))
+		evtimer_add(&engine->pool.top_up, &moment);
+}
+
+static void
+on_top_up(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	pool_top_up(arg);
+}
+
+static void
+on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	struct pool_profile *profile = arg;
+
+	(void)fd;
+	(void)what;
+	pool_pump(profile->engine);
+}
+
+/* ---- workers ---- */
+
+static struct pool_workers *
+bucket(struct engine *engine, uint64_t serial)
+{
+	return &engine->pool.by_serial[serial % POOL_BUCKETS];
+}
+
+struct worker *
+pool_find(struct engine *engine, uint64_t serial)
+{
+	struct worker *w;
+
+	LIST_FOREACH(w, bucket(engine, serial), all_link)
+		if (w->serial == serial)
+			return w;
+	return NULL;
+}
+
+void
+pool_enter(struct worker *w)
+{
+	struct pool *pool = &w->engine->pool;
+
+	LIST_INSERT_HEAD(bucket(w->engine, w->serial), w, all_link);
+	pool->n_workers++;
+	pool->n_starting++;
+	w->share->n_starting++;
+	w->share->tenant->workers++;
+	share_update(w->share);
+}
+
+void
+pool_on_state(struct worker *w, int from, int to)
+{
+	struct pool *pool = &w->engine->pool;
+	struct share *share = w->share;
+
+	if (from == WORKER_STARTING) {
+		pool->n_starting--;
+		share->n_starting--;
+	} else if (from == WORKER_WARM) {
+		TAILQ_REMOVE(&share->warm, w, warm_link);
+		TAILQ_REMOVE(&pool->age, w, age_link);
+		pool->n_warm--;
+		share->n_warm--;
+		if (share->n_warm < share->least_warm)
+			share->least_warm = share->n_warm;
+	}
+	if (to == WORKER_WARM) {
+		TAILQ_INSERT_TAIL(&share->warm, w, warm_link);
+		TAILQ_INSERT_TAIL(&pool->age, w, age_link);
+		pool->n_warm++;
+		share->n_warm++;
+	} else if (to == WORKER_ENDING) {
+		pool->n_ending++;
+	}
+	share_update(share);
+}
+
+void
+pool_on_warm(struct worker *w)
+{
+	struct engine *engine = w->engine;
+	struct pool_profile *profile = w->share->profile;
+
+	profile->failed_starts = 0;
+	if (!engine->memory_counted && profile->data_bytes == 0)
+		profile->data_bytes = watchdog_data_bytes(w->pid);
+	if (engine->shutting_down)
+		worker_end(w);
+	else
+		tenant_dispatch(w->share->tenant, profile->index);
+}
+
+void
+pool_on_failed(struct worker *w, int error, const char *text)
+{
+	struct pool_profile *profile = w->share->profile;
+
+	(void)error;
+	/* A worker that its zygote did not live to complete says nothing about workers. */
+	if (!w->engine->shutting_down && zygote_is_alive(profile->zygote))
+		back_off(profile, text);
+}
+
+void
+pool_on_gone(struct worker *w)
+{
+	struct pool *pool = &w->engine->pool;
+
+	LIST_REMOVE(w, all_link);
+	pool->n_workers--;
+	pool->n_ending--;
+	w->share->tenant->workers--;
+	share_update(w->share);
+}
+
+/* ---- zygotes ---- */
+
+static void
+on_zygote_ready(void *arg)
+{
+	struct pool_profile *profile = arg;
+
+	profile->data_bytes = 0;
+	if (profile->index == 0)
+		engine_note_ready(profile->engine, 0, "ready");
+	pool_pump(profile->engine);
+}
+
+static void
+on_zygote_failed(void *arg, int error, const char *text)
+{
+	struct pool_profile *profile = arg;
+
+	if (profile->index == 0)
+		engine_note_ready(profile->engine, error, text);
+	fail_waiting(profile, text);
+}
+
+/* What runs goes on: a worker needs its zygote only to be made. What is warm is
+ * replaced, for nobody knows what ailed the zygote when it was cloned. */
+static void
+on_zygote_lost(void *arg)
+{
+	struct pool_profile *profile = arg;
+	struct engine *engine = profile->engine;
+	struct worker *w, *next;
+
+	worker_adopt_strays(engine);
+	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
+		for (w = LIST_FIRST(&engine->pool.by_serial[i]); w != NULL; w = next) {
+			next = LIST_NEXT(w, all_link);
+			if (w->share->profile != profile)
+				continue;
+			if (w->state == WORKER_WARM || w->state == WORKER_STARTING)
+				worker_end(w);
+			if (w->pidfd < 0)
+				worker_on_orphaned(w);
+		}
+}
+
+static void
+on_zygote_spawned(void *arg, uint64_t serial, pid_t pid, int pidfd)
+{
+	struct pool_profile *profile = arg;
+	struct worker *w = pool_find(profile->engine, serial);
+
+	if (w != NULL && w->share->profile == profile)
+		worker_on_spawned(w, pid, pidfd);
+	else
+		close(pidfd);
+	pool_pump(profile->engine);
+}
+
+static void
+on_zygote_spawn_failed(void *arg, uint64_t serial, int error, const char *text)
+{
+	struct pool_profile *profile = arg;
+	struct worker *w = pool_find(profile->engine, serial);
+
+	if (w != NULL && w->share->profile == profile)
+		worker_on_spawn_failed(w, error, text);
+	pool_pump(profile->engine);
+}
+
+static void
+on_zygote_stopped(void *arg)
+{
+	struct pool_profile *profile = arg;
+
+	profile->engine->pool.zygotes_running--;
+	worker_adopt_strays(profile->engine);
+	engine_check_shutdown(profile->engine);
+}
+
+static int
+profile_init(struct engine *engine, unsigned int index)
+{
+	struct pool_profile *profile = &engine->pool.profile[index];
+	struct zygote_options options = {
+		.base = engine->base,
+		.outer = engine->options.outer,
+		.profile = &engine->config->profile[index],
+		.worker_fd = engine->options.worker_fd,
+		.memory_counted = engine->memory_counted,
+		.watcher = {
+			.on_ready = on_zygote_ready,
+			.on_failed = on_zygote_failed,
+			.on_lost = on_zygote_lost,
+			.on_spawned = on_zygote_spawned,
+			.on_spawn_failed = on_zygote_spawn_failed,
+			.on_stopped = on_zygote_stopped,
+			.arg = profile,
+		},
+	};
+	int r;
+
+	profile->engine = engine;
+	profile->index = index;
+	sched_ring_init(&profile->ring);
+	evtimer_assign(&profile->retry, engine->base, on_retry, profile);
+	r = zygote_new(&options, &profile->zygote);
+	if (r == 0)
+		engine->pool.zygotes_running++;
+	return r;
+}
+
+int
+pool_init(struct engine *engine)
+{
+	struct pool *pool = &engine->pool;
+	int r = 0;
+
+	assert(engine->config->n_profiles <= SCHED_KINDS_MAX);
+	TAILQ_INIT(&pool->age);
+	evtimer_assign(&pool->top_up, engine->base, on_top_up, engine);
+	pool->by_serial = calloc(POOL_BUCKETS, sizeof(*pool->by_serial));
+	pool->profile = calloc(engine->config->n_profiles, sizeof(*pool->profile));
+	if (pool->by_serial == NULL || pool->profile == NULL)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < engine->config->n_profiles && r == 0; i++) {
+		r = profile_init(engine, i);
+		if (r == 0)
+			pool->n_profiles++;
+	}
+	return r;
+}
+
+void
+pool_stop(struct engine *engine)
+{
+	struct pool *pool = &engine->pool;
+	struct worker *w, *next;
+
+	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
+		for (w = LIST_FIRST(&pool->by_serial[i]); w != NULL; w = next) {
+			next = LIST_NEXT(w, all_link);
+			worker_end(w);
+			/* Its zygote is about to end too, and tells us no more. */
+			if (w->pidfd < 0)
+				worker_on_orphaned(w);
+		}
+	for (unsigned int i = 0; i < pool->n_profiles; i++) {
+		event_del(&pool->profile[i].retry);
+		zygote_stop(pool->profile[i].zygote);
+	}
+}
+
+bool
+pool_is_empty(const struct engine *engine)
+{
+	return engine->pool.n_workers == 0 && engine->pool.zygotes_running == 0 &&
+	       LIST_EMPTY(&engine->pool.strays);
+}
+
+void
+pool_done(struct engine *engine)
+{
+	struct pool *pool = &engine->pool;
+	struct worker *w;
+
+	event_del(&pool->top_up);
+	for (unsigned int i = 0; i < pool->n_profiles; i++) {
+		event_del(&pool->profile[i].retry);
+		zygote_free(pool->profile[i].zygote);
+	}
+	for (unsigned int i = 0; pool->by_serial != NULL && i < POOL_BUCKETS; i++)
+		while ((w = LIST_FIRST(&pool->by_serial[i])) != NULL) {
+			LIST_REMOVE(w, all_link);
+			worker_free(w);
+		}
+	worker_forget_strays(engine);
+	free(pool->by_serial);
+	free(pool->profile);
+	memset(pool, 0, sizeof(*pool));
+}

@@ -1,0 +1,100 @@
+/* Workers kept warm, by tenant and profile: a share. Each has a target that starts at
+ * the configured number, grows when an execution finds no warm worker, shrinks when
+ * some were never needed; all of them together stay below the pool's own bounds.
+ */
+#ifndef SUPERVISOR_POOL_H
+#define SUPERVISOR_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <event2/event_struct.h>
+
+#include "supervisor/engine/scheduler.h"
+
+#define POOL_BUCKETS 256
+
+struct engine;
+struct tenant;
+struct worker;
+struct worker_stray;
+struct zygote;
+
+/* One tenant's part of the pool for one profile. Embedded in the tenant. */
+struct share {
+	struct tenant *tenant;
+	struct pool_profile *profile;
+	struct sched_entity entity;
+	TAILQ_HEAD(, worker) warm;	/* the one warm longest first */
+	unsigned int n_warm, n_starting;
+	unsigned int target;		/* 0: nothing is kept warm */
+	unsigned int least_warm;	/* since the last look: how many were never needed */
+};
+
+/* What the pool knows of a profile. */
+struct pool_profile {
+	struct engine *engine;
+	unsigned int index;		/* in the configuration; the kind in scheduler.h */
+	struct zygote *zygote;
+	struct sched_ring ring;		/* of shares */
+	struct event retry;		/* after failed starts of workers */
+	unsigned int failed_starts;
+	char trouble[512];		/* of the last of them */
+	uint64_t data_bytes;		/* that RLIMIT_DATA counts of a fresh worker; 0: not known */
+};
+
+struct pool {
+	struct pool_profile *profile;
+	unsigned int n_profiles;
+	unsigned int zygotes_running;	/* not yet stopped in a shutdown */
+	LIST_HEAD(pool_workers, worker) *by_serial;
+	TAILQ_HEAD(, worker) age;	/* warm ones */
+	struct event top_up;
+	unsigned int n_workers, n_warm, n_starting, n_ending;
+	LIST_HEAD(, worker_stray) strays;
+};
+
+/* Starts a zygote for every profile. 0 or -errno. */
+int pool_init(struct engine *engine);
+void pool_done(struct engine *engine);	/* kills at once */
+
+/* Gives up warm workers and stops zygotes; pool_is_empty tells when it is over. */
+void pool_stop(struct engine *engine);
+bool pool_is_empty(const struct engine *engine);
+
+void share_init(struct share *share, struct tenant *tenant,
+		struct pool_profile *profile);
+
+/* A warm worker, still in state WARM, or NULL. */
+struct worker *share_warm_worker(struct share *share);
+
+/* An execution found none: keep more from now on. */
+void share_grow(struct share *share);
+
+/* Looks again at what the share needs, after anything it depends on has changed. */
+void share_update(struct share *share);
+
+/* Called each second: fewer when some were never needed. */
+void share_shrink(struct share *share);
+
+/* Gives up all that is kept warm. */
+void share_cool(struct share *share);
+
+/* Asks for workers as far as zygotes and bounds allow: at once for those who wait; for
+ * what is only kept warm a moment later while something runs, since making workers
+ * would slow down just that. */
+void pool_pump(struct engine *engine);
+
+/* The same without the delay: an execution has just been answered. */
+void pool_top_up(struct engine *engine);
+
+/* From supervisor/engine/worker.c. */
+void pool_enter(struct worker *worker);			/* STARTING */
+void pool_on_warm(struct worker *worker);
+void pool_on_failed(struct worker *worker, int error, const char *text);
+void pool_on_state(struct worker *worker, int from, int to);	/* enum worker_state */
+void pool_on_gone(struct worker *worker);		/* forgets it */
+struct worker *pool_find(struct engine *engine, uint64_t serial);
+
+#endif

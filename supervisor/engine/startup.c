@@ -1,0 +1,197 @@
+/* Runs in: the supervisor, once, before it serves anybody.   Owns: nothing afterwards.
+ * The order is the design's: cgroups while we may still hand them over, the outer
+ * namespace while we may still map ids, then nothing is left and that is proved. */
+#include "supervisor/engine/startup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "policy/config.h"
+#include "policy/why.h"
+#include "proto/own.h"
+#include "supervisor/engine/cgroup.h"
+#include "supervisor/log.h"
+#include "supervisor/engine/outer.h"
+#include "supervisor/engine/privilege.h"
+
+#define WORKER_PROGRAM "mcp-python-worker"
+
+/* Who the service will be. Started by hand as root without the user: a number that owns
+ * nothing, the first of the subordinate range. */
+static int
+find_identity(const struct config *config, bool as_service, uid_t *uid_r, gid_t *gid_r,
+	      struct why *why_r)
+{
+	struct passwd *entry;
+
+	if (geteuid() != 0) {
+		*uid_r = geteuid();
+		*gid_r = getegid();
+		return 0;
+	}
+	entry = getpwnam(config->service.user);
+	if (entry == NULL && as_service)
+		return why_say(why_r, -ENOENT, "user",
+			       "the service's user %s does not exist",
+			       config->service.user);
+	*uid_r = entry ? entry->pw_uid : config->service.subuid_base;
+	*gid_r = entry ? entry->pw_gid : config->service.subuid_base;
+	if (*uid_r == 0 || *gid_r == 0)
+		return why_say(why_r, -EINVAL, "user",
+			       "the service's user may not be root");
+	return 0;
+}
+
+uid_t
+startup_service_uid(const struct config *config)
+{
+	uid_t uid;
+	gid_t gid;
+
+	return find_identity(config, false, &uid, &gid, NULL) == 0 ? uid : (uid_t)-1;
+}
+
+static int
+make_outer(const struct config *config, bool as_root, uid_t uid, gid_t gid,
+	   struct outer_namespace **outer_r, struct why *why_r)
+{
+	const char *reason = NULL;
+	struct log_quoted quoted;
+	uint32_t slots;
+	int r;
+
+	if (as_root) {
+		slots = config->service.subuid_count < 2
+				? 0
+				: config->service.subuid_count - 1;
+		return outer_new_as_root(uid, gid, config->service.subuid_base,
+					 slots > 65535 ? 65535 : slots, outer_r, why_r);
+	}
+	r = outer_new_as_user(outer_r, &reason, why_r);
+	if (r == 0 && reason != NULL)
+		log_line(LOG_WARNING, "one-uid", "why=%s text=%s",
+			 log_quote(&quoted, reason, strlen(reason)),
+			 "\"all workers share your own uid\"");
+	return r;
+}
+
+static void
+warn_about_cgroups(const struct cgroup_root *cgroups, const struct why *why)
+{
+	static const struct cgroup_controllers none;
+	const struct cgroup_controllers *have =
+		cgroups ? cgroup_root_controllers(cgroups) : &none;
+	struct log_quoted quoted;
+
+	if (have->memory && have->pids)
+		return;
+	log_line(LOG_WARNING, "fallback", "memory=%s pids=%s why=%s text=%s",
+		 have->memory ? "counted" : "sampled", have->pids ? "counted" : "sampled",
+		 cgroups ? "no-controller"
+			 : log_quote(&quoted, why->text, strlen(why->text)),
+		 "\"limits are kept by rlimits and by sampling\"");
+}
+
+/* Five descriptors for each worker: as many as we may have. */
+static void
+raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int
+startup_privilege(const struct config *config, bool as_service,
+		  struct outer_namespace **outer_r, struct cgroup_root **cgroups_r,
+		  struct why *why_r)
+{
+	bool as_root = geteuid() == 0;
+	struct cgroup_root *cgroups = NULL;
+	struct outer_namespace *outer = NULL;
+	struct why why = { .text = "" };
+	uid_t uid;
+	gid_t gid;
+	int r;
+
+	r = find_identity(config, as_service, &uid, &gid, why_r);
+	if (r < 0)
+		return r;
+	raise_descriptors();
+	r = cgroup_root_new(as_service, uid, gid, &cgroups, &why);
+	if (r < 0 && as_service) {
+		if (why_r != NULL)
+			*why_r = why;
+		return r;
+	}
+	if (!as_service)
+		warn_about_cgroups(cgroups, &why);
+	r = make_outer(config, as_root, uid, gid, &outer, why_r);
+	if (r == 0) {
+		r = privilege_drop();
+		if (r < 0)
+			why_say(why_r, r, "", "privilege: cannot drop it: %s",
+				strerror(-r));
+	}
+	if (r == 0)
+		r = privilege_prove(uid, gid, why_r);
+	if (r < 0) {
+		outer_namespace_free(outer);
+		cgroup_root_free(cgroups);
+		return r;
+	}
+	*outer_r = outer;
+	*cgroups_r = cgroups;
+	return 0;
+}
+
+static int
+open_program(const char *path)
+{
+	own_fd int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)
+		return -EACCES;
+	return give_fd(fd);
+}
+
+int
+startup_open_worker(bool as_service)
+{
+	const char *named = as_service ? NULL : secure_getenv("MCP_PYTHON_WORKER");
+	char path[PATH_MAX];
+	ssize_t n;
+	char *slash;
+	int fd;
+
+	if (named != NULL && *named != '\0')
+		return open_program(named);
+	n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(WORKER_PROGRAM) - 1);
+	if (n > 0) {
+		path[n] = '\0';
+		slash = strrchr(path, '/');
+		if (slash != NULL) {
+			strcpy(slash + 1, WORKER_PROGRAM);
+			fd = open_program(path);
+			if (fd != -ENOENT)
+				return fd;
+		}
+	}
+	return open_program(LIBEXECDIR "/" WORKER_PROGRAM);
+}

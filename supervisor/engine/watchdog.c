@@ -1,0 +1,444 @@
+/* Runs in: the supervisor.   Owns: one timer.
+ * Reads:   /proc of workers; pids may be gone or, in theory, be somebody else's by the
+ * time they are read, so nothing is ever signalled by what is found here. */
+#include "supervisor/engine/watchdog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#include "proto/own.h"
+#include "supervisor/engine/cgroup.h"
+
+#define INTERVAL_US 20000
+#define MEMBERS_MAX 2048
+#define INODE_BYTES 1024	/* what a file of a tmpfs takes beside its pages, about */
+#define SOCKET_BYTES (208 * 1024) /* at least; both buffers of TCP: worker/jail.c */
+
+struct members {
+	pid_t pid[MEMBERS_MAX];
+	size_t n;
+};
+
+static ssize_t
+read_proc(pid_t pid, const char *file, char *text_r, size_t size)
+{
+	char path[64];
+	own_fd int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text_r, size - 1);
+	if (n < 0)
+		return -errno;
+	text_r[n] = '\0';
+	return n;
+}
+
+static void
+add_pids(struct members *members, const char *text)
+{
+	char *end;
+
+	for (;;) {
+		long pid = strtol(text, &end, 10);
+
+		if (end == text || members->n == MEMBERS_MAX)
+			return;
+		members->pid[members->n++] = (pid_t)pid;
+		text = end;
+	}
+}
+
+/* The children of every thread of a process; proc_pid_children(5). */
+static void
+add_children(struct members *members, pid_t pid)
+{
+	char path[64], file[64], text[16384];
+	struct dirent *entry;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	if (tasks == NULL)
+		return;
+	while ((entry = readdir(tasks)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(file, sizeof(file), "task/%.20s/children", entry->d_name);
+		if (read_proc(pid, file, text, sizeof(text)) > 0)
+			add_pids(members, text);
+	}
+	closedir(tasks);
+}
+
+static int
+by_pid(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+find_members(pid_t init, const struct cgroup_leaf *leaf, struct members *members)
+{
+	char text[16384];
+	size_t n = 1;
+
+	members->n = 0;
+	if (leaf != NULL) {
+		if (cgroup_leaf_read(leaf, "cgroup.procs", text, sizeof(text)) > 0)
+			add_pids(members, text);
+		return;
+	}
+	members->pid[members->n++] = init;
+	for (size_t i = 0; i < members->n; i++)
+		add_children(members, members->pid[i]);
+	/* One that found a new parent meanwhile was met twice. */
+	qsort(members->pid, members->n, sizeof(members->pid[0]), by_pid);
+	for (size_t i = 1; i < members->n; i++)
+		if (members->pid[i] != members->pid[n - 1])
+			members->pid[n++] = members->pid[i];
+	members->n = n;
+}
+
+/* The number behind key in /proc/PID/status or smaps_rollup, in its own unit. */
+static uint64_t
+field(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* Of a process whose first thread has ended only another thread's files in /proc tell of
+ * its memory: finds one and reads its status in place of the first one's. */
+static pid_t
+living_thread(pid_t pid, char *status, size_t size)
+{
+	char path[64];
+	struct dirent *entry;
+	pid_t tid, found = 0;
+	DIR *tasks;
+
+	if (strstr(status, "\nRssAnon:") != NULL || field(status, "\nThreads:") < 2)
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks != NULL && found == 0 && (entry = readdir(tasks)) != NULL) {
+		tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (tid > 0 && tid != pid && read_proc(tid, "status", status, size) > 0 &&
+		    strstr(status, "\nRssAnon:") != NULL)
+			found = tid;
+	}
+	if (tasks != NULL)
+		closedir(tasks);
+	return found > 0 ? found : pid;
+}
+
+/* What may wait in a socket whose buffers nobody has set: the machine's default. */
+static uint64_t
+socket_bytes(void)
+{
+	static const char *const files[] = {
+		"/proc/sys/net/core/wmem_default", "/proc/sys/net/core/rmem_default",
+	};
+	static uint64_t most;
+
+	if (most > 0)
+		return most;
+	most = SOCKET_BYTES;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		own_fd int fd = open(files[i], O_RDONLY | O_CLOEXEC);
+		char text[32] = "";
+
+		if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&
+		    strtoull(text, NULL, 10) > most)
+			most = strtoull(text, NULL, 10);
+	}
+	return most;
+}
+
+/* What a worker has the kernel keep beside its processes: the files of its one writable
+ * file system, which all shared memory that it can make is too, and what may wait in its
+ * sockets. False when the file system cannot be seen. */
+static bool
+kept_bytes(pid_t init, uint64_t *bytes_r)
+{
+	char path[64], text[1024];
+	struct statfs fs;
+
+	snprintf(path, sizeof(path), "/proc/%d/root/run", (int)init);
+	if (statfs(path, &fs) < 0)
+		return false;
+	*bytes_r = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize +
+		   (fs.f_files - fs.f_ffree) * INODE_BYTES;
+	if (read_proc(init, "net/sockstat", text, sizeof(text)) > 0 &&
+	    strncmp(text, "sockets:", 8) == 0)
+		*bytes_r += field(text, " used") * socket_bytes();
+	return true;
+}
+
+/* The time of processes that this one waited for: cutime and cstime of
+ * proc_pid_stat(5). */
+static uint64_t
+waited_cpu_us(pid_t pid)
+{
+	unsigned long long user = 0, system = 0;
+	char text[1024];
+	const char *at;
+
+	if (read_proc(pid, "stat", text, sizeof(text)) <= 0)
+		return 0;
+	at = strrchr(text, ')');
+	if (at == NULL || sscanf(at + 1,
+				 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
+				 " %llu %llu",
+				 &user, &system) != 2)
+		return 0;
+	return (user + system) * 1000000 / (unsigned long long)sysconf(_SC_CLK_TCK);
+}
+
+static uint64_t
+own_cpu_us(pid_t pid)
+{
+	struct timespec time;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) < 0)
+		return 0;
+	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+/* One that was seen before and is not there now. The tree of processes changes while it is
+ * being walked: only who is missing twice is gone. */
+static void
+miss(struct watchdog_seen *seen, const struct watchdog_process *process,
+     struct watchdog_process *kept, size_t *n_io)
+{
+	if (process->missed || *n_io >= MEMBERS_MAX) {
+		seen->gone_us += process->cpu_us;
+	} else {
+		kept[*n_io] = *process;
+		kept[(*n_io)++].missed = true;
+	}
+}
+
+/* The time of all of them. A process that ends unnoticed by its parent (SIGCHLD ignored)
+ * takes its time with it, so what was once seen of one that is gone goes on counting; of
+ * what its parent waited for only so much as is more than that, to count nothing twice. */
+static uint64_t
+all_cpu_us(const struct members *members, struct watchdog_seen *seen)
+{
+	struct watchdog_process now[2 * MEMBERS_MAX], *process;
+	uint64_t own = 0, waited = 0, gone;
+	size_t old = 0, n = 0;
+
+	for (size_t i = 0; i < members->n; i++) {
+		pid_t pid = members->pid[i];
+		uint64_t us = own_cpu_us(pid);
+
+		own += us;
+		waited += waited_cpu_us(pid);
+		while (old < seen->n && seen->process[old].pid < pid)
+			miss(seen, &seen->process[old++], now, &n);
+		if (old < seen->n && seen->process[old].pid == pid) {
+			/* Less than before: another process of the same number. */
+			if (seen->process[old].cpu_us > us)
+				seen->gone_us += seen->process[old].cpu_us;
+			old++;
+		}
+		now[n++] = (struct watchdog_process){ .pid = pid, .cpu_us = us };
+	}
+	while (old < seen->n)
+		miss(seen, &seen->process[old++], now, &n);
+	gone = seen->gone_us;
+	for (size_t i = 0; i < n; i++)
+		gone += now[i].missed ? now[i].cpu_us : 0;
+	process = malloc(n * sizeof(*process) + 1);
+	if (process == NULL)
+		abort();
+	memcpy(process, now, n * sizeof(*process));
+	free(seen->process);
+	seen->process = process;
+	seen->n = n;
+	return own + (waited > gone ? waited : gone);
+}
+
+void
+watchdog_seen_done(struct watchdog_seen *seen)
+{
+	free(seen->process);
+	*seen = (struct watchdog_seen){ 0 };
+}
+
+void
+watchdog_measure(pid_t init, const struct cgroup_leaf *leaf, struct watchdog_seen *seen,
+		 struct watchdog_usage *usage_r)
+{
+	struct watchdog_usage usage = { 0 };
+	struct members members;
+	char text[4096];
+	bool files;
+
+	find_members(init, leaf, &members);
+	files = kept_bytes(init, &usage.memory_bytes);
+	for (size_t i = 0; i < members.n; i++) {
+		if (read_proc(members.pid[i], "status", text, sizeof(text)) <= 0)
+			continue;
+		usage.tasks += (uint32_t)field(text, "\nThreads:");
+		living_thread(members.pid[i], text, sizeof(text));
+		usage.memory_bytes += (field(text, "\nRssAnon:") +
+				       (files ? 0 : field(text, "\nRssShmem:")) +
+				       field(text, "\nVmPTE:")) * 1024;
+	}
+	if (leaf == NULL)
+		usage.cpu_us = all_cpu_us(&members, seen);
+	*usage_r = usage;
+}
+
+uint64_t
+watchdog_true_memory(pid_t init, const struct cgroup_leaf *leaf)
+{
+	struct members members;
+	uint64_t bytes = 0;
+	char text[4096];
+	bool files;
+
+	find_members(init, leaf, &members);
+	files = kept_bytes(init, &bytes);
+	for (size_t i = 0; i < members.n; i++) {
+		pid_t pid;
+
+		if (read_proc(members.pid[i], "status", text, sizeof(text)) <= 0)
+			continue;
+		pid = living_thread(members.pid[i], text, sizeof(text));
+		/* Page tables are nobody else's. */
+		bytes += field(text, "\nVmPTE:") * 1024;
+		if (read_proc(pid, "smaps_rollup", text, sizeof(text)) > 0)
+			bytes += (field(text, "\nPss_Anon:") +
+				  (files ? 0 : field(text, "\nPss_Shmem:"))) * 1024;
+	}
+	return bytes;
+}
+
+uint64_t
+watchdog_data_bytes(pid_t pid)
+{
+	char text[4096];
+
+	return read_proc(pid, "status", text, sizeof(text)) > 0
+	       ? field(text, "\nVmData:") * 1024 : 0;
+}
+
+/* ---- the timer ---- */
+
+struct watchdog {
+	struct event tick;
+	struct event_base *base;
+	void (*check)(struct execution *execution);
+	struct watchdog_link *first, *next;	/* next: after the one being checked */
+};
+
+static uint64_t
+now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void
+arm(struct watchdog *watchdog, uint64_t us)
+{
+	struct timeval interval = {
+		.tv_sec = (time_t)(us / 1000000),
+		.tv_usec = (suseconds_t)(us % 1000000),
+	};
+
+	event_add(&watchdog->tick, &interval);
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct watchdog *watchdog = arg;
+	struct watchdog_link *link;
+	uint64_t start = now_us(), took;
+
+	(void)fd;
+	(void)what;
+	for (link = watchdog->first; link != NULL; link = watchdog->next) {
+		watchdog->next = link->next;
+		watchdog->check(link->execution);
+	}
+	took = now_us() - start;
+	if (watchdog->first != NULL)
+		arm(watchdog, took * 10 > INTERVAL_US ? took * 10 : INTERVAL_US);
+}
+
+struct watchdog *
+watchdog_new(struct event_base *base, void (*check)(struct execution *))
+{
+	struct watchdog *watchdog = calloc(1, sizeof(*watchdog));
+
+	if (watchdog == NULL)
+		abort();
+	watchdog->base = base;
+	watchdog->check = check;
+	evtimer_assign(&watchdog->tick, base, on_tick, watchdog);
+	return watchdog;
+}
+
+void
+watchdog_free(struct watchdog *watchdog)
+{
+	if (watchdog == NULL)
+		return;
+	while (watchdog->first != NULL)
+		watchdog_forget(watchdog->first);
+	event_del(&watchdog->tick);
+	free(watchdog);
+}
+
+void
+watchdog_watch(struct watchdog *watchdog, struct watchdog_link *link,
+	       struct execution *execution)
+{
+	link->execution = execution;
+	link->watchdog = watchdog;
+	link->previous = &watchdog->first;
+	link->next = watchdog->first;
+	if (link->next != NULL)
+		link->next->previous = &link->next;
+	watchdog->first = link;
+	if (!evtimer_pending(&watchdog->tick, NULL))
+		arm(watchdog, INTERVAL_US);
+}
+
+void
+watchdog_forget(struct watchdog_link *link)
+{
+	if (link->previous == NULL)
+		return;
+	if (link->watchdog->next == link)
+		link->watchdog->next = link->next;
+	*link->previous = link->next;
+	if (link->next != NULL)
+		link->next->previous = link->previous;
+	link->previous = NULL;
+}

@@ -1,0 +1,597 @@
+/* Runs in: the supervisor.   Owns: every worker from clone to reaped, and its leaf.
+ * Reads:   frames and output from workers, hostile from the first byte. */
+#include "supervisor/engine/worker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "proto/own.h"
+#include "supervisor/engine/cgroup.h"
+#include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/execution_parts.h"
+#include "supervisor/engine/pool.h"
+#include "supervisor/engine/tenant.h"
+#include "supervisor/engine/zygote.h"
+
+#define START_TIMEOUT_MS 10000
+#define SILENCE_MS 1000		/* between the end of its socket and of its init */
+#define KILL_AGAIN_MS 2000
+#define PIPE_MAX (1 << 20)	/* what a pipe can be made to hold without privilege */
+/* A run, and the files before it. */
+#define WRITER_MAX (FRAME_MAX + 4096 + INPUTS_BYTES_MAX + INPUTS_MAX * (PATH_TEXT_MAX + 1024))
+
+/* ---- states ---- */
+
+#define TO(state) (1u << (state))
+
+static const unsigned int legal_next[WORKER_STATE_COUNT] = {
+	[WORKER_STARTING] = TO(WORKER_WARM) | TO(WORKER_ENDING),
+	[WORKER_WARM] = TO(WORKER_RUNNING) | TO(WORKER_ENDING),
+	[WORKER_RUNNING] = TO(WORKER_ENDING),
+	[WORKER_ENDING] = 0,
+};
+
+const char *
+worker_state_name(enum worker_state state)
+{
+	static const char *const names[WORKER_STATE_COUNT] = {
+		"starting", "warm", "running", "ending",
+	};
+
+	return names[state];
+}
+
+bool
+worker_may_move(enum worker_state from, enum worker_state to)
+{
+	return (legal_next[from] & TO(to)) != 0;
+}
+
+static void
+set_state(struct worker *w, enum worker_state to)
+{
+	enum worker_state from = w->state;
+
+	assert(worker_may_move(from, to));
+	w->state = to;
+	pool_on_state(w, (int)from, (int)to);
+}
+
+/* ---- the end ---- */
+
+static int on_message(struct worker *w, struct frame *frame);
+
+static void
+arm(struct worker *w, uint32_t ms)
+{
+	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+
+	evtimer_add(&w->timer, &delay);
+}
+
+/* The owner of the outer namespace may signal everything in it (user_namespaces(7));
+ * SIGKILL to its init ends the whole pid namespace. */
+void
+worker_kill(struct worker *w)
+{
+	if (w->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
+	else if (w->leaf != NULL)
+		cgroup_leaf_kill(w->leaf);
+}
+
+static void
+close_channels(struct worker *w)
+{
+	event_del(&w->readable);
+	event_del(&w->writable);
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		event_del(&w->output[i]);
+		if (w->pipe[i] >= 0)
+			close(w->pipe[i]);
+		w->pipe[i] = -1;
+	}
+	frame_reader_done(&w->reader);
+	frame_writer_done(&w->writer);
+	if (w->control >= 0)
+		close(w->control);
+	w->control = -1;
+}
+
+void
+worker_end(struct worker *w)
+{
+	if (w->state == WORKER_ENDING)
+		return;
+	set_state(w, WORKER_ENDING);
+	worker_kill(w);
+	close_channels(w);
+	arm(w, KILL_AGAIN_MS);
+}
+
+/* Gives back everything; the process is reaped, or there is none. */
+static void
+release(struct worker *w)
+{
+	struct engine *engine = w->engine;
+
+	close_channels(w);
+	event_del(&w->ended);
+	event_del(&w->timer);
+	if (w->pidfd >= 0)
+		close(w->pidfd);
+	watchdog_seen_done(&w->seen);
+	cgroup_leaf_retire(w->leaf);
+	worker_slots_give(&engine->slots, w->slot);
+	free(w);
+}
+
+static void
+remove_worker(struct worker *w)
+{
+	struct engine *engine = w->engine;
+
+	assert(w->state == WORKER_ENDING);
+	pool_on_gone(w);
+	release(w);
+	pool_pump(engine);
+	engine_check_shutdown(engine);
+}
+
+void
+worker_free(struct worker *w)
+{
+	siginfo_t info;
+
+	if (w->pidfd >= 0) {
+		worker_kill(w);
+		while (waitid(P_PIDFD, (id_t)w->pidfd, &info, WEXITED) < 0 &&
+		       errno == EINTR)
+			;
+	}
+	release(w);
+}
+
+/* It did not live to be of use. */
+static void
+fail(struct worker *w, int error, const char *text)
+{
+	bool was_new = w->state == WORKER_STARTING || w->state == WORKER_WARM;
+
+	/* First it stops counting as one to come, then those who wait may be told. */
+	worker_end(w);
+	if (was_new)
+		pool_on_failed(w, error, text);
+}
+
+static void
+on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	struct frame frame = { 0 };
+	siginfo_t info = { 0 };
+	int status;
+
+	(void)what;
+	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0) {
+		if (info.si_pid == 0)
+			return;
+	} else if (errno != ECHILD) {
+		return;
+	}
+	status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
+					    : info.si_status & 0x7f;
+	/* What it said last may lie unread in the socket. */
+	while (w->state == WORKER_RUNNING && w->execution != NULL &&
+	       frame_reader_read(&w->reader, w->control, &frame) > 0) {
+		int r = on_message(w, &frame);
+
+		frame_done(&frame);
+		if (r < 0)
+			execution_on_broken(w->execution);
+	}
+	if (w->state == WORKER_RUNNING && w->execution != NULL &&
+	    frame_reader_broke_off(&w->reader))
+		execution_on_broken(w->execution);
+	if (w->state == WORKER_RUNNING && w->execution != NULL)
+		execution_on_died(w->execution, status);
+	if (w->state != WORKER_ENDING)
+		fail(w, -ECHILD, "the worker ended before it was of use");
+	remove_worker(w);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval *const no_timeout = NULL;
+	struct worker *w = arg;
+
+	(void)fd;
+	(void)what;
+	switch (w->state) {
+	case WORKER_STARTING:
+		/* A zygote that did not even name it is stuck; its end is the worker's. */
+		if (w->pidfd < 0 && zygote_pid(w->share->profile->zygote) > 0)
+			kill(zygote_pid(w->share->profile->zygote), SIGKILL);
+		else
+			fail(w, -ETIMEDOUT, "the worker was not ready in time");
+		break;
+	case WORKER_WARM:
+		break;
+	case WORKER_RUNNING:
+		if (w->throttled) {
+			w->throttled = false;
+			for (int i = 0; i < STREAM_COUNT; i++)
+				if (w->pipe[i] >= 0)
+					event_add(&w->output[i], no_timeout);
+		}
+		if (!event_pending(&w->readable, EV_READ, NULL))
+			worker_kill(w);
+		break;
+	case WORKER_ENDING:
+		if (w->leaf != NULL)
+			cgroup_leaf_kill(w->leaf);
+		worker_kill(w);
+		arm(w, KILL_AGAIN_MS);
+		break;
+	case WORKER_STATE_COUNT:
+		break;
+	}
+}
+
+/* ---- what it says ---- */
+
+static void
+become_warm(struct worker *w)
+{
+	const struct engine *engine = w->engine;
+
+	event_del(&w->timer);
+	if (!engine->memory_counted || !engine->pids_counted || w->leaf == NULL) {
+		watchdog_measure(w->pid, w->leaf, &w->seen, &w->baseline);
+		w->cpu_baseline_us = w->baseline.cpu_us;
+	}
+	if (w->leaf != NULL)
+		cgroup_leaf_cpu(w->leaf, &w->cpu_baseline_us);
+	set_state(w, WORKER_WARM);
+	pool_on_warm(w);
+}
+
+static int
+on_ready(struct worker *w, const struct msg_ready *ready)
+{
+	if (w->state != WORKER_STARTING || w->is_ready || ready->worker != w->serial)
+		return -EBADMSG;
+	w->is_ready = true;
+	if (w->pidfd >= 0)
+		become_warm(w);
+	return 0;
+}
+
+static int
+on_jail_failed(struct worker *w, const struct msg_jail_failed *failed)
+{
+	char text[1200];
+
+	if (w->state != WORKER_STARTING)
+		return -EBADMSG;
+	snprintf(text, sizeof(text), "%.*s: %s", (int)failed->what.len, failed->what.at,
+		 strerror((int)failed->error));
+	fail(w, -(int)failed->error, text);
+	return 0;
+}
+
+static int
+on_message(struct worker *w, struct frame *frame)
+{
+	bool runs = w->state == WORKER_RUNNING && w->execution != NULL;
+
+	switch (frame->msg.type) {
+	case MSG_READY:
+		return on_ready(w, &frame->msg.ready);
+	case MSG_JAIL_FAILED:
+		return on_jail_failed(w, &frame->msg.jail_failed);
+	case MSG_DONE:
+		if (!runs || frame->msg.done.id != w->execution->serial)
+			return -EBADMSG;
+		execution_on_done(w->execution, frame);
+		return 0;
+	case MSG_DISPLAY:
+		return runs ? execution_on_display(w->execution, frame) : -EBADMSG;
+	case MSG_LEFT:
+		return runs ? execution_on_left(w->execution, frame) : -EBADMSG;
+	case MSG_LEFT_MORE:
+		return runs ? execution_on_left_more(w->execution, frame) : -EBADMSG;
+	case MSG_EXITED:
+		if (!runs)
+			return -EBADMSG;
+		execution_on_exited(w->execution, (int)frame->msg.exited.status);
+		return 0;
+	case MSG_HELLO:
+	case MSG_CONFIGURE:
+	case MSG_ZYGOTE_READY:
+	case MSG_ZYGOTE_FAILED:
+	case MSG_SPAWN: case MSG_SPAWNED: case MSG_SPAWN_FAILED: case MSG_RUN:
+	case MSG_INPUT:
+		break;
+	}
+	return -EBADMSG;
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	struct frame frame = { 0 };
+	int r;
+
+	(void)what;
+	r = frame_reader_read(&w->reader, fd, &frame);
+	if (r > 0) {
+		r = on_message(w, &frame);
+		frame_done(&frame);
+	}
+	if (r >= 0)
+		return;
+	if (w->state != WORKER_RUNNING) {
+		fail(w, r, r == -EBADMSG ? "the worker broke its protocol"
+					 : "the worker closed its socket");
+	} else if (r == -EBADMSG || frame_reader_broke_off(&w->reader)) {
+		execution_on_broken(w->execution);
+	} else {
+		/* Its end comes by the pidfd, with the reason. */
+		event_del(&w->readable);
+		arm(w, SILENCE_MS);
+	}
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	int r;
+
+	(void)what;
+	r = frame_writer_flush(&w->writer, fd);
+	if (r > 0)
+		event_add(&w->writable, NULL);
+	/* An error: it is gone, and the pidfd tells. */
+}
+
+/* What came of one read of a pipe; the execution may be over afterwards. */
+static ssize_t
+read_output(struct worker *w, enum stream stream)
+{
+	unsigned char *scratch = w->engine->scratch;
+	ssize_t n = read(w->pipe[stream], scratch, SCRATCH_BYTES);
+
+	if (n > 0) {
+		execution_on_output(w->execution, stream, scratch, (size_t)n);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		event_del(&w->output[stream]);
+		close(w->pipe[stream]);
+		w->pipe[stream] = -1;
+	}
+	return n;
+}
+
+static void
+on_stdout(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	read_output(arg, STREAM_STDOUT);
+}
+
+static void
+on_stderr(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	read_output(arg, STREAM_STDERR);
+}
+
+void
+worker_drain(struct worker *w)
+{
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		ssize_t total = 0, n;
+
+		/* Less than was asked for means that the pipe was empty then. */
+		do {
+			n = w->pipe[i] >= 0 ? read_output(w, (enum stream)i) : 0;
+			total += n;
+		} while (n == SCRATCH_BYTES && total < PIPE_MAX);
+	}
+}
+
+void
+worker_throttle(struct worker *w, uint32_t ms)
+{
+	w->throttled = true;
+	for (int i = 0; i < STREAM_COUNT; i++)
+		event_del(&w->output[i]);
+	arm(w, ms);
+}
+
+/* ---- the beginning ---- */
+
+/* Its descriptors; the three of the other side are in theirs_r. */
+static int
+make_channels(struct worker *w, int theirs_r[3])
+{
+	int pair[2], r = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	w->control = pair[0];
+	theirs_r[0] = pair[1];
+	for (int i = 0; i < STREAM_COUNT && r == 0; i++) {
+		if (pipe2(pair, O_CLOEXEC) < 0) {
+			r = -errno;
+			break;
+		}
+		w->pipe[i] = pair[0];
+		theirs_r[i + 1] = pair[1];
+		/* A script may open /dev/stdout; it is a stranger to the pipe's owner. */
+		if (fcntl(w->pipe[i], F_SETFL, O_NONBLOCK) < 0 ||
+		    fchmod(w->pipe[i], 0622) < 0)
+			r = -errno;
+	}
+	if (r == 0 && fcntl(w->control, F_SETFL, O_NONBLOCK) < 0)
+		r = -errno;
+	for (int i = 0; r < 0 && i < 3; i++)
+		if (theirs_r[i] >= 0)
+			close(theirs_r[i]);
+	return r;
+}
+
+static void
+assign_events(struct worker *w)
+{
+	struct event_base *base = w->engine->base;
+
+	event_assign(&w->readable, base, w->control, EV_READ | EV_PERSIST, on_readable,
+		     w);
+	event_assign(&w->writable, base, w->control, EV_WRITE, on_writable, w);
+	event_assign(&w->ended, base, -1, 0, on_ended, w);
+	evtimer_assign(&w->timer, base, on_timer, w);
+	event_assign(&w->output[STREAM_STDOUT], base, w->pipe[STREAM_STDOUT],
+		     EV_READ | EV_PERSIST, on_stdout, w);
+	event_assign(&w->output[STREAM_STDERR], base, w->pipe[STREAM_STDERR],
+		     EV_READ | EV_PERSIST, on_stderr, w);
+}
+
+static int
+prepare(struct worker *w, int fd_r[4], size_t *n_fds_r)
+{
+	struct tenant *tenant = w->share->tenant;
+	int r = 0;
+
+	if (w->engine->options.cgroups != NULL) {
+		if (tenant->cgroup == NULL)
+			r = cgroup_tenant_new(w->engine->options.cgroups,
+					      tenant->directory, &tenant->cgroup);
+		if (r == 0)
+			r = cgroup_leaf_new(tenant->cgroup, w->serial,
+					    &w->engine->standard, &w->leaf);
+		if (r < 0)
+			return r;
+		fd_r[3] = cgroup_leaf_fd(w->leaf);
+		*n_fds_r = 4;
+	}
+	return make_channels(w, fd_r);
+}
+
+int
+worker_start(struct engine *engine, struct share *share)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	int fd[4] = { -1, -1, -1, -1 }, r;
+	size_t n_fds = 3;
+
+	if (w == NULL)
+		return -ENOMEM;
+	w->engine = engine;
+	w->share = share;
+	w->pidfd = w->control = w->pipe[0] = w->pipe[1] = -1;
+	r = worker_slots_take(&engine->slots, &w->slot);
+	if (r < 0) {
+		free(w);
+		return r;
+	}
+	w->serial = ++engine->next_serial;
+	r = prepare(w, fd, &n_fds);
+	frame_reader_init(&w->reader, FROM_WORKER);
+	frame_writer_init(&w->writer, WRITER_MAX);
+	assign_events(w);
+	if (r == 0)
+		r = zygote_spawn(share->profile->zygote, w->serial, w->slot, fd, n_fds);
+	if (r < 0) {
+		release(w);
+		return r;
+	}
+	event_add(&w->readable, NULL);
+	arm(w, START_TIMEOUT_MS);
+	pool_enter(w);
+	return 0;
+}
+
+void
+worker_on_spawned(struct worker *w, pid_t pid, int pidfd)
+{
+	if (w->pidfd >= 0) {
+		close(pidfd);
+		return;
+	}
+	w->pid = pid;
+	w->pidfd = pidfd;
+	event_assign(&w->ended, w->engine->base, pidfd, EV_READ | EV_PERSIST, on_ended,
+		     w);
+	event_add(&w->ended, NULL);
+	if (w->state == WORKER_ENDING)
+		worker_kill(w);
+	else if (w->is_ready)
+		become_warm(w);
+}
+
+void
+worker_on_spawn_failed(struct worker *w, int error, const char *text)
+{
+	if (w->pidfd >= 0)
+		return;
+	fail(w, error, text);
+	remove_worker(w);
+}
+
+void
+worker_on_orphaned(struct worker *w)
+{
+	if (w->pidfd >= 0)
+		return;
+	worker_end(w);
+	remove_worker(w);
+}
+
+int
+worker_run(struct worker *w, struct execution *execution, const struct msg_run *run,
+	   int stdin_fd)
+{
+	struct msg msg = { .type = MSG_RUN, .run = *run };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < execution->n_inputs; i++) {
+		struct msg input = { .type = MSG_INPUT, .input = execution->input[i] };
+
+		r = frame_writer_put(&w->writer, &input, NULL, 0);
+	}
+	if (r == 0)
+		r = frame_writer_put(&w->writer, &msg, &stdin_fd, stdin_fd >= 0 ? 1 : 0);
+	else if (stdin_fd >= 0)
+		close(stdin_fd);
+	if (r == 0)
+		r = frame_writer_flush(&w->writer, w->control);
+	if (r < 0) {
+		fail(w, r, "the worker did not take the script");
+		return r;
+	}
+	if (r > 0)
+		event_add(&w->writable, NULL);
+	w->execution = execution;
+	set_state(w, WORKER_RUNNING);
+	for (int i = 0; i < STREAM_COUNT; i++)
+		event_add(&w->output[i], NULL);
+	return 0;
+}

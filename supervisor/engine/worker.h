@@ -1,0 +1,106 @@
+/* One worker as the supervisor sees it, from the request to the zygote until it is
+ * reaped: its state, its descriptors, its leaf and its uid. A worker runs once and is
+ * thrown away.
+ */
+#ifndef SUPERVISOR_WORKER_H
+#define SUPERVISOR_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <event2/event_struct.h>
+
+#include "proto/frame.h"
+#include "supervisor/engine/execution.h"
+#include "supervisor/engine/watchdog.h"
+
+struct cgroup_leaf;
+struct engine;
+struct share;
+
+enum worker_state {
+	WORKER_STARTING,	/* asked for; no list */
+	WORKER_WARM,		/* ready, waits: its share's warm list and the pool's */
+	WORKER_RUNNING,		/* has an execution, which points back at it */
+	WORKER_ENDING,		/* killed; waits to be reaped, holds leaf and uid until then */
+	WORKER_STATE_COUNT
+};
+
+const char *worker_state_name(enum worker_state state);
+bool worker_may_move(enum worker_state from, enum worker_state to);
+
+struct worker {
+	TAILQ_ENTRY(worker) warm_link;		/* of its share, WARM */
+	TAILQ_ENTRY(worker) age_link;		/* of the pool, WARM, oldest first */
+	LIST_ENTRY(worker) all_link;		/* of the pool, by serial */
+	struct engine *engine;
+	struct share *share;
+	struct execution *execution;		/* RUNNING */
+	enum worker_state state;
+	uint64_t serial;
+	uint32_t slot;				/* its uid in the outer namespace */
+	pid_t pid;				/* of its init; 0: not told yet */
+	int pidfd, control, pipe[STREAM_COUNT];
+	bool is_ready;				/* READY came */
+	bool throttled;				/* pipes are not read until the timer fires */
+	struct cgroup_leaf *leaf;		/* NULL: no cgroups */
+	struct watchdog_usage baseline;		/* at READY */
+	struct watchdog_seen seen;
+	uint64_t cpu_baseline_us;
+	struct frame_reader reader;
+	struct frame_writer writer;
+	struct event readable, writable, ended, timer, output[STREAM_COUNT];
+};
+
+/* Makes one for share and asks the zygote for it. 0 or -errno. */
+int worker_start(struct engine *engine, struct share *share);
+
+/* The zygote's answers. */
+void worker_on_spawned(struct worker *worker, pid_t pid, int pidfd);
+void worker_on_spawn_failed(struct worker *worker, int error, const char *text);
+
+/* The zygote is gone and did not answer for this one. If its process exists, it is
+ * found by worker_adopt_strays. */
+void worker_on_orphaned(struct worker *worker);
+
+/* Sends RUN; stdin_fd (-1: none) belongs to the worker from now on. The worker is
+ * RUNNING for execution afterwards. 0 or -errno; then it is ENDING. */
+int worker_run(struct worker *worker, struct execution *execution,
+	       const struct msg_run *run, int stdin_fd);
+
+/* Reads what is in the pipes now, at most what they can hold. */
+void worker_drain(struct worker *worker);
+
+/* Stops reading its output for ms. */
+void worker_throttle(struct worker *worker, uint32_t ms);
+
+/* Sends SIGKILL without any change of state. */
+void worker_kill(struct worker *worker);
+
+/* Kills it, whatever its state. Safe to call twice. It is freed once reaped. */
+void worker_end(struct worker *worker);
+
+/* Frees it at once, reaped or not: only when the engine itself goes. */
+void worker_free(struct worker *worker);
+
+/* Kills and reaps children of this process that are neither in the pool nor zygotes. */
+void worker_adopt_strays(struct engine *engine);
+void worker_forget_strays(struct engine *engine);	/* waits for them */
+
+/* ---- uids ---- */
+
+/* Ids 1 to count, each held by at most one living worker; given out in turn so that one
+ * just given back rests longest. count 0: everybody has id 0. */
+struct worker_slots {
+	uint16_t *ring;
+	uint32_t count, first, free;
+};
+
+void worker_slots_init(struct worker_slots *slots, uint32_t count);
+void worker_slots_done(struct worker_slots *slots);
+int worker_slots_take(struct worker_slots *slots, uint32_t *slot_r);	/* -EAGAIN: all taken */
+void worker_slots_give(struct worker_slots *slots, uint32_t slot);
+
+#endif

@@ -1,0 +1,173 @@
+/* Runs in: the supervisor.   Owns: the descriptions of the tools, made once at start, and
+ * the tables of what outlives requests. */
+#include "supervisor/mcp/mcp.h"
+
+#include <stdlib.h>
+
+#include "supervisor/mcp/conversation_parts.h"
+#include "supervisor/mcp/parking.h"
+#include "supervisor/mcp/repeat.h"
+#include "supervisor/mcp/run.h"
+#include "supervisor/mcp/seal.h"
+#include "supervisor/mcp/task.h"
+#include "supervisor/mcp/revision.h"
+#include "supervisor/tools/catalog.h"
+#include "supervisor/xalloc.h"
+
+struct mcp {
+	struct mcp_options options;
+	struct catalog own;			/* when no catalog was given */
+	struct mcp_seal *own_seal;		/* likewise */
+	struct tool_description *tools;
+	struct mcp_runs runs;
+	struct mcp_parking *parking;
+	struct mcp_tasks *tasks;
+	struct mcp_repeats *repeats;
+	LIST_HEAD(, mcp_conversation) conversations;
+};
+
+struct mcp *
+mcp_new(const struct mcp_options *options)
+{
+	struct mcp *mcp = xcalloc(1, sizeof(*mcp));
+	const struct catalog *catalog;
+
+	mcp->options = *options;
+	if (!options->catalog) {
+		catalog_add_own(&mcp->own);
+		mcp->options.catalog = &mcp->own;
+	}
+	if (!options->seal) {
+		mcp->own_seal = mcp_seal_new_random();
+		mcp->options.seal = mcp->own_seal;
+	}
+	catalog = mcp->options.catalog;
+	mcp->tools = xcalloc(catalog->n_tools, sizeof(*mcp->tools));
+	for (size_t i = 0; i < catalog->n_tools; i++)
+		catalog->tool[i]->describe(options->config, &mcp->tools[i]);
+	LIST_INIT(&mcp->runs);
+	LIST_INIT(&mcp->conversations);
+	mcp->parking = mcp_parking_new(mcp);
+	mcp->tasks = mcp_tasks_new(mcp);
+	mcp->repeats = mcp_repeats_new(mcp);
+	return mcp;
+}
+
+void
+mcp_free(struct mcp *mcp)
+{
+	if (!mcp)
+		return;
+	mcp_parking_free(mcp->parking);
+	mcp_tasks_free(mcp->tasks);
+	mcp_repeats_free(mcp->repeats);
+	mcp_runs_free(&mcp->runs);
+	for (size_t i = 0; i < mcp->options.catalog->n_tools; i++)
+		tool_description_done(&mcp->tools[i]);
+	free(mcp->tools);
+	mcp_seal_free(mcp->own_seal);
+	free(mcp);
+}
+
+struct event_base *
+mcp_base(const struct mcp *mcp)
+{
+	return mcp->options.base;
+}
+
+const struct catalog *
+mcp_catalog(const struct mcp *mcp)
+{
+	return mcp->options.catalog;
+}
+
+const struct config *
+mcp_config(const struct mcp *mcp)
+{
+	return mcp->options.config;
+}
+
+const struct mcp_seal *
+mcp_seal(const struct mcp *mcp)
+{
+	return mcp->options.seal;
+}
+
+struct mcp_runs *
+mcp_runs(struct mcp *mcp)
+{
+	return &mcp->runs;
+}
+
+struct mcp_parking *
+mcp_parking(struct mcp *mcp)
+{
+	return mcp->parking;
+}
+
+struct mcp_tasks *
+mcp_tasks(struct mcp *mcp)
+{
+	return mcp->tasks;
+}
+
+struct mcp_repeats *
+mcp_repeats(struct mcp *mcp)
+{
+	return mcp->repeats;
+}
+
+void
+mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r)
+{
+	*host_r = (struct tool_host){
+		.engine = mcp->options.engine,
+		.tenant = tenant,
+		.config = mcp->options.config,
+		.base = mcp->options.base,
+	};
+}
+
+const char *
+mcp_instructions(const struct mcp *mcp)
+{
+	(void)mcp;
+	return "Runs Python. Every run_script call gets a fresh, isolated process of its own; "
+	       "nothing survives the call, so send a whole program each time.";
+}
+
+const struct tool_description *
+mcp_tool_description(const struct mcp *mcp, size_t i)
+{
+	return &mcp->tools[i];
+}
+
+void
+mcp_write_tools(const struct mcp *mcp, const struct revision *revision,
+		struct jsonout *out)
+{
+	revision_write_tools(revision, out, mcp->tools, mcp->options.catalog->n_tools);
+}
+
+void
+mcp_add_conversation(struct mcp *mcp, struct mcp_conversation *conversation)
+{
+	LIST_INSERT_HEAD(&mcp->conversations, conversation, link);
+}
+
+void
+mcp_remove_conversation(struct mcp *mcp, struct mcp_conversation *conversation)
+{
+	(void)mcp;
+	LIST_REMOVE(conversation, link);
+}
+
+void
+mcp_resource_changed(struct mcp *mcp, struct tenant *tenant, const char *uri)
+{
+	struct mcp_conversation *conversation;
+
+	LIST_FOREACH(conversation, &mcp->conversations, link)
+		if (conversation->options.tenant == tenant)
+			tell_resource_changed(conversation, uri);
+}

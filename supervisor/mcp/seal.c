@@ -1,0 +1,224 @@
+/* Runs in: the supervisor.   Owns: the key, which is nowhere else but in its file.
+ * Reads:   sealed texts that clients bring back. */
+#include "supervisor/mcp/seal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "policy/why.h"
+#include "supervisor/mcp/cursor.h"
+#include "supervisor/xalloc.h"
+
+#define PREFIX "s1."
+#define SEALED_MAX 256			/* characters; ours are shorter */
+
+struct mcp_seal {
+	unsigned char key[SEAL_KEY_BYTES];
+};
+
+static void
+fill_random(void *bytes, size_t len)
+{
+	if (getrandom(bytes, len, 0) != (ssize_t)len)
+		abort();		/* up to 256 bytes it cannot fall short */
+}
+
+struct mcp_seal *
+mcp_seal_new_random(void)
+{
+	struct mcp_seal *seal = xcalloc(1, sizeof(*seal));
+
+	fill_random(seal->key, sizeof(seal->key));
+	return seal;
+}
+
+static int
+read_key(int fd, const char *path, struct mcp_seal *seal, struct why *why_r)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return why_say(why_r, -errno, "state_key_file", "%s: %s", path,
+			       strerror(errno));
+	if (!S_ISREG(st.st_mode) || (st.st_mode & 077))
+		return why_say(why_r, -EPERM, "state_key_file",
+			       "%s must be a file that only its owner can read", path);
+	if (st.st_size != SEAL_KEY_BYTES ||
+	    read(fd, seal->key, SEAL_KEY_BYTES) != SEAL_KEY_BYTES)
+		return why_say(why_r, -EINVAL, "state_key_file",
+			       "%s must have %d bytes", path, SEAL_KEY_BYTES);
+	return 0;
+}
+
+/* Written under another name first: a crash leaves no half a key. */
+static int
+make_key(const char *path, const struct mcp_seal *seal, struct why *why_r)
+{
+	char *name;
+	int fd, r = 0;
+
+	if (asprintf(&name, "%s.XXXXXX", path) < 0)
+		abort();
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		r = -errno;
+	if (r == 0 && (write(fd, seal->key, SEAL_KEY_BYTES) != SEAL_KEY_BYTES ||
+		       fsync(fd) < 0 || rename(name, path) < 0)) {
+		r = errno ? -errno : -EIO;
+		unlink(name);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(name);
+	return r < 0 ? why_say(why_r, r, "state_key_file", "%s: %s", path, strerror(-r)) : 0;
+}
+
+int
+mcp_seal_new(const char *path, struct mcp_seal **seal_r, struct why *why_r)
+{
+	struct mcp_seal *seal = mcp_seal_new_random();
+	int r, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd >= 0) {
+		r = read_key(fd, path, seal, why_r);
+		close(fd);
+	} else if (errno == ENOENT) {
+		r = make_key(path, seal, why_r);
+	} else {
+		r = why_say(why_r, -errno, "state_key_file", "%s: %s", path,
+			    strerror(errno));
+	}
+	if (r < 0)
+		mcp_seal_free(seal);
+	else
+		*seal_r = seal;
+	return r;
+}
+
+void
+mcp_seal_free(struct mcp_seal *seal)
+{
+	if (!seal)
+		return;
+	OPENSSL_cleanse(seal->key, sizeof(seal->key));
+	free(seal);
+}
+
+void
+seal_new_id(char id_r[SEAL_ID_CHARACTERS + 1])
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+	unsigned char bytes[SEAL_ID_CHARACTERS];
+
+	fill_random(bytes, sizeof(bytes));
+	for (size_t i = 0; i < SEAL_ID_CHARACTERS; i++)
+		id_r[i] = letters[bytes[i] & 31];
+	id_r[SEAL_ID_CHARACTERS] = '\0';
+}
+
+/* Each part with its length before it, so that no two lists of parts look the same. */
+static void
+digest_part(EVP_MD_CTX *digest, const char *text)
+{
+	uint64_t len = strlen(text);
+
+	if (EVP_DigestUpdate(digest, &len, sizeof(len)) != 1 ||
+	    EVP_DigestUpdate(digest, text, len) != 1)
+		abort();
+}
+
+void
+seal_bind(const char *principal, const char *method, const json_t *params,
+	  struct seal_binding *binding_r)
+{
+	static const char *const keys[] = { "name", "uri", "arguments" };
+	EVP_MD_CTX *digest = xalloc_check(EVP_MD_CTX_new());
+
+	if (EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
+		abort();
+	digest_part(digest, principal);
+	digest_part(digest, method);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const json_t *value = json_object_get(params, keys[i]);
+		char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS |
+						       JSON_COMPACT) : NULL;
+
+		digest_part(digest, text ? text : "");
+		free(text);
+	}
+	if (EVP_DigestFinal_ex(digest, binding_r->digest, NULL) != 1)
+		abort();
+	EVP_MD_CTX_free(digest);
+}
+
+/* The seal over everything that a sealed text says and is bound to. */
+static void
+sign(const struct mcp_seal *seal, const char *id, int64_t expires,
+     const struct seal_binding *binding, unsigned char mac_r[SEAL_DIGEST_BYTES])
+{
+	unsigned char text[SEAL_ID_CHARACTERS + 32 + SEAL_DIGEST_BYTES];
+	unsigned int len = SEAL_DIGEST_BYTES;
+	size_t n = (size_t)snprintf((char *)text, sizeof(text), PREFIX "%s.%" PRId64 ".",
+				    id, expires);
+
+	memcpy(text + n, binding->digest, SEAL_DIGEST_BYTES);
+	if (!HMAC(EVP_sha256(), seal->key, sizeof(seal->key), text, n + SEAL_DIGEST_BYTES,
+		  mac_r, &len))
+		abort();
+}
+
+char *
+mcp_seal_close(const struct mcp_seal *seal, const char *id, int64_t expires,
+	       const struct seal_binding *binding)
+{
+	unsigned char mac[SEAL_DIGEST_BYTES];
+	char *text, *mac_text;
+
+	sign(seal, id, expires, binding, mac);
+	mac_text = base64url_write(mac, sizeof(mac));
+	if (asprintf(&text, PREFIX "%s.%" PRId64 ".%s", id, expires, mac_text) < 0)
+		abort();
+	free(mac_text);
+	return text;
+}
+
+static bool
+mac_is(const char *text, const unsigned char mac[SEAL_DIGEST_BYTES])
+{
+	size_t len;
+	char *bytes = base64url_read(text, strlen(text), &len);
+	bool same = bytes && len == SEAL_DIGEST_BYTES && CRYPTO_memcmp(bytes, mac, len) == 0;
+
+	free(bytes);
+	return same;
+}
+
+bool
+mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
+	      const struct seal_binding *binding, char id_r[SEAL_ID_CHARACTERS + 1])
+{
+	unsigned char mac[SEAL_DIGEST_BYTES];
+	const char *at = text + strlen(PREFIX);
+	int64_t expires;
+	char *end;
+
+	if (strlen(text) > SEALED_MAX || strncmp(text, PREFIX, strlen(PREFIX)) != 0 ||
+	    strlen(at) <= SEAL_ID_CHARACTERS || at[SEAL_ID_CHARACTERS] != '.')
+		return false;
+	memcpy(id_r, at, SEAL_ID_CHARACTERS);
+	id_r[SEAL_ID_CHARACTERS] = '\0';
+	expires = strtoll(at + SEAL_ID_CHARACTERS + 1, &end, 10);
+	if (*end != '.')
+		return false;
+	sign(seal, id_r, expires, binding, mac);
+	return mac_is(end + 1, mac) && now < expires;
+}
