@@ -295,22 +295,34 @@ class Supervisor:
     def below(self):
         return [pid for pid, _ in descendants(self.pid)]
 
+    def worker_processes(self):
+        """Processes in a pid namespace of their own: the zygotes are not among them."""
+        return [pid for pid in self.below() if len((re.search(
+            r"NSpid:(.*)", read_text("/proc/%d/status" % pid) or "NSpid:")[1]).split()) > 1]
+
+    def worker_leaves(self):
+        """Their cgroups. A worker that was asked for has one before it has a process, and
+        one that has ended until it was reaped."""
+        return [d for d in self.cgroups()
+                if os.path.basename(os.path.dirname(os.path.dirname(d))) == "tenants"]
+
     def wait_idle(self, timeout):
         """Until the idle workers have been given up and only the zygotes are left."""
         deadline = time.monotonic() + timeout
         while True:
-            pids = [pid for pid in self.below() if len((re.search(
-                r"NSpid:(.*)", read_text("/proc/%d/status" % pid) or "NSpid:")[1]).split()) > 1]
-            if not pids:
+            pids, leaves = self.worker_processes(), self.worker_leaves()
+            if not pids and not leaves:
                 return
-            assert time.monotonic() < deadline, "idle workers stay: %d processes" % len(pids)
+            assert time.monotonic() < deadline, "idle workers stay: %d processes, %d cgroups" % (
+                len(pids), len(leaves))
             fds = []
             for pid in pids:
                 try:
                     fds.append(os.pidfd_open(pid))
                 except ProcessLookupError:
                     pass
-            select.select(fds, [], [], 1)	# the next end of one of them
+            # The next end of one of them; a cgroup's end tells nobody.
+            select.select(fds, [], [], 1 if fds else 0.05)
             for fd in fds:
                 os.close(fd)
 
