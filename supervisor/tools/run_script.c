@@ -25,15 +25,39 @@ struct tool_run {
 	bool cancelling;
 };
 
+static char *
+make_description(const struct config *config)
+{
+	char *limits = run_script_limits_text(config), *text;
+	int n;
+
+	n = asprintf(&text,
+		"Run a Python %s script in a fresh, isolated process. Returns what it "
+		"printed, the value of its last line when that is an expression, any error "
+		"with its traceback, matplotlib figures and what display(object) was given as "
+		"pictures or tables, and the files that it left in /workspace.\n"
+		"Nothing survives the call: no variables, files or installed packages, so "
+		"send a whole program each time. Calls may run in parallel. "
+		"The script starts in /workspace, which is writable and empty but for files "
+		"that you send; it sees no files of the machine and no network. Top-level "
+		"await, threads, subprocesses and multiprocessing work.\n"
+		"Example: {\"script\": \"import math\\nprint('computing')\\n"
+		"math.factorial(10)\"} gives stdout \"computing\\n\" and result 3628800.\n%s",
+		PYTHON_VERSION, limits);
+	xalloc_check(n < 0 ? NULL : text);
+	free(limits);
+	return text;
+}
+
 static void
 describe(const struct config *config, struct tool_description *description_r)
 {
 	*description_r = (struct tool_description){
 		.name = run_script_tool.name,
 		.title = "Run a Python script",
-		.description = run_script_description(config),
-		.input_schema = run_script_input_schema(config),
-		.output_schema = run_script_output_schema(),
+		.description = make_description(config),
+		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
+		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT),
 		/* The script changes nothing outside its own worker, and reaches nobody. */
 		.read_only = false,
 		.destructive = false,
@@ -107,7 +131,7 @@ on_outcome(void *arg, const struct outcome *outcome)
 		return;
 	free_run(run);
 	resources_keep(host.tenant, outcome);
-	run_script_answer(outcome, &host);
+	run_script_answer(outcome, NULL, &host);
 }
 
 static int
@@ -158,7 +182,7 @@ refuse_errors(const struct findings *findings, const struct tool_host *host)
 					error->line ? "%sline %u: %s" : "%s%.0u%s",
 					i ? "; " : "", error->line, error->message);
 	}
-	run_script_refuse(&why, host);
+	run_script_refuse(&why, NULL, host);
 }
 
 static void
@@ -169,17 +193,19 @@ refuse_findings(const struct tool_run *run, const struct findings *findings)
 	char *text;
 
 	if (trouble && trouble->status != OUTCOME_OK) {
-		run_script_answer(trouble, &run->host);
+		run_script_answer(trouble, NULL, &run->host);
 	} else if (trouble) {
 		run_script_refuse_as(outcome_status_name(OUTCOME_WORKER_PROTOCOL_ERROR),
-				     "the environment could not be looked at", &run->host);
+				     "the environment could not be looked at", NULL,
+				     &run->host);
 	} else if (findings->n_errors) {
 		refuse_errors(findings, &run->host);
 	} else {
 		text = fits ? requirements_missing_text(findings, run->profile)
 			    : requirements_python_text(findings, run->profile);
 		run_script_refuse_as(fits ? RUN_DEPENDENCY_UNAVAILABLE
-					  : RUN_PYTHON_UNAVAILABLE, text, &run->host);
+					  : RUN_PYTHON_UNAVAILABLE, text, NULL,
+				     &run->host);
 		free(text);
 	}
 }
@@ -195,7 +221,7 @@ on_found(void *arg, const struct findings *findings)
 	    findings->n_missing)
 		refuse_findings(run, findings);
 	else if (start_execution(run, &why) < 0)
-		run_script_refuse(&why, &run->host);
+		run_script_refuse(&why, NULL, &run->host);
 	else
 		return;
 	free_run(run);
@@ -232,8 +258,8 @@ start(const struct tool_host *host, const json_t *json)
 	struct tool_run *run;
 	int r;
 
-	if (run_script_read(json, host->config, &arguments, &why) < 0) {
-		run_script_refuse(&why, host);
+	if (run_script_read(RUN_FOR_SCRIPT, json, host->config, &arguments, &why) < 0) {
+		run_script_refuse(&why, NULL, host);
 		return NULL;
 	}
 	run = xcalloc(1, sizeof(*run));
@@ -249,7 +275,7 @@ start(const struct tool_host *host, const json_t *json)
 		return NULL;
 	if (r < 0) {
 		free_run(run);
-		run_script_refuse(&why, host);
+		run_script_refuse(&why, NULL, host);
 		return NULL;
 	}
 	run->over = NULL;

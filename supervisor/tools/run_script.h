@@ -1,4 +1,4 @@
-/* The tool run_script: its arguments, its answer, and the one table that declares them.
+/* The tool run_script, and what run_repl (tools/run_repl.h) shares with it.
  *
  * run_script.c runs; run_script_arguments.c checks what a client sent and describes it as a
  * schema, both from one table; run_script_answer.c turns an outcome into the answer.
@@ -6,7 +6,9 @@
 #ifndef SUPERVISOR_TOOLS_RUN_SCRIPT_H
 #define SUPERVISOR_TOOLS_RUN_SCRIPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <jansson.h>
 
@@ -22,8 +24,13 @@
 
 #define RUN_KEY_ARGUMENT "idempotency_key"
 #define RUN_KEY_MAX 128				/* characters */
+#define RUN_SESSION_MAX 128			/* bytes of a handle */
+#define RUN_NAME_MAX 64				/* bytes of a checkpoint's name */
 
 extern const struct tool run_script_tool;
+
+/* Whose arguments, and whose answer. */
+enum run_for { RUN_FOR_SCRIPT, RUN_FOR_REPL };
 
 /* What was asked for; everything is borrowed from the JSON but args and files. */
 struct run_script_arguments {
@@ -34,39 +41,55 @@ struct run_script_arguments {
 	struct run_script_files files;
 	struct limits_asked asked;
 	const json_t *dependencies;			/* borrowed; NULL: not given */
+	/* run_repl's, whose code is in script. */
+	const char *session, *checkpoint, *restore;	/* NULL: not given */
+	bool branch, reset, close;
 };
 
 /* Checks every field, but for the caps, which are limits_merge's. 0, or -EINVAL and why_r
  * filled, naming field and what is allowed. On success run_script_arguments_done releases
  * *arguments_r. */
-int run_script_read(const json_t *json, const struct config *config,
+int run_script_read(enum run_for tool, const json_t *json, const struct config *config,
 		    struct run_script_arguments *arguments_r, struct why *why_r);
 void run_script_arguments_done(struct run_script_arguments *arguments);
 
 /* Can it be an idempotency key? Any value, or NULL. */
 bool run_script_is_key(const json_t *value);
 
-/* JSON texts and the description for models, malloc'd, with the limits in force. */
-char *run_script_input_schema(const struct config *config);
-char *run_script_output_schema(void);
-char *run_script_description(const struct config *config);
+/* JSON texts, malloc'd, with the limits in force; and a sentence about those for models. */
+char *run_script_input_schema(enum run_for tool, const struct config *config);
+char *run_script_output_schema(enum run_for tool);
+char *run_script_limits_text(const struct config *config);
 
 /* Is it one JSON text on one line, within our bounds? */
 bool run_script_is_json(const char *text, size_t len);
 
-/* Calls on_answer once with what the outcome says. */
-void run_script_answer(const struct outcome *outcome, const struct tool_host *host);
+/* What a tool's answer says beside the outcome. */
+struct run_supplement {
+	void (*write)(const void *arg, struct jsonout *out);	/* members of an open object */
+	void (*say)(const void *arg, FILE *to);			/* lines for readers */
+	const void *arg;
+};
+
+/* Calls on_answer once with what the outcome says. supplement may be NULL, as below. */
+void run_script_answer(const struct outcome *outcome, const struct run_supplement *supplement,
+		       const struct tool_host *host);
 
 /* Calls on_answer once: nothing was run, for the arguments were wrong. */
-void run_script_refuse(const struct why *why, const struct tool_host *host);
+void run_script_refuse(const struct why *why, const struct run_supplement *supplement,
+		       const struct tool_host *host);
 
 /* The same for another reason: a status as below, and a sentence. */
 void run_script_refuse_as(const char *reason, const char *text,
+			  const struct run_supplement *supplement,
 			  const struct tool_host *host);
 
 /* Statuses of what was not run, beside those of outcomes. */
 #define RUN_INVALID_ARGUMENTS "invalid_arguments"
 #define RUN_DEPENDENCY_UNAVAILABLE "dependency_unavailable"
 #define RUN_PYTHON_UNAVAILABLE "python_unavailable"
+#define RUN_NO_SESSION "no_session"		/* run_repl's, as the next two */
+#define RUN_NO_CHECKPOINT "no_checkpoint"
+#define RUN_SESSION_LIMIT "session_limit"
 
 #endif

@@ -14,8 +14,20 @@
 #define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, when an answer gets too long */
 #define VALUE_COST_MAX (256 * 1024)
 
-static const char *const not_run[] = {
-	RUN_INVALID_ARGUMENTS, RUN_DEPENDENCY_UNAVAILABLE, RUN_PYTHON_UNAVAILABLE,
+#define SCRIPT (1u << RUN_FOR_SCRIPT)		/* whose answers have it */
+#define REPL (1u << RUN_FOR_REPL)
+#define BOTH (SCRIPT | REPL)
+
+static const struct {
+	const char *status;
+	unsigned int tools;
+} not_run[] = {
+	{ RUN_INVALID_ARGUMENTS, BOTH },
+	{ RUN_DEPENDENCY_UNAVAILABLE, SCRIPT },
+	{ RUN_PYTHON_UNAVAILABLE, SCRIPT },
+	{ RUN_NO_SESSION, REPL },
+	{ RUN_NO_CHECKPOINT, REPL },
+	{ RUN_SESSION_LIMIT, REPL },
 };
 
 /* A text that may have been shortened for this answer. */
@@ -35,6 +47,7 @@ struct report {
 	uint32_t error_line;
 	struct run_results *results;
 	size_t results_cost;
+	const struct run_supplement *supplement;	/* NULL: none */
 };
 
 static struct shown
@@ -106,10 +119,12 @@ checked_json(const char *text)
 }
 
 static void
-read_outcome(const struct outcome *outcome, struct report *report_r)
+read_outcome(const struct outcome *outcome, const struct run_supplement *supplement,
+	     struct report *report_r)
 {
 	struct report report = {
 		.outcome = outcome,
+		.supplement = supplement,
 		.status = outcome_status_name(outcome->status),
 		.repr = shown(outcome->value_repr),
 		.json = checked_json(outcome->value_json),
@@ -245,6 +260,8 @@ write_structured(struct jsonout *out, const struct report *report)
 	run_results_write(report->results, out);
 	if (outcome && outcome->status == OUTCOME_OVERLOADED)
 		jsonout_member_uint(out, "retry_after_ms", outcome->retry_after_ms);
+	if (report->supplement)
+		report->supplement->write(report->supplement->arg, out);
 	jsonout_close(out, '}');
 }
 
@@ -252,42 +269,57 @@ write_structured(struct jsonout *out, const struct report *report)
 static const struct {
 	const char *name, *schema;	/* NULL: the list of statuses */
 	bool required;
+	unsigned int tools;
 } properties[] = {
-	{ "execution_id", "{\"type\":[\"string\",\"null\"]}", true },
-	{ "status", NULL, true },
-	{ "stdout", "{\"type\":\"string\"}", true },
-	{ "stderr", "{\"type\":\"string\"}", true },
+	{ "execution_id", "{\"type\":[\"string\",\"null\"]}", true, BOTH },
+	{ "status", NULL, true, BOTH },
+	{ "stdout", "{\"type\":\"string\"}", true, BOTH },
+	{ "stderr", "{\"type\":\"string\"}", true, BOTH },
 	{ "result", "{\"description\":\"Value of a trailing expression; json is absent when it "
 		"has no JSON form.\",\"type\":[\"object\",\"null\"],\"properties\":{\"repr\":"
 		"{\"type\":\"string\"},\"json\":{}},\"required\":[\"repr\"],"
-		"\"additionalProperties\":false}", true },
+		"\"additionalProperties\":false}", true, BOTH },
 	{ "error", "{\"description\":\"null when status is ok.\",\"type\":[\"object\",\"null\"],"
 		"\"properties\":{\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
 		"\"traceback\":{\"type\":[\"string\",\"null\"]},\"line\":{\"type\":[\"integer\","
 		"\"null\"]}},\"required\":[\"type\",\"message\",\"traceback\",\"line\"],"
-		"\"additionalProperties\":false}", true },
+		"\"additionalProperties\":false}", true, BOTH },
 	{ "exit_code", "{\"description\":\"128 + signal after a signal; null when nothing was "
-		"run.\",\"type\":[\"integer\",\"null\"]}", true },
-	{ "duration_ms", "{\"type\":\"integer\"}", true },
-	{ "cpu_ms", "{\"type\":\"integer\"}", true },
-	{ "peak_memory_bytes", "{\"type\":[\"integer\",\"null\"]}", true },
+		"run.\",\"type\":[\"integer\",\"null\"]}", true, BOTH },
+	{ "duration_ms", "{\"type\":\"integer\"}", true, BOTH },
+	{ "cpu_ms", "{\"type\":\"integer\"}", true, BOTH },
+	{ "peak_memory_bytes", "{\"type\":[\"integer\",\"null\"]}", true, BOTH },
 	{ "truncated", "{\"description\":\"Bytes left out of the streams; whether the result was "
 		"shortened; null when all is there.\",\"type\":[\"object\",\"null\"],\"properties\":{\"stdout_dropped\":{\"type\":"
 		"\"integer\"},\"stderr_dropped\":{\"type\":\"integer\"},\"result\":{\"type\":"
 		"\"boolean\"}},\"required\":[\"stdout_dropped\",\"stderr_dropped\",\"result\"],"
-		"\"additionalProperties\":false}", true },
-	{ "displays", run_results_displays_schema, true },
-	{ "files", run_results_files_schema, true },
-	{ "omitted", run_results_omitted_schema, true },
+		"\"additionalProperties\":false}", true, BOTH },
+	{ "displays", run_results_displays_schema, true, BOTH },
+	{ "files", run_results_files_schema, true, BOTH },
+	{ "omitted", run_results_omitted_schema, true, BOTH },
 	{ "retry_after_ms", "{\"description\":\"With status overloaded.\",\"type\":\"integer\"}",
-		false },
+		false, BOTH },
+	{ "session", "{\"description\":\"The handle for the next call; null when there is "
+		"none.\",\"type\":[\"string\",\"null\"]}", true, REPL },
+	{ "expires", "{\"description\":\"When the session ends unless it is used before.\","
+		"\"type\":[\"string\",\"null\"]}", true, REPL },
+	{ "state", "{\"description\":\"kept: all that the cell did is there. rolled_back: the "
+		"session is as before the cell. lost: the session is gone. closed: as asked for. "
+		"null: the session was not touched.\",\"enum\":[\"kept\",\"rolled_back\",\"lost\","
+		"\"closed\",null]}", true, REPL },
+	{ "state_text", "{\"description\":\"The same in a sentence, with the reason.\",\"type\":"
+		"[\"string\",\"null\"]}", true, REPL },
+	{ "not_carried", "{\"description\":\"What of the state could not be taken along, like "
+		"running threads.\",\"type\":\"array\",\"items\":{\"type\":\"string\"}}", true, REPL },
+	{ "checkpoints", "{\"description\":\"Names that restore takes.\",\"type\":\"array\","
+		"\"items\":{\"type\":\"string\"}}", true, REPL },
 };
 /* clang-format on */
 
 #define N_PROPERTIES (sizeof(properties) / sizeof(*properties))
 
 static void
-write_status_schema(struct jsonout *out)
+write_status_schema(struct jsonout *out, unsigned int tool)
 {
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "type", "string");
@@ -299,14 +331,16 @@ write_status_schema(struct jsonout *out)
 		jsonout_text(out, name, strlen(name));
 	}
 	for (size_t i = 0; i < sizeof(not_run) / sizeof(*not_run); i++)
-		jsonout_text(out, not_run[i], strlen(not_run[i]));
+		if (not_run[i].tools & tool)
+			jsonout_text(out, not_run[i].status, strlen(not_run[i].status));
 	jsonout_close(out, ']');
 	jsonout_close(out, '}');
 }
 
 char *
-run_script_output_schema(void)
+run_script_output_schema(enum run_for tool)
 {
+	const unsigned int tools = 1u << tool;
 	struct jsonout out;
 
 	jsonout_init(&out);
@@ -315,18 +349,20 @@ run_script_output_schema(void)
 	jsonout_key(&out, "properties");
 	jsonout_open(&out, '{');
 	for (size_t i = 0; i < N_PROPERTIES; i++) {
+		if (!(properties[i].tools & tools))
+			continue;
 		jsonout_key(&out, properties[i].name);
 		if (properties[i].schema)
 			jsonout_raw(&out, properties[i].schema,
 				    strlen(properties[i].schema));
 		else
-			write_status_schema(&out);
+			write_status_schema(&out, tools);
 	}
 	jsonout_close(&out, '}');
 	jsonout_key(&out, "required");
 	jsonout_open(&out, '[');
 	for (size_t i = 0; i < N_PROPERTIES; i++)
-		if (properties[i].required)
+		if (properties[i].required && properties[i].tools & tools)
 			jsonout_text(&out, properties[i].name, strlen(properties[i].name));
 	jsonout_close(&out, ']');
 	jsonout_member_bool(&out, "additionalProperties", false);
@@ -436,6 +472,8 @@ say(FILE *to, const struct report *report)
 		    report->stream[STREAM_STDERR].len;
 
 	say_error(to, report);
+	if (report->supplement && !report->outcome)
+		report->supplement->say(report->supplement->arg, to);
 	if (!report->outcome)
 		return;
 	say_streams(to, report);
@@ -443,6 +481,8 @@ say(FILE *to, const struct report *report)
 	run_results_say(report->results, to);
 	if (!said && !report->error_type.at)
 		fputs("(no output)\n", to);
+	if (report->supplement)
+		report->supplement->say(report->supplement->arg, to);
 	say_summary(to, report);
 }
 
@@ -476,21 +516,24 @@ give(const struct report *report, const struct tool_host *host)
 }
 
 void
-run_script_answer(const struct outcome *outcome, const struct tool_host *host)
+run_script_answer(const struct outcome *outcome, const struct run_supplement *supplement,
+		  const struct tool_host *host)
 {
 	struct report report;
 
-	read_outcome(outcome, &report);
+	read_outcome(outcome, supplement, &report);
 	give(&report, host);
 }
 
 void
-run_script_refuse_as(const char *reason, const char *text, const struct tool_host *host)
+run_script_refuse_as(const char *reason, const char *text,
+		     const struct run_supplement *supplement, const struct tool_host *host)
 {
 	struct report report = {
 		.status = reason,
 		.error_type = shown(reason),
 		.error_message = shown(text),
+		.supplement = supplement,
 	};
 
 	report.results = run_results_new(NULL, &report.results_cost);
@@ -498,7 +541,8 @@ run_script_refuse_as(const char *reason, const char *text, const struct tool_hos
 }
 
 void
-run_script_refuse(const struct why *why, const struct tool_host *host)
+run_script_refuse(const struct why *why, const struct run_supplement *supplement,
+		  const struct tool_host *host)
 {
-	run_script_refuse_as(RUN_INVALID_ARGUMENTS, why->text, host);
+	run_script_refuse_as(RUN_INVALID_ARGUMENTS, why->text, supplement, host);
 }

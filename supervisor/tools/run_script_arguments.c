@@ -15,10 +15,12 @@
 #include "supervisor/xalloc.h"
 
 enum kind { KIND_TEXT, KIND_TEXTS, KIND_NUMBER, KIND_INTEGER, KIND_PROFILE, KIND_KEY,
-	    KIND_FILES };
+	    KIND_FILES, KIND_SESSION, KIND_NAME, KIND_FLAG };
 
 enum field {
 	FIELD_SCRIPT,
+	FIELD_CODE,
+	FIELD_SESSION,
 	FIELD_STDIN,
 	FIELD_ARGS,
 	FIELD_TIMEOUT,
@@ -29,45 +31,71 @@ enum field {
 	FIELD_DEPENDENCIES,
 	FIELD_KEY,
 	FIELD_FILES,
+	FIELD_CHECKPOINT,
+	FIELD_RESTORE,
+	FIELD_BRANCH,
+	FIELD_RESET,
+	FIELD_CLOSE,
 	FIELD_COUNT,
 };
+
+#define SCRIPT (1u << RUN_FOR_SCRIPT)	/* which tools take it */
+#define REPL (1u << RUN_FOR_REPL)
+#define BOTH (SCRIPT | REPL)
 
 /* most: bytes of a text, number of texts; a limit's cap comes from the policy. */
 static const struct row {
 	const char *name;
+	unsigned int tools;
 	enum kind kind;
 	bool required;
 	double least, most;
 	const char *help;
 } rows[FIELD_COUNT] = {
-	[FIELD_SCRIPT] = { "script", KIND_TEXT, true, 0, SCRIPT_MAX,
+	[FIELD_SCRIPT] = { "script", SCRIPT, KIND_TEXT, true, 0, SCRIPT_MAX,
 		"Python source, at most 4 MiB. The value of a trailing expression is "
 		"returned as result." },
-	[FIELD_STDIN] = { "stdin", KIND_TEXT, false, 0, RUN_STDIN_MAX,
+	[FIELD_CODE] = { "code", REPL, KIND_TEXT, false, 0, SCRIPT_MAX,
+		"Python source of one cell, at most 4 MiB. The value of a trailing expression "
+		"is returned as result." },
+	[FIELD_SESSION] = { "session", REPL, KIND_SESSION, false, 1, RUN_SESSION_MAX,
+		"The handle that an earlier answer returned. Without it a new session begins." },
+	[FIELD_STDIN] = { "stdin", SCRIPT, KIND_TEXT, false, 0, RUN_STDIN_MAX,
 		"Text on standard input, at most 8 MiB. Empty unless given." },
-	[FIELD_ARGS] = { "args", KIND_TEXTS, false, 0, ARGS_MAX,
+	[FIELD_ARGS] = { "args", SCRIPT, KIND_TEXTS, false, 0, ARGS_MAX,
 		"Command line arguments, sys.argv[1:]." },
-	[FIELD_TIMEOUT] = { "timeout_seconds", KIND_NUMBER, false, 0.1, 0,
+	[FIELD_TIMEOUT] = { "timeout_seconds", BOTH, KIND_NUMBER, false, 0.1, 0,
 		"Wall clock time after which the script is stopped." },
-	[FIELD_MEMORY] = { "memory_mb", KIND_INTEGER, false, 16, 0,
+	[FIELD_MEMORY] = { "memory_mb", BOTH, KIND_INTEGER, false, 16, 0,
 		"Memory in MiB, files in /tmp and /workspace included." },
-	[FIELD_CPU] = { "cpu_seconds", KIND_NUMBER, false, 0.1, 0,
+	[FIELD_CPU] = { "cpu_seconds", BOTH, KIND_NUMBER, false, 0.1, 0,
 		"CPU time of all its processes together." },
-	[FIELD_PIDS] = { "pids", KIND_INTEGER, false, 1, 0,
+	[FIELD_PIDS] = { "pids", BOTH, KIND_INTEGER, false, 1, 0,
 		"Processes and threads at once." },
-	[FIELD_PROFILE] = { "profile", KIND_PROFILE, false, 0, 0,
+	[FIELD_PROFILE] = { "profile", BOTH, KIND_PROFILE, false, 0, 0,
 		"Which set of preloaded packages to run in." },
-	[FIELD_DEPENDENCIES] = { "dependencies", KIND_TEXTS, false, 0, REQUIREMENTS_MAX,
+	[FIELD_DEPENDENCIES] = { "dependencies", SCRIPT, KIND_TEXTS, false, 0, REQUIREMENTS_MAX,
 		"Requirements like numpy>=1.24, put together with those of the script's own "
 		"metadata block (PEP 723). The script is run when all are installed." },
-	[FIELD_KEY] = { RUN_KEY_ARGUMENT, KIND_KEY, false, 1, RUN_KEY_MAX,
+	[FIELD_KEY] = { RUN_KEY_ARGUMENT, BOTH, KIND_KEY, false, 1, RUN_KEY_MAX,
 		"A name of your choice for this call. Sent again with the same name and "
 		"arguments within some minutes, for example after a lost connection, it is "
 		"not run twice: the first run's answer is returned." },
-	[FIELD_FILES] = { FILES_ARGUMENT, KIND_FILES, false, 0, INPUTS_MAX,
+	[FIELD_FILES] = { FILES_ARGUMENT, BOTH, KIND_FILES, false, 0, INPUTS_MAX,
 		"Files put into /workspace first, each with its content as text, as base64, or "
 		"by the uri of a file that an earlier call left: at most 4 MiB each and 8 MiB "
 		"together." },
+	[FIELD_CHECKPOINT] = { "checkpoint", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
+		"Keep the state under this name, when the cell has ended well." },
+	[FIELD_RESTORE] = { "restore", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
+		"First go back to the checkpoint of this name." },
+	[FIELD_BRANCH] = { "branch", REPL, KIND_FLAG, false, 0, 0,
+		"Work in a copy: the answer has the handle of a second session that begins with "
+		"the state of this one, which stays as it is." },
+	[FIELD_RESET] = { "reset", REPL, KIND_FLAG, false, 0, 0,
+		"First forget all state, files and checkpoints." },
+	[FIELD_CLOSE] = { "close", REPL, KIND_FLAG, false, 0, 0,
+		"End the session after this call." },
 };
 
 #define MIB (1024.0 * 1024.0)
@@ -85,12 +113,19 @@ limit_in_units(const struct limits *limits, enum field field)
 	case FIELD_PIDS:
 		return limits->pids;
 	case FIELD_SCRIPT:
+	case FIELD_CODE:
+	case FIELD_SESSION:
 	case FIELD_STDIN:
 	case FIELD_ARGS:
 	case FIELD_PROFILE:
 	case FIELD_DEPENDENCIES:
 	case FIELD_KEY:
 	case FIELD_FILES:
+	case FIELD_CHECKPOINT:
+	case FIELD_RESTORE:
+	case FIELD_BRANCH:
+	case FIELD_RESET:
+	case FIELD_CLOSE:
 	case FIELD_COUNT:
 		break;
 	}
@@ -116,7 +151,7 @@ read_text(const struct row *row, const json_t *value, const char **text_r, size_
 
 /* A script with a NUL would run in part or not as written: refuse it, and say where. */
 static int
-check_script(const char *script, size_t len, struct why *why_r)
+check_script(const char *field, const char *script, size_t len, struct why *why_r)
 {
 	const char *nul = memchr(script, '\0', len);
 	unsigned int line = 1;
@@ -125,9 +160,9 @@ check_script(const char *script, size_t len, struct why *why_r)
 		return 0;
 	for (const char *at = script; at < nul; at++)
 		line += *at == '\n';
-	return why_say(why_r, -EINVAL, "script",
-		       "script holds a NUL at byte %td, in line %u; Python source may not",
-		       nul - script, line);
+	return why_say(why_r, -EINVAL, field,
+		       "%s holds a NUL at byte %td, in line %u; Python source may not",
+		       field, nul - script, line);
 }
 
 static int
@@ -208,6 +243,35 @@ read_limit(enum field field, const json_t *value, const struct limits *cap,
 	return 0;
 }
 
+/* A handle is compared, never taken apart: which ones there are is not said here. */
+static int
+read_word(const struct row *row, const json_t *value, const char **word_r,
+	  struct why *why_r)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789_-.";
+	const char *word = json_string_value(value);
+	size_t len = json_string_length(value);
+
+	if (!word || (double)len < row->least || (double)len > row->most ||
+	    strspn(word, plain) != len)
+		return why_say(why_r, -EINVAL, row->name,
+			       "%s must be a string of 1 to %.0f letters, digits, \"_\", "
+			       "\"-\" and \".\"", row->name, row->most);
+	*word_r = word;
+	return 0;
+}
+
+static int
+read_flag(const struct row *row, const json_t *value, bool *flag_r, struct why *why_r)
+{
+	if (!json_is_boolean(value))
+		return why_say(why_r, -EINVAL, row->name, "%s must be true or false",
+			       row->name);
+	*flag_r = json_is_true(value);
+	return 0;
+}
+
 static int
 read_profile(const json_t *value, const char **profile_r, struct why *why_r)
 {
@@ -238,14 +302,28 @@ static int
 read_field(enum field field, const json_t *value, const struct limits *cap,
 	   struct run_script_arguments *to, struct why *why_r)
 {
+	const struct row *row = &rows[field];
+
 	switch (field) {
 	case FIELD_SCRIPT:
-		if (read_text(&rows[field], value, &to->script, &to->script_len, why_r) < 0)
+	case FIELD_CODE:
+		if (read_text(row, value, &to->script, &to->script_len, why_r) < 0)
 			return -EINVAL;
-		return check_script(to->script, to->script_len, why_r);
+		return check_script(row->name, to->script, to->script_len, why_r);
+	case FIELD_SESSION:
+		return read_word(row, value, &to->session, why_r);
+	case FIELD_CHECKPOINT:
+		return read_word(row, value, &to->checkpoint, why_r);
+	case FIELD_RESTORE:
+		return read_word(row, value, &to->restore, why_r);
+	case FIELD_BRANCH:
+		return read_flag(row, value, &to->branch, why_r);
+	case FIELD_RESET:
+		return read_flag(row, value, &to->reset, why_r);
+	case FIELD_CLOSE:
+		return read_flag(row, value, &to->close, why_r);
 	case FIELD_STDIN:
-		return read_text(&rows[field], value, &to->stdin_text, &to->stdin_len,
-				 why_r);
+		return read_text(row, value, &to->stdin_text, &to->stdin_len, why_r);
 	case FIELD_ARGS:
 		return read_args(value, to, why_r);
 	case FIELD_TIMEOUT:
@@ -263,31 +341,50 @@ read_field(enum field field, const json_t *value, const struct limits *cap,
 	case FIELD_KEY:
 		if (run_script_is_key(value))
 			return 0;
-		return why_say(why_r, -EINVAL, rows[field].name,
+		return why_say(why_r, -EINVAL, row->name,
 			       "%s must be a string of 1 to %d characters, without NUL",
-			       rows[field].name, RUN_KEY_MAX);
+			       row->name, RUN_KEY_MAX);
 	case FIELD_COUNT:
 		break;
 	}
 	return why_say(why_r, -EINVAL, "", "internal: no such field");
 }
 
+static bool
+is_for(enum run_for tool, size_t field)
+{
+	return rows[field].tools & (1u << tool);
+}
+
+/* FIELD_COUNT: the tool has no such argument. */
+static size_t
+find_field(enum run_for tool, const char *key)
+{
+	size_t field = 0;
+
+	while (field < FIELD_COUNT &&
+	       (!is_for(tool, field) || strcmp(rows[field].name, key) != 0))
+		field++;
+	return field;
+}
+
 /* Names what is known, so that a model can correct itself at once. */
 static int
-refuse_unknown(const char *key, struct why *why_r)
+refuse_unknown(enum run_for tool, const char *key, struct why *why_r)
 {
-	char known[256];
+	char known[512];
 	size_t len = 0;
 
 	for (size_t i = 0; i < FIELD_COUNT; i++)
-		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
-					i ? ", " : "", rows[i].name);
-	return why_say(why_r, -EINVAL, key,
-		       "%.60s is not an argument of run_script; there are %s", key, known);
+		if (is_for(tool, i))
+			len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
+						len ? ", " : "", rows[i].name);
+	return why_say(why_r, -EINVAL, key, "%.60s is not an argument of %s; there are %s",
+		       key, tool == RUN_FOR_SCRIPT ? "run_script" : "run_repl", known);
 }
 
 int
-run_script_read(const json_t *json, const struct config *config,
+run_script_read(enum run_for tool, const json_t *json, const struct config *config,
 		struct run_script_arguments *arguments_r, struct why *why_r)
 {
 	struct run_script_arguments arguments = { .n_args = 0 };
@@ -296,18 +393,16 @@ run_script_read(const json_t *json, const struct config *config,
 	int r = 0;
 
 	json_object_foreach((json_t *)json, key, value) {
-		size_t field = 0;
+		size_t field = find_field(tool, key);
 
-		while (field < FIELD_COUNT && strcmp(rows[field].name, key) != 0)
-			field++;
 		r = field == FIELD_COUNT
-			? refuse_unknown(key, why_r)
+			? refuse_unknown(tool, key, why_r)
 			: read_field((enum field)field, value, &config->limits.cap,
 				     &arguments, why_r);
 		if (r < 0)
 			break;
 	}
-	if (r == 0 && !arguments.script)
+	if (r == 0 && !arguments.script && tool == RUN_FOR_SCRIPT)
 		r = why_say(why_r, -EINVAL, "script", "script is required: a string of Python source");
 	if (r < 0)
 		run_script_arguments_done(&arguments);
@@ -396,13 +491,27 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 	case KIND_FILES:
 		run_script_files_schema(out);
 		break;
+	case KIND_SESSION:
+		/* Whoever stands between client and several of us needs no body to route. */
+		jsonout_member_text(out, "x-mcp-header", "Session");
+		/* fall through */
+	case KIND_NAME:
+		jsonout_member_text(out, "type", "string");
+		write_number(out, "minLength", row->least);
+		write_number(out, "maxLength", row->most);
+		jsonout_member_text(out, "pattern", "^[A-Za-z0-9_.-]+$");
+		break;
+	case KIND_FLAG:
+		jsonout_member_text(out, "type", "boolean");
+		jsonout_member_bool(out, "default", false);
+		break;
 	}
 	write_help(out, row, standard);
 	jsonout_close(out, '}');
 }
 
 char *
-run_script_input_schema(const struct config *config)
+run_script_input_schema(enum run_for tool, const struct config *config)
 {
 	struct jsonout out;
 
@@ -412,12 +521,13 @@ run_script_input_schema(const struct config *config)
 	jsonout_key(&out, "properties");
 	jsonout_open(&out, '{');
 	for (size_t i = 0; i < FIELD_COUNT; i++)
-		write_property(&out, config, (enum field)i);
+		if (is_for(tool, i))
+			write_property(&out, config, (enum field)i);
 	jsonout_close(&out, '}');
 	jsonout_key(&out, "required");
 	jsonout_open(&out, '[');
 	for (size_t i = 0; i < FIELD_COUNT; i++)
-		if (rows[i].required)
+		if (is_for(tool, i) && rows[i].required)
 			jsonout_text(&out, rows[i].name, strlen(rows[i].name));
 	jsonout_close(&out, ']');
 	jsonout_member_bool(&out, "additionalProperties", false);
@@ -426,7 +536,7 @@ run_script_input_schema(const struct config *config)
 }
 
 char *
-run_script_description(const struct config *config)
+run_script_limits_text(const struct config *config)
 {
 	const struct limits *standard = &config->limits.standard;
 	const struct limits *cap = &config->limits.cap;
@@ -434,25 +544,13 @@ run_script_description(const struct config *config)
 	int n;
 
 	n = asprintf(&text,
-		"Run a Python %s script in a fresh, isolated process. Returns what it "
-		"printed, the value of its last line when that is an expression, any error "
-		"with its traceback, matplotlib figures and what display(object) was given as "
-		"pictures or tables, and the files that it left in /workspace.\n"
-		"Nothing survives the call: no variables, files or installed packages, so "
-		"send a whole program each time. Calls may run in parallel. The script "
-		"starts in /workspace, which is writable and empty but for files that you "
-		"send; it sees no files of the machine and no network. Top-level await, threads, subprocesses and "
-		"multiprocessing work.\n"
-		"Example: {\"script\": \"import math\\nprint('computing')\\n"
-		"math.factorial(10)\"} gives stdout \"computing\\n\" and result 3628800.\n"
 		"Limits: %.10g s (timeout_seconds up to %.10g), %.10g MiB of memory "
 		"(memory_mb up to %.10g), %u processes and threads (pids up to %u). Of "
 		"stdout and of stderr %.10g MiB each are kept: past that the middle is left "
 		"out.",
-		PYTHON_VERSION, limit_in_units(standard, FIELD_TIMEOUT),
-		limit_in_units(cap, FIELD_TIMEOUT), limit_in_units(standard, FIELD_MEMORY),
-		limit_in_units(cap, FIELD_MEMORY), standard->pids, cap->pids,
-		(double)standard->output_bytes / MIB);
+		limit_in_units(standard, FIELD_TIMEOUT), limit_in_units(cap, FIELD_TIMEOUT),
+		limit_in_units(standard, FIELD_MEMORY), limit_in_units(cap, FIELD_MEMORY),
+		standard->pids, cap->pids, (double)standard->output_bytes / MIB);
 	xalloc_check(n < 0 ? NULL : text);
 	return text;
 }

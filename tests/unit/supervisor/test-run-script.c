@@ -53,7 +53,7 @@ what_does_not_fit_is_refused_by_name(void **state)
 		json_t *json = json_loads(refusals[i].arguments, JSON_ALLOW_NUL, NULL);
 
 		assert_non_null(json);
-		assert_true(run_script_read(json, config, &arguments, &why) < 0);
+		assert_true(run_script_read(RUN_FOR_SCRIPT, json, config, &arguments, &why) < 0);
 		assert_string_equal(why.field, refusals[i].field);
 		if (!strstr(why.text, refusals[i].text))
 			fail_msg("%s: %s", refusals[i].arguments, why.text);
@@ -81,7 +81,7 @@ read_sized(const struct config *config, const char *field, size_t n)
 		value = list;
 	}
 	json_object_set_new(json, field, value);
-	r = run_script_read(json, config, &arguments, NULL);
+	r = run_script_read(RUN_FOR_SCRIPT, json, config, &arguments, NULL);
 	if (r == 0)
 		run_script_arguments_done(&arguments);
 	json_decref(json);
