@@ -193,8 +193,11 @@ run_message(const struct execution *e)
 
 	if (!engine->memory_counted)
 		run.data_bytes = e->limits.memory_bytes + profile->data_bytes;
+	/* Other than pids.max, RLIMIT_NPROC does not count the worker's init (seen on
+	 * Linux 6.18). One more would let a script past its limit, and the watchdog,
+	 * if it looked just then, would end one that only came up to it. */
 	if (!engine->pids_counted)
-		run.processes = e->limits.pids + INIT_PROCESSES;
+		run.processes = e->limits.pids;
 	return run;
 }
 
