@@ -15,7 +15,7 @@
 #include "policy/keys.h"
 #include "policy/why.h"
 
-#define KEYS_MAX 64		/* rows in keys.c, for what was seen in a file */
+#define KEYS_MAX 128		/* rows in keys.c, for what was seen in a file */
 #define SECTION_MAX 48		/* inih cuts longer ones without a word */
 #define PROFILE_PREFIX "profile "
 
@@ -193,7 +193,7 @@ enter_section(struct reading *reading, const char *line)
 			reading->section = key->section;
 	if (!reading->section)
 		mistake(reading, "[%s]: unknown section; right are [service], [http], "
-			"[auth], [mcp], [pool], [limits] and [profile NAME]", name);
+			"[auth], [mcp], [pool], [limits], [network] and [profile NAME]", name);
 }
 
 /* Looks at a line before inih does. Whether inih may have it. */
@@ -415,15 +415,18 @@ config_check(const struct config *config, const char *path, FILE *errors)
 		{ "pool", "warm_max", "workers_max", config->pool.warm_max, config->pool.workers_max },
 		{ "pool", "tenant_running_max", "workers_max",
 		  config->pool.tenant_running_max, config->pool.workers_max },
-		/* each worker has a uid of its own, and the first of the range is the service */
-		{ "pool", "workers_max", "subuid_count in [service], less 1",
-		  config->pool.workers_max, config->service.subuid_count - 1 },
+		/* each worker has a uid of its own; the first of the range is the service's, the
+		 * last one mcp-python-egress's */
+		{ "pool", "workers_max", "subuid_count in [service], less 2",
+		  config->pool.workers_max, config->service.subuid_count - 2 },
 		{ "limits", "timeout_seconds", "timeout_max", standard->wall_ms, cap->wall_ms },
 		{ "limits", "cpu_seconds", "cpu_max", standard->cpu_ms, cap->cpu_ms },
 		{ "limits", "memory_mb", "memory_max_mb", standard->memory_bytes, cap->memory_bytes },
 		{ "limits", "pids", "pids_max", standard->pids, cap->pids },
 		{ "limits", "output_kb", "output_total_mb",
 		  standard->output_bytes, standard->output_total },
+		{ "network", "connections", "connections_max",
+		  config->network.connections, config->network.connections_max },
 		/* clang-format on */
 	};
 	int r = check_auth(config, path, errors);
@@ -453,7 +456,8 @@ dump_section(const char *section, const void *base, FILE *out)
 void
 config_dump(const struct config *config, FILE *out)
 {
-	static const char *const sections[] = { "service", "http", "auth", "mcp", "pool", "limits" };
+	static const char *const sections[] = { "service", "http", "auth", "mcp", "pool", "limits",
+		"network" };
 
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		fprintf(out, "[%s]\n", sections[i]);

@@ -20,6 +20,19 @@ struct config_list {
 	size_t n;
 };
 
+/* [network]: where scripts may connect to, and how much of it. */
+struct config_network {
+	struct config_list allow;	/* rules (policy/network.h); none: no network at all */
+	struct config_list allow_private;	/* ranges that are not public, but may be reached */
+	char *nameserver;		/* ADDRESS:PORT; NULL: those of /etc/resolv.conf */
+	uint64_t bytes_max;		/* of an execution, both ways together */
+	uint64_t rate_max;		/* of them in a second */
+	uint32_t connections;		/* of an execution at once */
+	uint32_t connections_max;	/* in all */
+	uint32_t idle_seconds;		/* without a byte; then a connection is ended */
+	uint32_t connection_seconds;	/* of one connection, at most */
+};
+
 /* [profile NAME]: what is imported once and what the jail shows. */
 struct config_profile {
 	char name[65];
@@ -83,6 +96,7 @@ struct config {
 		uint64_t kept_bytes;	/* of answers of one tenant's tasks; and of such calls */
 	} mcp;
 	struct limits_policy limits;
+	struct config_network network;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */
 	size_t n_profiles;
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "policy/config.h"
+#include "policy/network.h"
 #include "policy/why.h"
 
 #define KiB UINT64_C(1024)
@@ -40,7 +41,7 @@ static const struct key keys[] = {
 	KEY("service", "socket",              PATH,  service.socket,              1, 107,        1, ""),
 	KEY("service", "user",                NAME,  service.user,                1, 32,         1, "mcp-python"),
 	KEY("service", "subuid_base",         U32,   service.subuid_base,     65536, 4294836223, 1, "1879048192"),
-	KEY("service", "subuid_count",        U32,   service.subuid_count,        2, 65536,      1, "65536"),
+	KEY("service", "subuid_count",        U32,   service.subuid_count,        3, 65536,      1, "65536"),
 	KEY("service", "sessions_max",        U32,   service.sessions_max,        1, 65536,      1, "1024"),
 	KEY("service", "sessions_per_tenant", U32,   service.sessions_per_tenant, 1, 65536,      1, "512"),
 	KEY("service", "line_max_bytes",      BYTES, service.line_max,        65536, GiB,        1, "32M"),
@@ -96,6 +97,16 @@ static const struct key keys[] = {
 	KEY("limits", "output_kb",       U64, limits.standard.output_bytes, 1, 65536,    KiB, "1024"),
 	KEY("limits", "output_total_mb", U64, limits.standard.output_total, 1, 1048576,  MiB, "64"),
 
+	KEY("network", "allow",              RULES,  network.allow,              0, CONFIG_LIST_MAX, 1, ""),
+	KEY("network", "allow_private",      RANGES, network.allow_private,      0, CONFIG_LIST_MAX, 1, ""),
+	KEY("network", "nameserver",         ADDRESS, network.nameserver,        1, 64,       1, ""),
+	KEY("network", "bytes_max",          BYTES,  network.bytes_max,          1, 1024 * GiB, 1, "256M"),
+	KEY("network", "rate_max",           BYTES,  network.rate_max,        4096, GiB,      1, "16M"),
+	KEY("network", "connections",        U32,    network.connections,        1, 1024,     1, "32"),
+	KEY("network", "connections_max",    U32,    network.connections_max,    1, 1000000,  1, "1000"),
+	KEY("network", "idle_seconds",       U32,    network.idle_seconds,       1, 86400,    1, "60"),
+	KEY("network", "connection_seconds", U32,    network.connection_seconds, 1, 86400,    1, "600"),
+
 	PROFILE_KEY("modules",     MODULES, modules,     0, CONFIG_LIST_MAX, BASIC_MODULES),
 	PROFILE_KEY("paths",       PATHS,   paths,       0, CONFIG_LIST_MAX, ""),
 	PROFILE_KEY("disk_bytes",  BYTES,   disk_bytes,  65536, 1024 * GiB,  "256M"),
@@ -116,7 +127,8 @@ key_is_list(const struct key *key)
 {
 	return key->kind == KEY_MODULES || key->kind == KEY_PATHS ||
 	       key->kind == KEY_HOSTS || key->kind == KEY_ORIGINS ||
-	       key->kind == KEY_SCOPES;
+	       key->kind == KEY_SCOPES || key->kind == KEY_RULES ||
+	       key->kind == KEY_RANGES;
 }
 
 int
@@ -332,6 +344,22 @@ is_scope(const char *word, size_t len)
 	return len > 0 && len <= 128;
 }
 
+static bool
+is_rule(const char *word, size_t len)
+{
+	struct network_rule rule;
+
+	return network_rule_parse(word, len, &rule) == 0;
+}
+
+static bool
+is_range(const char *word, size_t len)
+{
+	struct network_range range;
+
+	return network_range_parse(word, len, &range) == 0;
+}
+
 struct word_kind {
 	bool (*fits)(const char *word, size_t len);
 	const char *what;
@@ -354,6 +382,9 @@ word_kind(const struct key *key)
 		[KEY_ORIGINS] = { is_origin, "http:// or https:// and the name of a host, "
 				  "with or without a port" },
 		[KEY_SCOPES] = { is_scope, "a scope" },
+		[KEY_RULES] = { is_rule, "HOST, .SUFFIX or *, with or without :PORT" },
+		[KEY_RANGES] = { is_range, "an address, or one with /BITS and nothing set "
+				 "behind them" },
 	};
 
 	return &kinds[key->kind];
@@ -454,7 +485,7 @@ key_set(const struct key *key, void *base, const char *value, bool more, struct 
 	case KEY_PATHS:
 	case KEY_HOSTS:
 	case KEY_ORIGINS:
-	case KEY_SCOPES:
+	case KEY_SCOPES: case KEY_RULES: case KEY_RANGES:
 		return set_list(key, base, value, more, why_r);
 	}
 	return -EINVAL;
@@ -548,7 +579,7 @@ key_print(const struct key *key, const void *base, FILE *out)
 	case KEY_PATHS:
 	case KEY_HOSTS:
 	case KEY_ORIGINS:
-	case KEY_SCOPES:
+	case KEY_SCOPES: case KEY_RULES: case KEY_RANGES:
 		print_list(slot, out);
 		break;
 	}

@@ -27,6 +27,8 @@ enum key_kind {
 	KEY_HEADER,	/* the name of an HTTP header; empty: NULL */
 	KEY_URI,	/* http:// or https:// and more; empty: NULL */
 	KEY_SCOPES,	/* words: of OAuth */
+	KEY_RULES,	/* words: of policy/network.h */
+	KEY_RANGES,	/* words: ADDRESS or ADDRESS/BITS */
 };
 
 struct key {

@@ -5,6 +5,7 @@ libpolicy_a_SOURCES = \
 	policy/keys.c policy/keys.h \
 	policy/limits.c policy/limits.h \
 	policy/marker.c policy/marker.h \
+	policy/network.c policy/network.h \
 	policy/pep723.c policy/pep723.h \
 	policy/requirement.c policy/requirement.h \
 	policy/tokens.c policy/tokens.h \

@@ -33,6 +33,7 @@ tests_unit_proto_test_walk_LDADD = $(PROTO_TEST_LDADD)
 POLICY_TESTS = \
 	tests/unit/policy/test-config \
 	tests/unit/policy/test-limits \
+	tests/unit/policy/test-network \
 	tests/unit/policy/test-pep723 \
 	tests/unit/policy/test-requirement \
 	tests/unit/policy/test-tokens \
@@ -46,6 +47,9 @@ tests_unit_policy_test_config_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_limits_SOURCES = tests/unit/policy/test-limits.c
 tests_unit_policy_test_limits_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_limits_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_network_SOURCES = tests/unit/policy/test-network.c
+tests_unit_policy_test_network_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_network_LDADD = libpolicy.a $(TEST_LIBS)
 tests_unit_policy_test_pep723_SOURCES = tests/unit/policy/test-pep723.c
 tests_unit_policy_test_pep723_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_pep723_LDADD = $(POLICY_TEST_LDADD)

@@ -137,10 +137,10 @@ static const struct bad_case {
 	const char *name, *text, *errors;
 } bad_cases[] = {
 	{ "unknown section", "\n[serivce]\nsocket = /x\n",
-	  "FILE:2: [serivce]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits] and "
+	  "FILE:2: [serivce]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits], [network] and "
 	  "[profile NAME]\n" },
 	{ "a profile needs a name", "[profile]\n[profile ]\n[profile a b]\n[profile ../x]\n",
-	  "FILE:1: [profile]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits] and "
+	  "FILE:1: [profile]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits], [network] and "
 	  "[profile NAME]\n"
 	  "FILE:2: [profile ]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
 	  "FILE:3: [profile a b]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
@@ -215,7 +215,7 @@ static const struct bad_case {
 	{ "control character", "[pool]\nwarm = \x01" "1\n", "FILE:2: the line holds a control character\n" },
 	{ "strange bytes", "[pool]\nwarm = \xff\x1b\n[po\xc3\xa9l]\n",
 	  "FILE:2: the line holds a control character\n"
-	  "FILE:3: [po??l]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits] and "
+	  "FILE:3: [po??l]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits], [network] and "
 	  "[profile NAME]\n" },
 	{ "half of an authentication",
 	  "[auth]\njwks_file = /etc/j\ntrusted_header = X-User\n",
@@ -279,7 +279,7 @@ static const struct bad_case {
 	  "FILE: [limits] output_kb: is above output_total_mb\n" },
 	{ "warm above warm_max", "[pool]\nwarm = 65\n[service]\nsubuid_count = 256\n",
 	  "FILE: [pool] warm: is above warm_max\n"
-	  "FILE: [pool] workers_max: is above subuid_count in [service], less 1\n" },
+	  "FILE: [pool] workers_max: is above subuid_count in [service], less 2\n" },
 };
 
 static void
