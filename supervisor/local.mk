@@ -33,6 +33,7 @@ libsupervisor_a_SOURCES += \
 libsupervisor_a_SOURCES += \
 	supervisor/mcp/jsonout.c supervisor/mcp/jsonout.h \
 	supervisor/mcp/jsonrpc.c supervisor/mcp/jsonrpc.h \
+	supervisor/handle.c supervisor/handle.h \
 	supervisor/listener.c supervisor/listener.h \
 	supervisor/log.c supervisor/log.h \
 	supervisor/loop.c supervisor/loop.h \

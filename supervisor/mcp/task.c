@@ -10,12 +10,12 @@
 
 #include "policy/config.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/handle.h"
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/mcp/jsonrpc.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/repeat.h"
 #include "supervisor/mcp/run.h"
-#include "supervisor/mcp/seal.h"
 #include "supervisor/xalloc.h"
 
 #define POLL_EVERY_MS 1000
@@ -34,7 +34,7 @@ static const char *const state_names[] = {
 struct mcp_task {
 	TAILQ_ENTRY(mcp_task) link;
 	struct mcp_tasks *tasks;
-	char id[SEAL_ID_CHARACTERS + 3];
+	char id[HANDLE_MAX + 1];
 	struct tenant *tenant;
 	struct mcp_run *run;		/* held; NULL: cancelled */
 	struct mcp_audience audience;
@@ -230,8 +230,7 @@ mcp_task_new(struct mcp_run *run, const char *status)
 		return r;
 	task = xcalloc(1, sizeof(*task));
 	task->tasks = tasks;
-	memcpy(task->id, "t-", 2);
-	seal_new_id(task->id + 2);
+	handle_new('t', task->id);
 	task->tenant = mcp_run_tenant(run);
 	tenant_hold(task->tenant);
 	task->run = run;

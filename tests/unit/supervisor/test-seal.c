@@ -1,4 +1,4 @@
-/* Seals, their key in its file, and the forms that users fill in. */
+/* Seals, their key in its file, handles, and the forms that users fill in. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "policy/why.h"
+#include "supervisor/handle.h"
 #include "supervisor/mcp/form.h"
 #include "supervisor/mcp/seal.h"
 
@@ -181,6 +182,36 @@ forms_take_what_fits(void **state)
 	}
 }
 
+static void
+handles_end_with_the_host(void **state)
+{
+	static const struct { const char *name, *want; } cases[] = {
+		{ "alpha", "alpha" },
+		{ "alpha.example.org", "alpha" },
+		{ "node-7", "node-7" },
+		{ "a b/c\r\n\"d", "abcd" },
+		{ "", "host" },
+		{ ".", "host" },
+		{ "0123456789012345678901234567890123456789012345678901234567890123456789",
+		  "012345678901234567890123456789012345678901234567890123456789012" },
+	};
+	char host[HANDLE_HOST_MAX + 1], a[HANDLE_MAX + 1], b[HANDLE_MAX + 1], name[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		handle_host(cases[i].name, host);
+		assert_string_equal(host, cases[i].want);
+	}
+	handle_new('r', a);
+	handle_new('r', b);
+	assert_string_not_equal(a, b);
+	assert_memory_equal(a, "r-", 2);
+	assert_int_equal(gethostname(name, sizeof(name)), 0);
+	handle_host(name, host);
+	assert_int_equal(a[2 + SEAL_ID_CHARACTERS], '-');
+	assert_string_equal(a + 2 + SEAL_ID_CHARACTERS + 1, host);
+}
+
 int
 main(void)
 {
@@ -189,6 +220,7 @@ main(void)
 		cmocka_unit_test(a_binding_tells_apart),
 		cmocka_unit_test(the_key_file_outlives_the_process),
 		cmocka_unit_test(new_ids_are_new),
+		cmocka_unit_test(handles_end_with_the_host),
 		cmocka_unit_test(forms_take_what_fits),
 	};
 
