@@ -1,5 +1,5 @@
-/* Runs in: mcp-python run. One poll loop over one socket; the service may answer while
- * the request is still being written. Owns the receive buffer only. */
+/* Runs in: mcp-python run and repl. One poll loop over one socket; the service may answer
+ * while the request is still being written. Owns what was not yet sent and not yet read. */
 #include "client/call.h"
 
 #include <errno.h>
@@ -9,14 +9,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
+#include "client/exits.h"
 #include "client/options.h"
-#include "client/script.h"
-#include "client/utf8.h"
+#include "client/say.h"
 
-static void
-set(json_t *object, const char *key, json_t *value)
+void
+call_set(json_t *object, const char *key, json_t *value)
 {
 	/* Fails for want of memory alone: what is put in was made from checked text. */
 	if (json_object_set_new(object, key, value) < 0)
@@ -32,43 +30,24 @@ number(double value)
 	return json_real(value);
 }
 
-static json_t *
-make_arguments(const struct options *options, const struct script_text *script,
-	       const struct script_text *stdin_text)
+void
+call_add_limits(json_t *arguments, const struct options *options)
 {
-	json_t *arguments = json_object();
-
-	set(arguments, "script",
-	    json_stringn(script->bytes ? script->bytes : "", script->len));
-	if (stdin_text)
-		set(arguments, "stdin",
-		    json_stringn(stdin_text->bytes ? stdin_text->bytes : "",
-				 stdin_text->len));
-	if (options->n_args > 0) {
-		json_t *list = json_array();
-
-		for (size_t i = 0; i < options->n_args; i++)
-			if (json_array_append_new(list, json_string(options->args[i])) <
-			    0)
-				abort();
-		set(arguments, "args", list);
-	}
 	if (options->timeout_seconds > 0)
-		set(arguments, "timeout_seconds", number(options->timeout_seconds));
+		call_set(arguments, "timeout_seconds", number(options->timeout_seconds));
 	if (options->cpu_seconds > 0)
-		set(arguments, "cpu_seconds", number(options->cpu_seconds));
+		call_set(arguments, "cpu_seconds", number(options->cpu_seconds));
 	if (options->memory_mb > 0)
-		set(arguments, "memory_mb", json_integer(options->memory_mb));
+		call_set(arguments, "memory_mb", json_integer(options->memory_mb));
 	if (options->pids > 0)
-		set(arguments, "pids", json_integer(options->pids));
+		call_set(arguments, "pids", json_integer(options->pids));
 	if (options->profile)
-		set(arguments, "profile", json_string(options->profile));
-	return arguments;
+		call_set(arguments, "profile", json_string(options->profile));
 }
 
 /* The revision without a handshake: one request, one answer. */
 static json_t *
-make_meta(const struct options *options)
+make_meta(int id, bool streams)
 {
 	json_t *meta = json_pack(
 		"{s:s, s:{}, s:{s:s, s:s}}", "io.modelcontextprotocol/protocolVersion",
@@ -78,151 +57,182 @@ make_meta(const struct options *options)
 
 	if (!meta)
 		abort();
-	if (!options->json) {
-		set(meta, "progressToken", json_integer(REPLY_REQUEST_ID));
-		set(meta, "mcp-pythond/stream", json_true());
+	if (streams) {
+		call_set(meta, "progressToken", json_integer(id));
+		call_set(meta, "mcp-pythond/stream", json_true());
 	}
 	return meta;
 }
 
-char *
-call_request(const struct options *options, const struct script_text *script,
-	     const struct script_text *stdin_text, size_t *len_r, size_t *bad_arg_r)
+json_t *
+call_message(int id, const char *tool, json_t *arguments, bool streams)
 {
-	struct text_position where;
-	json_t *message;
-	char *line, *longer;
+	json_t *message = json_pack("{s:s, s:i, s:s, s:{s:s, s:o, s:o}}", "jsonrpc",
+				    "2.0", "id", id, "method", "tools/call", "params",
+				    "name", tool, "arguments", arguments, "_meta",
+				    make_meta(id, streams));
+
+	if (!message)
+		abort();
+	return message;
+}
+
+static void
+make_room(char **bytes, size_t *room, size_t wanted)
+{
+	if (*room >= wanted)
+		return;
+	while (*room < wanted)
+		*room = *room == 0 ? 65536 : *room * 2;
+	*bytes = realloc(*bytes, *room);
+	if (!*bytes)
+		abort();
+}
+
+void
+call_send(struct call_channel *channel, json_t *message)
+{
+	char *line = json_dumps(message, JSON_COMPACT);
 	size_t len;
 
-	for (size_t i = 0; i < options->n_args; i++)
-		if (!utf8_check(options->args[i], strlen(options->args[i]), true,
-				&where)) {
-			*bad_arg_r = i;
-			return NULL;
-		}
-	message = json_pack("{s:s, s:i, s:s, s:{s:s, s:o, s:o}}", "jsonrpc", "2.0",
-			    "id", REPLY_REQUEST_ID, "method", "tools/call", "params",
-			    "name", "run_script", "arguments",
-			    make_arguments(options, script, stdin_text), "_meta",
-			    make_meta(options));
-	line = message ? json_dumps(message, JSON_COMPACT) : NULL;
 	if (!line)
 		abort();
 	json_decref(message);
 	len = strlen(line);
-	longer = realloc(line, len + 2);
-	if (!longer)
-		abort();
-	memcpy(longer + len, "\n", 2);
-	*len_r = len + 1;
-	return longer;
+	line[len] = '\n';	/* in place of the end */
+	make_room(&channel->out, &channel->out_room, channel->out_len + len + 1);
+	memcpy(channel->out + channel->out_len, line, len + 1);
+	channel->out_len += len + 1;
+	free(line);
 }
 
-struct inbox {
-	char *bytes;
-	size_t len, room;
-	size_t scanned; /* bytes that hold no line end */
-};
+void
+call_channel_done(struct call_channel *channel)
+{
+	free(channel->in);
+	free(channel->out);
+	channel->in = channel->out = NULL;
+}
 
 /* Reads once. 0, 1 at the end of the stream, or -errno. */
 static int
-inbox_read(struct inbox *in, int fd)
+read_some(struct call_channel *channel)
 {
 	ssize_t n;
 
-	if (in->len == in->room) {
-		size_t room = in->room == 0 ? 65536 : in->room * 2;
-		char *more;
-
-		if (in->len >= CALL_LINE_MAX)
-			return -EBADMSG;
-		more = realloc(in->bytes, room);
-		if (!more)
-			abort();
-		in->bytes = more;
-		in->room = room;
-	}
-	n = recv(fd, in->bytes + in->len, in->room - in->len, 0);
+	if (channel->in_len >= CALL_LINE_MAX)
+		return -EBADMSG;
+	make_room(&channel->in, &channel->in_room, channel->in_len + 1);
+	n = recv(channel->fd, channel->in + channel->in_len,
+		 channel->in_room - channel->in_len, 0);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	in->len += (size_t)n;
+	channel->in_len += (size_t)n;
 	return n == 0;
 }
 
 /* Handles every whole line. 1: that was the answer; 0: more is to come; or -errno. */
 static int
-inbox_take_lines(struct inbox *in,
-		 int (*on_output)(void *arg, const struct reply *piece), void *arg,
-		 struct reply *answer_r)
+take_lines(struct call_channel *channel, int id,
+	   int (*on_output)(void *arg, const struct reply *piece), void *arg,
+	   struct reply *answer_r)
 {
 	size_t start = 0;
 	int r = 0;
 
 	while (r == 0) {
 		struct reply reply;
-		char *end =
-			memchr(in->bytes + in->scanned, '\n', in->len - in->scanned);
+		char *end = channel->in_len == channel->scanned
+				    ? NULL
+				    : memchr(channel->in + channel->scanned, '\n',
+					     channel->in_len - channel->scanned);
 
 		if (!end) {
-			in->scanned = in->len;
+			channel->scanned = channel->in_len;
 			break;
 		}
-		r = reply_parse(in->bytes + start, (size_t)(end - in->bytes) - start,
-				&reply);
-		start = in->scanned = (size_t)(end - in->bytes) + 1;
+		r = reply_parse(channel->in + start,
+				(size_t)(end - channel->in) - start, id, &reply);
+		start = channel->scanned = (size_t)(end - channel->in) + 1;
 		if (r < 0)
 			break;
 		if (reply.kind == REPLY_OUTCOME || reply.kind == REPLY_REFUSED) {
 			*answer_r = reply;
-			return 1;
+			r = 1;
+			break;
 		}
 		if (reply.kind == REPLY_OUTPUT)
 			r = on_output(arg, &reply);
 		reply_free(&reply);
 	}
 	if (start > 0) {
-		memmove(in->bytes, in->bytes + start, in->len - start);
-		in->len -= start;
-		in->scanned -= start;
+		memmove(channel->in, channel->in + start, channel->in_len - start);
+		channel->in_len -= start;
+		channel->scanned -= start;
 	}
 	return r;
 }
 
-int
-call_run(int fd, const char *request, size_t len,
-	 int (*on_output)(void *arg, const struct reply *piece), void *arg,
-	 struct reply *answer_r)
+static void
+write_some(struct call_channel *channel)
 {
-	struct inbox in = {0};
+	ssize_t n = send(channel->fd, channel->out + channel->out_at,
+			 channel->out_len - channel->out_at, MSG_NOSIGNAL);
+
+	if (n > 0)
+		channel->out_at += (size_t)n;
+	/* A service that takes no more may still have said why. */
+	if ((n < 0 && errno != EAGAIN && errno != EINTR) ||
+	    channel->out_at == channel->out_len)
+		channel->out_at = channel->out_len = 0;
+}
+
+int
+call_wait(struct call_channel *channel, int id,
+	  int (*on_output)(void *arg, const struct reply *piece), void *arg,
+	  struct reply *answer_r)
+{
 	bool ended = false;
 	int r = 0;
 
 	while (r == 0 && !ended) {
-		struct pollfd p = {.fd = fd,
-				   .events = (short)(POLLIN | (len ? POLLOUT : 0))};
+		struct pollfd p = {
+			.fd = channel->fd,
+			.events = (short)(POLLIN | (channel->out_len ? POLLOUT : 0))};
 
-		if (poll(&p, 1, -1) < 0) {
-			r = errno == EINTR ? 0 : -errno;
+		if (ppoll(&p, 1, NULL, channel->mask) < 0) {
+			if (errno != EINTR)
+				r = -errno;
+			else if (channel->interrupted && *channel->interrupted)
+				r = -EINTR;
 			continue;
 		}
-		if (len > 0 && p.revents & POLLOUT) {
-			ssize_t n = send(fd, request, len, MSG_NOSIGNAL);
-
-			/* A service that takes no more may still have said why. */
-			if (n < 0 && errno != EAGAIN && errno != EINTR)
-				len = 0;
-			else if (n > 0)
-				request += n, len -= (size_t)n;
-		}
+		if (channel->out_len > 0 && p.revents & POLLOUT)
+			write_some(channel);
 		if (p.revents & (POLLIN | POLLHUP | POLLERR)) {
-			r = inbox_read(&in, fd);
+			r = read_some(channel);
 			ended = r == 1;
 			if (r >= 0)
-				r = inbox_take_lines(&in, on_output, arg, answer_r);
+				r = take_lines(channel, id, on_output, arg, answer_r);
 		}
 	}
-	free(in.bytes);
 	if (r == 0)
 		return -ECONNRESET;
 	return r > 0 ? 0 : r;
+}
+
+int
+call_failed(int error)
+{
+	if (error == -EBADMSG) {
+		say("the answer is not what mcp-pythond would say; is it listening "
+		    "there?");
+		return EX_PROTOCOL;
+	}
+	if (error == -ECONNRESET) {
+		say("mcp-pythond closed the connection before it answered");
+		return EX_UNAVAILABLE;
+	}
+	say("%s", strerror(-error));
+	return EX_IOERR;
 }

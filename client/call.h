@@ -1,29 +1,59 @@
-/* One tools/call of run_script over a connected socket, and its one answer. */
+/* Calls of tools over a connected socket, each with its one answer. */
 #ifndef CLIENT_CALL_H
 #define CLIENT_CALL_H
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+
+#include <jansson.h>
 
 #include "client/reply.h"
 
 struct options;
-struct script_text;
 
 #define CALL_LINE_MAX ((size_t)64 << 20) /* of an answer, as JSON */
 
-/* The request as one line with its end; owned by the caller (free). stdin_text may be
- * NULL. NULL when an argument is not UTF-8: *bad_arg_r is its index then. */
-char *call_request(const struct options *options, const struct script_text *script,
-		   const struct script_text *stdin_text, size_t *len_r,
-		   size_t *bad_arg_r);
+/* A connection. Zero it, then set fd (non-blocking, borrowed) and, if waiting is to be
+ * interrupted, the two below; call_channel_done at the end. */
+struct call_channel {
+	int fd;
+	/* With these signals' mask it waits; when a handler has set *interrupted, waiting
+	 * ends with -EINTR, and nothing is lost. NULL: never. */
+	const sigset_t *mask;
+	const volatile sig_atomic_t *interrupted;
+	/* call.c's own. */
+	char *out, *in;
+	size_t out_len, out_at, out_room;
+	size_t in_len, in_room;
+	size_t scanned; /* bytes of in that hold no line end */
+};
 
-/* Sends the request on fd (non-blocking) and reads until the answer. on_output hears of
- * each piece of output before it; a negative value from it ends the call and is
- * returned. Returns 0 with *answer_r (REPLY_OUTCOME or REPLY_REFUSED; the caller frees
- * it), -ECONNRESET when the connection ended first, -EBADMSG when what came is not
- * understood, or -errno. */
-int call_run(int fd, const char *request, size_t len,
-	     int (*on_output)(void *arg, const struct reply *piece), void *arg,
-	     struct reply *answer_r);
+void call_channel_done(struct call_channel *channel);
+
+/* A tools/call of tool; takes arguments. With streams its output is told as it comes. The
+ * message is the caller's. */
+json_t *call_message(int id, const char *tool, json_t *arguments, bool streams);
+
+/* Puts the limits and the profile that the command line has into arguments. */
+void call_add_limits(json_t *arguments, const struct options *options);
+
+/* Sets a member; takes value, which may not be NULL. */
+void call_set(json_t *object, const char *key, json_t *value);
+
+/* Queues a message; takes it. It goes out while call_wait waits. */
+void call_send(struct call_channel *channel, json_t *message);
+
+/* Reads until the answer with this id, which must be of what was sent last: earlier ones
+ * are passed over. on_output hears of each piece of its output before; a negative value
+ * from it ends the wait and is returned. Returns 0 with *answer_r (REPLY_OUTCOME or
+ * REPLY_REFUSED; the caller frees it), -ECONNRESET when the connection ended first,
+ * -EBADMSG when what came is not understood, -EINTR, or another -errno. */
+int call_wait(struct call_channel *channel, int id,
+	      int (*on_output)(void *arg, const struct reply *piece), void *arg,
+	      struct reply *answer_r);
+
+/* What a failure of call_wait means: says so, and returns the exit code. */
+int call_failed(int error);
 
 #endif

@@ -4,6 +4,7 @@ noinst_LIBRARIES += libclient.a
 libclient_a_SOURCES = \
 	client/bridge.c client/bridge.h \
 	client/call.c client/call.h \
+	client/cell.c client/cell.h \
 	client/endpoint.c client/endpoint.h \
 	client/exits.h \
 	client/options.c client/options.h \
@@ -11,6 +12,7 @@ libclient_a_SOURCES = \
 	client/run.c client/run.h \
 	client/say.c client/say.h \
 	client/script.c client/script.h \
+	client/show.c client/show.h \
 	client/token.c client/token.h \
 	client/token_file.c client/token_file.h \
 	client/utf8.c client/utf8.h \

@@ -1,4 +1,4 @@
-/* Runs in: mcp-python run. The service is trusted to be the service, not to be free of
+/* Runs in: mcp-python run and repl. The service is trusted to be the service, not to be free of
  * mistakes: what does not fit is -EBADMSG, never a crash. */
 #include "client/reply.h"
 
@@ -19,7 +19,7 @@ reply_string(const json_t *object, const char *key, size_t *len_r)
 
 /* A progress notification: our token, and a piece of output when there is one. */
 static int
-parse_notification(struct reply *reply)
+parse_notification(struct reply *reply, int id)
 {
 	json_t *params = json_object_get(reply->message, "params");
 	json_t *output =
@@ -31,8 +31,7 @@ parse_notification(struct reply *reply)
 	reply->kind = REPLY_OTHER;
 	if (strcmp(method, "notifications/progress") != 0 || !output)
 		return 0;
-	if (json_integer_value(json_object_get(params, "progressToken")) !=
-	    REPLY_REQUEST_ID)
+	if (json_integer_value(json_object_get(params, "progressToken")) != id)
 		return 0;
 	stream = reply_string(output, "stream", NULL);
 	reply->text = reply_string(output, "text", &reply->text_len);
@@ -81,7 +80,7 @@ parse_result(struct reply *reply, json_t *result)
 }
 
 static int
-parse_message(struct reply *reply)
+parse_message(struct reply *reply, int wanted)
 {
 	json_t *id = json_object_get(reply->message, "id");
 	json_t *error = json_object_get(reply->message, "error");
@@ -91,18 +90,24 @@ parse_message(struct reply *reply)
 	if (!version || strcmp(version, "2.0") != 0)
 		return -EBADMSG;
 	if (!id && reply_string(reply->message, "method", NULL))
-		return parse_notification(reply);
+		return parse_notification(reply, wanted);
+	if (!error == !result)
+		return -EBADMSG;
+	if (json_is_integer(id) && json_integer_value(id) > 0 &&
+	    json_integer_value(id) < wanted) {
+		reply->kind = REPLY_OTHER;
+		return 0;
+	}
 	/* An error may come without an id: of a request that could not be read. */
-	if (error && !result && (!id || json_integer_value(id) == REPLY_REQUEST_ID))
+	if (error && (!id || json_integer_value(id) == wanted))
 		return parse_error(reply, error);
-	if (result && !error && json_is_integer(id) &&
-	    json_integer_value(id) == REPLY_REQUEST_ID)
+	if (result && json_is_integer(id) && json_integer_value(id) == wanted)
 		return parse_result(reply, result);
 	return -EBADMSG;
 }
 
 int
-reply_parse(const char *line, size_t len, struct reply *reply_r)
+reply_parse(const char *line, size_t len, int id, struct reply *reply_r)
 {
 	struct reply reply = {0};
 	int r;
@@ -114,7 +119,7 @@ reply_parse(const char *line, size_t len, struct reply *reply_r)
 		reply_free(&reply);
 		return -EBADMSG;
 	}
-	r = parse_message(&reply);
+	r = parse_message(&reply, id);
 	if (r < 0) {
 		reply_free(&reply);
 		return r;

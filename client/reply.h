@@ -27,12 +27,10 @@ struct reply {
 	json_t *result;	 /* REPLY_OUTCOME, REPLY_REFUSED: the result, or NULL */
 };
 
-/* The id of the one request on a connection, and its progress token. */
-#define REPLY_REQUEST_ID 1
-
-/* Takes one line without its end. 0, or -EBADMSG when it is not a message that may come
- * here; *reply_r is untouched then. */
-int reply_parse(const char *line, size_t len, struct reply *reply_r);
+/* Takes one line without its end, while the request with this id (from 1 on; also its
+ * progress token) waits; what is of an earlier one is REPLY_OTHER. 0, or -EBADMSG when it
+ * is not a message that may come here; *reply_r is untouched then. */
+int reply_parse(const char *line, size_t len, int id, struct reply *reply_r);
 
 void reply_free(struct reply *reply);
 

@@ -63,7 +63,7 @@ lines_are_taken_or_refused(void **state)
 	for (size_t i = 0; i < N(lines); i++) {
 		const struct line_case *c = &lines[i];
 		struct reply reply = {.offset = 99};
-		int r = reply_parse(c->line, strlen(c->line), &reply);
+		int r = reply_parse(c->line, strlen(c->line), 1, &reply);
 
 		if (r < 0 ? r != c->kind : (int)reply.kind != c->kind)
 			fail_msg("%s: %d, kind %d", c->name, r, (int)reply.kind);
@@ -87,7 +87,7 @@ output_keeps_its_place_and_its_nul(void **state)
 		OUTPUT("{\"stream\":\"stderr\",\"offset\":7,\"text\":\"x\\u0000y\"}");
 
 	(void)state;
-	assert_int_equal(reply_parse(line, strlen(line), &reply), 0);
+	assert_int_equal(reply_parse(line, strlen(line), 1, &reply), 0);
 	assert_int_equal(reply.stream, REPLY_STDERR);
 	assert_int_equal(reply.offset, 7);
 	assert_int_equal(reply.text_len, 3);
@@ -104,7 +104,7 @@ every_prefix_is_refused(void **state)
 		for (size_t len = 0; len < strlen(lines[i].line); len++) {
 			struct reply reply;
 
-			if (reply_parse(lines[i].line, len, &reply) != -EBADMSG)
+			if (reply_parse(lines[i].line, len, 1, &reply) != -EBADMSG)
 				fail_msg("%s, %zu bytes", lines[i].name, len);
 		}
 }
