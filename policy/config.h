@@ -93,6 +93,9 @@ struct config {
 		uint32_t task_ttl_seconds;	/* from its beginning; then it is forgotten */
 		uint32_t task_after_seconds;	/* a call that runs longer becomes one */
 		uint32_t repeat_seconds;	/* for calls with an idempotency key, once over */
+		uint32_t jobs_per_tenant;	/* runs in the background, and their answers */
+		uint32_t job_seconds;	/* that one is kept when it is over */
+		uint64_t job_bytes;	/* of one tenant's jobs: output and answers */
 		uint64_t kept_bytes;	/* of answers of one tenant's tasks; and of such calls */
 	} mcp;
 	struct limits_policy limits;

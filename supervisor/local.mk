@@ -64,9 +64,11 @@ libsupervisor_a_SOURCES += \
 	supervisor/session.c supervisor/session.h \
 	supervisor/session_account.c supervisor/session_account.h \
 	supervisor/socketfile.c supervisor/socketfile.h \
+	supervisor/tools/background.c supervisor/tools/background.h \
 	supervisor/tools/check_environment.c supervisor/tools/check_environment.h \
 	supervisor/tools/environment.c supervisor/tools/environment.h \
 	supervisor/tools/inside.c supervisor/tools/inside.h \
+	supervisor/tools/job.c supervisor/tools/job.h \
 	supervisor/tools/requirements.c supervisor/tools/requirements.h \
 	supervisor/tools/validate_script.c supervisor/tools/validate_script.h \
 	supervisor/tools/run_script.c supervisor/tools/run_script.h \

@@ -37,6 +37,7 @@
 #include "supervisor/places.h"
 #include "supervisor/session.h"
 #include "supervisor/engine/startup.h"
+#include "supervisor/tools/background.h"
 #include "supervisor/tools/catalog.h"
 #include "supervisor/xalloc.h"
 
@@ -506,6 +507,7 @@ tear_down(struct supervisor *s)
 	http_server_free(s->http);
 	auth_free(s->auth);
 	mcp_free(s->mcp);
+	background_forget();
 	mcp_seal_free(s->seal);
 	notify_free(s->notify);
 	engine_free(s->engine);

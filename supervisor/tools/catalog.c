@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "supervisor/tools/check_environment.h"
+#include "supervisor/tools/job.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/tools/run_script.h"
 #include "supervisor/tools/validate_script.h"
@@ -33,6 +34,7 @@ catalog_add_own(struct catalog *catalog)
 	catalog_add_tool(catalog, &run_script_tool);
 	catalog_add_tool(catalog, &validate_script_tool);
 	catalog_add_tool(catalog, &check_environment_tool);
+	catalog_add_tool(catalog, &job_tool);
 	if (!catalog->resources)
 		catalog->resources = &own_resources;
 }

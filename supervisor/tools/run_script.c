@@ -7,6 +7,7 @@
 #include <event2/event.h>
 
 #include "policy/config.h"
+#include "supervisor/tools/background.h"
 #include "supervisor/tools/environment.h"
 #include "supervisor/tools/requirements.h"
 #include "supervisor/tools/resources.h"
@@ -249,6 +250,19 @@ check_first(struct tool_run *run, struct why *why_r)
 	return r;
 }
 
+static void
+start_in_background(const struct tool_host *host, const json_t *json)
+{
+	struct why why = { .field = "" };
+	const char *job;
+	int r = background_start(host, &run_script_tool, json, &job, &why);
+
+	if (r == 0)
+		run_script_answer_job(job, NULL, host);
+	else if (r < 0)
+		run_script_refuse_as(RUN_TOO_MANY_JOBS, why.text, NULL, host);
+}
+
 static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
@@ -258,6 +272,10 @@ start(const struct tool_host *host, const json_t *json)
 	struct tool_run *run;
 	int r;
 
+	if (background_wanted(json)) {
+		start_in_background(host, json);
+		return NULL;
+	}
 	if (run_script_read(RUN_FOR_SCRIPT, json, host->config, &arguments, &why) < 0) {
 		run_script_refuse(&why, NULL, host);
 		return NULL;

@@ -41,6 +41,7 @@ struct run_script_arguments {
 	struct run_script_files files;
 	struct limits_asked asked;
 	const json_t *dependencies;			/* borrowed; NULL: not given */
+	bool background;
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
 	bool branch, reset, close;
@@ -84,6 +85,10 @@ void run_script_refuse_as(const char *reason, const char *text,
 			  const struct run_supplement *supplement,
 			  const struct tool_host *host);
 
+/* The same: it goes on in the background, as the job of that handle. */
+void run_script_answer_job(const char *job, const struct run_supplement *supplement,
+			   const struct tool_host *host);
+
 /* Statuses of what was not run, beside those of outcomes. */
 #define RUN_INVALID_ARGUMENTS "invalid_arguments"
 #define RUN_DEPENDENCY_UNAVAILABLE "dependency_unavailable"
@@ -91,5 +96,7 @@ void run_script_refuse_as(const char *reason, const char *text,
 #define RUN_NO_SESSION "no_session"		/* run_repl's, as the next two */
 #define RUN_NO_CHECKPOINT "no_checkpoint"
 #define RUN_SESSION_LIMIT "session_limit"
+#define RUN_TOO_MANY_JOBS "too_many_jobs"
+#define RUN_RUNNING "running"			/* in the background */
 
 #endif

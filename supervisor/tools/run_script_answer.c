@@ -25,6 +25,8 @@ static const struct {
 	{ RUN_INVALID_ARGUMENTS, BOTH },
 	{ RUN_DEPENDENCY_UNAVAILABLE, SCRIPT },
 	{ RUN_PYTHON_UNAVAILABLE, SCRIPT },
+	{ RUN_TOO_MANY_JOBS, BOTH },
+	{ RUN_RUNNING, BOTH },
 	{ RUN_NO_SESSION, REPL },
 	{ RUN_NO_CHECKPOINT, REPL },
 	{ RUN_SESSION_LIMIT, REPL },
@@ -41,6 +43,7 @@ struct shown {
 struct report {
 	const struct outcome *outcome;	/* NULL: nothing was run */
 	const char *status;
+	const char *job;	/* it runs as; NULL: it does not */
 	struct shown stream[STREAM_COUNT];
 	struct shown both;	/* the streams in the order of arrival */
 	struct shown repr, json, error_type, error_message, traceback;
@@ -258,6 +261,8 @@ write_structured(struct jsonout *out, const struct report *report)
 		jsonout_null(out);
 	write_truncated(out, report);
 	run_results_write(report->results, out);
+	if (report->job)
+		jsonout_member_text(out, "job", report->job);
 	if (outcome && outcome->status == OUTCOME_OVERLOADED)
 		jsonout_member_uint(out, "retry_after_ms", outcome->retry_after_ms);
 	if (report->supplement)
@@ -297,6 +302,8 @@ static const struct {
 	{ "displays", run_results_displays_schema, true, BOTH },
 	{ "files", run_results_files_schema, true, BOTH },
 	{ "omitted", run_results_omitted_schema, true, BOTH },
+	{ "job", "{\"description\":\"With status running: the handle that the tool job takes.\","
+		"\"type\":\"string\"}", false, BOTH },
 	{ "retry_after_ms", "{\"description\":\"With status overloaded.\",\"type\":\"integer\"}",
 		false, BOTH },
 	{ "session", "{\"description\":\"The handle for the next call; null when there is "
@@ -472,6 +479,9 @@ say(FILE *to, const struct report *report)
 		    report->stream[STREAM_STDERR].len;
 
 	say_error(to, report);
+	if (report->job)
+		fprintf(to, "Running in the background as job %s: follow it with the tool job.\n",
+			report->job);
 	if (report->supplement && !report->outcome)
 		report->supplement->say(report->supplement->arg, to);
 	if (!report->outcome)
@@ -492,8 +502,9 @@ give(const struct report *report, const struct tool_host *host)
 	const struct outcome *outcome = report->outcome;
 	struct tool_answer answer = {
 		.is_error = report->error_type.at != NULL,
-		.not_run = !outcome || outcome->status == OUTCOME_OVERLOADED ||
-			   outcome->status == OUTCOME_JAIL_FAILED,
+		.not_run = outcome ? outcome->status == OUTCOME_OVERLOADED ||
+				     outcome->status == OUTCOME_JAIL_FAILED
+				   : !report->job,
 	};
 	struct jsonout structured;
 	char *text = NULL;
@@ -545,4 +556,14 @@ run_script_refuse(const struct why *why, const struct run_supplement *supplement
 		  const struct tool_host *host)
 {
 	run_script_refuse_as(RUN_INVALID_ARGUMENTS, why->text, supplement, host);
+}
+
+void
+run_script_answer_job(const char *job, const struct run_supplement *supplement,
+		      const struct tool_host *host)
+{
+	struct report report = { .status = RUN_RUNNING, .job = job, .supplement = supplement };
+
+	report.results = run_results_new(NULL, &report.results_cost);
+	give(&report, host);
 }

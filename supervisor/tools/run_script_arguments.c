@@ -11,6 +11,7 @@
 #include "policy/config.h"
 #include "proto/message.h"
 #include "supervisor/mcp/jsonout.h"
+#include "supervisor/tools/background.h"
 #include "supervisor/tools/requirements.h"
 #include "supervisor/xalloc.h"
 
@@ -31,6 +32,7 @@ enum field {
 	FIELD_DEPENDENCIES,
 	FIELD_KEY,
 	FIELD_FILES,
+	FIELD_BACKGROUND,
 	FIELD_CHECKPOINT,
 	FIELD_RESTORE,
 	FIELD_BRANCH,
@@ -85,6 +87,8 @@ static const struct row {
 		"Files put into /workspace first, each with its content as text, as base64, or "
 		"by the uri of a file that an earlier call left: at most 4 MiB each and 8 MiB "
 		"together." },
+	[FIELD_BACKGROUND] = { BACKGROUND_ARGUMENT, SCRIPT, KIND_FLAG, false, 0, 0,
+		BACKGROUND_HELP },
 	[FIELD_CHECKPOINT] = { "checkpoint", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
 		"Keep the state under this name, when the cell has ended well." },
 	[FIELD_RESTORE] = { "restore", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
@@ -121,6 +125,7 @@ limit_in_units(const struct limits *limits, enum field field)
 	case FIELD_DEPENDENCIES:
 	case FIELD_KEY:
 	case FIELD_FILES:
+	case FIELD_BACKGROUND:
 	case FIELD_CHECKPOINT:
 	case FIELD_RESTORE:
 	case FIELD_BRANCH:
@@ -344,6 +349,9 @@ read_field(enum field field, const json_t *value, const struct limits *cap,
 		return why_say(why_r, -EINVAL, row->name,
 			       "%s must be a string of 1 to %d characters, without NUL",
 			       row->name, RUN_KEY_MAX);
+	case FIELD_BACKGROUND:
+		/* Who is asked so acts upon it before (tools/background.h). */
+		return read_flag(row, value, &to->background, why_r);
 	case FIELD_COUNT:
 		break;
 	}

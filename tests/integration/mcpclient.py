@@ -25,7 +25,7 @@ STATUSES = frozenset((
     "disk_limit", "killed", "crashed", "cancelled", "overloaded", "jail_failed",
     "worker_protocol_error"))
 # Nothing was run: for the arguments, or for what the script requires.
-NOT_RUN = frozenset(("invalid_arguments", "dependency_unavailable", "python_unavailable"))
+NOT_RUN = frozenset(("invalid_arguments", "dependency_unavailable", "python_unavailable", "too_many_jobs"))
 OUTCOME_KEYS = {
     "execution_id": str, "status": str, "stdout": str, "stderr": str, "exit_code": int,
     "duration_ms": int, "cpu_ms": int, "peak_memory_bytes": int}
@@ -69,7 +69,7 @@ class Outcome:
         if not structured_required:	# the old revisions have the text alone
             self.read_text()
             return
-        if not self.refused:
+        if not self.refused and s.get("status") != "running":	# in the background
             check_outcome(s)
         self.id = s.get("execution_id")
         self.status = s.get("status")

@@ -146,6 +146,7 @@ MCP_TESTS = \
 	tests/unit/supervisor/test-files \
 	tests/unit/supervisor/test-media \
 	tests/unit/supervisor/test-results \
+	tests/unit/supervisor/test-job \
 	tests/unit/supervisor/test-run-script \
 	tests/unit/supervisor/test-seal \
 	tests/unit/supervisor/test-session \
@@ -190,6 +191,10 @@ tests_unit_supervisor_test_media_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_results_SOURCES = tests/unit/supervisor/test-results.c $(MCP_FAKE)
 tests_unit_supervisor_test_results_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_results_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_job_SOURCES = tests/unit/supervisor/test-job.c \
+	$(MCP_BENCH)
+tests_unit_supervisor_test_job_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_job_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_run_script_SOURCES = tests/unit/supervisor/test-run-script.c \
 	$(MCP_BENCH)
 tests_unit_supervisor_test_run_script_CPPFLAGS = $(MCP_TEST_CPPFLAGS)

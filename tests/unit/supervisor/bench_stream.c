@@ -14,6 +14,7 @@
 #include "supervisor/loop.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/stream.h"
+#include "supervisor/tools/background.h"
 #include "supervisor/xalloc.h"
 #include "tests/unit/supervisor/fake_engine.h"
 
@@ -148,8 +149,10 @@ void
 bench_free(struct bench *b)
 {
 	bench_hang_up(b);
-	if (!b->first)
+	if (!b->first) {
 		mcp_free(b->mcp);
+		background_forget();
+	}
 	tenant_release(b->tenant);
 	if (!b->first) {
 		engine_free(b->engine);

@@ -1,0 +1,333 @@
+#!/usr/bin/python3
+"""Runs in the background: the handle, the tool job, what is kept of them and for whom.
+
+A suite of tests/integration/run."""
+
+import os
+import re
+import time
+
+from harness import SOMEBODY, Skip, equal, main, test
+from mcpclient import Client
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+# Writes, and goes on only when it is told so by nobody: for tests that look at what runs.
+HANGS = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(60)"
+GONE = "there is no such job (any more)"
+SAME = ("status", "stdout", "stderr", "result", "error", "exit_code", "truncated", "displays",
+        "files", "omitted")
+
+
+def start(client, script, **arguments):
+    o = client.run(script, background=True, **arguments)
+    equal((o.status, o.is_error), ("running", False), "status")
+    handle = o.structured["job"]
+    assert handle in o.text, o.text
+    assert re.fullmatch("j-[A-Z2-7]{26}-[A-Za-z0-9-]+", handle), handle
+    return handle
+
+
+def call(client, wait_s=None, **arguments):
+    return client.ask("tools/call", {"name": "job", "arguments": arguments}, wait_s)
+
+
+def job(client, id, action, **arguments):
+    result = call(client, id=id, action=action, **arguments)
+    assert "structuredContent" in result, result
+    s = result["structuredContent"]
+    equal((s["job"], s["tool"]), (id, "run_script"))
+    return s, result
+
+
+def text_of(result):
+    return "".join(c["text"] for c in result["content"] if c["type"] == "text")
+
+
+def refused(client, **arguments):
+    result = call(client, **arguments)
+    assert result["isError"] is True and "structuredContent" not in result, result
+    return text_of(result)
+
+
+def finish(ctx, client, id):
+    s, result = job(client, id, "wait", wait_seconds=min(300, ctx.seconds(60)))
+    equal(s["state"], "done")
+    return s, result
+
+
+@test
+def answers_as_the_call_would_have(ctx):
+    scripts = ["print('out')\nimport sys\nprint('err', file=sys.stderr)\n[1, 2]",
+               "1/0", "raise SystemExit(3)", "open('a.txt', 'w').write('x')",
+               "display({'a': 1})\nNone", "x = 'a' * 3_000_000\nprint(x)"]
+    with ctx.client() as client:
+        for script in scripts:
+            plain = client.run(script)
+            s, result = finish(ctx, client, start(client, script))
+            for key in SAME:
+                got, want = s["answer"][key], plain.structured[key]
+                if key == "files":	# the uri names the execution
+                    got, want = ([{k: v for k, v in f.items() if k != "uri"} for f in files]
+                                 for files in (got, want))
+                equal(got, want, "%s of %.40r" % (key, script))
+            equal(result["isError"], plain.is_error, "isError")
+            equal([c["type"] for c in result["content"]],
+                  [c["type"] for c in plain.raw["content"]], "blocks")
+            assert text_of(result).count("[job ") == 1, text_of(result)
+
+
+@test
+def files_of_a_job_can_be_read(ctx):
+    with ctx.client() as client:
+        s, _ = finish(ctx, client, start(client, "open('a.txt', 'w').write('left')"))
+        read = client.ask("resources/read", {"uri": s["answer"]["files"][0]["uri"]})
+        equal(read["contents"][0]["text"], "left")
+
+
+@test
+def output_is_told_once(ctx):
+    """In pieces, by offsets, while it is written: all of it, each byte once."""
+    script = ("import sys, time\n"
+              "for i in range(40):\n"
+              "    print('%04d é€ %s' % (i, 'x' * 4000), flush=True)\n"
+              "    sys.stderr.write('e%04d\\n' % i)\n"
+              "    time.sleep(0.005)\n")
+    with ctx.client() as client:
+        id = start(client, script)
+        got, offset, state, pieces = "", 0, "running", 0
+        deadline = time.monotonic() + ctx.seconds(60)
+        while state == "running" or offset < total:
+            assert time.monotonic() < deadline, "it does not end"
+            s, _ = job(client, id, "output", offset=offset, wait_seconds=10)
+            state, total, o = s["state"], s["output_bytes"], s["output"]
+            equal((o["offset"], o["missed"]), (offset, 0))
+            equal(o["next_offset"] - o["offset"], len(o["text"].encode()), "bytes")
+            assert len(o["text"].encode()) <= 65536
+            got, offset, pieces = got + o["text"], o["next_offset"], pieces + 1
+        equal(got.count("�"), 0, "broken characters")
+        lines = got.splitlines()
+        equal([n for n in lines if n[0] != "e"], ["%04d é€ %s" % (i, "x" * 4000) for i in range(40)])
+        equal([n for n in lines if n[0] == "e"], ["e%04d" % i for i in range(40)])
+        assert pieces > 2, pieces
+        s, _ = job(client, id, "output", offset=offset)
+        equal((s["output"]["text"], s["output"]["next_offset"]), ("", offset), "at the end")
+        s, _ = job(client, id, "output")
+        equal(s["output"]["text"], got.encode()[:65536].decode(errors="ignore"), "again")
+
+
+@test
+def old_output_is_missed_and_said(ctx):
+    with ctx.client() as client:
+        id = start(client, "import sys\nfor i in range(3000):\n    print('%06d' % i, 'x' * 992)")
+        s, result = finish(ctx, client, id)
+        equal(s["output_bytes"], 3000 * 1000)
+        s, result = job(client, id, "output")
+        o = s["output"]
+        equal(o["missed"], o["offset"], "missed")
+        assert 1 << 20 >= s["output_bytes"] - o["offset"] >= (1 << 20) - 1000, o["offset"]
+        assert "not kept any more" in text_of(result), text_of(result)[:200]
+        s, _ = job(client, id, "output", offset=s["output_bytes"] - 1000)
+        equal(s["output"]["text"], "002999 " + "x" * 992 + "\n")
+        s, _ = job(client, id, "output", offset=1 << 50)
+        equal((s["output"]["text"], s["output"]["offset"]), ("", 3000 * 1000), "past the end")
+
+
+@test
+def it_outlives_its_connection(ctx):
+    with ctx.client() as client:
+        id = start(client, "import time\nprint('a', flush=True)\ntime.sleep(1)\nprint('b')\n'end'")
+    with ctx.client() as client:
+        s, _ = finish(ctx, client, id)
+        equal((s["answer"]["stdout"], s["answer"]["result"]["repr"]), ("a\nb\n", "'end'"))
+        assert 0 < s["kept_seconds"] <= 3600, s["kept_seconds"]
+        s, _ = job(client, id, "wait")
+        equal(s["answer"]["stdout"], "a\nb\n", "told again")
+        s, _ = job(client, id, "status")
+        equal((s["answer"], s["output"], s["state"]), (None, None, "done"))
+
+
+@test
+def waiting_has_a_bound(ctx):
+    with ctx.client() as client:
+        id = start(client, HANGS)
+        began = time.monotonic()
+        s, _ = job(client, id, "wait", wait_seconds=0.3)
+        assert 0.29 <= time.monotonic() - began < ctx.seconds(10), time.monotonic() - began
+        equal((s["state"], s["kept_seconds"], s["answer"]), ("running", None, None))
+        s, _ = job(client, id, "output", wait_seconds=min(300, ctx.seconds(60)))
+        equal(s["output"]["text"], "begun\n")
+        s, _ = job(client, id, "output", offset=6, wait_seconds=0.2)
+        equal((s["output"]["text"], s["output"]["next_offset"]), ("", 6))
+        job(client, id, "cancel")
+
+
+@test
+def cancelling_stops_it(ctx):
+    with ctx.client() as client, ctx.client() as other:
+        id = start(client, HANGS)
+        job(client, id, "output", wait_seconds=min(300, ctx.seconds(60)))
+        waiting = other.request("tools/call", {"name": "job", "arguments": {
+            "id": id, "action": "wait", "wait_seconds": 300}})
+        other.flush()
+        s, _ = job(client, id, "cancel")
+        equal((s["state"], s["answer"]), ("cancelled", None))
+        s = other.wait(waiting, ctx.seconds(60))["structuredContent"]
+        equal((s["state"], s["answer"]), ("cancelled", None), "to one who waits")
+        s, _ = job(client, id, "output")
+        equal((s["state"], s["output"]["text"]), ("cancelled", "begun\n"))
+        s, _ = job(client, id, "cancel")
+        equal(s["state"], "cancelled", "twice")
+        ctx.healthy(client)
+
+
+@test
+def limits_hold_as_ever(ctx):
+    with ctx.client() as client:
+        s, result = finish(ctx, client, start(client, HANGS, timeout_seconds=1))
+        equal((s["answer"]["status"], result["isError"]), ("timeout", True))
+        equal(s["answer"]["stdout"], "begun\n")
+
+
+@test
+def other_tenants_see_nothing(ctx):
+    if os.getuid():
+        raise Skip("a second tenant needs root")
+    with ctx.client() as client, ctx.client(uid=SOMEBODY) as other:
+        id = start(client, HANGS)
+        texts = {refused(other, id=name, action=action)
+                 for name in (id, "j-" + "A" * 26, "x", "") for action in
+                 ("status", "output", "wait", "cancel")}
+        equal(texts, {GONE})
+        s, _ = job(client, id, "status")
+        equal(s["state"], "running", "afterwards")
+        job(client, id, "cancel")
+
+
+@test
+def wrong_arguments_are_named(ctx):
+    with ctx.client() as client:
+        for arguments, text in (
+                ({"action": "wait"}, "id is required"), ({"id": "x"}, "action is required"),
+                ({"id": 1, "action": "wait"}, "id must be"),
+                ({"id": "a\0", "action": "wait"}, "id must be"),
+                ({"id": "x", "action": "stop"}, "action must be one of status, output, wait, cancel"),
+                ({"id": "x", "action": "wait", "wait_seconds": 301}, "wait_seconds must be a number"),
+                ({"id": "x", "action": "wait", "wait_seconds": "1"}, "wait_seconds must be a number"),
+                ({"id": "x", "action": "output", "offset": -1}, "offset must be"),
+                ({"id": "x", "action": "output", "offset": 1.5}, "offset must be"),
+                ({"id": "x", "action": "wait", "name": 1}, "name is not an argument of job")):
+            assert text in refused(client, **arguments), arguments
+        o = client.run("1", background="yes")
+        assert o.refused and "background must be true or false" in o.text, repr(o)
+        o = client.run("1", background=False)
+        equal((o.status, o.result["repr"]), ("ok", "1"))
+        o = client.run("1", background=True, timeout_seconds=-1)
+        equal(o.status, "invalid_arguments", "told at once")
+
+
+@test
+def a_repeated_call_is_the_same_job(ctx):
+    with ctx.client() as client:
+        key = {"idempotency_key": "job-%d" % os.getpid()}
+        id = start(client, "print('once')", **key)
+        equal(start(client, "print('once')", **key), id)
+        finish(ctx, client, id)
+
+
+@test
+def every_era_has_jobs(ctx):
+    for revision in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"):
+        with ctx.client(revision) as client:
+            o = client.run("print('out')", background=True)
+            id = next(w for w in o.text.split() if w.startswith("j-")).rstrip(":")
+            text = text_of(call(client, id=id, action="wait", wait_seconds=60))
+            assert "stdout:\nout\n" in text and "[job " + id + ": done" in text, (revision, text)
+
+
+@test
+def answers_fit_their_schemas(ctx):
+    if jsonschema is None:
+        raise Skip("python3-jsonschema is not installed", missing=True)
+    with ctx.client() as client:
+        tools = {t["name"]: t for t in client.ask("tools/list")["tools"]}
+        job_schema, run_schema = (tools[n]["outputSchema"] for n in ("job", "run_script"))
+        o = client.run("print(1)", background=True)
+        jsonschema.validate(o.structured, run_schema)
+        for action in ("status", "output", "wait", "cancel"):
+            s, _ = job(client, o.structured["job"], action, wait_seconds=60)
+            jsonschema.validate(s, job_schema)
+            if action == "wait":
+                jsonschema.validate(s["answer"], run_schema)
+
+
+@test(private=True)
+def jobs_are_bounded(ctx):
+    with ctx.private("[mcp]\njobs_per_tenant = 2\n") as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        first, second = start(client, HANGS), start(client, HANGS)
+        o = client.run("1", background=True)
+        equal((o.status, o.is_error), ("too_many_jobs", True))
+        assert "as many jobs run as may" in o.text, o.text
+        job(client, first, "cancel")
+        third = start(client, "3")
+        equal(refused(client, id=first, action="status"), GONE, "the one that was over")
+        finish(ctx, client, third)
+        job(client, second, "cancel")
+        # The one whose answer was given makes room, not the older one.
+        start(client, "4")
+        equal(refused(client, id=third, action="status"), GONE, "the one that was seen")
+        job(client, second, "status")
+
+
+@test(private=True)
+def jobs_expire(ctx):
+    with ctx.private("[mcp]\njob_seconds = 1\n") as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        id = start(client, "1")
+        finish(ctx, client, id)
+        deadline = time.monotonic() + ctx.seconds(30)
+        while "structuredContent" in call(client, id=id, action="output", offset=0):
+            assert time.monotonic() < deadline, "it is kept"
+        equal(refused(client, id=id, action="wait"), GONE)
+
+
+@test(private=True)
+def what_is_kept_is_bounded(ctx):
+    """Old answers go for new ones; what runs is charged with all that may be kept of it."""
+    conf = "[mcp]\njob_bytes = 2M\n[limits]\noutput_kb = 512\n"
+    with ctx.private(conf) as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        ids = []
+        for i in range(4):	# each keeps half a MiB of output, and its answer twice
+            ids.append(start(client, "print('x' * 500_000)"))
+            finish(ctx, client, ids[-1])
+        equal(refused(client, id=ids[0], action="status"), GONE, "the oldest")
+        job(client, ids[-1], "status")
+        running = [start(client, HANGS) for _ in range(4)]
+        equal(client.run("1", background=True).status, "too_many_jobs")
+        for id in running:
+            job(client, id, "cancel")
+
+
+@test(private=True)
+def the_service_ends_with_jobs_running(ctx):
+    with ctx.private() as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        id = start(client, HANGS)
+        job(client, id, "output", wait_seconds=min(300, ctx.seconds(60)))
+        assert 'job-end' not in service.log()
+
+
+@test(private=True)
+def none_where_there_are_to_be_none(ctx):
+    with ctx.private("[mcp]\njobs_per_tenant = 0\n") as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        equal(client.run("1", background=True).status, "too_many_jobs")
+        equal(client.run("1").status, "ok")
+
+
+main(__doc__)
