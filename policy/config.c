@@ -19,6 +19,11 @@
 #define SECTION_MAX 48		/* inih cuts longer ones without a word */
 #define PROFILE_PREFIX "profile "
 
+/* All but the profiles', in the order in which they are printed. */
+static const char *const sections[] = {
+	"service", "http", "auth", "mcp", "exec-sandbox", "pool", "limits", "network",
+};
+
 /* One file on its way in. */
 struct reading {
 	struct config *config;
@@ -93,6 +98,7 @@ config_free(struct config *config)
 		for (size_t p = 0; p < config->n_profiles; p++)
 			key_clear(key, &config->profile[p]);
 	}
+	free(config->mcp.toolsets_at);
 	free(config);
 }
 
@@ -160,6 +166,19 @@ enter_profile(struct reading *reading, const char *name)
 	reading->profile = p;
 }
 
+static void
+refuse_section(struct reading *reading, const char *name)
+{
+	char right[256];
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+		len += (size_t)snprintf(right + len, sizeof(right) - len, "%s[%s]",
+					i ? ", " : "", sections[i]);
+	assert(len < sizeof(right));
+	mistake(reading, "[%s]: unknown section; right are %s and [profile NAME]", name, right);
+}
+
 /* line: "[...", without blanks around it. */
 static void
 enter_section(struct reading *reading, const char *line)
@@ -192,8 +211,7 @@ enter_section(struct reading *reading, const char *line)
 		if (strcmp(key->section, name) == 0 && strcmp(name, "profile") != 0)
 			reading->section = key->section;
 	if (!reading->section)
-		mistake(reading, "[%s]: unknown section; right are [service], [http], "
-			"[auth], [mcp], [pool], [limits], [network] and [profile NAME]", name);
+		refuse_section(reading, name);
 }
 
 /* Looks at a line before inih does. Whether inih may have it. */
@@ -273,6 +291,17 @@ next_line(char *line, int size, void *arg)
 	return line;
 }
 
+/* Which tools a set has is not known here: whoever finds two sets at odds names the line. */
+static void
+remember_toolsets(struct reading *reading)
+{
+	char **at = &reading->config->mcp.toolsets_at;
+
+	free(*at);
+	if (asprintf(at, "%s:%u", reading->path, reading->line) < 0)
+		abort();
+}
+
 static void
 set_value(struct reading *reading, const char *value)
 {
@@ -285,6 +314,8 @@ set_value(struct reading *reading, const char *value)
 	if (key_set(key, base, value, reading->continues, &why) < 0) {
 		mistake(reading, "%s: %s", key->name, why.text);
 		reading->key = NULL;
+	} else if (key->kind == KEY_TOOLSETS && !reading->continues) {
+		remember_toolsets(reading);
 	}
 }
 
@@ -419,6 +450,8 @@ config_check(const struct config *config, const char *path, FILE *errors)
 		 * last one mcp-python-egress's */
 		{ "pool", "workers_max", "subuid_count in [service], less 2",
 		  config->pool.workers_max, config->service.subuid_count - 2 },
+		{ "exec-sandbox", "default_timeout", "max_timeout",
+		  config->exec_sandbox.default_timeout, config->exec_sandbox.max_timeout },
 		{ "limits", "timeout_seconds", "timeout_max", standard->wall_ms, cap->wall_ms },
 		{ "limits", "cpu_seconds", "cpu_max", standard->cpu_ms, cap->cpu_ms },
 		{ "limits", "memory_mb", "memory_max_mb", standard->memory_bytes, cap->memory_bytes },
@@ -431,6 +464,10 @@ config_check(const struct config *config, const char *path, FILE *errors)
 	};
 	int r = check_auth(config, path, errors);
 
+	if (config->mcp.toolsets.n == 0) {
+		fprintf(errors, "%s: [mcp] toolsets: names no set\n", path);
+		r = -EINVAL;
+	}
 	for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
 		const struct relation *relation = &relations[i];
 
@@ -456,9 +493,6 @@ dump_section(const char *section, const void *base, FILE *out)
 void
 config_dump(const struct config *config, FILE *out)
 {
-	static const char *const sections[] = { "service", "http", "auth", "mcp", "pool", "limits",
-		"network" };
-
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		fprintf(out, "[%s]\n", sections[i]);
 		dump_section(sections[i], config, out);

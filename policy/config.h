@@ -86,6 +86,8 @@ struct config {
 		char *trusted_proxy_user;	/* as whom that proxy runs, on this machine */
 	} auth;
 	struct {
+		struct config_list toolsets;	/* which are offered, by name */
+		char *toolsets_at;	/* FILE:LINE that says so; NULL: built in */
 		char *state_key_file;	/* path; NULL: a new key at each start */
 		uint32_t ask_seconds;	/* for a client to answer a question */
 		uint32_t parked_per_tenant;	/* runs that wait for answers, modern clients */
@@ -98,6 +100,10 @@ struct config {
 		uint64_t job_bytes;	/* of one tenant's jobs: output and answers */
 		uint64_t kept_bytes;	/* of answers of one tenant's tasks; and of such calls */
 	} mcp;
+	struct {			/* all within limits */
+		uint32_t default_timeout, max_timeout;	/* seconds */
+		uint64_t max_output_bytes;	/* kept of each stream */
+	} exec_sandbox;
 	struct limits_policy limits;
 	struct config_network network;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */

@@ -60,6 +60,7 @@ static const struct key keys[] = {
 	KEY("http", "idle_seconds",         U32,     http.idle_seconds,         1, 86400, 1, "60"),
 	KEY("http", "request_seconds",      U32,     http.request_seconds,      1, 86400, 1, "60"),
 
+	KEY("mcp", "toolsets",           TOOLSETS, mcp.toolsets,        0, 3,         1, "native"),
 	KEY("mcp", "state_key_file",     PATH,  mcp.state_key_file,     1, 4095,      1, ""),
 	KEY("mcp", "ask_seconds",        U32,   mcp.ask_seconds,        1, 86400,     1, "300"),
 	KEY("mcp", "parked_per_tenant",  U32,   mcp.parked_per_tenant,  0, 4096,      1, "32"),
@@ -71,6 +72,11 @@ static const struct key keys[] = {
 	KEY("mcp", "job_seconds",        U32,   mcp.job_seconds,        1, 604800,    1, "3600"),
 	KEY("mcp", "job_bytes",          BYTES, mcp.job_bytes,          65536, 16 * GiB, 1, "64M"),
 	KEY("mcp", "kept_bytes",         BYTES, mcp.kept_bytes,         65536, 16 * GiB, 1, "64M"),
+
+	/* as the server has it whose place it takes */
+	KEY("exec-sandbox", "default_timeout",  U32,   exec_sandbox.default_timeout,  1, 86400,       1, "30"),
+	KEY("exec-sandbox", "max_timeout",      U32,   exec_sandbox.max_timeout,      1, 86400,       1, "300"),
+	KEY("exec-sandbox", "max_output_bytes", BYTES, exec_sandbox.max_output_bytes, 1024, 64 * MiB, 1, "100K"),
 
 	KEY("auth", "token_file",         PATH,   auth.token_file,         1, 4095, 1, ""),
 	KEY("auth", "jwks_file",          PATH,   auth.jwks_file,          1, 4095, 1, ""),
@@ -131,7 +137,7 @@ key_is_list(const struct key *key)
 	return key->kind == KEY_MODULES || key->kind == KEY_PATHS ||
 	       key->kind == KEY_HOSTS || key->kind == KEY_ORIGINS ||
 	       key->kind == KEY_SCOPES || key->kind == KEY_RULES ||
-	       key->kind == KEY_RANGES;
+	       key->kind == KEY_RANGES || key->kind == KEY_TOOLSETS;
 }
 
 int
@@ -363,6 +369,17 @@ is_range(const char *word, size_t len)
 	return network_range_parse(word, len, &range) == 0;
 }
 
+static bool
+is_toolset(const char *word, size_t len)
+{
+	static const char *const sets[] = { "native", "exec-sandbox" };
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
+		if (strlen(sets[i]) == len && memcmp(sets[i], word, len) == 0)
+			return true;
+	return false;
+}
+
 struct word_kind {
 	bool (*fits)(const char *word, size_t len);
 	const char *what;
@@ -388,6 +405,7 @@ word_kind(const struct key *key)
 		[KEY_RULES] = { is_rule, "HOST, .SUFFIX or *, with or without :PORT" },
 		[KEY_RANGES] = { is_range, "an address, or one with /BITS and nothing set "
 				 "behind them" },
+		[KEY_TOOLSETS] = { is_toolset, "native or exec-sandbox" },
 	};
 
 	return &kinds[key->kind];
@@ -489,6 +507,7 @@ key_set(const struct key *key, void *base, const char *value, bool more, struct 
 	case KEY_HOSTS:
 	case KEY_ORIGINS:
 	case KEY_SCOPES: case KEY_RULES: case KEY_RANGES:
+	case KEY_TOOLSETS:
 		return set_list(key, base, value, more, why_r);
 	}
 	return -EINVAL;
@@ -583,6 +602,7 @@ key_print(const struct key *key, const void *base, FILE *out)
 	case KEY_HOSTS:
 	case KEY_ORIGINS:
 	case KEY_SCOPES: case KEY_RULES: case KEY_RANGES:
+	case KEY_TOOLSETS:
 		print_list(slot, out);
 		break;
 	}

@@ -29,6 +29,7 @@ enum key_kind {
 	KEY_SCOPES,	/* words: of OAuth */
 	KEY_RULES,	/* words: of policy/network.h */
 	KEY_RANGES,	/* words: ADDRESS or ADDRESS/BITS */
+	KEY_TOOLSETS,	/* words: names of sets of tools */
 };
 
 struct key {

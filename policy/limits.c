@@ -54,7 +54,8 @@ limits_merge(const struct limits_policy *policy, const struct limits_asked *aske
 		.memory_bytes = choose(asked->memory_bytes, standard->memory_bytes,
 				       cap->memory_bytes),
 		.pids = (uint32_t)choose(asked->pids, standard->pids, cap->pids),
-		.output_bytes = smaller(standard->output_bytes, cap->output_bytes),
+		.output_bytes = choose(asked->output_bytes, standard->output_bytes,
+				       cap->output_bytes),
 		.output_total = smaller(standard->output_total, cap->output_total),
 	};
 	return 0;

@@ -22,6 +22,7 @@ struct limits {
 struct limits_asked {
 	uint32_t wall_ms, cpu_ms, pids;
 	uint64_t memory_bytes;
+	uint64_t output_bytes;	/* a tool's choice, no client's */
 };
 
 struct limits_policy {

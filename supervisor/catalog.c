@@ -2,7 +2,7 @@
 #include "supervisor/tools/catalog.h"
 
 void
-catalog_fill(struct catalog *catalog)
+catalog_fill(struct catalog *catalog, const struct config *config)
 {
-	catalog_add_own(catalog);
+	catalog_add_own(catalog, config);
 }

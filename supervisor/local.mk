@@ -67,6 +67,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/background.c supervisor/tools/background.h \
 	supervisor/tools/check_environment.c supervisor/tools/check_environment.h \
 	supervisor/tools/environment.c supervisor/tools/environment.h \
+	supervisor/tools/exec_sandbox.c supervisor/tools/exec_sandbox.h \
 	supervisor/tools/inside.c supervisor/tools/inside.h \
 	supervisor/tools/job.c supervisor/tools/job.h \
 	supervisor/tools/requirements.c supervisor/tools/requirements.h \

@@ -190,7 +190,8 @@ read_configuration(const char *path)
 		r = 0;
 	else if (r < 0 && r != -EINVAL)
 		fprintf(stderr, "%s: %s\n", path ? path : DEFAULT_CONFIG, strerror(-r));
-	if (r < 0 || config_check(config, path ? path : DEFAULT_CONFIG, stderr) < 0)
+	if (r < 0 || config_check(config, path ? path : DEFAULT_CONFIG, stderr) < 0 ||
+	    catalog_check(config, stderr) < 0)
 		exit(EXIT_CONFIGURATION);
 	return config;
 }
@@ -486,7 +487,7 @@ build(struct supervisor *s)
 	if (r < 0)
 		return r;
 	mcp.engine = sessions.engine = http.engine = s->engine;
-	catalog_fill(&s->catalog);
+	catalog_fill(&s->catalog, s->config);
 	s->mcp = mcp_new(&mcp);
 	sessions.mcp = http.mcp = s->mcp;
 	s->sessions = session_set_new(&sessions);

@@ -34,7 +34,7 @@ mcp_new(const struct mcp_options *options)
 
 	mcp->options = *options;
 	if (!options->catalog) {
-		catalog_add_own(&mcp->own);
+		catalog_add_own(&mcp->own, options->config);
 		mcp->options.catalog = &mcp->own;
 	}
 	if (!options->seal) {

@@ -2,14 +2,72 @@
  * what all tools share. */
 #include "supervisor/tools/catalog.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/config.h"
 #include "supervisor/tools/check_environment.h"
+#include "supervisor/tools/exec_sandbox.h"
 #include "supervisor/tools/job.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/tools/run_script.h"
 #include "supervisor/tools/validate_script.h"
+
+/* ---- sets of tools ---- */
+
+#define SET_TOOLS_MAX 16
+
+/* The names are known to policy/keys.c too. */
+static const struct {
+	const char *name;
+	const struct tool *tool[SET_TOOLS_MAX];		/* up to the first NULL */
+} sets[] = {
+	{ "native", { &run_script_tool, &validate_script_tool, &check_environment_tool,
+		      &job_tool } },
+	{ "exec-sandbox", { &execute_python_tool, &exec_sandbox_environment_tool,
+			    &exec_sandbox_validate_tool } },
+};
+
+static const struct tool *const *
+set_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
+		if (strcmp(sets[i].name, name) == 0)
+			return sets[i].tool;
+	abort();
+}
+
+static bool
+set_has(const char *set, const char *name)
+{
+	for (const struct tool *const *tool = set_of(set); *tool; tool++)
+		if (strcmp((*tool)->name, name) == 0)
+			return true;
+	return false;
+}
+
+int
+catalog_check(const struct config *config, FILE *errors)
+{
+	const struct config_list *active = &config->mcp.toolsets;
+	const char *at = config->mcp.toolsets_at ? config->mcp.toolsets_at : "[mcp]";
+	int r = 0;
+
+	for (size_t i = 1; i < active->n; i++)
+		for (size_t k = 0; k < i; k++)
+			for (const struct tool *const *tool = set_of(active->item[i]); *tool;
+			     tool++) {
+				if (!set_has(active->item[k], (*tool)->name))
+					continue;
+				fprintf(errors, "%s: toolsets: both %s and %s have a tool %s\n",
+					at, active->item[k], active->item[i], (*tool)->name);
+				r = -EINVAL;
+			}
+	return r;
+}
+
+/* ---- the catalog ---- */
 
 const struct tool *
 catalog_find(const struct catalog *catalog, const char *name)
@@ -29,12 +87,13 @@ catalog_add_tool(struct catalog *catalog, const struct tool *tool)
 }
 
 void
-catalog_add_own(struct catalog *catalog)
+catalog_add_own(struct catalog *catalog, const struct config *config)
 {
-	catalog_add_tool(catalog, &run_script_tool);
-	catalog_add_tool(catalog, &validate_script_tool);
-	catalog_add_tool(catalog, &check_environment_tool);
-	catalog_add_tool(catalog, &job_tool);
+	const struct config_list *active = &config->mcp.toolsets;
+
+	for (size_t i = 0; i < active->n; i++)
+		for (const struct tool *const *tool = set_of(active->item[i]); *tool; tool++)
+			catalog_add_tool(catalog, *tool);
 	if (!catalog->resources)
 		catalog->resources = &own_resources;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "supervisor/tools/tool.h"
 
@@ -102,11 +103,15 @@ struct catalog {
 /* Appends; aborts when it is full or has one of this name. */
 void catalog_add_tool(struct catalog *catalog, const struct tool *tool);
 
-/* What the program itself offers. */
-void catalog_add_own(struct catalog *catalog);
+/* Can the sets of tools that the configuration names be offered together? 0, or -EINVAL
+ * and a line on errors for each name that two of them have. */
+int catalog_check(const struct config *config, FILE *errors);
+
+/* What the program itself offers: those sets, which catalog_check has let pass. */
+void catalog_add_own(struct catalog *catalog, const struct config *config);
 
 /* Each program's own: called once at start, with an empty catalog. */
-void catalog_fill(struct catalog *catalog);
+void catalog_fill(struct catalog *catalog, const struct config *config);
 
 /* NULL when there is no such tool. */
 const struct tool *catalog_find(const struct catalog *catalog, const char *name);

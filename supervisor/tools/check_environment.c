@@ -18,6 +18,15 @@ struct tool_run {
 	struct tool_host host;
 	struct environment_ask *ask;
 	const char *profile;
+	check_environment_answer *answer;
+};
+
+/* What is told besides the environment itself. */
+struct state {
+	const struct tool_host *host;
+	const char *profile;
+	struct engine_enforcement how;
+	struct tenant_counts counts;
 };
 
 static const char description[] =
@@ -116,25 +125,25 @@ marker(const json_t *environment, const char *name)
 
 /* Those that the tenant may have. */
 static bool
-is_offered(const struct tool_run *run, const struct config_profile *profile)
+is_offered(const struct tool_host *host, const struct config_profile *profile)
 {
-	const char *only = tenant_profile(run->host.tenant);
+	const char *only = tenant_profile(host->tenant);
 
 	return *only == '\0' || strcmp(only, profile->name) == 0;
 }
 
 static void
-write_profiles(struct jsonout *out, const struct tool_run *run)
+write_profiles(struct jsonout *out, const struct tool_host *host)
 {
-	const struct config *config = run->host.config;
-	bool is_only = *tenant_profile(run->host.tenant) != '\0';
+	const struct config *config = host->config;
+	bool is_only = *tenant_profile(host->tenant) != '\0';
 
 	jsonout_key(out, "profiles");
 	jsonout_open(out, '[');
 	for (size_t i = 0; i < config->n_profiles; i++) {
 		const struct config_profile *profile = &config->profile[i];
 
-		if (!is_offered(run, profile))
+		if (!is_offered(host, profile))
 			continue;
 		jsonout_open(out, '{');
 		jsonout_member_text(out, "name", profile->name);
@@ -220,24 +229,17 @@ write_tenant(struct jsonout *out, const struct tenant_counts *counts)
 	jsonout_close(out, '}');
 }
 
-/* What is told besides the environment itself. */
-struct state {
-	struct engine_enforcement how;
-	struct tenant_counts counts;
-};
-
 static void
-write_structured(struct jsonout *out, const struct tool_run *run, const struct state *state,
-		 const json_t *environment)
+write_structured(struct jsonout *out, const struct state *state, const json_t *environment)
 {
-	const struct limits_policy *limits = &run->host.config->limits;
+	const struct limits_policy *limits = &state->host->config->limits;
 
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "python_version", environment_python(environment));
 	jsonout_member_text(out, "implementation", marker(environment, "implementation_name"));
 	jsonout_member_text(out, "platform", marker(environment, "sys_platform"));
-	jsonout_member_text(out, "profile", run->profile);
-	write_profiles(out, run);
+	jsonout_member_text(out, "profile", state->profile);
+	write_profiles(out, state->host);
 	write_packages(out, environment);
 	jsonout_key(out, "limits");
 	jsonout_open(out, '{');
@@ -252,13 +254,13 @@ write_structured(struct jsonout *out, const struct tool_run *run, const struct s
 /* ---- the text ---- */
 
 static void
-say_profiles(FILE *to, const struct tool_run *run)
+say_profiles(FILE *to, const struct tool_host *host)
 {
-	const struct config *config = run->host.config;
+	const struct config *config = host->config;
 
 	fputs("profiles:", to);
 	for (size_t i = 0; i < config->n_profiles; i++) {
-		if (!is_offered(run, &config->profile[i]))
+		if (!is_offered(host, &config->profile[i]))
 			continue;
 		fprintf(to, " %s", config->profile[i].name);
 		if (config->profile[i].modules.n)
@@ -281,8 +283,7 @@ say_limits(FILE *to, const struct limits_policy *limits)
 }
 
 static void
-say(FILE *to, const struct tool_run *run, const struct state *state,
-    const json_t *environment)
+say(FILE *to, const struct state *state, const json_t *environment)
 {
 	const json_t *packages = json_object_get(environment, "packages");
 	const char *key, *before = "";
@@ -290,9 +291,9 @@ say(FILE *to, const struct tool_run *run, const struct state *state,
 
 	fprintf(to, "Python %s (%s, %s), profile %s\n", environment_python(environment),
 		marker(environment, "implementation_name"),
-		marker(environment, "sys_platform"), run->profile);
-	say_profiles(to, run);
-	say_limits(to, &run->host.config->limits);
+		marker(environment, "sys_platform"), state->profile);
+	say_profiles(to, state->host);
+	say_limits(to, &state->host->config->limits);
 	fprintf(to, "enforced: %s\n", state->how.text);
 	fprintf(to, "yours: %u running of %u, %u waiting of %u, %u sessions\n",
 		state->counts.running, state->counts.running_max, state->counts.queued,
@@ -310,26 +311,26 @@ say(FILE *to, const struct tool_run *run, const struct state *state,
 /* ---- the run ---- */
 
 static void
-give(const struct tool_run *run, const json_t *environment)
+give(const struct tool_host *host, const char *profile, const json_t *environment)
 {
 	struct tool_answer answer = { .is_error = false };
+	struct state state = { .host = host, .profile = profile };
 	struct jsonout structured;
-	struct state state;
 	char *text = NULL;
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
-	engine_enforcement(run->host.engine, &state.how);
-	tenant_count(run->host.tenant, &state.counts);
-	say(to, run, &state, environment);
+	engine_enforcement(host->engine, &state.how);
+	tenant_count(host->tenant, &state.counts);
+	say(to, &state, environment);
 	if (fclose(to) != 0)
 		abort();
 	jsonout_init(&structured);
-	write_structured(&structured, run, &state, environment);
+	write_structured(&structured, &state, environment);
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;
-	run->host.on_answer(run->host.arg, &answer);
+	host->on_answer(host->arg, &answer);
 	jsonout_done(&structured);
 	free(text);
 }
@@ -341,7 +342,7 @@ on_known(void *arg, const json_t *environment, const struct outcome *outcome)
 
 	free(arg);
 	if (environment)
-		give(&run, environment);
+		run.answer(&run.host, run.profile, environment);
 	else
 		tool_refuse(&run.host, outcome->message ? outcome->message
 						     : "the environment could not be looked at");
@@ -366,40 +367,53 @@ read_arguments(const struct tool_host *host, const json_t *json, const char **pr
 	return environment_profile(host, name, profile_r, why_r);
 }
 
-static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+struct tool_run *
+check_environment_start(const struct tool_host *host, const char *profile,
+			check_environment_answer *answer)
 {
 	struct why why = { .field = "" };
 	struct tool_run *run = xcalloc(1, sizeof(*run));
 	json_t *environment;
-	int r = read_arguments(host, json, &run->profile, &why);
+	int r;
 
 	run->host = *host;
-	if (r == 0)
-		r = environment_get(host, run->profile, on_known, run, &environment,
-				    &run->ask, &why);
+	run->profile = profile;
+	run->answer = answer;
+	r = environment_get(host, profile, on_known, run, &environment, &run->ask, &why);
 	if (r == 0)
 		return run;
+	free(run);
 	if (r > 0) {
-		give(run, environment);
+		answer(host, profile, environment);
 		json_decref(environment);
 	} else {
 		tool_refuse(host, why.text);
 	}
-	free(run);
 	return NULL;
 }
 
-static void
-cancel(struct tool_run *run, enum cancel_reason reason)
+void
+check_environment_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	environment_cancel(run->ask, reason);
 	free(run);
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	struct why why = { .field = "" };
+	const char *profile;
+
+	if (read_arguments(host, json, &profile, &why) == 0)
+		return check_environment_start(host, profile, give);
+	tool_refuse(host, why.text);
+	return NULL;
 }
 
 const struct tool check_environment_tool = {
 	.name = "check_environment",
 	.describe = describe,
 	.start = start,
-	.cancel = cancel,
+	.cancel = check_environment_cancel,
 };

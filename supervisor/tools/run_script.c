@@ -15,6 +15,7 @@
 
 /* First what the script requires is checked, if it says so; then it runs. */
 struct tool_run {
+	const struct script_tool *kind;
 	struct tool_host host;
 	json_t *json;			/* what arguments borrow from, until it runs */
 	struct run_script_arguments arguments;
@@ -125,14 +126,15 @@ static void
 on_outcome(void *arg, const struct outcome *outcome)
 {
 	struct tool_run *run = arg;
+	const struct script_tool *kind = run->kind;
+	unsigned int flags = run->arguments.flags;
 	struct tool_host host = run->host;
 
 	run->execution = NULL;
 	if (run->cancelling)
 		return;
 	free_run(run);
-	resources_keep(host.tenant, outcome);
-	run_script_answer(outcome, NULL, &host);
+	kind->answer(outcome, flags, &host);
 }
 
 static int
@@ -171,7 +173,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 /* ---- what it requires ---- */
 
 static void
-refuse_errors(const struct findings *findings, const struct tool_host *host)
+refuse_errors(const struct tool_run *run, const struct findings *findings)
 {
 	struct why why = { .field = "" };
 	size_t len = 0;
@@ -183,7 +185,7 @@ refuse_errors(const struct findings *findings, const struct tool_host *host)
 					error->line ? "%sline %u: %s" : "%s%.0u%s",
 					i ? "; " : "", error->line, error->message);
 	}
-	run_script_refuse(&why, NULL, host);
+	run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
 }
 
 static void
@@ -194,19 +196,17 @@ refuse_findings(const struct tool_run *run, const struct findings *findings)
 	char *text;
 
 	if (trouble && trouble->status != OUTCOME_OK) {
-		run_script_answer(trouble, NULL, &run->host);
+		run->kind->answer(trouble, run->arguments.flags, &run->host);
 	} else if (trouble) {
-		run_script_refuse_as(outcome_status_name(OUTCOME_WORKER_PROTOCOL_ERROR),
-				     "the environment could not be looked at", NULL,
-				     &run->host);
+		run->kind->refuse(outcome_status_name(OUTCOME_WORKER_PROTOCOL_ERROR),
+				  "the environment could not be looked at", &run->host);
 	} else if (findings->n_errors) {
-		refuse_errors(findings, &run->host);
+		refuse_errors(run, findings);
 	} else {
 		text = fits ? requirements_missing_text(findings, run->profile)
 			    : requirements_python_text(findings, run->profile);
-		run_script_refuse_as(fits ? RUN_DEPENDENCY_UNAVAILABLE
-					  : RUN_PYTHON_UNAVAILABLE, text, NULL,
-				     &run->host);
+		run->kind->refuse(fits ? RUN_DEPENDENCY_UNAVAILABLE
+				       : RUN_PYTHON_UNAVAILABLE, text, &run->host);
 		free(text);
 	}
 }
@@ -222,7 +222,7 @@ on_found(void *arg, const struct findings *findings)
 	    findings->n_missing)
 		refuse_findings(run, findings);
 	else if (start_execution(run, &why) < 0)
-		run_script_refuse(&why, NULL, &run->host);
+		run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
 	else
 		return;
 	free_run(run);
@@ -250,6 +250,79 @@ check_first(struct tool_run *run, struct why *why_r)
 	return r;
 }
 
+struct tool_run *
+run_script_start(const struct script_tool *kind, const struct tool_host *host,
+		 const json_t *json)
+{
+	struct run_script_arguments arguments;
+	struct why why = { .field = "" };
+	bool over = false;
+	struct tool_run *run;
+	int r;
+
+	if (kind->read(json, host->config, &arguments, &why) < 0) {
+		kind->refuse(RUN_INVALID_ARGUMENTS, why.text, host);
+		return NULL;
+	}
+	run = xcalloc(1, sizeof(*run));
+	run->kind = kind;
+	run->host = *host;
+	run->json = json_incref((json_t *)json);
+	run->arguments = arguments;
+	run->over = &over;
+	if (requirements_any(arguments.script, arguments.script_len, arguments.dependencies))
+		r = check_first(run, &why);
+	else
+		r = start_execution(run, &why);
+	if (over)
+		return NULL;
+	if (r < 0) {
+		free_run(run);
+		kind->refuse(RUN_INVALID_ARGUMENTS, why.text, host);
+		return NULL;
+	}
+	run->over = NULL;
+	watch_for_long(run);
+	return run;
+}
+
+void
+run_script_cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	run->cancelling = true;
+	if (run->check) {
+		requirements_cancel(run->check, reason);
+	} else {
+		execution_cancel(run->execution, reason);
+		if (run->execution)
+			execution_unwatch(run->execution);
+	}
+	free_run(run);
+}
+
+/* ---- run_script itself ---- */
+
+static int
+read_arguments(const json_t *json, const struct config *config,
+	       struct run_script_arguments *arguments_r, struct why *why_r)
+{
+	return run_script_read(RUN_FOR_SCRIPT, json, config, arguments_r, why_r);
+}
+
+static void
+answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
+{
+	(void)flags;
+	resources_keep(host->tenant, outcome);
+	run_script_answer(outcome, NULL, host);
+}
+
+static void
+refuse(const char *reason, const char *text, const struct tool_host *host)
+{
+	run_script_refuse_as(reason, text, NULL, host);
+}
+
 static void
 start_in_background(const struct tool_host *host, const json_t *json)
 {
@@ -266,53 +339,13 @@ start_in_background(const struct tool_host *host, const json_t *json)
 static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
-	struct run_script_arguments arguments;
-	struct why why = { .field = "" };
-	bool over = false;
-	struct tool_run *run;
-	int r;
+	static const struct script_tool kind = { read_arguments, answer, refuse };
 
 	if (background_wanted(json)) {
 		start_in_background(host, json);
 		return NULL;
 	}
-	if (run_script_read(RUN_FOR_SCRIPT, json, host->config, &arguments, &why) < 0) {
-		run_script_refuse(&why, NULL, host);
-		return NULL;
-	}
-	run = xcalloc(1, sizeof(*run));
-	run->host = *host;
-	run->json = json_incref((json_t *)json);
-	run->arguments = arguments;
-	run->over = &over;
-	if (requirements_any(arguments.script, arguments.script_len, arguments.dependencies))
-		r = check_first(run, &why);
-	else
-		r = start_execution(run, &why);
-	if (over)
-		return NULL;
-	if (r < 0) {
-		free_run(run);
-		run_script_refuse(&why, NULL, host);
-		return NULL;
-	}
-	run->over = NULL;
-	watch_for_long(run);
-	return run;
-}
-
-static void
-cancel(struct tool_run *run, enum cancel_reason reason)
-{
-	run->cancelling = true;
-	if (run->check) {
-		requirements_cancel(run->check, reason);
-	} else {
-		execution_cancel(run->execution, reason);
-		if (run->execution)
-			execution_unwatch(run->execution);
-	}
-	free_run(run);
+	return run_script_start(&kind, host, json);
 }
 
 static const char *
@@ -328,6 +361,6 @@ const struct tool run_script_tool = {
 	.name = "run_script",
 	.describe = describe,
 	.start = start,
-	.cancel = cancel,
+	.cancel = run_script_cancel,
 	.once = once,
 };

@@ -32,6 +32,26 @@ extern const struct tool run_script_tool;
 /* Whose arguments, and whose answer. */
 enum run_for { RUN_FOR_SCRIPT, RUN_FOR_REPL };
 
+struct run_script_arguments;
+
+/* A tool that runs scripts: how it reads its arguments and gives its answers. run_script is
+ * one; the others stand in for those of other servers. */
+struct script_tool {
+	/* As run_script_read. */
+	int (*read)(const json_t *json, const struct config *config,
+		    struct run_script_arguments *arguments_r, struct why *why_r);
+	/* Calls on_answer once; flags: as read has set them. */
+	void (*answer)(const struct outcome *outcome, unsigned int flags,
+		       const struct tool_host *host);
+	/* Calls on_answer once: nothing was run. reason, text: as run_script_refuse_as. */
+	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
+};
+
+/* What such a tool's start and cancel are made of (tool.h). */
+struct tool_run *run_script_start(const struct script_tool *kind,
+				  const struct tool_host *host, const json_t *json);
+void run_script_cancel(struct tool_run *run, enum cancel_reason reason);
+
 /* What was asked for; everything is borrowed from the JSON but args and files. */
 struct run_script_arguments {
 	const char *script, *stdin_text, *profile;	/* NULL: not given */
@@ -45,6 +65,7 @@ struct run_script_arguments {
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
 	bool branch, reset, close;
+	unsigned int flags;				/* the tool's own, for its answer */
 };
 
 /* Checks every field, but for the caps, which are limits_merge's. 0, or -EINVAL and why_r
@@ -53,6 +74,11 @@ struct run_script_arguments {
 int run_script_read(enum run_for tool, const json_t *json, const struct config *config,
 		    struct run_script_arguments *arguments_r, struct why *why_r);
 void run_script_arguments_done(struct run_script_arguments *arguments);
+
+/* A script as such tools take it: a string of at most SCRIPT_MAX bytes without NUL. 0, or
+ * -EINVAL and why_r, which names field. */
+int run_script_read_script(const char *field, const json_t *value,
+			   struct run_script_arguments *arguments, struct why *why_r);
 
 /* Can it be an idempotency key? Any value, or NULL. */
 bool run_script_is_key(const json_t *value);

@@ -170,6 +170,17 @@ check_script(const char *field, const char *script, size_t len, struct why *why_
 		       field, nul - script, line);
 }
 
+int
+run_script_read_script(const char *field, const json_t *value,
+		       struct run_script_arguments *arguments, struct why *why_r)
+{
+	const struct row row = { .name = field, .most = SCRIPT_MAX };
+
+	if (read_text(&row, value, &arguments->script, &arguments->script_len, why_r) < 0)
+		return -EINVAL;
+	return check_script(field, arguments->script, arguments->script_len, why_r);
+}
+
 static int
 read_args(const json_t *value, struct run_script_arguments *arguments, struct why *why_r)
 {
@@ -312,9 +323,7 @@ read_field(enum field field, const json_t *value, const struct limits *cap,
 	switch (field) {
 	case FIELD_SCRIPT:
 	case FIELD_CODE:
-		if (read_text(row, value, &to->script, &to->script_len, why_r) < 0)
-			return -EINVAL;
-		return check_script(row->name, to->script, to->script_len, why_r);
+		return run_script_read_script(row->name, value, to, why_r);
 	case FIELD_SESSION:
 		return read_word(row, value, &to->session, why_r);
 	case FIELD_CHECKPOINT:

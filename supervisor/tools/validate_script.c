@@ -19,6 +19,7 @@ struct tool_run {
 	struct requirements_check *check;
 	json_t *arguments;
 	const char *profile;
+	validate_script_answer *answer;
 };
 
 static const char description[] =
@@ -118,7 +119,7 @@ write_structured(struct jsonout *out, const struct findings *findings)
 }
 
 static void
-say(FILE *to, const struct tool_run *run, const struct findings *findings)
+say(FILE *to, const char *profile, const struct findings *findings)
 {
 	for (size_t i = 0; i < findings->n_errors; i++) {
 		if (findings->error[i].line)
@@ -138,11 +139,12 @@ say(FILE *to, const struct tool_run *run, const struct findings *findings)
 								       : " (installed)");
 	if (findings->n_missing)
 		fprintf(to, "What is not installed in the profile %s would need approval.\n",
-			run->profile);
+			profile);
 }
 
 static void
-answer_findings(const struct tool_run *run, const struct findings *findings)
+answer_findings(const struct tool_host *host, const char *profile,
+		const struct findings *findings)
 {
 	struct tool_answer answer = { .is_error = false };
 	struct jsonout structured;
@@ -150,7 +152,7 @@ answer_findings(const struct tool_run *run, const struct findings *findings)
 	FILE *to = open_memstream(&text, &answer.text_len);
 
 	xalloc_check(to);
-	say(to, run, findings);
+	say(to, profile, findings);
 	if (fclose(to) != 0)
 		abort();
 	jsonout_init(&structured);
@@ -158,7 +160,7 @@ answer_findings(const struct tool_run *run, const struct findings *findings)
 	answer.text = text;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;
-	run->host.on_answer(run->host.arg, &answer);
+	host->on_answer(host->arg, &answer);
 	jsonout_done(&structured);
 	free(text);
 }
@@ -171,7 +173,7 @@ on_found(void *arg, const struct findings *findings)
 
 	free(arg);
 	if (!trouble)
-		answer_findings(&run, findings);
+		run.answer(&run.host, run.profile, findings);
 	else
 		tool_refuse(&run.host, trouble->message ? trouble->message
 						     : "the environment could not be looked at");
@@ -209,8 +211,9 @@ read_arguments(const json_t *json, struct requirements_question *question_r,
 	return 0;
 }
 
-static struct tool_run *
-start(const struct tool_host *host, const json_t *json)
+struct tool_run *
+validate_script_start(const struct tool_host *host, const json_t *json,
+		      validate_script_answer *answer)
 {
 	struct requirements_question question = { .compile = true };
 	struct why why = { .field = "" };
@@ -225,6 +228,7 @@ start(const struct tool_host *host, const json_t *json)
 	}
 	run = xcalloc(1, sizeof(*run));
 	run->host = *host;
+	run->answer = answer;
 	run->profile = question.profile;
 	run->arguments = json_incref((json_t *)json);
 	/* Compiling takes a worker, so that nothing is found from within. */
@@ -237,17 +241,23 @@ start(const struct tool_host *host, const json_t *json)
 	return NULL;
 }
 
-static void
-cancel(struct tool_run *run, enum cancel_reason reason)
+void
+validate_script_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	requirements_cancel(run->check, reason);
 	json_decref(run->arguments);
 	free(run);
 }
 
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	return validate_script_start(host, json, answer_findings);
+}
+
 const struct tool validate_script_tool = {
 	.name = "validate_script",
 	.describe = describe,
 	.start = start,
-	.cancel = cancel,
+	.cancel = validate_script_cancel,
 };

@@ -2,8 +2,19 @@
 #ifndef SUPERVISOR_TOOLS_VALIDATE_SCRIPT_H
 #define SUPERVISOR_TOOLS_VALIDATE_SCRIPT_H
 
+#include "supervisor/tools/requirements.h"
 #include "supervisor/tools/tool.h"
 
 extern const struct tool validate_script_tool;
+
+/* Calls on_answer once with what was found, findings->trouble being NULL. */
+typedef void validate_script_answer(const struct tool_host *host, const char *profile,
+				    const struct findings *findings);
+
+/* What the start and cancel of a tool are made of that takes the same arguments and gives
+ * another answer (tool.h). */
+struct tool_run *validate_script_start(const struct tool_host *host, const json_t *json,
+				       validate_script_answer *answer);
+void validate_script_cancel(struct tool_run *run, enum cancel_reason reason);
 
 #endif

@@ -133,15 +133,16 @@ a_file_goes_over_the_built_in_values(void **state)
 	config_free(config);
 }
 
+#define SECTIONS "[service], [http], [auth], [mcp], [exec-sandbox], [pool], [limits], [network] " \
+	"and [profile NAME]"
+
 static const struct bad_case {
 	const char *name, *text, *errors;
 } bad_cases[] = {
 	{ "unknown section", "\n[serivce]\nsocket = /x\n",
-	  "FILE:2: [serivce]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits], [network] and "
-	  "[profile NAME]\n" },
+	  "FILE:2: [serivce]: unknown section; right are " SECTIONS "\n" },
 	{ "a profile needs a name", "[profile]\n[profile ]\n[profile a b]\n[profile ../x]\n",
-	  "FILE:1: [profile]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits], [network] and "
-	  "[profile NAME]\n"
+	  "FILE:1: [profile]: unknown section; right are " SECTIONS "\n"
 	  "FILE:2: [profile ]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
 	  "FILE:3: [profile a b]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n"
 	  "FILE:4: [profile ../x]: a profile's name is made of letters, digits, \"_\", \"-\" and \".\"\n" },
@@ -215,8 +216,12 @@ static const struct bad_case {
 	{ "control character", "[pool]\nwarm = \x01" "1\n", "FILE:2: the line holds a control character\n" },
 	{ "strange bytes", "[pool]\nwarm = \xff\x1b\n[po\xc3\xa9l]\n",
 	  "FILE:2: the line holds a control character\n"
-	  "FILE:3: [po??l]: unknown section; right are [service], [http], [auth], [mcp], [pool], [limits], [network] and "
-	  "[profile NAME]\n" },
+	  "FILE:3: [po??l]: unknown section; right are " SECTIONS "\n" },
+	{ "sets of tools", "[mcp]\ntoolsets = native, other\n",
+	  "FILE:2: toolsets: \"other\" is not native or exec-sandbox\n" },
+	{ "no set of tools", "[mcp]\ntoolsets =\n", "FILE: [mcp] toolsets: names no set\n" },
+	{ "a set's default above its cap", "[exec-sandbox]\ndefault_timeout = 301\n",
+	  "FILE: [exec-sandbox] default_timeout: is above max_timeout\n" },
 	{ "half of an authentication",
 	  "[auth]\njwks_file = /etc/j\ntrusted_header = X-User\n",
 	  "FILE: [auth] jwks_file: needs an issuer\n"
