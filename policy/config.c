@@ -21,7 +21,7 @@
 
 /* All but the profiles', in the order in which they are printed. */
 static const char *const sections[] = {
-	"service", "http", "auth", "mcp", "exec-sandbox", "pool", "limits", "network",
+	"service", "http", "auth", "mcp", "exec-sandbox", "pool", "repl", "limits", "network",
 };
 
 /* One file on its way in. */

@@ -104,6 +104,12 @@ struct config {
 		uint32_t default_timeout, max_timeout;	/* seconds */
 		uint64_t max_output_bytes;	/* kept of each stream */
 	} exec_sandbox;
+	struct {
+		uint32_t sessions_max;	/* of run_repl, of one tenant; 0: none */
+		uint64_t memory_total;	/* bytes that the limits of a tenant's may add up to */
+		uint32_t idle_seconds;	/* since the last cell; then it is closed */
+		uint32_t age_seconds;	/* since its beginning, likewise */
+	} repl;
 	struct limits_policy limits;
 	struct config_network network;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */

@@ -94,6 +94,11 @@ static const struct key keys[] = {
 	KEY("pool", "tenant_queue_max",   U32, pool.tenant_queue_max,   0, 1000000, 1, "512"),
 	KEY("pool", "idle_seconds",       U32, pool.idle_seconds,       1, 86400,   1, "60"),
 
+	KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),
+	KEY("repl", "memory_total_mb", U64,   repl.memory_total, 0, 16777216, MiB, "8192"),
+	KEY("repl", "idle_seconds",    U32,   repl.idle_seconds, 1, 2592000, 1,   "3600"),
+	KEY("repl", "age_seconds",     U32,   repl.age_seconds,  1, 2592000, 1,   "86400"),
+
 	KEY("limits", "timeout_seconds", U32, limits.standard.wall_ms,      1, 86400,   1000, "30"),
 	KEY("limits", "timeout_max",     U32, limits.cap.wall_ms,           1, 86400,   1000, "600"),
 	KEY("limits", "cpu_seconds",     U32, limits.standard.cpu_ms,       1, 86400,   1000, "30"),

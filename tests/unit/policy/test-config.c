@@ -133,7 +133,7 @@ a_file_goes_over_the_built_in_values(void **state)
 	config_free(config);
 }
 
-#define SECTIONS "[service], [http], [auth], [mcp], [exec-sandbox], [pool], [limits], [network] " \
+#define SECTIONS "[service], [http], [auth], [mcp], [exec-sandbox], [pool], [repl], [limits], [network] " \
 	"and [profile NAME]"
 
 static const struct bad_case {
