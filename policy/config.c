@@ -4,25 +4,22 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <ini.h>
 
+#include "policy/config_parts.h"
 #include "policy/keys.h"
 #include "policy/why.h"
+#include "policy/words.h"
 
-#define KEYS_MAX 128		/* rows in keys.c, for what was seen in a file */
-#define SECTION_MAX 48		/* inih cuts longer ones without a word */
+#define SECTION_MAX 184		/* a line has a little more */
 #define PROFILE_PREFIX "profile "
-
-/* All but the profiles', in the order in which they are printed. */
-static const char *const sections[] = {
-	"service", "http", "auth", "mcp", "exec-sandbox", "pool", "repl", "limits", "network",
-};
+#define TENANT_PREFIX "tenant "
 
 /* One file on its way in. */
 struct reading {
@@ -35,6 +32,8 @@ struct reading {
 
 	const char *section;	/* of the table; NULL: unknown, its keys are passed over */
 	size_t profile;		/* which, in section "profile" */
+	struct config_tenant *tenant;	/* which, in section "tenant" */
+	struct config *scratch;	/* where tenants' values are tried */
 	const struct key *key;	/* that a further line would continue; NULL: a wrong one */
 	bool any_section;
 	bool any_key;		/* in this section: inih has something to continue */
@@ -64,7 +63,8 @@ add_profile(struct config *config, const char *name)
 	struct config_profile *profile = &config->profile[config->n_profiles++];
 
 	set_standards("profile", profile);
-	snprintf(profile->name, sizeof(profile->name), "%s", name);
+	assert(strlen(name) < sizeof(profile->name));
+	memcpy(profile->name, name, strlen(name) + 1);
 	return profile;
 }
 
@@ -75,31 +75,16 @@ config_new(void)
 
 	if (!config)
 		abort();
+	config->origin = calloc(1, sizeof(*config->origin));
+	if (!config->origin)
+		abort();
+	config->origin->holders = 1;
 	set_standards(NULL, config);
 	/* no client can ask for these, so that nothing but the rows bounds them */
 	config->limits.cap.output_bytes = UINT64_MAX;
 	config->limits.cap.output_total = UINT64_MAX;
 	add_profile(config, "basic");
 	return config;
-}
-
-void
-config_free(struct config *config)
-{
-	const struct key *key;
-
-	if (!config)
-		return;
-	for (size_t i = 0; (key = key_at(i)); i++) {
-		if (strcmp(key->section, "profile") != 0) {
-			key_clear(key, config);
-			continue;
-		}
-		for (size_t p = 0; p < config->n_profiles; p++)
-			key_clear(key, &config->profile[p]);
-	}
-	free(config->mcp.toolsets_at);
-	free(config);
 }
 
 const struct config_profile *
@@ -142,6 +127,25 @@ is_profile_name(const char *name)
 	return *name != '\0';
 }
 
+/* "[service], [http], ": those of the table. */
+static const char *
+known_sections(char *text, size_t size)
+{
+	const char *last = "profile";
+	const struct key *key;
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; (key = key_at(i)); i++) {
+		if (strcmp(key->section, last) == 0 || strcmp(key->section, "profile") == 0)
+			continue;
+		last = key->section;
+		len += (size_t)snprintf(text + len, size - len, "[%s], ", last);
+		assert(len < size);
+	}
+	return text;
+}
+
 static void
 enter_profile(struct reading *reading, const char *name)
 {
@@ -151,6 +155,11 @@ enter_profile(struct reading *reading, const char *name)
 	if (!is_profile_name(name)) {
 		mistake(reading, "[profile %s]: a profile's name is made of letters, digits, "
 			"\"_\", \"-\" and \".\"", name);
+		return;
+	}
+	if (strlen(name) >= sizeof(config->profile[0].name)) {
+		mistake(reading, "[profile %s]: a profile's name has at most %zu bytes", name,
+			sizeof(config->profile[0].name) - 1);
 		return;
 	}
 	while (p < config->n_profiles && strcmp(config->profile[p].name, name) != 0)
@@ -167,16 +176,20 @@ enter_profile(struct reading *reading, const char *name)
 }
 
 static void
-refuse_section(struct reading *reading, const char *name)
+enter_tenant(struct reading *reading, const char *name)
 {
-	char right[256];
-	size_t len = 0;
-
-	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
-		len += (size_t)snprintf(right + len, sizeof(right) - len, "%s[%s]",
-					i ? ", " : "", sections[i]);
-	assert(len < sizeof(right));
-	mistake(reading, "[%s]: unknown section; right are %s and [profile NAME]", name, right);
+	if (!word_is_subject(name, strlen(name))) {
+		mistake(reading, "[tenant %s]: a tenant is uid:NUMBER, user:NAME, group:NAME, "
+			"token:NAME or sub:NAME", name);
+		return;
+	}
+	reading->tenant = config_tenant_find(reading->config, name);
+	if (!reading->tenant) {
+		mistake(reading, "[tenant %s]: there can be at most %d tenants", name,
+			TENANTS_MAX);
+		return;
+	}
+	reading->section = "tenant";
 }
 
 /* line: "[...", without blanks around it. */
@@ -184,10 +197,11 @@ static void
 enter_section(struct reading *reading, const char *line)
 {
 	size_t len = strlen(line);
-	char name[SECTION_MAX + 1];
+	char name[SECTION_MAX + 1], sections[256];
 	const struct key *key;
 
 	reading->section = NULL;
+	reading->tenant = NULL;
 	reading->profile = 0;
 	reading->key = NULL;
 	reading->any_section = true;
@@ -207,11 +221,16 @@ enter_section(struct reading *reading, const char *line)
 		enter_profile(reading, name + sizeof(PROFILE_PREFIX) - 1);
 		return;
 	}
+	if (strncmp(name, TENANT_PREFIX, sizeof(TENANT_PREFIX) - 1) == 0) {
+		enter_tenant(reading, name + sizeof(TENANT_PREFIX) - 1);
+		return;
+	}
 	for (size_t i = 0; (key = key_at(i)); i++)
 		if (strcmp(key->section, name) == 0 && strcmp(name, "profile") != 0)
 			reading->section = key->section;
 	if (!reading->section)
-		refuse_section(reading, name);
+		mistake(reading, "[%s]: unknown section; right are %s[profile NAME] "
+			"and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
 }
 
 /* Looks at a line before inih does. Whether inih may have it. */
@@ -291,32 +310,96 @@ next_line(char *line, int size, void *arg)
 	return line;
 }
 
-/* Which tools a set has is not known here: whoever finds two sets at odds names the line. */
-static void
-remember_toolsets(struct reading *reading)
+static struct config_said
+here(const struct reading *reading)
 {
-	char **at = &reading->config->mcp.toolsets_at;
-
-	free(*at);
-	if (asprintf(at, "%s:%u", reading->path, reading->line) < 0)
-		abort();
+	return (struct config_said){ .file = (unsigned int)reading->config->origin->n_files - 1,
+				     .line = reading->line };
 }
 
 static void
 set_value(struct reading *reading, const char *value)
 {
 	const struct key *key = reading->key;
-	struct why why;
+	struct config_setting setting = { .text = (char *)value, .said = here(reading),
+					  .more = reading->continues };
 	void *base = reading->config;
+	bool more = reading->continues || (key->flags & KEY_ADDS);
+	struct why why;
 
-	if (strcmp(key->section, "profile") == 0)
+	if (reading->tenant) {
+		base = reading->scratch;
+		more = reading->continues;
+	} else if (strcmp(key->section, "profile") == 0) {
 		base = &reading->config->profile[reading->profile];
-	if (key_set(key, base, value, reading->continues, &why) < 0) {
+	}
+	if (key_set(key, base, value, more, &why) < 0) {
 		mistake(reading, "%s: %s", key->name, why.text);
 		reading->key = NULL;
-	} else if (key->kind == KEY_TOOLSETS && !reading->continues) {
-		remember_toolsets(reading);
+		return;
 	}
+	setting.row = (size_t)key_find(key->section, key->name);
+	if (reading->tenant)
+		config_tenant_say(reading->tenant, &setting);
+	else
+		reading->config->origin->said[setting.row] = setting.said;
+}
+
+/* A tenant's key is SECTION.NAME. Its row, or < 0. */
+static int
+find_tenant_key(struct reading *reading, const char *name)
+{
+	const char *dot = strchr(name, '.');
+	char section[32];
+	int row = -ENOENT;
+
+	if (dot && (size_t)(dot - name) < sizeof(section)) {
+		memcpy(section, name, (size_t)(dot - name));
+		section[dot - name] = '\0';
+		row = key_find(section, dot + 1);
+	}
+	if (row < 0 || strcmp(section, "profile") == 0) {
+		mistake(reading, "%s: unknown key; a tenant's are SECTION.KEY, such as "
+			"limits.timeout_max", name);
+		return -ENOENT;
+	}
+	if (!(key_at((size_t)row)->flags & KEY_OF_TENANT)) {
+		mistake(reading, "%s: is the same for all tenants", name);
+		return -EINVAL;
+	}
+	return row;
+}
+
+static int
+find_row(struct reading *reading, const char *name)
+{
+	int row;
+
+	if (reading->tenant)
+		return find_tenant_key(reading, name);
+	row = key_find(reading->section, name);
+	if (row < 0)
+		mistake(reading, "%s: unknown key in [%s]", name, reading->section);
+	return row;
+}
+
+/* The line of this file where it was said before; 0: nowhere. */
+static unsigned int
+said_before(struct reading *reading, size_t row)
+{
+	unsigned int *seen = &reading->seen[reading->profile][row], line = *seen;
+	struct config_said said = here(reading);
+
+	if (!reading->tenant) {
+		if (!line)
+			*seen = reading->line;
+		return line;
+	}
+	for (size_t i = 0; i < reading->tenant->n_settings; i++)
+		if (reading->tenant->setting[i].row == row &&
+		    reading->tenant->setting[i].said.file == said.file)
+			return reading->tenant->setting[i].said.line;
+	return 0;
 }
 
 /* inih's callback, for KEY = VALUE and for each line that continues one. */
@@ -324,7 +407,7 @@ static int
 on_value(void *arg, const char *section, const char *name, const char *value)
 {
 	struct reading *reading = arg;
-	unsigned int *seen;
+	unsigned int before;
 	int row;
 
 	(void)section;		/* cut when it is long; judge_line has seen it whole */
@@ -343,20 +426,29 @@ on_value(void *arg, const char *section, const char *name, const char *value)
 			mistake(reading, "%s: stands before any [SECTION]", name);
 		return 1;
 	}
-	row = key_find(reading->section, name);
-	if (row < 0) {
-		mistake(reading, "%s: unknown key in [%s]", name, reading->section);
+	row = find_row(reading, name);
+	if (row < 0)
+		return 1;
+	before = said_before(reading, (size_t)row);
+	if (before) {
+		mistake(reading, "%s: said twice, first in line %u", name, before);
 		return 1;
 	}
-	seen = &reading->seen[reading->profile][row];
-	if (*seen) {
-		mistake(reading, "%s: said twice, first in line %u", name, *seen);
-		return 1;
-	}
-	*seen = reading->line;
 	reading->key = key_at((size_t)row);
 	set_value(reading, value);
 	return 1;
+}
+
+static void
+add_file(struct config_origin *origin, const char *path)
+{
+	char **file = realloc(origin->file, (origin->n_files + 1) * sizeof(*file));
+	char *copy = strdup(path);
+
+	if (!file || !copy)
+		abort();
+	file[origin->n_files++] = copy;
+	origin->file = file;
 }
 
 int
@@ -369,7 +461,10 @@ config_read(struct config *config, const char *path, FILE *errors)
 	reading.file = fopen(path, "re");
 	if (!reading.file)
 		return -errno;
+	add_file(config->origin, path);
+	reading.scratch = config_new();
 	r = ini_parse_stream(next_line, &reading, on_value, &reading);
+	config_free(reading.scratch);
 	fclose(reading.file);
 	if (reading.error < 0)
 		return reading.error;
@@ -382,124 +477,42 @@ config_read(struct config *config, const char *path, FILE *errors)
 	return reading.mistakes ? -EINVAL : 0;
 }
 
-/* ---- checking and printing ---- */
-
-struct relation {
-	const char *section, *small, *large;
-	uint64_t a, b;
-};
-
-/* Half of what makes somebody known is worse than nothing. */
 static int
-check_auth(const struct config *config, const char *path, FILE *errors)
+is_conf(const struct dirent *entry)
 {
-	const struct {
-		bool wrong;
-		const char *key, *text;
-	} rules[] = {
-		{ config->auth.jwks_file && !config->auth.issuer, "jwks_file",
-		  "needs an issuer" },
-		{ config->auth.jwks_file && !config->auth.resource, "jwks_file",
-		  "needs a resource: the URI by which clients know this service" },
-		{ !config->auth.jwks_file && config->auth.issuer, "issuer",
-		  "needs a jwks_file" },
-		{ !config->auth.jwks_file && config->auth.required_scopes.n > 0,
-		  "required_scopes", "needs a jwks_file" },
-		{ config->auth.trusted_header && !config->auth.trusted_proxy_user,
-		  "trusted_header", "needs a trusted_proxy_user" },
-		{ !config->auth.trusted_header && config->auth.trusted_proxy_user,
-		  "trusted_proxy_user", "needs a trusted_header" },
-		{ config->auth.trusted_header &&
-		  strcasecmp(config->auth.trusted_header, "Authorization") == 0,
-		  "trusted_header", "Authorization has a meaning of its own" },
-	};
-	int r = 0;
+	size_t len = strlen(entry->d_name);
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		if (!rules[i].wrong)
-			continue;
-		fprintf(errors, "%s: [auth] %s: %s\n", path, rules[i].key, rules[i].text);
-		r = -EINVAL;
-	}
-	return r;
+	return entry->d_name[0] != '.' && len > 5 &&
+	       strcmp(entry->d_name + len - 5, ".conf") == 0;
 }
 
-bool
-config_has_auth(const struct config *config)
+static int
+by_name(const struct dirent **a, const struct dirent **b)
 {
-	return config->auth.token_file || config->auth.jwks_file;
+	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 int
-config_check(const struct config *config, const char *path, FILE *errors)
+config_read_directory(struct config *config, const char *path, FILE *errors)
 {
-	const struct limits *standard = &config->limits.standard, *cap = &config->limits.cap;
-	const struct relation relations[] = {
-		/* clang-format off */
-		{ "service", "sessions_per_tenant", "sessions_max",
-		  config->service.sessions_per_tenant, config->service.sessions_max },
-		{ "http", "connections_per_peer", "connections_max",
-		  config->http.connections_per_peer, config->http.connections_max },
-		{ "http", "sessions_per_tenant", "sessions_max",
-		  config->http.sessions_per_tenant, config->http.sessions_max },
-		{ "pool", "warm", "warm_max", config->pool.warm, config->pool.warm_max },
-		{ "pool", "warm_max", "workers_max", config->pool.warm_max, config->pool.workers_max },
-		{ "pool", "tenant_running_max", "workers_max",
-		  config->pool.tenant_running_max, config->pool.workers_max },
-		/* each worker has a uid of its own; the first of the range is the service's, the
-		 * last one mcp-python-egress's */
-		{ "pool", "workers_max", "subuid_count in [service], less 2",
-		  config->pool.workers_max, config->service.subuid_count - 2 },
-		{ "exec-sandbox", "default_timeout", "max_timeout",
-		  config->exec_sandbox.default_timeout, config->exec_sandbox.max_timeout },
-		{ "limits", "timeout_seconds", "timeout_max", standard->wall_ms, cap->wall_ms },
-		{ "limits", "cpu_seconds", "cpu_max", standard->cpu_ms, cap->cpu_ms },
-		{ "limits", "memory_mb", "memory_max_mb", standard->memory_bytes, cap->memory_bytes },
-		{ "limits", "pids", "pids_max", standard->pids, cap->pids },
-		{ "limits", "output_kb", "output_total_mb",
-		  standard->output_bytes, standard->output_total },
-		{ "network", "connections", "connections_max",
-		  config->network.connections, config->network.connections_max },
-		/* clang-format on */
-	};
-	int r = check_auth(config, path, errors);
+	struct dirent **entry;
+	int n = scandir(path, &entry, is_conf, by_name), result = 0;
 
-	if (config->mcp.toolsets.n == 0) {
-		fprintf(errors, "%s: [mcp] toolsets: names no set\n", path);
-		r = -EINVAL;
+	if (n < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	for (int i = 0; i < n; i++) {
+		char *file;
+		int r;
+
+		if (asprintf(&file, "%s/%s", path, entry[i]->d_name) < 0)
+			abort();
+		r = config_read(config, file, errors);
+		if (r < 0 && r != -EINVAL)
+			fprintf(errors, "%s: %s\n", file, strerror(-r));
+		result = r < 0 ? -EINVAL : result;
+		free(file);
+		free(entry[i]);
 	}
-	for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
-		const struct relation *relation = &relations[i];
-
-		if (relation->a <= relation->b)
-			continue;
-		fprintf(errors, "%s: [%s] %s: is above %s\n", path, relation->section,
-			relation->small, relation->large);
-		r = -EINVAL;
-	}
-	return r;
-}
-
-static void
-dump_section(const char *section, const void *base, FILE *out)
-{
-	const struct key *key;
-
-	for (size_t i = 0; (key = key_at(i)); i++)
-		if (strcmp(key->section, section) == 0)
-			key_print(key, base, out);
-}
-
-void
-config_dump(const struct config *config, FILE *out)
-{
-	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
-		fprintf(out, "[%s]\n", sections[i]);
-		dump_section(sections[i], config, out);
-		fputc('\n', out);
-	}
-	for (size_t i = 0; i < config->n_profiles; i++) {
-		fprintf(out, "%s[profile %s]\n", i ? "\n" : "", config->profile[i].name);
-		dump_section("profile", &config->profile[i], out);
-	}
+	free(entry);
+	return result;
 }

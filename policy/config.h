@@ -16,7 +16,7 @@
 
 /* A list of words, NULL-terminated; owned by the config. */
 struct config_list {
-	char *item[CONFIG_LIST_MAX + 1];
+	char **item;		/* NULL when there is none */
 	size_t n;
 };
 
@@ -87,7 +87,6 @@ struct config {
 	} auth;
 	struct {
 		struct config_list toolsets;	/* which are offered, by name */
-		char *toolsets_at;	/* FILE:LINE that says so; NULL: built in */
 		char *state_key_file;	/* path; NULL: a new key at each start */
 		uint32_t ask_seconds;	/* for a client to answer a question */
 		uint32_t parked_per_tenant;	/* runs that wait for answers, modern clients */
@@ -112,24 +111,88 @@ struct config {
 	} repl;
 	struct limits_policy limits;
 	struct config_network network;
+	struct {			/* of one tenant; 0: as much as [pool] and others let */
+		uint32_t per_minute;	/* executions started */
+		uint32_t concurrent;	/* executions at once; more of them wait */
+		uint32_t queued;	/* executions waiting; more of them are refused */
+		uint32_t cpu_seconds_per_hour;
+		uint32_t sessions;
+		uint64_t disk_bytes;	/* that its executions may have between them */
+	} quota;
+	struct {
+		uint32_t preset;	/* enum policy_preset */
+		uint32_t run_script, run_repl, install_package;	/* enum policy_verdict */
+		struct config_list profiles;	/* that scripts may run in; none: all */
+		struct config_list approvers;
+		uint32_t approval_seconds;	/* then a question that nobody decided is over */
+	} policy;
+	struct {
+		char *index;		/* NULL: nothing can be installed */
+		struct config_list extra_indexes;
+		char *store;		/* directory; NULL: chosen at start */
+		struct config_list allow, deny;
+		uint32_t others;	/* enum policy_verdict */
+		bool require_hashes, wheels_only, allow_urls;
+		uint32_t max_packages;	/* of one resolved set */
+		uint64_t max_bytes;	/* of its files together */
+	} packages;
+	struct {
+		char *file;		/* NULL: none */
+		bool journal, source, sync;
+		uint32_t on_failure;	/* enum audit_on_failure */
+		uint64_t rotate_bytes;
+	} audit;
+	struct {
+		char *socket;		/* NULL: none */
+		struct config_list operators;
+	} admin;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */
 	size_t n_profiles;
+	struct config_origin *origin;	/* of the values; policy/config_parts.h */
 };
+
+struct policy_subject;		/* policy/rules.h */
 
 /* A config with the built-in values (one profile, "basic"). Aborts when out of memory. */
 struct config *config_new(void);
-void config_free(struct config *config);	/* NULL is fine */
+
+/* Once more, until config_free; returns config. */
+const struct config *config_hold(const struct config *config);
+void config_free(const struct config *config);	/* of one holder; NULL is fine */
+
+/* What is in force for somebody: the configuration with the [tenant ...] sections that name
+ * them on top, those of groups first, then of the user, then of the principal itself. To be
+ * freed; NULL: their sections cannot be put together, and nothing may be allowed. */
+const struct config *config_for(const struct config *config,
+				const struct policy_subject *subject);
 
 /* Reads an INI file over the values in *config. Each mistake is printed to errors as
  * FILE:LINE: KEY: what is wrong and which range is right; all of them, not the first.
  * Returns 0, -errno when the file cannot be read, -EINVAL after mistakes. */
 int config_read(struct config *config, const char *path, FILE *errors);
 
-/* Checks what concerns several keys (a default above its cap, warm above warm_max). */
+/* The same for the files *.conf of a directory, in the order of their names, each over those
+ * before it. 0 when there is no such directory. */
+int config_read_directory(struct config *config, const char *path, FILE *errors);
+
+/* Checks what concerns several keys (a default above its cap, warm above warm_max), in the
+ * tenants' sections too. path: for what no file said. */
 int config_check(const struct config *config, const char *path, FILE *errors);
 
 /* Prints every key with its value in force, as an INI file that config_read takes. */
 void config_dump(const struct config *config, FILE *out);
+
+/* Prints what can be another for each tenant, of one made by config_for, with the sections
+ * that made it so as comments. */
+void config_dump_policy(const struct config *config, FILE *out);
+
+/* Where it was said, as FILE:LINE; "[SECTION]" when no file says it. text: filled. */
+void config_place(const struct config *config, const char *section, const char *name,
+		  char *text, size_t size);
+
+/* Names of keys, parted by ", ", which have another value there, tenants' aside, and which
+ * only a start brings into force; "" when there are none. Malloc'd. */
+char *config_needs_restart(const struct config *old, const struct config *new);
 
 /* Must whoever comes by TCP say who they are? */
 bool config_has_auth(const struct config *config);

@@ -2,7 +2,6 @@
  * Reads:   values that an administrator wrote: trusted, but not to be without mistakes. */
 #include "policy/keys.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +9,8 @@
 #include <string.h>
 
 #include "policy/config.h"
-#include "policy/network.h"
 #include "policy/why.h"
+#include "policy/words.h"
 
 #define KiB UINT64_C(1024)
 #define MiB (1024 * KiB)
@@ -31,10 +30,25 @@
 	"weakref zipfile zlib zoneinfo"
 
 #define KEY(section, name, kind, member, least, most, unit, standard) \
-	{ section, name, KEY_##kind, offsetof(struct config, member), least, most, unit, standard }
+	{ section, name, KEY_##kind, offsetof(struct config, member), least, most, unit, \
+	  standard, 0, NULL }
+#define TENANT_KEY(section, name, kind, member, least, most, unit, standard) \
+	{ section, name, KEY_##kind, offsetof(struct config, member), least, most, unit, \
+	  standard, KEY_OF_TENANT, NULL }
+#define TENANT_DENY_KEY(section, name, kind, member, most, standard) \
+	{ section, name, KEY_##kind, offsetof(struct config, member), 0, most, 1, standard, \
+	  KEY_OF_TENANT | KEY_ADDS, NULL }
+#define CHOICE_KEY(section, name, member, choices, standard) \
+	{ section, name, KEY_CHOICE, offsetof(struct config, member), 0, 0, 1, standard, 0, \
+	  choices }
+#define TENANT_CHOICE_KEY(section, name, member, choices, standard) \
+	{ section, name, KEY_CHOICE, offsetof(struct config, member), 0, 0, 1, standard, \
+	  KEY_OF_TENANT, choices }
 #define PROFILE_KEY(name, kind, member, least, most, standard) \
 	{ "profile", name, KEY_##kind, offsetof(struct config_profile, member), least, most, 1, \
-	  standard }
+	  standard, 0, NULL }
+
+#define VERDICTS "allow|approve|deny"	/* as enum policy_verdict has them */
 
 static const struct key keys[] = {
 	/* clang-format off */
@@ -94,32 +108,69 @@ static const struct key keys[] = {
 	KEY("pool", "tenant_queue_max",   U32, pool.tenant_queue_max,   0, 1000000, 1, "512"),
 	KEY("pool", "idle_seconds",       U32, pool.idle_seconds,       1, 86400,   1, "60"),
 
-	KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),
-	KEY("repl", "memory_total_mb", U64,   repl.memory_total, 0, 16777216, MiB, "8192"),
-	KEY("repl", "idle_seconds",    U32,   repl.idle_seconds, 1, 2592000, 1,   "3600"),
-	KEY("repl", "age_seconds",     U32,   repl.age_seconds,  1, 2592000, 1,   "86400"),
+	TENANT_KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),
+	TENANT_KEY("repl", "memory_total_mb", U64,   repl.memory_total, 0, 16777216, MiB, "8192"),
+	TENANT_KEY("repl", "idle_seconds",    U32,   repl.idle_seconds, 1, 2592000, 1,   "3600"),
+	TENANT_KEY("repl", "age_seconds",     U32,   repl.age_seconds,  1, 2592000, 1,   "86400"),
 
-	KEY("limits", "timeout_seconds", U32, limits.standard.wall_ms,      1, 86400,   1000, "30"),
-	KEY("limits", "timeout_max",     U32, limits.cap.wall_ms,           1, 86400,   1000, "600"),
-	KEY("limits", "cpu_seconds",     U32, limits.standard.cpu_ms,       1, 86400,   1000, "30"),
-	KEY("limits", "cpu_max",         U32, limits.cap.cpu_ms,            1, 86400,   1000, "600"),
+	TENANT_KEY("limits", "timeout_seconds", U32, limits.standard.wall_ms,      1, 86400,   1000, "30"),
+	TENANT_KEY("limits", "timeout_max",     U32, limits.cap.wall_ms,           1, 86400,   1000, "600"),
+	TENANT_KEY("limits", "cpu_seconds",     U32, limits.standard.cpu_ms,       1, 86400,   1000, "30"),
+	TENANT_KEY("limits", "cpu_max",         U32, limits.cap.cpu_ms,            1, 86400,   1000, "600"),
 	KEY("limits", "cpu_percent",     U32, limits.cpu_percent,           1, 1000000,    1, "400"),
-	KEY("limits", "memory_mb",       U64, limits.standard.memory_bytes, 16, 1048576, MiB, "512"),
-	KEY("limits", "memory_max_mb",   U64, limits.cap.memory_bytes,      16, 1048576, MiB, "2048"),
-	KEY("limits", "pids",            U32, limits.standard.pids,         1, 65536,      1, "64"),
-	KEY("limits", "pids_max",        U32, limits.cap.pids,              1, 65536,      1, "512"),
-	KEY("limits", "output_kb",       U64, limits.standard.output_bytes, 1, 65536,    KiB, "1024"),
-	KEY("limits", "output_total_mb", U64, limits.standard.output_total, 1, 1048576,  MiB, "64"),
+	TENANT_KEY("limits", "memory_mb",       U64, limits.standard.memory_bytes, 16, 1048576, MiB, "512"),
+	TENANT_KEY("limits", "memory_max_mb",   U64, limits.cap.memory_bytes,      16, 1048576, MiB, "2048"),
+	TENANT_KEY("limits", "pids",            U32, limits.standard.pids,         1, 65536,      1, "64"),
+	TENANT_KEY("limits", "pids_max",        U32, limits.cap.pids,              1, 65536,      1, "512"),
+	TENANT_KEY("limits", "output_kb",       U64, limits.standard.output_bytes, 1, 65536,    KiB, "1024"),
+	TENANT_KEY("limits", "output_total_mb", U64, limits.standard.output_total, 1, 1048576,  MiB, "64"),
 
-	KEY("network", "allow",              RULES,  network.allow,              0, CONFIG_LIST_MAX, 1, ""),
-	KEY("network", "allow_private",      RANGES, network.allow_private,      0, CONFIG_LIST_MAX, 1, ""),
+	TENANT_KEY("network", "allow",              RULES,  network.allow,              0, CONFIG_LIST_MAX, 1, ""),
+	TENANT_KEY("network", "allow_private",      RANGES, network.allow_private,      0, CONFIG_LIST_MAX, 1, ""),
 	KEY("network", "nameserver",         ADDRESS, network.nameserver,        1, 64,       1, ""),
-	KEY("network", "bytes_max",          BYTES,  network.bytes_max,          1, 1024 * GiB, 1, "256M"),
-	KEY("network", "rate_max",           BYTES,  network.rate_max,        4096, GiB,      1, "16M"),
-	KEY("network", "connections",        U32,    network.connections,        1, 1024,     1, "32"),
-	KEY("network", "connections_max",    U32,    network.connections_max,    1, 1000000,  1, "1000"),
-	KEY("network", "idle_seconds",       U32,    network.idle_seconds,       1, 86400,    1, "60"),
-	KEY("network", "connection_seconds", U32,    network.connection_seconds, 1, 86400,    1, "600"),
+	TENANT_KEY("network", "bytes_max",          BYTES,  network.bytes_max,          1, 1024 * GiB, 1, "256M"),
+	TENANT_KEY("network", "rate_max",           BYTES,  network.rate_max,        4096, GiB,      1, "16M"),
+	TENANT_KEY("network", "connections",        U32,    network.connections,        1, 1024,     1, "32"),
+	TENANT_KEY("network", "connections_max",    U32,    network.connections_max,    1, 1000000,  1, "1000"),
+	TENANT_KEY("network", "idle_seconds",       U32,    network.idle_seconds,       1, 86400,    1, "60"),
+	TENANT_KEY("network", "connection_seconds", U32,    network.connection_seconds, 1, 86400,    1, "600"),
+
+	TENANT_KEY("quota", "executions_per_minute", U32, quota.per_minute, 0, 1000000, 1, "0"),
+	TENANT_KEY("quota", "concurrent",            U32, quota.concurrent, 0, 16384, 1, "0"),
+	TENANT_KEY("quota", "queued",                U32, quota.queued, 0, 1000000, 1, "0"),
+	TENANT_KEY("quota", "cpu_seconds_per_hour",  U32, quota.cpu_seconds_per_hour, 0, 10000000, 1, "0"),
+	TENANT_KEY("quota", "sessions",              U32, quota.sessions, 0, 65536, 1, "0"),
+	TENANT_KEY("quota", "disk_bytes",            BYTES, quota.disk_bytes, 0, 1024 * 1024 * GiB, 1, "0"),
+
+	TENANT_CHOICE_KEY("policy", "preset",          policy.preset, "default|strict|open", "default"),
+	TENANT_CHOICE_KEY("policy", "run_script",      policy.run_script, VERDICTS, ""),
+	TENANT_CHOICE_KEY("policy", "run_repl",        policy.run_repl, VERDICTS, ""),
+	TENANT_CHOICE_KEY("policy", "install_package", policy.install_package, VERDICTS, ""),
+	TENANT_KEY("policy", "profiles",         PROFILES, policy.profiles, 0, CONFIG_PROFILES_MAX, 1, ""),
+	TENANT_KEY("policy", "approvers",        WHO, policy.approvers, 0, CONFIG_LIST_MAX, 1, "uid:0"),
+	TENANT_KEY("policy", "approval_seconds", U32, policy.approval_seconds, 1, 2592000, 1, "86400"),
+
+	TENANT_KEY("packages", "index",          URI,  packages.index, 1, 255, 1, ""),
+	TENANT_KEY("packages", "extra_indexes",  URIS, packages.extra_indexes, 0, 16, 1, ""),
+	KEY("packages", "store",                 PATH, packages.store, 1, 4095, 1, ""),
+	TENANT_KEY("packages", "allow",          PACKAGES, packages.allow, 0, CONFIG_LIST_MAX, 1, ""),
+	TENANT_DENY_KEY("packages", "deny",      PACKAGES, packages.deny, CONFIG_LIST_MAX, ""),
+	TENANT_CHOICE_KEY("packages", "others",  packages.others, VERDICTS, ""),
+	TENANT_KEY("packages", "require_hashes", BOOL, packages.require_hashes, 0, 1, 1, "yes"),
+	TENANT_KEY("packages", "wheels_only",    BOOL, packages.wheels_only, 0, 1, 1, "yes"),
+	TENANT_KEY("packages", "allow_urls",     BOOL, packages.allow_urls, 0, 1, 1, "no"),
+	TENANT_KEY("packages", "max_packages",   U32, packages.max_packages, 1, 4096, 1, "256"),
+	TENANT_KEY("packages", "max_bytes",      BYTES, packages.max_bytes, 65536, 1024 * GiB, 1, "2G"),
+
+	KEY("audit", "file",             PATH,  audit.file, 1, 4095, 1, ""),
+	KEY("audit", "journal",          BOOL,  audit.journal, 0, 1, 1, "yes"),
+	KEY("audit", "source",           BOOL,  audit.source, 0, 1, 1, "yes"),
+	KEY("audit", "sync",             BOOL,  audit.sync, 0, 1, 1, "no"),
+	CHOICE_KEY("audit", "on_failure", audit.on_failure, "stop|continue", "stop"),
+	KEY("audit", "rotate_bytes",     BYTES, audit.rotate_bytes, 4096, 1024 * GiB, 1, "64M"),
+
+	KEY("admin", "socket",    PATH, admin.socket, 1, 107, 1, ""),
+	KEY("admin", "operators", WHO,  admin.operators, 0, CONFIG_LIST_MAX, 1, "uid:0"),
 
 	PROFILE_KEY("modules",     MODULES, modules,     0, CONFIG_LIST_MAX, BASIC_MODULES),
 	PROFILE_KEY("paths",       PATHS,   paths,       0, CONFIG_LIST_MAX, ""),
@@ -139,10 +190,59 @@ key_at(size_t i)
 bool
 key_is_list(const struct key *key)
 {
-	return key->kind == KEY_MODULES || key->kind == KEY_PATHS ||
-	       key->kind == KEY_HOSTS || key->kind == KEY_ORIGINS ||
-	       key->kind == KEY_SCOPES || key->kind == KEY_RULES ||
-	       key->kind == KEY_RANGES || key->kind == KEY_TOOLSETS;
+	switch (key->kind) {
+	case KEY_MODULES:
+	case KEY_PATHS:
+	case KEY_HOSTS:
+	case KEY_ORIGINS:
+	case KEY_SCOPES:
+	case KEY_WHO:
+	case KEY_PACKAGES:
+	case KEY_URIS:
+	case KEY_PROFILES:
+	case KEY_RULES:
+	case KEY_RANGES:
+	case KEY_TOOLSETS:
+		return true;
+	case KEY_U32:
+	case KEY_U64:
+	case KEY_BYTES:
+	case KEY_PATH:
+	case KEY_NAME:
+	case KEY_ADDRESS:
+	case KEY_BOOL:
+	case KEY_HEADER:
+	case KEY_URI:
+	case KEY_CHOICE:
+		return false;
+	}
+	return false;
+}
+
+static bool
+is_string_kind(const struct key *key)
+{
+	return key->kind == KEY_PATH || key->kind == KEY_NAME || key->kind == KEY_ADDRESS ||
+	       key->kind == KEY_HEADER || key->kind == KEY_URI;
+}
+
+bool
+key_owns(const struct key *key)
+{
+	return key_is_list(key) || is_string_kind(key);
+}
+
+size_t
+key_size(const struct key *key)
+{
+	if (key_is_list(key))
+		return sizeof(struct config_list);
+	if (is_string_kind(key))
+		return sizeof(char *);
+	if (key->kind == KEY_BOOL)
+		return sizeof(bool);
+	return key->kind == KEY_U64 || key->kind == KEY_BYTES ? sizeof(uint64_t)
+							       : sizeof(uint32_t);
 }
 
 int
@@ -216,211 +316,11 @@ set_number(const struct key *key, void *base, const char *value, struct why *why
 	return 0;
 }
 
-/* A dotted name: what may stand after import. */
-static bool
-is_module(const char *word, size_t len)
-{
-	bool starts = true;
-
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)word[i];
-
-		if (c == '.' && !starts)
-			starts = true;
-		else if (isalpha(c) || c == '_' || (isdigit(c) && !starts))
-			starts = false;
-		else
-			return false;
-	}
-	return !starts;
-}
-
-/* Absolute, printable ASCII without blanks, and no component empty, "." or "..": what is
- * bound into a jail is where it says that it is. */
-static bool
-is_path(const char *word, size_t len)
-{
-	size_t part = 0;
-
-	if (len < 2 || word[0] != '/' || word[len - 1] == '/')
-		return false;
-	for (size_t i = 1; i <= len; i++) {
-		if (i < len && (word[i] <= ' ' || word[i] > '~'))
-			return false;
-		if (i < len && word[i] != '/') {
-			part++;
-			continue;
-		}
-		if (part <= 2 && memcmp(word + i - part, "..", part) == 0)
-			return false;
-		part = 0;
-	}
-	return true;
-}
-
-static bool
-is_user(const char *word, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)word[i];
-
-		if (!isalpha(c) && c != '_' && (i == 0 || (!isdigit(c) && c != '-' && c != '.')))
-			return false;
-	}
-	return len > 0;
-}
-
-/* NAME, NAME:PORT, or a number of version 6 in brackets in the place of NAME. */
-static bool
-is_host(const char *word, size_t len)
-{
-	const char *end = word + len, *at = word;
-
-	if (len > 0 && *at == '[') {
-		while (++at < end && (isxdigit((unsigned char)*at) || *at == ':' || *at == '.'))
-			;
-		if (at == end || *at++ != ']')
-			return false;
-	} else {
-		while (at < end && (isalnum((unsigned char)*at) || strchr("-._", *at)))
-			at++;
-	}
-	if (at == word || at == end)
-		return at != word;
-	if (*at++ != ':' || at == end || end - at > 5)
-		return false;
-	while (at < end && isdigit((unsigned char)*at))
-		at++;
-	return at == end;
-}
-
-static bool
-is_origin(const char *word, size_t len)
-{
-	size_t scheme = len > 7 && memcmp(word, "http://", 7) == 0 ? 7 :
-			len > 8 && memcmp(word, "https://", 8) == 0 ? 8 : 0;
-
-	return scheme && is_host(word + scheme, len - scheme);
-}
-
-/* Numbers only: a name could come to mean another machine. */
-static bool
-is_address(const char *word, size_t len)
-{
-	const char *port = memrchr(word, ':', len);
-	bool six = len > 0 && word[0] == '[';
-	char host[INET6_ADDRSTRLEN];
-	unsigned char number[16];
-	size_t host_len;
-
-	if (!port || !is_host(word, len) || atoi(port + 1) > UINT16_MAX)
-		return false;
-	host_len = (size_t)(port - word) - (six ? 2 : 0);
-	if (host_len >= sizeof(host) || (six && port[-1] != ']'))
-		return false;
-	memcpy(host, word + (six ? 1 : 0), host_len);
-	host[host_len] = '\0';
-	return inet_pton(six ? AF_INET6 : AF_INET, host, number) == 1;
-}
-
-/* RFC 9110, "token". */
-static bool
-is_header(const char *word, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)word[i]) && !strchr("!#$%&'*+-.^_`|~", word[i]))
-			return false;
-	return len > 0;
-}
-
-/* It goes into headers and JSON between quotes as it is; RFC 9728 wants no fragment. */
-static bool
-is_uri(const char *word, size_t len)
-{
-	size_t scheme = len > 7 && memcmp(word, "http://", 7) == 0 ? 7 :
-			len > 8 && memcmp(word, "https://", 8) == 0 ? 8 : 0;
-	const char *path = scheme ? memchr(word + scheme, '/', len - scheme) : NULL;
-	size_t host = path ? (size_t)(path - word) : len;
-
-	for (size_t i = 0; i < len; i++)
-		if (word[i] <= ' ' || word[i] > '~' || strchr("\"<>\\^`{|}#?", word[i]))
-			return false;
-	return scheme && is_host(word + scheme, host - scheme);
-}
-
-/* RFC 6749, "scope-token". */
-static bool
-is_scope(const char *word, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (word[i] <= ' ' || word[i] > '~' || word[i] == '"' || word[i] == '\\')
-			return false;
-	return len > 0 && len <= 128;
-}
-
-static bool
-is_rule(const char *word, size_t len)
-{
-	struct network_rule rule;
-
-	return network_rule_parse(word, len, &rule) == 0;
-}
-
-static bool
-is_range(const char *word, size_t len)
-{
-	struct network_range range;
-
-	return network_range_parse(word, len, &range) == 0;
-}
-
-static bool
-is_toolset(const char *word, size_t len)
-{
-	static const char *const sets[] = { "native", "exec-sandbox" };
-
-	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
-		if (strlen(sets[i]) == len && memcmp(sets[i], word, len) == 0)
-			return true;
-	return false;
-}
-
-struct word_kind {
-	bool (*fits)(const char *word, size_t len);
-	const char *what;
-};
-
-/* Of strings, and of the words of lists. */
-static const struct word_kind *
-word_kind(const struct key *key)
-{
-	static const struct word_kind kinds[] = {
-		[KEY_PATH] = { is_path, "an absolute path without blanks, \".\" or \"..\"" },
-		[KEY_NAME] = { is_user, "a user name" },
-		[KEY_ADDRESS] = { is_address,
-				  "a numeric address and a port such as 127.0.0.1:8080" },
-		[KEY_HEADER] = { is_header, "the name of a header" },
-		[KEY_URI] = { is_uri, "http:// or https://, a host and a path, if need be," },
-		[KEY_MODULES] = { is_module, "the name of a Python module" },
-		[KEY_PATHS] = { is_path, "an absolute path without blanks, \".\" or \"..\"" },
-		[KEY_HOSTS] = { is_host, "the name of a host, with or without a port" },
-		[KEY_ORIGINS] = { is_origin, "http:// or https:// and the name of a host, "
-				  "with or without a port" },
-		[KEY_SCOPES] = { is_scope, "a scope" },
-		[KEY_RULES] = { is_rule, "HOST, .SUFFIX or *, with or without :PORT" },
-		[KEY_RANGES] = { is_range, "an address, or one with /BITS and nothing set "
-				 "behind them" },
-		[KEY_TOOLSETS] = { is_toolset, "native or exec-sandbox" },
-	};
-
-	return &kinds[key->kind];
-}
-
 static bool
 is_string(const struct key *key, const char *value, size_t len)
 {
 	/* What may be left out is what is not there by itself. */
-	return len ? word_kind(key)->fits(value, len) : *key->standard == '\0';
+	return len ? word_kind(key->kind)->fits(value, len) : *key->standard == '\0';
 }
 
 static int
@@ -432,7 +332,7 @@ set_string(const struct key *key, void *base, const char *value, struct why *why
 	if (len > key->most || !is_string(key, value, len))
 		return why_say(why_r, -EINVAL, key->name,
 			       "\"%.40s\" is not %s of at most %" PRIu64 " bytes", value,
-			       word_kind(key)->what, key->most);
+			       word_kind(key->kind)->what, key->most);
 	free(*slot);
 	*slot = len ? copy_of(value, len) : NULL;
 	return 0;
@@ -443,20 +343,33 @@ clear_list(struct config_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
 		free(list->item[i]);
+	free(list->item);
 	memset(list, 0, sizeof(*list));
+}
+
+static void
+append(struct config_list *list, char *word)
+{
+	char **item = realloc(list->item, (list->n + 2) * sizeof(*item));
+
+	if (!item)
+		abort();
+	item[list->n++] = word;
+	item[list->n] = NULL;
+	list->item = item;
 }
 
 static int
 add_word(const struct key *key, struct config_list *list, const char *word, size_t len,
 	 struct why *why_r)
 {
-	if (!word_kind(key)->fits(word, len))
+	if (!word_kind(key->kind)->fits(word, len))
 		return why_say(why_r, -EINVAL, key->name, "\"%.*s\" is not %s",
-			       len > 40 ? 40 : (int)len, word, word_kind(key)->what);
+			       len > 40 ? 40 : (int)len, word, word_kind(key->kind)->what);
 	if (list->n >= key->most)
 		return why_say(why_r, -EINVAL, key->name, "more than %" PRIu64 " words",
 			       key->most);
-	list->item[list->n++] = copy_of(word, len);
+	append(list, copy_of(word, len));
 	return 0;
 }
 
@@ -464,7 +377,8 @@ static int
 set_list(const struct key *key, void *base, const char *value, bool more, struct why *why_r)
 {
 	struct config_list *list = (struct config_list *)((char *)base + key->offset);
-	static const char between[] = " \t,";
+	/* "pandas>=2,<3" is one word */
+	const char *between = key->kind == KEY_PACKAGES ? " \t" : " \t,";
 
 	if (!more)
 		clear_list(list);
@@ -491,6 +405,34 @@ set_bool(const struct key *key, void *base, const char *value, struct why *why_r
 	return 0;
 }
 
+static size_t
+choice_length(const char *choices)
+{
+	return strcspn(choices, "|");
+}
+
+static int
+set_choice(const struct key *key, void *base, const char *value, struct why *why_r)
+{
+	uint32_t *slot = (uint32_t *)((char *)base + key->offset), n = 1;
+	size_t len;
+
+	if (!*value && !*key->standard) {
+		*slot = 0;
+		return 0;
+	}
+	for (const char *at = key->choices;; at += len + 1, n++) {
+		len = choice_length(at);
+		if (strlen(value) == len && memcmp(at, value, len) == 0) {
+			*slot = n;
+			return 0;
+		}
+		if (!at[len])
+			return why_say(why_r, -EINVAL, key->name, "\"%.40s\" is none of %s",
+				       value, key->choices);
+	}
+}
+
 int
 key_set(const struct key *key, void *base, const char *value, bool more, struct why *why_r)
 {
@@ -511,9 +453,17 @@ key_set(const struct key *key, void *base, const char *value, bool more, struct 
 	case KEY_PATHS:
 	case KEY_HOSTS:
 	case KEY_ORIGINS:
-	case KEY_SCOPES: case KEY_RULES: case KEY_RANGES:
+	case KEY_SCOPES:
+	case KEY_WHO:
+	case KEY_PACKAGES:
+	case KEY_URIS:
+	case KEY_PROFILES:
+	case KEY_RULES:
+	case KEY_RANGES:
 	case KEY_TOOLSETS:
 		return set_list(key, base, value, more, why_r);
+	case KEY_CHOICE:
+		return set_choice(key, base, value, why_r);
 	}
 	return -EINVAL;
 }
@@ -525,11 +475,25 @@ key_clear(const struct key *key, void *base)
 
 	if (key_is_list(key)) {
 		clear_list(slot);
-	} else if (key->kind == KEY_PATH || key->kind == KEY_NAME ||
-		   key->kind == KEY_ADDRESS || key->kind == KEY_HEADER ||
-		   key->kind == KEY_URI) {
+	} else if (is_string_kind(key)) {
 		free(*(char **)slot);
 		*(char **)slot = NULL;
+	}
+}
+
+void
+key_own(const struct key *key, void *base)
+{
+	void *slot = (char *)base + key->offset;
+
+	if (key_is_list(key)) {
+		struct config_list *list = slot, theirs = *list;
+
+		memset(list, 0, sizeof(*list));
+		for (size_t i = 0; i < theirs.n; i++)
+			append(list, copy_of(theirs.item[i], strlen(theirs.item[i])));
+	} else if (is_string_kind(key) && *(char **)slot) {
+		*(char **)slot = copy_of(*(char **)slot, strlen(*(char **)slot));
 	}
 }
 
@@ -574,6 +538,18 @@ print_list(const struct config_list *list, FILE *out)
 	}
 }
 
+static void
+print_choice(const struct key *key, uint32_t n, FILE *out)
+{
+	const char *at = key->choices;
+
+	if (n == 0)
+		return;
+	while (--n > 0)
+		at += choice_length(at) + 1;
+	fprintf(out, "%.*s", (int)choice_length(at), at);
+}
+
 void
 key_print(const struct key *key, const void *base, FILE *out)
 {
@@ -606,9 +582,18 @@ key_print(const struct key *key, const void *base, FILE *out)
 	case KEY_PATHS:
 	case KEY_HOSTS:
 	case KEY_ORIGINS:
-	case KEY_SCOPES: case KEY_RULES: case KEY_RANGES:
+	case KEY_SCOPES:
+	case KEY_WHO:
+	case KEY_PACKAGES:
+	case KEY_URIS:
+	case KEY_PROFILES:
+	case KEY_RULES:
+	case KEY_RANGES:
 	case KEY_TOOLSETS:
 		print_list(slot, out);
+		break;
+	case KEY_CHOICE:
+		print_choice(key, *(const uint32_t *)slot, out);
 		break;
 	}
 	fputc('\n', out);

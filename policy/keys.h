@@ -30,6 +30,16 @@ enum key_kind {
 	KEY_RULES,	/* words: of policy/network.h */
 	KEY_RANGES,	/* words: ADDRESS or ADDRESS/BITS */
 	KEY_TOOLSETS,	/* words: names of sets of tools */
+	KEY_CHOICE,	/* U32: 1 for the first of the row's choices ...; empty: 0, not said */
+	KEY_WHO,	/* words: uid:N, user:NAME, group:NAME, token:NAME, sub:NAME, or self */
+	KEY_PACKAGES,	/* words: NAME or NAME with version specifiers; commas do not part them */
+	KEY_URIS,	/* words: as KEY_URI */
+	KEY_PROFILES,	/* words: names of profiles */
+};
+
+enum key_flag {
+	KEY_OF_TENANT = 1,	/* may stand in [tenant ...] as SECTION.NAME */
+	KEY_ADDS = 2,		/* a list that refuses: each file and section adds to it */
 };
 
 struct key {
@@ -40,12 +50,20 @@ struct key {
 	uint64_t least, most;	/* of the number in the file */
 	uint64_t unit;
 	const char *standard;	/* as in a file */
+	unsigned int flags;
+	const char *choices;	/* of KEY_CHOICE: "allow|approve|deny" */
 };
 
 /* Row number i; NULL after the last one. */
 const struct key *key_at(size_t i);
 
 bool key_is_list(const struct key *key);
+
+/* Does the struct own what the slot points to: a list, or a string? */
+bool key_owns(const struct key *key);
+
+/* How large its slot is, bytes. */
+size_t key_size(const struct key *key);
 
 /* Row number of a key, or -ENOENT. */
 int key_find(const char *section, const char *name);
@@ -57,6 +75,9 @@ int key_set(const struct key *key, void *base, const char *value, bool more,
 
 /* Frees what key_set allocated in the struct at base. */
 void key_clear(const struct key *key, void *base);
+
+/* Makes the slot at base, which another struct owns, a copy of its own. */
+void key_own(const struct key *key, void *base);
 
 /* Prints one "name = value" that key_set takes. */
 void key_print(const struct key *key, const void *base, FILE *out);

@@ -1,14 +1,20 @@
 # policy: decisions only; no sockets, no events, no clock or privilege of its own.
 noinst_LIBRARIES += libpolicy.a
 libpolicy_a_SOURCES = \
-	policy/config.c policy/config.h \
+	policy/config.c policy/config.h policy/config_parts.h \
+	policy/config_check.c policy/config_print.c \
 	policy/keys.c policy/keys.h \
 	policy/limits.c policy/limits.h \
+	policy/look_alike.c \
 	policy/marker.c policy/marker.h \
 	policy/network.c policy/network.h \
+	policy/packages.c policy/packages.h \
 	policy/pep723.c policy/pep723.h \
 	policy/requirement.c policy/requirement.h \
+	policy/rules.c policy/rules.h \
+	policy/tenants.c \
 	policy/tokens.c policy/tokens.h \
 	policy/version.c policy/version.h \
-	policy/why.c policy/why.h
+	policy/why.c policy/why.h \
+	policy/words.c policy/words.h
 libpolicy_a_CPPFLAGS = $(AM_CPPFLAGS) $(INIH_CFLAGS) $(JANSSON_CFLAGS)

@@ -3,6 +3,7 @@
 #include "supervisor/tools/catalog.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,9 +52,10 @@ int
 catalog_check(const struct config *config, FILE *errors)
 {
 	const struct config_list *active = &config->mcp.toolsets;
-	const char *at = config->mcp.toolsets_at ? config->mcp.toolsets_at : "[mcp]";
+	char at[PATH_MAX];
 	int r = 0;
 
+	config_place(config, "mcp", "toolsets", at, sizeof(at));
 	for (size_t i = 1; i < active->n; i++)
 		for (size_t k = 0; k < i; k++)
 			for (const struct tool *const *tool = set_of(active->item[i]); *tool;

@@ -34,8 +34,10 @@ POLICY_TESTS = \
 	tests/unit/policy/test-config \
 	tests/unit/policy/test-limits \
 	tests/unit/policy/test-network \
+	tests/unit/policy/test-packages \
 	tests/unit/policy/test-pep723 \
 	tests/unit/policy/test-requirement \
+	tests/unit/policy/test-rules \
 	tests/unit/policy/test-tokens \
 	tests/unit/policy/test-why
 check_PROGRAMS += $(POLICY_TESTS)
@@ -56,6 +58,12 @@ tests_unit_policy_test_pep723_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_requirement_SOURCES = tests/unit/policy/test-requirement.c
 tests_unit_policy_test_requirement_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_requirement_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_packages_SOURCES = tests/unit/policy/test-packages.c
+tests_unit_policy_test_packages_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_packages_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_rules_SOURCES = tests/unit/policy/test-rules.c
+tests_unit_policy_test_rules_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_rules_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_tokens_SOURCES = tests/unit/policy/test-tokens.c
 tests_unit_policy_test_tokens_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_tokens_LDADD = libpolicy.a $(JANSSON_LIBS) $(TEST_LIBS)

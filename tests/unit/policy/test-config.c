@@ -133,8 +133,13 @@ a_file_goes_over_the_built_in_values(void **state)
 	config_free(config);
 }
 
-#define SECTIONS "[service], [http], [auth], [mcp], [exec-sandbox], [pool], [repl], [limits], [network] " \
-	"and [profile NAME]"
+#define SECTIONS \
+	"[service], [http], [mcp], [exec-sandbox], [auth], [pool], [repl], [limits], [network], " \
+	"[quota], [policy], [packages], [audit], [admin], [profile NAME] and [tenant WHO]"
+
+#define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define TENANT_IS \
+	"a tenant is uid:NUMBER, user:NAME, group:NAME, token:NAME or sub:NAME\n"
 
 static const struct bad_case {
 	const char *name, *text, *errors;
@@ -150,8 +155,44 @@ static const struct bad_case {
 	  "FILE:1: a section is one [NAME] alone on its line\n"
 	  "FILE:2: a section is one [NAME] alone on its line\n"
 	  "FILE:3: a section is one [NAME] alone on its line\n" },
-	{ "section too long", "[profile xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]\n",
-	  "FILE:1: the name of a section has at most 48 bytes\n" },
+	{ "section too long", "[" X50 X50 X50 X50 "]\n[tenant sub:" X50 X50 X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxx]\n",
+	  "FILE:1: the line is longer than 198 bytes\n"
+	  "FILE:2: the name of a section has at most 184 bytes\n" },
+	{ "a profile's name is short", "[profile " X50 "xxxxxxxxxxxxxxx]\n",
+	  "FILE:1: [profile " X50 "xxxxxxxxxxxxxxx]: a profile's name has at most 64 bytes\n" },
+	{ "tenants are known by kind", "[tenant]\n[tenant 1000]\n[tenant uid:x]\n[tenant user:a b]\n"
+	  "[tenant role:x]\n[tenant group:]\n",
+	  "FILE:1: [tenant]: unknown section; right are " SECTIONS "\n"
+	  "FILE:2: [tenant 1000]: " TENANT_IS "FILE:3: [tenant uid:x]: " TENANT_IS
+	  "FILE:4: [tenant user:a b]: " TENANT_IS "FILE:5: [tenant role:x]: " TENANT_IS
+	  "FILE:6: [tenant group:]: " TENANT_IS },
+	{ "keys of tenants have sections", "[tenant uid:1]\nrun_script = deny\nlimits.x = 1\n"
+	  "profile.modules = x\nhttp.listen = 1\n.x = 1\nlimits.pids = 0\n"
+	  "limits.pids = 5\nlimits.pids = 6\n[tenant uid:2]\nlimits.pids = 7\n",
+	  "FILE:2: run_script: unknown key; a tenant's are SECTION.KEY, such as limits.timeout_max\n"
+	  "FILE:3: limits.x: unknown key; a tenant's are SECTION.KEY, such as limits.timeout_max\n"
+	  "FILE:4: profile.modules: unknown key; a tenant's are SECTION.KEY, such as "
+	  "limits.timeout_max\n"
+	  "FILE:5: http.listen: is the same for all tenants\n"
+	  "FILE:6: .x: unknown key; a tenant's are SECTION.KEY, such as limits.timeout_max\n"
+	  "FILE:7: pids: \"0\" is not a whole number from 1 to 65536\n"
+	  "FILE:9: limits.pids: said twice, first in line 8\n" },
+	{ "verdicts are words", "[policy]\nrun_script = maybe\npreset =\nrun_repl =\n",
+	  "FILE:2: run_script: \"maybe\" is none of allow|approve|deny\n"
+	  "FILE:3: preset: \"\" is none of default|strict|open\n" },
+	{ "packages have names and versions", "[packages]\nallow = numpy>=1,<2 pandas * a@http://x\n"
+	  "deny = x;y\n",
+	  "FILE:2: allow: \"a@http://x\" is not the name of a package, with or without versions "
+	  "such as >=1,<2\n"
+	  "FILE:3: deny: \"x;y\" is not the name of a package, with or without versions such as "
+	  ">=1,<2\n" },
+	{ "approvers are known by kind", "[policy]\napprovers = self uid:0 root\n",
+	  "FILE:2: approvers: \"root\" is not uid:NUMBER, user:NAME, group:NAME, token:NAME, "
+	  "sub:NAME or self\n" },
+	{ "what a tenant's section makes wrong", "[tenant group:g]\nlimits.timeout_max = 10\n",
+	  "FILE:2: [tenant group:g] [limits] timeout_seconds: is above timeout_max\n" },
+	{ "profiles that are not there", "[policy]\nprofiles = basic none\n",
+	  "FILE:2: [policy] profiles: there is no [profile none]\n" },
 	{ "unknown key", "[pool]\nwarm = 3\nwram = 4\n", "FILE:3: wram: unknown key in [pool]\n" },
 	{ "key of another section", "[pool]\npids = 3\n", "FILE:2: pids: unknown key in [pool]\n" },
 	{ "key without a name", "[pool]\n= 3\n", "FILE:2: : unknown key in [pool]\n" },
@@ -219,19 +260,19 @@ static const struct bad_case {
 	  "FILE:3: [po??l]: unknown section; right are " SECTIONS "\n" },
 	{ "sets of tools", "[mcp]\ntoolsets = native, other\n",
 	  "FILE:2: toolsets: \"other\" is not native or exec-sandbox\n" },
-	{ "no set of tools", "[mcp]\ntoolsets =\n", "FILE: [mcp] toolsets: names no set\n" },
+	{ "no set of tools", "[mcp]\ntoolsets =\n", "FILE:2: [mcp] toolsets: names no set\n" },
 	{ "a set's default above its cap", "[exec-sandbox]\ndefault_timeout = 301\n",
-	  "FILE: [exec-sandbox] default_timeout: is above max_timeout\n" },
+	  "FILE:2: [exec-sandbox] default_timeout: is above max_timeout\n" },
 	{ "half of an authentication",
 	  "[auth]\njwks_file = /etc/j\ntrusted_header = X-User\n",
-	  "FILE: [auth] jwks_file: needs an issuer\n"
-	  "FILE: [auth] jwks_file: needs a resource: the URI by which clients know this service\n"
-	  "FILE: [auth] trusted_header: needs a trusted_proxy_user\n" },
+	  "FILE:2: [auth] jwks_file: needs an issuer\n"
+	  "FILE:2: [auth] jwks_file: needs a resource: the URI by which clients know this service\n"
+	  "FILE:3: [auth] trusted_header: needs a trusted_proxy_user\n" },
 	{ "the other half", "[auth]\nissuer = https://i\nrequired_scopes = a b\n"
 	  "trusted_proxy_user = www-data\n",
-	  "FILE: [auth] issuer: needs a jwks_file\n"
-	  "FILE: [auth] required_scopes: needs a jwks_file\n"
-	  "FILE: [auth] trusted_proxy_user: needs a trusted_header\n" },
+	  "FILE:2: [auth] issuer: needs a jwks_file\n"
+	  "FILE:3: [auth] required_scopes: needs a jwks_file\n"
+	  "FILE:4: [auth] trusted_proxy_user: needs a trusted_header\n" },
 	{ "authentication of strange forms",
 	  "[auth]\nissuer = ftp://i\nresource = https://h/\"x\ntrusted_header = X User\n"
 	  "required_scopes = a\\b\nleeway_seconds = 601\ntoken_file = tokens\n",
@@ -246,7 +287,7 @@ static const struct bad_case {
 	  "most 4095 bytes\n" },
 	{ "a header that has a meaning already",
 	  "[auth]\ntrusted_header = authorization\ntrusted_proxy_user = www-data\n",
-	  "FILE: [auth] trusted_header: Authorization has a meaning of its own\n" },
+	  "FILE:2: [auth] trusted_header: Authorization has a meaning of its own\n" },
 	{ "addresses are numbers", "[http]\nlisten = localhost:80\n",
 	  "FILE:2: listen: \"localhost:80\" is not a numeric address and a port such as "
 	  "127.0.0.1:8080 of at most 64 bytes\n" },
@@ -277,14 +318,14 @@ static const struct bad_case {
 	  "FILE:6: z: unknown key in [limits]\n" },
 	{ "default above cap", "[limits]\ntimeout_seconds = 20\ntimeout_max = 10\nmemory_mb = 4096\n"
 	  "pids = 600\ncpu_seconds = 601\noutput_kb = 2048\noutput_total_mb = 1\n",
-	  "FILE: [limits] timeout_seconds: is above timeout_max\n"
-	  "FILE: [limits] cpu_seconds: is above cpu_max\n"
-	  "FILE: [limits] memory_mb: is above memory_max_mb\n"
-	  "FILE: [limits] pids: is above pids_max\n"
-	  "FILE: [limits] output_kb: is above output_total_mb\n" },
+	  "FILE:2: [limits] timeout_seconds: is above timeout_max\n"
+	  "FILE:6: [limits] cpu_seconds: is above cpu_max\n"
+	  "FILE:4: [limits] memory_mb: is above memory_max_mb\n"
+	  "FILE:5: [limits] pids: is above pids_max\n"
+	  "FILE:7: [limits] output_kb: is above output_total_mb\n" },
 	{ "warm above warm_max", "[pool]\nwarm = 65\n[service]\nsubuid_count = 256\n",
-	  "FILE: [pool] warm: is above warm_max\n"
-	  "FILE: [pool] workers_max: is above subuid_count in [service], less 2\n" },
+	  "FILE:2: [pool] warm: is above warm_max\n"
+	  "FILE:4: [pool] workers_max: is above subuid_count in [service], less 2\n" },
 };
 
 static void
@@ -408,6 +449,8 @@ what_is_printed_can_be_read(void **state)
 	static const char *const files[] = {
 		"",
 		"[service]\nsocket = /run/x\nline_max_bytes = 65537\n[limits]\ntimeout_max = 777\n",
+		"[tenant uid:5]\npolicy.run_script = deny\npackages.deny = a\n b c>1,<2\n"
+		"[tenant group:g]\n[policy]\npreset = strict\nrun_repl = allow\n",
 		"[profile none]\nmodules =\ndisk_bytes = 3M\n[profile b]\npaths = /opt/x\n /opt/y\n",
 		/* as long as a line can hold, then short ones */
 		"[profile basic]\npaths=\n\t"

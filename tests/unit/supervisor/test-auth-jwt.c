@@ -330,11 +330,9 @@ scopes_are_needed_all(void **state)
 	struct rig *rig = *state;
 	struct auth_jwt *jwt = make(rig);
 	struct auth_subject subject;
-	char run[] = "run", read[] = "read", claims[512], *text;
+	char run[] = "run", read[] = "read", *words[] = { run, read }, claims[512], *text;
 
-	scopes.item[0] = run;
-	scopes.item[1] = read;
-	scopes.n = 2;
+	scopes = (struct config_list){ .item = words, .n = 2 };
 	for (size_t i = 0; i < N(cases); i++) {
 		snprintf(claims, sizeof(claims), "{" ISS AUD SUB EXP "%s}", cases[i].more);
 		text = rig_sign(rig->ec, "ES256", "ec", NULL, claims);

@@ -20,6 +20,7 @@
 #include <openssl/sha.h>
 
 #include "policy/config.h"
+#include "policy/keys.h"
 #include "policy/tokens.h"
 #include "policy/why.h"
 #include "supervisor/auth/file.h"
@@ -334,8 +335,8 @@ set_up_oauth(struct rig *rig, struct config *config)
 	config->auth.jwks_file = strdup(rig->jwks);
 	config->auth.issuer = strdup(RIG_ISSUER);
 	config->auth.resource = strdup(RIG_RESOURCE);
-	config->auth.required_scopes.item[0] = strdup("mcp:run");
-	config->auth.required_scopes.n = 1;
+	assert_int_equal(key_set(key_at((size_t)key_find("auth", "required_scopes")), config,
+				 "mcp:run", false, NULL), 0);
 }
 
 static void

@@ -216,7 +216,8 @@ names_are_decoded_in_their_one_right_spelling(void **state)
 
 static char name[] = "example.org", name_and_port[] = "api.example.org:8443";
 static char page[] = "https://app.example.org";
-static const struct config_list some = { .item = { name, name_and_port, page }, .n = 3 };
+static char *words[] = { name, name_and_port, page };
+static const struct config_list some = { .item = words, .n = 3 };
 static const struct config_list none;
 
 static void

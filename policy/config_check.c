@@ -1,0 +1,198 @@
+/* Runs in: the supervisor, before it gives up anything, and when it reads the files again.
+ * Owns:    nothing. What concerns several keys. */
+#include "policy/config_parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "policy/keys.h"
+
+struct relation {
+	const char *section, *small, *large;
+	uint64_t a, b;
+};
+
+static const struct config_said *
+said_of(const struct config *config, const char *section, const char *name)
+{
+	int row = key_find(section, name);
+
+	return row < 0 ? &config->origin->said[KEYS_MAX - 1] : &config->origin->said[row];
+}
+
+void
+config_print_said(const struct config *config, const struct config_said *said,
+		  const char *path, FILE *errors)
+{
+	const struct config_origin *origin = config->origin;
+
+	if (origin->base)
+		origin = origin->base->origin;
+	if (said->line)
+		fprintf(errors, "%s:%u: ", origin->file[said->file], said->line);
+	else
+		fprintf(errors, "%s: ", path);
+}
+
+void
+config_place(const struct config *config, const char *section, const char *name,
+	     char *text, size_t size)
+{
+	const struct config_said *said = said_of(config, section, name);
+	const struct config_origin *origin = config->origin;
+
+	if (origin->base)
+		origin = origin->base->origin;
+	if (said->line)
+		snprintf(text, size, "%s:%u", origin->file[said->file], said->line);
+	else
+		snprintf(text, size, "[%s]", section);
+}
+
+/* Half of what makes somebody known is worse than nothing. */
+static int
+check_auth(const struct config *config, const char *path, FILE *errors)
+{
+	const struct {
+		bool wrong;
+		const char *key, *text;
+	} rules[] = {
+		{ config->auth.jwks_file && !config->auth.issuer, "jwks_file",
+		  "needs an issuer" },
+		{ config->auth.jwks_file && !config->auth.resource, "jwks_file",
+		  "needs a resource: the URI by which clients know this service" },
+		{ !config->auth.jwks_file && config->auth.issuer, "issuer",
+		  "needs a jwks_file" },
+		{ !config->auth.jwks_file && config->auth.required_scopes.n > 0,
+		  "required_scopes", "needs a jwks_file" },
+		{ config->auth.trusted_header && !config->auth.trusted_proxy_user,
+		  "trusted_header", "needs a trusted_proxy_user" },
+		{ !config->auth.trusted_header && config->auth.trusted_proxy_user,
+		  "trusted_proxy_user", "needs a trusted_header" },
+		{ config->auth.trusted_header &&
+		  strcasecmp(config->auth.trusted_header, "Authorization") == 0,
+		  "trusted_header", "Authorization has a meaning of its own" },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		if (!rules[i].wrong)
+			continue;
+		config_print_said(config, said_of(config, "auth", rules[i].key), path, errors);
+		fprintf(errors, "[auth] %s: %s\n", rules[i].key, rules[i].text);
+		r = -EINVAL;
+	}
+	return r;
+}
+
+bool
+config_has_auth(const struct config *config)
+{
+	return config->auth.token_file || config->auth.jwks_file;
+}
+
+static int
+check_relations(const struct config *config, const char *path, FILE *errors)
+{
+	const struct limits *standard = &config->limits.standard, *cap = &config->limits.cap;
+	const struct relation relations[] = {
+		/* clang-format off */
+		{ "service", "sessions_per_tenant", "sessions_max",
+		  config->service.sessions_per_tenant, config->service.sessions_max },
+		{ "http", "connections_per_peer", "connections_max",
+		  config->http.connections_per_peer, config->http.connections_max },
+		{ "http", "sessions_per_tenant", "sessions_max",
+		  config->http.sessions_per_tenant, config->http.sessions_max },
+		{ "pool", "warm", "warm_max", config->pool.warm, config->pool.warm_max },
+		{ "pool", "warm_max", "workers_max", config->pool.warm_max, config->pool.workers_max },
+		{ "pool", "tenant_running_max", "workers_max",
+		  config->pool.tenant_running_max, config->pool.workers_max },
+		/* each worker has a uid of its own; the first of the range is the service's, the
+		 * last one mcp-python-egress's */
+		{ "pool", "workers_max", "subuid_count in [service], less 2",
+		  config->pool.workers_max, config->service.subuid_count - 2 },
+		{ "exec-sandbox", "default_timeout", "max_timeout",
+		  config->exec_sandbox.default_timeout, config->exec_sandbox.max_timeout },
+		{ "limits", "timeout_seconds", "timeout_max", standard->wall_ms, cap->wall_ms },
+		{ "limits", "cpu_seconds", "cpu_max", standard->cpu_ms, cap->cpu_ms },
+		{ "limits", "memory_mb", "memory_max_mb", standard->memory_bytes, cap->memory_bytes },
+		{ "limits", "pids", "pids_max", standard->pids, cap->pids },
+		{ "limits", "output_kb", "output_total_mb",
+		  standard->output_bytes, standard->output_total },
+		{ "network", "connections", "connections_max",
+		  config->network.connections, config->network.connections_max },
+		/* clang-format on */
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(relations) / sizeof(relations[0]); i++) {
+		const struct relation *relation = &relations[i];
+		const struct config_said *said = said_of(config, relation->section,
+							 relation->small);
+
+		if (relation->a <= relation->b)
+			continue;
+		if (!said->line)
+			said = said_of(config, relation->section, relation->large);
+		if (!said->line)	/* the only one that is in another section */
+			said = said_of(config, "service", "subuid_count");
+		config_print_said(config, said, path, errors);
+		if (config->origin->base)
+			fprintf(errors, "[tenant %s] ", config->origin->from[0]->name);
+		fprintf(errors, "[%s] %s: is above %s\n", relation->section,
+			relation->small, relation->large);
+		r = -EINVAL;
+	}
+	return r;
+}
+
+static int
+check_profiles(const struct config *config, const char *path, FILE *errors)
+{
+	const struct config_list *names = &config->policy.profiles;
+	int r = 0;
+
+	for (size_t i = 0; i < names->n; i++) {
+		if (config_find_profile(config, names->item[i]))
+			continue;
+		config_print_said(config, said_of(config, "policy", "profiles"), path, errors);
+		fprintf(errors, "[policy] profiles: there is no [profile %s]\n", names->item[i]);
+		r = -EINVAL;
+	}
+	return r;
+}
+
+/* What is wrong already without any section is told once, not of each tenant. */
+int
+config_check(const struct config *config, const char *path, FILE *errors)
+{
+	const struct config_origin *origin = config->origin;
+	bool wrong = check_auth(config, path, errors) < 0;
+
+	wrong |= check_relations(config, path, errors) < 0;
+	if (config->mcp.toolsets.n == 0) {
+		config_print_said(config, said_of(config, "mcp", "toolsets"), path, errors);
+		fprintf(errors, "[mcp] toolsets: names no set\n");
+		wrong = true;
+	}
+	wrong |= check_profiles(config, path, errors) < 0;
+	for (size_t i = 0; !wrong && i < origin->n_tenants; i++) {
+		const struct config_tenant *tenant = origin->tenant[i];
+		const struct config *derived = config_derive(config, &tenant, 1);
+		int r;
+
+		if (!derived) {
+			config_print_said(config, &tenant->setting[0].said, path, errors);
+			fprintf(errors, "[tenant %s]: a list is too long\n", tenant->name);
+			return -EINVAL;
+		}
+		r = check_relations(derived, path, errors);
+		if (check_profiles(derived, path, errors) < 0 || r < 0)
+			wrong = true;
+		config_free(derived);
+		if (wrong)
+			return -EINVAL;
+	}
+	return wrong ? -EINVAL : 0;
+}

@@ -1,0 +1,63 @@
+/* A configuration from inside: where each value was said, and the sections of tenants.
+ */
+#ifndef POLICY_CONFIG_PARTS_H
+#define POLICY_CONFIG_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "policy/config.h"
+
+#define KEYS_MAX 192		/* rows in keys.c */
+#define TENANTS_MAX 4096	/* sections */
+
+struct config_said {
+	unsigned int file;	/* index into files */
+	unsigned int line;	/* 0: nobody said it */
+};
+
+/* SECTION.KEY = VALUE of a tenant, or a line that goes on with its list. */
+struct config_setting {
+	size_t row;
+	char *text;
+	bool more;
+	struct config_said said;
+};
+
+struct config_tenant {
+	char *name;		/* "uid:1000" */
+	struct config_setting *setting;
+	size_t n_settings;
+};
+
+struct config_origin {
+	unsigned int holders;
+	struct config_said said[KEYS_MAX];
+	/* Of one that was read. */
+	char **file;
+	size_t n_files;
+	struct config_tenant **tenant;
+	size_t n_tenants;
+	/* Of one made by config_for. */
+	const struct config *base;		/* held; NULL: it was read */
+	bool own[KEYS_MAX];			/* the value belongs to it */
+	const struct config_tenant **from;	/* the base's, in their order of effect */
+	size_t n_from;
+};
+
+/* The section of that name, made when there is none; NULL: there are too many. */
+struct config_tenant *config_tenant_find(struct config *config, const char *name);
+void config_tenant_free(struct config_tenant *tenant);
+
+/* Takes a checked value. */
+void config_tenant_say(struct config_tenant *tenant, const struct config_setting *setting);
+
+/* config with these sections on top, in this order; NULL: a list became too long. */
+struct config *config_derive(const struct config *config,
+			     const struct config_tenant *const *from, size_t n);
+
+void config_print_said(const struct config *config, const struct config_said *said,
+		       const char *path, FILE *errors);
+
+#endif

@@ -1,0 +1,204 @@
+/* Runs in: the supervisor.   Owns: nothing. Decisions without I/O.
+ * Reads:   names and versions that an index and a client wrote, hostile. */
+#include "policy/packages.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "policy/config.h"
+#include "policy/requirement.h"
+#include "policy/version.h"
+#include "policy/why.h"
+
+/* The word of a list of packages that names this one, or NULL. version NULL: of any; then a
+ * word with versions names none. */
+static const char *
+find_word(const struct config_list *list, const char *name, const char *version,
+	  bool unreadable)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const char *word = list->item[i];
+		struct requirement rule;
+		bool named, contained = false;
+
+		if (strcmp(word, "*") == 0)
+			return word;
+		if (requirement_read(word, strlen(word), &rule) < 0)
+			continue;
+		named = strcmp(rule.name, name) == 0;
+		if (named && !*rule.specifiers)
+			contained = true;
+		else if (named && version &&
+			 specifiers_check(rule.specifiers, strlen(rule.specifiers), version,
+					  &contained) < 0)
+			contained = unreadable;
+		requirement_done(&rule);
+		if (contained)
+			return word;
+	}
+	return NULL;
+}
+
+static bool
+is_version(const char *text)
+{
+	struct version version;
+
+	return text && strlen(text) <= VERSION_MAX &&
+	       version_read(text, strlen(text), &version) == 0;
+}
+
+static bool
+has_hash(const struct package *package)
+{
+	const char *hex = package->hash ? package->hash + strlen("sha256:") : NULL;
+
+	return hex && strncmp(package->hash, "sha256:", strlen("sha256:")) == 0 &&
+	       strlen(hex) == 64 && strspn(hex, "0123456789abcdef") == 64;
+}
+
+static size_t
+length_of_url(const char *url)
+{
+	size_t len = strlen(url);
+
+	while (len > 0 && url[len - 1] == '/')
+		len--;
+	return len;
+}
+
+static bool
+same_url(const char *a, const char *b)
+{
+	size_t len = length_of_url(a);
+
+	return len == length_of_url(b) && memcmp(a, b, len) == 0;
+}
+
+static bool
+is_index(const struct config *config, const char *index)
+{
+	if (!index)
+		return false;
+	if (config->packages.index && same_url(config->packages.index, index))
+		return true;
+	for (size_t i = 0; i < config->packages.extra_indexes.n; i++)
+		if (same_url(config->packages.extra_indexes.item[i], index))
+			return true;
+	return false;
+}
+
+#define SAY(code, ...) \
+	(why_say(why_r, 0, "packages", __VA_ARGS__), (code))
+
+/* What holds for each package, whatever the lists say. POLICY_UNSAID: nothing is wrong. */
+static enum policy_verdict
+judge_form(const struct config *config, const struct package *package, struct why *why_r)
+{
+	if (!is_version(package->version))
+		return SAY(POLICY_DENY, "%.100s: its version cannot be read", package->name);
+	if (package->url && !config->packages.allow_urls)
+		return SAY(POLICY_DENY, "%.100s: comes from a URL, and [packages] allow_urls is no",
+			   package->name);
+	if (!package->url && !is_index(config, package->index))
+		return SAY(POLICY_DENY, "%.100s: comes from an index that policy does not name",
+			   package->name);
+	if (!package->wheel && config->packages.wheels_only)
+		return SAY(POLICY_DENY, "%.100s %.60s: would be built from source, and "
+			   "[packages] wheels_only is yes", package->name, package->version);
+	if (!has_hash(package) && config->packages.require_hashes)
+		return SAY(POLICY_DENY, "%.100s %.60s: has no SHA-256, and [packages] "
+			   "require_hashes is yes", package->name, package->version);
+	return POLICY_UNSAID;
+}
+
+static enum policy_verdict
+judge(const struct config *config, const struct package *package, struct why *why_r)
+{
+	enum policy_verdict tool = policy_tool(config, "install_package");
+	enum policy_verdict others = (enum policy_verdict)config->packages.others;
+	const char *word;
+
+	if (tool == POLICY_DENY)
+		return SAY(POLICY_DENY, "[policy] install_package is deny");
+	if (judge_form(config, package, why_r) == POLICY_DENY)
+		return POLICY_DENY;
+	word = find_word(&config->packages.deny, package->name, package->version, true);
+	if (word)
+		return SAY(POLICY_DENY, "%.100s %.60s: is denied by %.100s in [packages] deny",
+			   package->name, package->version, word);
+	if (find_word(&config->packages.allow, package->name, package->version, false))
+		return POLICY_ALLOW;
+	if (others == POLICY_UNSAID)
+		others = tool;
+	if (others == POLICY_ALLOW)
+		return POLICY_ALLOW;
+	return SAY(others, others == POLICY_DENY
+			   ? "%.100s %.60s: is not in [packages] allow"
+			   : "%.100s %.60s: needs an approval",
+		   package->name, package->version);
+}
+
+/* Of the set as a whole. */
+static enum policy_verdict
+judge_size(const struct config *config, const struct package *package, size_t n,
+	   struct why *why_r)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (__builtin_add_overflow(bytes, package[i].size, &bytes))
+			bytes = UINT64_MAX;
+	if (n > config->packages.max_packages)
+		return SAY(POLICY_DENY, "%zu packages, and [packages] max_packages is %u", n,
+			   config->packages.max_packages);
+	if (bytes > config->packages.max_bytes)
+		return SAY(POLICY_DENY, "%llu bytes, and [packages] max_bytes is %llu",
+			   (unsigned long long)bytes,
+			   (unsigned long long)config->packages.max_bytes);
+	return POLICY_ALLOW;
+}
+
+enum policy_verdict
+packages_decide(const struct config *config, const struct package *package, size_t n,
+		enum policy_verdict *each_r, struct why *why_r)
+{
+	enum policy_verdict result = judge_size(config, package, n, why_r);
+
+	/* nothing at all is nothing to approve, but the tool may be denied still */
+	if (n == 0 && policy_tool(config, "install_package") == POLICY_DENY)
+		return SAY(POLICY_DENY, "[policy] install_package is deny");
+	for (size_t i = 0; i < n; i++) {
+		struct why why = { .field = "" };
+		enum policy_verdict verdict = judge(config, &package[i], &why);
+
+		if (each_r)
+			each_r[i] = verdict;
+		if (verdict <= result)
+			continue;
+		result = verdict;
+		if (why_r)
+			*why_r = why;
+	}
+	return result;
+}
+
+int
+packages_check_requirement(const struct config *config, const struct requirement *requirement,
+			   struct why *why_r)
+{
+	const char *word;
+
+	if (policy_tool(config, "install_package") == POLICY_DENY)
+		return why_say(why_r, -EACCES, "packages", "[policy] install_package is deny");
+	if (requirement->url && !config->packages.allow_urls)
+		return why_say(why_r, -EACCES, "packages",
+			       "%.100s: packages come from an index here, not from a URL",
+			       requirement->name);
+	word = find_word(&config->packages.deny, requirement->name, NULL, true);
+	if (word)
+		return why_say(why_r, -EACCES, "packages",
+			       "%.100s: is denied by %.100s in [packages] deny",
+			       requirement->name, word);
+	return 0;
+}

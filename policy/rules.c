@@ -1,0 +1,91 @@
+/* Runs in: the supervisor.   Owns: nothing. Decisions without I/O. */
+#include "policy/rules.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "policy/config.h"
+
+const char *
+policy_verdict_name(enum policy_verdict verdict)
+{
+	static const char *const names[] = { "", "allow", "approve", "deny" };
+
+	return names[verdict];
+}
+
+static enum policy_verdict
+said_or_preset(const struct config *config, uint32_t said, enum policy_verdict standard)
+{
+	if (said != POLICY_UNSAID)
+		return (enum policy_verdict)said;
+	if (config->policy.preset == POLICY_PRESET_OPEN)
+		return POLICY_ALLOW;
+	return config->policy.preset == POLICY_PRESET_STRICT ? POLICY_APPROVE : standard;
+}
+
+enum policy_verdict
+policy_tool(const struct config *config, const char *tool)
+{
+	if (strcmp(tool, "run_script") == 0)
+		return said_or_preset(config, config->policy.run_script, POLICY_ALLOW);
+	if (strcmp(tool, "run_repl") == 0)
+		return said_or_preset(config, config->policy.run_repl, POLICY_ALLOW);
+	if (strcmp(tool, "install_package") == 0)
+		return said_or_preset(config, config->policy.install_package, POLICY_APPROVE);
+	return POLICY_ALLOW;
+}
+
+bool
+policy_is(const struct policy_subject *subject, const char *word)
+{
+	if (strcmp(word, subject->principal) == 0)
+		return true;
+	if (strncmp(word, "user:", 5) == 0)
+		return subject->user && strcmp(word + 5, subject->user) == 0;
+	if (strncmp(word, "group:", 6) != 0)
+		return false;
+	for (size_t i = 0; i < subject->n_groups; i++)
+		if (strcmp(word + 6, subject->group[i]) == 0)
+			return true;
+	return false;
+}
+
+bool
+policy_is_any(const struct policy_subject *subject, const struct config_list *words)
+{
+	for (size_t i = 0; i < words->n; i++)
+		if (policy_is(subject, words->item[i]))
+			return true;
+	return false;
+}
+
+static bool
+has_word(const struct config_list *words, const char *word)
+{
+	for (size_t i = 0; i < words->n; i++)
+		if (strcmp(words->item[i], word) == 0)
+			return true;
+	return false;
+}
+
+bool
+policy_asks_session(const struct config *config)
+{
+	return has_word(&config->policy.approvers, "self");
+}
+
+bool
+policy_may_approve(const struct config *config, const struct policy_subject *approver,
+		   const struct policy_subject *requester)
+{
+	if (strcmp(approver->principal, requester->principal) == 0)
+		return policy_asks_session(config);
+	return policy_is_any(approver, &config->policy.approvers);
+}
+
+bool
+policy_allows_profile(const struct config *config, const char *profile)
+{
+	return config->policy.profiles.n == 0 || has_word(&config->policy.profiles, profile);
+}

@@ -1,0 +1,52 @@
+/* Who may do what: verdicts about tools, profiles and approvers, from the configuration in
+ * force for one tenant (config_for). Pure decisions.
+ */
+#ifndef POLICY_RULES_H
+#define POLICY_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct config;
+struct config_list;
+
+/* The larger, the stricter. */
+enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_APPROVE, POLICY_DENY };
+
+/* Verdicts for what [policy] does not say: default asks before packages are installed, strict
+ * before anything, open never. In the order of the key's choices. */
+enum policy_preset { POLICY_PRESET_DEFAULT = 1, POLICY_PRESET_STRICT, POLICY_PRESET_OPEN };
+
+/* "allow", "approve", "deny"; "" of POLICY_UNSAID. */
+const char *policy_verdict_name(enum policy_verdict verdict);
+
+/* About calls of a tool, by its name in the catalog. What [policy] has no key for is allowed.
+ * Of install_package: what holds for a package that no rule of [packages] names. */
+enum policy_verdict policy_tool(const struct config *config, const char *tool);
+
+/* Somebody as the kernel or a carrier made sure of, with what the system knows of a uid. */
+struct policy_subject {
+	const char *principal;		/* "uid:1000", "user:alice" (by a proxy), "token:ci",
+					 * "sub:SUB@ISSUER" */
+	const char *user;		/* login name of a uid; NULL: none, or not a uid */
+	const char *const *group;	/* names of the groups of a uid */
+	size_t n_groups;
+};
+
+/* Is it whom the word names: its principal, "user:NAME" or "group:NAME"? */
+bool policy_is(const struct policy_subject *subject, const char *word);
+
+bool policy_is_any(const struct policy_subject *subject, const struct config_list *words);
+
+/* May approver decide about a request of requester? config: the requester's. With "self"
+ * among [policy] approvers everybody may decide about their own requests; else nobody may. */
+bool policy_may_approve(const struct config *config, const struct policy_subject *approver,
+			const struct policy_subject *requester);
+
+/* May the session's own user decide, asked in the session? */
+bool policy_asks_session(const struct config *config);
+
+/* May its scripts run in this profile? */
+bool policy_allows_profile(const struct config *config, const char *profile);
+
+#endif

@@ -1,0 +1,203 @@
+/* Runs in: the supervisor.   Owns: the sections of tenants, and what is made of them.
+ * A configuration for one tenant borrows from the one that was read what no section says
+ * otherwise, and keeps that one alive. */
+#include "policy/config_parts.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/keys.h"
+#include "policy/rules.h"
+
+static void *
+check(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+struct config_tenant *
+config_tenant_find(struct config *config, const char *name)
+{
+	struct config_origin *origin = config->origin;
+	struct config_tenant *tenant;
+
+	for (size_t i = 0; i < origin->n_tenants; i++)
+		if (strcmp(origin->tenant[i]->name, name) == 0)
+			return origin->tenant[i];
+	if (origin->n_tenants == TENANTS_MAX)
+		return NULL;
+	tenant = check(calloc(1, sizeof(*tenant)));
+	tenant->name = check(strdup(name));
+	origin->tenant = check(reallocarray(origin->tenant, origin->n_tenants + 1,
+					    sizeof(struct config_tenant *)));
+	origin->tenant[origin->n_tenants++] = tenant;
+	return tenant;
+}
+
+void
+config_tenant_free(struct config_tenant *tenant)
+{
+	for (size_t i = 0; i < tenant->n_settings; i++)
+		free(tenant->setting[i].text);
+	free(tenant->setting);
+	free(tenant->name);
+	free(tenant);
+}
+
+void
+config_tenant_say(struct config_tenant *tenant, const struct config_setting *setting)
+{
+	struct config_setting copy = *setting;
+
+	copy.text = check(strdup(setting->text));
+	tenant->setting = check(reallocarray(tenant->setting, tenant->n_settings + 1,
+					     sizeof(*tenant->setting)));
+	tenant->setting[tenant->n_settings++] = copy;
+}
+
+/* ---- making one for a tenant ---- */
+
+/* A preset stands for the verdicts: those said before, further away, no longer count. */
+static void
+forget_verdicts(struct config *config)
+{
+	config->policy.run_script = POLICY_UNSAID;
+	config->policy.run_repl = POLICY_UNSAID;
+	config->policy.install_package = POLICY_UNSAID;
+}
+
+static bool
+has_preset(const struct config_tenant *tenant)
+{
+	int preset = key_find("policy", "preset");
+
+	for (size_t i = 0; i < tenant->n_settings; i++)
+		if ((int)tenant->setting[i].row == preset)
+			return true;
+	return false;
+}
+
+static int
+apply(struct config *config, const struct config_setting *setting)
+{
+	const struct key *key = key_at(setting->row);
+	struct config_origin *origin = config->origin;
+	bool more = setting->more || (key->flags & KEY_ADDS);
+
+	if (!origin->own[setting->row]) {
+		if (key->flags & KEY_ADDS)
+			key_own(key, config);
+		else
+			memset((char *)config + key->offset, 0, key_size(key));
+		origin->own[setting->row] = true;
+	}
+	origin->said[setting->row] = setting->said;
+	return key_set(key, config, setting->text, more, NULL);
+}
+
+struct config *
+config_derive(const struct config *config, const struct config_tenant *const *from, size_t n)
+{
+	struct config *derived = check(malloc(sizeof(*derived)));
+	struct config_origin *origin = check(calloc(1, sizeof(*origin)));
+	int r = 0;
+
+	assert(!config->origin->base);
+	*derived = *config;
+	derived->origin = origin;
+	origin->holders = 1;
+	origin->base = config_hold(config);
+	memcpy(origin->said, config->origin->said, sizeof(origin->said));
+	origin->from = check(calloc(n + 1, sizeof(struct config_tenant *)));
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		origin->from[origin->n_from++] = from[i];
+		if (has_preset(from[i]))
+			forget_verdicts(derived);
+		for (size_t k = 0; r == 0 && k < from[i]->n_settings; k++)
+			r = apply(derived, &from[i]->setting[k]);
+	}
+	if (r == 0)
+		return derived;
+	config_free(derived);
+	return NULL;
+}
+
+/* The later, the nearer to somebody. */
+static int
+rank_of(const char *name)
+{
+	return strncmp(name, "group:", 6) == 0 ? 0 : strncmp(name, "user:", 5) == 0 ? 1 : 2;
+}
+
+const struct config *
+config_for(const struct config *config, const struct policy_subject *subject)
+{
+	const struct config_origin *origin = config->origin;
+	const struct config_tenant **from =
+		check(calloc(origin->n_tenants + 1, sizeof(struct config_tenant *)));
+	const struct config *result;
+	size_t n = 0;
+
+	for (int rank = 0; rank <= 2; rank++)
+		for (size_t i = 0; i < origin->n_tenants; i++)
+			if (rank_of(origin->tenant[i]->name) == rank &&
+			    policy_is(subject, origin->tenant[i]->name))
+				from[n++] = origin->tenant[i];
+	result = n ? config_derive(config, from, n) : config_hold(config);
+	free(from);
+	return result;
+}
+
+/* ---- holding and freeing ---- */
+
+const struct config *
+config_hold(const struct config *config)
+{
+	config->origin->holders++;
+	return config;
+}
+
+static void
+free_values(struct config *config)
+{
+	const struct config_origin *origin = config->origin;
+	const struct key *key;
+
+	for (size_t i = 0; (key = key_at(i)); i++) {
+		if (origin->base && !origin->own[i])
+			continue;
+		if (strcmp(key->section, "profile") != 0) {
+			key_clear(key, config);
+			continue;
+		}
+		for (size_t p = 0; p < config->n_profiles; p++)
+			key_clear(key, &config->profile[p]);
+	}
+}
+
+void
+config_free(const struct config *held)
+{
+	struct config *config = (struct config *)held;
+	struct config_origin *origin;
+	const struct config *base;
+
+	if (!config || --config->origin->holders > 0)
+		return;
+	origin = config->origin;
+	base = origin->base;
+	free_values(config);
+	for (size_t i = 0; i < origin->n_tenants; i++)
+		config_tenant_free(origin->tenant[i]);
+	for (size_t i = 0; i < origin->n_files; i++)
+		free(origin->file[i]);
+	free(origin->tenant);
+	free(origin->file);
+	free(origin->from);
+	free(origin);
+	free(config);
+	config_free(base);
+}

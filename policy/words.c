@@ -1,0 +1,261 @@
+/* Runs in: the supervisor, before it gives up anything.   Owns: nothing.
+ * Reads:   words that an administrator wrote: trusted, but not to be without mistakes. */
+#include "policy/words.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/network.h"
+#include "policy/requirement.h"
+
+/* A dotted name: what may stand after import. */
+static bool
+is_module(const char *word, size_t len)
+{
+	bool starts = true;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)word[i];
+
+		if (c == '.' && !starts)
+			starts = true;
+		else if (isalpha(c) || c == '_' || (isdigit(c) && !starts))
+			starts = false;
+		else
+			return false;
+	}
+	return !starts;
+}
+
+/* Absolute, printable ASCII without blanks, and no component empty, "." or "..": what is
+ * bound into a jail is where it says that it is. */
+static bool
+is_path(const char *word, size_t len)
+{
+	size_t part = 0;
+
+	if (len < 2 || word[0] != '/' || word[len - 1] == '/')
+		return false;
+	for (size_t i = 1; i <= len; i++) {
+		if (i < len && (word[i] <= ' ' || word[i] > '~'))
+			return false;
+		if (i < len && word[i] != '/') {
+			part++;
+			continue;
+		}
+		if (part <= 2 && memcmp(word + i - part, "..", part) == 0)
+			return false;
+		part = 0;
+	}
+	return true;
+}
+
+static bool
+is_user(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)word[i];
+
+		if (!isalpha(c) && c != '_' && (i == 0 || (!isdigit(c) && c != '-' && c != '.')))
+			return false;
+	}
+	return len > 0;
+}
+
+/* NAME, NAME:PORT, or a number of version 6 in brackets in the place of NAME. */
+static bool
+is_host(const char *word, size_t len)
+{
+	const char *end = word + len, *at = word;
+
+	if (len > 0 && *at == '[') {
+		while (++at < end && (isxdigit((unsigned char)*at) || *at == ':' || *at == '.'))
+			;
+		if (at == end || *at++ != ']')
+			return false;
+	} else {
+		while (at < end && (isalnum((unsigned char)*at) || strchr("-._", *at)))
+			at++;
+	}
+	if (at == word || at == end)
+		return at != word;
+	if (*at++ != ':' || at == end || end - at > 5)
+		return false;
+	while (at < end && isdigit((unsigned char)*at))
+		at++;
+	return at == end;
+}
+
+static bool
+is_origin(const char *word, size_t len)
+{
+	size_t scheme = len > 7 && memcmp(word, "http://", 7) == 0 ? 7 :
+			len > 8 && memcmp(word, "https://", 8) == 0 ? 8 : 0;
+
+	return scheme && is_host(word + scheme, len - scheme);
+}
+
+/* Numbers only: a name could come to mean another machine. */
+static bool
+is_address(const char *word, size_t len)
+{
+	const char *port = memrchr(word, ':', len);
+	bool six = len > 0 && word[0] == '[';
+	char host[INET6_ADDRSTRLEN];
+	unsigned char number[16];
+	size_t host_len;
+
+	if (!port || !is_host(word, len) || atoi(port + 1) > UINT16_MAX)
+		return false;
+	host_len = (size_t)(port - word) - (six ? 2 : 0);
+	if (host_len >= sizeof(host) || (six && port[-1] != ']'))
+		return false;
+	memcpy(host, word + (six ? 1 : 0), host_len);
+	host[host_len] = '\0';
+	return inet_pton(six ? AF_INET6 : AF_INET, host, number) == 1;
+}
+
+/* RFC 9110, "token". */
+static bool
+is_header(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)word[i]) && !strchr("!#$%&'*+-.^_`|~", word[i]))
+			return false;
+	return len > 0;
+}
+
+/* It goes into headers and JSON between quotes as it is; RFC 9728 wants no fragment. */
+static bool
+is_uri(const char *word, size_t len)
+{
+	size_t scheme = len > 7 && memcmp(word, "http://", 7) == 0 ? 7 :
+			len > 8 && memcmp(word, "https://", 8) == 0 ? 8 : 0;
+	const char *path = scheme ? memchr(word + scheme, '/', len - scheme) : NULL;
+	size_t host = path ? (size_t)(path - word) : len;
+
+	for (size_t i = 0; i < len; i++)
+		if (word[i] <= ' ' || word[i] > '~' || strchr("\"<>\\^`{|}#?", word[i]))
+			return false;
+	return scheme && is_host(word + scheme, host - scheme);
+}
+
+/* RFC 6749, "scope-token". */
+static bool
+is_scope(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (word[i] <= ' ' || word[i] > '~' || word[i] == '"' || word[i] == '\\')
+			return false;
+	return len > 0 && len <= 128;
+}
+
+static bool
+is_rule(const char *word, size_t len)
+{
+	struct network_rule rule;
+
+	return network_rule_parse(word, len, &rule) == 0;
+}
+
+static bool
+is_range(const char *word, size_t len)
+{
+	struct network_range range;
+
+	return network_range_parse(word, len, &range) == 0;
+}
+
+static bool
+is_toolset(const char *word, size_t len)
+{
+	static const char *const sets[] = { "native", "exec-sandbox" };
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
+		if (strlen(sets[i]) == len && memcmp(sets[i], word, len) == 0)
+			return true;
+	return false;
+}
+
+bool
+word_is_subject(const char *word, size_t len)
+{
+	static const char *const prefixes[] = { "uid:", "user:", "group:", "token:", "sub:" };
+	size_t prefix = 0;
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (len > strlen(prefixes[i]) &&
+		    memcmp(word, prefixes[i], strlen(prefixes[i])) == 0)
+			prefix = strlen(prefixes[i]);
+	for (size_t i = prefix; i < len; i++)
+		if (word[i] <= ' ' || word[i] > '~' ||
+		    (prefix == 4 && word[0] == 'u' && !isdigit((unsigned char)word[i])))
+			return false;
+	return prefix > 0;
+}
+
+static bool
+is_who(const char *word, size_t len)
+{
+	return (len == 4 && memcmp(word, "self", 4) == 0) || word_is_subject(word, len);
+}
+
+/* NAME or NAME>=1,<2; and * for every package. */
+static bool
+is_package(const char *word, size_t len)
+{
+	struct requirement requirement;
+	bool right;
+
+	if (len == 1 && *word == '*')
+		return true;
+	if (memchr(word, '@', len) || memchr(word, ';', len) || memchr(word, '[', len) ||
+	    requirement_read(word, len, &requirement) < 0)
+		return false;
+	right = !requirement.url && !requirement.marker;
+	requirement_done(&requirement);
+	return right;
+}
+
+static bool
+is_profile(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)word[i]) && !strchr("_-.", word[i]))
+			return false;
+	return len > 0 && len <= 64;
+}
+
+const struct word_kind *
+word_kind(enum key_kind kind)
+{
+	static const struct word_kind kinds[] = {
+		[KEY_PATH] = { is_path, "an absolute path without blanks, \".\" or \"..\"" },
+		[KEY_NAME] = { is_user, "a user name" },
+		[KEY_ADDRESS] = { is_address,
+				  "a numeric address and a port such as 127.0.0.1:8080" },
+		[KEY_HEADER] = { is_header, "the name of a header" },
+		[KEY_URI] = { is_uri, "http:// or https://, a host and a path, if need be," },
+		[KEY_MODULES] = { is_module, "the name of a Python module" },
+		[KEY_PATHS] = { is_path, "an absolute path without blanks, \".\" or \"..\"" },
+		[KEY_HOSTS] = { is_host, "the name of a host, with or without a port" },
+		[KEY_ORIGINS] = { is_origin, "http:// or https:// and the name of a host, "
+				  "with or without a port" },
+		[KEY_SCOPES] = { is_scope, "a scope" },
+		[KEY_RULES] = { is_rule, "HOST, .SUFFIX or *, with or without :PORT" },
+		[KEY_RANGES] = { is_range, "an address, or one with /BITS and nothing set "
+				 "behind them" },
+		[KEY_TOOLSETS] = { is_toolset, "native or exec-sandbox" },
+		[KEY_WHO] = { is_who, "uid:NUMBER, user:NAME, group:NAME, token:NAME, "
+			      "sub:NAME or self" },
+		[KEY_PACKAGES] = { is_package, "the name of a package, with or without "
+				   "versions such as >=1,<2" },
+		[KEY_URIS] = { is_uri, "http:// or https://, a host and a path, if need be" },
+		[KEY_PROFILES] = { is_profile, "the name of a profile" },
+	};
+
+	return &kinds[kind];
+}
