@@ -1,4 +1,4 @@
-/* The messages between the supervisor, a zygote and a worker as C sees them: numbers,
+/* The messages between the supervisor and its children as C sees them: numbers,
  * structs and bounds, all made from proto/messages.def.
  *
  *   struct msg m = { .type = MSG_READY, .ready = { .worker = 7 } };
@@ -18,7 +18,7 @@
 
 /* The first byte of every frame. Both sides are of one build, so any change of
  * messages.def or of the framing raises it. */
-#define PROTO_VERSION 1
+#define PROTO_VERSION 2
 
 /* Both sides' build, which HELLO compares. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
@@ -52,6 +52,22 @@ enum display_kind {
 	DISPLAY_KIND_COUNT
 };
 
+/* What became of a connection to the outside; supervisor/engine/egress.c has their names in
+ * this order. */
+enum egress_verdict {
+	EGRESS_CARRIED,			/* to its end, whoever ended it */
+	EGRESS_DENIED_RULE,		/* no rule allows the host and port */
+	EGRESS_DENIED_ADDRESS,		/* the name leads where nobody may */
+	EGRESS_BAD_REQUEST,
+	EGRESS_NO_NAME,
+	EGRESS_NO_CONNECTION,
+	EGRESS_TIMED_OUT,
+	EGRESS_LIMIT_BYTES,		/* of the execution */
+	EGRESS_LIMIT_CONNECTIONS,
+	EGRESS_CUT,			/* the execution was over */
+	EGRESS_VERDICT_COUNT
+};
+
 /* STR: UTF-8 without NUL. BIN: any bytes. Neither ends with NUL, and at may be NULL when
  * len is 0. Borrowed: of the frame when received, of the caller when sent. */
 struct msg_str {
@@ -74,6 +90,7 @@ enum msg_from {
 	FROM_SUPERVISOR,
 	FROM_ZYGOTE,
 	FROM_WORKER,
+	FROM_EGRESS,
 };
 
 /* MSG_HELLO = 1 ... */

@@ -11,9 +11,10 @@ deny() {
 	}
 }
 
-deny proto 'supervisor|worker|policy|client'
-deny policy 'supervisor|worker|client'
-deny worker 'supervisor|policy|client'
-deny supervisor 'worker|client'
-deny client 'supervisor|worker'
+deny proto 'supervisor|worker|policy|client|egress'
+deny policy 'supervisor|worker|client|egress'
+deny worker 'supervisor|policy|client|egress'
+deny supervisor 'worker|client|egress'
+deny client 'supervisor|worker|egress'
+deny egress 'supervisor|worker|client'
 exit $status

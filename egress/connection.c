@@ -1,0 +1,601 @@
+/* Runs in: mcp-python-egress.   Owns: connections: a script's socket, and the origin's.
+ * Reads:   both, hostile from the first byte; bounded in time, bytes and memory.
+ *
+ *   HEAD      a request comes in
+ *   DIAL      its target is allowed, looked up and connected to
+ *   RELAY     bytes go both ways, until both have ended or a limit is hit
+ *   FAREWELL  a refusal has been written, and the script may still be writing
+ *
+ * One request each: in absolute form the origin is told to close, so that what a script
+ * sends behind its request goes nowhere. */
+#include "egress/proxy.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+
+#include "egress/dial.h"
+#include "egress/head.h"
+#include "proto/own.h"
+
+#define HEAD_MS 10000		/* for a whole head */
+#define DIAL_MS 15000		/* for a name and its addresses */
+#define FAREWELL_MS 2000	/* for a script to read a refusal */
+#define BUFFER_MAX 65536	/* bytes that wait for a side, before the other is read on */
+#define STATUS_LINE_MAX 1024
+
+enum state { HEAD, DIAL, RELAY, FAREWELL };
+
+/* One of the two ends. */
+struct side {
+	struct connection *connection;
+	struct bufferevent *io;		/* NULL: there is none */
+	bool ended;			/* nothing more comes from it */
+	bool told;			/* it knows that nothing more comes from the other */
+};
+
+struct connection {
+	LIST_ENTRY(connection) link;
+	struct grant *grant;
+	enum state state;
+	struct side script, origin;
+	struct head head;
+	struct head_body_state body;
+	bool body_over;			/* of a request in absolute form */
+	bool asked;			/* there is something to report */
+	bool status_seen;		/* the origin's status line went by */
+	struct dial *dial;
+	struct event timer;
+	uint64_t start_ms, state_ms, active_ms;
+	uint64_t sent, received;
+	enum egress_verdict verdict;
+	char address[NETWORK_ADDRESS_TEXT];
+};
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- the end ---- */
+
+static void
+report(const struct connection *c)
+{
+	struct msg msg = { .type = MSG_EGRESS_REPORT, .egress_report = {
+		.execution = c->grant->execution,
+		.verdict = c->verdict,
+		.has_host = c->head.target.host[0] != '\0',
+		.host = msg_str(c->head.target.host),
+		.has_address = c->address[0] != '\0',
+		.address = msg_str(c->address),
+		.port = c->head.target.port,
+		.sent = c->sent,
+		.received = c->received,
+		.milliseconds = now_ms() - c->start_ms,
+	} };
+
+	c->grant->proxy->tell(c->grant->proxy->tell_arg, &msg);
+}
+
+/* libevent frees it in a later turn; the group may be gone by then. */
+static void
+side_close(struct side *side)
+{
+	if (!side->io)
+		return;
+	bufferevent_remove_from_rate_limit_group(side->io);
+	bufferevent_free(side->io);
+}
+
+static void
+end(struct connection *c)
+{
+	struct grant *grant = c->grant;
+
+	if (c->asked)
+		report(c);
+	LIST_REMOVE(c, link);
+	event_del(&c->timer);
+	dial_free(c->dial);
+	side_close(&c->script);
+	side_close(&c->origin);
+	free(c);
+	grant_release(grant);
+}
+
+void
+connection_cut(struct connection *c)
+{
+	if (c->state == DIAL || c->state == RELAY)
+		c->verdict = EGRESS_CUT;
+	end(c);
+}
+
+struct connection *
+connection_next(struct connection *c)
+{
+	return LIST_NEXT(c, link);
+}
+
+/* ---- clocks ---- */
+
+/* When the state that it is in has lasted too long. */
+static uint64_t
+deadline_ms(const struct connection *c)
+{
+	uint64_t idle, whole;
+
+	switch (c->state) {
+	case HEAD:
+		return c->state_ms + HEAD_MS;
+	case DIAL:
+		return c->state_ms + DIAL_MS;
+	case FAREWELL:
+		return c->state_ms + FAREWELL_MS;
+	case RELAY:
+		break;
+	}
+	idle = c->active_ms + c->grant->idle_seconds * UINT64_C(1000);
+	whole = c->start_ms + c->grant->connection_seconds * UINT64_C(1000);
+	return idle < whole ? idle : whole;
+}
+
+static void
+arm(struct connection *c)
+{
+	uint64_t now = now_ms(), deadline = deadline_ms(c);
+	uint64_t wait = deadline > now ? deadline - now : 0;
+	struct timeval delay = { (time_t)(wait / 1000), (suseconds_t)(wait % 1000 * 1000) };
+
+	event_add(&c->timer, &delay);
+}
+
+static void
+enter(struct connection *c, enum state state)
+{
+	c->state = state;
+	c->state_ms = c->active_ms = now_ms();
+	arm(c);
+}
+
+/* ---- answers of our own ---- */
+
+static const char *
+phrase_of(int status)
+{
+	switch (status) {
+	case 400:
+		return "Bad Request";
+	case 403:
+		return "Forbidden";
+	case 408:
+		return "Request Timeout";
+	case 431:
+		return "Request Header Fields Too Large";
+	case 501:
+		return "Not Implemented";
+	case 504:
+		return "Gateway Timeout";
+	default:
+		return "Bad Gateway";
+	}
+}
+
+/* In the status line too, because that is all that most clients tell of a refused tunnel.
+ * What goes in has been checked: host names and words of ours. */
+static void
+refuse(struct connection *c, int status, enum egress_verdict verdict, const char *text)
+{
+	const struct network_target *target = &c->head.target;
+	char where[NETWORK_HOST_MAX + 16] = "", why[512];
+	static const char who[] = "mcp-python-egress: ";
+
+	c->asked = true;
+	c->verdict = verdict;
+	if (target->host[0])
+		snprintf(where, sizeof(where), "%s port %u: ", target->host, target->port);
+	snprintf(why, sizeof(why), "%s%s%s%s", where, text, c->address[0] ? ", " : "",
+		 c->address);
+	enter(c, FAREWELL);
+	evbuffer_add_printf(bufferevent_get_output(c->script.io),
+			    "HTTP/1.1 %d %s (%s)\r\nContent-Type: text/plain\r\n"
+			    "Content-Length: %zu\r\nConnection: close\r\n\r\n"
+			    "%s%s\n",
+			    status, phrase_of(status), why,
+			    sizeof(who) - 1 + strlen(why) + 1, who, why);
+	bufferevent_enable(c->script.io, EV_READ | EV_WRITE);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct connection *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (now_ms() < deadline_ms(c)) {
+		arm(c);
+		return;
+	}
+	switch (c->state) {
+	case HEAD:
+		refuse(c, 408, EGRESS_TIMED_OUT, "the request did not come in time");
+		return;
+	case DIAL:
+		dial_free(give_ptr(c->dial));
+		refuse(c, 504, EGRESS_TIMED_OUT, "no connection in time");
+		return;
+	case RELAY:
+		c->verdict = EGRESS_TIMED_OUT;
+		break;
+	case FAREWELL:
+		break;
+	}
+	end(c);
+}
+
+/* ---- relaying ---- */
+
+/* False: the execution has had its bytes, and the connection is no more. */
+static bool
+count(struct connection *c, uint64_t *counter, size_t n)
+{
+	c->active_ms = now_ms();
+	*counter += n;
+	c->grant->bytes += n;
+	if (c->grant->bytes <= c->grant->bytes_max)
+		return true;
+	c->verdict = EGRESS_LIMIT_BYTES;
+	end(c);
+	return false;
+}
+
+static size_t
+waiting(const struct side *side)
+{
+	return evbuffer_get_length(bufferevent_get_output(side->io));
+}
+
+/* Tells a side that nothing more comes, once it has all that came before. */
+static void
+pass_end(struct side *from, struct side *to)
+{
+	if (!from->ended || to->told || waiting(to) > 0)
+		return;
+	to->told = true;
+	shutdown(bufferevent_getfd(to->io), SHUT_WR);
+}
+
+/* Whether the connection still is, after either side may have ended. */
+static bool
+settle(struct connection *c)
+{
+	bool over;
+
+	/* One answer, and its end is the origin's: a script that only stops writing waits. */
+	if (c->head.connect)
+		pass_end(&c->script, &c->origin);
+	pass_end(&c->origin, &c->script);
+	over = c->script.told && (c->origin.told || !c->head.connect);
+	if (over)
+		end(c);
+	return !over;
+}
+
+/* Memory is bounded by reading no more of a side whose other one does not take it. */
+static void
+pace(struct side *from, const struct side *to)
+{
+	if (waiting(to) >= BUFFER_MAX)
+		bufferevent_disable(from->io, EV_READ);
+}
+
+/* Of a request in absolute form its body, and of what follows nothing. False: no body. */
+static bool
+move_body(struct connection *c, struct evbuffer *in, struct evbuffer *out)
+{
+	while (!c->body_over && evbuffer_get_length(in) > 0) {
+		size_t len = evbuffer_get_contiguous_space(in), taken;
+		const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)len);
+
+		if (head_body_take(&c->body, bytes, len, &taken, &c->body_over) < 0)
+			return false;
+		evbuffer_remove_buffer(in, out, taken);
+	}
+	evbuffer_drain(in, evbuffer_get_length(in));
+	return true;
+}
+
+static void
+relay_request(struct connection *c)
+{
+	struct evbuffer *in = bufferevent_get_input(c->script.io);
+	struct evbuffer *out = bufferevent_get_output(c->origin.io);
+	size_t n = evbuffer_get_length(in);
+
+	if (n > 0 && !count(c, &c->sent, n))
+		return;
+	if (c->head.connect) {
+		evbuffer_add_buffer(out, in);
+	} else if (!move_body(c, in, out)) {
+		c->verdict = EGRESS_BAD_REQUEST;
+		end(c);
+		return;
+	}
+	pace(&c->script, &c->origin);
+}
+
+/* The script's connection ends with this answer, whatever the origin says of its own. The
+ * first word on that is the one that clients believe. */
+static void
+relay_status(struct connection *c, struct evbuffer *in, struct evbuffer *out)
+{
+	struct evbuffer_ptr line_end;
+	size_t eol_len, len;
+	char status[13] = "";
+
+	line_end = evbuffer_search_eol(in, NULL, &eol_len, EVBUFFER_EOL_CRLF);
+	len = evbuffer_get_length(in);
+	if (line_end.pos < 0 && len < STATUS_LINE_MAX && !c->origin.ended)
+		return;
+	c->status_seen = true;
+	evbuffer_copyout(in, status, sizeof(status) - 1);
+	if (line_end.pos < 0 || strncmp(status, "HTTP/1.", 7) != 0 || status[9] == '1')
+		return;
+	evbuffer_remove_buffer(in, out, (size_t)line_end.pos + eol_len);
+	evbuffer_add_printf(out, "Connection: close\r\n");
+}
+
+/* Whether the connection still is. */
+static bool
+relay_answer(struct connection *c)
+{
+	struct evbuffer *in = bufferevent_get_input(c->origin.io);
+	struct evbuffer *out = bufferevent_get_output(c->script.io);
+	size_t n = evbuffer_get_length(in);
+
+	if (!c->head.connect && !c->status_seen) {
+		relay_status(c, in, out);
+		if (!c->status_seen)
+			return true;
+	}
+	if (n > 0 && !count(c, &c->received, n))
+		return false;
+	evbuffer_add_buffer(out, in);
+	pace(&c->origin, &c->script);
+	return true;
+}
+
+/* ---- from head to relay ---- */
+
+static void on_readable(struct bufferevent *io, void *arg);
+static void on_written(struct bufferevent *io, void *arg);
+static void on_event(struct bufferevent *io, short what, void *arg);
+
+static int
+side_open(struct connection *c, struct side *side, int fd)
+{
+	struct bufferevent *io =
+		bufferevent_socket_new(c->grant->proxy->base, fd, BEV_OPT_CLOSE_ON_FREE);
+
+	if (!io) {
+		close(fd);
+		return -ENOMEM;
+	}
+	side->connection = c;
+	side->io = io;
+	bufferevent_setcb(io, on_readable, on_written, on_event, side);
+	bufferevent_setwatermark(io, EV_READ, 0, BUFFER_MAX);
+	bufferevent_setwatermark(io, EV_WRITE, BUFFER_MAX / 4, 0);
+	return bufferevent_add_to_rate_limit_group(io, c->grant->rate);
+}
+
+static void
+begin_relay(struct connection *c)
+{
+	struct evbuffer *in = bufferevent_get_input(c->script.io);
+	size_t len;
+	char *text;
+
+	enter(c, RELAY);
+	if (c->head.connect) {
+		evbuffer_drain(in, c->head.len);
+		evbuffer_add_printf(bufferevent_get_output(c->script.io),
+				    "HTTP/1.1 200 Connection established\r\n\r\n");
+	} else {
+		text = head_for_origin(&c->head, (const char *)evbuffer_pullup(in,
+				       (ev_ssize_t)c->head.len), &len);
+		if (!text) {
+			end(c);
+			return;
+		}
+		evbuffer_drain(in, c->head.len);
+		evbuffer_add(bufferevent_get_output(c->origin.io), text, len);
+		free(text);
+		head_body_begin(&c->body, &c->head);
+		if (!count(c, &c->sent, len))
+			return;
+	}
+	bufferevent_enable(c->origin.io, EV_READ | EV_WRITE);
+	bufferevent_enable(c->script.io, EV_READ | EV_WRITE);
+	relay_request(c);
+}
+
+static void
+on_dialled(void *arg, const struct dial_outcome *outcome)
+{
+	struct connection *c = arg;
+
+	dial_free(give_ptr(c->dial));
+	network_address_print(&outcome->address, c->address);
+	if (outcome->fd < 0) {
+		refuse(c, outcome->verdict == EGRESS_DENIED_ADDRESS ? 403 :
+		       outcome->verdict == EGRESS_TIMED_OUT ? 504 : 502,
+		       outcome->verdict, outcome->text);
+	} else if (side_open(c, &c->origin, outcome->fd) < 0) {
+		c->verdict = EGRESS_NO_CONNECTION;
+		end(c);
+	} else {
+		begin_relay(c);
+	}
+}
+
+static void
+begin_dial(struct connection *c)
+{
+	const struct grant *g = c->grant;
+	struct dial_options options = { .base = g->proxy->base, .dns = g->proxy->dns,
+					.target = &c->head.target, .range = g->range,
+					.n_ranges = g->n_ranges };
+
+	c->asked = true;
+	if (!grant_allows(g, &c->head.target)) {
+		refuse(c, 403, EGRESS_DENIED_RULE, "not allowed by the network policy");
+		return;
+	}
+	if (g->bytes >= g->bytes_max) {
+		refuse(c, 403, EGRESS_LIMIT_BYTES, "this execution has used up its bytes");
+		return;
+	}
+	c->verdict = EGRESS_CARRIED;
+	bufferevent_disable(c->script.io, EV_READ);
+	enter(c, DIAL);
+	c->dial = dial_new(&options, on_dialled, c);
+	if (!c->dial)
+		refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
+}
+
+static void
+read_head(struct connection *c)
+{
+	struct evbuffer *in = bufferevent_get_input(c->script.io);
+	size_t len = evbuffer_get_length(in);
+	struct head head;
+	int r;
+
+	if (len > HEAD_MAX)
+		len = HEAD_MAX;
+	r = head_parse((const char *)evbuffer_pullup(in, (ev_ssize_t)len), len, &head);
+	if (r == 0)
+		return;
+	if (r < 0) {
+		refuse(c, -r, EGRESS_BAD_REQUEST, r == -431 ? "the request's head is too large" :
+		       r == -501 ? "ask for a tunnel with CONNECT, or for http:// with a body of "
+				   "known length or chunked" :
+		       "not a request to a proxy");
+		return;
+	}
+	c->head = head;
+	begin_dial(c);
+}
+
+/* ---- what the loop says ---- */
+
+static void
+on_readable(struct bufferevent *io, void *arg)
+{
+	struct side *side = arg;
+	struct connection *c = side->connection;
+	struct evbuffer *in = bufferevent_get_input(io);
+
+	switch (c->state) {
+	case HEAD:
+		read_head(c);
+		return;
+	case DIAL:
+		return;
+	case RELAY:
+		if (side == &c->script)
+			relay_request(c);
+		else
+			relay_answer(c);
+		return;
+	case FAREWELL:
+		evbuffer_drain(in, evbuffer_get_length(in));
+		return;
+	}
+}
+
+static void
+on_written(struct bufferevent *io, void *arg)
+{
+	struct side *side = arg;
+	struct connection *c = side->connection;
+	struct side *other = side == &c->script ? &c->origin : &c->script;
+
+	(void)io;
+	if (c->state == FAREWELL && waiting(side) == 0 && !side->told) {
+		side->told = true;
+		shutdown(bufferevent_getfd(side->io), SHUT_WR);
+	}
+	if (c->state != RELAY)
+		return;
+	c->active_ms = now_ms();
+	if (settle(c) && other->io && !other->ended)
+		bufferevent_enable(other->io, EV_READ);
+}
+
+static void
+on_event(struct bufferevent *io, short what, void *arg)
+{
+	struct side *side = arg;
+	struct connection *c = side->connection;
+
+	(void)io;
+	if (!(what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)))
+		return;
+	side->ended = true;
+	/* Nobody is there to be told anything. */
+	if (c->state == FAREWELL || (side == &c->script && (what & BEV_EVENT_ERROR))) {
+		end(c);
+		return;
+	}
+	if (what & BEV_EVENT_ERROR)
+		side->told = true;
+	if (c->state == HEAD) {
+		end(c);
+	} else if (c->state == RELAY) {
+		/* A request that will never be whole. */
+		if (side == &c->script && !c->head.connect && !c->body_over)
+			end(c);
+		else if (side == &c->script || relay_answer(c))
+			settle(c);
+	}
+}
+
+int
+connection_new(struct grant *grant, int fd)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	c->grant = grant;
+	c->verdict = EGRESS_CARRIED;
+	c->start_ms = now_ms();
+	evtimer_assign(&c->timer, grant->proxy->base, on_timer, c);
+	if (side_open(c, &c->script, fd) < 0) {
+		if (c->script.io)
+			bufferevent_free(c->script.io);
+		free(c);
+		return -ENOMEM;
+	}
+	LIST_INSERT_HEAD(&grant->connections, c, link);
+	enter(c, HEAD);
+	bufferevent_enable(c->script.io, EV_READ | EV_WRITE);
+	return 0;
+}

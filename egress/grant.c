@@ -1,0 +1,242 @@
+/* Runs in: mcp-python-egress.   Owns: grants and their listening sockets.
+ * Reads:   what the supervisor says. A worker can only connect. */
+#include "egress/proxy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+
+#include "proto/own.h"
+
+#define TICKS_PER_S 10
+#define RETRY_MS 200		/* after an accept that failed for want of something */
+
+/* ---- accepting ---- */
+
+static bool
+has_room(const struct grant *g)
+{
+	return g->fd >= 0 && g->n_connections < g->at_once &&
+	       g->proxy->n_connections < g->proxy->connections_max;
+}
+
+/* Further ones wait in the kernel, in the worker's own backlog. */
+static void
+listen_again(struct grant *g)
+{
+	if (has_room(g))
+		event_add(&g->acceptable, NULL);
+}
+
+static void
+stop_listening(struct grant *g)
+{
+	event_del(&g->acceptable);
+	if (g->fd >= 0)
+		close(give_fd(g->fd));
+}
+
+static void
+tell_exhausted(const struct grant *g)
+{
+	struct msg msg = { .type = MSG_EGRESS_REPORT, .egress_report = {
+		.execution = g->execution,
+		.verdict = EGRESS_LIMIT_CONNECTIONS,
+	} };
+
+	g->proxy->tell(g->proxy->tell_arg, &msg);
+}
+
+static void
+on_acceptable(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval retry = { 0, RETRY_MS * 1000 };
+	struct grant *g = arg;
+	int accepted;
+
+	(void)what;
+	if (g->n_accepted == g->in_all) {
+		stop_listening(g);
+		tell_exhausted(g);
+		return;
+	}
+	if (!has_room(g))
+		return;
+	accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (accepted >= 0) {
+		g->n_accepted++;
+		g->n_connections++;
+		g->proxy->n_connections++;
+		if (connection_new(g, accepted) < 0)
+			grant_release(g);
+	} else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+		event_add(&g->retry, &retry);
+		return;
+	}
+	listen_again(g);
+}
+
+static void
+on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	listen_again(arg);
+}
+
+void
+grant_release(struct grant *g)
+{
+	struct proxy *proxy = g->proxy;
+	bool was_full = proxy->n_connections == proxy->connections_max;
+
+	g->n_connections--;
+	proxy->n_connections--;
+	if (!was_full)
+		listen_again(g);
+	else
+		LIST_FOREACH(g, &proxy->grants, link)
+			listen_again(g);
+}
+
+/* ---- life ---- */
+
+static void
+grant_free(struct grant *g)
+{
+	stop_listening(g);
+	event_del(&g->retry);
+	if (g->rate)
+		bufferevent_rate_limit_group_free(g->rate);
+	free(g->rule);
+	free(g->range);
+	free(g);
+}
+
+static int
+take_rules(struct grant *g, const struct msg_egress_open *open)
+{
+	int r = 0;
+
+	g->rule = calloc(open->allow.n + 1, sizeof(*g->rule));
+	g->range = calloc(open->allow_private.n + 1, sizeof(*g->range));
+	if (!g->rule || !g->range)
+		return -ENOMEM;
+	for (; r == 0 && g->n_rules < open->allow.n; g->n_rules++)
+		r = network_rule_parse(open->allow.item[g->n_rules].at,
+				       open->allow.item[g->n_rules].len,
+				       &g->rule[g->n_rules]);
+	for (; r == 0 && g->n_ranges < open->allow_private.n; g->n_ranges++)
+		r = network_range_parse(open->allow_private.item[g->n_ranges].at,
+					open->allow_private.item[g->n_ranges].len,
+					&g->range[g->n_ranges]);
+	return r;
+}
+
+/* One bucket for all its connections; what is read is what is written. */
+static int
+make_rate(struct grant *g, uint64_t rate)
+{
+	static const struct timeval tick = { 0, 1000000 / TICKS_PER_S };
+	size_t each = rate / TICKS_PER_S;
+	struct ev_token_bucket_cfg *cfg = ev_token_bucket_cfg_new(
+		each, each, EV_RATE_LIMIT_MAX, EV_RATE_LIMIT_MAX, &tick);
+
+	if (!cfg)
+		return -ENOMEM;
+	g->rate = bufferevent_rate_limit_group_new(g->proxy->base, cfg);
+	ev_token_bucket_cfg_free(cfg);
+	if (!g->rate)
+		return -ENOMEM;
+	return 0;
+}
+
+/* Is it what a worker's listening socket is? */
+static int
+check_listener(int fd)
+{
+	int domain = 0, type = 0, listens = 0;
+	socklen_t len = sizeof(int);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) < 0)
+		return -errno;
+	if (domain != AF_INET || type != SOCK_STREAM || !listens)
+		return -ENOTSOCK;
+	return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static struct grant *
+find(const struct proxy *proxy, uint64_t execution)
+{
+	struct grant *g;
+
+	LIST_FOREACH(g, &proxy->grants, link)
+		if (g->execution == execution)
+			return g;
+	return NULL;
+}
+
+int
+grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
+{
+	struct grant *g = find(proxy, open->execution) ? NULL : calloc(1, sizeof(*g));
+	int r;
+
+	if (!g) {
+		close(fd);
+		return find(proxy, open->execution) ? -EEXIST : -ENOMEM;
+	}
+	*g = (struct grant){ .proxy = proxy, .execution = open->execution, .fd = fd,
+		.bytes_max = open->bytes_max, .at_once = open->connections,
+		.in_all = open->connections_max, .idle_seconds = open->idle_seconds,
+		.connection_seconds = open->connection_seconds };
+	LIST_INIT(&g->connections);
+	event_assign(&g->acceptable, proxy->base, fd, EV_READ, on_acceptable, g);
+	evtimer_assign(&g->retry, proxy->base, on_retry, g);
+	r = check_listener(fd);
+	if (r == 0)
+		r = take_rules(g, open);
+	if (r == 0)
+		r = make_rate(g, open->rate_max);
+	if (r < 0) {
+		grant_free(g);
+		return r;
+	}
+	LIST_INSERT_HEAD(&proxy->grants, g, link);
+	listen_again(g);
+	return 0;
+}
+
+void
+grant_close(struct proxy *proxy, uint64_t execution)
+{
+	struct msg msg = { .type = MSG_EGRESS_CLOSED, .egress_closed.execution = execution };
+	struct grant *g = find(proxy, execution);
+	struct connection *c, *next;
+
+	if (g) {
+		stop_listening(g);
+		for (c = LIST_FIRST(&g->connections); c; c = next) {
+			next = connection_next(c);
+			connection_cut(c);
+		}
+		LIST_REMOVE(g, link);
+		grant_free(g);
+	}
+	proxy->tell(proxy->tell_arg, &msg);
+}
+
+bool
+grant_allows(const struct grant *g, const struct network_target *target)
+{
+	for (size_t i = 0; i < g->n_rules; i++)
+		if (network_rule_allows(&g->rule[i], target))
+			return true;
+	return false;
+}

@@ -1,0 +1,244 @@
+/* mcp-python-egress: connects to the outside for scripts, where the policy says so.
+ *
+ * Started by mcp-pythond, one for all workers, when the first execution may have a network.
+ * A worker has none but its own loopback device. There it makes a listening socket before
+ * a script runs, and that socket comes here through the supervisor, with what the policy
+ * allows (EGRESS_OPEN). Scripts are told of it by HTTP_PROXY and HTTPS_PROXY.
+ *
+ * What scripts and origins send is hostile. So this process has a uid of its own where
+ * there are some, no capability, no file and a syscall filter; it holds no secret, and
+ * what it may connect to it is told for each execution. Each connection's end is reported.
+ *
+ *   1. descriptor 3 is the supervisor's socket; EGRESS_CONFIGURE is read from it
+ *   2. /etc/resolv.conf and /etc/hosts are read, the sockets for name servers opened
+ *   3. the jail is closed (filter.c) and proved; EGRESS_READY
+ *   4. the loop: one thread, nothing waits */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <event2/dns.h>
+#include <event2/event.h>
+#include <event2/util.h>
+
+#include "egress/filter.h"
+#include "egress/proxy.h"
+#include "proto/frame.h"
+#include "proto/own.h"
+
+#define PROGRAM "mcp-python-egress"
+#define CONTROL 3
+#define WRITER_MAX (4 * 1024 * 1024)	/* reports that the supervisor has not read */
+#define DESCRIPTORS_KEPT 512		/* for listening sockets, lookups and ourselves */
+
+#ifdef WITH_SANITIZERS
+const char *__asan_default_options(void);
+
+/* The leak checker looks into /proc, which is closed. */
+const char *
+__asan_default_options(void)
+{
+	return "detect_leaks=0:abort_on_error=1";
+}
+#endif
+
+struct egress {
+	struct proxy proxy;
+	struct frame_reader reader;
+	struct frame_writer writer;
+	struct event readable, writable;
+};
+
+static _Noreturn void
+give_up(const char *what, int error)
+{
+	fprintf(stderr, PROGRAM ": %s: %s\n", what, strerror(error));
+	exit(EXIT_FAILURE);
+}
+
+/* ---- the supervisor ---- */
+
+static void
+flush(struct egress *e)
+{
+	int r = frame_writer_flush(&e->writer, CONTROL);
+
+	if (r > 0)
+		event_add(&e->writable, NULL);
+	else if (r < 0)
+		event_base_loopbreak(e->proxy.base);
+}
+
+static void
+tell(void *arg, const struct msg *msg)
+{
+	struct egress *e = arg;
+
+	/* Connections that nobody hears of must not be. */
+	if (frame_writer_put(&e->writer, msg, NULL, 0) < 0)
+		give_up("a report", ENOBUFS);
+	flush(e);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	flush(arg);
+}
+
+static void
+on_message(struct egress *e, struct frame *frame)
+{
+	const struct msg_egress_open *open = &frame->msg.egress_open;
+	int r;
+
+	if (frame->msg.type == MSG_EGRESS_OPEN) {
+		r = grant_open(&e->proxy, open, frame_take_fd(frame, 0));
+		if (r < 0) {
+			fprintf(stderr, PROGRAM ": a grant: %s\n", strerror(-r));
+			grant_close(&e->proxy, open->execution);
+		}
+	} else if (frame->msg.type == MSG_EGRESS_CLOSE) {
+		grant_close(&e->proxy, frame->msg.egress_close.execution);
+	} else {
+		give_up("the supervisor", EBADMSG);
+	}
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct egress *e = arg;
+	struct frame frame = { 0 };
+	int r = frame_reader_read(&e->reader, fd, &frame);
+
+	(void)what;
+	if (r > 0) {
+		on_message(e, &frame);
+		frame_done(&frame);
+	} else if (r < 0) {
+		event_base_loopbreak(e->proxy.base);
+	}
+}
+
+/* ---- start ---- */
+
+static void
+receive_configure(struct egress *e, struct frame *frame_r)
+{
+	int r = frame_reader_read(&e->reader, CONTROL, frame_r);
+
+	if (r <= 0)
+		give_up("the configuration", r < 0 ? -r : EPIPE);
+	if (frame_r->msg.type != MSG_EGRESS_CONFIGURE)
+		give_up("the configuration", EBADMSG);
+}
+
+/* Names mean what they say: nothing is searched for below domains of this machine. */
+static struct evdns_base *
+open_dns(struct event_base *base, const struct msg_egress_configure *configure)
+{
+	static const struct {
+		const char *name, *value;
+	} options[] = {
+		{ "timeout:", "3" }, { "attempts:", "2" }, { "max-inflight:", "4096" },
+		{ "getaddrinfo-allow-skew:", "1" },
+	};
+	struct evdns_base *dns = evdns_base_new(base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+	char text[128];
+
+	if (!dns)
+		return NULL;
+	if (configure->has_nameserver) {
+		snprintf(text, sizeof(text), "%.*s", (int)configure->nameserver.len,
+			 configure->nameserver.at);
+		if (evdns_base_load_hosts(dns, "/etc/hosts") < 0)
+			evdns_base_load_hosts(dns, NULL);
+		if (evdns_base_nameserver_ip_add(dns, text) != 0)
+			give_up(text, EINVAL);
+	} else {
+		/* Without the file it takes this machine's own server. */
+		evdns_base_resolv_conf_parse(dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
+	}
+	evdns_base_search_clear(dns);
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		evdns_base_set_option(dns, options[i].name, options[i].value);
+	return dns;
+}
+
+/* Two descriptors for each connection, and one for a connection being made. */
+static unsigned int
+connections_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max < 2 * DESCRIPTORS_KEPT)
+		return 64;
+	return (unsigned int)((limit.rlim_max > 65536 ? 65536 : limit.rlim_max) -
+			      DESCRIPTORS_KEPT) / 2;
+}
+
+static void
+start(struct egress *e)
+{
+	struct msg ready = { .type = MSG_EGRESS_READY };
+	struct frame frame = { 0 };
+	const char *what;
+	int r;
+
+	frame_reader_init(&e->reader, FROM_SUPERVISOR);
+	frame_writer_init(&e->writer, WRITER_MAX);
+	receive_configure(e, &frame);
+	e->proxy.base = event_base_new();
+	if (!e->proxy.base || evutil_secure_rng_init() < 0)
+		give_up("the loop", ENOMEM);
+	e->proxy.dns = open_dns(e->proxy.base, &frame.msg.egress_configure);
+	if (!e->proxy.dns)
+		give_up("names", ENOMEM);
+	frame_done(&frame);
+	e->proxy.connections_max = connections_max();
+	e->proxy.tell = tell;
+	e->proxy.tell_arg = e;
+	LIST_INIT(&e->proxy.grants);
+	event_assign(&e->readable, e->proxy.base, CONTROL, EV_READ | EV_PERSIST, on_readable, e);
+	event_assign(&e->writable, e->proxy.base, CONTROL, EV_WRITE, on_writable, e);
+	event_add(&e->readable, NULL);
+	if (fcntl(CONTROL, F_SETFL, O_NONBLOCK) < 0)
+		give_up("the control socket", errno);
+	r = filter_enter(&ready.egress_ready.landlock_abi, &what);
+	if (r < 0)
+		give_up(what, -r);
+	ready.egress_ready.build = msg_str(PROTO_BUILD);
+	tell(e, &ready);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct egress egress;
+	struct stat st;
+
+	(void)argv;
+	if (argc != 1 || fstat(CONTROL, &st) < 0 || !S_ISSOCK(st.st_mode)) {
+		fprintf(stderr, PROGRAM " is started by mcp-pythond, with a socket on descriptor "
+			"%d.\n", CONTROL);
+		return 2;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	start(&egress);
+	event_base_dispatch(egress.proxy.base);
+	return EXIT_SUCCESS;
+}

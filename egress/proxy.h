@@ -1,0 +1,75 @@
+/* The proxy from inside: grants, one per execution that may have a network, and their
+ * connections. Everything runs in one loop and nothing in it waits.
+ */
+#ifndef EGRESS_PROXY_H
+#define EGRESS_PROXY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <event2/event_struct.h>
+
+#include "policy/network.h"
+#include "proto/message.h"
+
+struct bufferevent_rate_limit_group;
+struct connection;
+struct evdns_base;
+struct event_base;
+
+struct proxy {
+	struct event_base *base;	/* borrowed */
+	struct evdns_base *dns;		/* borrowed */
+	/* Sends a message to the supervisor. */
+	void (*tell)(void *arg, const struct msg *msg);
+	void *tell_arg;
+	LIST_HEAD(, grant) grants;
+	unsigned int n_connections;	/* of all grants */
+	unsigned int connections_max;	/* that our descriptors suffice for */
+};
+
+/* What one execution may do, and has done. */
+struct grant {
+	LIST_ENTRY(grant) link;
+	struct proxy *proxy;
+	uint64_t execution;
+	struct network_rule *rule;
+	struct network_range *range;
+	size_t n_rules, n_ranges;
+	uint64_t bytes_max;
+	unsigned int at_once, in_all;		/* connections */
+	unsigned int idle_seconds, connection_seconds;
+	int fd;					/* listens in the worker's namespace; -1: no more */
+	struct event acceptable, retry;
+	struct bufferevent_rate_limit_group *rate;
+	LIST_HEAD(, connection) connections;
+	unsigned int n_connections, n_accepted;
+	uint64_t bytes;				/* both ways */
+};
+
+/* ---- grant.c ---- */
+
+/* Serves a listening socket, which is the grant's from the call on, also when it fails.
+ * 0 or -errno; -EEXIST: the execution has a grant. */
+int grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd);
+
+/* Cuts what is left of it; after its last report says EGRESS_CLOSED. Unknown: only that. */
+void grant_close(struct proxy *proxy, uint64_t execution);
+
+bool grant_allows(const struct grant *grant, const struct network_target *target);
+
+/* A connection is no more. */
+void grant_release(struct grant *grant);
+
+/* ---- connection.c ---- */
+
+/* Takes an accepted socket. 0 or -errno; then it is closed. */
+int connection_new(struct grant *grant, int fd);
+
+/* Ends it at once. */
+void connection_cut(struct connection *connection);
+
+struct connection *connection_next(struct connection *connection);	/* of its grant */
+
+#endif
