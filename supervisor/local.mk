@@ -15,6 +15,8 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/execution.c supervisor/engine/execution.h supervisor/engine/execution_parts.h \
 	supervisor/engine/execution_text.c \
 	supervisor/engine/execution_results.c \
+	supervisor/engine/egress.c supervisor/engine/egress.h \
+	supervisor/engine/launch.c supervisor/engine/launch.h \
 	supervisor/engine/outcome.c supervisor/engine/outcome.h \
 	supervisor/engine/outer.c supervisor/engine/outer.h \
 	supervisor/engine/output.c supervisor/engine/output.h \
@@ -26,8 +28,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/watchdog.c supervisor/engine/watchdog.h \
 	supervisor/engine/worker.c supervisor/engine/worker.h supervisor/engine/worker_slots.c \
 	supervisor/engine/worker_stray.c \
-	supervisor/engine/zygote.c supervisor/engine/zygote.h \
-	supervisor/engine/zygote_launch.c supervisor/engine/zygote_launch.h
+	supervisor/engine/zygote.c supervisor/engine/zygote.h
 
 # ---- mcp: from the socket to the tools -------------------------------------------
 libsupervisor_a_SOURCES += \

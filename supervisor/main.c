@@ -66,7 +66,7 @@ struct supervisor {
 	bool as_service, stdio;
 	uid_t own_uid;			/* whoever started us: the tenant of --stdio and TCP */
 	struct places *places;
-	int worker_fd;
+	int worker_fd, egress_fd;
 	struct outer_namespace *outer;
 	struct cgroup_root *cgroups;
 	struct loop *loop;
@@ -274,6 +274,7 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	if (s->worker_fd < 0)
 		return why_say(why_r, s->worker_fd, "worker", "mcp-python-worker: %s",
 			       strerror(-s->worker_fd));
+	s->egress_fd = startup_open_egress(s->as_service);
 	r = open_seal(s, why_r);
 	if (r < 0)
 		return r;
@@ -465,7 +466,8 @@ static int
 build(struct supervisor *s)
 {
 	struct engine_options engine = { .config = s->config, .outer = s->outer,
-					 .cgroups = s->cgroups, .worker_fd = s->worker_fd };
+					 .cgroups = s->cgroups, .worker_fd = s->worker_fd,
+					 .egress_fd = s->egress_fd };
 	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
 				   .seal = s->seal };
 	struct session_options sessions = { .config = s->config };
@@ -520,6 +522,8 @@ tear_down(struct supervisor *s)
 	places_free(s->places);
 	if (s->worker_fd >= 0)
 		close(s->worker_fd);
+	if (s->egress_fd >= 0)
+		close(s->egress_fd);
 	config_free(s->config);
 }
 
@@ -546,7 +550,7 @@ run(struct supervisor *s)
 int
 main(int argc, char **argv)
 {
-	struct supervisor s = { .worker_fd = -1, .own_uid = getuid() };
+	struct supervisor s = { .worker_fd = -1, .egress_fd = -1, .own_uid = getuid() };
 	struct why why = { .field = "" };
 	struct arguments arguments;
 	int r;

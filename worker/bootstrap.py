@@ -124,6 +124,15 @@ def fresh():
         legacy.seed()
 
 
+def use_proxy(port):
+    """After RUN: what every HTTP client looks at. Only lower case counts for some, only
+    upper case for others."""
+    for scheme in "http", "https":
+        name = scheme + "_proxy"
+        os.environ[name] = os.environ[name.upper()] = "http://127.0.0.1:%d" % port
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "localhost,127.0.0.1,::1"
+
+
 # ---- compiling -----------------------------------------------------------------------
 
 

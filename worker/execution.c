@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@
 #include "worker/sharedmap.h"
 #include "worker/warm.h"
 #include "worker/workspace.h"
+
+#define PROXY_PORT 3128		/* in the worker's own network namespace */
 
 /* Shared between the two: the script's process has told its own end. A script that
  * writes to it only makes its own end less clear. */
@@ -74,6 +78,24 @@ receive_run(struct frame *frame)
 	frame_reader_done(&reader);
 }
 
+/* The way out, as far as we are concerned: who answers on it is not known here. */
+static void
+offer_listener(uint64_t id)
+{
+	struct msg msg = { .type = MSG_LISTENER, .listener.id = id };
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PROXY_PORT),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	own_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    listen(fd, SOMAXCONN) < 0)
+		jail_die(JAIL_CONTROL, "the proxy's socket", errno);
+	if (frame_send(JAIL_CONTROL, &msg, &fd, 1) < 0)
+		_exit(0);
+	if (interpreter_use_proxy(PROXY_PORT) < 0)
+		jail_die(JAIL_CONTROL, "the proxy's name", EIO);
+}
+
 static _Noreturn void
 live_as_script(const struct jail *jail, uint64_t serial)
 {
@@ -99,6 +121,8 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	if (frame_send(JAIL_CONTROL, &ready, NULL, 0) < 0)
 		_exit(0);
 	receive_run(&frame);
+	if (frame.msg.run.network)
+		offer_listener(frame.msg.run.id);
 	r = write_source(state.source, &frame.msg.run.script);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the script's file", -r);

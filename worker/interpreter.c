@@ -277,6 +277,20 @@ interpreter_fresh(void)
 	return 0;
 }
 
+int
+interpreter_use_proxy(unsigned int port)
+{
+	PyObject *args = Py_BuildValue("(I)", port), *result = call("use_proxy", args);
+
+	Py_XDECREF(args);
+	if (!result) {
+		PyErr_Print();
+		return -EIO;
+	}
+	Py_DECREF(result);
+	return 0;
+}
+
 static bool
 take_text(PyObject *tuple, Py_ssize_t at, struct msg_str *text_r)
 {

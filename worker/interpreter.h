@@ -33,6 +33,9 @@ void interpreter_after_fork(void);
  * 0 or -EIO. */
 int interpreter_fresh(void);
 
+/* Names a proxy on 127.0.0.1 in the environment, for everything but loopback. 0 or -EIO. */
+int interpreter_use_proxy(unsigned int port);
+
 /* Runs a script to its end, exit handlers included. The texts in *done_r live as long
  * as the process. Never fails: when there is no memory left to say more, *done_r says
  * so. */

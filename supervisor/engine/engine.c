@@ -15,6 +15,7 @@
 #include <event2/event.h>
 
 #include "supervisor/engine/cgroup.h"
+#include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/execution_parts.h"
 #include "supervisor/engine/outer.h"
@@ -205,6 +206,7 @@ engine_free(struct engine *engine)
 	each_tenant(engine, forget_waiting);
 	each_tenant(engine, forget_tenant);
 	pool_done(engine);
+	egress_free(engine->egress);
 	event_del(&engine->housekeeping);
 	event_del(&engine->deliver);
 	event_del(&engine->tell_ready);
@@ -251,7 +253,16 @@ set_up(struct engine *engine)
 	evtimer_assign(&engine->deliver, engine->base, on_deliver, engine);
 	evtimer_assign(&engine->tell_ready, engine->base, on_tell_ready, engine);
 	evtimer_assign(&engine->shutdown_timer, engine->base, on_shutdown_over, engine);
-	worker_slots_init(&engine->slots, engine->options.outer->slots);
+	/* The last id is the proxy's. */
+	worker_slots_init(&engine->slots, engine->options.outer->slots > 1
+			  ? engine->options.outer->slots - 1 : engine->options.outer->slots);
+	engine->egress = egress_new(&(struct egress_options){
+		.base = engine->base, .outer = engine->options.outer,
+		.nameserver = engine->config->network.nameserver,
+		.program_fd = engine->options.egress_fd,
+	});
+	if (engine->egress == NULL)
+		return -ENOMEM;
 	engine->standard = (struct cgroup_limits){
 		.memory_bytes = standard->memory_bytes, .pids = standard->pids + 1,
 		.cpu_percent = engine->config->limits.cpu_percent,

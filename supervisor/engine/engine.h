@@ -24,6 +24,7 @@ struct engine_options {
 	struct outer_namespace *outer;		/* borrowed: supervisor/engine/privilege.h */
 	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroup could be had */
 	int worker_fd;				/* the mcp-python-worker program, O_PATH; borrowed */
+	int egress_fd;				/* mcp-python-egress likewise; -1: not there */
 };
 
 /* Starts the zygotes; returns at once. 0 or -errno. */

@@ -33,6 +33,7 @@ struct engine {
 	struct watchdog *watchdog;		/* NULL: not needed */
 	struct cgroup_limits standard;		/* of a leaf, from the standard limits */
 
+	struct egress *egress;			/* the way out; its process comes when it is needed */
 	struct pool pool;
 	struct worker_slots slots;
 	uint64_t next_serial;

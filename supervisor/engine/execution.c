@@ -16,10 +16,12 @@
 #include "policy/why.h"
 #include "proto/own.h"
 #include "supervisor/engine/cgroup.h"
+#include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/tenant.h"
 #include "supervisor/engine/worker.h"
 #include "supervisor/engine/zygote.h"
+#include "supervisor/log.h"
 
 #define CPU_LOOK_LEAST_MS 10
 #define BURST_BYTES (256 * 1024)	/* read of a stream past its cap, then a rest */
@@ -189,6 +191,7 @@ run_message(const struct execution *e)
 		.has_stdin = e->stdin_text != NULL,
 		.cpu_seconds = e->limits.cpu_ms / 1000 + 2,
 		.value_max = value_max(e),
+		.network = e->grant != NULL,
 	};
 
 	if (!engine->memory_counted)
@@ -225,6 +228,34 @@ arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 	evtimer_add(&e->deadline, &delay);
 }
 
+/* Before RUN, which tells the worker. Another worker's turn has it already. */
+static void
+grant_network(struct execution *e)
+{
+	struct log_quoted quoted;
+	const char *why;
+
+	if (e->network == NULL || e->grant != NULL)
+		return;
+	e->grant = egress_grant_new(e->engine->egress, e->serial, e->id,
+				    e->tenant->principal, e->network, &why);
+	if (e->grant != NULL)
+		return;
+	snprintf(e->network_text, sizeof(e->network_text), "%s", why);
+	log_line(LOG_WARNING, "egress-none", "execution=%s why=%s", e->id,
+		 log_quote(&quoted, why, strlen(why)));
+}
+
+int
+execution_on_listener(struct execution *e, struct frame *frame)
+{
+	if (e->grant == NULL || e->listens || frame->msg.listener.id != e->serial)
+		return -EBADMSG;
+	e->listens = true;
+	egress_grant_listen(e->grant, frame_take_fd(frame, 0));
+	return 0;
+}
+
 int
 execution_lease(struct execution *e, struct worker *w)
 {
@@ -234,9 +265,11 @@ execution_lease(struct execution *e, struct worker *w)
 		.pids = e->limits.pids + INIT_PROCESSES,
 		.cpu_percent = engine->standard.cpu_percent,
 	};
-	struct msg_run run = run_message(e);
+	struct msg_run run;
 	int stdin_fd = -1, r = 0;
 
+	grant_network(e);
+	run = run_message(e);
 	if (e->stdin_text != NULL) {
 		stdin_fd = make_stdin(e);
 		r = stdin_fd < 0 ? stdin_fd : 0;
@@ -394,6 +427,7 @@ close_run(struct execution *e)
 	if (e->facts.stop != STOP_NONE)
 		worker_kill(w);
 	worker_drain(w);
+	egress_grant_end(give_ptr(e->grant));
 	e->worker = NULL;
 	w->execution = NULL;
 	return w;

@@ -14,6 +14,7 @@
 #include "policy/limits.h"
 #include "proto/message.h"
 
+struct config_network;
 struct engine;
 struct execution;
 struct tenant;
@@ -124,6 +125,7 @@ struct execution_request {
 	const struct execution_input *input;
 	size_t n_inputs;
 	const char *profile;		/* NULL: the default one */
+	const struct config_network *network;	/* NULL, or one that allows nothing: none */
 	struct limits limits;
 };
 

@@ -55,10 +55,13 @@ struct execution {
 	size_t n_inputs;
 	char *input_bytes;
 	struct limits limits;
+	struct msg_egress_open *network;	/* NULL: none is allowed */
 	/* While it runs. */
 	struct worker *worker;
 	struct event deadline;			/* of the wall clock, or a look at cpu time */
 	struct watchdog_link watchdog;
+	struct egress_grant *grant;		/* NULL: it has no network */
+	bool listens;				/* its LISTENER came */
 	uint64_t start_us, end_us;
 	size_t burst;				/* read since the last rest */
 	struct output output;
@@ -67,6 +70,7 @@ struct execution {
 	struct outcome_facts facts;
 	uint32_t retry_after_ms;
 	char jail_text[512];
+	char network_text[256];			/* why it has no network although it may */
 };
 
 /* The execution that a queue's item is of. */
@@ -95,6 +99,7 @@ void execution_on_broken(struct execution *execution);
  * frame is emptied. */
 int execution_on_display(struct execution *execution, struct frame *frame);
 int execution_on_left(struct execution *execution, struct frame *frame);
+int execution_on_listener(struct execution *execution, struct frame *frame);
 int execution_on_left_more(struct execution *execution, const struct frame *frame);
 
 /* Shows them in an outcome, which borrows them. */

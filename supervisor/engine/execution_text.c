@@ -2,12 +2,14 @@
  * and the texts of its answer while it is being given. */
 #include "supervisor/engine/execution_parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include <event2/event.h>
 
+#include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
 
 /* ---- the request ---- */
@@ -127,6 +129,7 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	}
 	copy_args(e, request);
 	copy_inputs(e, request);
+	e->network = egress_terms(request->network);
 	output_init(&e->output, e->limits.output_bytes);
 	return e;
 }
@@ -139,6 +142,8 @@ execution_free(struct execution *e)
 	output_done(&e->output);
 	frame_done(&e->done);
 	execution_results_done(&e->results);
+	egress_grant_end(e->grant);
+	free(e->network);
 	free(e->script);
 	free(e->stdin_text);
 	free(e->args);
@@ -193,6 +198,17 @@ free_done(struct done_texts *t)
 	free(t->error_traceback);
 }
 
+/* A script that fails for want of a network is to know that it was promised one. */
+static void
+say_network(const struct execution *e, struct outcome_verdict *verdict)
+{
+	size_t len = strlen(verdict->message);
+
+	if (e->network_text[0] != '\0')
+		snprintf(verdict->message + len, sizeof(verdict->message) - len,
+			 "%sIt had no network: %s.", len > 0 ? " " : "", e->network_text);
+}
+
 void
 execution_answer(struct execution *e)
 {
@@ -206,6 +222,7 @@ execution_answer(struct execution *e)
 	e->facts.error_message = texts.error_message;
 	e->facts.error_traceback = texts.error_traceback;
 	outcome_decide(&e->facts, &verdict);
+	say_network(e, &verdict);
 	outcome.status = verdict.status;
 	outcome.exit_code = verdict.exit_code;
 	outcome.signal = verdict.signal;

@@ -22,8 +22,6 @@
 #include "supervisor/engine/outer.h"
 #include "supervisor/engine/privilege.h"
 
-#define WORKER_PROGRAM "mcp-python-worker"
-
 /* Who the service will be. Started by hand as root without the user: a number that owns
  * nothing, the first of the subordinate range. */
 static int
@@ -171,10 +169,10 @@ open_program(const char *path)
 	return give_fd(fd);
 }
 
-int
-startup_open_worker(bool as_service)
+static int
+find_program(const char *name, const char *variable, bool as_service)
 {
-	const char *named = as_service ? NULL : secure_getenv("MCP_PYTHON_WORKER");
+	const char *named = as_service ? NULL : secure_getenv(variable);
 	char path[PATH_MAX];
 	ssize_t n;
 	char *slash;
@@ -182,16 +180,29 @@ startup_open_worker(bool as_service)
 
 	if (named != NULL && *named != '\0')
 		return open_program(named);
-	n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(WORKER_PROGRAM) - 1);
+	n = readlink("/proc/self/exe", path, sizeof(path) - strlen(name) - 2);
 	if (n > 0) {
 		path[n] = '\0';
 		slash = strrchr(path, '/');
 		if (slash != NULL) {
-			strcpy(slash + 1, WORKER_PROGRAM);
+			strcpy(slash + 1, name);
 			fd = open_program(path);
 			if (fd != -ENOENT)
 				return fd;
 		}
 	}
-	return open_program(LIBEXECDIR "/" WORKER_PROGRAM);
+	snprintf(path, sizeof(path), "%s/%s", LIBEXECDIR, name);
+	return open_program(path);
+}
+
+int
+startup_open_worker(bool as_service)
+{
+	return find_program("mcp-python-worker", "MCP_PYTHON_WORKER", as_service);
+}
+
+int
+startup_open_egress(bool as_service)
+{
+	return find_program("mcp-python-egress", "MCP_PYTHON_EGRESS", as_service);
 }

@@ -312,6 +312,8 @@ on_message(struct worker *w, struct frame *frame)
 		return runs ? execution_on_display(w->execution, frame) : -EBADMSG;
 	case MSG_LEFT:
 		return runs ? execution_on_left(w->execution, frame) : -EBADMSG;
+	case MSG_LISTENER:
+		return runs ? execution_on_listener(w->execution, frame) : -EBADMSG;
 	case MSG_LEFT_MORE:
 		return runs ? execution_on_left_more(w->execution, frame) : -EBADMSG;
 	case MSG_EXITED:
@@ -325,6 +327,8 @@ on_message(struct worker *w, struct frame *frame)
 	case MSG_ZYGOTE_FAILED:
 	case MSG_SPAWN: case MSG_SPAWNED: case MSG_SPAWN_FAILED: case MSG_RUN:
 	case MSG_INPUT:
+	case MSG_EGRESS_CONFIGURE: case MSG_EGRESS_READY: case MSG_EGRESS_OPEN:
+	case MSG_EGRESS_CLOSE: case MSG_EGRESS_REPORT: case MSG_EGRESS_CLOSED:
 		break;
 	}
 	return -EBADMSG;

@@ -15,6 +15,7 @@
 #include <event2/event.h>
 
 #include "proto/own.h"
+#include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/pool.h"
 #include "supervisor/engine/zygote.h"
@@ -78,6 +79,8 @@ is_known(const struct engine *engine, pid_t pid)
 	const struct worker_stray *stray;
 	const struct worker *w;
 
+	if (egress_pid(engine->egress) == pid)
+		return true;
 	LIST_FOREACH(stray, &engine->pool.strays, link)
 		if (stray->pid == pid)
 			return true;

@@ -21,8 +21,8 @@
 #include "policy/config.h"
 #include "proto/frame.h"
 #include "proto/own.h"
+#include "supervisor/engine/launch.h"
 #include "supervisor/log.h"
-#include "supervisor/engine/zygote_launch.h"
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
@@ -45,7 +45,7 @@ struct zygote {
 	struct frame_reader reader;
 	struct frame_writer writer;
 	struct event readable, writable, ended, timer;
-	struct zygote_launch launch;
+	struct launch launch;
 	uint32_t landlock_abi;
 	int error;			/* why it failed before it was ready */
 	char text[1200];
@@ -98,7 +98,7 @@ release_process(struct zygote *z)
 	event_del(&z->timer);
 	frame_reader_done(&z->reader);
 	frame_writer_done(&z->writer);
-	zygote_launch_done(&z->launch);
+	launch_done(&z->launch);
 	z->spawns = 0;
 	z->state = ZYGOTE_DOWN;
 }
@@ -128,7 +128,7 @@ on_down(struct zygote *z, const siginfo_t *info)
 	const char *step;
 	int error;
 
-	if (zygote_launch_trouble(&z->launch, &step, &error))
+	if (launch_trouble(&z->launch, &step, &error))
 		note_trouble(z, -error, "cannot %s: %s", step, strerror(error));
 	else if (info != NULL)
 		note_trouble(z, -ECHILD, "the zygote ended early (%s %d)",
@@ -315,7 +315,9 @@ on_message(struct zygote *z, struct frame *frame)
 	case MSG_READY:
 	case MSG_JAIL_FAILED:
 	case MSG_RUN: case MSG_INPUT: case MSG_DISPLAY: case MSG_LEFT: case MSG_LEFT_MORE:
-	case MSG_DONE: case MSG_EXITED:
+	case MSG_DONE: case MSG_EXITED: case MSG_LISTENER:
+	case MSG_EGRESS_CONFIGURE: case MSG_EGRESS_READY: case MSG_EGRESS_OPEN:
+	case MSG_EGRESS_CLOSE: case MSG_EGRESS_REPORT: case MSG_EGRESS_CLOSED:
 		break;
 	}
 	return -EBADMSG;
@@ -367,6 +369,9 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 static void
 start(struct zygote *z)
 {
+	static const char *const argv[] = { "mcp-python-worker", "--zygote", NULL };
+	struct launch_program program = { .fd = z->options.worker_fd, .argv = argv,
+					  .as = LAUNCH_ROOT_OF_OUTER };
 	int r;
 
 	z->text[0] = '\0';
@@ -374,7 +379,7 @@ start(struct zygote *z)
 	z->was_ready = false;
 	frame_reader_init(&z->reader, FROM_ZYGOTE);
 	frame_writer_init(&z->writer, WRITER_MAX);
-	r = zygote_launch(z->options.outer, z->options.worker_fd, &z->launch);
+	r = launch_start(z->options.outer, &program, &z->launch);
 	if (r < 0) {
 		note_trouble(z, r, "cannot start mcp-python-worker: %s", strerror(-r));
 		on_down(z, NULL);
@@ -400,7 +405,7 @@ zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
 	if (z == NULL)
 		return -ENOMEM;
 	z->options = *options;
-	zygote_launch_init(&z->launch);
+	launch_init(&z->launch);
 	/* Assigned at once so that event_del is always allowed. */
 	event_assign(&z->readable, options->base, -1, 0, on_readable, z);
 	event_assign(&z->writable, options->base, -1, 0, on_writable, z);

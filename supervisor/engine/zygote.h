@@ -2,11 +2,8 @@
  * again when it ends. A zygote that fails before it is ready is started again after a
  * delay that doubles up to a minute; one that was ready at once.
  *
- * How it is started: as id 0 of the outer namespace, in a mount namespace of its own
- * below it, with
- *   argv          mcp-python-worker --zygote
- *   descriptor 0  /dev/null     1 and 2  our standard error     3  the control socket
- * and nothing else open; SIGKILL comes when the supervisor ends (PR_SET_PDEATHSIG).
+ * How it is started: mcp-python-worker --zygote, as LAUNCH_ROOT_OF_OUTER of
+ * supervisor/engine/launch.h.
  */
 #ifndef SUPERVISOR_ZYGOTE_H
 #define SUPERVISOR_ZYGOTE_H
@@ -20,8 +17,6 @@ struct config_profile;
 struct event_base;
 struct outer_namespace;
 struct zygote;
-
-#define ZYGOTE_CONTROL_FD 3
 
 /* SPAWNs that may be unanswered at once; more wait with their caller. */
 #define ZYGOTE_SPAWNS_MAX 4

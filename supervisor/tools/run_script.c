@@ -151,6 +151,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.input = arguments->files.item,
 		.n_inputs = arguments->files.n,
 		.profile = arguments->profile,
+		.network = &run->host.config->network,
 	};
 	const struct execution_watcher watcher = {
 		.on_output = run->host.on_output ? on_output : NULL,

@@ -185,7 +185,7 @@ rig_set_up(void **state)
 	}
 	options = (struct engine_options){
 		.base = rig.base, .config = rig.config, .outer = rig.outer,
-		.cgroups = rig.cgroups, .worker_fd = rig.worker_fd,
+		.cgroups = rig.cgroups, .worker_fd = rig.worker_fd, .egress_fd = rig.egress_fd,
 	};
 	if (engine_new(&options, &rig.engine) < 0)
 		return -1;

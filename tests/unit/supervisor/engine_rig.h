@@ -21,7 +21,7 @@ struct rig {
 	struct engine *engine;
 	struct tenant *tenant;
 	unsigned int fds_before;
-	int worker_fd;
+	int worker_fd, egress_fd;
 };
 
 extern struct rig rig;

@@ -587,6 +587,7 @@ main(void)
 	if (getenv("MCP_PYTHON_WORKER") == NULL)
 		setenv("MCP_PYTHON_WORKER", "./mcp-python-worker", 1);
 	rig.worker_fd = startup_open_worker(false);
+	rig.egress_fd = -1;
 	if (rig.worker_fd < 0) {
 		fprintf(stderr, "no worker program: %s\n", strerror(-rig.worker_fd));
 		return 77;

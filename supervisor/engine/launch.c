@@ -1,7 +1,7 @@
 /* Runs in: the supervisor; run_child() in the forked child, before it becomes the
- * zygote.
+ * program.
  * Owns:    what is needed to hear of the child. */
-#include "supervisor/engine/zygote_launch.h"
+#include "supervisor/engine/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,8 @@
 
 #include "proto/own.h"
 #include "supervisor/engine/outer.h"
-#include "supervisor/engine/zygote.h"
+
+#define CONTROL_FD 3
 
 /* What the child tells of a step that failed before exec: memory that both see. */
 struct launch_report {
@@ -30,7 +31,7 @@ struct launch_report {
 static const char *const launch_steps[] = {
 	"start", "arrange descriptors", "enter the outer user namespace",
 	"enter the outer mount namespace", "unshare the mount namespace",
-	"become id 0", "die with the supervisor", "execute mcp-python-worker",
+	"become its id", "die with the supervisor", "execute the program",
 };
 enum {
 	STEP_START,
@@ -47,34 +48,46 @@ enum {
 
 /* Descriptors 0 to 3 as the header says. The others go with exec. */
 static int
-arrange_descriptors(int control, int *worker_fd)
+arrange_descriptors(int control, int *program_fd)
 {
-	int null_fd, worker, kept;
+	int null_fd, program, kept;
 
 	/* Out of the way of the numbers that are about to be taken. */
 	kept = fcntl(control, F_DUPFD_CLOEXEC, 16);
-	worker = fcntl(*worker_fd, F_DUPFD_CLOEXEC, 16);
+	program = fcntl(*program_fd, F_DUPFD_CLOEXEC, 16);
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (kept < 0 || worker < 0 || null_fd < 0)
+	if (kept < 0 || program < 0 || null_fd < 0)
 		return -1;
 	if (fcntl(2, F_GETFD) < 0 && dup2(null_fd, 2) < 0)
 		return -1;
-	if (dup2(null_fd, 0) < 0 || dup2(2, 1) < 0 || dup2(kept, ZYGOTE_CONTROL_FD) < 0)
+	if (dup2(null_fd, 0) < 0 || dup2(2, 1) < 0 || dup2(kept, CONTROL_FD) < 0)
 		return -1;
-	*worker_fd = worker;
-	return (int)syscall(SYS_close_range, ZYGOTE_CONTROL_FD + 1, ~0u,
+	*program_fd = program;
+	return (int)syscall(SYS_close_range, CONTROL_FD + 1, ~0u,
 			    CLOSE_RANGE_CLOEXEC);
 }
 
 static int
-become_root_of_outer(bool may_setgroups)
+become(uid_t id, bool may_setgroups)
 {
 	static const struct rlimit no_core = { 0, 0 };
 
 	if (may_setgroups && setgroups(0, NULL) < 0)
 		return -1;
 	setrlimit(RLIMIT_CORE, &no_core);
-	return setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0 ? -1 : 0;
+	return setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0 ? -1 : 0;
+}
+
+/* A stranger's steps: it keeps the mount namespace that we are in, and where there is no id
+ * to spare, the user namespace too. */
+static bool
+is_left_out(int step, enum launch_as as, const struct outer_namespace *outer)
+{
+	if (as == LAUNCH_ROOT_OF_OUTER)
+		return false;
+	if (step == STEP_MOUNT_NS || step == STEP_UNSHARE)
+		return true;
+	return (step == STEP_USER_NS || step == STEP_IDENTITY) && outer->slots < 2;
 }
 
 static void
@@ -90,14 +103,14 @@ reset_signals(void)
 }
 
 static void
-run_child(const struct outer_namespace *outer, int worker_fd, int control, pid_t parent,
-	  struct launch_report *report)
+run_child(const struct outer_namespace *outer, const struct launch_program *program, int control,
+	  pid_t parent, struct launch_report *report)
 {
-	static const char *const argv[] = { "mcp-python-worker", "--zygote", NULL };
 	static const char *const envp[] = {
 		"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", NULL,
 	};
-	int user_fd, mount_fd, step;
+	uid_t id = program->as == LAUNCH_STRANGER ? outer->slots : 0;
+	int user_fd, mount_fd, program_fd = program->fd, step;
 
 	reset_signals();
 	setsid();
@@ -106,9 +119,11 @@ run_child(const struct outer_namespace *outer, int worker_fd, int control, pid_t
 	for (step = STEP_DESCRIPTORS; step <= STEP_EXEC; step++) {
 		int r = 0;
 
+		if (is_left_out(step, program->as, outer))
+			continue;
 		switch (step) {
 		case STEP_DESCRIPTORS:
-			r = arrange_descriptors(control, &worker_fd);
+			r = arrange_descriptors(control, &program_fd);
 			break;
 		case STEP_USER_NS:
 			r = setns(user_fd, CLONE_NEWUSER);
@@ -120,7 +135,7 @@ run_child(const struct outer_namespace *outer, int worker_fd, int control, pid_t
 			r = unshare(CLONE_NEWNS);
 			break;
 		case STEP_IDENTITY:
-			r = become_root_of_outer(outer->slots > 0);
+			r = become(id, outer->slots > 0);
 			break;
 		case STEP_DEATH:
 			/* A change of identity clears it, so it comes after that. */
@@ -129,8 +144,8 @@ run_child(const struct outer_namespace *outer, int worker_fd, int control, pid_t
 				_exit(1);
 			break;
 		case STEP_EXEC:
-			r = (int)syscall(SYS_execveat, worker_fd, "", argv, envp,
-					 AT_EMPTY_PATH);
+			r = (int)syscall(SYS_execveat, program_fd, "", program->argv,
+					 envp, AT_EMPTY_PATH);
 			break;
 		}
 		if (r < 0) {
@@ -144,13 +159,13 @@ run_child(const struct outer_namespace *outer, int worker_fd, int control, pid_t
 /* ---- in the supervisor ---- */
 
 void
-zygote_launch_init(struct zygote_launch *launch)
+launch_init(struct launch *launch)
 {
-	*launch = (struct zygote_launch){ .pidfd = -1, .control = -1 };
+	*launch = (struct launch){ .pidfd = -1, .control = -1 };
 }
 
 void
-zygote_launch_done(struct zygote_launch *launch)
+launch_done(struct launch *launch)
 {
 	if (launch->control >= 0)
 		close(launch->control);
@@ -158,11 +173,11 @@ zygote_launch_done(struct zygote_launch *launch)
 		close(launch->pidfd);
 	if (launch->report != NULL)
 		munmap(launch->report, sizeof(*launch->report));
-	zygote_launch_init(launch);
+	launch_init(launch);
 }
 
 bool
-zygote_launch_trouble(const struct zygote_launch *launch, const char **step_r,
+launch_trouble(const struct launch *launch, const char **step_r,
 		      int *error_r)
 {
 	if (launch->report == NULL || launch->report->step == STEP_START)
@@ -173,8 +188,8 @@ zygote_launch_trouble(const struct zygote_launch *launch, const char **step_r,
 }
 
 int
-zygote_launch(const struct outer_namespace *outer, int worker_fd,
-	      struct zygote_launch *launch)
+launch_start(const struct outer_namespace *outer, const struct launch_program *program,
+	     struct launch *launch)
 {
 	own_fd int ours = -1, theirs = -1;
 	pid_t parent = getpid(), pid;
@@ -196,7 +211,7 @@ zygote_launch(const struct outer_namespace *outer, int worker_fd,
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		run_child(outer, worker_fd, theirs, parent, launch->report);
+		run_child(outer, program, theirs, parent, launch->report);
 		_exit(1);
 	}
 	launch->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
