@@ -146,6 +146,11 @@ struct config {
 		char *socket;		/* NULL: none */
 		struct config_list operators;
 	} admin;
+	struct {
+		uint32_t keep_seconds;	/* that files can be read after the call that left them */
+		uint64_t keep_bytes;	/* of one tenant's files; and of output that is spilled */
+		uint64_t keep_bytes_max;	/* likewise, of all tenants */
+	} results;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */
 	size_t n_profiles;
 	struct config_origin *origin;	/* of the values; policy/config_parts.h */

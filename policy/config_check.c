@@ -120,6 +120,8 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 		{ "limits", "pids", "pids_max", standard->pids, cap->pids },
 		{ "limits", "output_kb", "output_total_mb",
 		  standard->output_bytes, standard->output_total },
+		{ "results", "keep_bytes", "keep_bytes_max",
+		  config->results.keep_bytes, config->results.keep_bytes_max },
 		{ "network", "connections", "connections_max",
 		  config->network.connections, config->network.connections_max },
 		/* clang-format on */

@@ -172,6 +172,11 @@ static const struct key keys[] = {
 	KEY("admin", "socket",    PATH, admin.socket, 1, 107, 1, ""),
 	KEY("admin", "operators", WHO,  admin.operators, 0, CONFIG_LIST_MAX, 1, "uid:0"),
 
+	KEY("results", "spill_bytes",    BYTES, limits.standard.results.spill_bytes, 65536, GiB, 1, "16M"),
+	KEY("results", "keep_seconds",   U32,   results.keep_seconds,   1, 604800,        1, "600"),
+	KEY("results", "keep_bytes",     BYTES, results.keep_bytes,     65536, 16 * GiB,  1, "16M"),
+	KEY("results", "keep_bytes_max", BYTES, results.keep_bytes_max, 65536, 256 * GiB, 1, "128M"),
+
 	PROFILE_KEY("modules",     MODULES, modules,     0, CONFIG_LIST_MAX, BASIC_MODULES),
 	PROFILE_KEY("paths",       PATHS,   paths,       0, CONFIG_LIST_MAX, ""),
 	PROFILE_KEY("disk_bytes",  BYTES,   disk_bytes,  65536, 1024 * GiB,  "256M"),

@@ -57,6 +57,7 @@ limits_merge(const struct limits_policy *policy, const struct limits_asked *aske
 		.output_bytes = choose(asked->output_bytes, standard->output_bytes,
 				       cap->output_bytes),
 		.output_total = smaller(standard->output_total, cap->output_total),
+		.results = standard->results,
 	};
 	return 0;
 }

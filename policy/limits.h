@@ -8,6 +8,11 @@
 
 struct why;
 
+/* What is taken of a run's results; the configuration's alone. */
+struct results_limits {
+	uint64_t spill_bytes;	/* of output past what is kept, when it is asked for */
+};
+
 /* Every member is a bound that is always set; none is ever 0. */
 struct limits {
 	uint32_t wall_ms;	/* from the start of the script to its end */
@@ -16,6 +21,7 @@ struct limits {
 	uint32_t pids;		/* processes and threads, the script's first one included */
 	uint64_t output_bytes;	/* kept of each stream: head and tail */
 	uint64_t output_total;	/* written to both streams together, then output_limit */
+	struct results_limits results;
 };
 
 /* What a client asked for; 0 means that it did not say. */

@@ -48,6 +48,7 @@ struct engine {
 	struct event deliver;
 	unsigned int n_running;
 	uint64_t executions;
+	uint64_t spilled;			/* as struct tenant's, of all of them */
 
 	/* Hears once of the default profile's zygote. */
 	void (*on_ready)(void *arg, int error, const char *text);

@@ -515,12 +515,30 @@ execution_unwatch(struct execution *e)
 	memset(&e->watcher, 0, sizeof(e->watcher));
 }
 
+/* What is kept to be spilled has the bounds of what is kept afterwards. */
+static void
+charge_spill(struct execution *e, enum stream stream, size_t len)
+{
+	const struct config *config = e->engine->config;
+	size_t more = output_whole_growth(&e->output, stream, len);
+
+	if (e->tenant->spilled + more > config->results.keep_bytes ||
+	    e->engine->spilled + more > config->results.keep_bytes_max) {
+		output_keep_no_more(&e->output);
+		return;
+	}
+	e->spilled += more;
+	e->tenant->spilled += more;
+	e->engine->spilled += more;
+}
+
 void
 execution_on_output(struct execution *e, enum stream stream, const void *bytes,
 		    size_t len)
 {
 	uint64_t total;
 
+	charge_spill(e, stream, len);
 	output_add(&e->output, stream, bytes, len);
 	if (e->watcher.on_output != NULL)
 		e->watcher.on_output(e->watcher.arg, stream, bytes, len);

@@ -77,6 +77,17 @@ struct outcome_file {
 	size_t len;
 };
 
+/* A part of a stream that was written past its cap, as it was written. Ends after a line,
+ * or between characters, where there is more behind it. */
+struct outcome_part {
+	enum stream stream;
+	uint64_t offset;	/* of its first byte in the stream */
+	const char *at;
+	size_t len;		/* at most OUTCOME_PART_MAX */
+};
+
+#define OUTCOME_PART_MAX (4 * 1024 * 1024)
+
 /* Valid only during on_outcome; everything in it belongs to the execution. */
 struct outcome {
 	enum outcome_status status;
@@ -100,6 +111,8 @@ struct outcome {
 	const struct outcome_file *file;	/* ordered by path */
 	size_t n_files;
 	uint32_t more_files;		/* that are not told of; at least so many */
+	const struct outcome_part *part;	/* with spill; by stream and offset */
+	size_t n_parts;
 	uint64_t duration_ms, cpu_ms;
 	uint64_t peak_memory_bytes;	/* 0: not known */
 	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */
@@ -126,6 +139,7 @@ struct execution_request {
 	size_t n_inputs;
 	const char *profile;		/* NULL: the default one */
 	const struct config_network *network;	/* NULL, or one that allows nothing: none */
+	bool spill;			/* streams past their caps are wanted as a whole too */
 	struct limits limits;
 };
 

@@ -35,6 +35,7 @@ struct execution_results {
 	/* While the answer is given. */
 	struct outcome_display *shown;
 	struct outcome_file *file;
+	struct outcome_part *part;
 };
 
 struct execution {
@@ -65,6 +66,7 @@ struct execution {
 	uint64_t start_us, end_us;
 	size_t burst;				/* read since the last rest */
 	struct output output;
+	size_t spilled;				/* bytes charged to the tenant and the engine */
 	struct frame done;			/* its DONE, kept for the texts in it */
 	struct execution_results results;
 	struct outcome_facts facts;

@@ -109,6 +109,55 @@ show_files(struct execution_results *r, struct outcome *outcome)
 	outcome->more_files = r->more_left;
 }
 
+/* How much of a piece is its next part. */
+static size_t
+part_len(const char *at, size_t len)
+{
+	const size_t look = 65536;
+	const char *newline;
+
+	if (len <= OUTCOME_PART_MAX)
+		return len;
+	newline = memrchr(at + OUTCOME_PART_MAX - look, '\n', look);
+	if (newline != NULL)
+		return (size_t)(newline + 1 - at);
+	return OUTCOME_PART_MAX -
+	       output_begun((const unsigned char *)at, OUTCOME_PART_MAX);
+}
+
+static void
+add_part(struct execution_results *r, size_t *n, const struct outcome_part *part)
+{
+	r->part = realloc(r->part, (*n + 1) * sizeof(*r->part));
+	if (r->part == NULL)
+		abort();
+	r->part[(*n)++] = *part;
+}
+
+/* Of streams that the answer does not have as a whole. */
+static void
+show_parts(struct execution *e, struct outcome *outcome)
+{
+	struct output_piece piece[2];
+	size_t n = 0;
+
+	for (int s = 0; s < STREAM_COUNT; s++) {
+		size_t n_pieces = output_is_full(&e->output, (enum stream)s)
+			? output_whole(&e->output, (enum stream)s, piece) : 0;
+
+		for (size_t i = 0; i < n_pieces; i++)
+			for (size_t at = 0; at < piece[i].len; at += e->results.part[n - 1].len)
+				add_part(&e->results, &n, &(struct outcome_part){
+					.stream = (enum stream)s,
+					.offset = piece[i].offset + at,
+					.at = piece[i].at + at,
+					.len = part_len(piece[i].at + at, piece[i].len - at),
+				});
+	}
+	outcome->part = e->results.part;
+	outcome->n_parts = n;
+}
+
 void
 execution_show_results(struct execution *e, struct outcome *outcome)
 {
@@ -134,6 +183,7 @@ execution_show_results(struct execution *e, struct outcome *outcome)
 	if (e->facts.has_done && done->has_undisplayed)
 		outcome->undisplayed = done->undisplayed;
 	show_files(r, outcome);
+	show_parts(e, outcome);
 }
 
 void
@@ -147,5 +197,6 @@ execution_results_done(struct execution_results *r)
 	free(r->left);
 	free(r->shown);
 	free(r->file);
+	free(r->part);
 	memset(r, 0, sizeof(*r));
 }

@@ -11,6 +11,7 @@
 
 #include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/tenant.h"
 
 /* ---- the request ---- */
 
@@ -131,6 +132,8 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	copy_inputs(e, request);
 	e->network = egress_terms(request->network);
 	output_init(&e->output, e->limits.output_bytes);
+	if (request->spill)
+		output_keep_whole(&e->output, e->limits.results.spill_bytes / STREAM_COUNT);
 	return e;
 }
 
@@ -139,6 +142,8 @@ execution_free(struct execution *e)
 {
 	event_del(&e->deadline);
 	watchdog_forget(&e->watchdog);
+	e->tenant->spilled -= e->spilled;
+	e->engine->spilled -= e->spilled;
 	output_done(&e->output);
 	frame_done(&e->done);
 	execution_results_done(&e->results);

@@ -165,6 +165,8 @@ capture_add(struct output_capture *capture, const unsigned char *bytes, size_t l
 	if (len == 0)
 		return;
 	capture->written += len;
+	if (capture->cap == 0)
+		return;
 	reserve(capture, len > capture->cap ? capture->cap : capture->len + len);
 	n = capture->cap - capture->len;
 	if (n > len)
@@ -265,8 +267,10 @@ output_init(struct output *output, uint64_t cap)
 void
 output_done(struct output *output)
 {
-	for (int i = 0; i < STREAM_COUNT; i++)
+	for (int i = 0; i < STREAM_COUNT; i++) {
 		free(output->stream[i].at);
+		free(output->whole[i].at);
+	}
 	free(output->both.at);
 	memset(output, 0, sizeof(*output));
 }
@@ -308,6 +312,7 @@ output_add(struct output *output, enum stream stream, const void *bytes, size_t 
 	if (len == 0)
 		return;
 	capture_add(&output->stream[stream], bytes, len);
+	capture_add(&output->whole[stream], bytes, len);
 	transcribe(output, stream, bytes, len);
 }
 
@@ -342,4 +347,51 @@ output_transcript(struct output *output)
 		output->finished = true;
 	}
 	return capture_text(&output->both);
+}
+
+/* ---- as written ---- */
+
+void
+output_keep_whole(struct output *output, uint64_t cap)
+{
+	assert(output_written(output) == 0);
+	if (cap > SIZE_MAX / 8)
+		cap = SIZE_MAX / 8;
+	for (int i = 0; i < STREAM_COUNT; i++)
+		output->whole[i].cap = (size_t)cap;
+}
+
+size_t
+output_whole_growth(const struct output *output, enum stream stream, size_t len)
+{
+	const struct output_capture *whole = &output->whole[stream];
+	size_t room = whole->cap - whole->len;
+
+	return len < room ? len : room;
+}
+
+void
+output_keep_no_more(struct output *output)
+{
+	for (int i = 0; i < STREAM_COUNT; i++)
+		output->whole[i].cap = output->whole[i].len;
+}
+
+size_t
+output_whole(struct output *output, enum stream stream, struct output_piece piece_r[2])
+{
+	struct output_capture *whole = &output->whole[stream];
+	size_t head = head_cap(whole);
+
+	if (whole->len == 0)
+		return 0;
+	if (whole->written <= whole->cap) {
+		piece_r[0] = (struct output_piece){ 0, (char *)whole->at, whole->len };
+		return 1;
+	}
+	straighten(whole);
+	piece_r[0] = (struct output_piece){ 0, (char *)whole->at, head };
+	piece_r[1] = (struct output_piece){ whole->written - (whole->cap - head),
+					    (char *)whole->at + head, whole->cap - head };
+	return 2;
 }

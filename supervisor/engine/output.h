@@ -25,7 +25,15 @@ struct output {
 	struct output_capture both;
 	unsigned char held[STREAM_COUNT][4];	/* begun characters, not yet in both */
 	size_t n_held[STREAM_COUNT];
+	struct output_capture whole[STREAM_COUNT];	/* as written; cap 0: not wanted */
 	bool finished;
+};
+
+/* Bytes as they were written, from that offset of their stream on. */
+struct output_piece {
+	uint64_t offset;
+	const char *at;
+	size_t len;
 };
 
 /* A finished text: allocated, NUL put behind it. */
@@ -47,6 +55,21 @@ uint64_t output_written(const struct output *output);
 
 /* Whether a stream is past its cap, so that only its tail still changes. */
 bool output_is_full(const struct output *output, enum stream stream);
+
+/* Beside that keeps the streams as they are written, up to cap bytes of each; before
+ * anything is added. */
+void output_keep_whole(struct output *output, uint64_t cap);
+
+/* How many bytes more that would keep if so many were added. */
+size_t output_whole_growth(const struct output *output, enum stream stream, size_t len);
+
+/* Keeps no more of it than it does now: the tail goes on in its place. */
+void output_keep_no_more(struct output *output);
+
+/* What is kept of a stream as it was written: all of it, or its head and its tail. Returns
+ * how many pieces, at most 2; they are the output's. */
+size_t output_whole(struct output *output, enum stream stream,
+		    struct output_piece piece_r[2]);
 
 /* Makes the texts; nothing is added afterwards. The caller frees text. */
 struct output_text output_stream_text(struct output *output, enum stream stream);

@@ -27,6 +27,7 @@ struct tenant {
 	uint64_t active_ms;		/* when it was last of use */
 	struct cgroup_tenant *cgroup;	/* NULL: no cgroups */
 	struct sched_queue queue;
+	uint64_t spilled;		/* bytes kept of the output of what runs, to be spilled */
 	unsigned int n_shares;
 	struct share share[];		/* by profile */
 };

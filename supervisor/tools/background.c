@@ -22,7 +22,7 @@ struct job {
 	TAILQ_ENTRY(job) link;
 	char handle[HANDLE_MAX + 1];
 	struct tenant *tenant;
-	uint64_t keep_ms, bytes_most;		/* of the configuration when it began */
+	const struct config *config;		/* held: what is in force for its tenant */
 	const struct tool *tool;
 	struct tool_run *run;			/* NULL: not started, or over */
 	const struct tool_host *caller;		/* while it starts; then NULL */
@@ -93,6 +93,7 @@ free_job(struct job *job)
 	evbuffer_free(job->output);
 	event_free(job->late);
 	tenant_release(job->tenant);
+	config_free(job->config);
 	free(job);
 }
 
@@ -189,8 +190,8 @@ static const char *const state_names[] = {
 static void
 come_to_end(struct job *job, enum job_state state)
 {
-	const struct timeval keep = { .tv_sec = (time_t)(job->keep_ms / 1000) };
-	uint64_t most = job->bytes_most, own;
+	const struct timeval keep = { .tv_sec = job->config->mcp.job_seconds };
+	uint64_t most = job->config->mcp.job_bytes, own;
 
 	job->run = NULL;
 	job->state = state;
@@ -303,8 +304,7 @@ new_job(const struct tool_host *host, const struct tool *tool)
 	handle_new('j', job->handle);
 	job->tenant = host->tenant;
 	tenant_hold(job->tenant);
-	job->keep_ms = host->config->mcp.job_seconds * 1000ULL;
-	job->bytes_most = host->config->mcp.job_bytes;
+	job->config = config_hold(host->config);
 	job->tool = tool;
 	job->started_ms = now_ms();
 	job->output = xalloc_check(evbuffer_new());
@@ -392,7 +392,7 @@ background_cancel(struct job *job)
 void
 background_view(const struct job *job, struct job_view *view_r)
 {
-	const uint64_t now = now_ms();
+	const uint64_t now = now_ms(), keep_ms = job->config->mcp.job_seconds * 1000ULL;
 	struct job_view view = {
 		.handle = job->handle,
 		.tool = job->tool->name,
@@ -404,8 +404,8 @@ background_view(const struct job *job, struct job_view *view_r)
 
 	if (job->state != JOB_RUNNING) {
 		view.elapsed_ms = job->ended_ms - job->started_ms;
-		if (now - job->ended_ms < job->keep_ms)
-			view.kept_seconds = (job->keep_ms - (now - job->ended_ms)) / 1000;
+		if (now - job->ended_ms < keep_ms)
+			view.kept_seconds = (keep_ms - (now - job->ended_ms)) / 1000;
 	}
 	if (job->outcome)
 		mcp_outcome_read(job->outcome, &view.answer, &view.failure, NULL);

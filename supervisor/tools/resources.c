@@ -5,6 +5,7 @@
 #include <sys/queue.h>
 #include <time.h>
 
+#include "policy/config.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/tools/media.h"
 #include "supervisor/xalloc.h"
@@ -69,7 +70,7 @@ forget_expired(void)
 
 /* Until the tenant has room for so much more. */
 static void
-make_room(const char *principal, size_t charge)
+make_room(const struct config *config, const char *principal, size_t charge)
 {
 	size_t bytes = charge, n = 1;
 	struct kept *kept, *next;
@@ -80,7 +81,7 @@ make_room(const char *principal, size_t charge)
 			n++;
 		}
 	for (kept = TAILQ_FIRST(&store);
-	     kept && (bytes > RESOURCES_TENANT_BYTES_MAX || n > RESOURCES_TENANT_MAX);
+	     kept && (bytes > config->results.keep_bytes || n > RESOURCES_TENANT_MAX);
 	     kept = next) {
 		next = TAILQ_NEXT(kept, link);
 		if (strcmp(kept->principal, principal) != 0)
@@ -89,7 +90,7 @@ make_room(const char *principal, size_t charge)
 		n--;
 		forget(kept);
 	}
-	while (store_bytes + charge > RESOURCES_BYTES_MAX && !TAILQ_EMPTY(&store))
+	while (store_bytes + charge > config->results.keep_bytes_max && !TAILQ_EMPTY(&store))
 		forget(TAILQ_FIRST(&store));
 }
 
@@ -120,33 +121,61 @@ resources_uri(const char *execution_id, const char *path, size_t path_len)
 	return uri;
 }
 
+char *
+resources_part_uri(const char *execution_id, const struct outcome_part *part)
+{
+	char *uri;
+	int n = asprintf(&uri, RESOURCES_SCHEME "%s#%s-%llu", execution_id,
+			 part->stream == STREAM_STDOUT ? "stdout" : "stderr",
+			 (unsigned long long)part->offset);
+
+	return xalloc_check(n < 0 ? NULL : uri);
+}
+
+/* Takes uri and name over. */
 static void
-keep_file(const char *principal, const char *id, const struct outcome_file *file)
+keep(const struct config *config, const char *principal, char *uri, char *name,
+     const char *mime_type, const void *data, size_t len)
 {
 	struct kept *kept = xcalloc(1, sizeof(*kept));
 
-	kept->uri = resources_uri(id, file->path, file->path_len);
-	kept->name = xalloc_check(strndup(file->path, file->path_len));
-	kept->principal = xalloc_check(strdup(principal));
-	kept->mime_type = media_of_path(file->path, file->path_len);
-	kept->data = xalloc_check(malloc(file->len + 1));
-	memcpy(kept->data, file->data, file->len);
-	kept->len = file->len;
-	kept->charge = file->len + strlen(kept->uri) + file->path_len + sizeof(*kept);
-	kept->until_ms = now_ms() + RESOURCES_KEEP_MS;
-	make_room(principal, kept->charge);
+	kept->uri = uri;
+	kept->name = name;
+	kept->principal = xstrdup(principal);
+	kept->mime_type = mime_type;
+	kept->data = xmemdup0(data, len);
+	kept->len = len;
+	kept->charge = len + strlen(uri) + strlen(name) + sizeof(*kept);
+	kept->until_ms = now_ms() + config->results.keep_seconds * 1000ULL;
+	make_room(config, principal, kept->charge);
 	store_bytes += kept->charge;
 	TAILQ_INSERT_TAIL(&store, kept, link);
 }
 
 void
-resources_keep(const struct tenant *tenant, const struct outcome *outcome)
+resources_keep(const struct config *config, const struct tenant *tenant,
+	       const struct outcome *outcome)
 {
+	const char *principal = tenant_principal(tenant);
+
 	forget_expired();
-	for (size_t i = 0; i < outcome->n_files; i++)
-		if (outcome->file[i].data)
-			keep_file(tenant_principal(tenant), outcome->id,
-				  &outcome->file[i]);
+	for (size_t i = 0; i < outcome->n_parts; i++) {
+		const struct outcome_part *part = &outcome->part[i];
+
+		keep(config, principal, resources_part_uri(outcome->id, part),
+		     xstrdup(part->stream == STREAM_STDOUT ? "stdout" : "stderr"),
+		     "text/plain", part->at, part->len);
+	}
+	for (size_t i = 0; i < outcome->n_files; i++) {
+		const struct outcome_file *file = &outcome->file[i];
+
+		if (file->data)
+			keep(config, principal,
+			     resources_uri(outcome->id, file->path, file->path_len),
+			     xmemdup0(file->path, file->path_len),
+			     media_of_path(file->path, file->path_len), file->data,
+			     file->len);
+	}
 }
 
 /* ---- the provider ---- */

@@ -1,8 +1,9 @@
 /* The resources of mcp-pythond: files that calls left behind, for a while.
  *
  * What a run's end tells of a small file's content is kept here for its tenant, who alone can
- * list and read it, at mcp-python://<execution id>/<path>. It is given up after
- * RESOURCES_KEEP_MS, and before that, oldest first, for what is newer; memory of what has
+ * list and read it, at mcp-python://<execution id>/<path>; a stream that was spilled, in parts, at
+ * mcp-python://<execution id>#stdout-<offset>. It is given up after
+ * [results] keep_seconds, and before that, oldest first, for what is newer; memory of what has
  * expired is given back at the next look at the store, and bounded in any case.
  */
 #ifndef SUPERVISOR_TOOLS_RESOURCES_H
@@ -11,18 +12,19 @@
 #include "supervisor/tools/catalog.h"
 
 #define RESOURCES_SCHEME "mcp-python://"
-#define RESOURCES_KEEP_MS (10 * 60 * 1000)
-#define RESOURCES_TENANT_BYTES_MAX (16 * 1024 * 1024)
 #define RESOURCES_TENANT_MAX 1000		/* files of one tenant */
-#define RESOURCES_BYTES_MAX (128 * 1024 * 1024)	/* of all tenants */
 
 extern const struct resource_provider own_resources;
 
 /* The address of a file that an execution left; malloc'd. */
 char *resources_uri(const char *execution_id, const char *path, size_t path_len);
 
-/* Keeps what came with the outcome of its files. */
-void resources_keep(const struct tenant *tenant, const struct outcome *outcome);
+/* The address of a part of a stream that was spilled; malloc'd. */
+char *resources_part_uri(const char *execution_id, const struct outcome_part *part);
+
+/* Keeps what came with the outcome of its files, and what was spilled. */
+void resources_keep(const struct config *config, const struct tenant *tenant,
+		    const struct outcome *outcome);
 
 /* The content of one that the tenant may read; borrowed until the store is used again. */
 bool resources_find(const struct tenant *tenant, const char *uri, const void **data_r,

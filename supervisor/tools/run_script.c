@@ -152,6 +152,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.n_inputs = arguments->files.n,
 		.profile = arguments->profile,
 		.network = &run->host.config->network,
+		.spill = arguments->spill,
 	};
 	const struct execution_watcher watcher = {
 		.on_output = run->host.on_output ? on_output : NULL,
@@ -314,7 +315,7 @@ static void
 answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
 	(void)flags;
-	resources_keep(host->tenant, outcome);
+	resources_keep(host->config, host->tenant, outcome);
 	run_script_answer(outcome, NULL, host);
 }
 

@@ -61,7 +61,7 @@ struct run_script_arguments {
 	struct run_script_files files;
 	struct limits_asked asked;
 	const json_t *dependencies;			/* borrowed; NULL: not given */
-	bool background;
+	bool background, spill;
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
 	bool branch, reset, close;

@@ -302,6 +302,7 @@ static const struct {
 	{ "displays", run_results_displays_schema, true, BOTH },
 	{ "files", run_results_files_schema, true, BOTH },
 	{ "omitted", run_results_omitted_schema, true, BOTH },
+	{ "spilled", run_results_spilled_schema, false, BOTH },
 	{ "job", "{\"description\":\"With status running: the handle that the tool job takes.\","
 		"\"type\":\"string\"}", false, BOTH },
 	{ "retry_after_ms", "{\"description\":\"With status overloaded.\",\"type\":\"integer\"}",

@@ -33,6 +33,7 @@ enum field {
 	FIELD_KEY,
 	FIELD_FILES,
 	FIELD_BACKGROUND,
+	FIELD_SPILL,
 	FIELD_CHECKPOINT,
 	FIELD_RESTORE,
 	FIELD_BRANCH,
@@ -89,6 +90,9 @@ static const struct row {
 		"together." },
 	[FIELD_BACKGROUND] = { BACKGROUND_ARGUMENT, SCRIPT, KIND_FLAG, false, 0, 0,
 		BACKGROUND_HELP },
+	[FIELD_SPILL] = { "spill", BOTH, KIND_FLAG, false, 0, 0,
+		"true: when more is printed than the answer keeps, all of it can be read by "
+		"resources/read at the uris in spilled, for some minutes." },
 	[FIELD_CHECKPOINT] = { "checkpoint", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
 		"Keep the state under this name, when the cell has ended well." },
 	[FIELD_RESTORE] = { "restore", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
@@ -126,6 +130,7 @@ limit_in_units(const struct limits *limits, enum field field)
 	case FIELD_KEY:
 	case FIELD_FILES:
 	case FIELD_BACKGROUND:
+	case FIELD_SPILL:
 	case FIELD_CHECKPOINT:
 	case FIELD_RESTORE:
 	case FIELD_BRANCH:
@@ -361,6 +366,8 @@ read_field(enum field field, const json_t *value, const struct limits *cap,
 	case FIELD_BACKGROUND:
 		/* Who is asked so acts upon it before (tools/background.h). */
 		return read_flag(row, value, &to->background, why_r);
+	case FIELD_SPILL:
+		return read_flag(row, value, &to->spill, why_r);
 	case FIELD_COUNT:
 		break;
 	}

@@ -89,7 +89,7 @@ static size_t
 plan_files(struct run_results *r)
 {
 	const struct outcome *o = r->outcome;
-	size_t cost = 0;
+	size_t cost = o->n_parts * ENTRY_COST;
 
 	for (r->n_files = 0; r->n_files < o->n_files; r->n_files++) {
 		const struct outcome_file *file = &o->file[r->n_files];
@@ -171,6 +171,24 @@ add_link(struct run_results *r, const struct outcome_file *file)
 	};
 }
 
+static const char *
+stream_name(enum stream stream)
+{
+	return stream == STREAM_STDOUT ? "stdout" : "stderr";
+}
+
+static void
+add_part(struct run_results *r, const struct outcome_part *part)
+{
+	r->block[r->n_blocks++] = (struct content){
+		.kind = CONTENT_LINK,
+		.uri = keep_text(r, resources_part_uri(r->outcome->id, part)),
+		.name = stream_name(part->stream),
+		.mime_type = "text/plain",
+		.size = part->len,
+	};
+}
+
 struct run_results *
 run_results_new(const struct outcome *outcome, size_t *cost_r)
 {
@@ -181,13 +199,16 @@ run_results_new(const struct outcome *outcome, size_t *cost_r)
 	if (!outcome)
 		return r;
 	*cost_r = plan_displays(r) + plan_files(r);
-	r->block = xcalloc(outcome->n_displays + r->n_files, sizeof(*r->block));
+	r->block = xcalloc(outcome->n_displays + r->n_files + outcome->n_parts,
+			    sizeof(*r->block));
 	for (size_t i = 0; i < outcome->n_displays; i++)
 		if (r->shown[i])
 			add_display(r, i);
 	for (size_t i = 0; i < r->n_files; i++)
 		if (outcome->file[i].data)
 			add_link(r, &outcome->file[i]);
+	for (size_t i = 0; i < outcome->n_parts; i++)
+		add_part(r, &outcome->part[i]);
 	return r;
 }
 
@@ -260,6 +281,26 @@ write_file(const struct run_results *r, struct jsonout *out,
 	jsonout_close(out, '}');
 }
 
+static void
+write_parts(const struct run_results *r, struct jsonout *out)
+{
+	jsonout_key(out, "spilled");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < r->outcome->n_parts; i++) {
+		const struct outcome_part *part = &r->outcome->part[i];
+		char *uri = resources_part_uri(r->outcome->id, part);
+
+		jsonout_open(out, '{');
+		jsonout_member_text(out, "stream", stream_name(part->stream));
+		jsonout_member_uint(out, "offset", part->offset);
+		jsonout_member_uint(out, "size", part->len);
+		jsonout_member_text(out, "uri", uri);
+		jsonout_close(out, '}');
+		free(uri);
+	}
+	jsonout_close(out, ']');
+}
+
 void
 run_results_write(const struct run_results *r, struct jsonout *out)
 {
@@ -274,6 +315,8 @@ run_results_write(const struct run_results *r, struct jsonout *out)
 	for (size_t i = 0; i < r->n_files; i++)
 		write_file(r, out, &r->outcome->file[i]);
 	jsonout_close(out, ']');
+	if (r->outcome && r->outcome->n_parts)
+		write_parts(r, out);
 	jsonout_key(out, "omitted");
 	if (!r->undisplayed && !r->more_files) {
 		jsonout_null(out);
@@ -302,6 +345,14 @@ const char run_results_files_schema[] =
 	"\"mime_type\":{\"type\":\"string\"},\"sha256\":{\"type\":[\"string\",\"null\"]},"
 	"\"uri\":{\"type\":\"string\"}},"
 	"\"required\":[\"path\",\"size\",\"mime_type\",\"sha256\"],"
+	"\"additionalProperties\":false}}";
+const char run_results_spilled_schema[] =
+	"{\"description\":\"With spill: streams that were cut in this answer, as they were written, "
+	"in parts; where offsets leave a gap there was too much even for that.\","
+	"\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+	"\"stream\":{\"type\":\"string\"},\"offset\":{\"type\":\"integer\"},"
+	"\"size\":{\"type\":\"integer\"},\"uri\":{\"type\":\"string\"}},"
+	"\"required\":[\"stream\",\"offset\",\"size\",\"uri\"],"
 	"\"additionalProperties\":false}}";
 const char run_results_omitted_schema[] =
 	"{\"description\":\"How many displays and files are not told of; null when all are.\","
@@ -348,4 +399,15 @@ run_results_say(const struct run_results *r, FILE *to)
 	}
 	if (r->more_files)
 		fprintf(to, "(%u more files)\n", r->more_files);
+	if (r->outcome->n_parts)
+		fputs("all of the output:\n", to);
+	for (size_t i = 0; i < r->outcome->n_parts; i++) {
+		const struct outcome_part *part = &r->outcome->part[i];
+		char *uri = resources_part_uri(r->outcome->id, part);
+
+		fprintf(to, "  %s from byte %llu (%zu bytes): %s\n",
+			stream_name(part->stream), (unsigned long long)part->offset,
+			part->len, uri);
+		free(uri);
+	}
 }

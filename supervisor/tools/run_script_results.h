@@ -25,7 +25,7 @@ const struct content *run_results_blocks(const struct run_results *results, size
 void run_results_write(const struct run_results *results, struct jsonout *out);
 /* Their schemas, as members of "properties". */
 extern const char run_results_displays_schema[], run_results_files_schema[],
-	run_results_omitted_schema[];
+	run_results_spilled_schema[], run_results_omitted_schema[];
 
 void run_results_say(const struct run_results *results, FILE *to);
 

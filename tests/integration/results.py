@@ -9,11 +9,12 @@ import hashlib
 import json
 import os
 import struct
+import time
 import urllib.parse
 import zlib
 
 from harness import SOMEBODY, Skip, equal, main, test
-from mcpclient import RpcError
+from mcpclient import Client, RpcError
 
 try:
     import jsonschema
@@ -538,5 +539,104 @@ def a_small_disk_is_not_filled(ctx):
                             profile="small"))
         equal(o.result["json"], 1000)
 
+
+# ---- output that is spilled ----
+
+
+def parts_of(o, stream):
+    return [p for p in o.structured["spilled"] if p["stream"] == stream]
+
+
+def joined(client, parts):
+    """The text of parts, which follow each other."""
+    text = ""
+    for part in parts:
+        equal(part["offset"], len(text.encode()), "offset")
+        got = read(client, part["uri"])
+        equal((got["mimeType"], len(got["text"].encode())), ("text/plain", part["size"]))
+        assert part["size"] <= 4 << 20, part
+        text += got["text"]
+    return text
+
+
+@test
+def output_past_the_cap_is_spilled(ctx):
+    """All of it, as it was written; other streams are left alone."""
+    with ctx.client() as client:
+        o = well(client.run("import sys\nfor i in range(60000):\n    print('%06d é' % i, 'x' * 90)\n"
+                            "print('short', file=sys.stderr)", ctx.seconds(60), spill=True))
+        assert o.truncated["stdout_dropped"] > 0, o.truncated
+        parts = parts_of(o, "stdout")
+        equal(parts, o.structured["spilled"], "of stdout alone")
+        assert len(parts) > 1, parts
+        equal(joined(client, parts), "".join("%06d é %s\n" % (i, "x" * 90) for i in range(60000)))
+        links = [b["uri"] for b in blocks(o, "resource_link")]
+        equal(links, [p["uri"] for p in parts], "links")
+        assert all(uri in o.text for uri in links), o.text[-500:]
+        # Each part ends with a line, and can be handed to the next script.
+        o = well(client.run("open('out').read().count('\\n')", files=[
+            {"path": "out", "uri": parts[-1]["uri"]}]))
+        assert int(o.result["repr"]) > 1000, o.result
+
+
+@test
+def nothing_is_spilled_unasked(ctx):
+    with ctx.client() as client:
+        assert "spilled" not in client.run("print('x' * 3_000_000)").structured
+        assert "spilled" not in client.run("print('x' * 30_000)", spill=True).structured
+        o = client.run("1", spill=1)
+        assert o.refused and "spill must be true or false" in o.text, repr(o)
+
+
+@test
+def binary_output_is_spilled_as_it_is(ctx):
+    with ctx.client() as client:
+        o = well(client.run("import sys\nsys.stderr.buffer.write(bytes(range(256)) * 8192)\nNone",
+                            spill=True))
+        part, = parts_of(o, "stderr")
+        equal(base64.b64decode(read(client, part["uri"])["blob"]), bytes(range(256)) * 8192)
+
+
+@test
+def what_is_spilled_is_its_tenants_alone(ctx):
+    if os.getuid():
+        raise Skip("a second tenant needs root")
+    with ctx.client() as client, ctx.client(uid=SOMEBODY) as other:
+        o = well(client.run("print('x' * 2_000_000)", spill=True))
+        for part in o.structured["spilled"]:
+            refused_to_read(other, part["uri"])
+
+
+@test(private=True)
+def spilling_has_bounds(ctx):
+    """Past the bound head and tail are kept, and the gap can be seen."""
+    with ctx.private("[limits]\noutput_kb = 64\n[results]\nspill_bytes = 1M\n") as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        o = well(client.run("import sys\nfor i in range(200000): print('%06d' % i)", spill=True))
+        head, tail = parts_of(o, "stdout")
+        equal((head["offset"], head["size"], tail["size"]), (0, 1 << 18, 1 << 18))
+        equal(tail["offset"] + tail["size"], 7 * 200000)
+        assert read(client, tail["uri"])["text"].endswith("199999\n")
+    with ctx.private("[limits]\noutput_kb = 64\n[results]\nkeep_bytes = 1M\n") as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        for _ in range(3):	# what was charged is given back
+            o = well(client.run("import sys\nfor i in range(400000): print('%06d' % i)", spill=True))
+            kept = sum(p["size"] for p in parts_of(o, "stdout"))
+            assert (1 << 20) - (64 << 10) <= kept <= 1 << 20, kept
+            assert len(parts_of(o, "stdout")) == 2, o.structured["spilled"]
+
+
+@test(private=True)
+def files_are_kept_as_long_as_configured(ctx):
+    with ctx.private("[results]\nkeep_seconds = 1\n") as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        o = well(client.run("open('a', 'w').write('x')"))
+        uri, deadline = o.structured["files"][0]["uri"], time.monotonic() + ctx.seconds(30)
+        try:
+            while time.monotonic() < deadline:
+                read(client, uri)
+        except RpcError:
+            return
+        raise AssertionError("it is kept")
 
 main(__doc__)

@@ -123,7 +123,8 @@ static struct limits
 any_limits(void)
 {
 	return (struct limits){ (uint32_t)any_number() | 1, (uint32_t)any_number() | 1,
-		any_number(), (uint32_t)any_number() | 1, any_number(), any_number() };
+		any_number(), (uint32_t)any_number() | 1, any_number(), any_number(),
+		{ .spill_bytes = any_number() } };
 }
 
 static void

@@ -253,6 +253,63 @@ transcript_loses_nothing_that_was_only_begun(void **state)
 	output_done(&output);
 }
 
+static void
+whole_is_as_written(void **state)
+{
+	char bytes[1000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 7);
+	for (size_t cap = 1; cap <= sizeof(bytes) + 1; cap += 37)
+		for (size_t step = 1; step <= sizeof(bytes); step = step * 3 + 1) {
+			struct output output;
+			struct output_piece piece[2];
+			size_t n, kept = 0;
+
+			output_init(&output, 10);
+			output_keep_whole(&output, cap);
+			for (size_t at = 0; at < sizeof(bytes); at += step)
+				output_add(&output, STREAM_STDERR, bytes + at,
+					   step < sizeof(bytes) - at ? step
+								     : sizeof(bytes) - at);
+			n = output_whole(&output, STREAM_STDERR, piece);
+			for (size_t i = 0; i < n; i++) {
+				assert_memory_equal(piece[i].at, bytes + piece[i].offset,
+						    piece[i].len);
+				assert_true(piece[i].offset + piece[i].len <= sizeof(bytes));
+				kept += piece[i].len;
+			}
+			assert_int_equal(kept, cap < sizeof(bytes) ? cap : sizeof(bytes));
+			assert_int_equal(output_whole(&output, STREAM_STDOUT, piece), 0);
+			output_done(&output);
+		}
+}
+
+static void
+whole_can_stop_growing(void **state)
+{
+	struct output output;
+	struct output_piece piece[2];
+
+	(void)state;
+	output_init(&output, 2);
+	output_keep_whole(&output, 100);
+	assert_int_equal(output_whole_growth(&output, STREAM_STDOUT, 6), 6);
+	assert_int_equal(output_whole_growth(&output, STREAM_STDOUT, 600), 100);
+	output_add(&output, STREAM_STDOUT, "abcdef", 6);
+	output_keep_no_more(&output);
+	assert_int_equal(output_whole_growth(&output, STREAM_STDOUT, 6), 0);
+	output_add(&output, STREAM_STDOUT, "0123456789", 10);
+	output_add(&output, STREAM_STDERR, "x", 1);
+	assert_int_equal(output_whole(&output, STREAM_STDERR, piece), 0);
+	assert_int_equal(output_whole(&output, STREAM_STDOUT, piece), 2);
+	assert_memory_equal(piece[0].at, "abc", 3);
+	assert_int_equal(piece[1].offset, 13);
+	assert_memory_equal(piece[1].at, "789", 3);
+	output_done(&output);
+}
+
 int
 main(void)
 {
@@ -267,6 +324,8 @@ main(void)
 		cmocka_unit_test(transcript_keeps_the_order_of_arrival),
 		cmocka_unit_test(transcript_does_not_mix_characters),
 		cmocka_unit_test(transcript_loses_nothing_that_was_only_begun),
+		cmocka_unit_test(whole_is_as_written),
+		cmocka_unit_test(whole_can_stop_growing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

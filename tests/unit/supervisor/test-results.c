@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "policy/config.h"
 #include "supervisor/engine/execution_parts.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/tools/run_script_files.h"
@@ -135,6 +136,7 @@ clock_of_the_test(void)
 	return now;
 }
 
+static struct config *config;
 static struct engine *engine;
 static struct tenant *alice, *bob;
 
@@ -146,6 +148,7 @@ open_store(void **state)
 	(void)state;
 	resources_set_clock(clock_of_the_test);
 	now = 1000;
+	config = config_new();
 	assert_int_equal(engine_new(&options, &engine), 0);
 	alice = engine_tenant_named(engine, "sub:alice");
 	bob = engine_tenant_named(engine, "sub:bob");
@@ -160,6 +163,7 @@ close_store(void **state)
 	tenant_release(alice);
 	tenant_release(bob);
 	engine_free(engine);
+	config_free(config);
 	return 0;
 }
 
@@ -171,7 +175,7 @@ keep(const struct tenant *tenant, const char *id, const char *path, const char *
 				     .data = data, .len = len };
 	struct outcome outcome = { .id = id, .file = &file, .n_files = 1 };
 
-	resources_keep(tenant, &outcome);
+	resources_keep(config, tenant, &outcome);
 }
 
 static unsigned int
@@ -278,7 +282,7 @@ a_file_is_put_again_for_its_tenant(void **state)
 	assert_string_equal(text, "hellot");
 	assert_true(resolve(bob, "mcp-python://x-1/a", text) < 0);
 	assert_true(resolve(alice, "mcp-python://x-1/b", text) < 0);
-	now += RESOURCES_KEEP_MS;
+	now += config->results.keep_seconds * 1000;
 	assert_true(resolve(alice, "mcp-python://x-1/a", text) < 0);
 }
 
@@ -287,7 +291,7 @@ a_file_expires(void **state)
 {
 	(void)state;
 	keep(alice, "x-1", "a", "1", 1);
-	now += RESOURCES_KEEP_MS - 1;
+	now += config->results.keep_seconds * 1000 - 1;
 	keep(alice, "x-2", "b", "2", 1);
 	assert_int_equal(count(alice), 2);
 	now += 1;
@@ -299,7 +303,7 @@ a_file_expires(void **state)
 static void
 the_oldest_makes_room(void **state)
 {
-	size_t len = RESOURCES_TENANT_BYTES_MAX / 4 + 1;
+	size_t len = config->results.keep_bytes / 4 + 1;
 	char *data = calloc(1, len), id[16];
 
 	(void)state;
