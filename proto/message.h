@@ -39,6 +39,8 @@
 #define LEFT_FILES_MAX 100		/* files that a run's end tells of */
 #define LEFT_DATA_MAX (256 * 1024)	/* bytes of one that is kept */
 #define LEFT_BYTES_MAX (1024 * 1024)	/* bytes of all that are kept of a run */
+#define REPL_PLACES_MAX 16		/* states of a session */
+#define NOTES_MAX 16			/* of a cell, on what its state cannot keep */
 
 /* Forms in which an object is shown; worker/display.py has them in this order. */
 enum display_kind {
@@ -66,6 +68,14 @@ enum egress_verdict {
 	EGRESS_LIMIT_CONNECTIONS,
 	EGRESS_CUT,			/* the execution was over */
 	EGRESS_VERDICT_COUNT
+};
+
+/* What became of the state that a cell of a session ran in. */
+enum cell_state {
+	CELL_COMMITTED,		/* it is what the cell made of it */
+	CELL_ROLLED_BACK,	/* it is as before */
+	CELL_LOST,		/* its place is empty */
+	CELL_STATE_COUNT
 };
 
 /* STR: UTF-8 without NUL. BIN: any bytes. Neither ends with NUL, and at may be NULL when
