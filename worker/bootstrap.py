@@ -3,8 +3,9 @@ worker/rich.py, in the same namespace, shows what is more than text.
 
 Frozen into the program by worker/freeze.py and never importable: its module is held by
 worker/interpreter.c alone. prepare() runs once in the zygote; fresh() and run() in every
-worker. The script may have replaced anything it could reach, so what is needed after it
-has run is bound here beforehand, and this module has a dictionary of builtins of its own.
+worker, become_session() and run_cell() in one that is a session's. The script may have
+replaced anything it could reach, so what is needed after it has run is bound here
+beforehand, and this module has a dictionary of builtins of its own.
 """
 
 import _ast
@@ -21,6 +22,7 @@ import reprlib
 import sys
 import threading
 import traceback
+from importlib.machinery import BuiltinImporter
 from importlib.machinery import SourceFileLoader as ScriptLoader
 
 FILE = "script.py"
@@ -192,11 +194,11 @@ def remember_source(text):
     linecache.cache[FILE] = (len(text), None, lines, FILE)
 
 
-def compile_script(text):
+def compile_script(text, future=0):
     """Code that leaves the value of a trailing expression, if there is one, under RESULT
     in its namespace: what is one frame on a host is one frame here too."""
     try:
-        tree = compile(text, FILE, "exec", AST, True)
+        tree = compile(text, FILE, "exec", AST | future, True)
         last = tree.body[-1] if tree.body else None
         if type(last) is Expr:
             # The first statement may be the docstring, which has to stay one.
@@ -209,10 +211,10 @@ def compile_script(text):
             store.end_lineno = value.end_lineno = last.end_lineno
             store.end_col_offset = value.end_col_offset = last.end_col_offset
             tree.body[-1] = value
-        return compile(tree, FILE, "exec", CODE, True)
+        return compile(tree, FILE, "exec", CODE | future, True)
     except (RecursionError, MemoryError):
         # A tree deeper than its Python form may be; without one it may still compile.
-        return compile(text, FILE, "exec", CODE, True)
+        return compile(text, FILE, "exec", CODE | future, True)
 
 
 # ---- running -------------------------------------------------------------------------
@@ -239,7 +241,7 @@ def run(script, args, value_max):
     """Runs a script to its very end. Returns (exit code, raised, repr, json, cut, type,
     message, traceback, line, undisplayed); texts are bytes, None where there is none."""
     names = main_module.__dict__
-    status, value, caught, code = 0, None, None, None
+    value = caught = code = None
     sys.argv[:] = [FILE, *args]
     sys.orig_argv[:] = ["python3", FILE, *args]
     try:
@@ -252,10 +254,18 @@ def run(script, args, value_max):
         caught = e
     sys.settrace(None)
     sys.setprofile(None)
+    status, raised, result = tell(caught, value, value_max)
+    value = caught = code = text = script = None
+    if end(names):
+        status = 120
+    return (status, raised, *result, Shown.undisplayed or None)
+
+
+def tell(caught, value, value_max):
+    """What came of it: the exit code, whether it raised, and seven things of its DONE."""
     if sys.getrecursionlimit() < 1000:
         sys.setrecursionlimit(1000)
-
-    result = [None] * 7
+    status, result = 0, [None] * 7
     if caught is None:
         if value is not None:
             result[:3] = show(value, value_max)
@@ -266,11 +276,7 @@ def run(script, args, value_max):
         status = 130 if isinstance(caught, KeyboardInterrupt) else 1
         result[3:] = report(caught, value_max)
     show_open_figures()
-    raised = caught is not None and not isinstance(caught, SystemExit)
-    value = caught = code = text = script = None
-    if end(names):
-        status = 120
-    return (status, raised, *result, Shown.undisplayed or None)
+    return status, caught is not None and not isinstance(caught, SystemExit), result
 
 
 def exit_code(e):
@@ -321,6 +327,134 @@ def flush_output():
                 lost = True
                 complain()
     return lost
+
+
+# ---- sessions ------------------------------------------------------------------------
+
+FUTURE = 0x1FE0000  # what `from __future__ import` sets in a code's flags
+STANDARD = ("0", "1", "2", "62", "63")  # of every process; the last two are worker/line.h's
+listdir, readlink, threads = os.listdir, os.readlink, threading.enumerate
+
+
+class Session:
+    """What one cell leaves to the next besides its names."""
+
+    future = 0
+    told = frozenset()  # what is open and shared, as far as the caller has heard of it
+    had_stdin = False
+
+
+def become_session():
+    names = main_module.__dict__
+    for name in ("__file__", "__cached__"):
+        names.pop(name, None)
+    names["__loader__"] = BuiltinImporter
+    sys.argv[:] = [""]
+    sys.orig_argv[:] = ["python3"]
+
+
+def before_copy():
+    """random's own module starts anew in every fork, which the cells of a session are not to
+    notice."""
+    random = sys.modules.get("random")
+    return None if random is None else (random._inst, random._inst.getstate())
+
+
+def after_copy(random):
+    if random is not None:
+        random[0].setstate(random[1])
+
+
+def renew_stdin(has_stdin):
+    """Nothing of what an earlier cell was given is left in it; and quit() has closed it."""
+    if has_stdin or Session.had_stdin or sys.stdin is None or sys.stdin.closed:
+        raw = io.FileIO(0, "rb", closefd=False)
+        raw.name = "<stdin>"
+        sys.stdin = sys.__stdin__ = io.TextIOWrapper(
+            io.BufferedReader(raw), "utf-8", "surrogateescape")
+        sys.stdin.mode = "r"
+    Session.had_stdin = has_stdin
+
+
+def run_cell(number, script, value_max, has_stdin):
+    """Runs a cell in the names of the others. Returns what run() does, and its notes."""
+    global FILE
+    FILE = "<cell %d>" % number
+    names = main_module.__dict__
+    value = caught = code = None
+    Shown.objects = Shown.bytes = Shown.undisplayed = 0
+    Shown.figures = {}
+    try:
+        renew_stdin(has_stdin)
+        text = decode(script)
+        remember_source(text)
+        code = compile_script(text, Session.future)
+        Session.future |= code.co_flags & FUTURE
+        value = execute(code, names)
+        if value is not None:
+            builtins._ = value
+    except BaseException as e:
+        own_frames(e, code)
+        caught = e
+    sys.settrace(None)
+    sys.setprofile(None)
+    status, raised, result = tell(caught, value, value_max)
+    close_figures()
+    if flush_output():
+        status = 120
+    return (status, raised, *result, Shown.undisplayed or None, notes())
+
+
+def close_figures():
+    """One that was shown is not to be shown by every cell after it."""
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    try:
+        if helpers is not None:
+            helpers.Gcf.destroy_all()
+    except BaseException:
+        pass
+
+
+def notes():
+    """What of this cell a fork does not carry on to the next one, or would not bring back."""
+    found = []
+    try:
+        for thread in threads():
+            if thread is not threading.main_thread() and thread.is_alive():
+                found.append("thread %r does not go on after the cell" % thread.name)
+        shared = shared_things()
+        for kind in sorted({kind for kind, _ in shared - Session.told}):
+            found.append("%s: what goes through it or into it is not taken back when a "
+                         "later cell is rolled back" % kind)
+        Session.told = shared
+    except BaseException:
+        pass
+    return [plain(note, 300)[0] for note in found[:15]]
+
+
+KINDS = (("socket:", "a socket is open"), ("pipe:", "a pipe is open"),
+         ("anon_inode:", "an event descriptor is open"))
+
+
+def shared_things():
+    """Open descriptors and mappings that a copy of this process has in common with it."""
+    found = set()
+    for fd in listdir("/proc/self/fd"):
+        if fd in STANDARD:
+            continue
+        try:
+            to = readlink("/proc/self/fd/" + fd)
+        except OSError:  # the directory's own
+            continue
+        for start, kind in KINDS:
+            if to.startswith(start):
+                found.add((kind, to))
+    if "mmap" in sys.modules or "_posixshmem" in sys.modules:
+        with io.open("/proc/self/maps", "rb", 0) as maps:
+            for line in maps.read().splitlines():
+                if line.split(b" ", 2)[1][1::2] == b"ws":
+                    found.add(("memory is mapped shared", line.split(b" ", 1)[0]))
+    return found
 
 
 # ---- values --------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 /* Runs in: a worker. init is pid 1 and a copy of the zygote that never runs Python
- * again; the script's process is pid 2.   Reads: RUN, from the supervisor. The script
+ * again; the script's process is pid 2.   Reads: RUN, or OPEN, from the supervisor. The script
  * may do to its process what it likes; init tells how that ended. */
 #include "worker/execution.h"
 
@@ -18,15 +18,19 @@
 #include "proto/frame.h"
 #include "proto/own.h"
 #include "worker/interpreter.h"
+#include "worker/session.h"
 #include "worker/sharedmap.h"
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
 #define PROXY_PORT 3128		/* in the worker's own network namespace */
 
-/* Shared between the two: the script's process has told its own end. A script that
- * writes to it only makes its own end less clear. */
-static volatile int *told;
+/* Shared between the two. A script that writes to it only makes its own end less clear. */
+static volatile struct shared {
+	bool told;		/* the script's process has told its own end */
+	bool is_session;	/* it has not become a script's: OPEN came */
+	struct msg_open open;
+} *shared;
 
 /* ---- the script's process ---- */
 
@@ -47,8 +51,8 @@ write_source(int source, const struct msg_bin *script)
 	return 0;
 }
 
-static void
-receive_run(struct frame *frame)
+int
+execution_receive(struct frame *frame, bool replace, int *error_r)
 {
 	struct frame_reader reader;
 	int r;
@@ -60,10 +64,25 @@ receive_run(struct frame *frame)
 			break;
 		if (r == 0)
 			continue;
-		r = workspace_put(&frame->msg.input);
+		r = workspace_put(&frame->msg.input, replace);
 		if (r < 0)
-			jail_die(JAIL_CONTROL, "an input file", -r);
+			*error_r = -r;
 		frame_done(frame);
+	}
+	frame_reader_done(&reader);
+	return r < 0 ? r : 0;
+}
+
+static void
+receive_run(struct frame *frame)
+{
+	int error = 0, r = execution_receive(frame, false, &error);
+
+	if (error != 0)
+		jail_die(JAIL_CONTROL, "an input file", error);
+	if (r == 0 && frame->msg.type == MSG_OPEN) {
+		shared->open = frame->msg.open;
+		shared->is_session = true;
 	}
 	/* Not wanted, or the supervisor is gone: nothing was run, nothing to tell. */
 	if (r < 0 || frame->msg.type != MSG_RUN)
@@ -75,24 +94,23 @@ receive_run(struct frame *frame)
 			jail_die(JAIL_CONTROL, "standard input",
 				 in < 0 ? EBADF : errno);
 	}
-	frame_reader_done(&reader);
 }
 
-/* The way out, as far as we are concerned: who answers on it is not known here. */
-static void
-offer_listener(uint64_t id)
+void
+execution_offer_listener(uint64_t id, unsigned int port)
 {
 	struct msg msg = { .type = MSG_LISTENER, .listener.id = id };
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PROXY_PORT),
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	own_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(at);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
-	    listen(fd, SOMAXCONN) < 0)
+	    getsockname(fd, (struct sockaddr *)&at, &len) < 0 || listen(fd, SOMAXCONN) < 0)
 		jail_die(JAIL_CONTROL, "the proxy's socket", errno);
 	if (frame_send(JAIL_CONTROL, &msg, &fd, 1) < 0)
 		_exit(0);
-	if (interpreter_use_proxy(PROXY_PORT) < 0)
+	if (interpreter_use_proxy(ntohs(at.sin_port)) < 0)
 		jail_die(JAIL_CONTROL, "the proxy's name", EIO);
 }
 
@@ -122,7 +140,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 		_exit(0);
 	receive_run(&frame);
 	if (frame.msg.run.network)
-		offer_listener(frame.msg.run.id);
+		execution_offer_listener(frame.msg.run.id, PROXY_PORT);
 	r = write_source(state.source, &frame.msg.run.script);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the script's file", -r);
@@ -131,9 +149,9 @@ live_as_script(const struct jail *jail, uint64_t serial)
 		jail_die(JAIL_CONTROL, "the run's limits", -r);
 	interpreter_run(&frame.msg.run, &done.done);
 	/* A child that the script forked comes here too, when it runs to the end. */
-	if (getpid() == self && workspace_tell(WORKSPACE, JAIL_CONTROL) == 0 &&
+	if (getpid() == self && workspace_tell(WORKSPACE, JAIL_CONTROL, NULL) == 0 &&
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) == 0)
-		*told = 1;
+		shared->told = true;
 	_exit((int)done.done.exit_code);
 }
 
@@ -141,20 +159,24 @@ live_as_script(const struct jail *jail, uint64_t serial)
 
 /* Reaps until the script's process has ended; all others end with init. */
 static _Noreturn void
-live_as_init(pid_t script)
+live_as_init(const struct jail *jail, pid_t script)
 {
 	struct msg exited = { .type = MSG_EXITED };
 	int status;
 	pid_t pid;
 
 	prctl(PR_SET_NAME, "python-init", 0, 0, 0);
-	close_range(STDIN_FILENO, STDERR_FILENO, 0);
 	do
 		pid = waitpid(-1, &status, 0);
 	while (pid != script && (pid > 0 || errno == EINTR));
-	if (pid == script && !*told) {
+	if (pid == script && shared->is_session) {
+		struct msg_open open = shared->open;
+
+		session_live(jail, &open);
+	}
+	if (pid == script && !shared->told) {
 		kill(-1, SIGKILL);
-		workspace_tell(WORKSPACE, JAIL_CONTROL);
+		workspace_tell(WORKSPACE, JAIL_CONTROL, NULL);
 		exited.exited.status = (uint32_t)status & 0xffff;
 		frame_send(JAIL_CONTROL, &exited, NULL, 0);
 	}
@@ -168,9 +190,9 @@ execution_live(const struct jail *jail, uint64_t serial)
 
 	if (!jail->memory_counted)
 		sharedmap_use_files();
-	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (told == MAP_FAILED)
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
 		jail_die(JAIL_CONTROL, "shared page", errno);
 	interpreter_before_fork();
 	script = fork();
@@ -178,5 +200,5 @@ execution_live(const struct jail *jail, uint64_t serial)
 		jail_die(JAIL_CONTROL, "the script's process", errno);
 	if (script == 0)
 		live_as_script(jail, serial);
-	live_as_init(script);
+	live_as_init(jail, script);
 }

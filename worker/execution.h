@@ -4,12 +4,24 @@
 #ifndef WORKER_EXECUTION_H
 #define WORKER_EXECUTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/frame.h"
 #include "worker/jail.h"
 
 /* Called in the new worker's first process, inside its jail: becomes init and makes the
  * script's process. serial: the worker's, for READY. */
 _Noreturn void execution_live(const struct jail *jail, uint64_t serial);
+
+/* In a script's or a cell's process: puts INPUT's files into /workspace, in the place of
+ * others only when replace, until a message of another kind comes. 0 and *frame has it, or
+ * -errno of the socket. *error_r: errno when a file could not be put there, else untouched. */
+int execution_receive(struct frame *frame, bool replace, int *error_r);
+
+/* Makes the LISTENER that RUN asked for, on a port (0: any that is free), and names it to the
+ * interpreter. The way out, as far as a worker is concerned: who answers on it is not known
+ * here. Ends the process when it cannot be had. */
+void execution_offer_listener(uint64_t id, unsigned int port);
 
 #endif

@@ -263,10 +263,10 @@ interpreter_after_fork(void)
 	PyOS_AfterFork_Child();
 }
 
-int
-interpreter_fresh(void)
+static int
+call_plain(const char *name)
 {
-	PyObject *none = PyTuple_New(0), *result = call("fresh", none);
+	PyObject *none = PyTuple_New(0), *result = call(name, none);
 
 	Py_XDECREF(none);
 	if (!result) {
@@ -289,6 +289,12 @@ interpreter_use_proxy(unsigned int port)
 	}
 	Py_DECREF(result);
 	return 0;
+}
+
+int
+interpreter_fresh(void)
+{
+	return call_plain("fresh");
 }
 
 static bool
@@ -365,5 +371,94 @@ interpreter_run(const struct msg_run *run, struct msg_done *done_r)
 		take_result(result, &done);
 	else
 		take_failure(&done);
+	*done_r = done;
+}
+
+/* ---- sessions ---- */
+
+static PyObject *kept;		/* across the fork: what is not to change by it */
+static PyObject *last_cell;	/* what the texts of its DONE are in */
+
+int
+interpreter_session(void)
+{
+	return call_plain("become_session");
+}
+
+void
+interpreter_before_copy(void)
+{
+	PyObject *none = PyTuple_New(0);
+
+	Py_CLEAR(kept);
+	kept = call("before_copy", none);
+	Py_XDECREF(none);
+	PyErr_Clear();
+	PyOS_BeforeFork();
+}
+
+void
+interpreter_after_copy(bool is_copy)
+{
+	PyObject *args, *result;
+
+	if (!is_copy) {
+		PyOS_AfterFork_Parent();
+		return;
+	}
+	PyOS_AfterFork_Child();
+	args = kept ? PyTuple_Pack(1, kept) : NULL;
+	result = call("after_copy", args);
+	PyErr_Clear();
+	Py_XDECREF(args);
+	Py_XDECREF(result);
+	Py_CLEAR(kept);
+}
+
+void
+interpreter_drop_signals(void)
+{
+	PyErr_CheckSignals();
+	PyErr_Clear();
+}
+
+static void
+take_notes(PyObject *list, struct msg_done *done)
+{
+	static struct msg_str note[NOTES_MAX];
+	Py_ssize_t n = PyList_Check(list) ? PyList_GET_SIZE(list) : 0;
+
+	done->has_notes = true;
+	done->notes = (struct msg_strs){ .item = note };
+	for (Py_ssize_t i = 0; i < n && i < NOTES_MAX; i++) {
+		PyObject *text = PyList_GET_ITEM(list, i);
+
+		if (PyBytes_Check(text))
+			note[done->notes.n++] = (struct msg_str){
+				PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text) };
+	}
+}
+
+void
+interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
+{
+	struct msg_done done = { .id = run->id };
+	PyObject *args, *result;
+
+	Py_CLEAR(last_cell);
+	display_begin(run->id);
+	args = Py_BuildValue("(Iy#Ii)", (unsigned int)run->cell,
+			     run->script.at ? run->script.at : "",
+			     (Py_ssize_t)run->script.len, (unsigned int)run->value_max,
+			     (int)run->has_stdin);
+	result = call("run_cell", args);
+	Py_XDECREF(args);
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 11) {
+		take_result(result, &done);
+		take_notes(PyTuple_GET_ITEM(result, 10), &done);
+	} else {
+		take_failure(&done);
+	}
+	last_cell = result;
 	*done_r = done;
 }

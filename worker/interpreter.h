@@ -6,6 +6,7 @@
 #ifndef WORKER_INTERPRETER_H
 #define WORKER_INTERPRETER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "proto/message.h"
@@ -40,5 +41,21 @@ int interpreter_use_proxy(unsigned int port);
  * as the process. Never fails: when there is no memory left to say more, *done_r says
  * so. */
 void interpreter_run(const struct msg_run *run, struct msg_done *done_r);
+
+/* ---- sessions ---- */
+
+/* In the first process of a session: __main__ is not a file. 0 or -EIO. */
+int interpreter_session(void);
+
+/* Around the fork(2) that copies a state. Unlike after a fork of its own making random
+ * goes on with the same numbers in both. */
+void interpreter_before_copy(void);
+void interpreter_after_copy(bool is_copy);
+
+/* Forgets what signals came while nothing ran. */
+void interpreter_drop_signals(void);
+
+/* Runs a cell; its objects stay. The texts in *done_r live until the next one. */
+void interpreter_cell(const struct msg_run *run, struct msg_done *done_r);
 
 #endif

@@ -433,17 +433,19 @@ jail_settle(const struct jail *jail, struct jail_state *state_r)
 }
 
 int
+jail_limit_data(const struct jail_state *state, uint64_t data_bytes)
+{
+	uint64_t data = data_bytes > UINT64_MAX - state->data_bytes
+				? UINT64_MAX : data_bytes + state->data_bytes;
+
+	return data_bytes ? set_limit(RLIMIT_DATA, data, data) : 0;
+}
+
+int
 jail_limit(const struct jail_state *state, const struct msg_run *run)
 {
-	int r = 0;
+	int r = jail_limit_data(state, run->data_bytes);
 
-	if (run->data_bytes) {
-		uint64_t data = run->data_bytes > UINT64_MAX - state->data_bytes
-					? UINT64_MAX
-					: run->data_bytes + state->data_bytes;
-
-		r = set_limit(RLIMIT_DATA, data, data);
-	}
 	/* Init counts too, and is not the script's. */
 	if (r == 0 && run->processes)
 		r = set_limit(RLIMIT_NPROC, (rlim_t)run->processes + 1,
@@ -451,5 +453,29 @@ jail_limit(const struct jail_state *state, const struct msg_run *run)
 	if (r == 0 && run->cpu_seconds)
 		r = set_limit(RLIMIT_CPU, run->cpu_seconds,
 			      (rlim_t)run->cpu_seconds + 1);
+	return r;
+}
+
+/* A hard limit could not be raised for the next one. */
+static int
+set_soft_limit(int what, rlim_t soft)
+{
+	struct rlimit now;
+
+	if (prlimit(0, what, NULL, &now) < 0)
+		return -errno;
+	now.rlim_cur = soft < now.rlim_max ? soft : now.rlim_max;
+	return prlimit(0, what, &now, NULL) < 0 ? -errno : 0;
+}
+
+int
+jail_limit_cell(const struct msg_run *run)
+{
+	int r = 0;
+
+	if (run->processes)
+		r = set_soft_limit(RLIMIT_NPROC, run->processes);
+	if (r == 0 && run->cpu_seconds)
+		r = set_soft_limit(RLIMIT_CPU, run->cpu_seconds);
 	return r;
 }

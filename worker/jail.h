@@ -64,4 +64,11 @@ int jail_settle(const struct jail *jail, struct jail_state *state_r);
 /* The limits that come with RUN; those of 0 are not set. 0 or -errno. */
 int jail_limit(const struct jail_state *state, const struct msg_run *run);
 
+/* The first of them alone, RLIMIT_DATA, for all processes of a session. */
+int jail_limit_data(const struct jail_state *state, uint64_t data_bytes);
+
+/* The others for a cell, whose process will be that of the next one: run->processes is of
+ * the whole worker, and the limits are soft. The supervisor's own count is the hard one. */
+int jail_limit_cell(const struct msg_run *run);
+
 #endif

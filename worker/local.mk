@@ -9,7 +9,10 @@ libworker_a_SOURCES = \
 	worker/jail.c worker/jail.h \
 	worker/landlock.c worker/landlock.h \
 	worker/mounts.c worker/mounts.h \
+	worker/place.c worker/place.h worker/line.h \
+	worker/processes.c worker/processes.h \
 	worker/seccomp.c worker/seccomp.h \
+	worker/session.c worker/session.h \
 	worker/sha256.c worker/sha256.h \
 	worker/sharedmap.c worker/sharedmap.h \
 	worker/turns.c worker/turns.h \

@@ -24,7 +24,7 @@
 /* ---- before ---- */
 
 int
-workspace_put(const struct msg_input *input)
+workspace_put(const struct msg_input *input, bool replace)
 {
 	char path[sizeof(WORKSPACE) + 1 + PATH_TEXT_MAX + 1];
 	own_fd int fd = -1;
@@ -38,6 +38,8 @@ workspace_put(const struct msg_input *input)
 			return -errno;
 		*slash = '/';
 	}
+	if (replace)
+		unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
@@ -55,6 +57,7 @@ workspace_put(const struct msg_input *input)
 
 struct walk {
 	int control, error;
+	struct timespec since;		/* what has not changed since is left out */
 	uint32_t told, more;
 	unsigned int entries;
 	size_t kept, hashed;		/* bytes */
@@ -129,6 +132,14 @@ read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 	return true;
 }
 
+static bool
+is_older(const struct walk *w, const struct stat *st)
+{
+	return st->st_ctim.tv_sec < w->since.tv_sec ||
+	       (st->st_ctim.tv_sec == w->since.tv_sec &&
+		st->st_ctim.tv_nsec < w->since.tv_nsec);
+}
+
 static void
 tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
 {
@@ -182,6 +193,8 @@ walk_directory(struct walk *w, int dir, unsigned int depth)
 				return;
 			if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 				continue;
+			if (S_ISREG(st.st_mode) && is_older(w, &st))
+				continue;
 			if (!push_name(w, name)) {
 				w->more++;
 			} else if (S_ISREG(st.st_mode)) {
@@ -199,13 +212,15 @@ walk_directory(struct walk *w, int dir, unsigned int depth)
 }
 
 int
-workspace_tell(const char *root, int control)
+workspace_tell(const char *root, int control, const struct timespec *since)
 {
 	own_fd int dir = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct walk w = { .control = control };
 
 	if (dir < 0)
 		return 0;
+	if (since != NULL)
+		w.since = *since;
 	walk_directory(&w, dir, 0);
 	free(w.content);
 	if (w.error == 0 && (w.more > 0 || w.entries > ENTRIES_MAX)) {

@@ -9,16 +9,21 @@
 #ifndef WORKER_WORKSPACE_H
 #define WORKER_WORKSPACE_H
 
+#include <stdbool.h>
+#include <time.h>
+
 #include "proto/message.h"
 
 #define WORKSPACE "/workspace"
 
-/* Makes the file with the directories above it. 0 or -errno. */
-int workspace_put(const struct msg_input *input);
+/* Makes the file with the directories above it, in the place of another one only when
+ * replace. 0 or -errno. */
+int workspace_put(const struct msg_input *input, bool replace);
 
 /* Sends LEFT for each regular file below root, and LEFT_MORE when there are more than may be
- * told of. Follows no links; what cannot be read is told without its sum. 0 or -errno of
- * the socket. */
-int workspace_tell(const char *root, int control);
+ * told of; with since (CLOCK_REALTIME_COARSE) only for those made or changed since then.
+ * Follows no links; what cannot be read is told without its sum. 0 or -errno of the
+ * socket. */
+int workspace_tell(const char *root, int control, const struct timespec *since);
 
 #endif

@@ -1,0 +1,255 @@
+/* Runs in: the processes of a session that hold its states, and the cells made of them.
+ * Owns:    the state. Each order makes a copy by fork: another place, or a cell that is a
+ * place from the moment it says that it has come to its end. A cell is a script: what its
+ * process does from then on is believed no more than what it did before. */
+#include "worker/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/fdpass.h"
+#include "proto/frame.h"
+#include "proto/own.h"
+#include "worker/execution.h"
+#include "worker/interpreter.h"
+#include "worker/line.h"
+#include "worker/warm.h"
+#include "worker/workspace.h"
+
+static void
+report(enum report_kind kind, int value)
+{
+	struct report r = { .kind = kind, .value = value };
+
+	/* Nobody hears: init is gone, and so are we. */
+	if (fdpass_send(JAIL_LINE, &r, sizeof(r), NULL, 0, 0) != (ssize_t)sizeof(r))
+		_exit(1);
+}
+
+/* ---- offsets ---- */
+
+/* A fork shares the offsets of open files: those of before a cell are put back when there is
+ * nothing left of it. */
+#define OFFSETS_MAX 1024		/* RLIMIT_NOFILE */
+
+static struct offset {
+	int fd;
+	off_t at;
+} offset[OFFSETS_MAX];
+static size_t n_offsets;
+
+static void
+remember_offsets(void)
+{
+	struct entry {
+		uint64_t ino, off;
+		unsigned short len;
+		unsigned char type;
+		char name[];
+	};
+	own_fd int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_Alignas(struct entry) char list[4096];
+	struct stat st;
+	long n;
+
+	n_offsets = 0;
+	while (dir >= 0 && (n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
+		for (char *at = list; at < list + n;
+		     at += ((struct entry *)(void *)at)->len) {
+			int fd = atoi(((struct entry *)(void *)at)->name);
+			off_t where;
+
+			if (fd == dir || n_offsets == OFFSETS_MAX || fstat(fd, &st) < 0 ||
+			    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+				continue;
+			where = lseek(fd, 0, SEEK_CUR);
+			if (where >= 0)
+				offset[n_offsets++] = (struct offset){ fd, where };
+		}
+}
+
+static void
+restore_offsets(void)
+{
+	for (size_t i = 0; i < n_offsets; i++)
+		lseek(offset[i].fd, offset[i].at, SEEK_SET);
+}
+
+/* ---- a cell ---- */
+
+/* An earlier one may have left what was given to it there. */
+static int
+take_stdin(struct frame *frame)
+{
+	own_fd int in = frame->msg.run.has_stdin
+		? frame_take_fd(frame, 0) : open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	return in < 0 || dup2(in, STDIN_FILENO) < 0 ? -EBADF : 0;
+}
+
+/* An input file that could not be put in its place is the cell's error. */
+static void
+refuse_input(const struct msg_run *run, int error, struct msg_done *done_r)
+{
+	static char message[128];
+
+	snprintf(message, sizeof(message), "[Errno %d] an input file could not be put into "
+		 WORKSPACE, error);
+	*done_r = (struct msg_done){
+		.id = run->id, .exit_code = 1, .raised = true,
+		.has_error_type = true, .error_type = msg_str("OSError"),
+		.has_error_message = true, .error_message = msg_str(message),
+	};
+}
+
+/* Returns in the cell's process alone, which is a place from then on. */
+static void
+run_cell(int line, int control)
+{
+	struct msg done = { .type = MSG_DONE };
+	struct frame frame = { 0 };
+	struct timespec since;
+	pid_t self = getpid();
+	int error = 0;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &since);
+	if (dup3(control, JAIL_CONTROL, O_CLOEXEC) < 0 ||
+	    dup3(line, JAIL_LINE, O_CLOEXEC) < 0)
+		_exit(1);
+	close(control);
+	close(line);
+	if (execution_receive(&frame, true, &error) < 0 || frame.msg.type != MSG_RUN ||
+	    take_stdin(&frame) < 0 || jail_limit_cell(&frame.msg.run) < 0)
+		_exit(1);
+	/* That of the cell before may not have been let go of yet. */
+	if (frame.msg.run.network)
+		execution_offer_listener(frame.msg.run.id, 0);
+	if (error != 0)
+		refuse_input(&frame.msg.run, error, &done.done);
+	else
+		interpreter_cell(&frame.msg.run, &done.done);
+	/* A child that the cell forked comes here too, when it runs to the end. */
+	if (getpid() != self)
+		_exit((int)done.done.exit_code);
+	if (workspace_tell(WORKSPACE, JAIL_CONTROL, &since) < 0 ||
+	    frame_send(JAIL_CONTROL, &done, NULL, 0) < 0)
+		_exit(1);
+	frame_done(&frame);
+	close(JAIL_CONTROL);
+	report(REPORT_COMMITTED, self);
+}
+
+/* ---- orders ---- */
+
+static int
+wait_for(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+/* True in the copy. */
+static bool
+fork_state(pid_t *pid_r)
+{
+	int error;
+
+	interpreter_before_copy();
+	*pid_r = fork();
+	error = errno;
+	if (*pid_r == 0) {
+		interpreter_after_copy(true);
+		return true;
+	}
+	interpreter_after_copy(false);
+	if (*pid_r > 0)
+		report(REPORT_FORKED, *pid_r);
+	else
+		report(REPORT_REFUSED, error);
+	return false;
+}
+
+static void
+on_copy(const struct fdpass_set *fds)
+{
+	pid_t pid;
+
+	if (fork_state(&pid) && dup3(fds->fd[0], JAIL_LINE, O_CLOEXEC) < 0)
+		_exit(1);
+}
+
+static void
+on_cell(struct fdpass_set *fds)
+{
+	int status;
+	pid_t pid;
+
+	remember_offsets();
+	if (fork_state(&pid)) {
+		run_cell(fds->fd[0], fds->fd[1]);
+		fds->n = 0;
+		return;
+	}
+	fdpass_close(fds);
+	if (pid < 0)
+		return;
+	/* One that has taken our place is heard by init, which then ends us. */
+	status = wait_for(pid);
+	restore_offsets();
+	report(REPORT_ENDED, status);
+}
+
+static _Noreturn void
+wait_for_orders(void)
+{
+	for (;;) {
+		struct fdpass_set fds = { 0 };
+		struct order order = { 0 };
+		ssize_t n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);
+
+		/* Init is gone, or has given us up. */
+		if (n != (ssize_t)sizeof(order))
+			_exit(0);
+		/* Processes of a cell that is over; nobody else waits for them. */
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		interpreter_drop_signals();
+		if (order.kind == ORDER_COPY && fds.n == 1)
+			on_copy(&fds);
+		else if (order.kind == ORDER_CELL && fds.n == 2)
+			on_cell(&fds);
+		fdpass_close(&fds);
+	}
+}
+
+void
+place_live(const struct jail *jail, int line, uint64_t data_bytes)
+{
+	struct jail_state state;
+
+	prctl(PR_SET_NAME, "python3", 0, 0, 0);
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	close(JAIL_CONTROL);
+	warm_up();
+	interpreter_after_fork();
+	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0 || interpreter_fresh() < 0 ||
+	    jail_settle(jail, &state) < 0)
+		_exit(1);
+	close(line);
+	close(state.source);
+	if (jail_limit_data(&state, data_bytes) < 0 || interpreter_session() < 0)
+		_exit(1);
+	wait_for_orders();
+}

@@ -1,0 +1,458 @@
+/* Runs in: a session's init, pid 1, which never runs Python.
+ * Owns:    the places: a process that holds a state, and the line to it.
+ * Reads:   the supervisor's messages on the control socket, which nobody else in the worker
+ * has; and what places and cells report. Those are scripts: whoever says something that may
+ * not be said loses the state that he holds. */
+#include "worker/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/fdpass.h"
+#include "proto/frame.h"
+#include "proto/own.h"
+#include "worker/interpreter.h"
+#include "worker/line.h"
+#include "worker/place.h"
+#include "worker/processes.h"
+#include "worker/workspace.h"
+
+#define LOOK_AGAIN_MS 10	/* after a forced stop, for what was just being forked */
+#define LOOKS_MAX 200
+
+static struct place {
+	pid_t pid;		/* 0: it holds no state */
+	int line;
+} place[REPL_PLACES_MAX];
+
+/* What goes on in a place; one at a time. */
+static struct {
+	enum { NOTHING, CELL, COPY } what;
+	unsigned int place, to;	/* to: of a copy */
+	uint64_t id;		/* of a cell */
+	int line;		/* of the cell or the copy */
+	pid_t pid;		/* of the cell; 0: not told yet */
+	bool deaf;		/* it has closed its line */
+	bool gone;		/* reaped here: where it was forked from is gone too */
+	int status;		/* then */
+	bool interrupt;		/* as soon as it is told */
+	unsigned int looks;	/* after a forced stop; 0: none */
+	struct timespec since;
+} now;
+
+static void
+tell(const struct msg *msg)
+{
+	/* Without a supervisor there is no session. */
+	if (frame_send(JAIL_CONTROL, msg, NULL, 0) < 0)
+		_exit(0);
+}
+
+/* ---- places ---- */
+
+static void
+empty(struct place *p)
+{
+	if (p->pid == 0)
+		return;
+	kill(p->pid, SIGKILL);
+	close(p->line);
+	p->pid = 0;
+}
+
+static void
+put(struct place *p, pid_t pid, int line)
+{
+	empty(p);
+	*p = (struct place){ .pid = pid, .line = line };
+}
+
+/* A line of its own; *theirs_r is the other end. 0 or -errno. */
+static int
+make_line(int *ours_r, int *theirs_r)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	*ours_r = pair[0];
+	*theirs_r = pair[1];
+	return 0;
+}
+
+/* Gives the order with the other end of a new line, now.line, and one descriptor more when it
+ * is not -1. 0 or -errno. */
+static int
+give_order(struct place *p, enum order_kind kind, int more)
+{
+	struct order order = { .kind = kind };
+	int fd[2] = { -1, more };
+	ssize_t n;
+	int r;
+
+	r = make_line(&now.line, &fd[0]);
+	if (r < 0)
+		return r;
+	n = fdpass_send(p->line, &order, sizeof(order), fd, more < 0 ? 1 : 2, MSG_DONTWAIT);
+	close(fd[0]);
+	if (n == (ssize_t)sizeof(order))
+		return 0;
+	close(now.line);
+	return n < 0 ? (int)n : -EIO;
+}
+
+static void
+reap(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (now.what == CELL && pid == now.pid) {
+			now.gone = true;
+			now.status = status;
+		}
+		for (size_t i = 0; i < REPL_PLACES_MAX; i++)
+			if (place[i].pid == pid) {
+				close(place[i].line);
+				place[i].pid = 0;
+			}
+	}
+}
+
+/* ---- copies ---- */
+
+static void
+copied(int error)
+{
+	struct msg msg = { .type = MSG_COPIED, .copied = {
+		.to = now.to, .error = (uint32_t)error } };
+
+	now.what = NOTHING;
+	tell(&msg);
+}
+
+static void
+on_copy(const struct msg_copy *copy)
+{
+	struct place *from = &place[copy->from];
+	int r;
+
+	memset(&now, 0, sizeof(now));
+	now.what = COPY;
+	now.place = copy->from;
+	now.to = copy->to;
+	if (from->pid == 0) {
+		copied(ENOENT);
+		return;
+	}
+	r = give_order(from, ORDER_COPY, -1);
+	if (r < 0)
+		copied(-r);
+}
+
+/* ---- cells ---- */
+
+static void
+cell_ended(enum cell_state state, int status, int error, unsigned int ended)
+{
+	struct msg msg = { .type = MSG_CELL_ENDED, .cell_ended = {
+		.id = now.id, .state = state, .status = (uint32_t)status & 0xffff,
+		.error = (uint32_t)error, .ended = ended } };
+
+	now.what = NOTHING;
+	tell(&msg);
+}
+
+static void
+on_cell(const struct msg_cell *cell, struct frame *frame)
+{
+	own_fd int control = frame_take_fd(frame, 0);
+	int r;
+
+	memset(&now, 0, sizeof(now));
+	now.what = CELL;
+	now.place = cell->place;
+	now.id = cell->id;
+	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
+	if (place[cell->place].pid == 0) {
+		cell_ended(CELL_LOST, 0, ENOENT, 0);
+		return;
+	}
+	r = give_order(&place[cell->place], ORDER_CELL, control);
+	if (r < 0)
+		cell_ended(CELL_ROLLED_BACK, 0, -r, 0);
+}
+
+/* Everything but the places, and one more process. */
+static unsigned int
+end_others(pid_t one)
+{
+	pid_t keep[REPL_PLACES_MAX + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < REPL_PLACES_MAX; i++)
+		if (place[i].pid > 0)
+			keep[n++] = place[i].pid;
+	keep[n++] = one;
+	return processes_end_others(keep, n);
+}
+
+static void
+commit(pid_t pid)
+{
+	unsigned int ended = end_others(pid);
+
+	put(&place[now.place], pid, now.line);
+	reap();
+	cell_ended(CELL_COMMITTED, 0, 0, ended);
+}
+
+static void
+roll_back(int status, int error)
+{
+	struct place *p = &place[now.place];
+	unsigned int ended = end_others(0);
+
+	close(now.line);
+	reap();
+	if (p->pid > 0 && !processes_is_alive(p->pid))
+		empty(p);
+	if (error == 0 && workspace_tell(WORKSPACE, JAIL_CONTROL, &now.since) < 0)
+		_exit(0);
+	cell_ended(p->pid > 0 ? CELL_ROLLED_BACK : CELL_LOST, status, error, ended);
+}
+
+/* Where it was forked from tells of its end, and that is the end. */
+static void
+end_cell(void)
+{
+	end_others(0);
+	now.looks = 1;
+}
+
+static void
+on_stop(const struct msg_stop *stop)
+{
+	if (now.what != CELL || stop->id != now.id)
+		return;
+	if (stop->force) {
+		end_cell();
+	} else if (now.pid > 0) {
+		kill(now.pid, SIGINT);
+	} else {
+		now.interrupt = true;
+	}
+}
+
+/* Without the process that it was forked from a cell goes on: it may still come to its end,
+ * and is then the state. */
+static void
+check(void)
+{
+	if (now.what == NOTHING || place[now.place].pid > 0)
+		return;
+	if (now.what == COPY) {
+		close(now.line);
+		copied(EAGAIN);
+	} else if (now.pid == 0 || now.gone) {
+		roll_back(now.gone ? now.status : SIGKILL, 0);
+	}
+}
+
+/* After a forced stop; the end should have been told by now. */
+static void
+look_again(void)
+{
+	end_others(0);
+	reap();
+	check();
+	if (now.what == CELL && now.looks++ == LOOKS_MAX) {
+		empty(&place[now.place]);
+		roll_back(SIGKILL, 0);
+	}
+}
+
+/* ---- what is reported ---- */
+
+/* 1, 0 when there is nothing for now, -EPIPE when the other end is closed, or -EBADMSG. */
+static int
+receive(int line, struct report *report_r)
+{
+	ssize_t n = recv(line, report_r, sizeof(*report_r), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	return n == (ssize_t)sizeof(*report_r) ? 1 : n == 0 ? -EPIPE : -EBADMSG;
+}
+
+/* Its process has lost its mind, or its life. */
+static void
+give_up_place(void)
+{
+	empty(&place[now.place]);
+	check();
+}
+
+static void
+on_forked(pid_t pid)
+{
+	if (now.what == COPY) {
+		put(&place[now.to], pid, now.line);
+		copied(0);
+		return;
+	}
+	now.pid = pid;
+	if (now.interrupt)
+		kill(pid, SIGINT);
+}
+
+static void
+on_refused(int error)
+{
+	if (now.what == CELL) {
+		roll_back(0, error > 0 && error < 4096 ? error : EAGAIN);
+	} else {
+		close(now.line);
+		copied(EAGAIN);
+	}
+}
+
+static void
+on_place_report(void)
+{
+	struct report report;
+	int r = receive(place[now.place].line, &report);
+
+	if (r == 0)
+		return;
+	if (r > 0 && report.kind == REPORT_FORKED && now.pid == 0 && report.value > 1)
+		on_forked(report.value);
+	else if (r > 0 && report.kind == REPORT_REFUSED && now.pid == 0)
+		on_refused(report.value);
+	else if (r > 0 && report.kind == REPORT_ENDED && now.what == CELL)
+		roll_back(report.value, 0);
+	else
+		give_up_place();
+}
+
+static void
+on_cell_report(void)
+{
+	struct report report;
+	int r = receive(now.line, &report);
+
+	if (r > 0 && report.kind == REPORT_COMMITTED && report.value > 1)
+		commit(report.value);
+	else if (r == -EPIPE)
+		/* Its end will be told, or it cannot say that it came to it. */
+		now.deaf = true;
+	else if (r != 0)
+		end_cell();
+}
+
+/* ---- the supervisor ---- */
+
+static void
+on_message(struct frame *frame)
+{
+	const struct msg *msg = &frame->msg;
+
+	/* The supervisor waits for the answer to one before it asks for another. */
+	if (now.what != NOTHING && msg->type != MSG_STOP)
+		_exit(1);
+	if (msg->type == MSG_CELL)
+		on_cell(&msg->cell, frame);
+	else if (msg->type == MSG_STOP)
+		on_stop(&msg->stop);
+	else if (msg->type == MSG_COPY)
+		on_copy(&msg->copy);
+	else if (msg->type == MSG_DROP)
+		empty(&place[msg->drop.place]);
+	else
+		_exit(1);
+}
+
+static void
+on_child(int signal)
+{
+	(void)signal;
+}
+
+static _Noreturn void
+serve(void)
+{
+	struct frame_reader reader;
+	struct frame frame = { 0 };
+	sigset_t none;
+
+	sigemptyset(&none);
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	for (;;) {
+		static const struct timespec soon = { .tv_nsec = LOOK_AGAIN_MS * 1000000 };
+		bool is_cell = now.what == CELL, forced = is_cell && now.looks > 0;
+		struct pollfd poll[3] = {
+			{ .fd = JAIL_CONTROL, .events = POLLIN },
+			{ .fd = now.what != NOTHING && place[now.place].pid > 0
+				? place[now.place].line : -1, .events = POLLIN },
+			/* Of one that is being ended nothing counts but its end. */
+			{ .fd = is_cell && !forced && !now.deaf ? now.line : -1,
+			  .events = POLLIN },
+		};
+		int n = ppoll(poll, 3, forced ? &soon : NULL, &none);
+
+		if (n < 0) {
+			/* What it has told before its end is known before its end is. */
+			if (is_cell && now.pid == 0 && place[now.place].pid > 0)
+				on_place_report();
+			reap();
+			check();
+		} else if (n == 0) {
+			look_again();
+		} else if (poll[1].revents != 0) {
+			on_place_report();
+		} else if (poll[2].revents != 0) {
+			on_cell_report();
+		} else {
+			if (frame_reader_read(&reader, JAIL_CONTROL, &frame) != 1)
+				_exit(0);
+			on_message(&frame);
+			frame_done(&frame);
+		}
+	}
+}
+
+void
+session_live(const struct jail *jail, const struct msg_open *open)
+{
+	struct sigaction action = { .sa_handler = on_child };
+	int line = -1, theirs = -1;
+	sigset_t child;
+	pid_t pid = -1;
+
+	if (make_line(&line, &theirs) == 0)
+		pid = fork();
+	if (pid < 0)
+		jail_die(JAIL_CONTROL, "a session's first process", errno);
+	if (pid == 0) {
+		close(line);
+		place_live(jail, theirs, open->data_bytes);
+	}
+	close(theirs);
+	close_range(STDIN_FILENO, STDERR_FILENO, 0);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	sigaction(SIGCHLD, &action, NULL);
+	put(&place[0], pid, line);
+	copied(0);
+	serve();
+}
