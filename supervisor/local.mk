@@ -22,6 +22,8 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/output.c supervisor/engine/output.h \
 	supervisor/engine/pool.c supervisor/engine/pool.h \
 	supervisor/engine/privilege.c supervisor/engine/privilege.h \
+	supervisor/engine/repl.c supervisor/engine/repl_cell.c supervisor/engine/repl.h \
+	supervisor/engine/repl_parts.h \
 	supervisor/engine/scheduler.c supervisor/engine/scheduler.h \
 	supervisor/engine/startup.c supervisor/engine/startup.h \
 	supervisor/engine/tenant.c supervisor/engine/tenant.h \

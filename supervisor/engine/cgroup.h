@@ -76,6 +76,10 @@ int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limi
 /* Reads cpu_us alone: what a running execution is asked for most. 0 or -errno. */
 int cgroup_leaf_cpu(const struct cgroup_leaf *leaf, uint64_t *cpu_us_r);
 
+/* What it has now, where a controller counts it. 0 or -errno. */
+int cgroup_leaf_memory(const struct cgroup_leaf *leaf, uint64_t *bytes_r);
+int cgroup_leaf_pids(const struct cgroup_leaf *leaf, uint32_t *pids_r);
+
 /* Reads cpu_us and memory_peak, and with why_ended the other two as well. A counter
  * that cannot be read is 0. */
 void cgroup_leaf_counters(const struct cgroup_leaf *leaf, bool why_ended,
@@ -85,6 +89,14 @@ void cgroup_leaf_counters(const struct cgroup_leaf *leaf, bool why_ended,
  * -errno. Longer files are cut. */
 ssize_t cgroup_leaf_read(const struct cgroup_leaf *leaf, const char *file, char *text_r,
 			 size_t size);
+
+/* Whether the kernel, when memory runs out, ends all that is in it (as in a new one) or what
+ * takes most. Nothing where no controller counts memory. 0 or -errno. */
+int cgroup_leaf_keep_together(const struct cgroup_leaf *leaf, bool together);
+
+/* Gives what is in it no more time, or time again; they can be killed meanwhile. 0 or
+ * -errno. */
+int cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool freeze);
 
 /* SIGKILL to everything in it. 0 or -errno. */
 int cgroup_leaf_kill(const struct cgroup_leaf *leaf);

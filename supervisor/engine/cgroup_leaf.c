@@ -168,7 +168,7 @@ cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 		 * file. */
 		r = cgroup_write_at(leaf->fd, "memory.swap.max", "0");
 		if (r == 0 || r == -ENOENT)
-			r = cgroup_write_at(leaf->fd, "memory.oom.group", "1");
+			r = cgroup_leaf_keep_together(leaf, true);
 	}
 	if (r < 0) {
 		cgroup_leaf_retire(leaf);
@@ -221,6 +221,46 @@ cgroup_leaf_counters(const struct cgroup_leaf *leaf, bool why_ended,
 	    cgroup_read_at(leaf->fd, "pids.events", text, sizeof(text)) > 0)
 		cgroup_text_counter(text, "max", &counters.pids_hits);
 	*counters_r = counters;
+}
+
+static int
+read_number(const struct cgroup_leaf *leaf, const char *file, uint64_t *value_r)
+{
+	char text[32];
+	ssize_t n = cgroup_read_at(leaf->fd, file, text, sizeof(text));
+
+	return n < 0 ? (int)n : cgroup_text_number(text, value_r);
+}
+
+int
+cgroup_leaf_memory(const struct cgroup_leaf *leaf, uint64_t *bytes_r)
+{
+	return read_number(leaf, "memory.current", bytes_r);
+}
+
+int
+cgroup_leaf_pids(const struct cgroup_leaf *leaf, uint32_t *pids_r)
+{
+	uint64_t pids = 0;
+	int r = read_number(leaf, "pids.current", &pids);
+
+	if (r == 0)
+		*pids_r = (uint32_t)pids;
+	return r;
+}
+
+int
+cgroup_leaf_keep_together(const struct cgroup_leaf *leaf, bool together)
+{
+	if (!leaf->tenant->root->controllers.memory)
+		return 0;
+	return cgroup_write_at(leaf->fd, "memory.oom.group", together ? "1" : "0");
+}
+
+int
+cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool freeze)
+{
+	return cgroup_write_at(leaf->fd, "cgroup.freeze", freeze ? "1" : "0");
 }
 
 int

@@ -19,6 +19,7 @@
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/execution_parts.h"
 #include "supervisor/engine/outer.h"
+#include "supervisor/engine/repl_parts.h"
 #include "supervisor/engine/tenant.h"
 #include "supervisor/engine/watchdog.h"
 #include "supervisor/engine/zygote.h"
@@ -58,9 +59,12 @@ on_housekeeping(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval second = { 1, 0 };
 	struct engine *engine = arg;
+	struct repl *repl;
 
 	(void)fd;
 	(void)what;
+	LIST_FOREACH(repl, &engine->repls, link)
+		repl_look_after(repl);
 	each_tenant(engine, tenant_look_after);
 	if (engine->n_tenants > 0)
 		evtimer_add(&engine->housekeeping, &second);
@@ -143,7 +147,7 @@ cancel_waiting(struct tenant *tenant)
 {
 	struct sched_item *item;
 
-	for (unsigned int i = 0; i < tenant->n_shares; i++)
+	for (unsigned int i = 0; i < SCHED_KINDS_MAX; i++)
 		while ((item = TAILQ_FIRST(&tenant->queue.items[i])) != NULL)
 			execution_cancel(execution_of(item), CANCEL_SHUTDOWN);
 }
@@ -173,7 +177,7 @@ forget_waiting(struct tenant *tenant)
 {
 	struct sched_item *item;
 
-	for (unsigned int i = 0; i < tenant->n_shares; i++)
+	for (unsigned int i = 0; i < SCHED_KINDS_MAX; i++)
 		while ((item = TAILQ_FIRST(&tenant->queue.items[i])) != NULL) {
 			sched_queue_remove(&tenant->queue, item);
 			execution_free(execution_of(item));
@@ -191,6 +195,7 @@ void
 engine_free(struct engine *engine)
 {
 	struct execution *e;
+	struct repl *repl;
 
 	if (engine == NULL)
 		return;
@@ -204,6 +209,8 @@ engine_free(struct engine *engine)
 		execution_free(e);
 	}
 	each_tenant(engine, forget_waiting);
+	while ((repl = LIST_FIRST(&engine->repls)) != NULL)
+		repl_free(repl);
 	each_tenant(engine, forget_tenant);
 	pool_done(engine);
 	egress_free(engine->egress);
@@ -249,6 +256,7 @@ set_up(struct engine *engine)
 
 	TAILQ_INIT(&engine->due);
 	TAILQ_INIT(&engine->running);
+	LIST_INIT(&engine->repls);
 	evtimer_assign(&engine->housekeeping, engine->base, on_housekeeping, engine);
 	evtimer_assign(&engine->deliver, engine->base, on_deliver, engine);
 	evtimer_assign(&engine->tell_ready, engine->base, on_tell_ready, engine);

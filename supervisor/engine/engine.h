@@ -30,7 +30,8 @@ struct engine_options {
 /* Starts the zygotes; returns at once. 0 or -errno. */
 int engine_new(const struct engine_options *options, struct engine **engine_r);
 
-/* Kills and forgets everything at once. Executions still alive get no outcome: call
+/* Kills and forgets everything at once, sessions included: theirs are freed, repl_close must
+ * not follow. Executions still alive get no outcome: call
  * engine_shutdown first. NULL is fine. */
 void engine_free(struct engine *engine);
 

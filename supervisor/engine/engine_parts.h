@@ -17,6 +17,7 @@
 #include "supervisor/engine/worker.h"
 
 struct execution;
+struct repl;
 struct watchdog;
 struct zygote;
 
@@ -45,6 +46,7 @@ struct engine {
 	/* Executions whose outcome is due in the next turn of the loop. */
 	TAILQ_HEAD(, execution) due;
 	TAILQ_HEAD(, execution) running;
+	LIST_HEAD(, repl) repls;
 	struct event deliver;
 	unsigned int n_running;
 	uint64_t executions;

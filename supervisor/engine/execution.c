@@ -26,6 +26,8 @@
 #define CPU_LOOK_LEAST_MS 10
 #define BURST_BYTES (256 * 1024)	/* read of a stream past its cap, then a rest */
 #define REST_MS 5
+#define GRACE_MS 2000			/* for a cell that was interrupted */
+#define KILL_MS 5000			/* for its init to tell that it was killed */
 #define INIT_PROCESSES 1		/* the worker's init counts in its leaf as well */
 
 static int
@@ -62,10 +64,9 @@ never_ran(struct execution *e)
 	make_due(e);
 }
 
-/* The profile of an execution, within what its tenant may have. */
-static int
-choose_profile(const struct tenant *tenant, const char *name, unsigned int *index_r,
-	       struct why *why_r)
+int
+execution_choose_profile(const struct tenant *tenant, const char *name,
+			 unsigned int *index_r, struct why *why_r)
 {
 	if (*tenant->profile == '\0')
 		return find_profile(tenant->engine, name, index_r, why_r);
@@ -110,7 +111,12 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	struct execution *e;
 	int r;
 
-	r = choose_profile(tenant, request->profile, &index, why_r);
+	if (request->repl != NULL) {
+		r = repl_admits(request->repl, why_r);
+		index = request->repl->share->profile->index;
+	} else {
+		r = execution_choose_profile(tenant, request->profile, &index, why_r);
+	}
 	if (r == 0)
 		r = check_inputs(engine, request, index, why_r);
 	if (r < 0)
@@ -127,6 +133,10 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		return 0;
 	}
 	e->state = EXECUTION_WAITING;
+	if (e->repl != NULL) {
+		repl_enqueue(e->repl, e);
+		return 0;
+	}
 	if (zygote_trouble(profile->zygote) != NULL) {
 		execution_fail(e, zygote_trouble(profile->zygote));
 		return 0;
@@ -146,8 +156,8 @@ execution_id(const struct execution *e)
 /* ---- running ---- */
 
 /* Standard input as a file in memory that can neither be changed nor grow. */
-static int
-make_stdin(const struct execution *e)
+int
+execution_make_stdin(const struct execution *e)
 {
 	own_fd int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	size_t at = 0;
@@ -179,11 +189,11 @@ value_max(const struct execution *e)
 /* What the worker sets for itself: a second wall beside controllers, and the first
  * where there are none. RLIMIT_NPROC is left alone beside pids.max: it would refuse
  * first, and the kernel would not count it as the limit's work. */
-static struct msg_run
-run_message(const struct execution *e)
+struct msg_run
+execution_run_message(const struct execution *e)
 {
 	const struct engine *engine = e->engine;
-	const struct pool_profile *profile = &engine->pool.profile[e->item.kind];
+	const struct pool_profile *profile = &engine->pool.profile[e->profile];
 	struct msg_run run = {
 		.id = e->serial,
 		.script = { .at = e->script, .len = e->script_len },
@@ -205,6 +215,15 @@ run_message(const struct execution *e)
 }
 
 static void
+arm_ms(struct execution *e, uint64_t ms)
+{
+	struct timeval delay = { .tv_sec = (time_t)(ms / 1000),
+				 .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+
+	evtimer_add(&e->deadline, &delay);
+}
+
+static void
 arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 {
 	static unsigned int processors;
@@ -213,7 +232,6 @@ arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 		e->limits.wall_ms > elapsed_ms ? e->limits.wall_ms - elapsed_ms : 0;
 	uint64_t cpu_left =
 		e->limits.cpu_ms > cpu_used_ms ? e->limits.cpu_ms - cpu_used_ms : 0;
-	struct timeval delay;
 
 	if (processors == 0)
 		processors = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -223,14 +241,28 @@ arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 		ms = CPU_LOOK_LEAST_MS;
 	if (ms > wall_left)
 		ms = wall_left;
-	delay = (struct timeval){ .tv_sec = (time_t)(ms / 1000),
-				  .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
-	evtimer_add(&e->deadline, &delay);
+	arm_ms(e, ms);
+}
+
+void
+execution_begin(struct execution *e, struct worker *w)
+{
+	struct engine *engine = e->engine;
+
+	if (e->start_us == 0)
+		e->start_us = engine_now_us();
+	e->state = EXECUTION_RUNNING;
+	e->worker = w;
+	TAILQ_INSERT_TAIL(&engine->running, e, link);
+	engine->n_running++;
+	if (engine->watchdog != NULL)
+		watchdog_watch(engine->watchdog, &e->watchdog, e);
+	arm_deadline(e, 0);
 }
 
 /* Before RUN, which tells the worker. Another worker's turn has it already. */
-static void
-grant_network(struct execution *e)
+void
+execution_grant_network(struct execution *e)
 {
 	struct log_quoted quoted;
 	const char *why;
@@ -268,10 +300,10 @@ execution_lease(struct execution *e, struct worker *w)
 	struct msg_run run;
 	int stdin_fd = -1, r = 0;
 
-	grant_network(e);
-	run = run_message(e);
+	execution_grant_network(e);
+	run = execution_run_message(e);
 	if (e->stdin_text != NULL) {
-		stdin_fd = make_stdin(e);
+		stdin_fd = execution_make_stdin(e);
 		r = stdin_fd < 0 ? stdin_fd : 0;
 	}
 	if (r == 0 && w->leaf != NULL)
@@ -284,13 +316,7 @@ execution_lease(struct execution *e, struct worker *w)
 	e->start_us = engine_now_us();
 	if (worker_run(w, e, &run, stdin_fd) < 0)
 		return -EAGAIN;
-	e->state = EXECUTION_RUNNING;
-	e->worker = w;
-	TAILQ_INSERT_TAIL(&engine->running, e, link);
-	engine->n_running++;
-	if (engine->watchdog != NULL)
-		watchdog_watch(engine->watchdog, &e->watchdog, e);
-	arm_deadline(e, 0);
+	execution_begin(e, w);
 	return 0;
 }
 
@@ -319,6 +345,19 @@ take_usage(struct execution *e, const struct watchdog_usage *usage)
 		e->facts.peak_pids = tasks;
 }
 
+/* The kernel's peak is of all the worker's life. A cell that did not raise it has no other
+ * than what there is at its end. */
+static uint64_t
+memory_peak(const struct execution *e, const struct cgroup_counters *counters)
+{
+	uint64_t bytes = 0;
+
+	if (e->repl == NULL || counters->memory_peak > e->worker->before.memory_peak)
+		return counters->memory_peak;
+	cgroup_leaf_memory(e->worker->leaf, &bytes);
+	return bytes;
+}
+
 static void
 count(struct execution *e)
 {
@@ -339,12 +378,12 @@ count(struct execution *e)
 		take_usage(e, &usage);
 	}
 	if (engine->memory_counted) {
-		e->facts.peak_memory_bytes = counters.memory_peak;
-		e->facts.oom_kills = counters.oom_kills;
+		e->facts.peak_memory_bytes = memory_peak(e, &counters);
+		e->facts.oom_kills = counters.oom_kills - w->before.oom_kills;
 	}
 	if (engine->pids_counted) {
 		e->facts.peak_pids = 0;
-		e->facts.pids_hits = counters.pids_hits;
+		e->facts.pids_hits = counters.pids_hits - w->before.pids_hits;
 	}
 	cpu_us = w->leaf != NULL ? counters.cpu_us : usage.cpu_us;
 	cpu_us = cpu_us > w->cpu_baseline_us ? cpu_us - w->cpu_baseline_us : 0;
@@ -388,6 +427,8 @@ execution_check(struct execution *e)
 		execution_stop(e, STOP_PIDS);
 }
 
+static void stop_cell(struct execution *e, enum stop_reason reason);
+
 static void
 on_deadline(evutil_socket_t fd, short what, void *arg)
 {
@@ -396,6 +437,14 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (e->stopping == CELL_INTERRUPTED) {
+		stop_cell(e, STOP_WALL);
+		return;
+	}
+	if (e->stopping == CELL_KILLED) {
+		execution_lose(e, STOP_WALL);
+		return;
+	}
 	if (engine_now_us() - e->start_us >= (uint64_t)e->limits.wall_ms * 1000) {
 		execution_stop(e, STOP_WALL);
 		return;
@@ -424,13 +473,98 @@ close_run(struct execution *e)
 	event_del(&e->deadline);
 	watchdog_forget(&e->watchdog);
 	count(e);
-	if (e->facts.stop != STOP_NONE)
+	if (e->facts.stop != STOP_NONE && e->became != STATE_COMMITTED &&
+	    e->became != STATE_ROLLED_BACK)
 		worker_kill(w);
 	worker_drain(w);
 	egress_grant_end(give_ptr(e->grant));
 	e->worker = NULL;
 	w->execution = NULL;
+	if (e->repl != NULL) {
+		e->repl->execution = NULL;
+		repl_close_channel(e->repl);
+		e->repl = NULL;
+	}
 	return w;
+}
+
+/* ---- the end of a cell ---- */
+
+void
+execution_lose(struct execution *e, enum stop_reason reason)
+{
+	if (e->facts.stop == STOP_NONE)
+		e->facts.stop = reason;
+	e->became = STATE_LOST;
+	worker_end(close_run(e));
+	make_due(e);
+}
+
+/* It ends when its init says so. */
+static void
+stop_cell(struct execution *e, enum stop_reason reason)
+{
+	bool interrupt = reason == STOP_CANCEL && e->stopping == CELL_GOES_ON;
+
+	if (e->facts.stop == STOP_NONE)
+		e->facts.stop = reason;
+	if (e->stopping == CELL_KILLED || (reason == STOP_CANCEL && !interrupt))
+		return;
+	e->stopping = interrupt ? CELL_INTERRUPTED : CELL_KILLED;
+	arm_ms(e, interrupt ? GRACE_MS : KILL_MS);
+	if (!repl_stop_cell(e->repl, interrupt))
+		execution_lose(e, reason);
+}
+
+void
+execution_keep_done(struct execution *e, struct frame *frame)
+{
+	e->done = *frame;
+	memset(frame, 0, sizeof(*frame));
+	e->facts.has_done = true;
+	e->facts.raised = e->done.msg.done.raised;
+	e->facts.done_code = e->done.msg.done.exit_code;
+}
+
+/* What stopped it came too late, unless it heard of it and ended for that. */
+static bool
+was_interrupted(const struct execution *e)
+{
+	static const char interrupt[] = "KeyboardInterrupt";
+	const struct msg_done *done = &e->done.msg.done;
+
+	return e->facts.stop == STOP_CANCEL && e->facts.raised && done->has_error_type &&
+	       done->error_type.len == strlen(interrupt) &&
+	       memcmp(done->error_type.at, interrupt, strlen(interrupt)) == 0;
+}
+
+void
+execution_on_cell_ended(struct execution *e, enum outcome_state became,
+			const struct msg_cell_ended *ended)
+{
+	struct worker *w;
+
+	e->became = became;
+	e->left_behind = ended->ended;
+	e->facts.committed = became == STATE_COMMITTED;
+	if (e->facts.committed && !was_interrupted(e))
+		e->facts.stop = STOP_NONE;
+	/* What it said of its end before it was ended otherwise is no more true. */
+	if (!e->facts.committed)
+		e->facts.has_done = e->facts.raised = false;
+	if (ended->error != 0 && e->facts.stop == STOP_NONE) {
+		snprintf(e->jail_text, sizeof(e->jail_text), "a process for the cell: %s",
+			 ended->error == ENOENT ? "its place holds no state"
+						: strerror((int)ended->error));
+		e->facts.jail_text = e->jail_text;
+		e->facts.never_ran = true;
+	} else if (!e->facts.has_done) {
+		e->facts.has_exit = true;
+		e->facts.wait_status = (int)ended->status;
+	}
+	w = close_run(e);
+	make_due(e);
+	worker_rest(w);
 }
 
 /* Answers, and makes room for the next one. Frees e. */
@@ -452,6 +586,7 @@ deliver(struct execution *e)
 	for (unsigned int i = 0; i < tenant->n_shares; i++)
 		if (tenant->queue.waiting[i] > 0)
 			tenant_dispatch(tenant, i);
+	tenant_dispatch_cells(tenant);
 }
 
 void
@@ -477,12 +612,21 @@ execution_stop(struct execution *e, enum stop_reason reason)
 	switch (e->state) {
 	case EXECUTION_WAITING:
 		sched_queue_remove(&e->tenant->queue, &e->item);
-		share_update(&e->tenant->share[e->item.kind]);
+		if (e->repl != NULL) {
+			repl_dequeue(e->repl, e);
+			e->repl = NULL;
+		}
+		share_update(&e->tenant->share[e->profile]);
 		e->facts.stop = reason;
 		never_ran(e);
 		break;
 	case EXECUTION_RUNNING:
+		if (e->repl != NULL && !e->engine->shutting_down) {
+			stop_cell(e, reason);
+			break;
+		}
 		e->facts.stop = reason;
+		e->became = e->repl != NULL ? STATE_LOST : STATE_NONE;
 		worker_end(close_run(e));
 		make_due(e);
 		break;
@@ -562,8 +706,13 @@ static void
 finish(struct execution *e)
 {
 	struct engine *engine = e->engine;
-	struct worker *w = close_run(e);
+	struct worker *w;
 
+	if (e->repl != NULL) {
+		execution_lose(e, STOP_NONE);
+		return;
+	}
+	w = close_run(e);
 	deliver(e);
 	worker_end(w);
 	pool_top_up(engine);
@@ -572,11 +721,7 @@ finish(struct execution *e)
 void
 execution_on_done(struct execution *e, struct frame *frame)
 {
-	e->done = *frame;
-	memset(frame, 0, sizeof(*frame));
-	e->facts.has_done = true;
-	e->facts.raised = e->done.msg.done.raised;
-	e->facts.done_code = e->done.msg.done.exit_code;
+	execution_keep_done(e, frame);
 	finish(e);
 }
 

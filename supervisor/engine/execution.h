@@ -17,6 +17,7 @@
 struct config_network;
 struct engine;
 struct execution;
+struct repl;
 struct tenant;
 struct why;
 
@@ -45,6 +46,7 @@ enum cancel_reason {
 	CANCEL_BY_CLIENT,
 	CANCEL_DISCONNECTED,
 	CANCEL_SHUTDOWN,
+	CANCEL_SESSION_ENDED,	/* the cell's, or it was closed */
 };
 
 enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
@@ -88,6 +90,15 @@ struct outcome_part {
 
 #define OUTCOME_PART_MAX (4 * 1024 * 1024)
 
+/* What became of a session's state (supervisor/engine/repl.h). */
+enum outcome_state {
+	STATE_NONE,		/* it was no cell, or never ran */
+	STATE_COMMITTED,	/* what the cell did is the state of its place now */
+	STATE_ROLLED_BACK,	/* the place's state is as before the cell */
+	STATE_LOST,		/* the place holds no state any more; with the last one lost, or
+				 * the worker itself, the session has ended (on_end) */
+};
+
 /* Valid only during on_outcome; everything in it belongs to the execution. */
 struct outcome {
 	enum outcome_status status;
@@ -113,6 +124,10 @@ struct outcome {
 	uint32_t more_files;		/* that are not told of; at least so many */
 	const struct outcome_part *part;	/* with spill; by stream and offset */
 	size_t n_parts;
+	enum outcome_state state;
+	const char *const *note;	/* sentences: what of the cell does not live on in the state,
+					 * or would not be taken back by a later rollback */
+	size_t n_notes;
 	uint64_t duration_ms, cpu_ms;
 	uint64_t peak_memory_bytes;	/* 0: not known */
 	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */
@@ -141,6 +156,12 @@ struct execution_request {
 	const struct config_network *network;	/* NULL, or one that allows nothing: none */
 	bool spill;			/* streams past their caps are wanted as a whole too */
 	struct limits limits;
+	/* A cell; NULL: a script in a fresh worker. Then args and profile must be empty; of the
+	 * limits memory_bytes is the session's; files are those that the cell made or changed;
+	 * inputs replace files of the same name. */
+	struct repl *repl;
+	unsigned int place;		/* where it runs */
+	unsigned int cell;		/* its number, from 1: tracebacks say <cell 1> */
 };
 
 /* How the asker hears of it. on_output may be NULL; its bytes are raw, as read. Neither is
@@ -154,14 +175,15 @@ struct execution_watcher {
 /* Takes copies of everything in the request. Returns 0 and *execution_r (borrowed: valid
  * until on_outcome returns), or -ENOENT for a profile that is not configured, -EACCES for
  * one that the tenant may not have, -EFBIG for input files that its disk has no room for,
- * with why_r filled. A full queue is not an error: the outcome is OUTCOME_OVERLOADED. */
+ * -ESRCH for a session that has ended, with why_r filled. A full queue is not an error: the outcome is OUTCOME_OVERLOADED. */
 int execution_start(struct engine *engine, struct tenant *tenant,
 		    const struct execution_request *request,
 		    const struct execution_watcher *watcher,
 		    struct execution **execution_r, struct why *why_r);
 
 /* Stops it; on_outcome still follows, once, with OUTCOME_CANCELLED (or what had happened
- * before). Safe to call twice. */
+ * before). A cell gets KeyboardInterrupt first, and is killed when it has not ended two
+ * seconds later; at shutdown it is killed at once. Safe to call twice. */
 void execution_cancel(struct execution *execution, enum cancel_reason reason);
 
 /* The asker is gone: neither callback is called any more. The execution goes on or is

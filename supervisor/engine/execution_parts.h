@@ -12,6 +12,7 @@
 #include "supervisor/engine/execution.h"
 #include "supervisor/engine/outcome.h"
 #include "supervisor/engine/output.h"
+#include "supervisor/engine/repl_parts.h"
 #include "supervisor/engine/scheduler.h"
 #include "supervisor/engine/watchdog.h"
 
@@ -23,6 +24,13 @@ enum execution_state {
 	EXECUTION_WAITING,	/* in its tenant's queue */
 	EXECUTION_RUNNING,	/* has a worker; engine->running */
 	EXECUTION_DUE,		/* it is over, or it never ran: engine->due */
+};
+
+/* A cell that is to end. */
+enum cell_stop {
+	CELL_GOES_ON,
+	CELL_INTERRUPTED,	/* by KeyboardInterrupt; has some time left */
+	CELL_KILLED,		/* init was told so */
 };
 
 /* What came beside the streams; the frames are kept for what is in them. */
@@ -39,12 +47,13 @@ struct execution_results {
 };
 
 struct execution {
-	struct sched_item item;			/* WAITING; item.kind is the profile */
+	struct sched_item item;			/* WAITING; item.kind is the profile, or SCHED_CELLS */
 	TAILQ_ENTRY(execution) link;		/* RUNNING, DUE */
 	struct engine *engine;
 	struct tenant *tenant;
 	struct execution_watcher watcher;
 	enum execution_state state;
+	unsigned int profile;
 	uint64_t serial;
 	char id[32];
 	/* Copies of the request. */
@@ -57,6 +66,13 @@ struct execution {
 	char *input_bytes;
 	struct limits limits;
 	struct msg_egress_open *network;	/* NULL: none is allowed */
+	/* Of a cell. */
+	struct repl *repl;			/* NULL: none, or it is over */
+	struct repl_job job;			/* WAITING */
+	unsigned int place, cell;
+	enum cell_stop stopping;
+	enum outcome_state became;
+	uint32_t left_behind;			/* processes that were ended with it */
 	/* While it runs. */
 	struct worker *worker;
 	struct event deadline;			/* of the wall clock, or a look at cpu time */
@@ -86,6 +102,22 @@ execution_of(struct sched_item *item)
  * ended, another one may do. Any other -errno: this cannot be run at all. */
 int execution_lease(struct execution *execution, struct worker *worker);
 
+/* Runs in a session: after its message was sent execution_begin, and what ends it. */
+void execution_grant_network(struct execution *execution);
+struct msg_run execution_run_message(const struct execution *execution);
+int execution_make_stdin(const struct execution *execution);	/* a descriptor or -errno */
+void execution_begin(struct execution *execution, struct worker *worker);
+void execution_keep_done(struct execution *execution, struct frame *frame);
+void execution_on_cell_ended(struct execution *execution, enum outcome_state became,
+			     const struct msg_cell_ended *ended);
+
+/* It ends at once, and its worker with it. The reason counts when there was none before. */
+void execution_lose(struct execution *execution, enum stop_reason reason);
+
+/* The profile of a request, within what its tenant may have. */
+int execution_choose_profile(const struct tenant *tenant, const char *name,
+			     unsigned int *index_r, struct why *why_r);
+
 /* It cannot run: its profile's jail cannot be built. text says which wall. */
 void execution_fail(struct execution *execution, const char *text);
 
@@ -103,6 +135,9 @@ int execution_on_display(struct execution *execution, struct frame *frame);
 int execution_on_left(struct execution *execution, struct frame *frame);
 int execution_on_listener(struct execution *execution, struct frame *frame);
 int execution_on_left_more(struct execution *execution, const struct frame *frame);
+
+/* What it has told of files is no more true. */
+void execution_forget_left(struct execution *execution);
 
 /* Shows them in an outcome, which borrows them. */
 void execution_show_results(struct execution *execution, struct outcome *outcome);

@@ -67,6 +67,17 @@ execution_on_left_more(struct execution *e, const struct frame *frame)
 	return 0;
 }
 
+void
+execution_forget_left(struct execution *e)
+{
+	struct execution_results *r = &e->results;
+
+	for (size_t i = 0; i < r->n_left; i++)
+		frame_done(&r->left[i]);
+	r->n_left = r->left_bytes = 0;
+	r->more_left = 0;
+}
+
 static int
 by_path(const void *a, const void *b)
 {

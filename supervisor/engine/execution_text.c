@@ -113,7 +113,11 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->engine = engine;
 	e->tenant = tenant;
 	e->watcher = *watcher;
-	e->item.kind = profile;
+	e->profile = profile;
+	e->item.kind = request->repl != NULL ? SCHED_CELLS : profile;
+	e->repl = request->repl;
+	e->place = request->place;
+	e->cell = request->cell;
 	e->limits = request->limits;
 	e->facts.limits = &e->limits;
 	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
@@ -214,9 +218,28 @@ say_network(const struct execution *e, struct outcome_verdict *verdict)
 			 "%sIt had no network: %s.", len > 0 ? " " : "", e->network_text);
 }
 
+/* What a cell said itself, and what was found when it had ended. The list is the caller's,
+ * and so are the texts in it. */
+static size_t
+make_notes(const struct execution *e, char *note_r[NOTES_MAX + 1])
+{
+	const struct msg_done *done = &e->done.msg.done;
+	size_t n = 0;
+
+	for (size_t i = 0; e->facts.has_done && done->has_notes && i < done->notes.n; i++)
+		note_r[n++] = copy(done->notes.item[i].at, done->notes.item[i].len);
+	if (e->left_behind > 0 && e->facts.committed &&
+	    asprintf(&note_r[n++], "%u %s that the cell had started %s ended with it",
+		     e->left_behind, e->left_behind == 1 ? "process" : "processes",
+		     e->left_behind == 1 ? "was" : "were") < 0)
+		abort();
+	return n;
+}
+
 void
 execution_answer(struct execution *e)
 {
+	char *note[NOTES_MAX + 1];
 	struct output_text text[STREAM_COUNT], transcript;
 	struct outcome_verdict verdict;
 	struct done_texts texts;
@@ -245,6 +268,9 @@ execution_answer(struct execution *e)
 	outcome.transcript = transcript.text;
 	outcome.transcript_len = transcript.len;
 	execution_show_results(e, &outcome);
+	outcome.state = e->became;
+	outcome.n_notes = make_notes(e, note);
+	outcome.note = (const char *const *)note;
 	outcome.duration_ms = (e->end_us - e->start_us + 500) / 1000;
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
@@ -253,5 +279,7 @@ execution_answer(struct execution *e)
 	for (int i = 0; i < STREAM_COUNT; i++)
 		free(text[i].text);
 	free(transcript.text);
+	for (size_t i = 0; i < outcome.n_notes; i++)
+		free(note[i]);
 	free_done(&texts);
 }

@@ -276,6 +276,9 @@ cancel_message(const struct outcome_facts *f, char *m, size_t size)
 	case CANCEL_SHUTDOWN:
 		snprintf(m, size, "the service is shutting down");
 		break;
+	case CANCEL_SESSION_ENDED:
+		snprintf(m, size, "its session has ended");
+		break;
 	}
 }
 
@@ -354,7 +357,7 @@ outcome_decide(const struct outcome_facts *f, struct outcome_verdict *verdict_r)
 	}
 	if (f->never_ran || f->overloaded) {
 		v.exit_code = -1;
-	} else if (f->has_done && f->stop == STOP_NONE) {
+	} else if (f->has_done && (f->stop == STOP_NONE || f->committed)) {
 		v.exit_code = (int)f->done_code;
 	} else if (f->has_exit && WIFEXITED(f->wait_status) && f->stop == STOP_NONE) {
 		v.exit_code = WEXITSTATUS(f->wait_status);

@@ -40,6 +40,7 @@ struct outcome_facts {
 
 	/* What the worker told. */
 	bool has_done, raised;
+	bool committed;			/* a cell came to its end, if only when interrupted */
 	uint32_t done_code;		/* 0 to 255 */
 	const char *error_type;		/* NULL or text */
 	const char *error_message;	/* NULL or text */

@@ -13,6 +13,7 @@
 
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/execution_parts.h"
+#include "supervisor/engine/repl_parts.h"
 #include "supervisor/log.h"
 #include "supervisor/engine/tenant.h"
 #include "supervisor/engine/watchdog.h"
@@ -35,6 +36,7 @@ share_init(struct share *share, struct tenant *tenant, struct pool_profile *prof
 {
 	memset(share, 0, sizeof(*share));
 	TAILQ_INIT(&share->warm);
+	TAILQ_INIT(&share->opening);
 	share->tenant = tenant;
 	share->profile = profile;
 }
@@ -49,7 +51,8 @@ void
 share_update(struct share *share)
 {
 	unsigned int useful =
-		sched_queue_useful(&share->tenant->queue, share->profile->index);
+		sched_queue_useful(&share->tenant->queue, share->profile->index) +
+		share->n_opening;
 	unsigned int have = share->n_warm + share->n_starting;
 
 	sched_ring_want(&share->profile->ring, &share->entity, SCHED_WAITING,
@@ -116,6 +119,7 @@ fail_waiting(struct pool_profile *profile, const char *text)
 {
 	struct sched_entity *entity;
 	struct sched_item *item;
+	struct repl *repl;
 
 	while ((entity = sched_ring_next(&profile->ring, SCHED_WAITING)) != NULL) {
 		struct share *share = share_of(entity);
@@ -123,6 +127,8 @@ fail_waiting(struct pool_profile *profile, const char *text)
 		while ((item = TAILQ_FIRST(
 				&share->tenant->queue.items[profile->index])) != NULL)
 			execution_fail(execution_of(item), text);
+		while ((repl = TAILQ_FIRST(&share->opening)) != NULL)
+			repl_on_worker_gone(repl, text);
 		share_update(share);
 	}
 }
@@ -452,7 +458,7 @@ pool_init(struct engine *engine)
 	struct pool *pool = &engine->pool;
 	int r = 0;
 
-	assert(engine->config->n_profiles <= SCHED_KINDS_MAX);
+	assert(engine->config->n_profiles <= SCHED_CELLS);
 	TAILQ_INIT(&pool->age);
 	evtimer_assign(&pool->top_up, engine->base, on_top_up, engine);
 	pool->by_serial = calloc(POOL_BUCKETS, sizeof(*pool->by_serial));

@@ -16,6 +16,7 @@
 #define POOL_BUCKETS 256
 
 struct engine;
+struct repl;
 struct tenant;
 struct worker;
 struct worker_stray;
@@ -28,6 +29,8 @@ struct share {
 	struct sched_entity entity;
 	TAILQ_HEAD(, worker) warm;	/* the one warm longest first */
 	unsigned int n_warm, n_starting;
+	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
+	unsigned int n_opening;
 	unsigned int target;		/* 0: nothing is kept warm */
 	unsigned int least_warm;	/* since the last look: how many were never needed */
 };

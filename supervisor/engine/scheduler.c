@@ -51,11 +51,17 @@ sched_queue_take(struct sched_queue *queue, unsigned int kind)
 {
 	struct sched_item *item = TAILQ_FIRST(&queue->items[kind]);
 
-	if (item == NULL || queue->n_running >= queue->running_max)
-		return NULL;
+	return item != NULL && sched_queue_take_item(queue, item) == 0 ? item : NULL;
+}
+
+int
+sched_queue_take_item(struct sched_queue *queue, struct sched_item *item)
+{
+	if (queue->n_running >= queue->running_max)
+		return -EBUSY;
 	sched_queue_remove(queue, item);
 	queue->n_running++;
-	return item;
+	return 0;
 }
 
 void

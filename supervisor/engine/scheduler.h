@@ -12,7 +12,8 @@
 
 /* ---- the queue of one tenant ---- */
 
-#define SCHED_KINDS_MAX 16	/* kinds of worker that work can wait for (profiles) */
+#define SCHED_CELLS 16		/* the kind that waits for the worker it belongs to */
+#define SCHED_KINDS_MAX 17	/* kinds below it: of worker that work can wait for (profiles) */
 
 struct sched_item {
 	TAILQ_ENTRY(sched_item) link;
@@ -39,6 +40,9 @@ void sched_queue_put_back(struct sched_queue *queue, struct sched_item *item);
 /* Takes the longest waiting item of a kind; it counts as running from now on. NULL when
  * none waits or as much runs as may. */
 struct sched_item *sched_queue_take(struct sched_queue *queue, unsigned int kind);
+
+/* Takes this one, whatever its place in the queue. -EBUSY: as much runs as may. */
+int sched_queue_take_item(struct sched_queue *queue, struct sched_item *item);
 
 /* Takes an item out that still waits. */
 void sched_queue_remove(struct sched_queue *queue, struct sched_item *item);

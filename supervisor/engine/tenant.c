@@ -16,6 +16,7 @@
 #include "supervisor/engine/cgroup.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/execution_parts.h"
+#include "supervisor/engine/repl_parts.h"
 #include "supervisor/engine/worker.h"
 
 #define UID "uid:"
@@ -176,8 +177,21 @@ tenant_dispatch(struct tenant *tenant, unsigned int profile)
 		if (r != -EAGAIN)
 			execution_fail(e, strerror(-r));
 	}
+	while ((w = share_warm_worker(share)) != NULL && !TAILQ_EMPTY(&share->opening))
+		repl_lease(TAILQ_FIRST(&share->opening), w);
 	share_update(share);
 	pool_pump(tenant->engine);
+}
+
+void
+tenant_dispatch_cells(struct tenant *tenant)
+{
+	struct sched_item *item, *next;
+
+	for (item = TAILQ_FIRST(&tenant->queue.items[SCHED_CELLS]); item != NULL; item = next) {
+		next = TAILQ_NEXT(item, link);
+		repl_turn(execution_of(item)->repl);
+	}
 }
 
 void

@@ -24,6 +24,7 @@ struct tenant {
 	char profile[65];		/* the only one for it; "": any */
 	unsigned int holders;
 	unsigned int workers;		/* of every state */
+	unsigned int repls;		/* sessions */
 	uint64_t active_ms;		/* when it was last of use */
 	struct cgroup_tenant *cgroup;	/* NULL: no cgroups */
 	struct sched_queue queue;
@@ -34,6 +35,9 @@ struct tenant {
 
 /* Gives warm workers to executions that wait, then asks for what is still needed. */
 void tenant_dispatch(struct tenant *tenant, unsigned int profile);
+
+/* Starts cells that wait for others of the tenant to end. */
+void tenant_dispatch_cells(struct tenant *tenant);
 
 /* Looks whether there is still something to keep for it; tenant may be freed. Called
  * each second. */

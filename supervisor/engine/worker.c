@@ -22,6 +22,7 @@
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/execution_parts.h"
 #include "supervisor/engine/pool.h"
+#include "supervisor/engine/repl_parts.h"
 #include "supervisor/engine/tenant.h"
 #include "supervisor/engine/zygote.h"
 
@@ -29,8 +30,6 @@
 #define SILENCE_MS 1000		/* between the end of its socket and of its init */
 #define KILL_AGAIN_MS 2000
 #define PIPE_MAX (1 << 20)	/* what a pipe can be made to hold without privilege */
-/* A run, and the files before it. */
-#define WRITER_MAX (FRAME_MAX + 4096 + INPUTS_BYTES_MAX + INPUTS_MAX * (PATH_TEXT_MAX + 1024))
 
 /* ---- states ---- */
 
@@ -38,8 +37,9 @@
 
 static const unsigned int legal_next[WORKER_STATE_COUNT] = {
 	[WORKER_STARTING] = TO(WORKER_WARM) | TO(WORKER_ENDING),
-	[WORKER_WARM] = TO(WORKER_RUNNING) | TO(WORKER_ENDING),
-	[WORKER_RUNNING] = TO(WORKER_ENDING),
+	[WORKER_WARM] = TO(WORKER_LEASED) | TO(WORKER_RUNNING) | TO(WORKER_ENDING),
+	[WORKER_LEASED] = TO(WORKER_RUNNING) | TO(WORKER_ENDING),
+	[WORKER_RUNNING] = TO(WORKER_LEASED) | TO(WORKER_ENDING),
 	[WORKER_ENDING] = 0,
 };
 
@@ -47,7 +47,7 @@ const char *
 worker_state_name(enum worker_state state)
 {
 	static const char *const names[WORKER_STATE_COUNT] = {
-		"starting", "warm", "running", "ending",
+		"starting", "warm", "leased", "running", "ending",
 	};
 
 	return names[state];
@@ -113,12 +113,18 @@ close_channels(struct worker *w)
 void
 worker_end(struct worker *w)
 {
+	struct repl *repl = w->repl;
+
 	if (w->state == WORKER_ENDING)
 		return;
 	set_state(w, WORKER_ENDING);
 	worker_kill(w);
 	close_channels(w);
 	arm(w, KILL_AGAIN_MS);
+	if (repl != NULL) {
+		w->repl = NULL;
+		repl_on_worker_gone(repl, "its worker has ended");
+	}
 }
 
 /* Gives back everything; the process is reaped, or there is none. */
@@ -176,6 +182,16 @@ fail(struct worker *w, int error, const char *text)
 		pool_on_failed(w, error, text);
 }
 
+/* On the control socket; there only init speaks of a session. */
+static void
+on_broken(struct worker *w)
+{
+	if (w->repl != NULL)
+		execution_lose(w->execution, STOP_PROTOCOL);
+	else
+		execution_on_broken(w->execution);
+}
+
 static void
 on_ended(evutil_socket_t fd, short what, void *arg)
 {
@@ -200,11 +216,11 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 
 		frame_done(&frame);
 		if (r < 0)
-			execution_on_broken(w->execution);
+			on_broken(w);
 	}
 	if (w->state == WORKER_RUNNING && w->execution != NULL &&
 	    frame_reader_broke_off(&w->reader))
-		execution_on_broken(w->execution);
+		on_broken(w);
 	if (w->state == WORKER_RUNNING && w->execution != NULL)
 		execution_on_died(w->execution, status);
 	if (w->state != WORKER_ENDING)
@@ -228,7 +244,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		else
 			fail(w, -ETIMEDOUT, "the worker was not ready in time");
 		break;
-	case WORKER_WARM:
+	case WORKER_WARM: case WORKER_LEASED:
 		break;
 	case WORKER_RUNNING:
 		if (w->throttled) {
@@ -298,6 +314,8 @@ on_message(struct worker *w, struct frame *frame)
 {
 	bool runs = w->state == WORKER_RUNNING && w->execution != NULL;
 
+	if (w->repl != NULL)
+		return repl_on_message(w->repl, frame);
 	switch (frame->msg.type) {
 	case MSG_READY:
 		return on_ready(w, &frame->msg.ready);
@@ -326,9 +344,10 @@ on_message(struct worker *w, struct frame *frame)
 	case MSG_ZYGOTE_READY:
 	case MSG_ZYGOTE_FAILED:
 	case MSG_SPAWN: case MSG_SPAWNED: case MSG_SPAWN_FAILED: case MSG_RUN:
-	case MSG_INPUT:
 	case MSG_EGRESS_CONFIGURE: case MSG_EGRESS_READY: case MSG_EGRESS_OPEN:
 	case MSG_EGRESS_CLOSE: case MSG_EGRESS_REPORT: case MSG_EGRESS_CLOSED:
+	case MSG_INPUT: case MSG_OPEN: case MSG_CELL: case MSG_CELL_ENDED: case MSG_STOP:
+	case MSG_COPY: case MSG_COPIED: case MSG_DROP:
 		break;
 	}
 	return -EBADMSG;
@@ -353,7 +372,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		fail(w, r, r == -EBADMSG ? "the worker broke its protocol"
 					 : "the worker closed its socket");
 	} else if (r == -EBADMSG || frame_reader_broke_off(&w->reader)) {
-		execution_on_broken(w->execution);
+		on_broken(w);
 	} else {
 		/* Its end comes by the pidfd, with the reason. */
 		event_del(&w->readable);
@@ -519,7 +538,7 @@ worker_start(struct engine *engine, struct share *share)
 	w->serial = ++engine->next_serial;
 	r = prepare(w, fd, &n_fds);
 	frame_reader_init(&w->reader, FROM_WORKER);
-	frame_writer_init(&w->writer, WRITER_MAX);
+	frame_writer_init(&w->writer, WORKER_WRITER_MAX);
 	assign_events(w);
 	if (r == 0)
 		r = zygote_spawn(share->profile->zygote, w->serial, w->slot, fd, n_fds);
@@ -593,9 +612,54 @@ worker_run(struct worker *w, struct execution *execution, const struct msg_run *
 	}
 	if (r > 0)
 		event_add(&w->writable, NULL);
+	worker_run_cell(w, execution);
+	return 0;
+}
+
+/* ---- a session's ---- */
+
+void
+worker_run_cell(struct worker *w, struct execution *execution)
+{
 	w->execution = execution;
 	set_state(w, WORKER_RUNNING);
 	for (int i = 0; i < STREAM_COUNT; i++)
-		event_add(&w->output[i], NULL);
+		if (w->pipe[i] >= 0)
+			event_add(&w->output[i], NULL);
+}
+
+void
+worker_rest(struct worker *w)
+{
+	set_state(w, WORKER_LEASED);
+	w->throttled = false;
+	event_del(&w->timer);
+	for (int i = 0; i < STREAM_COUNT; i++)
+		event_del(&w->output[i]);
+}
+
+int
+worker_send(struct worker *w, const struct msg *msg, int fd)
+{
+	int r = frame_writer_put(&w->writer, msg, &fd, fd >= 0 ? 1 : 0);
+
+	if (r == 0)
+		r = frame_writer_flush(&w->writer, w->control);
+	if (r > 0)
+		event_add(&w->writable, NULL);
+	return r < 0 ? r : 0;
+}
+
+int
+worker_lease(struct worker *w, struct repl *repl, const struct msg *open)
+{
+	int r = worker_send(w, open, -1);
+
+	if (r < 0) {
+		fail(w, r, "the worker did not become a session's");
+		return r;
+	}
+	w->repl = repl;
+	set_state(w, WORKER_LEASED);
 	return 0;
 }

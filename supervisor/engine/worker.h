@@ -1,6 +1,6 @@
 /* One worker as the supervisor sees it, from the request to the zygote until it is
- * reaped: its state, its descriptors, its leaf and its uid. A worker runs once and is
- * thrown away.
+ * reaped: its state, its descriptors, its leaf and its uid. A worker runs once, or cells of
+ * one session, and is thrown away.
  */
 #ifndef SUPERVISOR_WORKER_H
 #define SUPERVISOR_WORKER_H
@@ -13,16 +13,19 @@
 #include <event2/event_struct.h>
 
 #include "proto/frame.h"
+#include "supervisor/engine/cgroup.h"
 #include "supervisor/engine/execution.h"
 #include "supervisor/engine/watchdog.h"
 
 struct cgroup_leaf;
 struct engine;
+struct repl;
 struct share;
 
 enum worker_state {
 	WORKER_STARTING,	/* asked for; no list */
 	WORKER_WARM,		/* ready, waits: its share's warm list and the pool's */
+	WORKER_LEASED,		/* a session's, and nothing runs in it */
 	WORKER_RUNNING,		/* has an execution, which points back at it */
 	WORKER_ENDING,		/* killed; waits to be reaped, holds leaf and uid until then */
 	WORKER_STATE_COUNT
@@ -38,6 +41,7 @@ struct worker {
 	struct engine *engine;
 	struct share *share;
 	struct execution *execution;		/* RUNNING */
+	struct repl *repl;			/* whose it is; NULL: it runs once */
 	enum worker_state state;
 	uint64_t serial;
 	uint32_t slot;				/* its uid in the outer namespace */
@@ -48,6 +52,7 @@ struct worker {
 	struct cgroup_leaf *leaf;		/* NULL: no cgroups */
 	struct watchdog_usage baseline;		/* at READY */
 	struct watchdog_seen seen;
+	struct cgroup_counters before;		/* a session's, at the start of the cell */
 	uint64_t cpu_baseline_us;
 	struct frame_reader reader;
 	struct frame_writer writer;
@@ -69,6 +74,21 @@ void worker_on_orphaned(struct worker *worker);
  * RUNNING for execution afterwards. 0 or -errno; then it is ENDING. */
 int worker_run(struct worker *worker, struct execution *execution,
 	       const struct msg_run *run, int stdin_fd);
+
+/* A run, and the files before it. */
+#define WORKER_WRITER_MAX (FRAME_MAX + 4096 + INPUTS_BYTES_MAX + \
+	INPUTS_MAX * (PATH_TEXT_MAX + 1024))
+
+/* Makes a warm one a session's, with its OPEN. 0 or -errno; then it is ENDING. */
+int worker_lease(struct worker *worker, struct repl *repl, const struct msg *open);
+
+/* Sends a session's worker a message; the descriptor (-1: none) belongs to the worker from
+ * now on. 0 or -errno: it is of no use any more. */
+int worker_send(struct worker *worker, const struct msg *msg, int fd);
+
+/* A session's worker runs a cell, or has run it. */
+void worker_run_cell(struct worker *worker, struct execution *execution);
+void worker_rest(struct worker *worker);
 
 /* Reads what is in the pipes now, at most what they can hold. */
 void worker_drain(struct worker *worker);

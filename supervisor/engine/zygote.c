@@ -318,6 +318,8 @@ on_message(struct zygote *z, struct frame *frame)
 	case MSG_DONE: case MSG_EXITED: case MSG_LISTENER:
 	case MSG_EGRESS_CONFIGURE: case MSG_EGRESS_READY: case MSG_EGRESS_OPEN:
 	case MSG_EGRESS_CLOSE: case MSG_EGRESS_REPORT: case MSG_EGRESS_CLOSED:
+	case MSG_OPEN: case MSG_CELL: case MSG_CELL_ENDED: case MSG_STOP: case MSG_COPY:
+	case MSG_COPIED: case MSG_DROP:
 		break;
 	}
 	return -EBADMSG;

@@ -109,6 +109,7 @@ ENGINE_TESTS = \
 	tests/unit/supervisor/test-outcome \
 	tests/unit/supervisor/test-output \
 	tests/unit/supervisor/test-privilege \
+	tests/unit/supervisor/test-repl \
 	tests/unit/supervisor/test-scheduler \
 	tests/unit/supervisor/test-watchdog \
 	tests/unit/supervisor/test-worker
@@ -123,6 +124,10 @@ tests_unit_supervisor_test_engine_SOURCES = tests/unit/supervisor/test-engine.c 
 	tests/unit/supervisor/engine_rig.c tests/unit/supervisor/engine_rig.h
 tests_unit_supervisor_test_engine_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_supervisor_test_engine_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_supervisor_test_repl_SOURCES = tests/unit/supervisor/test-repl.c \
+	tests/unit/supervisor/engine_rig.c tests/unit/supervisor/engine_rig.h
+tests_unit_supervisor_test_repl_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_supervisor_test_repl_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_supervisor_test_outcome_SOURCES = tests/unit/supervisor/test-outcome.c
 tests_unit_supervisor_test_outcome_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_supervisor_test_outcome_LDADD = $(ENGINE_TEST_LDADD)

@@ -96,6 +96,13 @@ on_outcome(void *arg, const struct outcome *o)
 	snprintf(r->error_type, sizeof(r->error_type), "%s",
 		 o->error_type ? o->error_type : "-");
 	snprintf(r->message, sizeof(r->message), "%s", o->message);
+	r->became = o->state;
+	for (size_t i = 0; i < o->n_notes; i++)
+		snprintf(r->notes + strlen(r->notes), sizeof(r->notes) - strlen(r->notes),
+			 "%s\n", o->note[i]);
+	for (size_t i = 0; i < o->n_files; i++)
+		snprintf(r->files + strlen(r->files), sizeof(r->files) - strlen(r->files),
+			 "%.*s\n", (int)o->file[i].path_len, o->file[i].path);
 	assert_int_equal(strlen(o->id), 28);
 }
 

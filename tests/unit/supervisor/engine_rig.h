@@ -36,6 +36,9 @@ struct rig_result {
 	uint32_t retry_ms;
 	char out[4096], err[4096], value[256], error_type[64], message[512];
 	size_t out_len;
+	enum outcome_state became;
+	char notes[1024];	/* a line each */
+	char files[256];	/* paths, a line each */
 };
 
 uint64_t rig_now_us(void);

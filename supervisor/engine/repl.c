@@ -1,0 +1,468 @@
+/* Runs in: the supervisor.   Owns: every session from repl_open to repl_close, and the order
+ * of what happens in it.   Reads: answers of its worker's init, within their bounds already;
+ * one that was not asked for ends the worker. */
+#include "supervisor/engine/repl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "policy/why.h"
+#include "supervisor/engine/cgroup.h"
+#include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/execution_parts.h"
+#include "supervisor/engine/repl_parts.h"
+#include "supervisor/engine/tenant.h"
+#include "supervisor/engine/watchdog.h"
+#include "supervisor/engine/worker.h"
+
+#define ANSWER_MS 10000		/* for a place to be made or copied */
+#define FREEZE_AFTER_MS 1000
+#define IDLE_CPU_US 1000000	/* more than this is not idle */
+
+/* ---- the end of it ---- */
+
+static void
+end(struct repl *repl, const char *text)
+{
+	struct worker *w = repl->worker;
+
+	if (w == NULL) {
+		repl_on_worker_gone(repl, text);
+		return;
+	}
+	snprintf(repl->end_text, sizeof(repl->end_text), "%s", text);
+	if (repl->execution != NULL)
+		execution_lose(repl->execution, STOP_PROTOCOL);
+	else
+		worker_end(w);
+}
+
+/* A job that is no cell's is answered in a turn of the loop to come. */
+static void
+answer(struct repl *repl, struct repl_job *job, int error)
+{
+	job->error = error;
+	TAILQ_INSERT_TAIL(&repl->answers, job, link);
+	event_active(&repl->tell, EV_TIMEOUT, 0);
+}
+
+void
+repl_on_worker_gone(struct repl *repl, const char *text)
+{
+	struct repl_job *job;
+
+	if (repl->phase == REPL_ENDED)
+		return;
+	if (repl->phase == REPL_WAITING) {
+		TAILQ_REMOVE(&repl->share->opening, repl, waiting_link);
+		repl->share->n_opening--;
+		share_update(repl->share);
+	}
+	assert(repl->execution == NULL);
+	repl->phase = REPL_ENDED;
+	repl->worker = NULL;
+	repl->places = 0;
+	event_del(&repl->timer);
+	if (repl->end_text[0] == '\0')
+		snprintf(repl->end_text, sizeof(repl->end_text), "%s", text);
+	while ((job = TAILQ_FIRST(&repl->jobs)) != NULL) {
+		if (job->kind == JOB_CELL) {
+			/* Takes it out of the list. */
+			execution_cancel(job->execution, CANCEL_SESSION_ENDED);
+			continue;
+		}
+		TAILQ_REMOVE(&repl->jobs, job, link);
+		answer(repl, job, -ESRCH);
+	}
+	repl->end_untold = true;
+	event_active(&repl->tell, EV_TIMEOUT, 0);
+}
+
+/* One a turn: whoever is told may close the session. */
+static void
+on_tell(evutil_socket_t fd, short what, void *arg)
+{
+	struct repl *repl = arg;
+	struct repl_job *job = TAILQ_FIRST(&repl->answers);
+
+	(void)fd;
+	(void)what;
+	if (job != NULL) {
+		void (*on_copied)(void *, int) = job->on_copied;
+		void *on_copied_arg = job->arg;
+		int error = job->error;
+
+		TAILQ_REMOVE(&repl->answers, job, link);
+		free(job);
+		event_active(&repl->tell, EV_TIMEOUT, 0);
+		if (on_copied != NULL)
+			on_copied(on_copied_arg, error);
+	} else if (repl->end_untold) {
+		repl->end_untold = false;
+		if (repl->watcher.on_end != NULL)
+			repl->watcher.on_end(repl->watcher.arg, repl->end_text);
+	}
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	end(arg, "the session's worker did not answer in time");
+}
+
+static void
+free_jobs(struct repl_jobs *jobs)
+{
+	struct repl_job *job;
+
+	while ((job = TAILQ_FIRST(jobs)) != NULL) {
+		TAILQ_REMOVE(jobs, job, link);
+		if (job->kind != JOB_CELL)
+			free(job);
+	}
+}
+
+void
+repl_free(struct repl *repl)
+{
+	repl_close_channel(repl);
+	event_del(&repl->timer);
+	event_del(&repl->tell);
+	free_jobs(&repl->jobs);
+	free_jobs(&repl->answers);
+	LIST_REMOVE(repl, link);
+	repl->tenant->repls--;
+	tenant_release(repl->tenant);
+	free(repl);
+}
+
+void
+repl_close(struct repl *repl)
+{
+	if (repl == NULL)
+		return;
+	if (repl->execution != NULL) {
+		repl->execution->facts.cancel = CANCEL_SESSION_ENDED;
+		execution_lose(repl->execution, STOP_CANCEL);
+	}
+	end(repl, "it was closed");
+	repl_free(repl);
+}
+
+/* ---- the beginning ---- */
+
+int
+repl_open(struct engine *engine, struct tenant *tenant, const struct repl_options *options,
+	  const struct repl_watcher *watcher, struct repl **repl_r, struct why *why_r)
+{
+	unsigned int index = 0;
+	struct repl *repl;
+	int r;
+
+	r = execution_choose_profile(tenant, options->profile, &index, why_r);
+	if (r < 0)
+		return r;
+	if (engine->shutting_down)
+		return why_say(why_r, -ESHUTDOWN, NULL, "the service is shutting down");
+	if (tenant->repls >= options->sessions_max)
+		return why_say(why_r, -EDQUOT, NULL, "%u sessions are open already, and no more "
+			       "may be", tenant->repls);
+	repl = calloc(1, sizeof(*repl));
+	if (repl == NULL)
+		abort();
+	*repl = (struct repl){
+		.engine = engine, .tenant = tenant, .share = &tenant->share[index],
+		.watcher = *watcher, .memory_bytes = options->limits.memory_bytes,
+		.channel = -1,
+	};
+	TAILQ_INIT(&repl->jobs);
+	TAILQ_INIT(&repl->answers);
+	evtimer_assign(&repl->timer, engine->base, on_timer, repl);
+	evtimer_assign(&repl->tell, engine->base, on_tell, repl);
+	tenant_hold(tenant);
+	tenant->repls++;
+	LIST_INSERT_HEAD(&engine->repls, repl, link);
+	TAILQ_INSERT_TAIL(&repl->share->opening, repl, waiting_link);
+	repl->share->n_opening++;
+	tenant_dispatch(tenant, index);
+	*repl_r = repl;
+	return 0;
+}
+
+static void
+arm(struct repl *repl)
+{
+	static const struct timeval most = { ANSWER_MS / 1000, 0 };
+
+	evtimer_add(&repl->timer, &most);
+}
+
+int
+repl_send(struct repl *repl, const struct msg *msg, int fd)
+{
+	if (repl->frozen) {
+		cgroup_leaf_freeze(repl->worker->leaf, false);
+		repl->frozen = false;
+	}
+	return worker_send(repl->worker, msg, fd);
+}
+
+int
+repl_lease(struct repl *repl, struct worker *w)
+{
+	struct engine *engine = repl->engine;
+	struct cgroup_limits limits = {
+		.memory_bytes = repl->memory_bytes,
+		.pids = engine->standard.pids,
+		.cpu_percent = engine->standard.cpu_percent,
+	};
+	struct msg open = { .type = MSG_OPEN };
+	int r = 0;
+
+	assert(repl->phase == REPL_WAITING);
+	if (!engine->memory_counted)
+		open.open.data_bytes = repl->memory_bytes + repl->share->profile->data_bytes;
+	if (w->leaf != NULL)
+		r = cgroup_leaf_limit(w->leaf, &limits);
+	if (r == 0 && w->leaf != NULL)
+		r = cgroup_leaf_keep_together(w->leaf, false);
+	if (r == 0)
+		r = worker_lease(w, repl, &open);
+	else
+		worker_end(w);
+	if (r < 0)
+		return -EAGAIN;
+	TAILQ_REMOVE(&repl->share->opening, repl, waiting_link);
+	repl->share->n_opening--;
+	repl->worker = w;
+	repl->phase = REPL_OPENING;
+	arm(repl);
+	return 0;
+}
+
+/* ---- what happens in it ---- */
+
+int
+repl_admits(const struct repl *repl, struct why *why_r)
+{
+	return repl->phase != REPL_ENDED ? 0
+		: why_say(why_r, -ESRCH, "session", "the session has ended: %s",
+			  repl->end_text);
+}
+
+static struct repl_job *
+add_job(struct repl *repl, const struct repl_job *job)
+{
+	struct repl_job *copy = malloc(sizeof(*copy));
+
+	if (copy == NULL)
+		abort();
+	*copy = *job;
+	if (repl->phase == REPL_ENDED) {
+		answer(repl, copy, -ESRCH);
+		return NULL;
+	}
+	TAILQ_INSERT_TAIL(&repl->jobs, copy, link);
+	return copy;
+}
+
+void
+repl_copy(struct repl *repl, unsigned int from, unsigned int to,
+	  void (*on_copied)(void *arg, int error), void *arg)
+{
+	assert(from < REPL_PLACES_MAX && to < REPL_PLACES_MAX);
+	add_job(repl, &(struct repl_job){ .kind = JOB_COPY, .from = from, .to = to,
+					  .on_copied = on_copied, .arg = arg });
+	repl_turn(repl);
+}
+
+void
+repl_drop(struct repl *repl, unsigned int place)
+{
+	assert(place < REPL_PLACES_MAX);
+	add_job(repl, &(struct repl_job){ .kind = JOB_DROP, .to = place });
+	repl_turn(repl);
+}
+
+void
+repl_enqueue(struct repl *repl, struct execution *e)
+{
+	e->job = (struct repl_job){ .kind = JOB_CELL, .execution = e };
+	TAILQ_INSERT_TAIL(&repl->jobs, &e->job, link);
+	repl_turn(repl);
+}
+
+void
+repl_dequeue(struct repl *repl, struct execution *e)
+{
+	TAILQ_REMOVE(&repl->jobs, &e->job, link);
+}
+
+static void
+start_copy(struct repl *repl, struct repl_job *job)
+{
+	struct msg copy = { .type = MSG_COPY, .copy = { .from = job->from, .to = job->to } };
+
+	if ((repl->places & 1U << job->from) == 0) {
+		TAILQ_REMOVE(&repl->jobs, job, link);
+		answer(repl, job, -ENOENT);
+		return;
+	}
+	repl->phase = REPL_COPY;
+	arm(repl);
+	if (repl_send(repl, &copy, -1) < 0)
+		end(repl, "the session's worker is gone");
+}
+
+static void
+start_drop(struct repl *repl, struct repl_job *job)
+{
+	struct msg drop = { .type = MSG_DROP, .drop.place = job->to };
+
+	TAILQ_REMOVE(&repl->jobs, job, link);
+	repl->places &= ~(1U << job->to);
+	free(job);
+	if (repl_send(repl, &drop, -1) < 0)
+		end(repl, "the session's worker is gone");
+	else if (repl->places == 0)
+		end(repl, "its last state was given up");
+}
+
+void
+repl_turn(struct repl *repl)
+{
+	struct repl_job *job;
+
+	while (repl->phase == REPL_IDLE && (job = TAILQ_FIRST(&repl->jobs)) != NULL) {
+		if (job->kind == JOB_COPY) {
+			start_copy(repl, job);
+		} else if (job->kind == JOB_DROP) {
+			start_drop(repl, job);
+		} else if (sched_queue_take_item(&repl->tenant->queue,
+						 &job->execution->item) == 0) {
+			TAILQ_REMOVE(&repl->jobs, job, link);
+			repl_start_cell(repl, job->execution);
+		} else {
+			/* As much runs for its tenant as may. */
+			return;
+		}
+	}
+}
+
+void
+repl_rest(struct repl *repl)
+{
+	repl->phase = REPL_IDLE;
+	repl->idle_since_ms = engine_now_ms();
+	repl->idle_cpu_us = 0;
+	if (repl->places == 0)
+		end(repl, "its last state was lost");
+	else
+		repl_turn(repl);
+}
+
+static int
+on_copied(struct repl *repl, const struct msg_copied *copied)
+{
+	struct repl_job *job;
+	int error = -(int)copied->error;
+
+	event_del(&repl->timer);
+	if (repl->phase == REPL_OPENING && copied->to == 0 && error == 0) {
+		repl->places = 1;
+		repl_rest(repl);
+		return 0;
+	}
+	if (repl->phase != REPL_COPY)
+		return -EBADMSG;
+	job = TAILQ_FIRST(&repl->jobs);
+	if (job->to != copied->to)
+		return -EBADMSG;
+	TAILQ_REMOVE(&repl->jobs, job, link);
+	if (error == 0)
+		repl->places |= 1U << job->to;
+	else if (error == -ENOENT)
+		repl->places &= ~(1U << job->from);
+	else
+		error = -EAGAIN;
+	answer(repl, job, error);
+	repl_rest(repl);
+	return 0;
+}
+
+int
+repl_on_message(struct repl *repl, struct frame *frame)
+{
+	const enum msg_type type = frame->msg.type;
+
+	if (type == MSG_COPIED)
+		return on_copied(repl, &frame->msg.copied);
+	if (type == MSG_CELL_ENDED)
+		return repl_on_cell_ended(repl, &frame->msg.cell_ended);
+	if (type == MSG_LEFT || type == MSG_LEFT_MORE)
+		return repl_on_left(repl, frame);
+	return -EBADMSG;
+}
+
+/* ---- idle ---- */
+
+/* Nothing of a session should run between its cells, but what runs there is a script. */
+static void
+look_for_idle_work(struct repl *repl)
+{
+	struct worker *w = repl->worker;
+	struct watchdog_usage usage;
+
+	watchdog_measure(w->pid, NULL, &w->seen, &usage);
+	if (repl->idle_cpu_us == 0)
+		repl->idle_cpu_us = usage.cpu_us;
+	else if (usage.cpu_us > repl->idle_cpu_us + IDLE_CPU_US)
+		end(repl, "it went on using the processor while no cell ran");
+}
+
+void
+repl_look_after(struct repl *repl)
+{
+	if (repl->phase != REPL_IDLE || repl->frozen ||
+	    engine_now_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
+		return;
+	if (repl->worker->leaf == NULL)
+		look_for_idle_work(repl);
+	else if (cgroup_leaf_freeze(repl->worker->leaf, true) == 0)
+		repl->frozen = true;
+}
+
+static uint64_t
+memory_of(const struct repl *repl)
+{
+	const struct worker *w = repl->worker;
+	uint64_t bytes = 0;
+
+	if (w == NULL)
+		return 0;
+	if (repl->engine->memory_counted)
+		return cgroup_leaf_memory(w->leaf, &bytes) == 0 ? bytes : 0;
+	return watchdog_true_memory(w->pid, w->leaf);
+}
+
+void
+repl_usage(struct repl *repl, struct repl_usage *usage_r)
+{
+	bool idle = repl->phase == REPL_IDLE && TAILQ_EMPTY(&repl->jobs);
+
+	*usage_r = (struct repl_usage){
+		.ended = repl->phase == REPL_ENDED,
+		.busy = !idle && repl->phase != REPL_ENDED,
+		.frozen = repl->frozen,
+		.places = repl->places,
+		.memory_bytes = memory_of(repl),
+		.idle_ms = idle ? engine_now_ms() - repl->idle_since_ms : 0,
+	};
+}

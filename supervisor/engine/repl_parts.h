@@ -1,0 +1,118 @@
+/* Sessions as the engine's other modules see them.
+ */
+#ifndef SUPERVISOR_REPL_PARTS_H
+#define SUPERVISOR_REPL_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <event2/event_struct.h>
+
+#include "proto/frame.h"
+#include "supervisor/engine/repl.h"
+
+struct execution;
+struct share;
+struct worker;
+
+enum repl_phase {
+	REPL_WAITING,		/* in its share's list, for a worker */
+	REPL_OPENING,		/* the worker makes its first place */
+	REPL_IDLE,
+	REPL_CELL,		/* repl->execution runs */
+	REPL_COPY,		/* the first job is a copy that was asked for */
+	REPL_ENDED,
+};
+
+/* What happens in a session, in the order of asking. That of a cell is part of its execution,
+ * the others are the repl's own. */
+struct repl_job {
+	TAILQ_ENTRY(repl_job) link;
+	enum { JOB_CELL, JOB_COPY, JOB_DROP } kind;
+	struct execution *execution;
+	unsigned int from, to;
+	void (*on_copied)(void *arg, int error);
+	void *arg;
+	int error;		/* once it is to be answered */
+};
+
+struct repl {
+	LIST_ENTRY(repl) link;			/* of the engine */
+	TAILQ_ENTRY(repl) waiting_link;		/* of its share, WAITING */
+	struct engine *engine;
+	struct tenant *tenant;
+	struct share *share;
+	struct repl_watcher watcher;
+	uint64_t memory_bytes;
+	enum repl_phase phase;
+	struct worker *worker;			/* from OPENING on, until ENDED */
+	uint32_t places;
+	bool frozen;
+	uint64_t idle_since_ms;
+	uint64_t idle_cpu_us;			/* used until then; without a leaf */
+	TAILQ_HEAD(repl_jobs, repl_job) jobs, answers;
+	struct event timer;			/* of what the worker has to answer */
+	struct event tell;			/* answers, and on_end */
+	bool end_untold;
+	char end_text[256];
+	/* While a cell runs: its own socket, over which it gets its code and gives its results. */
+	struct execution *execution;
+	int channel;
+	struct frame_reader reader;
+	struct frame_writer writer;
+	struct event readable, writable;
+	bool left_by_init;			/* init tells of files in the cell's stead */
+};
+
+/* ---- repl.c ---- */
+
+/* Whether a cell may be started in it: 0, or -ESRCH with why_r. */
+int repl_admits(const struct repl *repl, struct why *why_r);
+
+/* A warm worker for it. 0, or -EAGAIN: the worker was no good, and has been ended. */
+int repl_lease(struct repl *repl, struct worker *worker);
+
+/* Appends the job of an execution that waits in its tenant's queue, and looks what is next. */
+void repl_enqueue(struct repl *repl, struct execution *execution);
+void repl_dequeue(struct repl *repl, struct execution *execution);
+
+/* Does what is next. */
+void repl_turn(struct repl *repl);
+
+/* What its worker says, the frame of which may be taken. 0 or -EBADMSG. */
+int repl_on_message(struct repl *repl, struct frame *frame);
+
+/* Its worker is no more: ENDING, or about to be. A cell that ran has been closed already. */
+void repl_on_worker_gone(struct repl *repl, const char *text);
+
+/* Called each second: an idle one is frozen. */
+void repl_look_after(struct repl *repl);
+
+/* Forgets it without a word. */
+void repl_free(struct repl *repl);
+
+/* Sends a message on the control socket of its worker. The descriptor (-1: none) is the
+ * worker's from now on. -errno: the worker is of no use. */
+int repl_send(struct repl *repl, const struct msg *msg, int fd);
+
+/* It has nothing to do. */
+void repl_rest(struct repl *repl);
+
+/* ---- repl_cell.c ---- */
+
+/* Runs the cell of the first job, which is taken out. */
+void repl_start_cell(struct repl *repl, struct execution *execution);
+
+/* Stops it: by KeyboardInterrupt first when it is cancelled. False: it is to be ended with
+ * its worker, at once. */
+bool repl_stop_cell(struct repl *repl, bool interrupt);
+
+/* CELL_ENDED, and what init tells of files before it. */
+int repl_on_cell_ended(struct repl *repl, const struct msg_cell_ended *ended);
+int repl_on_left(struct repl *repl, struct frame *frame);
+
+/* Closes its socket. */
+void repl_close_channel(struct repl *repl);
+
+#endif
