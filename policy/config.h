@@ -109,6 +109,16 @@ struct config {
 		uint32_t idle_seconds;	/* since the last cell; then it is closed */
 		uint32_t age_seconds;	/* since its beginning, likewise */
 	} repl;
+	struct {			/* likewise */
+		uint32_t default_timeout, max_timeout;	/* seconds */
+		uint64_t max_output_bytes;	/* kept of each stream */
+		uint64_t memory_limit;	/* bytes, unless a call says otherwise */
+		bool data_science, network, filesystem;	/* these tiers beside basic */
+		struct config_list allowed_imports;	/* in the place of tiers; empty: tiers */
+	} python_sandbox;
+	struct {			/* modules that scripts of a tier may import */
+		struct config_list basic, data_science, network, filesystem;
+	} tiers;
 	struct limits_policy limits;
 	struct config_network network;
 	struct {			/* of one tenant; 0: as much as [pool] and others let */

@@ -114,6 +114,8 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 		  config->pool.workers_max, config->service.subuid_count - 2 },
 		{ "exec-sandbox", "default_timeout", "max_timeout",
 		  config->exec_sandbox.default_timeout, config->exec_sandbox.max_timeout },
+		{ "python-sandbox", "default_timeout", "max_timeout",
+		  config->python_sandbox.default_timeout, config->python_sandbox.max_timeout },
 		{ "limits", "timeout_seconds", "timeout_max", standard->wall_ms, cap->wall_ms },
 		{ "limits", "cpu_seconds", "cpu_max", standard->cpu_ms, cap->cpu_ms },
 		{ "limits", "memory_mb", "memory_max_mb", standard->memory_bytes, cap->memory_bytes },

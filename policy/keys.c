@@ -29,6 +29,13 @@
 	"token tokenize traceback types typing unicodedata urllib.parse uuid warnings " \
 	"weakref zipfile zlib zoneinfo"
 
+/* Of the standard library, what the server python_sandbox_server has in its basic tier. */
+#define BASIC_TIER \
+	"abc base64 binascii bisect calendar cmath collections configparser contextlib copy " \
+	"csv dataclasses datetime decimal difflib enum fractions functools hashlib heapq hmac " \
+	"html itertools json math operator random re secrets statistics string textwrap time " \
+	"types typing unicodedata urllib.parse uuid xml.etree"
+
 #define KEY(section, name, kind, member, least, most, unit, standard) \
 	{ section, name, KEY_##kind, offsetof(struct config, member), least, most, unit, \
 	  standard, 0, NULL }
@@ -91,6 +98,20 @@ static const struct key keys[] = {
 	KEY("exec-sandbox", "default_timeout",  U32,   exec_sandbox.default_timeout,  1, 86400,       1, "30"),
 	KEY("exec-sandbox", "max_timeout",      U32,   exec_sandbox.max_timeout,      1, 86400,       1, "300"),
 	KEY("exec-sandbox", "max_output_bytes", BYTES, exec_sandbox.max_output_bytes, 1024, 64 * MiB, 1, "100K"),
+
+	KEY("python-sandbox", "default_timeout",  U32,     python_sandbox.default_timeout,  1, 86400,       1, "30"),
+	KEY("python-sandbox", "max_timeout",      U32,     python_sandbox.max_timeout,      1, 86400,       1, "300"),
+	KEY("python-sandbox", "max_output_bytes", BYTES,   python_sandbox.max_output_bytes, 1024, 64 * MiB, 1, "1M"),
+	KEY("python-sandbox", "memory_limit",     BYTES,   python_sandbox.memory_limit,     16 * MiB, 1024 * GiB, 1, "128M"),
+	KEY("python-sandbox", "data_science",     BOOL,    python_sandbox.data_science,     0, 1,           1, "no"),
+	KEY("python-sandbox", "network",          BOOL,    python_sandbox.network,          0, 1,           1, "no"),
+	KEY("python-sandbox", "filesystem",       BOOL,    python_sandbox.filesystem,       0, 1,           1, "no"),
+	KEY("python-sandbox", "allowed_imports",  MODULES, python_sandbox.allowed_imports,  0, CONFIG_LIST_MAX, 1, ""),
+
+	KEY("tiers", "basic",        MODULES, tiers.basic,        0, CONFIG_LIST_MAX, 1, BASIC_TIER),
+	KEY("tiers", "data_science", MODULES, tiers.data_science, 0, CONFIG_LIST_MAX, 1, "matplotlib numpy pandas plotly scipy seaborn sklearn statsmodels sympy"),
+	KEY("tiers", "network",      MODULES, tiers.network,      0, CONFIG_LIST_MAX, 1, "aiohttp email ftplib httpx requests smtplib urllib.request websocket"),
+	KEY("tiers", "filesystem",   MODULES, tiers.filesystem,   0, CONFIG_LIST_MAX, 1, "glob os.path pathlib shutil tarfile tempfile zipfile"),
 
 	KEY("auth", "token_file",         PATH,   auth.token_file,         1, 4095, 1, ""),
 	KEY("auth", "jwks_file",          PATH,   auth.jwks_file,          1, 4095, 1, ""),

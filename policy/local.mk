@@ -3,6 +3,7 @@ noinst_LIBRARIES += libpolicy.a
 libpolicy_a_SOURCES = \
 	policy/config.c policy/config.h policy/config_parts.h \
 	policy/config_check.c policy/config_print.c \
+	policy/imports.c policy/imports.h \
 	policy/keys.c policy/keys.h \
 	policy/limits.c policy/limits.h \
 	policy/look_alike.c \
@@ -13,6 +14,7 @@ libpolicy_a_SOURCES = \
 	policy/requirement.c policy/requirement.h \
 	policy/rules.c policy/rules.h \
 	policy/tenants.c \
+	policy/sandbox_environment.c policy/sandbox_environment.h \
 	policy/tokens.c policy/tokens.h \
 	policy/version.c policy/version.h \
 	policy/why.c policy/why.h \

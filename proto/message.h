@@ -27,6 +27,7 @@
 
 #define SCRIPT_MAX (4 * 1024 * 1024)	/* bytes of a script */
 #define ARGS_MAX 256			/* of sys.argv, without the first */
+#define IMPORTS_MAX 4096		/* modules that a script may import */
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
 #define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
 #define PATH_TEXT_MAX 4096		/* bytes of a path in /workspace */

@@ -72,6 +72,8 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/environment.c supervisor/tools/environment.h \
 	supervisor/tools/exec_sandbox.c supervisor/tools/exec_sandbox.h \
 	supervisor/tools/inside.c supervisor/tools/inside.h \
+	supervisor/tools/python_sandbox.c supervisor/tools/python_sandbox.h \
+	supervisor/tools/validate_code.c \
 	supervisor/tools/job.c supervisor/tools/job.h \
 	supervisor/tools/requirements.c supervisor/tools/requirements.h \
 	supervisor/tools/validate_script.c supervisor/tools/validate_script.h \
@@ -87,10 +89,12 @@ libsupervisor_a_SOURCES += \
 	supervisor/xalloc.h
 
 # Programs of our own that run in workers, as C strings.
-BUILT_SOURCES += supervisor/tools/look_script.h supervisor/tools/look_environment.h
-CLEANFILES += supervisor/tools/look_script.h supervisor/tools/look_environment.h
+BUILT_SOURCES += supervisor/tools/look_script.h supervisor/tools/look_environment.h \
+	supervisor/tools/look_code.h
+CLEANFILES += supervisor/tools/look_script.h supervisor/tools/look_environment.h \
+	supervisor/tools/look_code.h
 EXTRA_DIST += supervisor/tools/embed.py supervisor/tools/look_script.py \
-	supervisor/tools/look_environment.py
+	supervisor/tools/look_environment.py supervisor/tools/look_code.py
 supervisor/tools/look_script.h: supervisor/tools/look_script.py supervisor/tools/embed.py
 	@$(MKDIR_P) supervisor/tools
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/supervisor/tools/embed.py \
@@ -100,6 +104,12 @@ supervisor/tools/look_environment.h: supervisor/tools/look_environment.py \
 	@$(MKDIR_P) supervisor/tools
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/supervisor/tools/embed.py \
 		$(srcdir)/supervisor/tools/look_environment.py $@
+supervisor/tools/look_code.h: policy/import_check.py supervisor/tools/look_code.py \
+		supervisor/tools/embed.py
+	@$(MKDIR_P) supervisor/tools
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/supervisor/tools/embed.py \
+		$(srcdir)/policy/import_check.py $(srcdir)/supervisor/tools/look_code.py $@
+supervisor/tools/libsupervisor_a-validate_code.$(OBJEXT): supervisor/tools/look_code.h
 supervisor/tools/libsupervisor_a-requirements.$(OBJEXT): supervisor/tools/look_script.h
 supervisor/tools/libsupervisor_a-environment.$(OBJEXT): supervisor/tools/look_environment.h
 

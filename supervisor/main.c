@@ -23,6 +23,7 @@
 #include <systemd/sd-login.h>
 
 #include "policy/config.h"
+#include "policy/sandbox_environment.h"
 #include "policy/why.h"
 #include "proto/own.h"
 #include "supervisor/auth/auth.h"
@@ -179,6 +180,16 @@ read_arguments(int argc, char **argv, struct arguments *arguments_r)
 	}
 }
 
+/* Is this very process a unit? A shell below one inherits the variables, but has another
+ * pid. */
+static bool
+is_service(void)
+{
+	const char *pid = getenv("SYSTEMD_EXEC_PID");
+
+	return pid && strtol(pid, NULL, 10) == getpid();
+}
+
 /* The built-in values and what the file says over them; exits after mistakes. */
 static struct config *
 read_configuration(const char *path)
@@ -190,6 +201,8 @@ read_configuration(const char *path)
 		r = 0;
 	else if (r < 0 && r != -EINVAL)
 		fprintf(stderr, "%s: %s\n", path ? path : DEFAULT_CONFIG, strerror(-r));
+	if (r >= 0 && !is_service() && catalog_wants(config, "python-sandbox"))
+		r = sandbox_environment_read(config, stderr);
 	if (r < 0 || config_check(config, path ? path : DEFAULT_CONFIG, stderr) < 0 ||
 	    catalog_check(config, stderr) < 0)
 		exit(EXIT_CONFIGURATION);
@@ -210,16 +223,6 @@ fill_standard_descriptors(void)
 	if (fd < 0)
 		exit(EXIT_FAILED);
 	close(fd);
-}
-
-/* Is this very process a unit? A shell below one inherits the variables, but has another
- * pid. */
-static bool
-is_service(void)
-{
-	const char *pid = getenv("SYSTEMD_EXEC_PID");
-
-	return pid && strtol(pid, NULL, 10) == getpid();
 }
 
 /* A system service is what the system's systemd itself started as root, and no user's manager

@@ -13,12 +13,12 @@ bad() { echo "check-units: $*" >&2; status=1; }
 # Every key of the table stands in the installed file, commented out, with its default.
 conf=$srcdir/systemd/mcp-pythond.conf
 grep -v '^#' "$conf" | grep '=' && bad "the installed configuration sets something"
-sed -nE 's/^\t([A-Z]+_)*KEY\(("[a-z]+", *)?"([a-z_]+)",.* ("([^"]*)"|BASIC_MODULES)\),$/\3 = \5/p' \
+sed -nE 's/^\t([A-Z]+_)*KEY\(("[a-z-]+", *)?"([a-z_]+)",.* ("([^"]*)"|BASIC_[A-Z]+)\),$/\3 = \5/p' \
 	"$srcdir/policy/keys.c" | sed 's/ *$//' >"$work/table"
 [ "$(wc -l <"$work/table")" -gt 20 ] || bad "cannot read the table in policy/keys.c"
 while read -r key rest; do
 	case $key in
-	modules) grep -q '^#modules = ' "$conf" ;;
+	modules | basic) grep -q "^#$key = " "$conf" ;;
 	*) grep -qxF "#$key $rest" "$conf" ;;
 	esac || bad "mcp-pythond.conf does not say: $key $rest"
 	grep -qF "\\fB$key\\fR" "$srcdir/doc/man/mcp-pythond.conf.5" ||

@@ -1,5 +1,6 @@
 """The Python half of the interpreter: compiles, runs and ends one script.
-worker/rich.py, in the same namespace, shows what is more than text.
+In the same namespace, worker/rich.py shows what is more than text, and worker/imports.py with
+policy/import_check.py keeps a script to the modules that it may import.
 
 Frozen into the program by worker/freeze.py and never importable: its module is held by
 worker/interpreter.c alone. prepare() runs once in the zygote; fresh() and run() in every
@@ -33,6 +34,7 @@ CODE = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # CO_COROUTINE
 RESULT = " result"  # no name that a script could have
 VALUE_MAX = 256 << 10
+NAMES_MAX, NAME_VALUE_MAX, NAMES_TEXT_MAX = 200, 2000, 64 << 10
 
 Assign, Constant, Expr, Name, Store = _ast.Assign, _ast.Constant, _ast.Expr, _ast.Name, _ast.Store
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
@@ -194,6 +196,14 @@ def remember_source(text):
     linecache.cache[FILE] = (len(text), None, lines, FILE)
 
 
+def parse(text):
+    """The tree of a script that can be compiled, though it may be too deep for a tree."""
+    try:
+        return compile(text, FILE, "exec", AST, True)
+    except (RecursionError, MemoryError):
+        raise ImportNotAllowed("the script is nested too deeply to be checked") from None
+
+
 def compile_script(text, future=0):
     """Code that leaves the value of a trailing expression, if there is one, under RESULT
     in its namespace: what is one frame on a host is one frame here too."""
@@ -237,9 +247,10 @@ def own_frames(e, code):
     e.__traceback__ = tb
 
 
-def run(script, args, value_max):
-    """Runs a script to its very end. Returns (exit code, raised, repr, json, cut, type,
-    message, traceback, line, undisplayed); texts are bytes, None where there is none."""
+def run(script, args, value_max, imports, tell_names):
+    """Runs a script to its very end; imports: a list of the modules that it may import, or None.
+    Returns (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
+    names); texts are bytes, None where there is none."""
     names = main_module.__dict__
     value = caught = code = None
     sys.argv[:] = [FILE, *args]
@@ -248,17 +259,23 @@ def run(script, args, value_max):
         text = decode(script)
         remember_source(text)
         code = compile_script(text)
+        if imports is not None:
+            limit_imports(parse(text), names, imports)
         value = execute(code, names)
+        if tell_names:
+            value = names.get("result", value)
     except BaseException as e:
         own_frames(e, code)
+        drop_guard_frames(e.__traceback__)
         caught = e
     sys.settrace(None)
     sys.setprofile(None)
     status, raised, result = tell(caught, value, value_max)
+    told = names_json(names) if tell_names and caught is None else None
     value = caught = code = text = script = None
     if end(names):
         status = 120
-    return (status, raised, *result, Shown.undisplayed or None)
+    return (status, raised, *result, Shown.undisplayed or None, told)
 
 
 def tell(caught, value, value_max):
@@ -583,6 +600,26 @@ def value_json(value, most):
         return None, False
 
 
+def names_json(names):
+    """The script's own names and what they stand for, JSON or repr, as far as there is room:
+    {"names": [...], "values": {...}}."""
+    told, values, left = [], [], NAMES_TEXT_MAX
+    for name, value in list(names.items()):
+        if type(name) is not str or name.startswith("__") or len(told) == NAMES_MAX:
+            continue
+        name = encode_json(plain(name, 100)[0].decode()).encode()
+        if name in told:  # cut, it is another's
+            continue
+        told.append(name)
+        data = value_json(value, NAME_VALUE_MAX)[0]
+        if data is None:
+            data = encode_json(value_repr(value, NAME_VALUE_MAX)[0].decode()).encode()
+        left -= len(name) + len(data)
+        if left >= 0:
+            values.append(name + b":" + data)
+    return b'{"names":[%b],"values":{%b}}' % (b",".join(told), b",".join(values))
+
+
 # ---- exceptions ----------------------------------------------------------------------
 
 
@@ -597,6 +634,8 @@ def line_of(e):
     line = 0
     if isinstance(e, SyntaxError) and e.filename == FILE:
         line = e.lineno
+    elif isinstance(e, ImportNotAllowed):
+        line = e.line
     tb = e.__traceback__
     while tb is not None:
         if tb.tb_frame.f_code.co_filename == FILE:

@@ -16,6 +16,8 @@
 
 #include "worker/bootstrap.h"
 #include "worker/display.h"
+#include "worker/import_check.h"
+#include "worker/imports.h"
 #include "worker/rich.h"
 #include "worker/turns.h"
 
@@ -134,6 +136,10 @@ load_bootstrap(void)
 	Py_XDECREF(send);
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
+	if (r == 0)
+		r = run_frozen(import_check_code, sizeof(import_check_code));
+	if (r == 0)
+		r = run_frozen(imports_code, sizeof(imports_code));
 	if (r == 0)
 		r = run_frozen(bootstrap_code, sizeof(bootstrap_code));
 	return r;
@@ -309,7 +315,8 @@ take_text(PyObject *tuple, Py_ssize_t at, struct msg_str *text_r)
 	return true;
 }
 
-/* (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed) */
+/* (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
+ * names, or of a cell its notes) */
 static void
 take_result(PyObject *result, struct msg_done *done)
 {
@@ -330,6 +337,7 @@ take_result(PyObject *result, struct msg_done *done)
 	done->has_error_line = PyLong_Check(line);
 	if (done->has_error_line)
 		done->error_line = (uint32_t)PyLong_AsUnsignedLongMask(line);
+	done->has_names = take_text(result, 10, &done->names);
 	done->has_undisplayed = PyLong_Check(undisplayed);
 	if (done->has_undisplayed)
 		done->undisplayed =
@@ -358,16 +366,19 @@ void
 interpreter_run(const struct msg_run *run, struct msg_done *done_r)
 {
 	struct msg_done done = { .id = run->id };
-	PyObject *args, *list = list_of(&run->args), *result = NULL;
+	PyObject *args, *list = list_of(&run->args), *result = NULL, *imports;
 
 	display_begin(run->id);
-	args = list ? Py_BuildValue("(y#OI)", run->script.at ? run->script.at : "",
-				    (Py_ssize_t)run->script.len, list,
-				    (unsigned int)run->value_max) : NULL;
+	imports = run->has_imports ? list_of(&run->imports) : Py_NewRef(Py_None);
+	args = list && imports ? Py_BuildValue("(y#OIOO)", run->script.at ? run->script.at : "",
+					       (Py_ssize_t)run->script.len, list,
+					       (unsigned int)run->value_max, imports,
+					       run->tell_names ? Py_True : Py_False) : NULL;
 	Py_XDECREF(list);
+	Py_XDECREF(imports);
 	result = call("run", args);
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 10)
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 11)
 		take_result(result, &done);
 	else
 		take_failure(&done);

@@ -24,18 +24,28 @@ libworker_a_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%) $(SECCOMP_C
 mcp_python_worker_SOURCES = worker/main.c
 mcp_python_worker_LDADD = libworker.a libproto.a $(SECCOMP_LIBS) $(PYTHON_LIBS) $(MSGPACK_LIBS)
 
-BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/multiarch.h
-CLEANFILES += worker/bootstrap.h worker/rich.h worker/multiarch.h
-EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/freeze.py
+BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/imports.h worker/import_check.h \
+	worker/multiarch.h
+CLEANFILES += worker/bootstrap.h worker/rich.h worker/imports.h worker/import_check.h \
+	worker/multiarch.h
+EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/imports.py worker/freeze.py \
+	policy/import_check.py
 worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/bootstrap.py $@
 worker/rich.h: worker/rich.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/rich.py $@
+worker/imports.h: worker/imports.py worker/freeze.py
+	@$(MKDIR_P) worker
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/imports.py $@
+worker/import_check.h: policy/import_check.py worker/freeze.py
+	@$(MKDIR_P) worker
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/policy/import_check.py $@
 # The triplet in the name of the directory of shared libraries.
 worker/multiarch.h:
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' > $@
-worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h
+worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h worker/imports.h \
+	worker/import_check.h
 worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h

@@ -202,6 +202,9 @@ execution_run_message(const struct execution *e)
 		.cpu_seconds = e->limits.cpu_ms / 1000 + 2,
 		.value_max = value_max(e),
 		.network = e->grant != NULL,
+		.has_imports = e->imports != NULL,
+		.imports = { .item = e->imports, .n = e->n_imports },
+		.tell_names = e->tell_names,
 	};
 
 	if (!engine->memory_counted)

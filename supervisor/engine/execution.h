@@ -109,6 +109,8 @@ struct outcome {
 	const char *value_repr;		/* NULL: no trailing expression, or it was None */
 	const char *value_json;		/* NULL: no JSON form; else one JSON text */
 	bool value_cut;
+	const char *names;		/* with tell_names, when it ended well: JSON, a script's;
+					 * NULL: none */
 	const char *error_type;		/* NULL: nothing was raised */
 	const char *error_message;
 	const char *error_traceback;
@@ -155,6 +157,11 @@ struct execution_request {
 	const char *profile;		/* NULL: the default one */
 	const struct config_network *network;	/* NULL, or one that allows nothing: none */
 	bool spill;			/* streams past their caps are wanted as a whole too */
+	const char *const *imports;	/* modules that it may import; NULL: any. This is policy
+					 * that the script's own process keeps. */
+	size_t n_imports;		/* at most IMPORTS_MAX */
+	bool tell_names;		/* the outcome has names, and the value is that of the
+					 * variable result, if there is one */
 	struct limits limits;
 	/* A cell; NULL: a script in a fresh worker. Then args and profile must be empty; of the
 	 * limits memory_bytes is the session's; files are those that the cell made or changed;

@@ -61,6 +61,10 @@ struct execution {
 	size_t script_len, stdin_len, n_args;
 	struct msg_str *args;
 	char *args_text;
+	struct msg_str *imports;		/* NULL: any */
+	size_t n_imports;
+	char *imports_text;
+	bool tell_names;
 	struct msg_input *input;		/* what they point to is in input_bytes */
 	size_t n_inputs;
 	char *input_bytes;

@@ -51,25 +51,28 @@ copy(const char *bytes, size_t len)
 	return at;
 }
 
-static void
-copy_args(struct execution *e, const struct execution_request *request)
+/* n texts, which are in *text_r then; both are malloc'd. */
+static struct msg_str *
+copy_strings(const char *const *from, size_t n, char **text_r)
 {
 	size_t total = 0, at = 0;
+	struct msg_str *to = calloc(n + 1, sizeof(*to));
+	char *text;
 
-	for (size_t i = 0; i < request->n_args; i++)
-		total += strlen(request->args[i]);
-	e->args_text = malloc(total + 1);
-	e->args = calloc(request->n_args + 1, sizeof(*e->args));
-	if (e->args_text == NULL || e->args == NULL)
+	for (size_t i = 0; i < n; i++)
+		total += strlen(from[i]);
+	text = malloc(total + 1);
+	if (to == NULL || text == NULL)
 		abort();
-	for (size_t i = 0; i < request->n_args; i++) {
-		size_t len = strlen(request->args[i]);
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(from[i]);
 
-		memcpy(e->args_text + at, request->args[i], len);
-		e->args[i] = (struct msg_str){ .at = e->args_text + at, .len = len };
+		memcpy(text + at, from[i], len);
+		to[i] = (struct msg_str){ .at = text + at, .len = len };
 		at += len;
 	}
-	e->n_args = request->n_args;
+	*text_r = text;
+	return to;
 }
 
 static void
@@ -132,7 +135,14 @@ execution_new(struct engine *engine, struct tenant *tenant,
 		e->stdin_text = copy(request->stdin_text, request->stdin_len);
 		e->stdin_len = request->stdin_len;
 	}
-	copy_args(e, request);
+	e->args = copy_strings(request->args, request->n_args, &e->args_text);
+	e->n_args = request->n_args;
+	if (request->imports != NULL) {
+		e->imports = copy_strings(request->imports, request->n_imports,
+					  &e->imports_text);
+		e->n_imports = request->n_imports;
+	}
+	e->tell_names = request->tell_names;
 	copy_inputs(e, request);
 	e->network = egress_terms(request->network);
 	output_init(&e->output, e->limits.output_bytes);
@@ -157,6 +167,8 @@ execution_free(struct execution *e)
 	free(e->stdin_text);
 	free(e->args);
 	free(e->args_text);
+	free(e->imports);
+	free(e->imports_text);
 	free(e->input);
 	free(e->input_bytes);
 	free(e);
@@ -173,6 +185,7 @@ text_of(bool has, const struct msg_str *str)
 
 struct done_texts {
 	char *value_repr, *value_json, *error_type, *error_message, *error_traceback;
+	char *names;
 };
 
 static void
@@ -188,9 +201,11 @@ take_done(const struct execution *e, struct done_texts *t, struct outcome *outco
 	t->error_type = text_of(done->has_error_type, &done->error_type);
 	t->error_message = text_of(done->has_error_message, &done->error_message);
 	t->error_traceback = text_of(done->has_error_traceback, &done->error_traceback);
+	t->names = text_of(done->has_names && e->tell_names, &done->names);
 	outcome->value_repr = t->value_repr;
 	outcome->value_json = t->value_json;
 	outcome->value_cut = done->has_value_cut && done->value_cut;
+	outcome->names = t->names;
 	outcome->error_type = t->error_type;
 	outcome->error_message = t->error_message;
 	outcome->error_traceback = t->error_traceback;
@@ -205,6 +220,7 @@ free_done(struct done_texts *t)
 	free(t->error_type);
 	free(t->error_message);
 	free(t->error_traceback);
+	free(t->names);
 }
 
 /* A script that fails for want of a network is to know that it was promised one. */

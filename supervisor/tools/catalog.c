@@ -11,6 +11,7 @@
 #include "supervisor/tools/check_environment.h"
 #include "supervisor/tools/exec_sandbox.h"
 #include "supervisor/tools/job.h"
+#include "supervisor/tools/python_sandbox.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/tools/run_script.h"
 #include "supervisor/tools/validate_script.h"
@@ -28,6 +29,8 @@ static const struct {
 		      &job_tool } },
 	{ "exec-sandbox", { &execute_python_tool, &exec_sandbox_environment_tool,
 			    &exec_sandbox_validate_tool } },
+	{ "python-sandbox", { &execute_code_tool, &validate_code_tool,
+			      &get_sandbox_info_tool } },
 };
 
 static const struct tool *const *
@@ -44,6 +47,15 @@ set_has(const char *set, const char *name)
 {
 	for (const struct tool *const *tool = set_of(set); *tool; tool++)
 		if (strcmp((*tool)->name, name) == 0)
+			return true;
+	return false;
+}
+
+bool
+catalog_wants(const struct config *config, const char *set)
+{
+	for (size_t i = 0; i < config->mcp.toolsets.n; i++)
+		if (strcmp(config->mcp.toolsets.item[i], set) == 0)
 			return true;
 	return false;
 }

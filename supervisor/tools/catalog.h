@@ -103,6 +103,9 @@ struct catalog {
 /* Appends; aborts when it is full or has one of this name. */
 void catalog_add_tool(struct catalog *catalog, const struct tool *tool);
 
+/* Does the configuration name this set of tools? */
+bool catalog_wants(const struct config *config, const char *set);
+
 /* Can the sets of tools that the configuration names be offered together? 0, or -EINVAL
  * and a line on errors for each name that two of them have. */
 int catalog_check(const struct config *config, FILE *errors);

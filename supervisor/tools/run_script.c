@@ -153,6 +153,9 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.profile = arguments->profile,
 		.network = &run->host.config->network,
 		.spill = arguments->spill,
+		.imports = arguments->imports.item,
+		.n_imports = arguments->imports.n,
+		.tell_names = arguments->tell_names,
 	};
 	const struct execution_watcher watcher = {
 		.on_output = run->host.on_output ? on_output : NULL,

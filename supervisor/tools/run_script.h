@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "policy/imports.h"
 #include "policy/limits.h"
 #include "policy/why.h"
 #include "supervisor/tools/run_script_files.h"
@@ -65,6 +66,8 @@ struct run_script_arguments {
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
 	bool branch, reset, close;
+	struct import_list imports;			/* item NULL: any; the array is ours */
+	bool tell_names;
 	unsigned int flags;				/* the tool's own, for its answer */
 };
 

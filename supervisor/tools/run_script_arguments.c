@@ -441,6 +441,7 @@ run_script_arguments_done(struct run_script_arguments *arguments)
 	free(arguments->args);
 	arguments->args = NULL;
 	run_script_files_done(&arguments->files);
+	imports_done(&arguments->imports);
 }
 
 /* ---- describing ---- */

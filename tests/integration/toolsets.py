@@ -2,6 +2,8 @@
 """Sets of tools: the calls that the documentation of the servers shows whose places they take,
 with the documented answers; and which sets exclude each other."""
 
+import json
+import math
 import os
 import re
 import subprocess
@@ -12,7 +14,7 @@ from harness import Skip, equal, main, test
 from mcp_schema import Validator, jsonschema
 from mcpclient import LEGACY
 
-EXEC = "[mcp]\ntoolsets = exec-sandbox\n"
+SETS = "[mcp]\ntoolsets = exec-sandbox, python-sandbox\n"
 PYTHON = "%d.%d.%d" % sys.version_info[:3]
 
 
@@ -196,7 +198,7 @@ def exec_describes_itself(ctx):
 
 @test(private=True)
 def exec_has_its_configuration(ctx):
-    with ctx.private(EXEC + "[exec-sandbox]\ndefault_timeout = 1\nmax_timeout = 2\n"
+    with ctx.private(SETS + "[exec-sandbox]\ndefault_timeout = 1\nmax_timeout = 2\n"
                      "max_output_bytes = 1K\n[limits]\ntimeout_max = 2\ntimeout_seconds = 1\n") as s, \
             ctx.client(path=s.socket) as client:
         timeout = tools_of(client)["execute_python"]["inputSchema"]["properties"]["timeout_seconds"]
@@ -206,6 +208,597 @@ def exec_has_its_configuration(ctx):
             assert wanted in got["timeout"], got
         got = parts(say(client, script="print('x' * 5000)"))
         assert 900 < len(got["stdout"]) < 1200, got
+
+
+# ---- python-sandbox: every call in the documentation of that server ----
+
+def execute(client, code, **arguments):
+    result = call(client, "execute_code", code=code, **arguments)
+    got = result["structuredContent"]
+    equal(json.loads("".join(block["text"] for block in result["content"])), got)
+    assert not result.get("isError"), got
+    assert got["execution_id"] and got["use_container"] is True, got
+    assert isinstance(got["execution_time"], (int, float)) and got["execution_time"] >= 0, got
+    return got
+
+
+def succeeds(client, code, result=None, stdout="", variables=None, **arguments):
+    got = execute(client, code, **arguments)
+    assert got["success"], got
+    equal((got["result"], got["stdout"], got["stderr"]), (result, stdout, ""), code)
+    if variables is not None:
+        equal(got["variables"], variables, code)
+    return got
+
+
+def is_refused(client, code, *problems, **arguments):
+    """Refused for what the policy does not allow; problems: all of them, or parts."""
+    got = execute(client, code, **arguments)
+    equal((got["success"], got.get("error")), (False, "Code contains restricted operations"),
+          "%s: %r" % (code, got))
+    equal(len(got["validation_errors"]), len(problems), code)
+    for text, problem in zip(got["validation_errors"], problems):
+        assert problem in text, (code, got)
+    return got
+
+
+def has_module(client, name):
+    return call(client, "execute_code", code="import " + name,
+                use_container=True)["structuredContent"]["success"]
+
+
+@test
+def sandbox_has_its_tools(ctx):
+    with ctx.client() as client:
+        tools = tools_of(client)
+        assert {"execute_code", "validate_code", "get_sandbox_info"} <= set(tools), tools
+        schema = tools["execute_code"]["inputSchema"]
+        equal({name: p.get("default") for name, p in schema["properties"].items()},
+              {"code": None, "timeout": 30, "capture_output": True, "allowed_imports": None,
+               "use_container": False, "memory_limit": "128m"})
+        equal(schema["required"], ["code"])
+        equal(schema["properties"]["timeout"]["maximum"], 300)
+        equal(set(tools["validate_code"]["inputSchema"]["properties"]), {"code"})
+
+
+@test
+def basic_code_execution(ctx):
+    with ctx.client() as client:
+        got = succeeds(client, "result = 2 + 2\nprint(f'The answer is: {result}')", 4,
+                       "The answer is: 4\n", ["result"], timeout=10, capture_output=True)
+        equal(got["variable_values"], {"result": 4})
+
+
+@test
+def data_analysis(ctx):
+    with ctx.client() as client:
+        succeeds(client, "import math\ndata = [1, 2, 3, 4, 5]\nresult = sum(data) / len(data)\n"
+                 "print(f'Average: {result}')", 3.0, "Average: 3.0\n", ["math", "data", "result"],
+                 allowed_imports=["math"], timeout=15)
+
+
+@test
+def container_based_execution(ctx):
+    with ctx.client() as client:
+        if not has_module(client, "numpy"):
+            raise Skip("numpy is not installed", missing=True)
+        succeeds(client, "import numpy as np\ndata = np.array([1, 2, 3, 4, 5])\n"
+                 "result = np.mean(data)", 3.0, variables=["np", "data", "result"],
+                 use_container=True, memory_limit="256m", timeout=30)
+
+
+@test
+def container_mode_with_custom_limits(ctx):
+    with ctx.client() as client:
+        if not has_module(client, "numpy"):
+            raise Skip("numpy is not installed", missing=True)
+        got = succeeds(client, "import numpy as np; data = np.random.rand(1000, 1000)",
+                       variables=["np", "data"], use_container=True, memory_limit="512m",
+                       timeout=60)
+        assert got["variable_values"]["data"].startswith("array([["), got
+
+
+@test
+def data_frame_describe(ctx):
+    with ctx.client() as client:
+        if not has_module(client, "pandas"):
+            raise Skip("pandas is not installed", missing=True)
+        got = succeeds(client, "import pandas as pd\nresult = pd.DataFrame({'a': [1, 2, 3]})"
+                       ".describe().to_dict()", {"a": {
+                           "count": 3.0, "mean": 2.0, "std": 1.0, "min": 1.0, "25%": 1.5,
+                           "50%": 2.0, "75%": 2.5, "max": 3.0}}, use_container=True)
+        equal(got["variables"], ["pd", "result"])
+        is_refused(client, "import pandas as pd", "Line 1: Import 'pandas' is not allowed")
+
+
+@test
+def fibonacci(ctx):
+    code = """
+def fibonacci(n):
+    if n <= 1:
+        return n
+    return fibonacci(n-1) + fibonacci(n-2)
+
+result = [fibonacci(i) for i in range(10)]
+print("Fibonacci sequence:", result)
+"""
+    with ctx.client() as client:
+        wanted = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
+        for end in ("", "                "):	# as in the client's program
+            succeeds(client, code + end, wanted, "Fibonacci sequence: %s\n" % wanted,
+                     ["fibonacci", "result"])
+
+
+@test
+def statistics(ctx):
+    code = """
+import statistics
+data = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+mean = statistics.mean(data)
+median = statistics.median(data)
+stdev = statistics.stdev(data)
+
+result = {
+    'mean': mean,
+    'median': median,
+    'std_dev': stdev
+}
+print(f"Statistics: {result}")
+"""
+    wanted = {"mean": 5.5, "median": 5.5, "std_dev": 3.0276503540974917}
+    with ctx.client() as client:
+        succeeds(client, code, wanted, "Statistics: %s\n" % wanted,
+                 ["statistics", "data", "mean", "median", "stdev", "result"])
+
+
+@test
+def bubble_sort(ctx):
+    code = """
+def bubble_sort(arr):
+    n = len(arr)
+    for i in range(n):
+        for j in range(0, n-i-1):
+            if arr[j] > arr[j+1]:
+                arr[j], arr[j+1] = arr[j+1], arr[j]
+    return arr
+
+test_data = [64, 34, 25, 12, 22, 11, 90]
+result = bubble_sort(test_data.copy())
+print(f"Sorted: {result}")
+"""
+    with ctx.client() as client:
+        succeeds(client, code, [11, 12, 22, 25, 34, 64, 90],
+                 "Sorted: [11, 12, 22, 25, 34, 64, 90]\n", ["bubble_sort", "test_data", "result"])
+
+
+@test
+def leibniz_pi(ctx):
+    code = """
+import math
+
+def calculate_pi_leibniz(terms):
+    pi_approx = 0
+    for i in range(terms):
+        pi_approx += ((-1) ** i) / (2 * i + 1)
+    return pi_approx * 4
+
+result = calculate_pi_leibniz(1000)
+print(f"Pi approximation: {result}")
+print(f"Difference from math.pi: {abs(result - math.pi)}")
+"""
+    pi = 0
+    for i in range(1000):
+        pi += ((-1) ** i) / (2 * i + 1)
+    pi *= 4
+    with ctx.client() as client:
+        succeeds(client, code, pi, "Pi approximation: %r\nDifference from math.pi: %r\n"
+                 % (pi, abs(pi - math.pi)), ["math", "calculate_pi_leibniz", "result"])
+
+
+@test
+def batch_of_snippets(ctx):
+    with ctx.client() as client:
+        for code, result, stdout in (("print('Hello, World!')", None, "Hello, World!\n"),
+                                     ("result = sum(range(10))", 45, ""),
+                                     ("import math; print(math.pi)", None, "%r\n" % math.pi)):
+            succeeds(client, code, result, stdout, timeout=5)
+        ids = [client.request("tools/call", {"name": "execute_code", "arguments": {
+            "code": "result = %d * 2" % i, "timeout": 5}}) for i in range(20)]
+        equal([client.wait(id)["structuredContent"]["result"] for id in ids],
+              list(range(0, 40, 2)))
+
+
+def validate(client, code):
+    result = call(client, "validate_code", code=code)
+    got = result["structuredContent"]
+    equal(json.loads("".join(block["text"] for block in result["content"])), got)
+    assert not result.get("isError"), got
+    return got
+
+
+@test
+def code_validation(ctx):
+    code = "import os\nos.system('rm -rf /')"
+    with ctx.client() as client:
+        equal(validate(client, code), {
+            "validation": {"valid": False, "errors": ["Line 1: Import 'os' is not allowed"],
+                           "message": "Code contains restricted operations"},
+            "analysis": {"line_count": 2, "character_count": 31, "estimated_complexity": "low"},
+            "recommendations": ["Some operations may be restricted in sandbox environment"]})
+        got = is_refused(client, code, "Line 1: Import 'os' is not allowed")
+        assert "stdout" in got and got["stdout"] == "", got
+
+
+@test
+def validation_before_execution(ctx):
+    with ctx.client() as client:
+        assert not validate(client, "import os; os.system('ls')")["validation"]["valid"]
+        got = validate(client, "print('Safe code execution')")
+        equal(got["validation"], {"valid": True, "errors": [], "message": "Code passed validation"})
+        succeeds(client, "print('Safe code execution')", stdout="Safe code execution\n")
+
+
+@test
+def sandbox_capabilities(ctx):
+    with ctx.client() as client:
+        got = call(client, "get_sandbox_info")["structuredContent"]
+        equal(got["success"], True)
+        profiles = got["security_profiles"]
+        equal({name: p["enabled"] for name, p in profiles.items()},
+              {"basic": True, "data_science": False, "network": False, "filesystem": False})
+        for name, modules in (("basic", "math random datetime json base64 statistics re"),
+                              ("data_science", "numpy pandas scipy matplotlib"),
+                              ("network", "httpx requests urllib.request"),
+                              ("filesystem", "pathlib tempfile shutil")):
+            assert set(modules.split()) <= set(profiles[name]["modules"]), profiles
+        limits = got["resource_limits"]
+        equal((limits["timeout"], limits["max_output_size"], limits["memory_limit"]),
+              (30, 1048576, "128m"))
+        equal(got["container_mode"], {"available": True, "enabled": True})
+        assert call(client, "get_sandbox_info", x=1)["isError"]
+
+
+@test
+def timeout_is_told(ctx):
+    with ctx.client() as client:
+        got = execute(client, "print('so far')\nwhile True: pass", timeout=1)
+        equal((got["success"], got["error"], got["timeout"]), (False, "Execution timeout", 1))
+        equal(got["stdout"], "so far\n")
+
+
+# ---- python-sandbox: what the documentation says in words ----
+
+@test
+def results_and_variables(ctx):
+    with ctx.client() as client:
+        succeeds(client, "x = 5\nx * 2", 10, variables=["x"])
+        succeeds(client, "1 + 1", 2, variables=[])
+        succeeds(client, "result = 3\nresult * 2", 3)
+        succeeds(client, "result = None\n7", None)
+        succeeds(client, "result = {1, 2}", "{1, 2}")
+        succeeds(client, "result = float('nan')", "nan")
+        got = succeeds(client, "class A: pass\ndef f(): pass\n_x = 1\n__y = 2\na = A()\n"
+                       "big = 'x' * 10 ** 6\nt = (1, None)\nbad = {1: 2}", variables=[
+                           "A", "f", "_x", "a", "big", "t", "bad"])
+        values = got["variable_values"]
+        equal((values["_x"], values["t"], values["bad"]), (1, [1, None], "{1: 2}"))
+        assert "A object" in values["a"] and len(values["big"]) < 3000, values
+        got = succeeds(client, "for i in range(1000): globals()['n%d' % i] = 'y' * 1000")
+        equal((len(got["variables"]), got["variables"][:2]), (200, ["i", "n0"]))
+        assert 10 < len(got["variable_values"]) < 100, len(got["variable_values"])
+        got = succeeds(client, "for i in range(300): globals()[str(i) + chr(1) * 300] = '\\0'\n"
+                       "globals()['\\ud800'] = globals()[3] = 1\n"
+                       "globals()['z' * 200] = globals()['z' * 201] = 1\n"
+                       "class R:\n  def __repr__(self): raise ValueError\nr = R()")
+        equal(len(got["variables"]), 200)
+        got = execute(client, "a = 1\n1/0")
+        equal((got["success"], got["error"]), (False, "division by zero"))
+        assert "line 2" in got["traceback"] and got["traceback"] in got["stderr"], got
+
+
+@test
+def output_is_captured_or_not(ctx):
+    code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\nresult = 1"
+    with ctx.client() as client:
+        is_refused(client, code, "Line 1: Import 'sys' is not allowed")
+        code = "print('out')\nresult = 1"
+        succeeds(client, code, 1, "out\n")
+        succeeds(client, code, 1, "", capture_output=False)
+        got = execute(client, "print('x' * 3000000)\n'\\x01' * 10")
+        assert 1048576 <= len(got["stdout"]) < 1049000, len(got["stdout"])
+        got = execute(client, "print('\\x01' * 1000000)")
+        assert 100000 < len(got["stdout"]) < 400000 and client.last_size < 9 << 20, client.last_size
+
+
+@test
+def limits_are_kept(ctx):
+    with ctx.client() as client:
+        code = "data = b'x' * (200 << 20)\nresult = len(data)"
+        got = execute(client, code)
+        equal(got["success"], False, "128 MiB")
+        succeeds(client, code, 200 << 20, memory_limit="400m")
+        succeeds(client, code, 200 << 20, memory_limit="1G")
+        got = execute(client, "raise SystemExit(3)")
+        assert not got["success"] and "3" in got["error"], got
+
+
+@test
+def sandbox_refuses_wrong_arguments(ctx):
+    with ctx.client() as client:
+        for arguments, word in (
+                ({}, "code is required"), ({"code": 7}, "code must be a string"),
+                ({"code": "a\0"}, "code holds a NUL"), ({"code": "", "timeout": 301}, "1 to 300"),
+                ({"code": "", "timeout": 0}, "1 to 300"), ({"code": "", "timeout": "5"}, "1 to 300"),
+                ({"code": "", "timeout": 1.5}, "1 to 300"),
+                ({"code": "", "capture_output": "yes"}, "true or false"),
+                ({"code": "", "use_container": 1}, "true or false"),
+                ({"code": "", "memory_limit": 128}, "such as"),
+                ({"code": "", "memory_limit": "m"}, "such as"),
+                ({"code": "", "memory_limit": "64mb"}, "such as"),
+                ({"code": "", "memory_limit": "1m"}, "from 16m to 2048m"),
+                ({"code": "", "memory_limit": "3g"}, "from 16m to 2048m"),
+                ({"code": "", "memory_limit": "9" * 40 + "g"}, "such as"),
+                ({"code": "", "memory_limit": "128m\0"}, "such as"),
+                ({"code": "", "allowed_imports": "os"}, "array"),
+                ({"code": "", "allowed_imports": ["a", 7]}, "item 1"),
+                ({"code": "", "allowed_imports": ["a b"]}, "item 0"),
+                ({"code": "", "allowed_imports": ["a"] * 513}, "at most 512"),
+                ({"code": "", "script": ""}, "script is not an argument")):
+            result = call(client, "execute_code", **arguments)
+            assert result["isError"], (arguments, result)
+            got = result["structuredContent"]
+            assert not got["success"] and word in got["error"], (word, got)
+        for arguments in ({}, {"code": 1}, {"code": "", "x": 1}):
+            assert call(client, "validate_code", **arguments)["isError"]
+        succeeds(client, "result = 1", 1, allowed_imports=None, memory_limit=None)
+
+
+@test
+def validation_in_detail(ctx):
+    with ctx.client() as client:
+        got = validate(client, "x = 1\nif x\n")
+        equal(got["validation"]["message"], "Code could not be compiled")
+        equal(got["validation"]["errors"], ["Line 2: SyntaxError: expected ':'"])
+        equal((got["analysis"]["line_count"], got["analysis"]["character_count"]), (3, 11))
+        equal(validate(client, "'\u00e4\u20ac'")["analysis"]["character_count"], 4)
+        equal(validate(client, "")["validation"]["valid"], True)
+        for code in ("(" * 50000, "-" * 100000 + "1", "x" + "()" * 100000, "return 1"):
+            assert not validate(client, code)["validation"]["valid"], code[:20]
+        equal(validate(client, "while True: pass")["validation"]["valid"], True)
+        loops = "for a in b:\n  for c in d:\n    for e in f: pass\n"
+        for code, wanted in (("x = 1", "low"), (loops[:30] + "pass", "medium"), (loops, "high"),
+                             ("if a: pass\n" * 10, "medium"), ("if a: pass\n" * 30, "high")):
+            equal(validate(client, code)["analysis"]["estimated_complexity"], wanted, code)
+        got = validate(client, "\n".join("import os%d" % i for i in range(60)))
+        equal(len(got["validation"]["errors"]), 51)
+        equal(got["validation"]["errors"][50], "There are 10 more")
+
+
+# ---- modules ----
+
+@test
+def what_is_allowed_works(ctx):
+    with ctx.client() as client:
+        for code, result in (
+                ("import math, random, datetime, json, re, time, calendar, uuid, collections, "
+                 "itertools, functools, operator, bisect, heapq, copy, dataclasses, enum, typing, "
+                 "string, textwrap, unicodedata, difflib, decimal, fractions, statistics, cmath, "
+                 "base64, binascii, hashlib, hmac, secrets, html, html.parser, csv, configparser, "
+                 "urllib.parse, abc, contextlib, types\n"
+                 "import xml.etree.ElementTree as ET\nresult = ET.fromstring('<a b=\"1\"/>').get('b')",
+                 "1"),
+                ("from collections import OrderedDict, abc\nfrom urllib.parse import quote\n"
+                 "result = [quote('a b'), isinstance([], abc.Sequence)]", ["a%20b", True]),
+                ("import collections.abc, urllib.parse\n"
+                 "result = urllib.parse.urlsplit('http://h/p').path + collections.abc.Set.__name__",
+                 "/pSet"),
+                ("from math import *\nresult = factorial(5) + floor(pi)", 123),
+                ("from dataclasses import dataclass, field, asdict\nfrom enum import Enum\n"
+                 "import typing\nclass E(Enum):\n  A = 1\n@dataclass\nclass D:\n"
+                 "  x: int = 1\n  y: list = field(default_factory=list)\n"
+                 "class N(typing.NamedTuple):\n  z: int\nresult = [asdict(D()), E.A.name, N(2).z]",
+                 [{"x": 1, "y": []}, "A", 2]),
+                ("import decimal\ndecimal.getcontext().prec = 5\n"
+                 "result = str(decimal.Decimal(1) / 3)", "0.33333"),
+                ("import random\nrandom.seed(1)\na = random.random()\nrandom.seed(1)\n"
+                 "result = a == random.random()", True),
+                ("import datetime, hashlib, json, re\nresult = [datetime.date(2020, 1, 1)"
+                 ".isoformat(), hashlib.sha256(b'').hexdigest()[:6], json.loads('[1]'), "
+                 "re.sub('a', 'b', 'aa')]", ["2020-01-01", "e3b0c4", [1], "bb"]),
+                ("import math\ndef f():\n  import json\n  return json.dumps([math.tau > 6])\n"
+                 "result = f()", "[true]"),
+                ("class json:\n  codecs = 1\nresult = json.codecs", 1),
+                ("import math\nresult = [repr(math), hasattr(math, 'none'), math.__name__]",
+                 ["<module 'math' (built-in)>", False, "math"])):
+            succeeds(client, code, result)
+        got = execute(client, "import math\nmath.nothing")
+        equal(got["error"], "module 'math' has no attribute 'nothing'")
+        assert "mcp-python" not in got["traceback"], got
+
+
+@test
+def what_is_not_allowed_is_refused_before_it_runs(ctx):
+    with ctx.client() as client:
+        for code, *problems in (
+                ("print(1)\nimport sys, os", "Line 2: Import 'sys' is", "Line 2: Import 'os' is"),
+                ("x = 1\n\n\nimport math, subprocess as s", "Line 4: Import 'subprocess' is"),
+                ("from os import path, system", "Line 1: Import 'os' is"),
+                ("import urllib.request", "Line 1: Import 'urllib.request' is"),
+                ("from urllib import request", "Line 1: Import 'urllib' is"),
+                ("from xml import dom", "Line 1: Import 'xml' is"),
+                ("def f():\n  import socket", "Line 2: Import 'socket' is"),
+                ("if 0:\n  __import__('os')", "Line 2: Import 'os' is"),
+                ("from . import x", "Line 1: Import '.' is"),
+                ("from random import _os", "Line 1: Import 'os' is not allowed (random._os)"),
+                ("import json\nprint(1)\njson.codecs.open('x')",
+                 "Line 3: Import 'codecs' is not allowed (json.codecs)"),
+                ("import random as r\nr._os.system('x')",
+                 "Line 2: Import 'os' is not allowed (random._os)"),
+                ("import collections\ncollections._sys.modules", "Line 2: Import 'sys' is"),
+                ("def f(): pass\nf.__globals__", "Line 2: '__globals__' is not allowed"),
+                ("x = __builtins__", "Line 1: '__builtins__' is not allowed"),
+                ("().__class__.__base__.__subclasses__()", "Line 1: '__subclasses__' is not"),
+                ("print.__self__.__import__('os')", "Line 1: Import 'os' is")):
+            got = is_refused(client, code, *problems)
+            equal(got["stdout"], "", code)
+            errors = validate(client, code)["validation"]["errors"]
+            equal(errors, got["validation_errors"], code)
+
+
+# Code that the check before the run cannot see through.
+AROUND = (
+    "n = 'o' + 's'\n__import__(n)", "exec('import os')", "eval(\"__import__('o' + 's')\")",
+    "exec(compile('import os', '/usr/lib/python3/x.py', 'exec'))",
+    "exec('import os', {})", "f = __import__\nf('os')",
+    "class C:\n  exec('from os import system')",
+    "import json as j\nm = j\nm.codecs", "import random\ngetattr(random, '_os')",
+    "import random\nfor m in [random]: m._os", "import json\nd = [json.decoder][0]\nd.scanner\n"
+    "[json][0].codecs",
+    "exec('from random import _os')", "import random\n(lambda r: r._os)(random)",
+    "import xml.etree.ElementTree as E\n(lambda e: e.sys)(E)",
+    "import urllib.parse\nurl = [urllib]\nurl[0].parse.sys",
+    "import collections.abc\n[collections][0]._sys",
+    "import datetime\n[datetime][0].sys",
+    "import math\nd = {'__name__': 'json', '__builtins__': {'__import__': __import__}}\n"
+    "exec('import os', d)",
+)
+
+
+@test
+def ways_around_the_check_meet_the_hook(ctx):
+    with ctx.client() as client:
+        for code in AROUND:
+            got = execute(client, code)
+            assert not got["success"] and got.get("validation_errors"), (code, got)
+            assert re.match(r"Line \d+: Import '[\w.]+' is not allowed", got["validation_errors"][0]), (
+                code, got)
+            assert "mcp-python" not in got.get("traceback", ""), got
+        # It is an ImportError, and can be caught as one.
+        succeeds(client, "n = 'os'\ntry:\n  __import__(n)\nexcept ImportError as e:\n"
+                 "  result = [e.name, str(e)]", ["os", "Import 'os' is not allowed"])
+        # What is not there is not there.
+        succeeds(client, "import random, json\nresult = [n for m in (random, json) "
+                 "for n in vars(m) if n in ('_os', 'codecs', '__builtins__', '__spec__')]", [])
+        # The modules themselves go on as ever.
+        succeeds(client, "import random, secrets\nresult = len(secrets.token_bytes(4)) + "
+                 "random.SystemRandom().randint(1, 1)", 5)
+
+
+@test
+def a_call_can_only_take_away(ctx):
+    with ctx.client() as client:
+        succeeds(client, "import math\nresult = 1", 1, allowed_imports=["math", "json"])
+        is_refused(client, "import json", "Line 1: Import 'json' is", allowed_imports=["math"])
+        is_refused(client, "import os", "Line 1: Import 'os' is", allowed_imports=["os", "math"])
+        is_refused(client, "import math", "Line 1: Import 'math' is", allowed_imports=["os"])
+        is_refused(client, "import xml.dom", "Line 1: Import 'xml.dom' is", allowed_imports=["xml"])
+        succeeds(client, "import xml.etree.ElementTree\nresult = 1", 1, allowed_imports=["xml"])
+        succeeds(client, "import math, json\nresult = 1", 1, allowed_imports=[])
+        is_refused(client, "import collections", "Line 1: Import 'collections' is",
+                   allowed_imports=["collections.abc"])
+        succeeds(client, "import collections.abc as a\nresult = a.Set.__name__", "Set",
+                 allowed_imports=["collections.abc"])
+
+
+TIERS = SETS + """
+[python-sandbox]
+filesystem = yes
+network = yes
+data_science = yes
+default_timeout = 2
+max_timeout = 3
+memory_limit = 256M
+[tiers]
+basic = math importlib builtins sys
+"""
+
+
+@test(private=True)
+def tiers_are_configured(ctx):
+    with ctx.private(TIERS) as s, ctx.client(path=s.socket) as client:
+        info = call(client, "get_sandbox_info")["structuredContent"]
+        assert all(p["enabled"] for p in info["security_profiles"].values()), info
+        equal(info["security_profiles"]["basic"]["modules"], ["math", "importlib", "builtins", "sys"])
+        equal((info["resource_limits"]["timeout"], info["resource_limits"]["memory_limit"]),
+              (2, "256m"))
+        succeeds(client, "import tempfile, pathlib, os.path\np = pathlib.Path(tempfile.mkdtemp())\n"
+                 "(p / 'f').write_text('x')\nresult = os.path.getsize(os.path.join(str(p), 'f'))", 1)
+        succeeds(client, "import tempfile\ntempfile.tempdir = '/workspace'\n"
+                 "result = tempfile.gettempdir()", "/workspace")
+        succeeds(client, "from os import path\nresult = path.basename('a/b')", "b")
+        succeeds(client, "from os.path import join as j\nresult = j('a', 'b')", "a/b")
+        is_refused(client, "import json", "Line 1: Import 'json' is")
+        for code in ("import os.path\nos.system('true')", "import os.path\nf = os\nf.environ",
+                     "import importlib\nn = 'o' + 's'\nimportlib.import_module(n)",
+                     "import importlib\nn = 'o' + 's'\nimportlib.__import__(n)",
+                     "from importlib import import_module as i\nn = 'json'\ni(n)",
+                     "import builtins\nn = 'os'\nbuiltins.__import__(n)",
+                     "import pathlib\n[pathlib][0].os.system", "import shutil\n[shutil][0].fnmatch"):
+            got = execute(client, code)
+            assert not got["success"] and got.get("validation_errors"), (code, got)
+        succeeds(client, "import importlib\nresult = importlib.import_module('math').floor(1.5)", 1)
+        got = execute(client, "while True: pass")
+        equal((got["error"], got["timeout"]), ("Execution timeout", 2))
+
+
+@test(private=True)
+def a_list_of_ones_own_replaces_the_tiers(ctx):
+    config = SETS + "[python-sandbox]\nallowed_imports = math\n os\n"
+    with ctx.private(config) as s, ctx.client(path=s.socket) as client:
+        info = call(client, "get_sandbox_info")["structuredContent"]
+        equal(info["allowed_imports"], ["math", "os"])
+        assert not any(p["enabled"] for p in info["security_profiles"].values()), info
+        succeeds(client, "import os, os.path\nresult = os.path.basename(os.getcwd())", "workspace")
+        is_refused(client, "import json", "Line 1: Import 'json' is")
+        is_refused(client, "import numpy", "Line 1: Import 'numpy' is", use_container=True)
+        is_refused(client, "import os\nos.sys", "Line 2: Import 'sys' is not allowed (os.sys)")
+    # Nothing at all is a list too.
+    with ctx.private(SETS + "[tiers]\nbasic =\n") as s, ctx.client(path=s.socket) as client:
+        is_refused(client, "import math", "Line 1: Import 'math' is")
+        got = execute(client, "exec('import math')")
+        assert got.get("validation_errors"), got
+        succeeds(client, "result = 1", 1)
+
+
+VARIABLES = {"SANDBOX_TIMEOUT": "7", "SANDBOX_MAX_OUTPUT_SIZE": "2048",
+             "SANDBOX_ENABLE_NETWORK": "true", "SANDBOX_ENABLE_FILESYSTEM": "True",
+             "SANDBOX_ENABLE_DATA_SCIENCE": "false", "SANDBOX_DEFAULT_MEMORY_LIMIT": "96m"}
+
+
+@test(private=True)
+def environment_variables_are_honoured(ctx):
+    with ctx.private(SETS, env=VARIABLES) as s, ctx.client(path=s.socket) as client:
+        info = call(client, "get_sandbox_info")["structuredContent"]
+        equal({name: p["enabled"] for name, p in info["security_profiles"].items()},
+              {"basic": True, "data_science": False, "network": True, "filesystem": True})
+        limits = info["resource_limits"]
+        equal((limits["timeout"], limits["max_output_size"], limits["memory_limit"]),
+              (7, 2048, "96m"))
+        assert 2000 < len(execute(client, "print('x' * 5000)")["stdout"]) < 2300
+    env = {"SANDBOX_ALLOWED_IMPORTS": "math, json,os.path", "SANDBOX_TIMEOUT": ""}
+    with ctx.private(SETS, env=env) as s, ctx.client(path=s.socket) as client:
+        equal(call(client, "get_sandbox_info")["structuredContent"]["allowed_imports"],
+              ["math", "json", "os.path"])
+        is_refused(client, "import random", "Line 1: Import 'random' is")
+
+
+@test(private=True)
+def wrong_environment_variables_are_refused(ctx):
+    for name, value, words in (
+            ("SANDBOX_TIMEOUT", "soon", '"soon" is not a whole number from 1 to 86400'),
+            ("SANDBOX_TIMEOUT", "0", "from 1"), ("SANDBOX_TIMEOUT", "301", "301 is above the most"),
+            ("SANDBOX_MAX_OUTPUT_SIZE", "1.5", "is not a number of bytes"),
+            ("SANDBOX_ENABLE_NETWORK", "maybe", '"maybe" is neither true nor false'),
+            ("SANDBOX_ENABLE_FILESYSTEM", "1\n2", "neither true nor false"),
+            ("SANDBOX_ENABLE_DATA_SCIENCE", "2", "neither true nor false"),
+            ("SANDBOX_ALLOWED_IMPORTS", "math,o s;", "is not the name of a Python module"),
+            ("SANDBOX_DEFAULT_MEMORY_LIMIT", "128x", "is not a number of bytes"),
+            ("SANDBOX_DEFAULT_MEMORY_LIMIT", "1m", "from 16777216")):
+        status, said = check_config(ctx, SETS, {name: value})
+        assert status == 78 and said.startswith(name + ": ") and words in said, said
+        assert said.count("\n") == 1, said
+        # They are that set's alone, and no service's.
+        equal(check_config(ctx, "", {name: value})[0], 0)
 
 
 # ---- which sets can be had together ----
@@ -228,13 +821,13 @@ def sets_that_exclude_each_other_are_refused(ctx):
     for name in ("check_environment", "validate_script"):
         assert "FILE:5: toolsets: both native and exec-sandbox have a tool %s\n" % name in said, said
     equal(check_config(ctx, "[mcp]\ntoolsets = native\n  native\n")[0], 78)
-    for wrong, word in (("other", "is not native or exec-sandbox"),
+    for wrong, word in (("other", "is not native, exec-sandbox or python-sandbox"),
                         ("", "names no set")):
         status, said = check_config(ctx, "[mcp]\ntoolsets = %s\n" % wrong)
         assert status == 78 and word in said, said
-    for right in ("native", "exec-sandbox"):
+    for right in ("native", "exec-sandbox", "native python-sandbox", "python-sandbox,exec-sandbox"):
         equal(check_config(ctx, "[mcp]\ntoolsets = %s\n" % right)[0], 0)
 
 
 if __name__ == "__main__":
-    main(__doc__, EXEC)
+    main(__doc__, SETS)

@@ -133,7 +133,7 @@ feeding_stops_at_the_end_of_a_frame(void **state)
 }
 
 #define LENGTH(n) (n) >> 24 & 255, (n) >> 16 & 255, (n) >> 8 & 255, (n) & 255
-#define DONE_MAX (4 * VALUE_MAX + 65536)
+#define DONE_MAX (5 * VALUE_MAX + 65536)
 
 static const struct header_case {
 	const char *name;

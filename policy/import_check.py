@@ -1,0 +1,150 @@
+"""Which modules a script may use, judged by its text before any of it runs.
+
+Runs in workers alone, never in the supervisor: worker/imports.py checks every script with it
+that runs with a list of modules, and supervisor/tools/look_code.py those that are only looked
+at. This is policy: it finds what is written plainly. The jail is the wall.
+"""
+
+import sys
+
+Module = type(sys)
+# Ways from any object to modules that nobody imported.
+NOT_ALLOWED_NAMES = frozenset((
+    "__builtins__", "__globals__", "__loader__", "__spec__", "__subclasses__", "f_builtins",
+    "f_globals"))
+PROBLEMS_MAX = 50
+
+
+def import_allowed(name, modules):
+    """Is it, or a package that it is in, one of them?"""
+    while name:
+        if name in modules:
+            return True
+        name = name.rpartition(".")[0]
+    return False
+
+
+def import_leads(name, modules):
+    """Is one of them in this package?"""
+    name += "."
+    return any(module.startswith(name) for module in modules)
+
+
+def module_reached(path, name):
+    """The name of the module that is the attribute of another, which is loaded; or None."""
+    holder = sys.modules.get(path)
+    value = holder.__dict__.get(name) if isinstance(holder, Module) else None
+    if not isinstance(value, Module):
+        return None
+    inner = "%s.%s" % (path, name)
+    return inner if sys.modules.get(inner) is value else value.__name__
+
+
+class ImportCheck:
+    def __init__(self, tree, modules):
+        import ast
+
+        self.ast, self.modules, self.found = ast, modules, []
+        nodes = list(ast.walk(tree))
+        self.bound = self.only_imported(nodes)
+        look = {ast.Import: self.on_import, ast.ImportFrom: self.on_import_from,
+                ast.Attribute: self.on_attribute, ast.Name: self.on_name, ast.Call: self.on_call}
+        for node in nodes:
+            if type(node) in look:
+                look[type(node)](node)
+
+    def say(self, node, text):
+        self.found.append((node.lineno, text))
+
+    def refuse(self, node, name, reached_as=None):
+        self.say(node, "Import '%.200s' is not allowed%s" % (
+            name, " (%.200s)" % reached_as if reached_as else ""))
+
+    def only_imported(self, nodes):
+        """{name: module} of names that import statements bind, and nothing else does."""
+        ast, bound, others = self.ast, {}, set()
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    path = alias.name if alias.asname else alias.name.partition(".")[0]
+                    bound.setdefault(alias.asname or path, set()).add(path)
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    path = module_reached(node.module or "", alias.name)
+                    bound.setdefault(alias.asname or alias.name, set()).add(path)
+            elif isinstance(node, ast.Name):
+                if not isinstance(node.ctx, ast.Load):
+                    others.add(node.id)
+            elif isinstance(node, ast.arg):
+                others.add(node.arg)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+                                   ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+                others.add(node.name)
+            elif isinstance(node, ast.MatchMapping):
+                others.add(node.rest)
+        return {name: paths.pop() for name, paths in bound.items()
+                if len(paths) == 1 and name not in others}
+
+    def on_import(self, node):
+        for alias in node.names:
+            if not import_allowed(alias.name, self.modules):
+                self.refuse(node, alias.name)
+
+    def on_import_from(self, node):
+        if node.level:
+            self.refuse(node, "." * node.level + (node.module or ""))
+            return
+        for alias in node.names:
+            inner = "%s.%s" % (node.module, alias.name)
+            if import_allowed(inner, self.modules):
+                reached = module_reached(node.module, alias.name)
+                if reached and not import_allowed(reached, self.modules):
+                    self.refuse(node, reached, inner)
+            else:
+                self.refuse(node, node.module)
+                return
+
+    def path_of(self, node):
+        """The module that an expression of names and dots is, or None."""
+        names = []
+        while isinstance(node, self.ast.Attribute):
+            names.append(node.attr)
+            node = node.value
+        path = self.bound.get(node.id) if isinstance(node, self.ast.Name) else None
+        while path and names:
+            path = module_reached(path, names.pop())
+        return path
+
+    def on_attribute(self, node):
+        if node.attr in NOT_ALLOWED_NAMES:
+            self.say(node, "'%s' is not allowed" % node.attr)
+            return
+        holder = self.path_of(node.value)
+        reached = holder and module_reached(holder, node.attr)
+        if not reached:
+            return
+        if not import_allowed(reached, self.modules) and not import_leads(reached, self.modules):
+            self.refuse(node, reached, "%s.%s" % (holder, node.attr))
+
+    def on_name(self, node):
+        if node.id in NOT_ALLOWED_NAMES:
+            self.say(node, "'%s' is not allowed" % node.id)
+
+    def on_call(self, node):
+        """What is imported by a name that stands there."""
+        ast, called = self.ast, node.func
+        name = called.id if isinstance(called, ast.Name) else (
+            called.attr if isinstance(called, ast.Attribute) else None)
+        if name in ("__import__", "import_module") and node.args:
+            wanted = getattr(node.args[0], "value", None)
+            if isinstance(wanted, str) and not import_allowed(wanted, self.modules):
+                self.refuse(node, wanted)
+
+
+def import_problems(tree, modules):
+    """["Line N: Import 'x' is not allowed", ...] in the order of lines, at most PROBLEMS_MAX."""
+    found = sorted(dict.fromkeys(ImportCheck(tree, modules).found), key=lambda one: one[0])
+    texts = ["Line %d: %s" % one for one in found[:PROBLEMS_MAX]]
+    if len(found) > PROBLEMS_MAX:
+        texts.append("There are %d more" % (len(found) - PROBLEMS_MAX))
+    return texts

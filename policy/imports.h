@@ -1,0 +1,38 @@
+/* Lists of modules that a script may import: tiers of the configuration, and what a client
+ * makes of them. Names are dotted; one that is listed brings the modules in it along. Only
+ * lists are made here: worker/imports.py keeps scripts to them.
+ */
+#ifndef POLICY_IMPORTS_H
+#define POLICY_IMPORTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define IMPORT_NAME_MAX 255	/* bytes */
+
+struct config_list;
+
+/* The names are borrowed; item is malloc'd and ends with NULL. {0} is no list at all: whatever
+ * is done to it makes one of it, an empty one perhaps. */
+struct import_list {
+	const char **item;
+	size_t n;
+};
+
+/* Adds a list's names. Aborts when out of memory. */
+void imports_add(struct import_list *list, const struct config_list *names);
+void imports_add_name(struct import_list *list, const char *name);
+void imports_done(struct import_list *list);
+
+/* Is the name, or a package that it is in, in the list? */
+bool imports_allow(const struct import_list *list, const char *name);
+
+/* Adds to *narrow what wanted (a name) and the list both let pass: wanted itself, or those of
+ * the list that are in the package wanted. */
+void imports_narrow(const struct import_list *list, const char *wanted,
+		    struct import_list *narrow);
+
+/* A dotted name that can stand after import, of at most IMPORT_NAME_MAX bytes. */
+bool imports_is_name(const char *name, size_t len);
+
+#endif
