@@ -160,6 +160,8 @@ struct config {
 		uint32_t keep_seconds;	/* that files can be read after the call that left them */
 		uint64_t keep_bytes;	/* of one tenant's files; and of output that is spilled */
 		uint64_t keep_bytes_max;	/* likewise, of all tenants */
+		uint32_t inputs;	/* files that a call may bring */
+		uint32_t input_bytes, inputs_bytes;	/* of one; of all of them */
 	} results;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */
 	size_t n_profiles;

@@ -31,15 +31,15 @@
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
 #define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
 #define PATH_TEXT_MAX 4096		/* bytes of a path in /workspace */
-#define INPUTS_MAX 64			/* files that are put there */
-#define INPUT_FILE_MAX (4 * 1024 * 1024)	/* bytes of one of them */
-#define INPUTS_BYTES_MAX (8 * 1024 * 1024)	/* bytes of all of them */
-#define DISPLAY_OBJECTS_MAX 20		/* that one run may show */
+#define INPUTS_MAX 256	/* files that are put there */
+#define INPUT_FILE_MAX (16 * 1024 * 1024)	/* bytes of one of them */
+#define INPUTS_BYTES_MAX (32 * 1024 * 1024)	/* bytes of all of them */
+#define DISPLAY_OBJECTS_MAX 200	/* that one run may show; the configuration says how many */
 #define DISPLAY_FORMS_MAX 4		/* of one object */
 #define DISPLAY_BYTES_MAX (4 * 1024 * 1024)	/* of all of them together */
-#define LEFT_FILES_MAX 100		/* files that a run's end tells of */
-#define LEFT_DATA_MAX (256 * 1024)	/* bytes of one that is kept */
-#define LEFT_BYTES_MAX (1024 * 1024)	/* bytes of all that are kept of a run */
+#define LEFT_FILES_MAX 1000	/* files that a run's end tells of; likewise */
+#define LEFT_DATA_MAX (4 * 1024 * 1024)	/* bytes of one that is kept */
+#define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all that are kept of a run */
 #define REPL_PLACES_MAX 16		/* states of a session */
 #define NOTES_MAX 16			/* of a cell, on what its state cannot keep */
 

@@ -33,6 +33,8 @@ static const char *const one_thread[] = {
 	NULL,
 };
 
+struct display_bounds display_bounds;
+
 static PyObject *bootstrap;	/* the frozen module's namespace, a dict */
 
 /* sys.executable: the usual name, where that is the interpreter that we embed. */
@@ -111,6 +113,16 @@ run_frozen(const unsigned char *code_bytes, size_t len)
 	return 0;
 }
 
+static bool
+set_number(const char *name, unsigned long number)
+{
+	PyObject *value = PyLong_FromUnsignedLong(number);
+	bool fine = value && PyDict_SetItemString(bootstrap, name, value) == 0;
+
+	Py_XDECREF(value);
+	return fine;
+}
+
 static int
 load_bootstrap(void)
 {
@@ -123,6 +135,8 @@ load_bootstrap(void)
 	turn = turns_type();
 	send = display_sender();
 	if (bootstrap && builtins && name && turn && send &&
+	    set_number("OBJECTS_MAX", display_bounds.objects) &&
+	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
 	    PyDict_SetItemString(bootstrap, "send_display", send) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&

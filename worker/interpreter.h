@@ -11,6 +11,13 @@
 
 #include "proto/message.h"
 
+/* How much a run may show; set by the zygote, before the interpreter starts. */
+struct display_bounds {
+	uint32_t objects, bytes;
+};
+
+extern struct display_bounds display_bounds;
+
 /* Starts Python in the jail's file tree, which must be this process's root. Descriptors
  * 0 to 2 must be what standard streams of workers look like (pipes). 0, or -errno with
  * *what_r saying what failed (static). */

@@ -14,8 +14,7 @@ import os
 import sys
 
 PNG, JPEG, SVG, HTML, MARKDOWN, PLAIN, JSON = range(7)  # enum display_kind
-OBJECTS_MAX = 20
-BYTES_MAX = 4 << 20  # of all forms of all objects
+# Given by the program: OBJECTS_MAX, and BYTES_MAX of all forms of all objects.
 TEXT_MAX = 64 << 10  # of a form that is to be read
 MARKUP_MAX = 1 << 20
 ROWS_MAX = 200  # of a data frame as JSON

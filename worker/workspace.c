@@ -21,6 +21,8 @@
 #define HASH_BYTES_MAX (64 << 20)	/* read of all files together */
 #define CHUNK (64 * 1024)
 
+struct workspace_bounds workspace_bounds;
+
 /* ---- before ---- */
 
 int
@@ -61,7 +63,7 @@ struct walk {
 	uint32_t told, more;
 	unsigned int entries;
 	size_t kept, hashed;		/* bytes */
-	char *content;			/* LEFT_DATA_MAX, and a chunk */
+	char *content;			/* what is told of one, and a chunk */
 	size_t path_len;
 	char path[PATH_TEXT_MAX + 1];	/* as it is told */
 };
@@ -95,7 +97,7 @@ push_name(struct walk *w, const char *name)
 	return true;
 }
 
-/* Reads a file for its sum; the first LEFT_DATA_MAX bytes are in content afterwards. Its
+/* Reads a file for its sum; what may be told of it is in content afterwards. Its
  * size is what was read. False when it cannot be read, or is too much. */
 static bool
 read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
@@ -104,6 +106,7 @@ read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 	/* Not one that became a pipe meanwhile: that would wait. */
 	own_fd int fd =
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	const size_t most = workspace_bounds.file_bytes;
 	struct sha256 sum;
 	struct stat st;
 	uint64_t size = 0;
@@ -111,12 +114,12 @@ read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
 	if (!w->content)
-		w->content = malloc(LEFT_DATA_MAX + CHUNK);
+		w->content = malloc(most + CHUNK);
 	if (!w->content)
 		return false;
 	sha256_init(&sum);
 	for (;;) {
-		char *to = w->content + (size < LEFT_DATA_MAX ? size : LEFT_DATA_MAX);
+		char *to = w->content + (size < most ? size : most);
 		ssize_t n = w->hashed < HASH_BYTES_MAX ? read(fd, to, CHUNK) : -1;
 
 		if (n < 0)
@@ -149,14 +152,14 @@ tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
 				     .size = (uint64_t)st->st_size,
 				     .sha256 = { (const char *)digest, sizeof(digest) } } };
 
-	if (w->told == LEFT_FILES_MAX) {
+	if (w->told == workspace_bounds.files) {
 		w->more++;
 		return;
 	}
 	if ((uint64_t)st->st_size <= HASH_BYTES_MAX - w->hashed)
 		msg.left.has_sha256 = read_file(w, dir, name, &msg.left.size, digest);
-	if (msg.left.has_sha256 && msg.left.size <= LEFT_DATA_MAX &&
-	    msg.left.size <= LEFT_BYTES_MAX - w->kept) {
+	if (msg.left.has_sha256 && msg.left.size <= workspace_bounds.file_bytes &&
+	    msg.left.size <= workspace_bounds.bytes - w->kept) {
 		msg.left.has_data = true;
 		msg.left.data = (struct msg_bin){ w->content, msg.left.size };
 		w->kept += msg.left.size;

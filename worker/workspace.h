@@ -16,6 +16,14 @@
 
 #define WORKSPACE "/workspace"
 
+/* How much is told of what is left; set by the zygote, before any worker is made. */
+struct workspace_bounds {
+	uint32_t files;
+	uint32_t file_bytes, bytes;	/* of one whose content is told; of all of them */
+};
+
+extern struct workspace_bounds workspace_bounds;
+
 /* Makes the file with the directories above it, in the place of another one only when
  * replace. 0 or -errno. */
 int workspace_put(const struct msg_input *input, bool replace);

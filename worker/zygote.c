@@ -28,6 +28,7 @@
 #include "worker/jail.h"
 #include "worker/mounts.h"
 #include "worker/warm.h"
+#include "worker/workspace.h"
 
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | \
 	CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET)
@@ -207,6 +208,15 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 				 missing, what);
 	if (r < 0)
 		return r;
+	workspace_bounds = (struct workspace_bounds){
+		.files = configure->left_files,
+		.file_bytes = configure->left_file_bytes,
+		.bytes = configure->left_bytes,
+	};
+	display_bounds = (struct display_bounds){
+		.objects = configure->displays,
+		.bytes = configure->display_bytes,
+	};
 	*what = "standard streams";
 	r = start_on_pipes(what);
 	if (r == 0)

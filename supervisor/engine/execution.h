@@ -118,7 +118,7 @@ struct outcome {
 	const char *message;		/* one sentence for people: what happened, with the limit and the peak */
 	int exit_code;			/* as a shell counts: 128 + signal when killed; -1: never ran */
 	int signal;			/* 0: none */
-	const struct outcome_display *display;	/* at most DISPLAY_BYTES_MAX in all */
+	const struct outcome_display *display;	/* within limits.results */
 	size_t n_displays;
 	uint32_t undisplayed;		/* objects that were too many or too large */
 	const struct outcome_file *file;	/* ordered by path */

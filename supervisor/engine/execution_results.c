@@ -36,7 +36,8 @@ execution_on_display(struct execution *e, struct frame *frame)
 	else if (is_first || display->object != last)
 		return -EBADMSG;
 	if (++r->forms > DISPLAY_FORMS_MAX ||
-	    display->data.len > DISPLAY_BYTES_MAX - r->display_bytes)
+	    display->object >= e->limits.results.displays ||
+	    display->data.len > e->limits.results.display_bytes - r->display_bytes)
 		return -EBADMSG;
 	r->display_bytes += display->data.len;
 	keep(&r->display, &r->n_displays, frame);
@@ -50,8 +51,8 @@ execution_on_left(struct execution *e, struct frame *frame)
 	const struct msg_left *left = &frame->msg.left;
 	size_t len = left->has_data ? left->data.len : 0;
 
-	if (r->n_left == LEFT_FILES_MAX || r->more_left > 0 ||
-	    len > LEFT_BYTES_MAX - r->left_bytes)
+	if (r->n_left == e->limits.results.files || r->more_left > 0 ||
+	    len > e->limits.results.files_bytes - r->left_bytes)
 		return -EBADMSG;
 	r->left_bytes += len;
 	keep(&r->left, &r->n_left, frame);

@@ -428,6 +428,7 @@ profile_init(struct engine *engine, unsigned int index)
 		.base = engine->base,
 		.outer = engine->options.outer,
 		.profile = &engine->config->profile[index],
+		.results = &engine->config->limits.standard.results,
 		.worker_fd = engine->options.worker_fd,
 		.memory_counted = engine->memory_counted,
 		.watcher = {

@@ -193,6 +193,7 @@ static int
 send_configure(struct zygote *z)
 {
 	const struct config_profile *profile = z->options.profile;
+	const struct results_limits *results = z->options.results;
 	struct msg_str modules[CONFIG_LIST_MAX], paths[CONFIG_LIST_MAX];
 	struct msg msg = { .type = MSG_CONFIGURE, .configure = {
 		.profile = msg_str(profile->name),
@@ -200,6 +201,11 @@ send_configure(struct zygote *z)
 		.paths = { paths, profile->paths.n },
 		.disk_bytes = profile->disk_bytes,
 		.disk_inodes = profile->disk_inodes,
+		.displays = results->displays,
+		.display_bytes = results->display_bytes,
+		.left_files = results->files,
+		.left_file_bytes = results->file_bytes,
+		.left_bytes = results->files_bytes,
 		.memory_counted = z->options.memory_counted,
 	} };
 	int r;

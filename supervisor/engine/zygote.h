@@ -40,6 +40,7 @@ struct zygote_watcher {
 struct zygote_options {
 	struct event_base *base;			/* all borrowed */
 	const struct outer_namespace *outer;
+	const struct results_limits *results;	/* borrowed, as is profile */
 	const struct config_profile *profile;
 	int worker_fd;
 	bool memory_counted;

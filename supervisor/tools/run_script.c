@@ -166,7 +166,8 @@ start_execution(struct tool_run *run, struct why *why_r)
 			     why_r);
 
 	if (r == 0)
-		r = run_script_files_resolve(&run->arguments.files, run->host.tenant, why_r);
+		r = run_script_files_resolve(&run->arguments.files, run->host.config,
+					     run->host.tenant, why_r);
 	if (r == 0)
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);

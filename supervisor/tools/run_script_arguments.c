@@ -86,8 +86,7 @@ static const struct row {
 		"not run twice: the first run's answer is returned." },
 	[FIELD_FILES] = { FILES_ARGUMENT, BOTH, KIND_FILES, false, 0, INPUTS_MAX,
 		"Files put into /workspace first, each with its content as text, as base64, or "
-		"by the uri of a file that an earlier call left: at most 4 MiB each and 8 MiB "
-		"together." },
+		"by the uri of a file that an earlier call left." },
 	[FIELD_BACKGROUND] = { BACKGROUND_ARGUMENT, SCRIPT, KIND_FLAG, false, 0, 0,
 		BACKGROUND_HELP },
 	[FIELD_SPILL] = { "spill", BOTH, KIND_FLAG, false, 0, 0,
@@ -320,9 +319,10 @@ run_script_is_key(const json_t *value)
 }
 
 static int
-read_field(enum field field, const json_t *value, const struct limits *cap,
+read_field(enum field field, const json_t *value, const struct config *config,
 	   struct run_script_arguments *to, struct why *why_r)
 {
+	const struct limits *cap = &config->limits.cap;
 	const struct row *row = &rows[field];
 
 	switch (field) {
@@ -356,7 +356,7 @@ read_field(enum field field, const json_t *value, const struct limits *cap,
 		to->dependencies = value;
 		return requirements_check_list(value, why_r);
 	case FIELD_FILES:
-		return run_script_files_read(value, &to->files, why_r);
+		return run_script_files_read(value, config, &to->files, why_r);
 	case FIELD_KEY:
 		if (run_script_is_key(value))
 			return 0;
@@ -421,7 +421,7 @@ run_script_read(enum run_for tool, const json_t *json, const struct config *conf
 
 		r = field == FIELD_COUNT
 			? refuse_unknown(tool, key, why_r)
-			: read_field((enum field)field, value, &config->limits.cap,
+			: read_field((enum field)field, value, config,
 				     &arguments, why_r);
 		if (r < 0)
 			break;
@@ -456,11 +456,16 @@ write_number(struct jsonout *out, const char *key, double number)
 }
 
 static void
-write_help(struct jsonout *out, const struct row *row, double standard)
+write_help(struct jsonout *out, const struct config *config, const struct row *row,
+	   double standard)
 {
 	char text[320];
 
-	if (standard > 0)
+	if (row->kind == KIND_FILES)
+		snprintf(text, sizeof(text), "%s At most %u KiB each and %u KiB together.",
+			 row->help, config->results.input_bytes >> 10,
+			 config->results.inputs_bytes >> 10);
+	else if (standard > 0)
 		snprintf(text, sizeof(text), "%s %.10g unless given.", row->help, standard);
 	else
 		snprintf(text, sizeof(text), "%s", row->help);
@@ -514,7 +519,7 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 		write_number(out, "maxLength", row->most);
 		break;
 	case KIND_FILES:
-		run_script_files_schema(out);
+		run_script_files_schema(config, out);
 		break;
 	case KIND_SESSION:
 		/* Whoever stands between client and several of us needs no body to route. */
@@ -531,7 +536,7 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 		jsonout_member_bool(out, "default", false);
 		break;
 	}
-	write_help(out, row, standard);
+	write_help(out, config, row, standard);
 	jsonout_close(out, '}');
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/message.h"
+#include "policy/config.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/xalloc.h"
 
@@ -15,6 +15,13 @@ static int
 refuse(struct why *why_r, size_t i, const char *text)
 {
 	return why_say(why_r, -EINVAL, FILES_ARGUMENT, "files: item %zu: %s", i, text);
+}
+
+static int
+refuse_size(struct why *why_r, size_t i, const char *text, size_t most)
+{
+	return why_say(why_r, -EINVAL, FILES_ARGUMENT,
+		       "files: item %zu: %s: at most %zu KiB are allowed", i, text, most >> 10);
 }
 
 /* ---- base64 ---- */
@@ -108,12 +115,12 @@ leads_to(const struct execution_input *a, const struct execution_input *b)
 /* ---- items ---- */
 
 static int
-read_base64(const json_t *value, size_t i, struct run_script_files *files,
+read_base64(const json_t *value, size_t i, size_t most, struct run_script_files *files,
 	    struct why *why_r)
 {
 	struct execution_input *item = &files->item[i];
 
-	if (json_string_length(value) > (INPUT_FILE_MAX + 2) / 3 * 4)
+	if (json_string_length(value) > (most + 2) / 3 * 4)
 		return 0;		/* without content: it is too long */
 	files->decoded[i] = decode(json_string_value(value), json_string_length(value),
 				   &item->len);
@@ -122,7 +129,7 @@ read_base64(const json_t *value, size_t i, struct run_script_files *files,
 }
 
 static int
-read_content(const char *key, const json_t *value, size_t i,
+read_content(const char *key, const json_t *value, size_t i, size_t most,
 	     struct run_script_files *files, struct why *why_r)
 {
 	struct execution_input *item = &files->item[i];
@@ -138,16 +145,16 @@ read_content(const char *key, const json_t *value, size_t i,
 	if (strcmp(key, "text") == 0) {
 		item->data = json_string_value(value);
 		item->len = json_string_length(value);
-	} else if (read_base64(value, i, files, why_r) < 0) {
+	} else if (read_base64(value, i, most, files, why_r) < 0) {
 		return -EINVAL;
 	}
-	if (!item->data || item->len > INPUT_FILE_MAX)
-		return refuse(why_r, i, "the content is too long: at most 4 MiB are allowed");
+	if (!item->data || item->len > most)
+		return refuse_size(why_r, i, "the content is too long", most);
 	return 0;
 }
 
 static int
-read_item(const json_t *json, size_t i, struct run_script_files *files,
+read_item(const json_t *json, size_t i, size_t most, struct run_script_files *files,
 	  struct why *why_r)
 {
 	struct execution_input *item = &files->item[i];
@@ -178,26 +185,25 @@ read_item(const json_t *json, size_t i, struct run_script_files *files,
 						"below it");
 	if (contents != 1)
 		return refuse(why_r, i, "exactly one of text, base64 and uri is needed");
-	return read_content(kind, content, i, files, why_r);
+	return read_content(kind, content, i, most, files, why_r);
 }
 
 static int
-check_sum(const struct run_script_files *files, struct why *why_r)
+check_sum(const struct run_script_files *files, size_t most, struct why *why_r)
 {
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < files->n; i++) {
 		bytes += files->item[i].len;
-		if (bytes > INPUTS_BYTES_MAX)
-			return refuse(why_r, i, "all together they are too long: at most 8 MiB "
-						"are allowed");
+		if (bytes > most)
+			return refuse_size(why_r, i, "all together they are too long", most);
 	}
 	return 0;
 }
 
 int
-run_script_files_read(const json_t *json, struct run_script_files *files_r,
-		      struct why *why_r)
+run_script_files_read(const json_t *json, const struct config *config,
+		      struct run_script_files *files_r, struct why *why_r)
 {
 	struct run_script_files files = { .n = json_array_size(json) };
 	int r = 0;
@@ -206,17 +212,18 @@ run_script_files_read(const json_t *json, struct run_script_files *files_r,
 	if (!json_is_array(json))
 		return why_say(why_r, -EINVAL, FILES_ARGUMENT,
 			       "files must be an array of objects with path and text, base64 or uri");
-	if (files.n > INPUTS_MAX)
+	if (files.n > config->results.inputs)
 		return why_say(why_r, -EINVAL, FILES_ARGUMENT,
-			       "files has %zu items; at most %d are allowed", files.n,
-			       INPUTS_MAX);
+			       "files has %zu items; at most %u are allowed", files.n,
+			       config->results.inputs);
 	files.item = xcalloc(files.n, sizeof(*files.item));
 	files.decoded = xcalloc(files.n, sizeof(*files.decoded));
 	files.uri = xcalloc(files.n, sizeof(*files.uri));
 	for (size_t i = 0; r == 0 && i < files.n; i++)
-		r = read_item(json_array_get(json, i), i, &files, why_r);
+		r = read_item(json_array_get(json, i), i, config->results.input_bytes,
+			      &files, why_r);
 	if (r == 0)
-		r = check_sum(&files, why_r);
+		r = check_sum(&files, config->results.inputs_bytes, why_r);
 	if (r < 0)
 		run_script_files_done(&files);
 	*files_r = files;
@@ -224,8 +231,8 @@ run_script_files_read(const json_t *json, struct run_script_files *files_r,
 }
 
 int
-run_script_files_resolve(struct run_script_files *files, const struct tenant *tenant,
-			 struct why *why_r)
+run_script_files_resolve(struct run_script_files *files, const struct config *config,
+			 const struct tenant *tenant, struct why *why_r)
 {
 	for (size_t i = 0; i < files->n; i++) {
 		struct execution_input *item = &files->item[i];
@@ -234,8 +241,11 @@ run_script_files_resolve(struct run_script_files *files, const struct tenant *te
 		    !resources_find(tenant, files->uri[i], &item->data, &item->len))
 			return refuse(why_r, i, "there is no file to be read at its uri (any "
 						"more)");
+		if (item->len > config->results.input_bytes)
+			return refuse_size(why_r, i, "the content is too long",
+					   config->results.input_bytes);
 	}
-	return check_sum(files, why_r);
+	return check_sum(files, config->results.inputs_bytes, why_r);
 }
 
 void
@@ -250,7 +260,7 @@ run_script_files_done(struct run_script_files *files)
 }
 
 void
-run_script_files_schema(struct jsonout *out)
+run_script_files_schema(const struct config *config, struct jsonout *out)
 {
 	jsonout_member_text(out, "type", "array");
 	jsonout_member_raw(out, "items",
@@ -259,5 +269,5 @@ run_script_files_schema(struct jsonout *out)
 		"\"base64\":{\"type\":\"string\"},\"uri\":{\"type\":\"string\","
 		"\"description\":\"Of a file that an earlier call left.\"}},\"required\":[\"path\"],"
 		"\"additionalProperties\":false}");
-	jsonout_member_uint(out, "maxItems", INPUTS_MAX);
+	jsonout_member_uint(out, "maxItems", config->results.inputs);
 }

@@ -11,6 +11,8 @@
 #include "supervisor/engine/execution.h"
 #include "supervisor/mcp/jsonout.h"
 
+struct config;
+
 #define FILES_ARGUMENT "files"
 #define FILES_PATH_MAX 1024		/* bytes */
 #define FILES_NAME_MAX 255		/* bytes between slashes */
@@ -24,17 +26,17 @@ struct run_script_files {
 };
 
 /* 0, or -EINVAL with why_r naming the item and what is allowed; then files_r is empty. */
-int run_script_files_read(const json_t *json, struct run_script_files *files_r,
-			  struct why *why_r);
+int run_script_files_read(const json_t *json, const struct config *config,
+			  struct run_script_files *files_r, struct why *why_r);
 
 /* Finds the contents of those that are named by the uri of an earlier call's file, which
  * the tenant must be able to read. They are borrowed from the store of resources: use them
  * at once. 0, or -EINVAL with why_r. */
-int run_script_files_resolve(struct run_script_files *files, const struct tenant *tenant,
-			     struct why *why_r);
+int run_script_files_resolve(struct run_script_files *files, const struct config *config,
+			     const struct tenant *tenant, struct why *why_r);
 void run_script_files_done(struct run_script_files *files);
 
 /* Members of the schema that is open: type, items, maxItems, description. */
-void run_script_files_schema(struct jsonout *out);
+void run_script_files_schema(const struct config *config, struct jsonout *out);
 
 #endif

@@ -379,8 +379,9 @@ say_displays(const struct run_results *r, FILE *to)
 		fprintf(to, ", %zu bytes\n", display->len);
 	}
 	if (r->undisplayed)
-		fprintf(to, "(%u more not shown: at most %d objects and %d MiB are)\n",
-			r->undisplayed, DISPLAY_OBJECTS_MAX, DISPLAY_BYTES_MAX >> 20);
+		fprintf(to, "(%u more not shown: at most %u objects and %u KiB are)\n",
+			r->undisplayed, r->outcome->limits->results.displays,
+			r->outcome->limits->results.display_bytes >> 10);
 }
 
 void

@@ -462,7 +462,7 @@ def large_files_are_put_there(ctx):
                             ctx.seconds(60), files=files))
         equal(o.stdout, "[True, True]\n")
         o = client.run("1", files=files + [{"path": "x", "text": "y"}])
-        assert o.refused and "8 MiB" in o.text, repr(o)
+        assert o.refused and "8192 KiB" in o.text, repr(o)
 
 
 @test
@@ -490,7 +490,7 @@ def wrong_files_are_refused_by_name(ctx):
         ([{"path": "a", "text": "", "mode": 1}], "there are path, text, base64 and uri"),
         ([7], "item 0"), ({}, "array"), ("x", "array"),
         ([{"path": "f%d" % i, "text": ""} for i in range(65)], "at most 64"),
-        ([{"path": "a", "text": "x" * ((4 << 20) + 1)}], "4 MiB"))
+        ([{"path": "a", "text": "x" * ((4 << 20) + 1)}], "4096 KiB"))
     with ctx.client() as client:
         for files, want in wrong:
             o = client.run("print('ran')", files=files)
@@ -638,5 +638,31 @@ def files_are_kept_as_long_as_configured(ctx):
         except RpcError:
             return
         raise AssertionError("it is kept")
+
+
+@test(private=True)
+def results_have_the_configured_bounds(ctx):
+    conf = ("[results]\ndisplays = 2\ndisplay_kb = 64\nfiles = 3\nfile_kb = 2048\nfiles_kb = 2048\n"
+            "inputs = 1\ninput_kb = 1\ninputs_kb = 1\n")
+    with ctx.private(conf) as service, \
+            Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        o = well(client.run("for i in range(5): display(i)\nfor i in range(5): open('%d' % i, 'w')\nNone"))
+        equal((len(o.structured["displays"]), len(o.structured["files"])), (2, 3))
+        equal(o.structured["omitted"], {"displays": 3, "files": 2})
+        assert "at most 2 objects and 64 KiB are" in o.text, o.text
+        o = well(client.run("display({'text/html': 'x' * 70_000}, raw=True)\nNone"))
+        equal((o.structured["displays"], o.structured["omitted"]["displays"]), ([], 1))
+        o = well(client.run("open('a', 'wb').write(b'x' * (2 << 20))"))
+        equal(len(read(client, o.structured["files"][0]["uri"])["text"]), 2 << 20, "a large file")
+        one = {"path": "a", "text": "x" * 1024}
+        equal(well(client.run("len(open('a').read())", files=[one])).result["repr"], "1024")
+        for files, text in (([one, {"path": "b", "text": ""}], "at most 1 are allowed"),
+                            ([{"path": "a", "text": "x" * 1025}], "at most 1 KiB are allowed"),
+                            ([{"path": "a", "base64": "AAAA" * 400}], "at most 1 KiB are allowed")):
+            o = client.run("1", files=files)
+            assert o.refused and text in o.text, repr(o)
+        tool = client.ask("tools/list")["tools"][0]["inputSchema"]["properties"]["files"]
+        equal(tool["maxItems"], 1)
+        assert "At most 1 KiB each and 1 KiB together" in tool["description"], tool
 
 main(__doc__)

@@ -5,7 +5,7 @@
 
 #include <msgpack.h>
 
-#define TEXT_MAX ((size_t)SCRIPT_MAX + 1)
+#define TEXT_MAX ((size_t)INPUT_FILE_MAX + 1)	/* the longest of any field */
 
 /* Letters, with a sequence of two bytes at every tenth place but never cut by an even
  * length, so that any even prefix is UTF-8; odd ones too, where no sequence is crossed. */

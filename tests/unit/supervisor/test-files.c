@@ -9,8 +9,10 @@
 
 #include <cmocka.h>
 
-#include "proto/message.h"
+#include "policy/config.h"
 #include "supervisor/tools/run_script_files.h"
+
+static struct config *config;
 
 static int
 read_text(const char *json, struct run_script_files *files, struct why *why)
@@ -19,7 +21,7 @@ read_text(const char *json, struct run_script_files *files, struct why *why)
 	int r;
 
 	assert_non_null(value);
-	r = run_script_files_read(value, files, why);
+	r = run_script_files_read(value, config, files, why);
 	json_decref(value);
 	return r;
 }
@@ -111,7 +113,7 @@ base64_is_decoded(void **state)
 		struct run_script_files files;
 		struct why why;
 
-		assert_int_equal(run_script_files_read(json, &files, &why), 0);
+		assert_int_equal(run_script_files_read(json, config, &files, &why), 0);
 		assert_int_equal(files.item[0].len, rows[i].len);
 		assert_memory_equal(files.item[0].data, rows[i].bytes, rows[i].len);
 		run_script_files_done(&files);
@@ -137,7 +139,7 @@ read_sized(size_t n, size_t len)
 		json_array_append_new(json, json_pack("{s:s,s:s#}", "path", path, "text",
 						      text, (int)len));
 	}
-	r = run_script_files_read(json, &files, &why);
+	r = run_script_files_read(json, config, &files, &why);
 	run_script_files_done(&files);
 	json_decref(json);
 	free(text);
@@ -148,12 +150,12 @@ static void
 sizes_are_bounded(void **state)
 {
 	(void)state;
-	assert_int_equal(read_sized(1, INPUT_FILE_MAX), 0);
-	assert_true(read_sized(1, INPUT_FILE_MAX + 1) < 0);
-	assert_int_equal(read_sized(2, INPUTS_BYTES_MAX / 2), 0);
-	assert_true(read_sized(3, INPUTS_BYTES_MAX / 3 + 1) < 0);
-	assert_int_equal(read_sized(INPUTS_MAX, 1), 0);
-	assert_true(read_sized(INPUTS_MAX + 1, 1) < 0);
+	assert_int_equal(read_sized(1, config->results.input_bytes), 0);
+	assert_true(read_sized(1, config->results.input_bytes + 1) < 0);
+	assert_int_equal(read_sized(2, config->results.inputs_bytes / 2), 0);
+	assert_true(read_sized(3, config->results.inputs_bytes / 3 + 1) < 0);
+	assert_int_equal(read_sized(config->results.inputs, 1), 0);
+	assert_true(read_sized(config->results.inputs + 1, 1) < 0);
 }
 
 static int
@@ -169,7 +171,7 @@ read_path(size_t len, size_t name_max)
 		path[i] = i % (name_max + 1) == name_max ? '/' : 'n';
 	path[len] = '\0';
 	json = json_pack("[{s:s,s:s}]", "path", path, "text", "");
-	r = run_script_files_read(json, &files, &why);
+	r = run_script_files_read(json, config, &files, &why);
 	run_script_files_done(&files);
 	json_decref(json);
 	free(path);
@@ -186,6 +188,22 @@ paths_are_bounded(void **state)
 	assert_true(read_path(FILES_PATH_MAX + 1, 100) < 0);
 }
 
+static int
+set_up(void **state)
+{
+	(void)state;
+	config = config_new();
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	config_free(config);
+	return 0;
+}
+
 int
 main(void)
 {
@@ -196,5 +214,5 @@ main(void)
 		cmocka_unit_test(paths_are_bounded),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

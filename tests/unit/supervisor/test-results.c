@@ -26,6 +26,8 @@ start(void **state)
 	(void)state;
 	memset(&e, 0, sizeof(e));
 	e.serial = 7;
+	e.limits.results = (struct results_limits){
+		.displays = 20, .display_bytes = 4096, .files = 100, .files_bytes = 1024 };
 	return 0;
 }
 
@@ -76,7 +78,7 @@ static void
 displays_have_a_sum(void **state)
 {
 	(void)state;
-	assert_int_equal(display(7, 0, DISPLAY_BYTES_MAX - 1), 0);
+	assert_int_equal(display(7, 0, 4096 - 1), 0);
 	assert_true(display(7, 1, 2) < 0);
 	assert_int_equal(display(7, 1, 1), 0);
 	assert_true(display(7, 2, 1) < 0);
@@ -90,11 +92,11 @@ files_have_a_sum_and_a_number(void **state)
 	char path[16];
 
 	(void)state;
-	assert_int_equal(left("b", LEFT_BYTES_MAX - 1), 0);
+	assert_int_equal(left("b", 1024 - 1), 0);
 	assert_true(left("c", 2) < 0);
 	assert_int_equal(left("a", 1), 0);
 	assert_int_equal(left("a", 0), 0);
-	for (int i = 3; i < LEFT_FILES_MAX; i++) {
+	for (int i = 3; i < 100; i++) {
 		snprintf(path, sizeof(path), "%d", i);
 		assert_int_equal(left(path, 0), 0);
 	}
@@ -258,8 +260,8 @@ resolve(const struct tenant *tenant, const char *uri, char text_r[16])
 	struct why why;
 	int r;
 
-	assert_int_equal(run_script_files_read(json, &files, &why), 0);
-	r = run_script_files_resolve(&files, tenant, &why);
+	assert_int_equal(run_script_files_read(json, config, &files, &why), 0);
+	r = run_script_files_resolve(&files, config, tenant, &why);
 	if (r == 0)
 		snprintf(text_r, 16, "%.*s%.*s", (int)files.item[0].len,
 			 (const char *)files.item[0].data, (int)files.item[1].len,

@@ -175,6 +175,11 @@ send_configure(struct host *host, const struct host_options *o)
 		.paths = { path, fill(path, 64, o->paths ? o->paths : some) },
 		.disk_bytes = o->disk_bytes ? o->disk_bytes : 64 << 20,
 		.disk_inodes = o->disk_inodes ? o->disk_inodes : 4096,
+		.displays = 20,
+		.display_bytes = 4 << 20,
+		.left_files = 100,
+		.left_file_bytes = 256 << 10,
+		.left_bytes = 1 << 20,
 		.memory_counted = o->memory_counted } };
 
 	return frame_send(host->control, &msg, NULL, 0);

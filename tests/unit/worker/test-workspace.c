@@ -19,6 +19,10 @@
 #include "worker/sha256.h"
 #include "worker/workspace.h"
 
+#define BOUND_FILES 100
+#define BOUND_FILE_BYTES (256 << 10)
+#define BOUND_BYTES (1 << 20)
+
 static void
 hex_of(const unsigned char *digest, char hex_r[65])
 {
@@ -212,12 +216,12 @@ lists_and_contents_are_bounded(void **state)
 	char name[32];
 
 	(void)state;
-	for (int i = 0; i < LEFT_FILES_MAX + 7; i++) {
+	for (int i = 0; i < BOUND_FILES + 7; i++) {
 		snprintf(name, sizeof(name), "%d", i);
-		make(name, LEFT_BYTES_MAX / 8);
+		make(name, BOUND_BYTES / 8);
 	}
 	tell();
-	assert_int_equal(n_told, LEFT_FILES_MAX);
+	assert_int_equal(n_told, BOUND_FILES);
 	assert_int_equal(n_with_data, 8);
 	assert_string_equal(strchr(told, '+'), "+7");
 }
@@ -226,11 +230,11 @@ static void
 what_is_large_is_told_without_content(void **state)
 {
 	(void)state;
-	make("kept", LEFT_DATA_MAX);
+	make("kept", BOUND_FILE_BYTES);
 	tell();
 	assert_int_equal(n_with_data, 1);
 	assert_int_equal(unlink("kept"), 0);
-	make("more", LEFT_DATA_MAX + 1);
+	make("more", BOUND_FILE_BYTES + 1);
 	tell();
 	assert_string_equal(told, "more:262145;");
 	assert_int_equal(n_with_data, 0);
@@ -252,5 +256,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_is_large_is_told_without_content, make_root, remove_root),
 	};
 
+	workspace_bounds = (struct workspace_bounds){
+		.files = BOUND_FILES, .file_bytes = BOUND_FILE_BYTES, .bytes = BOUND_BYTES };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
