@@ -139,7 +139,12 @@ struct config {
 	struct {
 		char *index;		/* NULL: nothing can be installed */
 		struct config_list extra_indexes;
-		char *store;		/* directory; NULL: chosen at start */
+		struct config_list file_hosts;	/* where their files are, beside their own hosts */
+		char *store;		/* directory; NULL: nothing can be installed */
+		uint32_t timeout_ms;	/* of one step: resolving, installing */
+		uint64_t memory_bytes;	/* of the installer's worker */
+		uint64_t environment_bytes;	/* of one environment, in whole pages */
+		uint32_t environment_files;
 		struct config_list allow, deny;
 		uint32_t others;	/* enum policy_verdict */
 		bool require_hashes, wheels_only, allow_urls;

@@ -173,7 +173,8 @@ static const struct key keys[] = {
 
 	TENANT_KEY("packages", "index",          URI,  packages.index, 1, 255, 1, ""),
 	TENANT_KEY("packages", "extra_indexes",  URIS, packages.extra_indexes, 0, 16, 1, ""),
-	KEY("packages", "store",                 PATH, packages.store, 1, 4095, 1, ""),
+	TENANT_KEY("packages", "file_hosts",     HOSTS, packages.file_hosts, 0, 64, 1, ""),
+	KEY("packages", "store",                 PATH, packages.store, 1, 4000, 1, ""),
 	TENANT_KEY("packages", "allow",          PACKAGES, packages.allow, 0, CONFIG_LIST_MAX, 1, ""),
 	TENANT_DENY_KEY("packages", "deny",      PACKAGES, packages.deny, CONFIG_LIST_MAX, ""),
 	TENANT_CHOICE_KEY("packages", "others",  packages.others, VERDICTS, ""),
@@ -182,6 +183,10 @@ static const struct key keys[] = {
 	TENANT_KEY("packages", "allow_urls",     BOOL, packages.allow_urls, 0, 1, 1, "no"),
 	TENANT_KEY("packages", "max_packages",   U32, packages.max_packages, 1, 4096, 1, "256"),
 	TENANT_KEY("packages", "max_bytes",      BYTES, packages.max_bytes, 65536, 1024 * GiB, 1, "2G"),
+	TENANT_KEY("packages", "timeout_seconds",   U32, packages.timeout_ms, 1, 86400, 1000, "600"),
+	TENANT_KEY("packages", "memory_mb",         U64, packages.memory_bytes, 64, 1048576, MiB, "2048"),
+	TENANT_KEY("packages", "environment_mb",    U64, packages.environment_bytes, 1, 1048576, MiB, "2048"),
+	TENANT_KEY("packages", "environment_files", U32, packages.environment_files, 1, 10000000, 1, "100000"),
 
 	KEY("audit", "file",             PATH,  audit.file, 1, 4095, 1, ""),
 	KEY("audit", "journal",          BOOL,  audit.journal, 0, 1, 1, "yes"),

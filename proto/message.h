@@ -42,6 +42,8 @@
 #define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all that are kept of a run */
 #define REPL_PLACES_MAX 16		/* states of a session */
 #define NOTES_MAX 16			/* of a cell, on what its state cannot keep */
+#define ENVIRONMENT_NAME 64		/* bytes: a SHA-256 in hexadecimal, lower case */
+#define MANIFEST_MAX (1024 * 1024)	/* bytes of what is written beside one */
 
 /* Forms in which an object is shown; worker/display.py has them in this order. */
 enum display_kind {
@@ -102,6 +104,7 @@ enum msg_from {
 	FROM_ZYGOTE,
 	FROM_WORKER,
 	FROM_EGRESS,
+	FROM_KEEPER,
 };
 
 /* MSG_HELLO = 1 ... */

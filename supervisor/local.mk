@@ -17,6 +17,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/execution_results.c \
 	supervisor/engine/egress.c supervisor/engine/egress.h \
 	supervisor/engine/launch.c supervisor/engine/launch.h \
+	supervisor/engine/keeper.c supervisor/engine/keeper.h \
 	supervisor/engine/outcome.c supervisor/engine/outcome.h \
 	supervisor/engine/outer.c supervisor/engine/outer.h \
 	supervisor/engine/output.c supervisor/engine/output.h \
@@ -83,6 +84,11 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/run_script_files.c supervisor/tools/run_script_files.h \
 	supervisor/tools/run_script_results.c supervisor/tools/run_script_results.h \
 	supervisor/tools/media.c supervisor/tools/media.h \
+	supervisor/tools/packages/install.c supervisor/tools/packages/install.h \
+	supervisor/tools/packages/install_package.c supervisor/tools/packages/install_package.h \
+	supervisor/tools/packages/program.c supervisor/tools/packages/program.h \
+	supervisor/tools/packages/set.c supervisor/tools/packages/set.h \
+	supervisor/tools/packages/store.c supervisor/tools/packages/store.h \
 	supervisor/tools/catalog.c supervisor/tools/catalog.h \
 	supervisor/tools/resources.c supervisor/tools/resources.h \
 	supervisor/tools/tool.h \
@@ -112,6 +118,25 @@ supervisor/tools/look_code.h: policy/import_check.py supervisor/tools/look_code.
 supervisor/tools/libsupervisor_a-validate_code.$(OBJEXT): supervisor/tools/look_code.h
 supervisor/tools/libsupervisor_a-requirements.$(OBJEXT): supervisor/tools/look_script.h
 supervisor/tools/libsupervisor_a-environment.$(OBJEXT): supervisor/tools/look_environment.h
+
+BUILT_SOURCES += supervisor/tools/packages/resolve_packages.h \
+	supervisor/tools/packages/install_packages.h
+CLEANFILES += supervisor/tools/packages/resolve_packages.h \
+	supervisor/tools/packages/install_packages.h
+EXTRA_DIST += supervisor/tools/packages/resolve_packages.py \
+	supervisor/tools/packages/install_packages.py
+supervisor/tools/packages/resolve_packages.h: supervisor/tools/packages/resolve_packages.py \
+		supervisor/tools/embed.py
+	@$(MKDIR_P) supervisor/tools/packages
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/supervisor/tools/embed.py \
+		$(srcdir)/supervisor/tools/packages/resolve_packages.py $@
+supervisor/tools/packages/install_packages.h: supervisor/tools/packages/install_packages.py \
+		supervisor/tools/embed.py
+	@$(MKDIR_P) supervisor/tools/packages
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/supervisor/tools/embed.py \
+		$(srcdir)/supervisor/tools/packages/install_packages.py $@
+supervisor/tools/packages/libsupervisor_a-install.$(OBJEXT): \
+	supervisor/tools/packages/resolve_packages.h supervisor/tools/packages/install_packages.h
 
 # ---- http: from a listening socket to conversations -------------------------------
 libsupervisor_a_SOURCES += \

@@ -20,6 +20,7 @@ import linecache
 import os
 import re
 import reprlib
+import site
 import sys
 import threading
 import traceback
@@ -28,6 +29,7 @@ from importlib.machinery import SourceFileLoader as ScriptLoader
 
 FILE = "script.py"
 PATH = "/run/script.py"
+ENVIRONMENT = "/opt/environment"  # where worker/mounts.c has room for one
 OURS = __name__
 AST = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CODE = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -247,7 +249,20 @@ def own_frames(e, code):
     e.__traceback__ = tb
 
 
-def run(script, args, value_max, imports, tell_names):
+def use_environment():
+    """Puts the installed packages before those of the host, as a virtual environment does,
+    for this interpreter and for those that it starts."""
+    before = len(sys.path)
+    site.addsitedir(ENVIRONMENT)
+    added = sys.path[before:]
+    del sys.path[before:]
+    at = next((i for i, path in enumerate(sys.path) if path.endswith("-packages")), before)
+    sys.path[at:at] = added
+    os.environ["PYTHONPATH"] = ENVIRONMENT
+    os.environ["PATH"] = ENVIRONMENT + "/bin:" + os.environ["PATH"]
+
+
+def run(script, args, value_max, imports, tell_names, environment):
     """Runs a script to its very end; imports: a list of the modules that it may import, or None.
     Returns (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
     names); texts are bytes, None where there is none."""
@@ -256,6 +271,11 @@ def run(script, args, value_max, imports, tell_names):
     sys.argv[:] = [FILE, *args]
     sys.orig_argv[:] = ["python3", FILE, *args]
     try:
+        if environment < 0:
+            raise ImportError("the installed packages could not be mounted: %s"
+                              % os.strerror(-environment))
+        if environment:
+            use_environment()
         text = decode(script)
         remember_source(text)
         code = compile_script(text)

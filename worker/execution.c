@@ -114,6 +114,23 @@ execution_offer_listener(uint64_t id, unsigned int port)
 		jail_die(JAIL_CONTROL, "the proxy's name", EIO);
 }
 
+/* Waits until the keeper has mounted the packages, and says what came of it in one byte, 0
+ * or an errno. 1: they are there, 0: none were asked for, -errno. */
+static int
+environment_wait(struct frame *frame)
+{
+	own_fd int gate = -1;
+	unsigned char error = 0;
+
+	if (!frame->msg.run.environment)
+		return 0;
+	if (frame->fds.n > 0)
+		gate = frame_take_fd(frame, frame->fds.n - 1);
+	if (gate < 0 || read(gate, &error, 1) != 1)
+		return -EPIPE;
+	return error ? -(int)error : 1;
+}
+
 static _Noreturn void
 live_as_script(const struct jail *jail, uint64_t serial)
 {
@@ -147,7 +164,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	r = jail_limit(&state, &frame.msg.run);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the run's limits", -r);
-	interpreter_run(&frame.msg.run, &done.done);
+	interpreter_run(&frame.msg.run, environment_wait(&frame), &done.done);
 	/* A child that the script forked comes here too, when it runs to the end. */
 	if (getpid() == self && workspace_tell(WORKSPACE, JAIL_CONTROL, NULL) == 0 &&
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) == 0)

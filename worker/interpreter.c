@@ -377,17 +377,17 @@ take_failure(struct msg_done *done)
 }
 
 void
-interpreter_run(const struct msg_run *run, struct msg_done *done_r)
+interpreter_run(const struct msg_run *run, int environment, struct msg_done *done_r)
 {
 	struct msg_done done = { .id = run->id };
 	PyObject *args, *list = list_of(&run->args), *result = NULL, *imports;
 
 	display_begin(run->id);
 	imports = run->has_imports ? list_of(&run->imports) : Py_NewRef(Py_None);
-	args = list && imports ? Py_BuildValue("(y#OIOO)", run->script.at ? run->script.at : "",
+	args = list && imports ? Py_BuildValue("(y#OIOOi)", run->script.at ? run->script.at : "",
 					       (Py_ssize_t)run->script.len, list,
 					       (unsigned int)run->value_max, imports,
-					       run->tell_names ? Py_True : Py_False) : NULL;
+					       run->tell_names ? Py_True : Py_False, environment) : NULL;
 	Py_XDECREF(list);
 	Py_XDECREF(imports);
 	result = call("run", args);

@@ -44,10 +44,11 @@ int interpreter_fresh(void);
 /* Names a proxy on 127.0.0.1 in the environment, for everything but loopback. 0 or -EIO. */
 int interpreter_use_proxy(unsigned int port);
 
-/* Runs a script to its end, exit handlers included. The texts in *done_r live as long
+/* Runs a script to its end, exit handlers included. environment: 1 when one is mounted, 0
+ * when none is asked for, or the -errno for which there is none. The texts in *done_r live as long
  * as the process. Never fails: when there is no memory left to say more, *done_r says
  * so. */
-void interpreter_run(const struct msg_run *run, struct msg_done *done_r);
+void interpreter_run(const struct msg_run *run, int environment, struct msg_done *done_r);
 
 /* ---- sessions ---- */
 

@@ -5,8 +5,10 @@ libexec_PROGRAMS += mcp-python-worker
 libworker_a_SOURCES = \
 	worker/display.c worker/display.h \
 	worker/execution.c worker/execution.h \
+	worker/intake.c worker/intake.h \
 	worker/interpreter.c worker/interpreter.h \
 	worker/jail.c worker/jail.h \
+	worker/keeper.c worker/keeper.h \
 	worker/landlock.c worker/landlock.h \
 	worker/mounts.c worker/mounts.h \
 	worker/place.c worker/place.h worker/line.h \

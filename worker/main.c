@@ -1,6 +1,6 @@
 /* mcp-python-worker: runs Python scripts that nobody trusts.
  *
- * One program, three kinds of process:
+ * One program, four kinds of process:
  *
  *   zygote  started by the supervisor, in a user namespace of the service's own, with
  * one socket on descriptor 3. It is told once what the jail of its profile looks like
@@ -13,6 +13,9 @@
  * script's process ended if that did not. script  proves the walls from inside, says
  * READY, waits for RUN, runs the script to its very end and says DONE. From RUN on
  * nothing that it says is believed.
+ *
+ *   keeper  started by the supervisor too, in the same namespace: keeps the store of
+ *           installed packages and mounts them in workers (worker/keeper.c).
  *
  * A worker runs one script and is never used again. The supervisor is its parent, holds
  * its pidfd, and takes the truth about its end from the kernel.
@@ -35,6 +38,7 @@
 
 #include "proto/message.h"
 #include "proto/own.h"
+#include "worker/keeper.h"
 #include "worker/zygote.h"
 
 #define PROGRAM "mcp-python-worker"
@@ -126,18 +130,32 @@ zygote(char **argv)
 	return EXIT_FAILURE;
 }
 
+static int
+keeper(void)
+{
+	struct stat st;
+
+	if (fstat(KEEPER_CONTROL, &st) == 0 && S_ISSOCK(st.st_mode))
+		return keeper_main();
+	fprintf(stderr, PROGRAM ": --keeper is started by mcp-pythond, with a socket on "
+		"descriptor %d\n", KEEPER_CONTROL);
+	return EXIT_FAILURE;
+}
+
 static const char help[] =
-	"Usage: " PROGRAM " --zygote | --version | --help\n"
+	"Usage: " PROGRAM " --zygote | --keeper | --version | --help\n"
 	"\n"
 	"Runs Python scripts in jails on behalf of mcp-pythond, which starts it with\n"
-	"--zygote and a socket on descriptor 3. It is of no use when started by hand:\n"
-	"to run a script, use `mcp-python run FILE`.\n";
+	"--zygote or --keeper and a socket on descriptor 3. It is of no use when started by\n"
+	"hand: to run a script, use `mcp-python run FILE`.\n";
 
 int
 main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "--zygote") == 0)
 		return zygote(argv);
+	if (argc == 2 && strcmp(argv[1], "--keeper") == 0)
+		return keeper();
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		puts(PROGRAM " " PACKAGE_VERSION);
 		return EXIT_SUCCESS;

@@ -102,7 +102,8 @@ static const struct {
 static const char *const devices[] = { "null", "full", "random", "urandom", "zero" };
 
 /* Mount points of what belongs to the worker. */
-static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc" };
+static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc",
+				   MOUNTS_ENVIRONMENT + 1 };
 
 /* Things of a host that no jail shows; the first that exists is tried from inside. */
 static const char *const hidden[] = { "/etc/shadow", "/root", "/sys/kernel", "/boot",

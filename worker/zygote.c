@@ -182,7 +182,7 @@ rehearse(void)
 
 	interpreter_after_fork();
 	if (interpreter_fresh() == 0)
-		interpreter_run(&run, &done);
+		interpreter_run(&run, 0, &done);
 }
 
 /* Becomes what workers are cloned from. */

@@ -18,6 +18,7 @@
 #include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/execution_parts.h"
+#include "supervisor/engine/keeper.h"
 #include "supervisor/engine/outer.h"
 #include "supervisor/engine/repl_parts.h"
 #include "supervisor/engine/tenant.h"
@@ -218,6 +219,7 @@ engine_free(struct engine *engine)
 	event_del(&engine->deliver);
 	event_del(&engine->tell_ready);
 	event_del(&engine->shutdown_timer);
+	keeper_free(engine->keeper);
 	watchdog_free(engine->watchdog);
 	worker_slots_done(&engine->slots);
 	if (engine->options.cgroups != NULL)
@@ -287,6 +289,19 @@ set_up(struct engine *engine)
 	       ? cgroup_root_watch(engine->options.cgroups, engine->base) : 0;
 }
 
+static int
+set_up_keeper(struct engine *engine)
+{
+	const struct keeper_options options = {
+		.base = engine->base,
+		.outer = engine->options.outer,
+		.worker_fd = engine->options.worker_fd,
+		.store = engine->config->packages.store,
+	};
+
+	return keeper_new(&options, &engine->keeper);
+}
+
 int
 engine_new(const struct engine_options *options, struct engine **engine_r)
 {
@@ -301,12 +316,20 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 	r = set_up(engine);
 	if (r == 0)
 		r = pool_init(engine);
+	if (r == 0 && engine->config->packages.store != NULL)
+		r = set_up_keeper(engine);
 	if (r < 0) {
 		engine_free(engine);
 		return r;
 	}
 	*engine_r = engine;
 	return 0;
+}
+
+struct keeper *
+engine_keeper(const struct engine *engine)
+{
+	return engine->keeper;
 }
 
 void

@@ -15,6 +15,7 @@ struct cgroup_root;
 struct config;
 struct engine;
 struct event_base;
+struct keeper;
 struct outer_namespace;
 struct tenant;
 
@@ -80,6 +81,9 @@ struct engine_enforcement {
 	const char *text;
 };
 void engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r);
+
+/* Of the store of installed packages; NULL when there is none (supervisor/engine/keeper.h). */
+struct keeper *engine_keeper(const struct engine *engine);
 
 /* Counts for status lines and tests. */
 struct engine_counts {

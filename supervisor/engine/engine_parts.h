@@ -18,6 +18,7 @@
 
 struct execution;
 struct repl;
+struct keeper;
 struct watchdog;
 struct zygote;
 
@@ -32,6 +33,7 @@ struct engine {
 	/* Which walls are the kernel's; the others are the watchdog's. */
 	bool memory_counted, pids_counted;
 	struct watchdog *watchdog;		/* NULL: not needed */
+	struct keeper *keeper;			/* NULL: there is no store */
 	struct cgroup_limits standard;		/* of a leaf, from the standard limits */
 
 	struct egress *egress;			/* the way out; its process comes when it is needed */

@@ -18,6 +18,7 @@
 #include "supervisor/engine/cgroup.h"
 #include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/keeper.h"
 #include "supervisor/engine/tenant.h"
 #include "supervisor/engine/worker.h"
 #include "supervisor/engine/zygote.h"
@@ -119,8 +120,11 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	}
 	if (r == 0)
 		r = check_inputs(engine, request, index, why_r);
-	if (r < 0)
+	if (r < 0) {
+		if (request->channel != NULL)
+			close(*request->channel);
 		return r;
+	}
 	e = execution_new(engine, tenant, request, watcher, index);
 	evtimer_assign(&e->deadline, engine->base, on_deadline, e);
 	*execution_r = e;
@@ -198,7 +202,9 @@ execution_run_message(const struct execution *e)
 		.id = e->serial,
 		.script = { .at = e->script, .len = e->script_len },
 		.args = { .item = e->args, .n = e->n_args },
-		.has_stdin = e->stdin_text != NULL,
+		.has_stdin = e->stdin_text != NULL || e->channel >= 0,
+		.has_environment = e->environment[0] != '\0',
+		.environment = e->environment[0] != '\0',
 		.cpu_seconds = e->limits.cpu_ms / 1000 + 2,
 		.value_max = value_max(e),
 		.network = e->grant != NULL,
@@ -291,6 +297,50 @@ execution_on_listener(struct execution *e, struct frame *frame)
 	return 0;
 }
 
+/* The keeper is asked to mount the packages, and tells the worker on a pipe: this process
+ * waits for neither. The worker's end, or -errno. */
+static int
+attach_environment(const struct execution *e, const struct worker *w)
+{
+	own_fd int gate = -1;
+	int pair[2], r;
+
+	if (e->engine->keeper == NULL)
+		return -ENXIO;
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	gate = pair[0];
+	r = keeper_attach(e->engine->keeper, e->environment, w->pidfd, pair[1]);
+	return r < 0 ? r : give_fd(gate);
+}
+
+/* What goes with RUN, in its order. */
+static int
+run_descriptors(struct execution *e, const struct worker *w, int fd_r[2], size_t *n_r)
+{
+	int fd = -1;
+
+	*n_r = 0;
+	/* A copy: should this worker not take it, another one may. */
+	if (e->channel >= 0)
+		fd = fcntl(e->channel, F_DUPFD_CLOEXEC, 3);
+	else if (e->stdin_text != NULL)
+		fd = execution_make_stdin(e);
+	if (e->channel >= 0 || e->stdin_text != NULL) {
+		if (fd < 0)
+			return e->channel >= 0 ? -errno : fd;
+		fd_r[(*n_r)++] = fd;
+	}
+	if (e->environment[0] == '\0')
+		return 0;
+	fd = attach_environment(e, w);
+	if (fd >= 0)
+		fd_r[(*n_r)++] = fd;
+	else if (*n_r > 0)
+		close(fd_r[--(*n_r)]);
+	return fd < 0 ? fd : 0;
+}
+
 int
 execution_lease(struct execution *e, struct worker *w)
 {
@@ -301,24 +351,23 @@ execution_lease(struct execution *e, struct worker *w)
 		.cpu_percent = engine->standard.cpu_percent,
 	};
 	struct msg_run run;
-	int stdin_fd = -1, r = 0;
+	int fd[2], r = 0;
+	size_t n_fds = 0;
 
 	execution_grant_network(e);
 	run = execution_run_message(e);
-	if (e->stdin_text != NULL) {
-		stdin_fd = execution_make_stdin(e);
-		r = stdin_fd < 0 ? stdin_fd : 0;
-	}
-	if (r == 0 && w->leaf != NULL)
+	if (w->leaf != NULL)
 		r = cgroup_leaf_limit(w->leaf, &limits);
-	if (r < 0) {
-		if (stdin_fd >= 0)
-			close(stdin_fd);
+	if (r == 0)
+		r = run_descriptors(e, w, fd, &n_fds);
+	if (r < 0)
 		return r;
-	}
 	e->start_us = engine_now_us();
-	if (worker_run(w, e, &run, stdin_fd) < 0)
+	if (worker_run(w, e, &run, fd, n_fds) < 0)
 		return -EAGAIN;
+	if (e->channel >= 0)
+		close(e->channel);
+	e->channel = -1;
 	execution_begin(e, w);
 	return 0;
 }

@@ -162,6 +162,9 @@ struct execution_request {
 	size_t n_imports;		/* at most IMPORTS_MAX */
 	bool tell_names;		/* the outcome has names, and the value is that of the
 					 * variable result, if there is one */
+	const char *environment;	/* of the store: its packages are there; NULL: none */
+	const int *channel;		/* standard input instead of stdin_text: any descriptor,
+					 * the execution's from now on, also on failure; NULL */
 	struct limits limits;
 	/* A cell; NULL: a script in a fresh worker. Then args and profile must be empty; of the
 	 * limits memory_bytes is the session's; files are those that the cell made or changed;

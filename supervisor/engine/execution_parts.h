@@ -68,6 +68,8 @@ struct execution {
 	struct msg_input *input;		/* what they point to is in input_bytes */
 	size_t n_inputs;
 	char *input_bytes;
+	char environment[ENVIRONMENT_NAME + 1];	/* "": none */
+	int channel;				/* -1: none, or given away */
 	struct limits limits;
 	struct msg_egress_open *network;	/* NULL: none is allowed */
 	/* Of a cell. */

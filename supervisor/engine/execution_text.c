@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 
@@ -121,6 +122,9 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->repl = request->repl;
 	e->place = request->place;
 	e->cell = request->cell;
+	if (request->environment != NULL)
+		snprintf(e->environment, sizeof(e->environment), "%s", request->environment);
+	e->channel = request->channel != NULL ? *request->channel : -1;
 	e->limits = request->limits;
 	e->facts.limits = &e->limits;
 	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
@@ -171,6 +175,8 @@ execution_free(struct execution *e)
 	free(e->imports_text);
 	free(e->input);
 	free(e->input_bytes);
+	if (e->channel >= 0)
+		close(e->channel);
 	free(e);
 }
 

@@ -110,6 +110,21 @@ raise_descriptors(void)
 	}
 }
 
+/* A store that is not there yet is made for the service's user; one that is there is looked
+ * at by the keeper, which will not have another's. */
+static int
+make_store(const char *path, uid_t uid, gid_t gid, struct why *why_r)
+{
+	if (mkdir(path, 0700) < 0)
+		return errno == EEXIST ? 0
+			: why_say(why_r, -errno, "store", "[packages] store = %.200s: %s", path,
+				  strerror(errno));
+	if (chown(path, uid, gid) < 0)
+		return why_say(why_r, -errno, "store", "[packages] store = %.200s: %s", path,
+			       strerror(errno));
+	return 0;
+}
+
 int
 startup_privilege(const struct config *config, bool as_service,
 		  struct outer_namespace **outer_r, struct cgroup_root **cgroups_r,
@@ -126,6 +141,11 @@ startup_privilege(const struct config *config, bool as_service,
 	r = find_identity(config, as_service, &uid, &gid, why_r);
 	if (r < 0)
 		return r;
+	if (as_root && config->packages.store != NULL) {
+		r = make_store(config->packages.store, uid, gid, why_r);
+		if (r < 0)
+			return r;
+	}
 	raise_descriptors();
 	r = cgroup_root_new(as_service, uid, gid, &cgroups, &why);
 	if (r < 0 && as_service) {

@@ -348,6 +348,8 @@ on_message(struct worker *w, struct frame *frame)
 	case MSG_EGRESS_CLOSE: case MSG_EGRESS_REPORT: case MSG_EGRESS_CLOSED:
 	case MSG_INPUT: case MSG_OPEN: case MSG_CELL: case MSG_CELL_ENDED: case MSG_STOP:
 	case MSG_COPY: case MSG_COPIED: case MSG_DROP:
+	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
+	case MSG_DISCARD:
 		break;
 	}
 	return -EBADMSG;
@@ -590,7 +592,7 @@ worker_on_orphaned(struct worker *w)
 
 int
 worker_run(struct worker *w, struct execution *execution, const struct msg_run *run,
-	   int stdin_fd)
+	   const int *fd, size_t n_fds)
 {
 	struct msg msg = { .type = MSG_RUN, .run = *run };
 	int r = 0;
@@ -601,9 +603,10 @@ worker_run(struct worker *w, struct execution *execution, const struct msg_run *
 		r = frame_writer_put(&w->writer, &input, NULL, 0);
 	}
 	if (r == 0)
-		r = frame_writer_put(&w->writer, &msg, &stdin_fd, stdin_fd >= 0 ? 1 : 0);
-	else if (stdin_fd >= 0)
-		close(stdin_fd);
+		r = frame_writer_put(&w->writer, &msg, fd, n_fds);
+	else
+		for (size_t i = 0; i < n_fds; i++)
+			close(fd[i]);
 	if (r == 0)
 		r = frame_writer_flush(&w->writer, w->control);
 	if (r < 0) {

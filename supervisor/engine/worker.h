@@ -70,10 +70,10 @@ void worker_on_spawn_failed(struct worker *worker, int error, const char *text);
  * found by worker_adopt_strays. */
 void worker_on_orphaned(struct worker *worker);
 
-/* Sends RUN; stdin_fd (-1: none) belongs to the worker from now on. The worker is
+/* Sends RUN; its n_fds descriptors belong to the worker from now on. The worker is
  * RUNNING for execution afterwards. 0 or -errno; then it is ENDING. */
 int worker_run(struct worker *worker, struct execution *execution,
-	       const struct msg_run *run, int stdin_fd);
+	       const struct msg_run *run, const int *fd, size_t n_fds);
 
 /* A run, and the files before it. */
 #define WORKER_WRITER_MAX (FRAME_MAX + 4096 + INPUTS_BYTES_MAX + \

@@ -16,6 +16,7 @@
 
 #include "proto/own.h"
 #include "supervisor/engine/egress.h"
+#include "supervisor/engine/keeper.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/pool.h"
 #include "supervisor/engine/zygote.h"
@@ -79,7 +80,7 @@ is_known(const struct engine *engine, pid_t pid)
 	const struct worker_stray *stray;
 	const struct worker *w;
 
-	if (egress_pid(engine->egress) == pid)
+	if (egress_pid(engine->egress) == pid || keeper_pid(engine->keeper) == pid)
 		return true;
 	LIST_FOREACH(stray, &engine->pool.strays, link)
 		if (stray->pid == pid)

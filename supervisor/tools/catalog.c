@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "policy/config.h"
+#include "policy/why.h"
 #include "supervisor/tools/check_environment.h"
 #include "supervisor/tools/exec_sandbox.h"
 #include "supervisor/tools/job.h"
+#include "supervisor/tools/packages/install.h"
+#include "supervisor/tools/packages/install_package.h"
 #include "supervisor/tools/python_sandbox.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/tools/run_script.h"
@@ -25,8 +28,8 @@ static const struct {
 	const char *name;
 	const struct tool *tool[SET_TOOLS_MAX];		/* up to the first NULL */
 } sets[] = {
-	{ "native", { &run_script_tool, &validate_script_tool, &check_environment_tool,
-		      &job_tool } },
+	{ "native", { &run_script_tool, &validate_script_tool, &install_package_tool,
+		      &check_environment_tool, &job_tool } },
 	{ "exec-sandbox", { &execute_python_tool, &exec_sandbox_environment_tool,
 			    &exec_sandbox_validate_tool } },
 	{ "python-sandbox", { &execute_code_tool, &validate_code_tool,
@@ -100,6 +103,15 @@ catalog_add_tool(struct catalog *catalog, const struct tool *tool)
 	catalog->tool[catalog->n_tools++] = tool;
 }
 
+/* A tool that could only ever say no costs its readers more than it tells them. */
+static bool
+is_offered(const struct tool *tool, const struct config *config)
+{
+	struct why why;
+
+	return tool != &install_package_tool || install_is_configured(config, &why) == 0;
+}
+
 void
 catalog_add_own(struct catalog *catalog, const struct config *config)
 {
@@ -107,7 +119,8 @@ catalog_add_own(struct catalog *catalog, const struct config *config)
 
 	for (size_t i = 0; i < active->n; i++)
 		for (const struct tool *const *tool = set_of(active->item[i]); *tool; tool++)
-			catalog_add_tool(catalog, *tool);
+			if (is_offered(*tool, config))
+				catalog_add_tool(catalog, *tool);
 	if (!catalog->resources)
 		catalog->resources = &own_resources;
 }

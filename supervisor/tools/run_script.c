@@ -3,12 +3,14 @@
 #include "supervisor/tools/run_script.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include <event2/event.h>
 
 #include "policy/config.h"
 #include "supervisor/tools/background.h"
 #include "supervisor/tools/environment.h"
+#include "supervisor/tools/packages/install.h"
 #include "supervisor/tools/requirements.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/xalloc.h"
@@ -20,6 +22,8 @@ struct tool_run {
 	json_t *json;			/* what arguments borrow from, until it runs */
 	struct run_script_arguments arguments;
 	struct requirements_check *check;
+	struct install *install;	/* of what is missing */
+	char environment[SET_NAME + 1];	/* that has it; "": none is needed */
 	const char *profile;		/* that was checked */
 	bool *over;			/* not NULL: set when the run is freed */
 	struct execution *execution;
@@ -156,6 +160,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.imports = arguments->imports.item,
 		.n_imports = arguments->imports.n,
 		.tell_names = arguments->tell_names,
+		.environment = *run->environment ? run->environment : NULL,
 	};
 	const struct execution_watcher watcher = {
 		.on_output = run->host.on_output ? on_output : NULL,
@@ -218,12 +223,75 @@ refuse_findings(const struct tool_run *run, const struct findings *findings)
 }
 
 static void
+on_install(void *arg, const struct install_result *result)
+{
+	struct tool_run *run = arg;
+	struct why why = { .field = "" };
+	char *text;
+
+	run->install = NULL;
+	if (result->status == INSTALL_OK) {
+		memcpy(run->environment, result->environment, sizeof(run->environment));
+		if (start_execution(run, &why) == 0)
+			return;
+		run_script_refuse(&why, NULL, &run->host);
+	} else if (result->trouble) {
+		run_script_answer(result->trouble, NULL, &run->host);
+	} else {
+		if (asprintf(&text, "%s. Nothing was run", result->message) < 0)
+			abort();
+		run_script_refuse_as(result->status == INSTALL_APPROVAL_PENDING
+				     ? RUN_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE,
+				     text, NULL, &run->host);
+		free(text);
+	}
+	free_run(run);
+}
+
+/* What is missing may be in the store, or be installed. */
+static int
+install_missing(struct tool_run *run, const struct findings *findings)
+{
+	struct install_request request = { .profile = run->profile };
+	json_t *list = xalloc_check(json_array());
+	struct why why = { .field = "" };
+	int r;
+
+	for (size_t i = 0; i < findings->list.n; i++) {
+		char *text = set_requirement(&findings->list.item[i]);
+
+		json_array_append_new(list, xalloc_check(json_string(text)));
+		free(text);
+	}
+	request.requirements = list;
+	r = install_start(&run->host, &request, on_install, run, &run->install, &why);
+	json_decref(list);
+	return r;
+}
+
+static bool
+may_install(const struct findings *findings, const struct tool_host *host)
+{
+	struct why why;
+
+	if (findings->trouble || findings->n_errors || !findings->python_fits ||
+	    !findings->n_missing || install_is_configured(host->config, &why) < 0)
+		return false;
+	for (size_t i = 0; i < findings->list.n; i++)
+		if (findings->list.item[i].url)
+			return false;
+	return true;
+}
+
+static void
 on_found(void *arg, const struct findings *findings)
 {
 	struct tool_run *run = arg;
 	struct why why = { .field = "" };
 
 	run->check = NULL;
+	if (may_install(findings, &run->host) && install_missing(run, findings) == 0)
+		return;
 	if (findings->trouble || findings->n_errors || !findings->python_fits ||
 	    findings->n_missing)
 		refuse_findings(run, findings);
@@ -298,6 +366,8 @@ run_script_cancel(struct tool_run *run, enum cancel_reason reason)
 	run->cancelling = true;
 	if (run->check) {
 		requirements_cancel(run->check, reason);
+	} else if (run->install) {
+		install_cancel(run->install, reason);
 	} else {
 		execution_cancel(run->execution, reason);
 		if (run->execution)

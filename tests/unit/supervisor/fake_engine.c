@@ -312,6 +312,13 @@ tenant_restrict(struct tenant *tenant, const char *profile)
 	(void)profile;
 }
 
+struct keeper *
+engine_keeper(const struct engine *engine)
+{
+	(void)engine;
+	return NULL;
+}
+
 void
 engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r)
 {

@@ -1,6 +1,7 @@
 # Tests of the worker. run-script is for people: it runs a script in a real worker
 # without a supervisor.
 WORKER_TESTS = \
+	tests/unit/worker/test-intake \
 	tests/unit/worker/test-jail \
 	tests/unit/worker/test-run \
 	tests/unit/worker/test-seccomp \
@@ -34,3 +35,6 @@ tests_unit_worker_test_zygote_LDADD = $(WORKER_TEST_LDADD)
 tests_unit_worker_test_workspace_SOURCES = tests/unit/worker/test-workspace.c
 tests_unit_worker_test_workspace_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_workspace_LDADD = libworker.a $(WORKER_TEST_LDADD)
+tests_unit_worker_test_intake_SOURCES = tests/unit/worker/test-intake.c
+tests_unit_worker_test_intake_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
+tests_unit_worker_test_intake_LDADD = libworker.a $(WORKER_TEST_LDADD)

@@ -1,0 +1,70 @@
+/* The keeper as the supervisor sees it: the process that owns the store of environments
+ * (worker/keeper.h), started again when it ends.
+ *
+ * An environment is a directory of the store, named by 64 hexadecimal digits. It is there
+ * when DIRECTORY/NAME/manifest is, and never changes; the supervisor reads that itself.
+ */
+#ifndef SUPERVISOR_KEEPER_H
+#define SUPERVISOR_KEEPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct event_base;
+struct keeper;
+struct outer_namespace;
+struct taking;
+
+struct keeper_options {
+	struct event_base *base;		/* all borrowed */
+	const struct outer_namespace *outer;
+	int worker_fd;
+	const char *store;			/* absolute */
+};
+
+/* Starts it. 0 or -errno; a start that fails is logged and tried again. */
+int keeper_new(const struct keeper_options *options, struct keeper **keeper_r);
+
+/* Kills it, and what it was doing, and waits for it. NULL is fine. */
+void keeper_free(struct keeper *keeper);
+
+pid_t keeper_pid(const struct keeper *keeper);	/* 0: there is none now; NULL is fine */
+
+bool keeper_is_ready(const struct keeper *keeper);
+
+/* Why it is not ready; "" when it is. Lives until the next start. */
+const char *keeper_trouble(const struct keeper *keeper);
+
+/* Mounts an environment in a worker. pidfd is borrowed; gate, a pipe, is the keeper's from now
+ * on and gets one byte: 0, or an errno. It gets none when the keeper ends before. 0 or
+ * -errno: -EAGAIN when it is not ready. */
+int keeper_attach(struct keeper *keeper, const char *name, int pidfd, int gate);
+
+/* What is made of a stream. Copied. */
+struct taking_request {
+	const char *name;
+	const char *manifest;
+	size_t manifest_len;
+	uint64_t bytes_max;
+	uint32_t files_max;
+	int stream;		/* the readable end; the keeper's from now on, also on failure */
+};
+
+/* error 0: the environment is there. Else nothing is, and text says why (borrowed). */
+typedef void keeper_taken(void *arg, int error, const char *text, uint64_t bytes,
+			  uint32_t files);
+
+/* Has the keeper make an environment; taken is called once, from the loop. 0 and *taking_r,
+ * which is valid until then, or -errno. */
+int keeper_take(struct keeper *keeper, const struct taking_request *request,
+		keeper_taken *taken, void *arg, struct taking **taking_r);
+
+/* Nobody waits for it any more. It ends when its stream does. */
+void keeper_forget(struct taking *taking);
+
+/* Removes an environment that nobody uses. 0 or -errno. */
+int keeper_discard(struct keeper *keeper, const char *name);
+
+#endif

@@ -1,0 +1,485 @@
+/* Runs in: the supervisor.   Owns: installations from the request to the answer.
+ * Reads:   what workers answer, checked in set.c.
+ *
+ * Two workers work for one installation. The first resolves: it downloads and says what
+ * that is. Policy decides about exactly that. The second installs exactly that, by its
+ * hashes, and what it made goes straight to the keeper; this process sees none of it. */
+#include "supervisor/tools/packages/install.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "policy/config.h"
+#include "policy/packages.h"
+#include "policy/rules.h"
+#include "policy/why.h"
+#include "supervisor/engine/engine.h"
+#include "supervisor/engine/keeper.h"
+#include "supervisor/tools/environment.h"
+#include "supervisor/tools/packages/install_packages.h"
+#include "supervisor/tools/packages/program.h"
+#include "supervisor/tools/packages/resolve_packages.h"
+#include "supervisor/tools/packages/store.h"
+#include "supervisor/xalloc.h"
+
+#define INDEX_SECONDS 15	/* for an answer of the index */
+#define MESSAGE_MAX 3000
+
+struct install {
+	struct tool_host host;
+	install_done *done;
+	void *arg;
+	json_t *requirements;
+	const char *profile;
+	struct event *begin;
+	struct environment_ask *ask;	/* one of these two at most */
+	struct program *program;
+	struct taking *taking;
+	char *platform;
+	json_t *set;			/* what it comes to */
+	char request[SET_NAME + 1], name[SET_NAME + 1];
+	/* The second worker and the keeper end in any order. */
+	bool installing, installed, taken;
+	int take_error;
+	char *words;			/* of a failed installer */
+	char *take_text;
+};
+
+static const char *const status_names[] = {
+	[INSTALL_OK] = "ok",
+	[INSTALL_APPROVAL_PENDING] = "approval_pending",
+	[INSTALL_DENIED] = "denied",
+	[INSTALL_ERROR] = "error",
+};
+
+const char *
+install_status_name(enum install_status status)
+{
+	return status_names[status];
+}
+
+int
+install_is_configured(const struct config *config, struct why *why_r)
+{
+	if (config->packages.index && config->packages.store)
+		return 0;
+	return why_say(why_r, -ENOSYS, "packages", "packages cannot be installed here: no %s "
+		       "of packages is configured",
+		       config->packages.index ? "store" : "index");
+}
+
+/* ---- the end ---- */
+
+static void
+free_install(struct install *install)
+{
+	event_free(install->begin);
+	json_decref(install->requirements);
+	json_decref(install->set);
+	free(install->platform);
+	free(install->words);
+	free(install->take_text);
+	free(install);
+}
+
+static void
+stop_all(struct install *install, enum cancel_reason reason)
+{
+	if (install->ask)
+		environment_cancel(install->ask, reason);
+	if (install->program)
+		program_cancel(install->program, reason);
+	if (install->taking)
+		keeper_forget(install->taking);
+	install->ask = NULL;
+	install->program = NULL;
+	install->taking = NULL;
+}
+
+static void
+finish(struct install *install, const struct install_result *result)
+{
+	stop_all(install, CANCEL_BY_CLIENT);
+	install->done(install->arg, result);
+	free_install(install);
+}
+
+static void __attribute__((format(printf, 2, 3)))
+fail(struct install *install, const char *format, ...)
+{
+	struct install_result result = { .status = INSTALL_ERROR,
+					 .packages = install->set };
+	char message[MESSAGE_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	result.message = message;
+	finish(install, &result);
+}
+
+/* The worker's own end said more than the installer. */
+static void
+fail_of_outcome(struct install *install, const struct outcome *outcome, const char *what,
+		const char *words)
+{
+	const char *said = *words ? words : outcome->status != OUTCOME_OK && outcome->message
+						    ? outcome->message
+						    : "the installer's answer is none";
+	struct install_result result = { .status = INSTALL_ERROR,
+					 .packages = install->set,
+					 .trouble = outcome };
+	char message[MESSAGE_MAX];
+
+	if (outcome->status == OUTCOME_ERROR || outcome->status == OUTCOME_OK) {
+		result.trouble = NULL;
+		snprintf(message, sizeof(message), "%s: %s", what, said);
+	} else {
+		snprintf(message, sizeof(message), "%s: %s%s%s", what,
+			 outcome->message ? outcome->message : "", *words ? "; " : "", words);
+	}
+	result.message = message;
+	finish(install, &result);
+}
+
+static void
+succeed(struct install *install, bool cached)
+{
+	size_t n = json_array_size(install->set);
+	struct install_result result = {
+		.status = INSTALL_OK,
+		.packages = install->set,
+		.environment = install->name,
+		.cached = cached,
+	};
+	char message[200];
+
+	snprintf(message, sizeof(message), cached ? "%zu package%s, already installed"
+						  : "installed %zu package%s",
+		 n, n == 1 ? "" : "s");
+	result.message = message;
+	if (!cached)
+		store_remember(install->host.config->packages.store, install->request,
+			       install->name);
+	finish(install, &result);
+}
+
+/* ---- installing ---- */
+
+static char *
+argument_of(const struct install *install, const char *key, json_t *value)
+{
+	json_t *argument = json_pack("{s:O,s:s,s:i}", key, value, "index",
+				     install->host.config->packages.index, "seconds",
+				     INDEX_SECONDS);
+	char *text = json_dumps(xalloc_check(argument), JSON_COMPACT);
+
+	json_decref(argument);
+	return xalloc_check(text);
+}
+
+static void
+end_installing(struct install *install)
+{
+	if (!install->installed || !install->taken)
+		return;
+	if (install->words)
+		fail(install, "the packages could not be installed: %s", install->words);
+	else if (install->take_error)
+		fail(install, "the packages could not be stored: %s", install->take_text);
+	else
+		succeed(install, false);
+}
+
+static void
+on_taken(void *arg, int error, const char *text, uint64_t bytes, uint32_t files)
+{
+	struct install *install = arg;
+
+	(void)bytes;
+	(void)files;
+	install->taking = NULL;
+	install->taken = true;
+	install->take_error = error;
+	install->take_text = xstrdup(text);
+	/* That it could not go on sending is no news. */
+	if (error && error != EPIPE && install->program) {
+		program_cancel(install->program, CANCEL_BY_CLIENT);
+		install->program = NULL;
+		install->installed = true;
+	}
+	end_installing(install);
+}
+
+static void
+on_installed(void *arg, const json_t *answer, const char *words,
+	     const struct outcome *outcome)
+{
+	struct install *install = arg;
+
+	install->program = NULL;
+	install->installed = true;
+	if (!answer && (outcome->status != OUTCOME_ERROR || !*words)) {
+		fail_of_outcome(install, outcome, "the packages could not be installed",
+				words);
+		return;
+	}
+	if (!answer)
+		install->words = xstrdup(words);
+	end_installing(install);
+}
+
+static char *
+manifest_of(const struct install *install, size_t *len_r)
+{
+	json_t *manifest = json_pack("{s:s,s:O}", "platform", install->platform, "packages",
+				     install->set);
+	char *text = json_dumps(xalloc_check(manifest), JSON_COMPACT);
+
+	json_decref(manifest);
+	*len_r = strlen(xalloc_check(text));
+	return text;
+}
+
+static void
+install_set(struct install *install)
+{
+	const struct config *config = install->host.config;
+	struct keeper *keeper = engine_keeper(install->host.engine);
+	struct taking_request taking = {
+		.name = install->name,
+		.bytes_max = config->packages.environment_bytes,
+		.files_max = config->packages.environment_files,
+	};
+	struct program_request request = { .text = install_packages,
+					   .profile = install->profile };
+	struct why why = { .field = "" };
+	char *manifest;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+		fail(install, "the packages could not be installed: %s", strerror(errno));
+		return;
+	}
+	manifest = manifest_of(install, &taking.manifest_len);
+	taking.manifest = manifest;
+	taking.stream = pair[0];
+	r = keeper_take(keeper, &taking, on_taken, install, &install->taking);
+	free(manifest);
+	if (r < 0) {
+		close(pair[1]);
+		fail(install, "the packages could not be stored: %s", keeper_trouble(keeper));
+		return;
+	}
+	request.channel = &pair[1];
+	request.argument = argument_of(install, "packages", install->set);
+	install->installing = true;
+	r = program_start(&install->host, &request, on_installed, install, &install->program,
+			  &why);
+	free(request.argument);
+	if (r < 0)
+		fail(install, "%s", why.text);
+}
+
+/* ---- deciding ---- */
+
+/* May this tenant have exactly these? False: it was told. */
+static bool
+is_allowed(struct install *install)
+{
+	size_t n = json_array_size(install->set);
+	struct package *package = xcalloc(n, sizeof(*package));
+	struct install_result result = { .status = INSTALL_DENIED, .packages = install->set };
+	enum policy_verdict verdict;
+	struct why why = { .text = "" };
+	char message[MESSAGE_MAX];
+
+	set_packages(install->set, package);
+	verdict = packages_decide(install->host.config, package, n, NULL, &why);
+	free(package);
+	if (verdict == POLICY_ALLOW)
+		return true;
+	snprintf(message, sizeof(message), verdict == POLICY_APPROVE
+		 ? "%s. Nobody can be asked here: the operator may name them in [packages] allow"
+		 : "%s", why.text);
+	result.message = message;
+	finish(install, &result);
+	return false;
+}
+
+static void
+decide(struct install *install)
+{
+	const char *store = install->host.config->packages.store;
+	json_t *manifest;
+
+	if (!is_allowed(install))
+		return;
+	manifest = store_manifest(store, install->name);
+	if (!manifest) {
+		install_set(install);
+		return;
+	}
+	json_decref(manifest);
+	store_remember(store, install->request, install->name);
+	succeed(install, true);
+}
+
+/* ---- resolving ---- */
+
+static void
+on_resolved(void *arg, const json_t *answer, const char *words,
+	    const struct outcome *outcome)
+{
+	struct install *install = arg;
+
+	install->program = NULL;
+	if (answer)
+		install->set = set_read(json_object_get(answer, "packages"),
+					install->host.config->packages.index);
+	if (!install->set) {
+		fail_of_outcome(install, outcome, "the packages could not be resolved", words);
+		return;
+	}
+	set_name(install->platform, install->set, install->name);
+	decide(install);
+}
+
+static void
+resolve(struct install *install)
+{
+	struct program_request request = { .text = resolve_packages,
+					   .profile = install->profile };
+	struct keeper *keeper = engine_keeper(install->host.engine);
+	struct why why = { .field = "" };
+	int r;
+
+	if (!keeper || !keeper_is_ready(keeper)) {
+		fail(install, "packages cannot be installed now: %s",
+		     keeper ? keeper_trouble(keeper) : "there is no store");
+		return;
+	}
+	request.argument = argument_of(install, "requirements", install->requirements);
+	r = program_start(&install->host, &request, on_resolved, install, &install->program,
+			  &why);
+	free(request.argument);
+	if (r < 0)
+		fail(install, "%s", why.text);
+}
+
+/* ---- beginning ---- */
+
+/* What is there already needs no network and no worker. */
+static void
+look_up(struct install *install, const json_t *environment)
+{
+	const struct config *config = install->host.config;
+	json_t *manifest;
+
+	install->platform = set_platform(environment);
+	set_request(install->platform, config->packages.index, install->requirements,
+		    install->request);
+	manifest = store_find(config->packages.store, install->request, install->name);
+	if (!manifest) {
+		resolve(install);
+		return;
+	}
+	install->set = json_incref(set_of_manifest(manifest));
+	json_decref(manifest);
+	/* Others may have been allowed what this tenant is not. */
+	if (is_allowed(install))
+		succeed(install, true);
+}
+
+static void
+on_environment(void *arg, const json_t *environment, const struct outcome *outcome)
+{
+	struct install *install = arg;
+
+	install->ask = NULL;
+	if (environment)
+		look_up(install, environment);
+	else
+		fail_of_outcome(install, outcome, "the environment could not be looked at", "");
+}
+
+static void
+on_begin(evutil_socket_t fd, short what, void *arg)
+{
+	struct install *install = arg;
+	struct why why = { .field = "" };
+	json_t *environment;
+	int r = environment_get(&install->host, install->profile, on_environment, install,
+				&environment, &install->ask, &why);
+
+	(void)fd;
+	(void)what;
+	if (r < 0) {
+		fail(install, "%s", why.text);
+	} else if (r > 0) {
+		look_up(install, environment);
+		json_decref(environment);
+	}
+}
+
+/* What would be refused whatever it comes to is not resolved. */
+static int
+check_requirements(const struct config *config, const json_t *requirements,
+		   struct why *why_r)
+{
+	const json_t *text;
+	size_t i;
+	int r = 0;
+
+	json_array_foreach(requirements, i, text) {
+		struct requirement requirement;
+
+		r = requirement_read(json_string_value(text), json_string_length(text),
+				     &requirement);
+		if (r < 0)
+			return why_say(why_r, r, "packages", "item %zu is not a requirement", i);
+		r = packages_check_requirement(config, &requirement, why_r);
+		requirement_done(&requirement);
+		if (r < 0)
+			return r;
+	}
+	return policy_tool(config, "install_package") != POLICY_DENY ? 0
+		: why_say(why_r, -EACCES, "packages", "policy denies install_package");
+}
+
+int
+install_start(const struct tool_host *host, const struct install_request *request,
+	      install_done *done, void *arg, struct install **install_r, struct why *why_r)
+{
+	struct install *install;
+	int r = install_is_configured(host->config, why_r);
+
+	if (r == 0)
+		r = check_requirements(host->config, request->requirements, why_r);
+	if (r < 0)
+		return r;
+	install = xcalloc(1, sizeof(*install));
+	install->host = *host;
+	install->done = done;
+	install->arg = arg;
+	install->profile = request->profile;
+	install->requirements = json_incref((json_t *)request->requirements);
+	install->begin = xalloc_check(event_new(host->base, -1, 0, on_begin, install));
+	event_active(install->begin, EV_TIMEOUT, 0);
+	*install_r = install;
+	return 0;
+}
+
+void
+install_cancel(struct install *install, enum cancel_reason reason)
+{
+	stop_all(install, reason);
+	free_install(install);
+}

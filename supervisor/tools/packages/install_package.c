@@ -1,0 +1,318 @@
+/* Runs in: the supervisor.   Owns: the calls of install_package.
+ * Reads:   what clients ask for. */
+#include "supervisor/tools/packages/install_package.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "policy/config.h"
+#include "policy/requirement.h"
+#include "policy/why.h"
+#include "supervisor/mcp/jsonout.h"
+#include "supervisor/tools/environment.h"
+#include "supervisor/tools/packages/install.h"
+#include "supervisor/xalloc.h"
+
+#define PACKAGES_MAX 64		/* that one call may name */
+#define REASON_MAX 1000		/* bytes */
+#define SHOWN_MAX 120
+
+struct tool_run {
+	struct tool_host host;
+	struct install *install;
+	struct event *long_now;		/* NULL: its client cannot have tasks */
+};
+
+static const char description[] =
+	"Installs Python packages for your scripts: {\"packages\": [\"requests>=2\"]}. What "
+	"they depend on is installed with them. First it is found out what exactly that is, "
+	"and the operator's policy decides about it; it may have to be approved by a person. "
+	"Scripts whose dependencies (the argument, or a PEP 723 block) are the same "
+	"requirements find the packages at once. Nothing needs to be installed that "
+	"check_environment lists. Answers what was installed, each with its version and hash, "
+	"or why not.";
+
+static const char input_schema[] =
+	"{\"type\":\"object\",\"properties\":{\"packages\":{\"type\":\"array\",\"items\":"
+	"{\"type\":\"string\"},\"minItems\":1,\"maxItems\":64,\"description\":\"Requirements "
+	"(PEP 508), like numpy>=1.24 or rich.\"},\"profile\":{\"type\":\"string\","
+	"\"description\":\"For scripts of this profile.\"},\"reason\":{\"type\":\"string\","
+	"\"maxLength\":1000,\"description\":\"What they are needed for, for whoever "
+	"approves.\"}},\"required\":[\"packages\"],\"additionalProperties\":false}";
+
+static const char output_schema[] =
+	"{\"type\":\"object\",\"properties\":{"
+	"\"status\":{\"type\":\"string\",\"enum\":[\"ok\",\"approval_pending\",\"denied\","
+	"\"error\"]},"
+	"\"approval_id\":{\"type\":\"string\",\"description\":\"With approval_pending.\"},"
+	"\"packages\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+	"\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},"
+	"\"hash\":{\"type\":\"string\"},\"index\":{\"type\":\"string\"},"
+	"\"size\":{\"type\":\"integer\"}},"
+	"\"required\":[\"name\",\"version\",\"hash\",\"index\",\"size\"],"
+	"\"additionalProperties\":false}},"
+	"\"message\":{\"type\":\"string\"}},"
+	"\"required\":[\"status\",\"packages\",\"message\"],\"additionalProperties\":false}";
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	(void)config;
+	*description_r = (struct tool_description){
+		.name = install_package_tool.name,
+		.title = "Install Python packages",
+		.description = xstrdup(description),
+		.input_schema = xstrdup(input_schema),
+		.output_schema = xstrdup(output_schema),
+		.idempotent = true,
+		.open_world = true,
+		.task = TOOL_TASK_MAY,
+	};
+}
+
+/* ---- the answer ---- */
+
+static char *
+structured_of(const struct install_result *result)
+{
+	json_t *answer = json_object(), *packages;
+	char *text;
+
+	packages = result->packages ? json_incref((json_t *)result->packages) : json_array();
+	json_object_set_new(answer, "status",
+			    json_string(install_status_name(result->status)));
+	if (result->approval_id)
+		json_object_set_new(answer, "approval_id", json_string(result->approval_id));
+	json_object_set_new(answer, "packages", packages);
+	/* Well-formed: the words are what an execution keeps of its output. */
+	json_object_set_new(answer, "message", json_string_nocheck(result->message));
+	text = json_dumps(answer, JSON_COMPACT);
+	json_decref(answer);
+	return text;
+}
+
+static void
+say(FILE *to, const struct install_result *result)
+{
+	const json_t *package;
+	size_t i;
+
+	fprintf(to, "%s: %s\n", install_status_name(result->status), result->message);
+	json_array_foreach(result->packages, i, package)
+		fprintf(to, "%s %s (%s, %" JSON_INTEGER_FORMAT " bytes, %s)\n",
+			json_string_value(json_object_get(package, "name")),
+			json_string_value(json_object_get(package, "version")),
+			json_string_value(json_object_get(package, "index")),
+			json_integer_value(json_object_get(package, "size")),
+			json_string_value(json_object_get(package, "hash")));
+}
+
+static void
+answer_result(const struct install_result *result, const struct tool_host *host)
+{
+	struct tool_answer answer = {
+		.is_error = result->status == INSTALL_ERROR ||
+			    result->status == INSTALL_DENIED,
+	};
+	char *structured = xalloc_check(structured_of(result)), *text = NULL;
+	FILE *to = open_memstream(&text, &answer.text_len);
+
+	xalloc_check(to);
+	say(to, result);
+	if (fclose(to) != 0)
+		abort();
+	answer.text = text;
+	answer.structured = structured;
+	answer.structured_len = strlen(structured);
+	host->on_answer(host->arg, &answer);
+	free(structured);
+	free(text);
+}
+
+static void
+refuse(int error, const struct why *why, const struct tool_host *host)
+{
+	const struct install_result result = {
+		.status = error == -EACCES ? INSTALL_DENIED : INSTALL_ERROR,
+		.message = why->text,
+	};
+
+	answer_result(&result, host);
+}
+
+/* ---- the arguments ---- */
+
+static int
+read_requirement(const json_t *item, size_t i, json_t *list, struct why *why_r)
+{
+	struct requirement requirement;
+	char *text;
+	int r = -EINVAL;
+
+	if (json_is_string(item))
+		r = requirement_read(json_string_value(item), json_string_length(item),
+				     &requirement);
+	if (r == -ENOMEM)
+		abort();
+	if (r < 0)
+		return why_say(why_r, r, "packages", "packages: item %zu is not a requirement "
+			       "(PEP 508), such as rich or numpy>=1.24", i);
+	if (requirement.url) {
+		r = why_say(why_r, -EACCES, "packages", "packages: %.*s is named by where it "
+			    "is; only names of the index are allowed", SHOWN_MAX,
+			    requirement.name);
+	} else {
+		text = set_requirement(&requirement);
+		json_array_append_new(list, xalloc_check(json_string(text)));
+		free(text);
+	}
+	requirement_done(&requirement);
+	return r;
+}
+
+static int
+read_packages(const json_t *value, json_t *list, struct why *why_r)
+{
+	const json_t *item;
+	size_t i;
+	int r;
+
+	if (!json_is_array(value) || json_array_size(value) == 0 ||
+	    json_array_size(value) > PACKAGES_MAX)
+		return why_say(why_r, -EINVAL, "packages", "packages must be an array of 1 to "
+			       "%d requirements", PACKAGES_MAX);
+	json_array_foreach(value, i, item) {
+		r = read_requirement(item, i, list, why_r);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool
+is_text(const json_t *value, size_t most)
+{
+	return json_is_string(value) && json_string_length(value) <= most &&
+	       strlen(json_string_value(value)) == json_string_length(value);
+}
+
+static int
+read_arguments(const json_t *json, json_t *list, const char **profile_r,
+	       const char **reason_r, struct why *why_r)
+{
+	const char *key;
+	json_t *value;
+	int r;
+
+	json_object_foreach((json_t *)json, key, value) {
+		if (strcmp(key, "packages") == 0) {
+			r = read_packages(value, list, why_r);
+			if (r < 0)
+				return r;
+		} else if (strcmp(key, "reason") == 0) {
+			if (!is_text(value, REASON_MAX))
+				return why_say(why_r, -EINVAL, key, "reason must be a string of "
+					       "at most %d bytes", REASON_MAX);
+			*reason_r = json_string_value(value);
+		} else if (strcmp(key, "profile") == 0) {
+			if (!is_text(value, 64))
+				return why_say(why_r, -EINVAL, key, "profile must be a string");
+			*profile_r = json_string_value(value);
+		} else {
+			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
+				       "install_package; there are packages, profile, reason",
+				       key);
+		}
+	}
+	if (json_array_size(list) == 0)
+		return why_say(why_r, -EINVAL, "packages", "packages is required: an array of "
+			       "requirements");
+	return 0;
+}
+
+/* ---- the run ---- */
+
+static void
+free_run(struct tool_run *run)
+{
+	if (run->long_now)
+		event_free(run->long_now);
+	free(run);
+}
+
+static void
+on_done(void *arg, const struct install_result *result)
+{
+	struct tool_run *run = arg;
+	struct tool_host host = run->host;
+
+	free_run(run);
+	answer_result(result, &host);
+}
+
+static void
+on_long(evutil_socket_t fd, short what, void *arg)
+{
+	const struct tool_run *run = arg;
+
+	(void)fd;
+	(void)what;
+	(void)run->host.on_task(run->host.arg, "the packages are being installed");
+}
+
+static void
+watch_for_long(struct tool_run *run)
+{
+	const struct timeval wait = { .tv_sec = run->host.config->mcp.task_after_seconds };
+
+	if (!(run->host.client & CLIENT_TAKES_TASKS))
+		return;
+	run->long_now = xalloc_check(evtimer_new(run->host.base, on_long, run));
+	evtimer_add(run->long_now, &wait);
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	struct install_request request = { .reason = NULL };
+	struct why why = { .field = "" };
+	json_t *list = xalloc_check(json_array());
+	const char *profile = NULL;
+	struct tool_run *run = NULL;
+	int r = read_arguments(json, list, &profile, &request.reason, &why);
+
+	if (r == 0)
+		r = environment_profile(host, profile, &request.profile, &why);
+	if (r == 0) {
+		run = xcalloc(1, sizeof(*run));
+		run->host = *host;
+		request.requirements = list;
+		r = install_start(host, &request, on_done, run, &run->install, &why);
+	}
+	json_decref(list);
+	if (r == 0) {
+		watch_for_long(run);
+		return run;
+	}
+	free(run);
+	refuse(r, &why, host);
+	return NULL;
+}
+
+static void
+cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	install_cancel(run->install, reason);
+	free_run(run);
+}
+
+const struct tool install_package_tool = {
+	.name = "install_package",
+	.describe = describe,
+	.start = start,
+	.cancel = cancel,
+};

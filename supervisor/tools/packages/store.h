@@ -1,0 +1,22 @@
+/* What the supervisor reads of the store: manifests of environments, and which environment
+ * answered which request before. The keeper makes and removes environments
+ * (supervisor/engine/keeper.h); requests are a cache of the supervisor's own.
+ */
+#ifndef SUPERVISOR_TOOLS_PACKAGES_STORE_H
+#define SUPERVISOR_TOOLS_PACKAGES_STORE_H
+
+#include <jansson.h>
+
+#include "supervisor/tools/packages/set.h"
+
+/* The manifest of an environment, which is there then; NULL when it is not. json_decref. */
+json_t *store_manifest(const char *store, const char *name);
+
+/* The environment that answered this request, and its manifest (json_decref); NULL when
+ * there is none any more. */
+json_t *store_find(const char *store, const char *request, char name_r[SET_NAME + 1]);
+
+/* From now on it answers this request. What fails is not remembered, and only costs time. */
+void store_remember(const char *store, const char *request, const char *name);
+
+#endif

@@ -1,0 +1,526 @@
+#!/usr/bin/python3
+"""install_package and what scripts depend on, against a package index of our own.
+
+Wheels are made here, an index on a loopback port is served by nginx, and pip asks it through
+mcp-python-egress from within the installer's worker.
+"""
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import random
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from harness import Skip, equal, main, test
+from package_index import NGINX, Index, digest, wheel
+from supervisor import Supervisor, descendants, wait_gone
+
+OPEN = "[policy]\ninstall_package = allow\n"
+
+
+def config(url, store, more=OPEN, packages=""):
+    return "[packages]\nindex = %s\nstore = %s\n%s%s" % (url, store, packages, more)
+
+
+@contextlib.contextmanager
+def new_store():
+    """A place that whoever the service becomes may make a store in."""
+    directory = tempfile.mkdtemp(prefix="packages-")
+    os.chmod(directory, 0o755)
+    try:
+        yield os.path.join(directory, "store")
+    finally:
+        shutil.rmtree(directory)
+
+
+def install(client, *packages, timeout=60, **arguments):
+    return client.ask("tools/call", {"name": "install_package", "arguments": {
+        "packages": list(packages), **arguments}}, timeout)["structuredContent"]
+
+
+def names(answer):
+    return ["%(name)s %(version)s" % p for p in answer["packages"]]
+
+
+def environments(store):
+    return [n for n in os.listdir(store) if len(n) == 64]
+
+
+def verify(store):
+    """Everything in the store is whole: each file that a RECORD tells of is there, as it
+    says. Returns the number of environments."""
+    found = environments(store) if os.path.isdir(store) else []
+    for name in found:
+        base = os.path.join(store, name)
+        with open(os.path.join(base, "manifest")) as f:
+            manifest = json.load(f)
+        infos = [n for n in os.listdir(os.path.join(base, "tree")) if n.endswith(".dist-info")]
+        equal(len(infos), len(manifest["packages"]), "packages of " + name)
+        for info in infos:
+            with open(os.path.join(base, "tree", info, "RECORD")) as f:
+                lines = f.read().splitlines()
+            for line in lines:
+                path, sha, _ = line.rsplit(",", 2)
+                if not sha:
+                    continue
+                with open(os.path.join(base, "tree", path), "rb") as f:
+                    sum_ = hashlib.sha256(f.read()).digest()
+                equal("sha256=" + base64.urlsafe_b64encode(sum_).rstrip(b"=").decode(), sha,
+                      path)
+    return len(found)
+
+
+def leftovers(store):
+    return [n for n in os.listdir(store) if n.startswith(".")]
+
+
+def wait_for(condition, timeout, what):
+    """Until a condition of files holds; there is no event for most of them."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, what
+        select.select([], [], [], 0.02)
+
+
+# ---- what works ----------------------------------------------------------------------
+
+
+@test
+def installs_and_imports(ctx):
+    with ctx.client() as client:
+        listed = client.ask("tools/list")["tools"]
+        assert "install_package" in [t["name"] for t in listed]
+        answer = install(client, "alpha")
+        equal(answer["status"], "ok", answer["message"])
+        equal(names(answer), ["alpha 1.0", "beta 1.2"])
+        for p in answer["packages"]:
+            equal(p["index"], index.url)
+            equal(p["hash"], "sha256:" + hashes[p["name"]])
+            assert p["size"] > 500
+        o = client.run("import alpha, beta\nprint(alpha.VERSION, beta.VERSION, beta.__file__)",
+                       dependencies=["alpha"])
+        equal((o.status, o.stdout), ("ok", "1.0 1.2 /opt/environment/beta/__init__.py\n"))
+        o = client.run("import alpha")
+        equal(o.error["type"], "ModuleNotFoundError")
+
+
+@test
+def a_second_time_needs_no_network(ctx):
+    with ctx.client() as client:
+        equal(install(client, "gamma", "delta>=1")["status"], "ok")
+        before = len(index.requests())
+        for packages in (("gamma", "delta>=1"), ("Delta>=1", "gamma")):
+            answer = install(client, *packages)
+            equal((answer["status"], names(answer)), ("ok", ["delta 1.0", "gamma 2.0"]))
+            assert "already" in answer["message"], answer["message"]
+        o = client.run("import gamma, delta", dependencies=["gamma", "delta>=1"])
+        equal(o.status, "ok")
+        # Not "what else there is": others may install meanwhile.
+        asked = [r for r in index.requests()[before:] if "gamma" in r or "delta" in r]
+        equal(asked, [])
+
+
+@test
+def scripts_say_what_they_depend_on(ctx):
+    script = "# /// script\n# dependencies = ['epsilon<2']\n# ///\nimport epsilon\nepsilon.VERSION"
+    with ctx.client() as client:
+        for _ in range(2):
+            o = client.run(script, 60)
+            equal((o.status, o.result["json"]), ("ok", "1.5"))
+        o = client.run("import epsilon; print(epsilon.VERSION)", dependencies=["epsilon"])
+        equal(o.stdout, "2.0\n")
+        o = client.run("pass", dependencies=["nowhere-to-be-found"])
+        equal(o.status, "dependency_unavailable")
+        assert "No matching distribution found for nowhere-to-be-found" in o.text, o.text
+
+
+@test
+def what_is_there_is_not_installed(ctx):
+    """The profile's own packages satisfy a dependency without any installation."""
+    with ctx.client() as client:
+        before = index.requests()
+        o = client.run("import pip; print(pip.__file__)", dependencies=["pip"])
+        equal((o.status, o.stdout), ("ok", "/usr/lib/python3/dist-packages/pip/__init__.py\n"))
+        assert not any("/pip/" in r for r in index.requests()[len(before):])
+
+
+@test
+def environments_are_sealed(ctx):
+    probe = """
+import errno, os
+def fails(act):
+    try:
+        act()
+    except OSError as e:
+        return errno.errorcode[e.errno]
+at = "/opt/environment"
+flags = next(l.split()[5] for l in open("/proc/self/mountinfo") if l.split()[4] == at)
+[fails(lambda: open(at + "/alpha/__init__.py", "w")), fails(lambda: os.mkdir(at + "/x")),
+ fails(lambda: os.unlink(at + "/alpha/__init__.py")), fails(lambda: os.chmod(at + "/alpha", 0o777)),
+ sorted(set(flags.split(",")) & {"ro", "nosuid", "nodev"}), os.path.exists(at + "/../store"),
+ os.listdir(at + "/.."), os.environ.get("HTTP_PROXY")]
+"""
+    with ctx.client() as client:
+        o = client.run(probe, dependencies=["alpha"])
+        equal(o.status, "ok", o)
+        equal(o.result["json"], ["EROFS", "EROFS", "EROFS", "EROFS", ["nodev", "nosuid", "ro"],
+                                 False, ["environment"], None])
+
+
+@test
+def children_see_the_packages(ctx):
+    script = ("import subprocess, sys\n"
+              "print(subprocess.check_output([sys.executable, '-c', 'import alpha; "
+              "print(alpha.VERSION)'], text=True), end='')")
+    with ctx.client() as client:
+        equal(client.run(script, dependencies=["alpha"]).stdout, "1.0\n")
+
+
+@test
+def native_code_runs(ctx):
+    compiler = shutil.which("gcc")
+    if not compiler:
+        raise Skip("no gcc", missing=True)
+    source = ("#include <Python.h>\nstatic PyObject *answer(PyObject *s, PyObject *a)"
+              "{ return PyLong_FromLong(42); }\nstatic PyMethodDef m[] = {"
+              "{\"answer\", answer, METH_NOARGS, 0}, {0}};\nstatic struct PyModuleDef d = "
+              "{PyModuleDef_HEAD_INIT, \"native\", 0, -1, m};\n"
+              "PyMODINIT_FUNC PyInit_native(void) { return PyModule_Create(&d); }\n")
+    with tempfile.TemporaryDirectory() as work:
+        with open(work + "/native.c", "w") as f:
+            f.write(source)
+        subprocess.run([compiler, "-shared", "-fPIC", "-I/usr/include/python3.11", "-o",
+                        work + "/native.so", work + "/native.c"], check=True)
+        with open(work + "/native.so", "rb") as f:
+            built = f.read()
+    index.add("native", "1.0", {"native.cpython-311-x86_64-linux-gnu.so": built},
+              tag="cp311-cp311-linux_x86_64")
+    with ctx.client() as client:
+        o = client.run("import native; print(native.answer())", 60, dependencies=["native"])
+        equal((o.status, o.stdout), ("ok", "42\n"), o)
+
+
+@test
+def json_indexes_are_read(ctx):
+    with new_store() as store, ctx.private(config(index.host + "/json", store)) as s, \
+            ctx.client(path=s.socket) as client:
+        answer = install(client, "alpha")
+        equal((answer["status"], names(answer)), ("ok", ["alpha 1.0", "beta 1.2"]))
+
+
+# ---- what is refused -----------------------------------------------------------------
+
+
+def refused(answer, *words, status="error"):
+    equal(answer["status"], status, answer)
+    for word in words:
+        assert word in answer["message"], "%r is not in %r" % (word, answer["message"])
+    assert len(answer["message"]) < 3500
+
+
+@test
+def arguments_are_checked(ctx):
+    with ctx.client() as client:
+        for arguments, word in (({}, "packages is required"), ({"packages": []}, "1 to"),
+                                ({"packages": ["a b"]}, "item 0"), ({"packages": [1]}, "item 0"),
+                                ({"packages": ["a"], "x": 1}, "not an argument"),
+                                ({"packages": ["a"], "reason": 1}, "reason"),
+                                ({"packages": ["a"] * 65}, "1 to"),
+                                ({"packages": ["a"], "profile": "none"}, "no profile")):
+            answer = client.ask("tools/call", {"name": "install_package",
+                                               "arguments": arguments})
+            assert answer["isError"]
+            refused(answer["structuredContent"], word)
+        for direct in ("x @ http://127.0.0.1/x.whl", "x @ file:///etc/x", "x @ git+ssh://a/b"):
+            refused(install(client, direct), status="denied")
+
+
+@test
+def the_resolver_says_why(ctx):
+    with ctx.client() as client:
+        refused(install(client, "no-such-package"), "No matching distribution found")
+        refused(install(client, "alpha>=9"), "from versions: 1.0")
+        refused(install(client, "modern", "epsilon<2"), "Cannot install", "ResolutionImpossible")
+
+
+@test
+def yanked_versions_are_passed_over(ctx):
+    with ctx.client() as client:
+        equal(names(install(client, "yanked")), ["yanked 1.0"])
+        equal(names(install(client, "yanked==1.1")), ["yanked 1.1"])
+
+
+@test
+def another_file_than_the_index_says(ctx):
+    with ctx.client() as client:
+        refused(install(client, "tampered"), "DO NOT MATCH THE HASHES")
+
+
+@test
+def hostile_wheels(ctx):
+    with ctx.client() as client:
+        for name in ("climber", "absolute"):
+            refused(install(client, name), "outside")
+        o = client.run("import os; print(os.path.exists('/tmp/evil'))")
+        equal(o.stdout, "False\n")
+        # What it does when it is imported it does in the jail, to itself.
+        o = client.run("import biter", 60, dependencies=["biter"])
+        equal(o.status, "error")
+        assert "PermissionError" in o.text or "Read-only" in o.text, o.text
+    ctx.healthy()
+
+
+@test
+def too_much_is_refused(ctx):
+    limits = "environment_mb = 4\nenvironment_files = 50\n"
+    with new_store() as store, ctx.private(config(index.url, store, packages=limits)) as s, \
+            ctx.client(path=s.socket) as client:
+        refused(install(client, "huge"), "the size of the packages", "File too large")
+        refused(install(client, "many"), "the size of the packages", "File too large")
+        equal(install(client, "beta")["status"], "ok")
+        equal((verify(store), leftovers(store)), (1, []))
+    with new_store() as store, ctx.private(config(index.url, store, OPEN + "[profile basic]\n"
+                                                  "disk_bytes = 1M\n")) as s, \
+            ctx.client(path=s.socket) as client:
+        refused(install(client, "huge"), "No space left on device")
+        equal((verify(store), leftovers(store)), (0, []))
+
+
+@test
+def policy_decides_about_what_it_comes_to(ctx):
+    denied = "deny = beta<1.3\nallow = alpha gamma\n"
+    with new_store() as store, ctx.private(config(index.url, store, "", denied)) as s, \
+            ctx.client(path=s.socket) as client:
+        answer = install(client, "alpha")
+        refused(answer, "beta", status="denied")
+        equal(names(answer), ["alpha 1.0", "beta 1.2"])
+        equal(install(client, "gamma")["status"], "ok")
+        refused(install(client, "delta"), "delta", status="denied")
+        equal(client.run("import alpha", dependencies=["alpha"]).status,
+              "dependency_unavailable")
+        equal(verify(store), 1)
+
+
+# ---- an index that fails --------------------------------------------------------------
+
+
+class Bad:
+    """A server that answers each request by act(connection, request line)."""
+
+    def __init__(self, act):
+        self.act = act
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d/simple" % self.listening.getsockname()[1]
+        self.held = []
+
+    def __enter__(self):
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                conn, _ = self.listening.accept()
+                request = conn.makefile("rb").readline()
+                if not self.act(conn, request):
+                    conn.close()
+                else:
+                    self.held.append(conn)
+
+    def __exit__(self, *exc):
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        for conn in self.held:
+            conn.close()
+
+
+def stall(conn, request):
+    return True
+
+
+def garbage(conn, request):
+    conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4096\r\n\r\n" +
+                 random.Random(1).randbytes(4096))
+
+
+def no_http(conn, request):
+    conn.sendall(b"\0" * 100000)
+
+
+def cut(conn, request):
+    """The page is whole, the file ends in its middle."""
+    name, data = wheel("cut", "1.0", {"cut.py": random.Random(2).randbytes(100000)})
+    if b"/simple/" in request:
+        page = b'<a href="/files/%s#sha256=%s">x</a>' % (name.encode(), digest(data).encode())
+        page = page.replace(b">x<", b">%s<" % name.encode())
+        conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n"
+                     b"Connection: close\r\n\r\n%s" % (len(page), page))
+    else:
+        conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Length: %d"
+                     b"\r\nConnection: close\r\n\r\n%s" % (len(data), data[:50000]))
+
+
+@test
+def indexes_that_fail(ctx):
+    for act, words in ((garbage, []), (no_http, []),
+                       (cut, [])):
+        with Bad(act) as bad, new_store() as store, \
+                ctx.private(config(bad.url, store)) as s, ctx.client(path=s.socket) as client:
+            refused(install(client, "cut"), "could not be", *words)
+            equal((verify(store), leftovers(store)), (0, []))
+            equal(client.run("print(1)").stdout, "1\n")
+
+
+@test
+def an_index_that_is_down(ctx):
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        url = "http://127.0.0.1:%d/simple" % s.getsockname()[1]
+    with new_store() as store, ctx.private(config(url, store)) as s, \
+            ctx.client(path=s.socket) as client:
+        refused(install(client, "alpha"), "could not be resolved")
+
+
+@test
+def an_index_that_stalls(ctx):
+    with Bad(stall) as bad, new_store() as store, \
+            ctx.private(config(bad.url, store, packages="timeout_seconds = 3\n")) as s, \
+            ctx.client(path=s.socket) as client:
+        started = time.monotonic()
+        refused(install(client, "alpha"), "3 s")
+        assert time.monotonic() - started < ctx.seconds(20)
+        equal(client.run("print(1)").stdout, "1\n")
+
+
+@test
+def cancelled_installations_leave_nothing(ctx):
+    with Bad(stall) as bad, new_store() as store, ctx.private(config(bad.url, store)) as s, \
+            ctx.client(path=s.socket) as client:
+        id = client.request("tools/call", {"name": "install_package",
+                                           "arguments": {"packages": ["alpha"]}})
+        wait_for(lambda: bad.held, ctx.seconds(30), "the index is asked")
+        client.cancel(id)
+        equal(client.run("print(1)").stdout, "1\n")
+        equal((verify(store), leftovers(store)), (0, []))
+
+
+# ---- crashes --------------------------------------------------------------------------
+
+
+def keeper_of(pid):
+    for child, start in descendants(pid):
+        with contextlib.suppress(OSError), open("/proc/%d/comm" % child) as f:
+            if f.read().strip() == "python-keeper":
+                return child, start
+    return None
+
+
+@test(private=True)
+def a_lost_keeper_is_replaced(ctx):
+    with new_store() as store, ctx.private(config(index.url, store)) as s, \
+            ctx.client(path=s.socket) as client:
+        equal(install(client, "alpha")["status"], "ok")
+        keeper = keeper_of(s.pid)
+        os.kill(keeper[0], signal.SIGKILL)
+        equal(wait_gone([keeper], ctx.seconds(10)), [])
+        wait_for(lambda: s.log().count("keeper-ready") == 2, ctx.seconds(10), "a new keeper")
+        o = client.run("import alpha; print(alpha.VERSION)", dependencies=["alpha"])
+        equal((o.status, o.stdout), ("ok", "1.0\n"), o)
+        equal(verify(store), 1)
+
+
+@test(private=True)
+def half_made_environments_are_removed(ctx):
+    with new_store() as store:
+        with ctx.private(config(index.url, store)) as s, ctx.client(path=s.socket) as client:
+            equal(install(client, "alpha")["status"], "ok")
+        owner = os.stat(store)
+        for name in (".new-7", ".old-8"):
+            os.makedirs(os.path.join(store, name, "tree", "a", "b"))
+            with open(os.path.join(store, name, "tree", "a", "f"), "w") as f:
+                f.write("half")
+            subprocess.run(["chown", "-R", "%d:%d" % (owner.st_uid, owner.st_gid),
+                            os.path.join(store, name)], check=True)
+        with ctx.private(config(index.url, store)) as s, ctx.client(path=s.socket) as client:
+            wait_for(lambda: "keeper-ready removed=2" in s.log(), ctx.seconds(10), s.log())
+            equal((verify(store), leftovers(store)), (1, []))
+            equal(install(client, "alpha")["message"], "2 packages, already installed")
+
+
+@test(private=True)
+def killed_at_any_point_the_store_is_whole(ctx):
+    """kill -9 of the supervisor, the keeper, or whatever it started for this, while packages
+    are installed."""
+    rounds = ctx.options.count or 12
+    chance = random.Random(rounds)
+    made = 0
+    with new_store() as store:
+        for i in range(rounds):
+            s = Supervisor(ctx.options.build, config(index.url, store))
+            s.start()
+            with contextlib.closing(ctx.client(path=s.socket)) as client:
+                client.request("tools/call", {"name": "install_package", "arguments": {
+                    "packages": ["wide", "gamma==%s" % chance.choice(("1.0", "2.0"))]}})
+                # At a moment of its work: no event is every moment.
+                select.select([], [], [], chance.uniform(0, 3.0))
+                keeper = keeper_of(s.pid)
+                below = [p for p, _ in descendants(keeper[0])] if keeper else []
+                victim = chance.choice([s.pid, s.pid] + ([keeper[0]] if keeper else []) + below)
+                os.kill(victim, signal.SIGKILL)
+                if victim != s.pid:
+                    equal(client.run("print(1)").stdout, "1\n")
+            s.stop(signal.SIGKILL)
+            s.remove()
+            made = verify(store) if os.path.isdir(store) else 0
+        with ctx.private(config(index.url, store)) as s, ctx.client(path=s.socket) as client:
+            equal(install(client, "wide", "gamma==1.0")["status"], "ok")
+            equal(leftovers(store), [])
+            o = client.run("import wide, gamma; print(gamma.VERSION)",
+                           dependencies=["wide", "gamma==1.0"])
+            equal(o.stdout, "1.0\n")
+            verify(store)
+    return "%d rounds, %d environments made by them" % (rounds, made)
+
+
+# ---- the packages ----------------------------------------------------------------------
+
+
+def fill(index):
+    """Returns hashes of some."""
+    got = {"alpha": index.add("alpha", "1.0", requires=["beta>=1"])}
+    got["beta"] = index.add("beta", "1.2")
+    index.add("gamma", "1.0")
+    index.add("gamma", "2.0")
+    index.add("delta", "1.0")
+    index.add("epsilon", "1.5")
+    index.add("epsilon", "2.0")
+    index.add("modern", "1.0", requires=["epsilon>=2"])
+    index.add("yanked", "1.0")
+    index.add("yanked", "1.1", yanked="it was wrong")
+    _, other = wheel("tampered", "1.0", {"tampered.py": "other = 1\n"})
+    index.add("tampered", "1.0", served=other)
+    index.add("climber", "1.0", extra_members=[("../../../../tmp/evil", b"x")])
+    index.add("absolute", "1.0", extra_members=[("/tmp/evil", b"x")])
+    index.add("biter", "1.0", {"biter.py": "open(__file__, 'a')\n"})
+    index.add("huge", "1.0", {"huge.py": b"#" * (20 << 20)})
+    index.add("many", "1.0", {"many/f%d.py" % i: "" for i in range(100)})
+    index.add("wide", "1.0", {"wide/%s.py" % ("__init__" if i == 0 else "m%d" % i):
+                              "x = %r\n" % ("y" * 2000) for i in range(300)})
+    return got
+
+
+if not os.path.exists(NGINX):
+    print("SKIPPED all: no nginx here\n0 passed, 0 failed, 1 skipped")
+    sys.exit(1 if os.environ.get("CI") == "true" else 0)
+with Index() as index, new_store() as shared:
+    hashes = fill(index)
+    main(__doc__, config(index.url, shared))

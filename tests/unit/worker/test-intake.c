@@ -1,0 +1,245 @@
+/* Streams that a worker may send, honest and hostile, and what comes of them on the disk. */
+#include "worker/intake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "proto/own.h"
+
+struct stream {
+	unsigned char bytes[65536];
+	size_t len;
+};
+
+static void
+put(struct stream *stream, const void *bytes, size_t len)
+{
+	assert_true(stream->len + len <= sizeof(stream->bytes));
+	memcpy(stream->bytes + stream->len, bytes, len);
+	stream->len += len;
+}
+
+static void
+put_number(struct stream *stream, uint64_t number, size_t len)
+{
+	while (len--) {
+		unsigned char byte = (unsigned char)(number >> 8 * len);
+
+		put(stream, &byte, 1);
+	}
+}
+
+static void
+put_file(struct stream *stream, char kind, const char *path, size_t path_len, uint64_t size,
+	 const char *data)
+{
+	put(stream, &kind, 1);
+	put_number(stream, path_len, 2);
+	put_number(stream, size, 8);
+	put(stream, path, path_len);
+	put(stream, data, strlen(data));
+}
+
+static void
+put_text(struct stream *stream, const char *path, const char *text)
+{
+	put_file(stream, 'F', path, strlen(path), strlen(text), text);
+}
+
+static void
+put_end(struct stream *stream, uint32_t files)
+{
+	put(stream, "E", 1);
+	put_number(stream, files, 4);
+}
+
+/* Reads the stream into a new directory, *tree_r. */
+static int
+take(const struct stream *stream, uint64_t bytes_max, uint32_t files_max, char *tree_r)
+{
+	const char *what = NULL;
+	struct intake intake = { .bytes_max = bytes_max, .files_max = files_max };
+	own_fd int tree = -1, from = -1;
+	char name[] = "/tmp/intake-XXXXXX";
+	FILE *file = tmpfile();
+	int r;
+
+	assert_non_null(file);
+	assert_non_null(mkdtemp(name));
+	strcpy(tree_r, name);
+	tree = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	from = dup(fileno(file));
+	assert_true(tree >= 0 && from >= 0);
+	assert_int_equal(write(from, stream->bytes, stream->len), stream->len);
+	assert_int_equal(lseek(from, 0, SEEK_SET), 0);
+	fclose(file);
+	intake.tree = tree;
+	intake.stream = from;
+	r = intake_read(&intake, &what);
+	assert_non_null(what);
+	return r;
+}
+
+static void
+discard(const char *tree)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -rf %s", tree);
+	assert_int_equal(system(command), 0);
+}
+
+static void
+expect(const struct stream *stream, int wanted)
+{
+	char tree[32];
+	int r = take(stream, 1 << 20, 10, tree);
+
+	discard(tree);
+	assert_int_equal(r, wanted);
+}
+
+static void
+test_files(void **state)
+{
+	struct stream stream = { .len = 0 };
+	char tree[32], path[64], text[8] = "";
+	struct stat st;
+	own_fd int fd = -1;
+
+	(void)state;
+	put_text(&stream, "a/b/c.py", "abc");
+	put_file(&stream, 'X', "bin/run", 7, 0, "");
+	put_end(&stream, 2);
+	assert_int_equal(take(&stream, 1 << 20, 10, tree), 0);
+	snprintf(path, sizeof(path), "%s/a/b/c.py", tree);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	assert_int_equal(st.st_mode & 07777, 0444);
+	assert_int_equal(read(fd, text, sizeof(text)), 3);
+	assert_string_equal(text, "abc");
+	snprintf(path, sizeof(path), "%s/bin/run", tree);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0555);
+	discard(tree);
+}
+
+static void
+test_paths(void **state)
+{
+	static const char *const bad[] = {
+		"/etc/x", "../x", "a/../../x", "a/./x", "a//x", "a/", ".", "..", "a/..", "a\nb",
+		"a\x7f", "./a",
+	};
+	char deep[2 * INTAKE_DEPTH_MAX + 4] = "x";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct stream stream = { .len = 0 };
+
+		put_text(&stream, bad[i], "x");
+		put_end(&stream, 1);
+		expect(&stream, -EBADMSG);
+	}
+	for (size_t i = 0; i < INTAKE_DEPTH_MAX; i++)
+		strcat(deep, "/x");
+	for (size_t i = 0; i < 2; i++) {
+		struct stream stream = { .len = 0 };
+
+		put_text(&stream, deep + 2 * i, "x");
+		put_end(&stream, 1);
+		expect(&stream, i == 0 ? -EBADMSG : 0);
+	}
+}
+
+static void
+test_names_with_nul(void **state)
+{
+	struct stream stream = { .len = 0 };
+
+	(void)state;
+	put_file(&stream, 'F', "a\0b", 3, 0, "");
+	put_end(&stream, 1);
+	expect(&stream, -EBADMSG);
+}
+
+static void
+test_twice(void **state)
+{
+	static const char *const second[] = { "a", "a/b" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct stream stream = { .len = 0 };
+
+		put_text(&stream, "a", "1");
+		put_text(&stream, second[i], "2");
+		put_end(&stream, 2);
+		expect(&stream, -EBADMSG);
+	}
+}
+
+static void
+test_sizes(void **state)
+{
+	struct stream stream = { .len = 0 }, large = { .len = 0 }, empty = { .len = 0 };
+	char tree[32];
+
+	(void)state;
+	put_text(&stream, "a", "1");
+	put_text(&stream, "b", "2");
+	put_end(&stream, 2);
+	assert_int_equal(take(&stream, 1 << 20, 1, tree), -EFBIG);
+	discard(tree);
+	/* Whole pages count. */
+	assert_int_equal(take(&stream, 2 * 4096 - 1, 2, tree), -EFBIG);
+	discard(tree);
+	assert_int_equal(take(&stream, 2 * 4096, 2, tree), 0);
+	discard(tree);
+	put_file(&large, 'F', "a", 1, UINT64_MAX, "x");
+	expect(&large, -EFBIG);
+	put_file(&empty, 'F', "", 0, 0, "");
+	expect(&empty, -EBADMSG);
+}
+
+static void
+test_ends(void **state)
+{
+	struct stream whole = { .len = 0 };
+
+	(void)state;
+	put_text(&whole, "a/b", "text");
+	put_end(&whole, 1);
+	for (size_t len = 0; len < whole.len; len++) {
+		struct stream part = whole;
+
+		part.len = len;
+		expect(&part, -EPIPE);
+	}
+	whole.bytes[whole.len - 1] = 2;
+	expect(&whole, -EBADMSG);
+	whole.bytes[0] = 'L';
+	expect(&whole, -EBADMSG);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_files), cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_names_with_nul), cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_sizes), cmocka_unit_test(test_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,19 @@
+/* The keeper: the process that owns the store of environments, makes new ones of what workers
+ * send, and mounts them in workers.
+ *
+ * It lives in the outer namespace, as its id 0, and hears the supervisor alone. A store
+ * is a directory of
+ *   NAME/tree/      the packages, never changed once it is there
+ *   NAME/manifest   what they are, as the supervisor said when they were taken in
+ *   .new-*, .old-*  half made or half removed: gone when a keeper starts
+ * where NAME is the SHA-256 of what it holds. An environment is there when its NAME is.
+ */
+#ifndef WORKER_KEEPER_H
+#define WORKER_KEEPER_H
+
+#define KEEPER_CONTROL 3	/* the socket to the supervisor */
+
+/* The whole life of the process; returns its exit status. */
+int keeper_main(void);
+
+#endif
