@@ -74,6 +74,8 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/exec_sandbox.c supervisor/tools/exec_sandbox.h \
 	supervisor/tools/inside.c supervisor/tools/inside.h \
 	supervisor/tools/python_sandbox.c supervisor/tools/python_sandbox.h \
+	supervisor/tools/sandbox_info.c \
+	supervisor/tools/tiers.c supervisor/tools/tiers.h \
 	supervisor/tools/validate_code.c \
 	supervisor/tools/job.c supervisor/tools/job.h \
 	supervisor/tools/requirements.c supervisor/tools/requirements.h \

@@ -17,7 +17,6 @@
 
 #define MIB (1024 * 1024)
 #define MEMORY_LEAST (16 * (uint64_t)MIB)	/* as run_script has it */
-#define ALLOWED_MAX 512				/* names in one call */
 
 /* A script's answer has each stream once as structured content and once as text that is
  * JSON in itself, so that escapes are escaped. */
@@ -29,10 +28,10 @@ enum { QUIET = 1 };				/* capture_output was false */
 /* What worker/imports.py raises. */
 #define NOT_ALLOWED "ImportNotAllowed"
 
-/* ---- what is in force ---- */
+/* ---- what is in force: python_sandbox.h ---- */
 
-static uint32_t
-most_seconds(const struct config *config)
+uint32_t
+python_sandbox_most_seconds(const struct config *config)
 {
 	uint32_t cap = config->limits.cap.wall_ms / 1000;
 
@@ -40,17 +39,17 @@ most_seconds(const struct config *config)
 							: config->python_sandbox.max_timeout;
 }
 
-static uint32_t
-default_seconds(const struct config *config)
+uint32_t
+python_sandbox_default_seconds(const struct config *config)
 {
-	uint32_t most = most_seconds(config);
+	uint32_t most = python_sandbox_most_seconds(config);
 
 	return most < config->python_sandbox.default_timeout
 		       ? most : config->python_sandbox.default_timeout;
 }
 
-static uint64_t
-default_memory(const struct config *config)
+uint64_t
+python_sandbox_default_memory(const struct config *config)
 {
 	uint64_t cap = config->limits.cap.memory_bytes;
 
@@ -58,9 +57,8 @@ default_memory(const struct config *config)
 							 : config->python_sandbox.memory_limit;
 }
 
-/* "128m", as the calls have it. */
-static void
-memory_text(uint64_t bytes, char *text, size_t size)
+void
+python_sandbox_memory_text(uint64_t bytes, char *text, size_t size)
 {
 	if (bytes % MIB == 0)
 		snprintf(text, size, "%llum", (unsigned long long)bytes / MIB);
@@ -68,43 +66,35 @@ memory_text(uint64_t bytes, char *text, size_t size)
 		snprintf(text, size, "%llub", (unsigned long long)bytes);
 }
 
-/* The tiers with their names, in the order of get_sandbox_info. */
-struct tier {
-	const char *name;
-	const struct config_list *modules;
-	bool enabled;
-};
-
-#define N_TIERS 4
-
-static void
-list_tiers(const struct config *config, bool container, struct tier tiers_r[N_TIERS])
+bool
+python_sandbox_has(const struct config *config, bool container, enum tier tier)
 {
-	bool own = config->python_sandbox.allowed_imports.n > 0;
-	const struct tier tiers[N_TIERS] = {
-		{ "basic", &config->tiers.basic, !own },
-		{ "data_science", &config->tiers.data_science,
-		  !own && (container || config->python_sandbox.data_science) },
-		{ "network", &config->tiers.network, !own && config->python_sandbox.network },
-		{ "filesystem", &config->tiers.filesystem,
-		  !own && config->python_sandbox.filesystem },
-	};
-
-	memcpy(tiers_r, tiers, sizeof(tiers));
+	if (config->python_sandbox.allowed_imports.n > 0)
+		return false;
+	switch (tier) {
+	case TIER_BASIC:
+		return true;
+	case TIER_DATA_SCIENCE:
+		return container || config->python_sandbox.data_science;
+	case TIER_NETWORK:
+		return config->python_sandbox.network;
+	case TIER_FILESYSTEM:
+		return config->python_sandbox.filesystem;
+	case TIER_COUNT:
+		break;
+	}
+	abort();
 }
 
 void
 python_sandbox_imports(const struct config *config, bool container,
 		       struct import_list *list_r)
 {
-	struct tier tiers[N_TIERS];
-
 	*list_r = (struct import_list){ .n = 0 };
 	imports_add(list_r, &config->python_sandbox.allowed_imports);
-	list_tiers(config, container, tiers);
-	for (size_t i = 0; i < N_TIERS; i++)
-		if (tiers[i].enabled)
-			imports_add(list_r, tiers[i].modules);
+	for (enum tier tier = TIER_BASIC; tier < TIER_COUNT; tier++)
+		if (python_sandbox_has(config, container, tier))
+			imports_add(list_r, tier_modules(config, tier));
 }
 
 /* ---- execute_code: arguments ---- */
@@ -120,7 +110,7 @@ struct asked {
 static int
 read_timeout(const json_t *value, struct asked *asked, struct why *why_r)
 {
-	uint32_t most = most_seconds(asked->config);
+	uint32_t most = python_sandbox_most_seconds(asked->config);
 	double seconds = json_number_value(value);
 
 	if (!json_is_number(value) || seconds != floor(seconds) || seconds < 1 || seconds > most)
@@ -158,19 +148,10 @@ read_memory(const json_t *value, struct asked *asked, struct why *why_r)
 static int
 read_imports(const json_t *value, struct asked *asked, struct why *why_r)
 {
-	const json_t *name;
-	size_t i;
-
 	if (json_is_null(value))
 		return 0;
-	if (!json_is_array(value) || json_array_size(value) > ALLOWED_MAX)
-		return why_say(why_r, -EINVAL, "allowed_imports", "allowed_imports must be an "
-			       "array of at most %d names of modules", ALLOWED_MAX);
-	json_array_foreach(value, i, name)
-		if (!json_is_string(name) ||
-		    !imports_is_name(json_string_value(name), json_string_length(name)))
-			return why_say(why_r, -EINVAL, "allowed_imports",
-				       "allowed_imports: item %zu is not the name of a module", i);
+	if (imports_check_asked(value, why_r) < 0)
+		return -EINVAL;
 	asked->allowed_imports = value;
 	return 0;
 }
@@ -224,7 +205,7 @@ choose_imports(const struct asked *asked)
 		asked->to->imports = in_force;
 		return;
 	}
-	imports_add(&asked->to->imports, &(struct config_list){ .n = 0 });
+	imports_add_asked(&asked->to->imports, NULL);
 	json_array_foreach(asked->allowed_imports, i, name)
 		imports_narrow(&in_force, json_string_value(name), &asked->to->imports);
 	imports_done(&in_force);
@@ -235,8 +216,8 @@ read_arguments(const json_t *json, const struct config *config,
 	       struct run_script_arguments *arguments_r, struct why *why_r)
 {
 	struct run_script_arguments arguments = {
-		.asked = { .wall_ms = default_seconds(config) * 1000,
-			   .memory_bytes = default_memory(config),
+		.asked = { .wall_ms = python_sandbox_default_seconds(config) * 1000,
+			   .memory_bytes = python_sandbox_default_memory(config),
 			   .output_bytes = config->python_sandbox.max_output_bytes },
 		.tell_names = true,
 	};
@@ -430,7 +411,7 @@ execute_input_schema(const struct config *config)
 	char *schema, memory[32];
 	int n;
 
-	memory_text(default_memory(config), memory, sizeof(memory));
+	python_sandbox_memory_text(python_sandbox_default_memory(config), memory, sizeof(memory));
 	n = asprintf(&schema,
 		"{\"type\":\"object\",\"properties\":{"
 		"\"code\":{\"type\":\"string\",\"description\":\"Python code to execute.\"},"
@@ -446,7 +427,7 @@ execute_input_schema(const struct config *config)
 		"\"memory_limit\":{\"type\":[\"string\",\"null\"],\"default\":\"%s\",\"description\":"
 		"\"Such as 256m, at most %llum.\"}},"
 		"\"required\":[\"code\"],\"additionalProperties\":false}",
-		most_seconds(config), default_seconds(config), ALLOWED_MAX, memory,
+		python_sandbox_most_seconds(config), python_sandbox_default_seconds(config), IMPORTS_ASKED_MAX, memory,
 		(unsigned long long)config->limits.cap.memory_bytes / MIB);
 	return xalloc_check(n < 0 ? NULL : schema);
 }
@@ -483,123 +464,4 @@ const struct tool execute_code_tool = {
 	.describe = describe_execute,
 	.start = start_execute,
 	.cancel = run_script_cancel,
-};
-
-/* ---- get_sandbox_info ---- */
-
-#define PROFILE_SCHEMA \
-	"{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},\"modules\":" \
-	"{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},\"required\":[\"enabled\"," \
-	"\"modules\"],\"additionalProperties\":false}"
-
-static const char info_output_schema[] =
-	"{\"type\":\"object\",\"properties\":{\"success\":{\"type\":\"boolean\"},"
-	"\"security_profiles\":{\"type\":\"object\",\"properties\":{"
-	"\"basic\":" PROFILE_SCHEMA ",\"data_science\":" PROFILE_SCHEMA ","
-	"\"network\":" PROFILE_SCHEMA ",\"filesystem\":" PROFILE_SCHEMA "},"
-	"\"required\":[\"basic\",\"data_science\",\"network\",\"filesystem\"],"
-	"\"additionalProperties\":false},"
-	"\"allowed_imports\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-	"\"description\":\"Allowed in the place of the profiles.\"},"
-	"\"resource_limits\":{\"type\":\"object\",\"properties\":{"
-	"\"timeout\":{\"type\":\"integer\"},\"max_timeout\":{\"type\":\"integer\"},"
-	"\"max_output_size\":{\"type\":\"integer\"},\"memory_limit\":{\"type\":\"string\"},"
-	"\"max_memory_limit\":{\"type\":\"string\"}},\"required\":[\"timeout\",\"max_timeout\","
-	"\"max_output_size\",\"memory_limit\",\"max_memory_limit\"],"
-	"\"additionalProperties\":false},"
-	"\"container_mode\":{\"type\":\"object\",\"properties\":{\"available\":"
-	"{\"type\":\"boolean\"},\"enabled\":{\"type\":\"boolean\"}},\"required\":[\"available\","
-	"\"enabled\"],\"additionalProperties\":false}},"
-	"\"required\":[\"success\",\"security_profiles\",\"resource_limits\",\"container_mode\"],"
-	"\"additionalProperties\":false}";
-
-static void
-describe_info(const struct config *config, struct tool_description *description_r)
-{
-	(void)config;
-	*description_r = (struct tool_description){
-		.name = get_sandbox_info_tool.name,
-		.title = "What the sandbox allows",
-		.description = xstrdup("Tells which modules code may import, by security profile "
-				       "and whether that is enabled, and the limits."),
-		.input_schema = xstrdup("{\"type\":\"object\",\"properties\":{},"
-					"\"additionalProperties\":false}"),
-		.output_schema = xstrdup(info_output_schema),
-		.read_only = true,
-		.idempotent = true,
-	};
-}
-
-static void
-write_list(struct jsonout *out, const char *key, const struct config_list *list)
-{
-	jsonout_key(out, key);
-	jsonout_open(out, '[');
-	for (size_t i = 0; i < list->n; i++)
-		jsonout_text(out, list->item[i], strlen(list->item[i]));
-	jsonout_close(out, ']');
-}
-
-static void
-write_profiles(struct jsonout *out, const struct config *config)
-{
-	struct tier tiers[N_TIERS];
-
-	list_tiers(config, false, tiers);
-	jsonout_key(out, "security_profiles");
-	jsonout_open(out, '{');
-	for (size_t i = 0; i < N_TIERS; i++) {
-		jsonout_key(out, tiers[i].name);
-		jsonout_open(out, '{');
-		jsonout_member_bool(out, "enabled", tiers[i].enabled);
-		write_list(out, "modules", tiers[i].modules);
-		jsonout_close(out, '}');
-	}
-	jsonout_close(out, '}');
-}
-
-static void
-write_limits(struct jsonout *out, const struct config *config)
-{
-	char memory[32];
-
-	jsonout_key(out, "resource_limits");
-	jsonout_open(out, '{');
-	jsonout_member_uint(out, "timeout", default_seconds(config));
-	jsonout_member_uint(out, "max_timeout", most_seconds(config));
-	jsonout_member_uint(out, "max_output_size", config->python_sandbox.max_output_bytes);
-	memory_text(default_memory(config), memory, sizeof(memory));
-	jsonout_member_text(out, "memory_limit", memory);
-	memory_text(config->limits.cap.memory_bytes, memory, sizeof(memory));
-	jsonout_member_text(out, "max_memory_limit", memory);
-	jsonout_close(out, '}');
-}
-
-static struct tool_run *
-start_info(const struct tool_host *host, const json_t *json)
-{
-	const struct config *config = host->config;
-	struct jsonout out;
-
-	if (json_object_size(json) > 0) {
-		tool_refuse(host, "get_sandbox_info takes no arguments");
-		return NULL;
-	}
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	jsonout_member_bool(&out, "success", true);
-	write_profiles(&out, config);
-	if (config->python_sandbox.allowed_imports.n)
-		write_list(&out, "allowed_imports", &config->python_sandbox.allowed_imports);
-	write_limits(&out, config);
-	jsonout_member_raw(&out, "container_mode", "{\"available\":true,\"enabled\":true}");
-	jsonout_close(&out, '}');
-	give(&out, false, false, host);
-	return NULL;
-}
-
-const struct tool get_sandbox_info_tool = {
-	.name = "get_sandbox_info",
-	.describe = describe_info,
-	.start = start_info,
 };

@@ -66,8 +66,8 @@ struct run_script_arguments {
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
 	bool branch, reset, close;
-	struct import_list imports;			/* item NULL: any; the array is ours */
-	bool tell_names;
+	struct import_list imports;			/* item NULL: any; the array is malloc'd */
+	bool tell_names;				/* as in an execution_request */
 	unsigned int flags;				/* the tool's own, for its answer */
 };
 

@@ -13,10 +13,11 @@
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/background.h"
 #include "supervisor/tools/requirements.h"
+#include "supervisor/tools/tiers.h"
 #include "supervisor/xalloc.h"
 
 enum kind { KIND_TEXT, KIND_TEXTS, KIND_NUMBER, KIND_INTEGER, KIND_PROFILE, KIND_KEY,
-	    KIND_FILES, KIND_SESSION, KIND_NAME, KIND_FLAG };
+	    KIND_FILES, KIND_SESSION, KIND_NAME, KIND_FLAG, KIND_IMPORTS, KIND_TIER };
 
 enum field {
 	FIELD_SCRIPT,
@@ -34,6 +35,8 @@ enum field {
 	FIELD_FILES,
 	FIELD_BACKGROUND,
 	FIELD_SPILL,
+	FIELD_IMPORTS,
+	FIELD_TIER,
 	FIELD_CHECKPOINT,
 	FIELD_RESTORE,
 	FIELD_BRANCH,
@@ -92,6 +95,12 @@ static const struct row {
 	[FIELD_SPILL] = { "spill", BOTH, KIND_FLAG, false, 0, 0,
 		"true: when more is printed than the answer keeps, all of it can be read by "
 		"resources/read at the uris in spilled, for some minutes." },
+	[FIELD_IMPORTS] = { IMPORTS_ARGUMENT, SCRIPT, KIND_IMPORTS, false, 0, IMPORTS_ASKED_MAX,
+		"Refuse the script when it imports other modules than these and those in them, or "
+		"a tier's. Any unless given." },
+	[FIELD_TIER] = { "tier", SCRIPT, KIND_TIER, false, 0, 0,
+		"Refuse the script when it imports other modules than those of the tier basic, "
+		"this tier, and allowed_imports. Any unless given." },
 	[FIELD_CHECKPOINT] = { "checkpoint", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
 		"Keep the state under this name, when the cell has ended well." },
 	[FIELD_RESTORE] = { "restore", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
@@ -130,6 +139,8 @@ limit_in_units(const struct limits *limits, enum field field)
 	case FIELD_FILES:
 	case FIELD_BACKGROUND:
 	case FIELD_SPILL:
+	case FIELD_IMPORTS:
+	case FIELD_TIER:
 	case FIELD_CHECKPOINT:
 	case FIELD_RESTORE:
 	case FIELD_BRANCH:
@@ -322,7 +333,6 @@ static int
 read_field(enum field field, const json_t *value, const struct config *config,
 	   struct run_script_arguments *to, struct why *why_r)
 {
-	const struct limits *cap = &config->limits.cap;
 	const struct row *row = &rows[field];
 
 	switch (field) {
@@ -349,7 +359,7 @@ read_field(enum field field, const json_t *value, const struct config *config,
 	case FIELD_MEMORY:
 	case FIELD_CPU:
 	case FIELD_PIDS:
-		return read_limit(field, value, cap, &to->asked, why_r);
+		return read_limit(field, value, &config->limits.cap, &to->asked, why_r);
 	case FIELD_PROFILE:
 		return read_profile(value, &to->profile, why_r);
 	case FIELD_DEPENDENCIES:
@@ -368,6 +378,13 @@ read_field(enum field field, const json_t *value, const struct config *config,
 		return read_flag(row, value, &to->background, why_r);
 	case FIELD_SPILL:
 		return read_flag(row, value, &to->spill, why_r);
+	case FIELD_IMPORTS:
+		if (imports_check_asked(value, why_r) < 0)
+			return -EINVAL;
+		imports_add_asked(&to->imports, value);
+		return 0;
+	case FIELD_TIER:
+		return tier_add_asked(config, value, &to->imports, why_r);
 	case FIELD_COUNT:
 		break;
 	}
@@ -421,8 +438,7 @@ run_script_read(enum run_for tool, const json_t *json, const struct config *conf
 
 		r = field == FIELD_COUNT
 			? refuse_unknown(tool, key, why_r)
-			: read_field((enum field)field, value, config,
-				     &arguments, why_r);
+			: read_field((enum field)field, value, config, &arguments, why_r);
 		if (r < 0)
 			break;
 	}
@@ -498,6 +514,7 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 		jsonout_member_text(out, "type", "string");
 		break;
 	case KIND_TEXTS:
+	case KIND_IMPORTS:
 		jsonout_member_text(out, "type", "array");
 		jsonout_member_raw(out, "items", "{\"type\":\"string\"}");
 		write_number(out, "maxItems", row->most);
@@ -530,6 +547,9 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 		write_number(out, "minLength", row->least);
 		write_number(out, "maxLength", row->most);
 		jsonout_member_text(out, "pattern", "^[A-Za-z0-9_.-]+$");
+		break;
+	case KIND_TIER:
+		jsonout_member_raw(out, "enum", TIER_NAMES);
 		break;
 	case KIND_FLAG:
 		jsonout_member_text(out, "type", "boolean");

@@ -801,6 +801,44 @@ def wrong_environment_variables_are_refused(ctx):
         equal(check_config(ctx, "", {name: value})[0], 0)
 
 
+# ---- native: the same for run_script; and the calls that mcp-run-python's documentation shows ----
+
+@test(private=True)
+def run_script_keeps_to_modules_too(ctx):
+    with ctx.private() as s, ctx.client(path=s.socket) as client:
+        o = client.run("import json\njson.dumps([1])", allowed_imports=["json"])
+        equal((o.status, o.result["json"]), ("ok", "[1]"))
+        o = client.run("print(1)\nimport os", allowed_imports=["json"])
+        equal((o.status, o.stdout, o.error["type"], o.error["message"], o.error["line"]),
+              ("error", "", "ImportNotAllowed", "Line 2: Import 'os' is not allowed", 2))
+        o = client.run("print(1)\nn = 'os'\n__import__(n)", allowed_imports=[])
+        equal((o.stdout, o.error["message"], o.error["line"]),
+              ("1\n", "Import 'os' is not allowed", 3))
+        assert "mcp-python" not in o.stderr, o.stderr
+        for tier, works, fails in (("basic", "math", "pathlib"), ("filesystem", "pathlib", "numpy"),
+                                   ("filesystem", "math", "os"), ("network", "email", "glob")):
+            equal(client.run("import " + works, tier=tier).status, "ok")
+            equal(client.run("import " + fails, tier=tier).error["type"], "ImportNotAllowed")
+        equal(client.run("import os, math", tier="basic", allowed_imports=["os"]).status, "ok")
+        for arguments, word in (({"tier": "all"}, "tier must be"), ({"tier": 1}, "tier must be"),
+                                ({"allowed_imports": "os"}, "array"),
+                                ({"allowed_imports": ["os;"]}, "item 0")):
+            o = client.run("1", **arguments)
+            assert o.status == "invalid_arguments" and word in o.error["message"], o
+        equal(client.run("import os").status, "ok", "without either")
+
+
+@test(private=True)
+def examples_of_mcp_run_python(ctx):
+    with ctx.private() as s, ctx.client(path=s.socket) as client:
+        o = client.run("from datetime import date\n(date(2025, 3, 18) - date(2000, 1, 1)).days")
+        equal(o.result["json"], 9208)
+        o = client.run("import numpy\na = numpy.array([1, 2, 3])\nprint(a)\na\n")
+        if o.status != "ok":
+            raise Skip("numpy is not installed", missing=True)
+        equal((o.stdout, o.result["repr"]), ("[1 2 3]\n", "array([1, 2, 3])"))
+
+
 # ---- which sets can be had together ----
 
 def check_config(ctx, text, env=None):
