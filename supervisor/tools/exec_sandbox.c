@@ -132,12 +132,14 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 	saying_give(&s, !ran, !ran, host);
 }
 
-/* Wrong arguments are an error of the call; what is not installed is one of the script. */
+/* Wrong arguments are an error of the call; what is not there, or not yet, is one of the
+ * script. */
 static void
 refuse(const char *reason, const char *text, const struct tool_host *host)
 {
 	bool wrong = strcmp(reason, RUN_DEPENDENCY_UNAVAILABLE) != 0 &&
-		     strcmp(reason, RUN_PYTHON_UNAVAILABLE) != 0;
+		     strcmp(reason, RUN_PYTHON_UNAVAILABLE) != 0 &&
+		     strcmp(reason, RUN_APPROVAL_PENDING) != 0;
 	struct saying s;
 
 	saying_begin(&s);

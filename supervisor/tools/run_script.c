@@ -234,15 +234,15 @@ on_install(void *arg, const struct install_result *result)
 		memcpy(run->environment, result->environment, sizeof(run->environment));
 		if (start_execution(run, &why) == 0)
 			return;
-		run_script_refuse(&why, NULL, &run->host);
+		run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
 	} else if (result->trouble) {
-		run_script_answer(result->trouble, NULL, &run->host);
+		run->kind->answer(result->trouble, run->arguments.flags, &run->host);
 	} else {
 		if (asprintf(&text, "%s. Nothing was run", result->message) < 0)
 			abort();
-		run_script_refuse_as(result->status == INSTALL_APPROVAL_PENDING
-				     ? RUN_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE,
-				     text, NULL, &run->host);
+		run->kind->refuse(result->status == INSTALL_APPROVAL_PENDING
+				  ? RUN_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE,
+				  text, &run->host);
 		free(text);
 	}
 	free_run(run);
