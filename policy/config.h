@@ -100,6 +100,7 @@ struct config {
 		uint64_t kept_bytes;	/* of answers of one tenant's tasks; and of such calls */
 	} mcp;
 	struct {			/* all within limits */
+		char *python_version;	/* that scripts must get; NULL: any */
 		uint32_t default_timeout, max_timeout;	/* seconds */
 		uint64_t max_output_bytes;	/* kept of each stream */
 	} exec_sandbox;

@@ -95,6 +95,7 @@ static const struct key keys[] = {
 	KEY("mcp", "kept_bytes",         BYTES, mcp.kept_bytes,         65536, 16 * GiB, 1, "64M"),
 
 	/* as the server has it whose place it takes */
+	KEY("exec-sandbox", "python_version",   VERSION, exec_sandbox.python_version, 1, 16,          1, ""),
 	KEY("exec-sandbox", "default_timeout",  U32,   exec_sandbox.default_timeout,  1, 86400,       1, "30"),
 	KEY("exec-sandbox", "max_timeout",      U32,   exec_sandbox.max_timeout,      1, 86400,       1, "300"),
 	KEY("exec-sandbox", "max_output_bytes", BYTES, exec_sandbox.max_output_bytes, 1024, 64 * MiB, 1, "100K"),
@@ -252,6 +253,7 @@ key_is_list(const struct key *key)
 	case KEY_BOOL:
 	case KEY_HEADER:
 	case KEY_URI:
+	case KEY_VERSION:
 	case KEY_CHOICE:
 		return false;
 	}
@@ -262,7 +264,8 @@ static bool
 is_string_kind(const struct key *key)
 {
 	return key->kind == KEY_PATH || key->kind == KEY_NAME || key->kind == KEY_ADDRESS ||
-	       key->kind == KEY_HEADER || key->kind == KEY_URI;
+	       key->kind == KEY_HEADER || key->kind == KEY_URI ||
+	       key->kind == KEY_VERSION;
 }
 
 bool
@@ -485,6 +488,7 @@ key_set(const struct key *key, void *base, const char *value, bool more, struct 
 	case KEY_ADDRESS:
 	case KEY_HEADER:
 	case KEY_URI:
+	case KEY_VERSION:
 		return set_string(key, base, value, why_r);
 	case KEY_BOOL:
 		return set_bool(key, base, value, why_r);
@@ -611,6 +615,7 @@ key_print(const struct key *key, const void *base, FILE *out)
 	case KEY_ADDRESS:
 	case KEY_HEADER:
 	case KEY_URI:
+	case KEY_VERSION:
 		text = *(char *const *)slot;
 		fputs(text ? text : "", out);
 		break;

@@ -169,6 +169,20 @@ is_range(const char *word, size_t len)
 	return network_range_parse(word, len, &range) == 0;
 }
 
+/* Numbers with dots between them. */
+static bool
+is_version(const char *word, size_t len)
+{
+	bool digit = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (word[i] != '.' ? !isdigit((unsigned char)word[i]) : !digit)
+			return false;
+		digit = word[i] != '.';
+	}
+	return digit;
+}
+
 static bool
 is_toolset(const char *word, size_t len)
 {
@@ -245,6 +259,7 @@ word_kind(enum key_kind kind)
 		[KEY_ORIGINS] = { is_origin, "http:// or https:// and the name of a host, "
 				  "with or without a port" },
 		[KEY_SCOPES] = { is_scope, "a scope" },
+		[KEY_VERSION] = { is_version, "a version such as 3.11" },
 		[KEY_RULES] = { is_rule, "HOST, .SUFFIX or *, with or without :PORT" },
 		[KEY_RANGES] = { is_range, "an address, or one with /BITS and nothing set "
 				 "behind them" },

@@ -202,6 +202,9 @@ read_arguments(const json_t *json, const struct config *config,
 	if (!arguments.script)
 		return why_say(why_r, -EINVAL, "script",
 			       "script is required: a string of Python source");
+	if (config->exec_sandbox.python_version)
+		snprintf(arguments.requires_python, sizeof(arguments.requires_python), "==%s.*",
+			 config->exec_sandbox.python_version);
 	*arguments_r = arguments;
 	return 0;
 }

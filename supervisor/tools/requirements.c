@@ -26,6 +26,7 @@
 struct requirements_check {
 	struct tool_host host;
 	struct requirements_question question;
+	char *requires_python;			/* a copy of the question's */
 	requirements_found *found;
 	void *arg;
 	struct pep723 block;
@@ -68,6 +69,7 @@ free_check(struct requirements_check *check)
 	for (size_t i = 0; i < findings->n_errors; i++)
 		free(findings->error[i].message);
 	free(findings->requires_python);
+	free(check->requires_python);
 	free(findings->missing);
 	json_decref(findings->environment);
 	free(check);
@@ -173,6 +175,21 @@ on_environment(void *arg, const json_t *environment, const struct outcome *outco
 		tell(check, outcome);
 }
 
+/* What the asker wants of the Python, beside what the block wants. */
+static void
+add_requires_python(struct requirements_check *check)
+{
+	char *block = check->findings.requires_python, *both;
+
+	if (!check->requires_python)
+		return;
+	if (asprintf(&both, "%s%s%s", check->requires_python, block ? "," : "",
+		     block ? block : "") < 0)
+		abort();
+	free(block);
+	check->findings.requires_python = both;
+}
+
 static int
 look_at_environment(struct requirements_check *check, struct why *why_r)
 {
@@ -181,6 +198,7 @@ look_at_environment(struct requirements_check *check, struct why *why_r)
 	int r;
 
 	read_dependencies(check, check->question.dependencies, false);
+	add_requires_python(check);
 	if (findings->n_errors || (!findings->list.n && !findings->requires_python)) {
 		tell(check, NULL);
 		return 0;
@@ -354,6 +372,8 @@ requirements_start(const struct tool_host *host,
 
 	check->host = *host;
 	check->question = *question;
+	if (question->requires_python)
+		check->requires_python = xstrdup(question->requires_python);
 	check->found = found;
 	check->arg = arg;
 	check->findings.python_fits = true;

@@ -22,6 +22,7 @@ struct requirements_question {
 	const char *script;		/* UTF-8; NUL allowed */
 	size_t script_len;
 	const json_t *dependencies;	/* an array of strings; NULL: none */
+	const char *requires_python;	/* beside the block's (PEP 440); NULL: nothing */
 	const char *profile;		/* as environment_profile gave it */
 	bool compile;			/* look for syntax errors too */
 };
@@ -55,7 +56,7 @@ bool requirements_any(const char *script, size_t len, const json_t *dependencies
 /* Checks; found is called once: from within (then *check_r is NULL), or from a later turn of
  * the loop. 0, or what execution_start returns, with why_r filled and found not called.
  * Everything in the question is borrowed, but for script, dependencies and profile, which
- * must stay until found is called. */
+ * must stay until found is called; requires_python is copied. */
 int requirements_start(const struct tool_host *host,
 		       const struct requirements_question *question,
 		       requirements_found *found, void *arg,

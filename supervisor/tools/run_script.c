@@ -311,6 +311,8 @@ check_first(struct tool_run *run, struct why *why_r)
 		.script = run->arguments.script,
 		.script_len = run->arguments.script_len,
 		.dependencies = run->arguments.dependencies,
+		.requires_python = *run->arguments.requires_python
+					   ? run->arguments.requires_python : NULL,
 	};
 	struct requirements_check *check = NULL;
 	int r = environment_profile(&run->host, run->arguments.profile, &question.profile,
@@ -344,7 +346,8 @@ run_script_start(const struct script_tool *kind, const struct tool_host *host,
 	run->json = json_incref((json_t *)json);
 	run->arguments = arguments;
 	run->over = &over;
-	if (requirements_any(arguments.script, arguments.script_len, arguments.dependencies))
+	if (*arguments.requires_python ||
+	    requirements_any(arguments.script, arguments.script_len, arguments.dependencies))
 		r = check_first(run, &why);
 	else
 		r = start_execution(run, &why);

@@ -67,6 +67,7 @@ struct run_script_arguments {
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
 	bool branch, reset, close;
 	struct import_list imports;			/* item NULL: any; the array is malloc'd */
+	char requires_python[24];			/* beside the script's own; "": nothing */
 	bool tell_names;				/* as in an execution_request */
 	unsigned int flags;				/* the tool's own, for its answer */
 };

@@ -839,6 +839,27 @@ def examples_of_mcp_run_python(ctx):
         equal((o.stdout, o.result["repr"]), ("[1 2 3]\n", "array([1, 2, 3])"))
 
 
+@test(private=True)
+def exec_insists_on_its_python(ctx):
+    right = "%d.%d" % sys.version_info[:2]
+    block = '# /// script\n# requires-python = "%s"\n# ///\nprint(1)'
+    for version, script, works in ((right, "print(1)", True), (PYTHON, "print(1)", True),
+                                   (right, block % ">=3", True), (right, block % "<3", False),
+                                   ("3.1", "print(1)", False), ("2.7", block % ">=3", False)):
+        with ctx.private(SETS + "[exec-sandbox]\npython_version = %s\n" % version) as s, \
+                ctx.client(path=s.socket) as client:
+            for _ in range(2):
+                got = parts(say(client, script=script))
+                if works:
+                    equal((got["stdout"], got["exit_code"]), ("1\n", "0"), version)
+                else:
+                    assert "has Python " + PYTHON in got["stderr"], got
+                    equal(got["exit_code"], "1")
+    for wrong in ("3.", "three", "3..1", ".3", ">=3"):
+        status, said = check_config(ctx, "[exec-sandbox]\npython_version = %s\n" % wrong)
+        assert status == 78 and "is not a version such as 3.11" in said, said
+
+
 # ---- which sets can be had together ----
 
 def check_config(ctx, text, env=None):
