@@ -167,7 +167,8 @@ def decode(script):
         line = script.count(b"\n", 0, at) + 1
         refuse("source holds a NUL byte at offset %d, line %d" % (at + before, line),
                line, None, None)
-    check_cookie(script)
+    if b"coding" in script:
+        check_cookie(script)
     return text
 
 
@@ -177,14 +178,13 @@ def check_cookie(script):
     for line in (1, 2):
         end = script.find(b"\n", at) + 1 or len(script)
         first = script[at:end]
-        if b"coding" in first:
-            found = COOKIE.match(first)
-            if found:
-                name = found[1].decode("ascii")
-                if name.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
-                    refuse("encoding %s is declared, but scripts are UTF-8" % name,
-                           line, None, first.decode("utf-8", "replace"))
-                return
+        found = COOKIE.match(first)
+        if found:
+            name = found[1].decode("ascii")
+            if name.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
+                refuse("encoding %s is declared, but scripts are UTF-8" % name,
+                       line, None, first.decode("utf-8", "replace"))
+            return
         if not BLANK.match(first):
             return
         at = end

@@ -42,13 +42,13 @@ write_source(int source, const struct msg_bin *script)
 	size_t at = 0;
 
 	while (at < script->len) {
-		ssize_t n = write(fd, script->at + at, script->len - at);
+		ssize_t n = pwrite(fd, script->at + at, script->len - at, (off_t)at);
 
 		if (n < 0)
 			return -errno;
 		at += (size_t)n;
 	}
-	return 0;
+	return script->len == 0 && ftruncate(fd, 0) < 0 ? -errno : 0;
 }
 
 int
@@ -131,6 +131,19 @@ environment_wait(struct frame *frame)
 	return error ? -(int)error : 1;
 }
 
+/* Taking an interpreter down keeps a processor for longer than a small script ran, at the very
+ * moment when the answer is on its way: the supervisor says when. */
+static void
+await_end(void)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(JAIL_CONTROL, &byte, sizeof(byte));
+	while (n > 0 || (n < 0 && errno == EINTR));
+}
+
 static _Noreturn void
 live_as_script(const struct jail *jail, uint64_t serial)
 {
@@ -153,6 +166,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	r = jail_settle(jail, &state);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the script's place", -r);
+	workspace_note(WORKSPACE);
 	if (frame_send(JAIL_CONTROL, &ready, NULL, 0) < 0)
 		_exit(0);
 	receive_run(&frame);
@@ -167,8 +181,10 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	interpreter_run(&frame.msg.run, environment_wait(&frame), &done.done);
 	/* A child that the script forked comes here too, when it runs to the end. */
 	if (getpid() == self && workspace_tell(WORKSPACE, JAIL_CONTROL, NULL) == 0 &&
-	    frame_send(JAIL_CONTROL, &done, NULL, 0) == 0)
+	    frame_send(JAIL_CONTROL, &done, NULL, 0) == 0) {
 		shared->told = true;
+		await_end();
+	}
 	_exit((int)done.done.exit_code);
 }
 

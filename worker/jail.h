@@ -56,7 +56,7 @@ _Noreturn void jail_die(int control, const char *what, int error);
  * it will run. */
 struct jail_state {
 	uint64_t data_bytes;		/* that RLIMIT_DATA counts already */
-	int source; /* JAIL_SCRIPT, empty, open for writing; the caller's */
+	int source; /* JAIL_SCRIPT, one byte, open for writing; the caller's */
 };
 
 int jail_settle(const struct jail *jail, struct jail_state *state_r);

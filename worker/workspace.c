@@ -1,5 +1,5 @@
 /* Runs in: a script's process before and after the script; init, when the script's process
- * did not come to its end.   Owns: nothing that outlives a call.
+ * did not come to its end.   Owns: how the directory looked when it was empty.
  * Reads:   a tree that the script made, and may still be changing. */
 #include "worker/workspace.h"
 
@@ -24,6 +24,15 @@
 struct workspace_bounds workspace_bounds;
 
 /* ---- before ---- */
+
+static struct stat empty;	/* st_nlink 0: not noted */
+
+void
+workspace_note(const char *root)
+{
+	if (lstat(root, &empty) < 0)
+		empty.st_nlink = 0;
+}
 
 int
 workspace_put(const struct msg_input *input, bool replace)
@@ -214,12 +223,28 @@ walk_directory(struct walk *w, int dir, unsigned int depth)
 		}
 }
 
+/* Whoever makes a name in a directory changes its times, and in a tmpfs its size, which two
+ * changes within one tick of the clock do not leave alone. */
+static bool
+is_untouched(const char *root)
+{
+	struct stat now;
+
+	return empty.st_nlink > 0 && lstat(root, &now) == 0 && now.st_dev == empty.st_dev &&
+	       now.st_ino == empty.st_ino && now.st_size == empty.st_size &&
+	       now.st_ctim.tv_sec == empty.st_ctim.tv_sec &&
+	       now.st_ctim.tv_nsec == empty.st_ctim.tv_nsec;
+}
+
 int
 workspace_tell(const char *root, int control, const struct timespec *since)
 {
-	own_fd int dir = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct walk w = { .control = control };
+	own_fd int dir = -1;
 
+	if (is_untouched(root))
+		return 0;
+	dir = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return 0;
 	if (since != NULL)

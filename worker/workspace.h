@@ -28,6 +28,10 @@ extern struct workspace_bounds workspace_bounds;
  * replace. 0 or -errno. */
 int workspace_put(const struct msg_input *input, bool replace);
 
+/* Remembers how an empty root in a tmpfs looks, so that workspace_tell need not read a
+ * directory that nobody has touched. */
+void workspace_note(const char *root);
+
 /* Sends LEFT for each regular file below root, and LEFT_MORE when there are more than may be
  * told of; with since (CLOCK_REALTIME_COARSE) only for those made or changed since then.
  * Follows no links; what cannot be read is told without its sum. 0 or -errno of the

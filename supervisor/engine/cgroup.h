@@ -74,7 +74,7 @@ int cgroup_leaf_fd(const struct cgroup_leaf *leaf);
 int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits);
 
 /* Reads cpu_us alone: what a running execution is asked for most. 0 or -errno. */
-int cgroup_leaf_cpu(const struct cgroup_leaf *leaf, uint64_t *cpu_us_r);
+int cgroup_leaf_cpu(struct cgroup_leaf *leaf, uint64_t *cpu_us_r);
 
 /* What it has now, where a controller counts it. 0 or -errno. */
 int cgroup_leaf_memory(const struct cgroup_leaf *leaf, uint64_t *bytes_r);
@@ -82,7 +82,7 @@ int cgroup_leaf_pids(const struct cgroup_leaf *leaf, uint32_t *pids_r);
 
 /* Reads cpu_us and memory_peak, and with why_ended the other two as well. A counter
  * that cannot be read is 0. */
-void cgroup_leaf_counters(const struct cgroup_leaf *leaf, bool why_ended,
+void cgroup_leaf_counters(struct cgroup_leaf *leaf, bool why_ended,
 			  struct cgroup_counters *counters_r);
 
 /* The text of a file of the leaf ("cgroup.procs"): bytes read, NUL put behind them, or

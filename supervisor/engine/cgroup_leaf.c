@@ -153,7 +153,7 @@ cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 	if (leaf == NULL)
 		return -ENOMEM;
 	leaf->tenant = tenant;
-	leaf->watch = -1;
+	leaf->watch = leaf->cpu_fd = -1;
 	snprintf(leaf->name, sizeof(leaf->name), "%llu", (unsigned long long)serial);
 	r = cgroup_make_directory(tenant->fd, leaf->name, &leaf->fd);
 	if (r < 0) {
@@ -192,16 +192,25 @@ cgroup_leaf_read(const struct cgroup_leaf *leaf, const char *file, char *text_r,
 }
 
 int
-cgroup_leaf_cpu(const struct cgroup_leaf *leaf, uint64_t *cpu_us_r)
+cgroup_leaf_cpu(struct cgroup_leaf *leaf, uint64_t *cpu_us_r)
 {
 	char text[1024];
-	ssize_t n = cgroup_read_at(leaf->fd, "cpu.stat", text, sizeof(text));
+	ssize_t n;
 
-	return n < 0 ? (int)n : cgroup_text_counter(text, "usage_usec", cpu_us_r);
+	if (leaf->cpu_fd < 0)
+		leaf->cpu_fd =
+			openat(leaf->fd, "cpu.stat", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (leaf->cpu_fd < 0)
+		return -errno;
+	n = pread(leaf->cpu_fd, text, sizeof(text) - 1, 0);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return cgroup_text_counter(text, "usage_usec", cpu_us_r);
 }
 
 void
-cgroup_leaf_counters(const struct cgroup_leaf *leaf, bool why_ended,
+cgroup_leaf_counters(struct cgroup_leaf *leaf, bool why_ended,
 		     struct cgroup_counters *counters_r)
 {
 	const struct cgroup_controllers *have = &leaf->tenant->root->controllers;
@@ -276,6 +285,8 @@ leaf_free(struct cgroup_leaf *leaf)
 {
 	struct cgroup_tenant *tenant = leaf->tenant;
 
+	if (leaf->cpu_fd >= 0)
+		close(leaf->cpu_fd);
 	close(leaf->fd);
 	free(leaf);
 	tenant->leaves--;

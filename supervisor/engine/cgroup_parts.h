@@ -18,6 +18,7 @@ struct cgroup_leaf {
 	TAILQ_ENTRY(cgroup_leaf) link;	/* of root->dying */
 	char name[24];
 	int fd;
+	int cpu_fd;			/* cpu.stat, read for every answer; -1: not yet open */
 	int watch;			/* of inotify; -1: none */
 };
 

@@ -654,7 +654,7 @@ execution_deliver(struct engine *engine)
 		TAILQ_REMOVE(&now, e, link);
 		deliver(e);
 	}
-	pool_top_up(engine);
+	pool_pump(engine);
 	engine_check_shutdown(engine);
 }
 
@@ -765,9 +765,9 @@ finish(struct execution *e)
 		return;
 	}
 	w = close_run(e);
+	worker_spend(w);
 	deliver(e);
-	worker_end(w);
-	pool_top_up(engine);
+	pool_settle(engine, w->share);
 }
 
 void

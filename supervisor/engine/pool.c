@@ -23,7 +23,8 @@
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
 #define FAILURES_TELL 3		/* in a row, before those who wait are told */
-#define TOP_UP_US 2000
+#define QUIET_US 6000		/* by a clock of 4 ms: 2 at least */
+#define SPENT_MOST 16
 #define ENDING_MOST 8		/* workers given up for others and not yet gone */
 
 #define share_of(entity_) \
@@ -154,13 +155,23 @@ back_off(struct pool_profile *profile, const char *text)
 		fail_waiting(profile, profile->trouble);
 }
 
-/* Room for one who waits, at the cost of the warm worker that was not needed longest. */
 static void
-evict(struct pool *pool)
+end_spent(struct pool *pool)
+{
+	while (!TAILQ_EMPTY(&pool->spent))
+		worker_end(TAILQ_FIRST(&pool->spent));
+}
+
+/* Room for one who waits, at the worst at the cost of the warm worker that was not needed
+ * longest. */
+static void
+make_room(struct pool *pool)
 {
 	struct worker *w = TAILQ_FIRST(&pool->age);
 
-	if (w != NULL && pool->n_ending < ENDING_MOST) {
+	if (pool->n_spent > 0)
+		end_spent(pool);
+	else if (w != NULL && pool->n_ending < ENDING_MOST) {
 		/* Its owner must not take its place again at once. */
 		if (w->share->target > 0)
 			w->share->target--;
@@ -181,7 +192,7 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 		entity = sched_ring_next(&profile->ring, SCHED_WAITING);
 		if (entity != NULL &&
 		    pool->n_workers >= engine->config->pool.workers_max) {
-			evict(pool);
+			make_room(pool);
 			return;
 		}
 		if (entity == NULL && warming &&
@@ -199,8 +210,8 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 	}
 }
 
-void
-pool_top_up(struct engine *engine)
+static void
+top_up(struct engine *engine)
 {
 	if (engine->shutting_down)
 		return;
@@ -208,29 +219,65 @@ pool_top_up(struct engine *engine)
 		pump_profile(engine, &engine->pool.profile[i], true);
 }
 
+static void
+await_quiet(struct engine *engine)
+{
+	static const struct timeval moment = { 0, QUIET_US };
+
+	evtimer_add(&engine->pool.quiet, &moment);
+}
+
 void
 pool_pump(struct engine *engine)
 {
-	static const struct timeval moment = { 0, TOP_UP_US };
+	bool wait = evtimer_pending(&engine->pool.quiet, NULL);
 
-	if (engine->n_running == 0) {
-		pool_top_up(engine);
+	if (engine->n_running == 0 && !wait) {
+		top_up(engine);
 		return;
 	}
 	if (engine->shutting_down)
 		return;
 	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
 		pump_profile(engine, &engine->pool.profile[i], false);
-	if (!evtimer_pending(&engine->pool.top_up, NULL))
-		evtimer_add(&engine->pool.top_up, &moment);
+	if (!wait)
+		await_quiet(engine);
 }
 
 static void
-on_top_up(evutil_socket_t fd, short what, void *arg)
+on_quiet(evutil_socket_t fd, short what, void *arg)
 {
+	struct engine *engine = arg;
+
 	(void)fd;
 	(void)what;
-	pool_top_up(arg);
+	end_spent(&engine->pool);
+	top_up(engine);
+}
+
+static bool
+somebody_waits(const struct pool *pool)
+{
+	for (unsigned int i = 0; i < pool->n_profiles; i++)
+		if (sched_ring_wants(&pool->profile[i].ring, SCHED_WAITING))
+			return true;
+	return false;
+}
+
+void
+pool_settle(struct engine *engine, const struct share *share)
+{
+	struct pool *pool = &engine->pool;
+
+	if (engine->shutting_down || pool->n_spent >= SPENT_MOST ||
+	    2 * (share->n_warm + share->n_starting) < share->target ||
+	    somebody_waits(pool)) {
+		end_spent(pool);
+		top_up(engine);
+	} else if (pool->n_spent == 1 || !evtimer_pending(&pool->quiet, NULL)) {
+		/* Counted from the first of them, for what a script left running runs on. */
+		await_quiet(engine);
+	}
 }
 
 static void
@@ -291,12 +338,18 @@ pool_on_state(struct worker *w, int from, int to)
 		share->n_warm--;
 		if (share->n_warm < share->least_warm)
 			share->least_warm = share->n_warm;
+	} else if (from == WORKER_SPENT) {
+		TAILQ_REMOVE(&pool->spent, w, age_link);
+		pool->n_spent--;
 	}
 	if (to == WORKER_WARM) {
 		TAILQ_INSERT_TAIL(&share->warm, w, warm_link);
 		TAILQ_INSERT_TAIL(&pool->age, w, age_link);
 		pool->n_warm++;
 		share->n_warm++;
+	} else if (to == WORKER_SPENT) {
+		TAILQ_INSERT_TAIL(&pool->spent, w, age_link);
+		pool->n_spent++;
 	} else if (to == WORKER_ENDING) {
 		pool->n_ending++;
 	}
@@ -461,7 +514,8 @@ pool_init(struct engine *engine)
 
 	assert(engine->config->n_profiles <= SCHED_CELLS);
 	TAILQ_INIT(&pool->age);
-	evtimer_assign(&pool->top_up, engine->base, on_top_up, engine);
+	TAILQ_INIT(&pool->spent);
+	evtimer_assign(&pool->quiet, engine->base, on_quiet, engine);
 	pool->by_serial = calloc(POOL_BUCKETS, sizeof(*pool->by_serial));
 	pool->profile = calloc(engine->config->n_profiles, sizeof(*pool->profile));
 	if (pool->by_serial == NULL || pool->profile == NULL)
@@ -507,7 +561,7 @@ pool_done(struct engine *engine)
 	struct pool *pool = &engine->pool;
 	struct worker *w;
 
-	event_del(&pool->top_up);
+	event_del(&pool->quiet);
 	for (unsigned int i = 0; i < pool->n_profiles; i++) {
 		event_del(&pool->profile[i].retry);
 		zygote_free(pool->profile[i].zygote);

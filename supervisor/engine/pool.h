@@ -52,9 +52,10 @@ struct pool {
 	unsigned int n_profiles;
 	unsigned int zygotes_running;	/* not yet stopped in a shutdown */
 	LIST_HEAD(pool_workers, worker) *by_serial;
-	TAILQ_HEAD(, worker) age;	/* warm ones */
-	struct event top_up;
-	unsigned int n_workers, n_warm, n_starting, n_ending;
+	TAILQ_HEAD(pool_ages, worker) age;	/* warm ones */
+	struct pool_ages spent;			/* answered, not yet ended */
+	struct event quiet;
+	unsigned int n_workers, n_warm, n_starting, n_spent, n_ending;
 	LIST_HEAD(, worker_stray) strays;
 };
 
@@ -89,8 +90,10 @@ void share_cool(struct share *share);
  * would slow down just that. */
 void pool_pump(struct engine *engine);
 
-/* The same without the delay: an execution has just been answered. */
-void pool_top_up(struct engine *engine);
+/* An execution has been answered and its worker is spent. Ending that one and making another
+ * takes longer than running a small script, and would hold up the client's next call: both
+ * wait for a moment of quiet, unless somebody waits or the share runs low. */
+void pool_settle(struct engine *engine, const struct share *share);
 
 /* From supervisor/engine/worker.c. */
 void pool_enter(struct worker *worker);			/* STARTING */

@@ -120,6 +120,12 @@ sched_ring_want(struct sched_ring *ring, struct sched_entity *entity,
 		TAILQ_REMOVE(&ring->list[class], entity, link[class]);
 }
 
+bool
+sched_ring_wants(const struct sched_ring *ring, enum sched_class class)
+{
+	return !TAILQ_EMPTY(&ring->list[class]);
+}
+
 struct sched_entity *
 sched_ring_next(struct sched_ring *ring, enum sched_class class)
 {

@@ -76,6 +76,8 @@ void sched_ring_init(struct sched_ring *ring);
 void sched_ring_want(struct sched_ring *ring, struct sched_entity *entity,
 		     enum sched_class class, bool wants);
 
+bool sched_ring_wants(const struct sched_ring *ring, enum sched_class class);
+
 /* The next one of a class, which goes to the end of the ring. NULL: nobody wants. */
 struct sched_entity *sched_ring_next(struct sched_ring *ring, enum sched_class class);
 

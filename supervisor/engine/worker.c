@@ -39,7 +39,8 @@ static const unsigned int legal_next[WORKER_STATE_COUNT] = {
 	[WORKER_STARTING] = TO(WORKER_WARM) | TO(WORKER_ENDING),
 	[WORKER_WARM] = TO(WORKER_LEASED) | TO(WORKER_RUNNING) | TO(WORKER_ENDING),
 	[WORKER_LEASED] = TO(WORKER_RUNNING) | TO(WORKER_ENDING),
-	[WORKER_RUNNING] = TO(WORKER_LEASED) | TO(WORKER_ENDING),
+	[WORKER_RUNNING] = TO(WORKER_LEASED) | TO(WORKER_SPENT) | TO(WORKER_ENDING),
+	[WORKER_SPENT] = TO(WORKER_ENDING),
 	[WORKER_ENDING] = 0,
 };
 
@@ -47,7 +48,7 @@ const char *
 worker_state_name(enum worker_state state)
 {
 	static const char *const names[WORKER_STATE_COUNT] = {
-		"starting", "warm", "leased", "running", "ending",
+		"starting", "warm", "leased", "running", "spent", "ending",
 	};
 
 	return names[state];
@@ -125,6 +126,19 @@ worker_end(struct worker *w)
 		w->repl = NULL;
 		repl_on_worker_gone(repl, "its worker has ended");
 	}
+}
+
+void
+worker_spend(struct worker *w)
+{
+	if (w->state != WORKER_RUNNING)
+		return;
+	event_del(&w->readable);
+	event_del(&w->writable);
+	event_del(&w->timer);
+	for (int i = 0; i < STREAM_COUNT; i++)
+		event_del(&w->output[i]);
+	set_state(w, WORKER_SPENT);
 }
 
 /* Gives back everything; the process is reaped, or there is none. */
@@ -223,7 +237,9 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 		on_broken(w);
 	if (w->state == WORKER_RUNNING && w->execution != NULL)
 		execution_on_died(w->execution, status);
-	if (w->state != WORKER_ENDING)
+	if (w->state == WORKER_SPENT)
+		worker_end(w);
+	else if (w->state != WORKER_ENDING)
 		fail(w, -ECHILD, "the worker ended before it was of use");
 	remove_worker(w);
 }
@@ -244,7 +260,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		else
 			fail(w, -ETIMEDOUT, "the worker was not ready in time");
 		break;
-	case WORKER_WARM: case WORKER_LEASED:
+	case WORKER_WARM: case WORKER_LEASED: case WORKER_SPENT:
 		break;
 	case WORKER_RUNNING:
 		if (w->throttled) {

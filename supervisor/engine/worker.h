@@ -27,6 +27,7 @@ enum worker_state {
 	WORKER_WARM,		/* ready, waits: its share's warm list and the pool's */
 	WORKER_LEASED,		/* a session's, and nothing runs in it */
 	WORKER_RUNNING,		/* has an execution, which points back at it */
+	WORKER_SPENT,		/* its execution is answered: the pool's list, to be ended soon */
 	WORKER_ENDING,		/* killed; waits to be reaped, holds leaf and uid until then */
 	WORKER_STATE_COUNT
 };
@@ -36,7 +37,7 @@ bool worker_may_move(enum worker_state from, enum worker_state to);
 
 struct worker {
 	TAILQ_ENTRY(worker) warm_link;		/* of its share, WARM */
-	TAILQ_ENTRY(worker) age_link;		/* of the pool, WARM, oldest first */
+	TAILQ_ENTRY(worker) age_link;		/* of the pool, WARM or SPENT, oldest first */
 	LIST_ENTRY(worker) all_link;		/* of the pool, by serial */
 	struct engine *engine;
 	struct share *share;
@@ -98,6 +99,10 @@ void worker_throttle(struct worker *worker, uint32_t ms);
 
 /* Sends SIGKILL without any change of state. */
 void worker_kill(struct worker *worker);
+
+/* Its execution is answered. Nothing it says is heard any more; it lives until the pool ends
+ * it, in a moment of quiet. */
+void worker_spend(struct worker *worker);
 
 /* Kills it, whatever its state. Safe to call twice. It is freed once reaped. */
 void worker_end(struct worker *worker);

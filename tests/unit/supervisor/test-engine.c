@@ -520,6 +520,28 @@ nothing_piles_up(void **state)
 		assert_int_equal(cgroup_root_count(rig.cgroups), cgroups);
 }
 
+/* The end of a worker does not meet the call after it; it comes by itself a little later, and
+ * what the script left running ends with it. */
+static void
+used_workers_end_in_a_quiet_moment(void **state)
+{
+	const struct pool *pool = &rig.engine->pool;
+	struct rig_result r;
+
+	(void)state;
+	settle(1);
+	rig_run(&r, "import subprocess, threading, time\n"
+		   "subprocess.Popen(['sleep', '600'])\n"
+		   "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()");
+	rig_assert_status(&r, OUTCOME_OK);
+	assert_int_equal(pool->n_spent, 1);
+	assert_int_equal(pool->n_ending, 0);
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+	settle(1);
+	assert_int_equal(pool->n_workers, pool->n_warm);
+}
+
 static void
 on_shut_down(void *arg)
 {
@@ -573,6 +595,7 @@ run_group(void)
 		cmocka_unit_test(hello_is_quick),
 		cmocka_unit_test(idle_tenants_are_given_up),
 		cmocka_unit_test(nothing_piles_up),
+		cmocka_unit_test(used_workers_end_in_a_quiet_moment),
 		cmocka_unit_test(shutdown_answers_everybody),
 	};
 

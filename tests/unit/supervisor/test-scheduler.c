@@ -99,8 +99,11 @@ ring_is_fair(void **state)
 	memset(entity, 0, sizeof(entity));
 	sched_ring_init(&ring);
 	assert_null(sched_ring_next(&ring, SCHED_WAITING));
+	assert_false(sched_ring_wants(&ring, SCHED_WAITING));
 	for (int i = 0; i < N; i++)
 		sched_ring_want(&ring, &entity[i], SCHED_WAITING, true);
+	assert_true(sched_ring_wants(&ring, SCHED_WAITING));
+	assert_false(sched_ring_wants(&ring, SCHED_WARMING));
 	for (int i = 0; i < N * ROUNDS; i++) {
 		struct sched_entity *next = sched_ring_next(&ring, SCHED_WAITING);
 

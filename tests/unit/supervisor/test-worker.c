@@ -13,12 +13,13 @@
 
 /* clang-format off */
 static const bool may[WORKER_STATE_COUNT][WORKER_STATE_COUNT] = {
-	/* to:              starting warm   leased running ending */
-	[WORKER_STARTING] = { false, true,  false, false,  true },
-	[WORKER_WARM]     = { false, false, true,  true,   true },
-	[WORKER_LEASED]   = { false, false, false, true,   true },
-	[WORKER_RUNNING]  = { false, false, true,  false,  true },
-	[WORKER_ENDING]   = { false, false, false, false,  false },
+	/* to:              starting warm   leased running spent  ending */
+	[WORKER_STARTING] = { false, true,  false, false,  false, true },
+	[WORKER_WARM]     = { false, false, true,  true,   false, true },
+	[WORKER_LEASED]   = { false, false, false, true,   false, true },
+	[WORKER_RUNNING]  = { false, false, true,  false,  true,  true },
+	[WORKER_SPENT]    = { false, false, false, false,  false, true },
+	[WORKER_ENDING]   = { false, false, false, false,  false, false },
 };
 /* clang-format on */
 

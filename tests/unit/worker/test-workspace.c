@@ -10,9 +10,11 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "proto/frame.h"
@@ -244,6 +246,44 @@ what_is_large_is_told_without_content(void **state)
 	assert_string_equal(told, "hole:4294967296!;");
 }
 
+static int
+make_root_in_tmpfs(void **state)
+{
+	struct statfs fs;
+
+	if (statfs("/dev/shm", &fs) == 0 && fs.f_type == TMPFS_MAGIC)
+		setenv("TMPDIR", "/dev/shm", 1);
+	return make_root(state);
+}
+
+/* As often as it takes for several rounds to fall within one tick of the clock. */
+static void
+what_is_noted_empty_is_not_forgotten(void **state)
+{
+	struct statfs fs;
+
+	(void)state;
+	if (statfs(".", &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+		skip();
+	for (int i = 0; i < 200; i++) {
+		workspace_note(root);
+		tell();
+		assert_string_equal(told, "");
+		make("one", 1);
+		tell();
+		assert_string_equal(told, "one:1;");
+		assert_int_equal(unlink("one"), 0);
+		tell();
+		assert_string_equal(told, "");
+		assert_int_equal(mkdir("d", 0700), 0);
+		make("d/two", 2);
+		tell();
+		assert_string_equal(told, "d/two:2;");
+		assert_int_equal(unlink("d/two"), 0);
+		assert_int_equal(rmdir("d"), 0);
+	}
+}
+
 int
 main(void)
 {
@@ -254,6 +294,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(names_become_text, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(lists_and_contents_are_bounded, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(what_is_large_is_told_without_content, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(what_is_noted_empty_is_not_forgotten,
+						make_root_in_tmpfs, remove_root),
 	};
 
 	workspace_bounds = (struct workspace_bounds){
