@@ -1,10 +1,11 @@
 /* A lean load client: N connections to a supervisor's socket, each with one call in flight.
  *
- *   load --socket PATH [--clients N] [--count N] [--pace-ms MS] [--script PY]
+ *   load --socket PATH [--clients N] [--count N] [--pace-ms MS] [--burst N] [--script PY]
  *
  * Speaks the stateless revision (2026-07-28), so there is no handshake. Every answer must be
  * status ok and hold the line "hello", or the run fails. With --pace-ms each client
- * waits that long between an answer and its next call, which lets a pool stay warm.
+ * waits that long between an answer and its next call, which lets a pool stay warm; with
+ * --burst only after every so many calls.
  * Prints one line of JSON.
  */
 #include <errno.h>
@@ -26,13 +27,14 @@
 
 struct options {
 	const char *socket, *script;
-	unsigned int clients, count, pace_ms;
+	unsigned int clients, count, pace_ms, burst;
 };
 
 struct client {
 	int fd;
 	bool waiting;		/* for an answer; else for its next turn */
 	uint64_t since_ns;	/* the call was sent; or when the next one is due */
+	unsigned int answers;
 	size_t len;
 	char answer[ANSWER_MAX];
 };
@@ -176,7 +178,9 @@ run(const struct options *o)
 				continue;
 			took[ended++] = now_ns() - c->since_ns;
 			c->waiting = false;
-			c->since_ns = now_ns() + o->pace_ms * 1000000ull;
+			c->since_ns = now_ns();
+			if (++c->answers % o->burst == 0)
+				c->since_ns += o->pace_ms * 1000000ull;
 		}
 	}
 	began = now_ns() - began;
@@ -209,11 +213,13 @@ main(int argc, char **argv)
 		{ "clients", required_argument, NULL, 'c' },
 		{ "count", required_argument, NULL, 'n' },
 		{ "pace-ms", required_argument, NULL, 'p' },
+		{ "burst", required_argument, NULL, 'b' },
 		{ "script", required_argument, NULL, 'x' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct options o = { .clients = 1, .count = 1000, .script = "print('hello')" };
+	struct options o = { .clients = 1, .count = 1000, .burst = 1,
+			     .script = "print('hello')" };
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
@@ -222,11 +228,12 @@ main(int argc, char **argv)
 		case 'c': o.clients = number(optarg, CLIENTS_MAX); break;
 		case 'n': o.count = number(optarg, 10000000); break;
 		case 'p': o.pace_ms = number(optarg, 60000); break;
+		case 'b': o.burst = number(optarg, 10000); break;
 		case 'x': o.script = optarg; break;
 		default:
 			fprintf(c == 'h' ? stdout : stderr,
 				"Usage: load --socket PATH [--clients N] [--count N] [--pace-ms MS] "
-				"[--script PY]\n");
+				"[--burst N] [--script PY]\n");
 			return c == 'h' ? 0 : 2;
 		}
 	if (!o.socket) {
