@@ -21,14 +21,21 @@ handle_host(const char *name, char host_r[HANDLE_HOST_MAX + 1])
 }
 
 void
-handle_new(char kind, char handle_r[HANDLE_MAX + 1])
+handle_own_host(char host_r[HANDLE_HOST_MAX + 1])
 {
-	char name[HOST_NAME_MAX + 1] = "", host[HANDLE_HOST_MAX + 1];
-	char id[SEAL_ID_CHARACTERS + 1];
+	char name[HOST_NAME_MAX + 1] = "";
 
 	/* One that does not fit is cut, and then perhaps without its end. */
 	gethostname(name, sizeof(name) - 1);
-	handle_host(name, host);
+	handle_host(name, host_r);
+}
+
+void
+handle_new(char kind, char handle_r[HANDLE_MAX + 1])
+{
+	char id[SEAL_ID_CHARACTERS + 1], host[HANDLE_HOST_MAX + 1];
+
 	seal_new_id(id);
+	handle_own_host(host);
 	snprintf(handle_r, HANDLE_MAX + 1, "%c-%s-%s", kind, id, host);
 }

@@ -15,14 +15,17 @@
 #include <openssl/hmac.h>
 
 #include "policy/why.h"
+#include "supervisor/handle.h"
 #include "supervisor/mcp/cursor.h"
 #include "supervisor/xalloc.h"
 
-#define PREFIX "s1."
+#define SEALED_VERSION "s1."			/* before the host's name */
+#define PREFIX_MAX (sizeof(SEALED_VERSION) + HANDLE_HOST_MAX + 1)
 #define SEALED_MAX 256			/* characters; ours are shorter */
 
 struct mcp_seal {
 	unsigned char key[SEAL_KEY_BYTES];
+	char prefix[PREFIX_MAX];	/* of every sealed text: SEALED_VERSION, HOST and a dot */
 };
 
 static void
@@ -36,8 +39,11 @@ struct mcp_seal *
 mcp_seal_new_random(void)
 {
 	struct mcp_seal *seal = xcalloc(1, sizeof(*seal));
+	char host[HANDLE_HOST_MAX + 1];
 
 	fill_random(seal->key, sizeof(seal->key));
+	handle_own_host(host);
+	snprintf(seal->prefix, sizeof(seal->prefix), SEALED_VERSION "%s.", host);
 	return seal;
 }
 
@@ -165,10 +171,10 @@ static void
 sign(const struct mcp_seal *seal, const char *id, int64_t expires,
      const struct seal_binding *binding, unsigned char mac_r[SEAL_DIGEST_BYTES])
 {
-	unsigned char text[SEAL_ID_CHARACTERS + 32 + SEAL_DIGEST_BYTES];
+	unsigned char text[PREFIX_MAX + SEAL_ID_CHARACTERS + 32 + SEAL_DIGEST_BYTES];
 	unsigned int len = SEAL_DIGEST_BYTES;
-	size_t n = (size_t)snprintf((char *)text, sizeof(text), PREFIX "%s.%" PRId64 ".",
-				    id, expires);
+	size_t n = (size_t)snprintf((char *)text, sizeof(text), "%s%s.%" PRId64 ".",
+				    seal->prefix, id, expires);
 
 	memcpy(text + n, binding->digest, SEAL_DIGEST_BYTES);
 	if (!HMAC(EVP_sha256(), seal->key, sizeof(seal->key), text, n + SEAL_DIGEST_BYTES,
@@ -185,7 +191,7 @@ mcp_seal_close(const struct mcp_seal *seal, const char *id, int64_t expires,
 
 	sign(seal, id, expires, binding, mac);
 	mac_text = base64url_write(mac, sizeof(mac));
-	if (asprintf(&text, PREFIX "%s.%" PRId64 ".%s", id, expires, mac_text) < 0)
+	if (asprintf(&text, "%s%s.%" PRId64 ".%s", seal->prefix, id, expires, mac_text) < 0)
 		abort();
 	free(mac_text);
 	return text;
@@ -207,11 +213,11 @@ mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
 	      const struct seal_binding *binding, char id_r[SEAL_ID_CHARACTERS + 1])
 {
 	unsigned char mac[SEAL_DIGEST_BYTES];
-	const char *at = text + strlen(PREFIX);
+	const char *at = text + strlen(seal->prefix);
 	int64_t expires;
 	char *end;
 
-	if (strlen(text) > SEALED_MAX || strncmp(text, PREFIX, strlen(PREFIX)) != 0 ||
+	if (strlen(text) > SEALED_MAX || strncmp(text, seal->prefix, strlen(seal->prefix)) != 0 ||
 	    strlen(at) <= SEAL_ID_CHARACTERS || at[SEAL_ID_CHARACTERS] != '.')
 		return false;
 	memcpy(id_r, at, SEAL_ID_CHARACTERS);

@@ -37,7 +37,8 @@ void seal_bind(const char *principal, const char *method, const json_t *params,
 /* A new unguessable name of A-Z 2-7, as it may stand in any text. */
 void seal_new_id(char id_r[SEAL_ID_CHARACTERS + 1]);
 
-/* The sealed text of an id, malloc'd; expires: seconds since the epoch. */
+/* The sealed text of an id, malloc'd; expires: seconds since the epoch. What stands between
+ * its first two dots is this host's name, for proxies (supervisor/handle.h). */
 char *mcp_seal_close(const struct mcp_seal *seal, const char *id, int64_t expires,
 		     const struct seal_binding *binding);
 

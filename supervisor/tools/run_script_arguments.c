@@ -531,6 +531,8 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 		write_profiles(out, config);
 		break;
 	case KIND_KEY:
+		/* The same call again has to reach the host that knows of the first. */
+		jsonout_member_text(out, "x-mcp-header", "Key");
 		jsonout_member_text(out, "type", "string");
 		write_number(out, "minLength", row->least);
 		write_number(out, "maxLength", row->most);

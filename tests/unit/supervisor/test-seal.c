@@ -46,13 +46,19 @@ a_seal_holds_until_it_is_too_old(void **state)
 	struct mcp_seal *seal = mcp_seal_new_random(), *other = mcp_seal_new_random();
 	struct seal_binding binding = bound("uid:1", "tools/call", "{\"name\":\"a\"}");
 	char *text = mcp_seal_close(seal, ID, 1000, &binding), later[256];
+	char host[HANDLE_HOST_MAX + 1], start[HANDLE_HOST_MAX + 8];
 
 	(void)state;
+	handle_own_host(host);
+	snprintf(start, sizeof(start), "s1.%s.", host);
+	assert_memory_equal(text, start, strlen(start));
 	assert_true(opens(seal, text, 999, &binding));
 	assert_false(opens(seal, text, 1000, &binding));
 	assert_false(opens(other, text, 999, &binding));
 	/* a later end, under the same seal */
-	snprintf(later, sizeof(later), "s1." ID ".9000%s", strrchr(text, '.'));
+	snprintf(later, sizeof(later), "%s" ID ".9000%s", start, strrchr(text, '.'));
+	assert_false(opens(seal, later, 999, &binding));
+	snprintf(later, sizeof(later), "s1.x%s", text + strlen("s1."));	/* of another host */
 	assert_false(opens(seal, later, 999, &binding));
 	free(text);
 	mcp_seal_free(seal);
