@@ -10,6 +10,8 @@ import threading
 import time
 
 from harness import SOMEBODY, equal, main, test
+from http_client import Session
+from http_suite import place_of
 from mcpclient import LEGACY, MODERN, Client, connect_as
 
 
@@ -177,6 +179,68 @@ def holds_every_connection_it_can_get(ctx):
             s.close()
     ctx.healthy()
     return "%d connections; %s" % (len(held), observer)
+
+
+IDLE, ACTIVE = 5000, 200
+MANY = "[service]\nsessions_max = 8192\nsessions_per_tenant = 8192\n[http]\nlisten = 127.0.0.1:0\n"
+IDLE_BYTES = 32 << 10		# of the service, for each idle session; some 2 KiB were measured
+
+
+def active_ones_work(ctx, clients, idle, before):
+    """All of them have a call in flight at once; nobody is refused or given another's answer."""
+    grown = ctx.service.rss_bytes() - before
+    assert grown < idle * IDLE_BYTES, "%d sessions take %d KiB" % (idle, grown >> 10)
+    ids = [client.start_script("print('active %d')" % i) for i, client in enumerate(clients)]
+    for i, (client, id) in enumerate(zip(clients, ids)):
+        o = client.outcome(id)
+        equal((o.status, o.stdout), ("ok", "active %d\n" % i), repr(o))
+    return "%.1f KiB for each idle session" % (grown / idle / 1024)
+
+
+@test(alone=True, private=True)
+def thousands_of_idle_sessions(ctx):
+    with ctx.private(MANY) as service, contextlib.ExitStack() as stack:
+        ctx.service, ctx.socket, ctx.pid = service, service.socket, service.pid
+        active = [stack.enter_context(ctx.client()) for _ in range(ACTIVE)]
+        fds, before = service.fds(), service.rss_bytes()
+        idle = [ctx.client((LEGACY[-1], MODERN)[i % 2]) for i in range(IDLE)]
+        try:
+            text = active_ones_work(ctx, active, IDLE, before)
+            for client in idle[::50]:
+                equal(client.run("print(1)").stdout, "1\n", "of one that was idle")
+        finally:
+            for client in idle:
+                client.close()
+        active[0].run("1")
+        if fds is not None:
+            deadline = time.monotonic() + ctx.seconds(30)
+            while service.fds() > fds + ACTIVE:
+                assert time.monotonic() < deadline, "%d descriptors stay" % service.fds()
+                active[0].run("1")
+        return text
+
+
+@test(alone=True, private=True)
+def thousands_of_idle_http_sessions(ctx):
+    with ctx.private(MANY) as service, contextlib.ExitStack() as stack:
+        ctx.service, ctx.socket, ctx.pid = service, service.socket, service.pid
+        active = [stack.enter_context(ctx.client()) for _ in range(ACTIVE)]
+        before = service.rss_bytes()
+        place, idle = place_of(service), []
+        with Session(place, timeout=ctx.seconds(60)) as client:
+            hello = client.message("initialize", {
+                "protocolVersion": LEGACY[-1], "capabilities": {},
+                "clientInfo": {"name": "idle", "version": "1"}})
+            for _ in range(IDLE):
+                client.id = None
+                idle.append(client.post(hello).header("Mcp-Session-Id"))
+            equal(len(set(idle)), IDLE, "different sessions")
+            text = active_ones_work(ctx, active, IDLE, before)
+            for client.id in idle[::50]:
+                equal(client.ask("ping"), {}, "of one that was idle")
+            for client.id in idle[::100]:
+                equal(client.end().status, 204, "DELETE")
+        return text
 
 
 @test(alone=True)
