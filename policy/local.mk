@@ -1,6 +1,7 @@
 # policy: decisions only; no sockets, no events, no clock or privilege of its own.
 noinst_LIBRARIES += libpolicy.a
 libpolicy_a_SOURCES = \
+	policy/chain.c policy/chain.h \
 	policy/config.c policy/config.h policy/config_parts.h \
 	policy/config_check.c policy/config_print.c \
 	policy/imports.c policy/imports.h \
@@ -19,4 +20,4 @@ libpolicy_a_SOURCES = \
 	policy/version.c policy/version.h \
 	policy/why.c policy/why.h \
 	policy/words.c policy/words.h
-libpolicy_a_CPPFLAGS = $(AM_CPPFLAGS) $(INIH_CFLAGS) $(JANSSON_CFLAGS)
+libpolicy_a_CPPFLAGS = $(AM_CPPFLAGS) $(INIH_CFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS)

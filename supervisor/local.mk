@@ -35,6 +35,8 @@ libsupervisor_a_SOURCES += \
 
 # ---- mcp: from the socket to the tools -------------------------------------------
 libsupervisor_a_SOURCES += \
+	supervisor/audit.c supervisor/audit.h \
+	supervisor/audit_file.c supervisor/audit_file.h \
 	supervisor/mcp/jsonout.c supervisor/mcp/jsonout.h \
 	supervisor/mcp/jsonrpc.c supervisor/mcp/jsonrpc.h \
 	supervisor/handle.c supervisor/handle.h \

@@ -5,7 +5,8 @@ UNITS_MADE = systemd/mcp-pythond.service systemd/mcp-pythond-user.service
 EXTRA_DIST += $(UNIT_TEMPLATES) \
 	systemd/mcp-pythond.socket systemd/mcp-pythond-user.socket \
 	systemd/mcp-pythond-http.socket \
-	systemd/mcp-pythond.sysusers systemd/mcp-pythond.tmpfiles systemd/mcp-pythond.conf
+	systemd/mcp-pythond.sysusers systemd/mcp-pythond.tmpfiles systemd/mcp-pythond.conf \
+	systemd/mcp-pythond.catalog
 CLEANFILES += $(UNITS_MADE)
 all-local: $(UNITS_MADE)
 

@@ -1,0 +1,41 @@
+/* Lines of the audit log, chained: each is a JSON object on one line, which begins with its
+ * number and ends with the hash of the line before it and its own:
+ *
+ *   {"n":7, ... ,"prev":"<64 hexadecimal digits>","hash":"<64 of them>"}
+ *
+ * The hash is the SHA-256 of the line's bytes before ,"hash":. The first line's prev is all
+ * zeros. Pure: no I/O; lines may be hostile.
+ */
+#ifndef POLICY_CHAIN_H
+#define POLICY_CHAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CHAIN_DIGITS 64
+
+struct chain_link {
+	uint64_t n;			/* from 1 */
+	char prev[CHAIN_DIGITS + 1];
+	char hash[CHAIN_DIGITS + 1];
+};
+
+/* That nothing comes before: n is 0. */
+void chain_init(struct chain_link *link);
+
+/* SHA-256 as hexadecimal digits. */
+void chain_hash(const void *bytes, size_t len, char hash_r[CHAIN_DIGITS + 1]);
+
+/* Makes a line, with '\n', that comes after *link, and *link that line's. members: what stands
+ * between, a JSON text without braces, not empty. The line is malloc'd; aborts when out of
+ * memory. */
+char *chain_append(struct chain_link *link, const char *members, size_t len, size_t *len_r);
+
+/* line: without '\n'. 0, or -EBADMSG when it has not the form, or its hash is another one. */
+int chain_read(const char *line, size_t len, struct chain_link *link_r);
+
+/* Does b come right after a? */
+bool chain_follows(const struct chain_link *a, const struct chain_link *b);
+
+#endif
