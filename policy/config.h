@@ -160,6 +160,7 @@ struct config {
 	} audit;
 	struct {
 		char *socket;		/* NULL: none */
+		char *approvals;	/* file; NULL: none, they end with the service */
 		struct config_list operators;
 	} admin;
 	struct {

@@ -197,6 +197,7 @@ static const struct key keys[] = {
 	KEY("audit", "rotate_bytes",     BYTES, audit.rotate_bytes, 4096, 1024 * GiB, 1, "64M"),
 
 	KEY("admin", "socket",    PATH, admin.socket, 1, 107, 1, ""),
+	KEY("admin", "approvals", PATH, admin.approvals, 1, 4095, 1, ""),
 	KEY("admin", "operators", WHO,  admin.operators, 0, CONFIG_LIST_MAX, 1, "uid:0"),
 
 	KEY("results", "displays",       U32,   limits.standard.results.displays,   0, 200,     1, "20"),

@@ -12,6 +12,7 @@ libpolicy_a_SOURCES = \
 	policy/network.c policy/network.h \
 	policy/packages.c policy/packages.h \
 	policy/pep723.c policy/pep723.h \
+	policy/quota.c policy/quota.h \
 	policy/requirement.c policy/requirement.h \
 	policy/rules.c policy/rules.h \
 	policy/tenants.c \

@@ -18,6 +18,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/egress.c supervisor/engine/egress.h \
 	supervisor/engine/launch.c supervisor/engine/launch.h \
 	supervisor/engine/keeper.c supervisor/engine/keeper.h \
+	supervisor/engine/observer.h \
 	supervisor/engine/outcome.c supervisor/engine/outcome.h \
 	supervisor/engine/outer.c supervisor/engine/outer.h \
 	supervisor/engine/output.c supervisor/engine/output.h \
@@ -35,8 +36,13 @@ libsupervisor_a_SOURCES += \
 
 # ---- mcp: from the socket to the tools -------------------------------------------
 libsupervisor_a_SOURCES += \
+	supervisor/approvals.c supervisor/approvals.h supervisor/approvals_parts.h \
+	supervisor/approvals_file.c supervisor/approvals_file.h \
+	supervisor/approvals_load.c \
 	supervisor/audit.c supervisor/audit.h \
 	supervisor/audit_file.c supervisor/audit_file.h \
+	supervisor/gate.c supervisor/gate.h \
+	supervisor/subject.c supervisor/subject.h \
 	supervisor/mcp/jsonout.c supervisor/mcp/jsonout.h \
 	supervisor/mcp/jsonrpc.c supervisor/mcp/jsonrpc.h \
 	supervisor/handle.c supervisor/handle.h \
@@ -56,6 +62,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/mcp/methods.c \
 	supervisor/mcp/outcome.c supervisor/mcp/outcome.h \
 	supervisor/mcp/parking.c supervisor/mcp/parking.h \
+	supervisor/mcp/permission.c supervisor/mcp/permission.h \
 	supervisor/mcp/progress.c supervisor/mcp/progress.h \
 	supervisor/mcp/question.c supervisor/mcp/question.h \
 	supervisor/mcp/repeat.c supervisor/mcp/repeat.h \

@@ -14,6 +14,7 @@
 struct cgroup_root;
 struct config;
 struct engine;
+struct engine_observer;
 struct event_base;
 struct keeper;
 struct outer_namespace;
@@ -24,6 +25,7 @@ struct engine_options {
 	const struct config *config;		/* borrowed, outlives the engine */
 	struct outer_namespace *outer;		/* borrowed: supervisor/engine/privilege.h */
 	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroup could be had */
+	const struct engine_observer *observer;	/* borrowed; NULL: none */
 	int worker_fd;				/* the mcp-python-worker program, O_PATH; borrowed */
 	int egress_fd;				/* mcp-python-egress likewise; -1: not there */
 };
@@ -59,6 +61,9 @@ void tenant_release(struct tenant *tenant);
 /* From now on its scripts run in this profile alone, and a wish for another one is refused;
  * "": in any. */
 void tenant_restrict(struct tenant *tenant, const char *profile);
+
+/* How many of its executions may run, and wait, from now on. running_max > 0. */
+void tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int queued_max);
 
 /* Who it is, in words that stay the same after a restart: "uid:1000". Lives as long as the
  * tenant. */

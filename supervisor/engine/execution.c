@@ -127,6 +127,11 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	}
 	e = execution_new(engine, tenant, request, watcher, index);
 	evtimer_assign(&e->deadline, engine->base, on_deadline, e);
+	r = execution_announce(e, why_r);
+	if (r < 0) {
+		execution_free(e);
+		return r;
+	}
 	*execution_r = e;
 	tenant->active_ms = engine_now_ms();
 	profile = &engine->pool.profile[index];
@@ -627,7 +632,7 @@ deliver(struct execution *e)
 	bool ran = e->end_us != 0;
 	uint64_t took_ms = (e->end_us - e->start_us) / 1000;
 
-	if (e->watcher.on_outcome != NULL)
+	if (e->watcher.on_outcome != NULL || e->observed)
 		execution_answer(e);
 	execution_free(e);
 	tenant->active_ms = engine_now_ms();

@@ -172,6 +172,7 @@ struct execution_request {
 	struct repl *repl;
 	unsigned int place;		/* where it runs */
 	unsigned int cell;		/* its number, from 1: tracebacks say <cell 1> */
+	bool internal;			/* a program of our own, for what a tenant asked */
 };
 
 /* How the asker hears of it. on_output may be NULL; its bytes are raw, as read. Neither is

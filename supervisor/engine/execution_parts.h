@@ -17,6 +17,7 @@
 #include "supervisor/engine/watchdog.h"
 
 struct engine;
+struct why;
 struct tenant;
 struct worker;
 
@@ -71,6 +72,7 @@ struct execution {
 	char environment[ENVIRONMENT_NAME + 1];	/* "": none */
 	int channel;				/* -1: none, or given away */
 	struct limits limits;
+	bool internal, observed;
 	struct msg_egress_open *network;	/* NULL: none is allowed */
 	/* Of a cell. */
 	struct repl *repl;			/* NULL: none, or it is over */
@@ -165,7 +167,10 @@ struct execution *execution_new(struct engine *engine, struct tenant *tenant,
 				unsigned int profile);
 void execution_free(struct execution *execution);
 
-/* Calls its watcher with the outcome. */
+/* Asks the engine's observer whether it may be. */
+int execution_announce(struct execution *execution, struct why *why_r);
+
+/* Tells the observer and its watcher of the outcome. */
 void execution_answer(struct execution *execution);
 
 #endif

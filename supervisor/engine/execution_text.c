@@ -12,6 +12,7 @@
 
 #include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/observer.h"
 #include "supervisor/engine/tenant.h"
 
 /* ---- the request ---- */
@@ -126,6 +127,7 @@ execution_new(struct engine *engine, struct tenant *tenant,
 		snprintf(e->environment, sizeof(e->environment), "%s", request->environment);
 	e->channel = request->channel != NULL ? *request->channel : -1;
 	e->limits = request->limits;
+	e->internal = request->internal;
 	e->facts.limits = &e->limits;
 	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
 	e->facts.disk_inodes = engine->config->profile[profile].disk_inodes;
@@ -258,6 +260,44 @@ make_notes(const struct execution *e, char *note_r[NOTES_MAX + 1])
 	return n;
 }
 
+static struct engine_event
+event_of(const struct execution *e)
+{
+	const struct config_profile *profile = &e->engine->config->profile[e->profile];
+
+	return (struct engine_event){
+		.tenant = e->tenant,
+		.id = e->id,
+		.script = e->script,
+		.script_len = e->script_len,
+		.profile = profile->name,
+		.disk_bytes = e->repl == NULL ? profile->disk_bytes : 0,
+		.limits = &e->limits,
+		.internal = e->internal,
+	};
+}
+
+int
+execution_announce(struct execution *e, struct why *why_r)
+{
+	const struct engine_observer *observer = e->engine->options.observer;
+	struct engine_event event = event_of(e);
+	int r = observer != NULL ? observer->on_start(observer->arg, &event, why_r) : 0;
+
+	e->observed = observer != NULL && r == 0;
+	return r;
+}
+
+static void
+tell_observer(struct execution *e, const struct outcome *outcome)
+{
+	const struct engine_observer *observer = e->engine->options.observer;
+	struct engine_event event = event_of(e);
+
+	if (e->observed)
+		observer->on_end(observer->arg, &event, outcome);
+}
+
 void
 execution_answer(struct execution *e)
 {
@@ -297,7 +337,9 @@ execution_answer(struct execution *e)
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
 	outcome.retry_after_ms = e->retry_after_ms;
-	e->watcher.on_outcome(e->watcher.arg, &outcome);
+	tell_observer(e, &outcome);
+	if (e->watcher.on_outcome != NULL)
+		e->watcher.on_outcome(e->watcher.arg, &outcome);
 	for (int i = 0; i < STREAM_COUNT; i++)
 		free(text[i].text);
 	free(transcript.text);

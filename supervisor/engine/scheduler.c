@@ -84,7 +84,9 @@ sched_queue_done(struct sched_queue *queue, uint32_t took_ms)
 unsigned int
 sched_queue_useful(const struct sched_queue *queue, unsigned int kind)
 {
-	unsigned int room = queue->running_max - queue->n_running;
+	/* the bound may have been lowered while more were running */
+	unsigned int room = queue->running_max > queue->n_running
+			    ? queue->running_max - queue->n_running : 0;
 
 	return queue->waiting[kind] < room ? queue->waiting[kind] : room;
 }

@@ -126,6 +126,14 @@ tenant_restrict(struct tenant *tenant, const char *profile)
 	snprintf(tenant->profile, sizeof(tenant->profile), "%s", profile);
 }
 
+void
+tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int queued_max)
+{
+	assert(running_max > 0);
+	tenant->queue.running_max = running_max;
+	tenant->queue.waiting_max = queued_max;
+}
+
 const char *
 tenant_profile(const struct tenant *tenant)
 {

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "policy/config.h"
+#include "supervisor/gate.h"
 #include "supervisor/mcp/conversation_parts.h"
 #include "supervisor/mcp/parking.h"
 #include "supervisor/mcp/repeat.h"
@@ -123,7 +125,9 @@ mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r)
 	*host_r = (struct tool_host){
 		.engine = mcp->options.engine,
 		.tenant = tenant,
-		.config = mcp->options.config,
+		.gate = mcp->options.gate,
+		.config = mcp->options.gate ? gate_config(mcp->options.gate, tenant)
+					    : config_hold(mcp->options.config),
 		.base = mcp->options.base,
 	};
 }

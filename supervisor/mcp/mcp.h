@@ -11,6 +11,7 @@ struct catalog;
 struct config;
 struct engine;
 struct event_base;
+struct gate;
 struct jsonout;
 struct mcp_conversation;
 struct mcp_parking;
@@ -28,6 +29,7 @@ struct mcp_options {
 	struct engine *engine;
 	const struct config *config;
 	const struct catalog *catalog;	/* NULL: what the program itself offers */
+	struct gate *gate;		/* NULL: everybody may do everything */
 	const struct mcp_seal *seal;	/* NULL: a key of its own, for this process */
 };
 
@@ -45,7 +47,8 @@ struct mcp_parking *mcp_parking(struct mcp *mcp);
 struct mcp_tasks *mcp_tasks(struct mcp *mcp);
 struct mcp_repeats *mcp_repeats(struct mcp *mcp);
 
-/* Fills the members of *host_r that are the same for all runs of a tenant. */
+/* Fills the members of *host_r that are the same for all runs of a tenant. Its config is held,
+ * for config_free. */
 void mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r);
 
 /* The hint for models that a handshake carries. */

@@ -5,13 +5,20 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 
 #include <event2/event.h>
 
+#include "policy/config.h"
+#include "policy/why.h"
+#include "supervisor/approvals.h"
+#include "supervisor/audit.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/gate.h"
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/outcome.h"
+#include "supervisor/mcp/permission.h"
 #include "supervisor/mcp/question.h"
 #include "supervisor/mcp/task.h"
 #include "supervisor/xalloc.h"
@@ -35,7 +42,17 @@ struct mcp_run {
 	bool ask_is_new;		/* nobody has been told of it */
 	const struct mcp_audience *asked;	/* who has; NULL: none, or it left */
 	json_t *early;			/* answers from before it asked; NULL: none */
+	const struct config *config;	/* held since it started; NULL: has not */
+	struct permission *permission;	/* that it waits for; NULL: none */
 	struct event *soon;
+};
+
+/* A call that was made, and may not be before somebody has agreed to it. */
+struct permission {
+	struct tool_host host;
+	json_t *arguments;
+	char *item;
+	bool waits;			/* for an operator; else its own user is asked */
 };
 
 struct mcp_run *
@@ -56,6 +73,21 @@ mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
 }
 
 static void
+forget_permission(struct mcp_run *run)
+{
+	struct permission *permission = run->permission;
+
+	if (!permission)
+		return;
+	run->permission = NULL;
+	if (permission->waits)
+		approvals_unwatch(gate_approvals(permission->host.gate), run);
+	json_decref(permission->arguments);
+	free(permission->item);
+	free(permission);
+}
+
+static void
 free_run(struct mcp_run *run)
 {
 	struct tool_run *tool_run = run->tool_run;
@@ -68,6 +100,8 @@ free_run(struct mcp_run *run)
 	LIST_REMOVE(run, link);
 	if (run->soon)
 		event_free(run->soon);
+	forget_permission(run);
+	config_free(run->config);
 	mcp_outcome_free(run->outcome);
 	mcp_ask_clear(&run->ask);
 	json_decref(run->early);
@@ -276,6 +310,7 @@ end(struct mcp_run *run, const struct tool_answer *answer, const struct tool_fai
 	run->tool_run = NULL;
 	run->is_over = true;
 	mcp_ask_clear(&run->ask);
+	forget_permission(run);
 	if (run->keeps)
 		run->outcome = mcp_outcome_new(answer, failure);
 	while ((audience = LIST_FIRST(&run->audience))) {
@@ -298,13 +333,137 @@ on_tool_fail(void *arg, const struct tool_failure *failure)
 	end(arg, NULL, failure);
 }
 
+/* ---- permission ---- */
+
+static void
+start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *arguments)
+{
+	struct tool_run *tool_run = run->tool->start(host, arguments);
+
+	if (!run->is_over)
+		run->tool_run = tool_run;
+}
+
+static void
+refuse(struct mcp_run *run, const struct tool_host *host, const char *text)
+{
+	audit_write(gate_audit(host->gate), AUDIT_DENIED, tenant_principal(run->tenant), NULL,
+		    json_pack("{s:s,s:s}", "tool", run->tool->name, "why", text));
+	permission_refuse(host, run->tool, TOOL_DENIED, text);
+}
+
+/* Somebody has agreed, or not. The run may be gone afterwards. */
+static void
+settle(struct mcp_run *run, bool granted, const char *text)
+{
+	struct permission *permission = run->permission;
+	struct tool_host host = permission->host;
+	json_t *arguments = json_incref(permission->arguments);
+
+	permission->waits = false;
+	forget_permission(run);
+	enter(run);
+	host.is_task = run->task;
+	if (granted)
+		start_tool(run, &host, arguments);
+	else
+		refuse(run, &host, text);
+	json_decref(arguments);
+	leave(run);
+}
+
+static void
+on_decided(void *arg, enum approval_state state, const char *reason)
+{
+	struct mcp_run *run = arg;
+	struct permission *permission = run->permission;
+	bool granted = state == APPROVAL_GRANTED &&
+		       permission_use(&permission->host, permission->item);
+	char text[512];
+
+	snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%.300s",
+		 approval_state_name(state), reason ? ": " : "", reason ? reason : "");
+	settle(run, granted, text);
+}
+
+static void
+take_permission(struct mcp_run *run, const struct tool_reply *reply)
+{
+	struct permission *permission = run->permission;
+	bool given = permission_is_given(reply);
+
+	if (given)
+		permission_grant(&permission->host, run->tool, permission->item,
+				 permission->arguments);
+	settle(run, given, "denied: the session's user did not agree");
+}
+
+/* The session's own user, by a form. */
+static bool
+ask_session(struct mcp_run *run)
+{
+	struct tool_question question;
+	int r;
+
+	permission_question(run->tool, run->permission->arguments, &question);
+	r = mcp_ask_open(&run->ask, &question, 1, NULL, run->abilities);
+	permission_question_done(&question);
+	if (r < 0)
+		return false;
+	run->ask_is_new = true;
+	wake_soon(run);
+	return true;
+}
+
+/* An operator. A task waits for the decision; any other call is answered at once, and made
+ * again later. */
+static void
+ask_operator(struct mcp_run *run)
+{
+	struct permission *permission = run->permission;
+	const struct approval *approval;
+	struct why why = { .field = "" };
+	char text[256];
+	int r = permission_ask(&permission->host, run->tool, permission->item,
+			       permission->arguments, NULL, NULL, &approval, &why);
+
+	if (r < 0) {
+		refuse(run, &permission->host, why.text);
+		return;
+	}
+	snprintf(text, sizeof(text), "approval_pending: %s has to be approved by an operator; "
+		 "make the same call again once it is", approval_id(approval));
+	if (mcp_run_become_task(run, text) == 0) {
+		permission->waits = true;
+		(void)permission_ask(&permission->host, run->tool, permission->item,
+				     permission->arguments, on_decided, run, &approval, &why);
+		return;
+	}
+	permission_refuse(&permission->host, run->tool, TOOL_APPROVAL_PENDING, text);
+}
+
+static void
+ask_permission(struct mcp_run *run, const struct tool_host *host, const json_t *arguments)
+{
+	struct permission *permission = xcalloc(1, sizeof(*permission));
+
+	permission->host = *host;
+	permission->arguments = json_incref((json_t *)arguments);
+	permission->item = permission_item(run->tool, arguments);
+	run->permission = permission;
+	if (permission_use(host, permission->item))
+		settle(run, true, NULL);
+	else if (!permission_by_session(host) || !ask_session(run))
+		ask_operator(run);
+}
+
 void
 mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 {
 	struct tool_host host;
-	struct tool_run *tool_run;
 
 	mcp_host(run->mcp, run->tenant, &host);
+	run->config = host.config;
 	host.client = run->abilities;
 	host.is_task = run->task;
 	host.on_output = wants_output ? on_tool_output : NULL;
@@ -316,9 +475,18 @@ mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 	host.on_fail = on_tool_fail;
 	host.arg = run;
 	enter(run);
-	tool_run = run->tool->start(&host, arguments);
-	if (!run->is_over)
-		run->tool_run = tool_run;
+	switch (permission_verdict(&host, run->tool)) {
+	case POLICY_UNSAID:
+	case POLICY_ALLOW:
+		start_tool(run, &host, arguments);
+		break;
+	case POLICY_APPROVE:
+		ask_permission(run, &host, arguments);
+		break;
+	case POLICY_DENY:
+		refuse(run, &host, "denied: policy does not let you use this tool");
+		break;
+	}
 	leave(run);
 }
 
@@ -336,7 +504,10 @@ give_replies(struct mcp_run *run)
 						.action = ask.question[i].action,
 						.content = ask.question[i].content };
 	enter(run);
-	run->tool->reply(run->tool_run, reply, ask.n, ask.state);
+	if (run->permission)
+		take_permission(run, &reply[0]);
+	else
+		run->tool->reply(run->tool_run, reply, ask.n, ask.state);
 	leave(run);
 	mcp_ask_clear(&ask);
 }
@@ -375,7 +546,9 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	if (!run->ask_is_new)
 		return;
 	run->ask_is_new = false;
-	take_early(run);
+	/* What came before the question was asked is no answer to who has to have seen it. */
+	if (!run->permission)
+		take_early(run);
 	if (mcp_run_unanswered(run) == 0)
 		return;			/* the loop comes back for the replies */
 	audience = whom_to_ask(run);

@@ -254,6 +254,8 @@ describe_execute(const struct config *config, struct tool_description *descripti
 
 const struct tool execute_python_tool = {
 	.name = "execute_python",
+	.policy = "run_script",
+	.refuse = refuse,
 	.describe = describe_execute,
 	.start = start_script,
 	.cancel = run_script_cancel,

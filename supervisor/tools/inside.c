@@ -49,6 +49,7 @@ inside_ask(const struct tool_host *host, const struct inside_question *question,
 		.stdin_text = question->input,
 		.stdin_len = question->input_len,
 		.profile = question->profile,
+		.internal = true,
 	};
 	const struct limits_asked nothing = { 0 };
 	struct inside *inside = xcalloc(1, sizeof(*inside));

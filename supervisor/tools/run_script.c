@@ -181,6 +181,14 @@ start_execution(struct tool_run *run, struct why *why_r)
 	return r;
 }
 
+/* Why execution_start did not. */
+static const char *
+reason_of(int error)
+{
+	return error == -EDQUOT ? TOOL_QUOTA_EXCEEDED :
+	       error == -EIO ? TOOL_AUDIT_UNAVAILABLE : RUN_INVALID_ARGUMENTS;
+}
+
 /* ---- what it requires ---- */
 
 static void
@@ -288,6 +296,7 @@ on_found(void *arg, const struct findings *findings)
 {
 	struct tool_run *run = arg;
 	struct why why = { .field = "" };
+	int r;
 
 	run->check = NULL;
 	if (may_install(findings, &run->host) && install_missing(run, findings) == 0)
@@ -295,8 +304,8 @@ on_found(void *arg, const struct findings *findings)
 	if (findings->trouble || findings->n_errors || !findings->python_fits ||
 	    findings->n_missing)
 		refuse_findings(run, findings);
-	else if (start_execution(run, &why) < 0)
-		run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
+	else if ((r = start_execution(run, &why)) < 0)
+		run->kind->refuse(reason_of(r), why.text, &run->host);
 	else
 		return;
 	free_run(run);
@@ -355,7 +364,7 @@ run_script_start(const struct script_tool *kind, const struct tool_host *host,
 		return NULL;
 	if (r < 0) {
 		free_run(run);
-		kind->refuse(RUN_INVALID_ARGUMENTS, why.text, host);
+		kind->refuse(reason_of(r), why.text, host);
 		return NULL;
 	}
 	run->over = NULL;
@@ -438,6 +447,8 @@ once(const json_t *arguments)
 
 const struct tool run_script_tool = {
 	.name = "run_script",
+	.policy = "run_script",
+	.refuse = refuse,
 	.describe = describe,
 	.start = start,
 	.cancel = run_script_cancel,

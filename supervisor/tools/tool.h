@@ -19,6 +19,7 @@
 struct config;
 struct engine;
 struct event_base;
+struct gate;
 struct tenant;
 struct tool_run;
 
@@ -165,7 +166,8 @@ struct tool_reply {
 struct tool_host {
 	struct engine *engine;
 	struct tenant *tenant;
-	const struct config *config;
+	struct gate *gate;		/* NULL: everybody may do everything */
+	const struct config *config;	/* the tenant's own; whoever keeps it holds it */
 	struct event_base *base;
 	unsigned int client;		/* enum client_ability */
 	bool is_task;			/* it became one before it started: TOOL_TASK_MUST */
@@ -195,6 +197,11 @@ struct tool_host {
 
 struct tool {
 	const char *name;
+	/* The key of [policy] that says whether it may be called; NULL: it may. */
+	const char *policy;
+	/* Answers, as on_answer, that nothing was done, in the form that its answers have. reason:
+	 * a status such as TOOL_DENIED. NULL: text alone. */
+	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
 	/* Fills *description_r from the limits in force. NULL: of what is not listed as a
 	 * tool. */
 	void (*describe)(const struct config *config, struct tool_description *description_r);
@@ -214,5 +221,11 @@ struct tool {
 
 /* Answers with nothing but text, as an error: nothing was done. */
 void tool_refuse(const struct tool_host *host, const char *text);
+
+/* Statuses of what policy did not let be. */
+#define TOOL_DENIED "denied"
+#define TOOL_APPROVAL_PENDING "approval_pending"
+#define TOOL_QUOTA_EXCEEDED "quota_exceeded"
+#define TOOL_AUDIT_UNAVAILABLE "audit_unavailable"
 
 #endif

@@ -1,0 +1,38 @@
+/* Who hears of every execution, and may refuse one: the engine itself knows nothing of
+ * quotas and audit.
+ */
+#ifndef SUPERVISOR_ENGINE_OBSERVER_H
+#define SUPERVISOR_ENGINE_OBSERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct limits;
+struct outcome;
+struct tenant;
+struct why;
+
+/* Everything is borrowed, and valid during the call. */
+struct engine_event {
+	const struct tenant *tenant;
+	const char *id;
+	const char *script;
+	size_t script_len;
+	const char *profile;
+	uint64_t disk_bytes;		/* that the execution may use */
+	const struct limits *limits;
+	bool internal;			/* a program of our own */
+};
+
+struct engine_observer {
+	/* Before anything of it is run. 0, or -errno and why_r, which execution_start gives
+	 * back: it is not run. */
+	int (*on_start)(void *arg, const struct engine_event *event, struct why *why_r);
+	/* Once for each that was let through, before its asker hears of it. */
+	void (*on_end)(void *arg, const struct engine_event *event,
+		       const struct outcome *outcome);
+	void *arg;
+};
+
+#endif
