@@ -423,8 +423,8 @@ approvals_expire(struct approvals *approvals)
 /* ---- from the beginning to the end ---- */
 
 int
-approvals_new(struct event_base *base, const char *file, struct audit *audit,
-	      struct approvals **approvals_r, struct why *why_r)
+approvals_new(const char *file, struct audit *audit, struct approvals **approvals_r,
+	      struct why *why_r)
 {
 	struct approvals *approvals = xcalloc(1, sizeof(*approvals));
 	int r = 0;
@@ -438,16 +438,17 @@ approvals_new(struct event_base *base, const char *file, struct audit *audit,
 		approvals_free(approvals);
 		return r;
 	}
-	approvals->timer = xalloc_check(evtimer_new(base, on_expiry, approvals));
-	approvals_expire(approvals);
 	*approvals_r = approvals;
 	return 0;
 }
 
 void
-approvals_set_policy(struct approvals *approvals, const struct approvals_policy *policy)
+approvals_start(struct approvals *approvals, struct event_base *base,
+		const struct approvals_policy *policy)
 {
 	approvals->policy = *policy;
+	approvals->timer = xalloc_check(evtimer_new(base, on_expiry, approvals));
+	approvals_expire(approvals);
 }
 
 void

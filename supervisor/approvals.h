@@ -48,11 +48,12 @@ struct approvals_policy {
 
 /* file: NULL: nothing outlives the process. audit: borrowed, may be NULL. 0, or -errno and
  * why_r. */
-int approvals_new(struct event_base *base, const char *file, struct audit *audit,
-		  struct approvals **approvals_r, struct why *why_r);
+int approvals_new(const char *file, struct audit *audit, struct approvals **approvals_r,
+		  struct why *why_r);
 
-/* Before anybody decides. */
-void approvals_set_policy(struct approvals *approvals, const struct approvals_policy *policy);
+/* Before anybody asks or decides. base: borrowed, for the time when requests are over. */
+void approvals_start(struct approvals *approvals, struct event_base *base,
+		     const struct approvals_policy *policy);
 void approvals_free(struct approvals *approvals);	/* NULL is fine */
 
 /* Was every one of the items granted to the tenant, and not revoked? n 0: yes. */

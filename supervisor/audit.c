@@ -286,10 +286,9 @@ tell_found(struct audit *audit)
 }
 
 int
-audit_new(struct event_base *base, const struct config *config, const char *path,
-	  struct audit **audit_r, struct why *why_r)
+audit_new(const struct config *config, const char *path, struct audit **audit_r,
+	  struct why *why_r)
 {
-	static const struct timeval second = { 1, 0 };
 	struct audit *audit = xcalloc(1, sizeof(*audit));
 	int r = 0;
 
@@ -307,13 +306,20 @@ audit_new(struct event_base *base, const struct config *config, const char *path
 		return r;
 	}
 	audit->has_file = path != NULL;
-	if (base && path && !config->audit.sync) {
-		audit->tick = xalloc_check(event_new(base, -1, EV_PERSIST, on_tick, audit));
-		evtimer_add(audit->tick, &second);
-	}
 	tell_found(audit);
 	*audit_r = audit;
 	return 0;
+}
+
+void
+audit_start(struct audit *audit, struct event_base *base)
+{
+	static const struct timeval second = { 1, 0 };
+
+	if (!audit->has_file || audit->file.sync)
+		return;
+	audit->tick = xalloc_check(event_new(base, -1, EV_PERSIST, on_tick, audit));
+	evtimer_add(audit->tick, &second);
 }
 
 void

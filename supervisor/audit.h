@@ -48,10 +48,15 @@ enum audit_event {
 /* "execution-started" ... */
 const char *audit_event_name(enum audit_event event);
 
-/* Opens the file, if the configuration names one or path is not NULL, and mends it. base:
- * borrowed, may be NULL. 0, or -errno and why_r. */
-int audit_new(struct event_base *base, const struct config *config, const char *path,
-	      struct audit **audit_r, struct why *why_r);
+/* Opens the file, if the configuration names one or path is not NULL, and mends it. 0, or
+ * -errno and why_r. */
+int audit_new(const struct config *config, const char *path, struct audit **audit_r,
+	      struct why *why_r);
+
+/* From now on what was written is sent to the disk each second, unless [audit] sync waits for
+ * it anyway. base: borrowed. */
+void audit_start(struct audit *audit, struct event_base *base);
+
 void audit_free(struct audit *audit);		/* NULL is fine; everything is on the disk */
 
 /* Writes one record. tenant: a principal; NULL: none. execution: its id; NULL: none. more: a

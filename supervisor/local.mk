@@ -41,7 +41,9 @@ libsupervisor_a_SOURCES += \
 	supervisor/approvals_load.c \
 	supervisor/audit.c supervisor/audit.h \
 	supervisor/audit_file.c supervisor/audit_file.h \
+	supervisor/configuration.c supervisor/configuration.h \
 	supervisor/gate.c supervisor/gate.h \
+	supervisor/governance.c supervisor/governance.h \
 	supervisor/subject.c supervisor/subject.h \
 	supervisor/mcp/jsonout.c supervisor/mcp/jsonout.h \
 	supervisor/mcp/jsonrpc.c supervisor/mcp/jsonrpc.h \

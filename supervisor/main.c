@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,11 +24,13 @@
 #include <systemd/sd-login.h>
 
 #include "policy/config.h"
-#include "policy/sandbox_environment.h"
 #include "policy/why.h"
 #include "proto/own.h"
 #include "supervisor/auth/auth.h"
+#include "supervisor/configuration.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/gate.h"
+#include "supervisor/governance.h"
 #include "supervisor/http/server.h"
 #include "supervisor/listener.h"
 #include "supervisor/log.h"
@@ -53,17 +56,20 @@ enum exit_code {
 	EXIT_CONFIGURATION = EX_CONFIG,
 };
 
-enum action { SERVE, CHECK_CONFIG, DUMP_CONFIG };
+enum action { SERVE, CHECK_CONFIG, DUMP_CONFIG, SHOW_POLICY };
 
 struct arguments {
 	enum action action;
 	struct places_asked places;
 	const char *config;		/* NULL: not given */
+	const char *who;		/* of SHOW_POLICY */
 	bool stdio;
 };
 
 struct supervisor {
 	struct config *config;
+	const char *config_path;	/* absolute; NULL: the installed one */
+	struct governance *governance;
 	bool as_service, stdio;
 	uid_t own_uid;			/* whoever started us: the tenant of --stdio and TCP */
 	struct places *places;
@@ -86,7 +92,7 @@ struct supervisor {
 	enum exit_code exit_code;
 };
 
-/* ---- arguments and configuration ---- */
+/* ---- arguments ---- */
 
 static void
 print_help(FILE *to)
@@ -101,6 +107,8 @@ print_help(FILE *to)
 	      "  --stdio             serve one client on standard input and output\n"
 	      "  --check-config      say what is wrong with the configuration and exit\n"
 	      "  --dump-config       print the configuration in force and exit\n"
+	      "  --show-policy WHO   print what is in force for a user, a uid or a principal\n"
+	      "                      such as token:ci, and exit\n"
 	      "  --version           print the version and exit\n"
 	      "  --help              print this and exit\n\n"
 	      "Sockets that systemd hands over are used instead of --socket. Exit status:\n"
@@ -131,6 +139,7 @@ read_arguments(int argc, char **argv, struct arguments *arguments_r)
 		{ "stdio", no_argument, NULL, 'i' },
 		{ "check-config", no_argument, NULL, 'k' },
 		{ "dump-config", no_argument, NULL, 'd' },
+		{ "show-policy", required_argument, NULL, 'p' },
 		{ "version", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -162,6 +171,10 @@ read_arguments(int argc, char **argv, struct arguments *arguments_r)
 		case 'd':
 			arguments_r->action = DUMP_CONFIG;
 			break;
+		case 'p':
+			arguments_r->action = SHOW_POLICY;
+			arguments_r->who = optarg;
+			break;
 		case 'v':
 			puts(PACKAGE_NAME " " PACKAGE_VERSION);
 			exit(EXIT_FINE);
@@ -188,25 +201,6 @@ is_service(void)
 	const char *pid = getenv("SYSTEMD_EXEC_PID");
 
 	return pid && strtol(pid, NULL, 10) == getpid();
-}
-
-/* The built-in values and what the file says over them; exits after mistakes. */
-static struct config *
-read_configuration(const char *path)
-{
-	struct config *config = config_new();
-	int r = config_read(config, path ? path : DEFAULT_CONFIG, stderr);
-
-	if (r == -ENOENT && !path)
-		r = 0;
-	else if (r < 0 && r != -EINVAL)
-		fprintf(stderr, "%s: %s\n", path ? path : DEFAULT_CONFIG, strerror(-r));
-	if (r >= 0 && !is_service() && catalog_wants(config, "python-sandbox"))
-		r = sandbox_environment_read(config, stderr);
-	if (r < 0 || config_check(config, path ? path : DEFAULT_CONFIG, stderr) < 0 ||
-	    catalog_check(config, stderr) < 0)
-		exit(EXIT_CONFIGURATION);
-	return config;
 }
 
 /* ---- start ---- */
@@ -281,7 +275,14 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	r = open_seal(s, why_r);
 	if (r < 0)
 		return r;
+	/* By hand root's paths are as good as any; the service's own user has those of a service. */
+	if (!s->as_service)
+		r = governance_new(s->config, false, &s->governance, why_r);
+	if (r < 0)
+		return r;
 	r = startup_privilege(s->config, s->as_service, &s->outer, &s->cgroups, why_r);
+	if (r == 0 && s->as_service)
+		r = governance_new(s->config, true, &s->governance, why_r);
 	if (r < 0 || !places_have_http(s->places))
 		return r;
 	return auth_new(s->config, &s->auth, why_r);
@@ -365,11 +366,20 @@ on_http_empty(void *arg)
 		finish_if_done(s);
 }
 
+/* systemd waits for READY after RELOADING (Type=notify-reload knows the signal). */
+static void
+reload(struct supervisor *s)
+{
+	notify_reloading(s->notify);
+	governance_reload(s->governance, s->config_path, !is_service());
+	notify_ready(s->notify);
+}
+
 static void
 on_signal(int number, void *arg)
 {
 	if (number == SIGHUP) {
-		log_line(LOG_NOTICE, "reload-ignored", "signal=SIGHUP why=restart-instead");
+		reload(arg);
 		return;
 	}
 	log_line(LOG_NOTICE, "stopping", "signal=SIG%s", sigabbrev_np(number));
@@ -487,8 +497,12 @@ build(struct supervisor *s)
 	s->deadline = xalloc_check(evtimer_new(engine.base, on_deadline, s));
 	for (size_t i = 0; r == 0 && i < sizeof(signals) / sizeof(*signals); i++)
 		r = loop_signal(s->loop, signals[i], on_signal, s);
-	if (r == 0)
-		r = engine_new(&engine, &s->engine);
+	if (r < 0)
+		return r;
+	governance_start(s->governance, engine.base);
+	mcp.gate = governance_gate(s->governance);
+	engine.observer = gate_observer(mcp.gate);
+	r = engine_new(&engine, &s->engine);
 	if (r < 0)
 		return r;
 	mcp.engine = sessions.engine = http.engine = s->engine;
@@ -517,6 +531,7 @@ tear_down(struct supervisor *s)
 	mcp_seal_free(s->seal);
 	notify_free(s->notify);
 	engine_free(s->engine);
+	governance_free(s->governance);
 	if (s->deadline)
 		event_free(s->deadline);
 	loop_free(s->loop);
@@ -550,25 +565,42 @@ run(struct supervisor *s)
 		s->exit_code = EXIT_FAILED;
 }
 
+/* Prints what was asked for. */
+static enum exit_code
+show(const struct arguments *arguments, const struct config *config)
+{
+	if (arguments->action == DUMP_CONFIG)
+		config_dump(config, stdout);
+	if (arguments->action != SHOW_POLICY ||
+	    configuration_show(config, arguments->who, stdout) == 0)
+		return EXIT_FINE;
+	fprintf(stderr, "mcp-pythond: there is no user %s\n", arguments->who);
+	return EXIT_FAILED;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct supervisor s = { .worker_fd = -1, .egress_fd = -1, .own_uid = getuid() };
 	struct why why = { .field = "" };
 	struct arguments arguments;
+	char path[PATH_MAX];
 	int r;
 
 	fill_standard_descriptors();
 	read_arguments(argc, argv, &arguments);
 	log_init(LOG_INFO);
 	signal(SIGPIPE, SIG_IGN);
-	s.config = read_configuration(arguments.config);
-	if (arguments.action == DUMP_CONFIG)
-		config_dump(s.config, stdout);
+	s.config = configuration_read(arguments.config, !is_service(), stderr);
+	if (!s.config)
+		return EXIT_CONFIGURATION;
 	if (arguments.action != SERVE) {
+		r = show(&arguments, s.config);
 		config_free(s.config);
-		return EXIT_FINE;
+		return r;
 	}
+	if (arguments.config)
+		s.config_path = realpath(arguments.config, path);
 	s.as_service = is_system_service();
 	if (s.as_service)
 		s.own_uid = startup_service_uid(s.config);	/* nobody started it */

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <event2/event.h>
 #include <systemd/sd-daemon.h>
@@ -79,6 +80,18 @@ notify_ready(struct notify *n)
 	sd_notify(0, "READY=1");
 	if (n->status)
 		on_status(-1, 0, n);
+}
+
+void
+notify_reloading(struct notify *n)
+{
+	struct timespec now;
+
+	(void)n;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		   (unsigned long long)now.tv_sec * 1000000 +
+			   (unsigned long long)now.tv_nsec / 1000);
 }
 
 void

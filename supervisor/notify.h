@@ -17,6 +17,8 @@ struct notify *notify_new(struct loop *loop,
 void notify_free(struct notify *notify);	/* NULL is fine */
 
 void notify_ready(struct notify *notify);
+/* Files are read again; notify_ready when they were. */
+void notify_reloading(struct notify *notify);
 void notify_stopping(struct notify *notify);
 
 #endif

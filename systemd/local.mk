@@ -20,7 +20,10 @@ $(UNITS_MADE):
 mcpconfdir = $(sysconfdir)/mcp-pythond
 install-data-local: $(UNITS_MADE)
 	$(MKDIR_P) "$(DESTDIR)$(systemdsystemunitdir)" "$(DESTDIR)$(systemduserunitdir)" \
-		"$(DESTDIR)$(sysusersdir)" "$(DESTDIR)$(tmpfilesdir)" "$(DESTDIR)$(mcpconfdir)"
+		"$(DESTDIR)$(sysusersdir)" "$(DESTDIR)$(tmpfilesdir)" "$(DESTDIR)$(mcpconfdir)" \
+		"$(DESTDIR)$(catalogdir)"
+	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.catalog \
+		"$(DESTDIR)$(catalogdir)/mcp-pythond.catalog"
 	$(INSTALL_DATA) systemd/mcp-pythond.service \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.socket \
@@ -40,7 +43,8 @@ install-data-local: $(UNITS_MADE)
 			"$(DESTDIR)$(mcpconfdir)/mcp-pythond.conf"
 
 uninstall-local:
-	rm -f "$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service" \
+	rm -f "$(DESTDIR)$(catalogdir)/mcp-pythond.catalog" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.socket" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-http.socket" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service" \

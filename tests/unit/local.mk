@@ -37,6 +37,7 @@ POLICY_TESTS = \
 	tests/unit/policy/test-network \
 	tests/unit/policy/test-packages \
 	tests/unit/policy/test-pep723 \
+	tests/unit/policy/test-quota \
 	tests/unit/policy/test-requirement \
 	tests/unit/policy/test-rules \
 	tests/unit/policy/test-tokens \
@@ -65,6 +66,9 @@ tests_unit_policy_test_requirement_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_packages_SOURCES = tests/unit/policy/test-packages.c
 tests_unit_policy_test_packages_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_packages_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_quota_SOURCES = tests/unit/policy/test-quota.c
+tests_unit_policy_test_quota_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_quota_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_rules_SOURCES = tests/unit/policy/test-rules.c
 tests_unit_policy_test_rules_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_rules_LDADD = $(POLICY_TEST_LDADD)
@@ -154,6 +158,8 @@ tests_unit_supervisor_test_worker_LDADD = $(ENGINE_TEST_LDADD)
 # ---- supervisor: mcp ----
 # serve-fake is a live server over an engine without processes; the two scripts drive it.
 MCP_TESTS = \
+	tests/unit/supervisor/test-approvals \
+	tests/unit/supervisor/test-audit \
 	tests/unit/supervisor/test-environment \
 	tests/unit/supervisor/test-eras \
 	tests/unit/supervisor/test-jsonout \
@@ -179,6 +185,12 @@ MCP_TEST_LDADD = $(SUPERVISOR_LIBS) $(TEST_LIBS)
 MCP_FAKE = tests/unit/supervisor/fake_engine.c tests/unit/supervisor/fake_engine.h
 MCP_BENCH = $(MCP_FAKE) \
 	tests/unit/supervisor/bench_stream.c tests/unit/supervisor/bench_stream.h
+tests_unit_supervisor_test_approvals_SOURCES = tests/unit/supervisor/test-approvals.c
+tests_unit_supervisor_test_approvals_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_approvals_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_audit_SOURCES = tests/unit/supervisor/test-audit.c
+tests_unit_supervisor_test_audit_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_audit_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_environment_SOURCES = \
 	tests/unit/supervisor/test-environment.c $(MCP_BENCH)
 tests_unit_supervisor_test_environment_CPPFLAGS = $(MCP_TEST_CPPFLAGS)

@@ -358,3 +358,11 @@ tenant_release(struct tenant *tenant)
 	*link = tenant->next;
 	free(tenant);
 }
+
+void
+tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int queued_max)
+{
+	(void)tenant;
+	(void)running_max;
+	(void)queued_max;
+}

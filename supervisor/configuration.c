@@ -1,0 +1,100 @@
+/* Runs in: the supervisor, at start, and when it is told to read its files again.
+ * Owns:    nothing. */
+#include "supervisor/configuration.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/config.h"
+#include "policy/sandbox_environment.h"
+#include "policy/words.h"
+#include "proto/own.h"
+#include "supervisor/subject.h"
+#include "supervisor/tools/catalog.h"
+#include "supervisor/xalloc.h"
+
+#define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
+
+static int
+read_beside(struct config *config, const char *path, FILE *errors)
+{
+	const char *slash = strrchr(path, '/');
+	own_mem char *directory = NULL;
+	int r;
+
+	if (asprintf(&directory, "%.*sconf.d", slash ? (int)(slash - path) + 1 : 0, path) < 0)
+		abort();
+	r = config_read_directory(config, directory, errors);
+	if (r < 0 && r != -EINVAL)
+		fprintf(errors, "%s: %s\n", directory, strerror(-r));
+	return r;
+}
+
+struct config *
+configuration_read(const char *path, bool by_hand, FILE *errors)
+{
+	const char *file = path ? path : DEFAULT_CONFIG;
+	struct config *config = config_new();
+	int r = config_read(config, file, errors), beside;
+
+	if (r == -ENOENT && !path)
+		r = 0;
+	else if (r < 0 && r != -EINVAL)
+		fprintf(errors, "%s: %s\n", file, strerror(-r));
+	beside = read_beside(config, file, errors);
+	if (by_hand && catalog_wants(config, "python-sandbox") &&
+	    sandbox_environment_read(config, errors) < 0)
+		beside = -EINVAL;
+	if (r == 0 && beside == 0 && config_check(config, file, errors) == 0 &&
+	    catalog_check(config, errors) == 0)
+		return config;
+	config_free(config);
+	return NULL;
+}
+
+/* "uid:1000" of "1000" and of "alice"; a principal is one already. Malloc'd; NULL: nobody. */
+static char *
+principal_of(const char *who)
+{
+	const struct passwd *user;
+	char *principal;
+
+	if (word_is_subject(who, strlen(who)))
+		return xstrdup(who);
+	user = isdigit((unsigned char)*who) ? NULL : getpwnam(who);
+	if (!user && strspn(who, "0123456789") != strlen(who))
+		return NULL;
+	if (asprintf(&principal, "uid:%u", user ? user->pw_uid
+					    : (unsigned int)strtoul(who, NULL, 10)) < 0)
+		abort();
+	return principal;
+}
+
+int
+configuration_show(const struct config *config, const char *who, FILE *out)
+{
+	own_mem char *principal = principal_of(who);
+	const struct config *theirs;
+	struct subject subject;
+
+	if (!principal)
+		return -ENOENT;
+	subject_read(principal, &subject);
+	fprintf(out, "# %s", principal);
+	if (subject.user)
+		fprintf(out, " user:%s", subject.user);
+	for (size_t i = 0; i < subject.policy.n_groups; i++)
+		fprintf(out, " group:%s", subject.policy.group[i]);
+	fputc('\n', out);
+	theirs = config_for(config, &subject.policy);
+	if (theirs)
+		config_dump_policy(theirs, out);
+	else
+		fputs("# their sections cannot be put together: nothing is allowed\n", out);
+	config_free(theirs);
+	subject_done(&subject);
+	return 0;
+}

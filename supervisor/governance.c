@@ -1,0 +1,151 @@
+/* Runs in: the supervisor.   Owns: audit log, approvals and gate. */
+#include "supervisor/governance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "policy/config.h"
+#include "policy/why.h"
+#include "proto/own.h"
+#include "supervisor/approvals.h"
+#include "supervisor/audit.h"
+#include "supervisor/configuration.h"
+#include "supervisor/gate.h"
+#include "supervisor/log.h"
+#include "supervisor/xalloc.h"
+
+/* The service's own user has it (systemd/mcp-pythond.tmpfiles). */
+#define RECORDS "/var/lib/mcp-pythond/records"
+
+struct governance {
+	const struct config *config;	/* held; what was read last and is in force */
+	struct audit *audit;
+	struct approvals *approvals;
+	struct gate *gate;
+};
+
+static const struct policy_subject *
+subject_of(void *arg, const char *principal)
+{
+	return gate_subject(arg, principal);
+}
+
+static const struct config *
+config_of(void *arg, const char *principal)
+{
+	return gate_config_named(arg, principal);
+}
+
+static const char *
+in_records(bool as_service, const char *path)
+{
+	return as_service && access(RECORDS, W_OK) == 0 ? path : NULL;
+}
+
+static void
+tell_started(struct governance *g)
+{
+	audit_write(g->audit, AUDIT_STARTED, NULL, NULL,
+		    json_pack("{s:s,s:i}", "version", PACKAGE_VERSION, "pid", getpid()));
+}
+
+int
+governance_new(const struct config *config, bool as_service,
+	       struct governance **governance_r, struct why *why_r)
+{
+	struct governance *g = xcalloc(1, sizeof(*g));
+	const char *file;
+	int r;
+
+	g->config = config_hold(config);
+	file = config->audit.file ? NULL : in_records(as_service, RECORDS "/audit.jsonl");
+	r = audit_new(config, file, &g->audit, why_r);
+	file = config->admin.approvals ? config->admin.approvals
+				       : in_records(as_service, RECORDS "/approvals.jsonl");
+	if (r == 0)
+		r = approvals_new(file, g->audit, &g->approvals, why_r);
+	if (r < 0) {
+		governance_free(g);
+		return r;
+	}
+	*governance_r = g;
+	return 0;
+}
+
+void
+governance_start(struct governance *g, struct event_base *base)
+{
+	const struct gate_options gate = { .base = base, .config = g->config,
+					   .audit = g->audit, .approvals = g->approvals };
+	struct approvals_policy policy = { subject_of, config_of, NULL };
+
+	g->gate = policy.arg = gate_new(&gate);
+	approvals_start(g->approvals, base, &policy);
+	audit_start(g->audit, base);
+	tell_started(g);
+}
+
+void
+governance_free(struct governance *g)
+{
+	if (!g)
+		return;
+	if (g->gate)
+		audit_write(g->audit, AUDIT_STOPPED, NULL, NULL, NULL);
+	approvals_free(g->approvals);
+	gate_free(g->gate);
+	audit_free(g->audit);
+	config_free(g->config);
+	free(g);
+}
+
+struct gate *
+governance_gate(struct governance *g)
+{
+	return g->gate;
+}
+
+/* ---- reading again ---- */
+
+static void
+log_mistakes(char *text)
+{
+	struct log_quoted quoted;
+	char *rest = text, *line;
+
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			log_line(LOG_ERR, "reload-mistake", "text=%s",
+				 log_quote(&quoted, line, strlen(line)));
+}
+
+void
+governance_reload(struct governance *g, const char *path, bool by_hand)
+{
+	own_mem char *errors = NULL;
+	own_mem char *later = NULL;
+	size_t len;
+	FILE *out = open_memstream(&errors, &len);
+	struct config *config;
+
+	if (!out)
+		abort();
+	config = configuration_read(path, by_hand, out);
+	fclose(out);
+	if (!config) {
+		audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
+			    json_pack("{s:b,s:s}", "done", 0, "why", errors));
+		log_mistakes(errors);
+		log_line(LOG_ERR, "reload-failed", "kept=yes");
+		return;
+	}
+	later = config_needs_restart(g->config, config);
+	gate_reload(g->gate, config);
+	config_free(g->config);
+	g->config = config;
+	log_line(*later ? LOG_WARNING : LOG_NOTICE, "reloaded", "after-restart=\"%s\"", later);
+	audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
+		    json_pack("{s:b,s:s}", "done", 1, "after_restart", later));
+}

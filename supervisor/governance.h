@@ -1,0 +1,31 @@
+/* Audit log, approvals, gate and the operators' socket together, as main makes and ends them,
+ * and as a reload changes them.
+ */
+#ifndef SUPERVISOR_GOVERNANCE_H
+#define SUPERVISOR_GOVERNANCE_H
+
+#include <stdbool.h>
+
+struct config;
+struct event_base;
+struct gate;
+struct governance;
+struct why;
+
+/* Opens what is written to. as_service: a system service, which has given up its privilege
+ * already; it keeps its files in its user's directory when the configuration names none.
+ * config: held. 0, or -errno and why_r. */
+int governance_new(const struct config *config, bool as_service,
+		   struct governance **governance_r, struct why *why_r);
+
+/* Before anything is served. base: borrowed. */
+void governance_start(struct governance *governance, struct event_base *base);
+void governance_free(struct governance *governance);	/* NULL is fine */
+
+struct gate *governance_gate(struct governance *governance);
+
+/* Reads the files again (path, by_hand: as configuration_read) and puts what they say in force for
+ * what starts from now on, or says in the log why not. */
+void governance_reload(struct governance *governance, const char *path, bool by_hand);
+
+#endif
