@@ -461,6 +461,8 @@ start_execute(const struct tool_host *host, const json_t *json)
 
 const struct tool execute_code_tool = {
 	.name = "execute_code",
+	.policy = "run_script",
+	.refuse = refuse,
 	.describe = describe_execute,
 	.start = start_execute,
 	.cancel = run_script_cancel,
