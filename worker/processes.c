@@ -1,15 +1,15 @@
-/* Runs in: a session's init.   Owns: nothing.
- * Reads:   /proc of the worker's own pid namespace. */
+/* Runs in: a session's init.   Owns: how far the numbers of processes went last time.
+ * Reads:   /proc of the worker's own pid namespace, when there is nothing better. */
 #include "worker/processes.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,46 +17,40 @@
 
 #define PAUSE_NS 200000		/* for what was killed to die */
 
-/* One whose first thread has ended shows as a zombie while others go on: it has ended when
- * that is the only one left. The fields are those of proc_pid_stat(5). */
+static pid_t seen = 1;		/* all that have such a number, or less, were met before */
+
 bool
 processes_is_alive(pid_t pid)
 {
-	char path[32], text[512], state = 'X';
-	own_fd int fd = -1;
-	long threads = 0;
-	const char *at;
-	ssize_t n;
+	own_fd int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd ended = { .fd = fd, .events = POLLIN };
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	if (at == NULL || sscanf(at + 1,
-				 " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
-				 " %*d %*d %*d %*d %ld", &state, &threads) != 2)
-		return false;
-	return (state != 'Z' && state != 'X') || threads > 1;
+	return fd >= 0 && poll(&ended, 1, 0) == 0;
 }
 
 static bool
-is_kept(pid_t pid, const pid_t *keep, size_t n)
+end_one(pid_t pid, const pid_t *keep, size_t n)
 {
-	if (pid <= 1)
-		return true;
 	for (size_t i = 0; i < n; i++)
 		if (keep[i] == pid)
-			return true;
-	return false;
+			return false;
+	return processes_is_alive(pid) && kill(pid, SIGKILL) == 0;
 }
 
 /* In the order of their numbers: what one that is met later makes before it is killed comes
  * after it. */
 static unsigned int
-look_once(const pid_t *keep, size_t n_kept)
+end_range(pid_t first, pid_t last, const pid_t *keep, size_t n)
+{
+	unsigned int found = 0;
+
+	for (pid_t pid = first; pid <= last; pid++)
+		found += end_one(pid, keep, n);
+	return found;
+}
+
+static unsigned int
+end_visible(const pid_t *keep, size_t n_kept)
 {
 	struct entry {
 		uint64_t ino, off;
@@ -75,21 +69,53 @@ look_once(const pid_t *keep, size_t n_kept)
 			pid_t pid = (pid_t)strtol(((struct entry *)(void *)at)->name,
 						  NULL, 10);
 
-			if (is_kept(pid, keep, n_kept) || !processes_is_alive(pid))
-				continue;
-			kill(pid, SIGKILL);
-			found++;
+			if (pid > 1)
+				found += end_one(pid, keep, n_kept);
 		}
 	return found;
 }
 
-unsigned int
-processes_end_others(const pid_t *keep, size_t n)
+/* The number that is given out next. -1: none. */
+static pid_t
+next_number(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		_exit(0);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return pid;
+}
+
+static unsigned int
+end_since(pid_t next, const pid_t *keep, size_t n)
+{
+	if (next > seen)
+		return end_range(seen + 1, next - 1, keep, n);
+	/* They have begun anew. */
+	return end_visible(keep, n) + end_range(2, next - 1, keep, n);
+}
+
+int
+processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r)
 {
 	static const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	unsigned int first = look_once(keep, n);
+	unsigned int found;
+	bool first = true;
+	pid_t next;
 
-	for (unsigned int found = first; found > 0; found = look_once(keep, n))
-		nanosleep(&pause, NULL);
-	return first;
+	do {
+		if (!first)
+			nanosleep(&pause, NULL);
+		next = next_number();
+		found = next > 0 ? end_since(next, keep, n) : end_visible(keep, n);
+		if (first)
+			*found_r = found;
+		first = false;
+	} while (found > 0);
+	if (next < 0)
+		return -EAGAIN;
+	seen = next;
+	return 0;
 }

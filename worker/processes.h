@@ -1,4 +1,5 @@
-/* All processes of a worker, as its init sees them in /proc.
+/* All processes of a worker, as its init finds them: by their numbers, which are given out in
+ * turn. /proc shows no process that is not dumpable, and a script may be.
  */
 #ifndef WORKER_PROCESSES_H
 #define WORKER_PROCESSES_H
@@ -7,13 +8,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Kills every process but this one and those to be kept, until a look finds no other that is
- * alive. Nothing is reaped meanwhile: what a fork bomb has made goes on counting against its
- * limit, so that it gets no new ones. How many the first look found; 0 also when /proc
- * cannot be read. */
-unsigned int processes_end_others(const pid_t *keep, size_t n);
+/* Kills every process made since the last time but those to be kept, until none is alive.
+ * Nothing is reaped meanwhile: what a fork bomb has made goes on counting against its limit,
+ * so that it gets no new ones. *found_r: how many were met first. 0, or -EAGAIN: all that
+ * could be seen were killed, but this process cannot make one more to learn how far numbers
+ * go; to be called again when those have been reaped. */
+int processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r);
 
-/* Whether it is there and has not ended. */
+/* Whether it is there and has not ended; of one whose first thread has ended, whether others
+ * go on. */
 bool processes_is_alive(pid_t pid);
 
 #endif

@@ -27,6 +27,7 @@
 
 #define LOOK_AGAIN_MS 10	/* after a forced stop, for what was just being forked */
 #define LOOKS_MAX 200
+#define TRIES_MAX 500		/* a millisecond apart */
 
 static struct place {
 	pid_t pid;		/* 0: it holds no state */
@@ -192,18 +193,29 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 		cell_ended(CELL_ROLLED_BACK, 0, -r, 0);
 }
 
-/* Everything but the places, and one more process. */
+/* Everything but the places, and one more process. Where even init gets no process any more,
+ * and goes on getting none when all that is in sight has been ended, there is something out of
+ * sight that nothing but the end of all ends. */
 static unsigned int
 end_others(pid_t one)
 {
+	static const struct timespec pause = { .tv_nsec = 1000000 };
 	pid_t keep[REPL_PLACES_MAX + 1];
+	unsigned int found = 0, first;
 	size_t n = 0;
 
 	for (size_t i = 0; i < REPL_PLACES_MAX; i++)
 		if (place[i].pid > 0)
 			keep[n++] = place[i].pid;
 	keep[n++] = one;
-	return processes_end_others(keep, n);
+	for (int i = 0; processes_end_others(keep, n, &first) < 0; i++) {
+		if (i == TRIES_MAX)
+			_exit(1);
+		found += first;
+		reap();
+		nanosleep(&pause, NULL);
+	}
+	return found + first;
 }
 
 static void

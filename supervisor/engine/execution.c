@@ -427,7 +427,7 @@ count(struct execution *e)
 	uint64_t cpu_us;
 
 	if (w->leaf != NULL)
-		cgroup_leaf_counters(w->leaf, !well, &counters);
+		cgroup_leaf_counters(w->leaf, !well || e->repl != NULL, &counters);
 	/* Of one that ended well by itself there is nothing left to be seen but its
 	 * time. */
 	if (w->leaf == NULL || (engine->watchdog != NULL && !well)) {

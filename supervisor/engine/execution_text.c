@@ -121,6 +121,8 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->profile = profile;
 	e->item.kind = request->repl != NULL ? SCHED_CELLS : profile;
 	e->repl = request->repl;
+	if (e->repl != NULL)
+		e->limits.memory_bytes = e->repl->memory_bytes;
 	e->place = request->place;
 	e->cell = request->cell;
 	if (request->environment != NULL)
