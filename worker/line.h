@@ -21,8 +21,8 @@ struct order {
 };
 
 enum report_kind {
-	REPORT_FORKED,		/* value: the pid of what was ordered */
-	REPORT_REFUSED,		/* value: errno */
+	REPORT_FORKED,		/* from what was ordered, before anything else: its pid */
+	REPORT_REFUSED,		/* there is none; value: errno */
 	REPORT_COMMITTED,	/* from the cell's process, value: its pid; it waits for orders */
 	REPORT_ENDED,		/* from where it was forked, value: its wait status */
 };

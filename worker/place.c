@@ -35,6 +35,16 @@ report(enum report_kind kind, int value)
 		_exit(1);
 }
 
+/* From here on it is us who are spoken to. */
+static void
+take_line(int line)
+{
+	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0)
+		_exit(1);
+	close(line);
+	report(REPORT_FORKED, getpid());
+}
+
 /* ---- offsets ---- */
 
 /* A fork shares the offsets of open files: those of before a cell are put back when there is
@@ -122,11 +132,10 @@ run_cell(int line, int control)
 	int error = 0;
 
 	clock_gettime(CLOCK_REALTIME_COARSE, &since);
-	if (dup3(control, JAIL_CONTROL, O_CLOEXEC) < 0 ||
-	    dup3(line, JAIL_LINE, O_CLOEXEC) < 0)
+	if (dup3(control, JAIL_CONTROL, O_CLOEXEC) < 0)
 		_exit(1);
 	close(control);
-	close(line);
+	take_line(line);
 	if (execution_receive(&frame, true, &error) < 0 || frame.msg.type != MSG_RUN ||
 	    take_stdin(&frame) < 0 || jail_limit_cell(&frame.msg.run) < 0)
 		_exit(1);
@@ -174,20 +183,20 @@ fork_state(pid_t *pid_r)
 		return true;
 	}
 	interpreter_after_copy(false);
-	if (*pid_r > 0)
-		report(REPORT_FORKED, *pid_r);
-	else
+	if (*pid_r < 0)
 		report(REPORT_REFUSED, error);
 	return false;
 }
 
 static void
-on_copy(const struct fdpass_set *fds)
+on_copy(struct fdpass_set *fds)
 {
 	pid_t pid;
 
-	if (fork_state(&pid) && dup3(fds->fd[0], JAIL_LINE, O_CLOEXEC) < 0)
-		_exit(1);
+	if (fork_state(&pid)) {
+		take_line(fds->fd[0]);
+		fds->n = 0;
+	}
 }
 
 static void

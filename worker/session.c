@@ -315,19 +315,6 @@ give_up_place(void)
 }
 
 static void
-on_forked(pid_t pid)
-{
-	if (now.what == COPY) {
-		put(&place[now.to], pid, now.line);
-		copied(0);
-		return;
-	}
-	now.pid = pid;
-	if (now.interrupt)
-		kill(pid, SIGINT);
-}
-
-static void
 on_refused(int error)
 {
 	if (now.what == CELL) {
@@ -346,9 +333,7 @@ on_place_report(void)
 
 	if (r == 0)
 		return;
-	if (r > 0 && report.kind == REPORT_FORKED && now.pid == 0 && report.value > 1)
-		on_forked(report.value);
-	else if (r > 0 && report.kind == REPORT_REFUSED && now.pid == 0)
+	if (r > 0 && report.kind == REPORT_REFUSED && now.pid == 0)
 		on_refused(report.value);
 	else if (r > 0 && report.kind == REPORT_ENDED && now.what == CELL)
 		roll_back(report.value, 0);
@@ -357,18 +342,40 @@ on_place_report(void)
 }
 
 static void
-on_cell_report(void)
+on_forked(pid_t pid)
+{
+	if (now.what == COPY) {
+		put(&place[now.to], pid, now.line);
+		copied(0);
+		return;
+	}
+	now.pid = pid;
+	if (now.interrupt)
+		kill(pid, SIGINT);
+}
+
+/* What the new process says. */
+static void
+on_own_report(void)
 {
 	struct report report;
 	int r = receive(now.line, &report);
 
-	if (r > 0 && report.kind == REPORT_COMMITTED && report.value > 1)
+	if (r == 0)
+		return;
+	if (r > 0 && report.kind == REPORT_FORKED && now.pid == 0 && report.value > 1) {
+		on_forked(report.value);
+	} else if (now.what == COPY) {
+		close(now.line);
+		copied(EAGAIN);
+	} else if (r > 0 && report.kind == REPORT_COMMITTED && report.value > 1) {
 		commit(report.value);
-	else if (r == -EPIPE)
+	} else if (r == -EPIPE) {
 		/* Its end will be told, or it cannot say that it came to it. */
 		now.deaf = true;
-	else if (r != 0)
+	} else {
 		end_cell();
+	}
 }
 
 /* ---- the supervisor ---- */
@@ -415,16 +422,16 @@ serve(void)
 			{ .fd = JAIL_CONTROL, .events = POLLIN },
 			{ .fd = now.what != NOTHING && place[now.place].pid > 0
 				? place[now.place].line : -1, .events = POLLIN },
-			/* Of one that is being ended nothing counts but its end. */
-			{ .fd = is_cell && !forced && !now.deaf ? now.line : -1,
+			/* Of a cell that is being ended nothing counts but its end. */
+			{ .fd = now.what != NOTHING && !forced && !now.deaf ? now.line : -1,
 			  .events = POLLIN },
 		};
 		int n = ppoll(poll, 3, forced ? &soon : NULL, &none);
 
 		if (n < 0) {
-			/* What it has told before its end is known before its end is. */
-			if (is_cell && now.pid == 0 && place[now.place].pid > 0)
-				on_place_report();
+			/* A cell goes on without where it was forked from, if there is one. */
+			if (is_cell && now.pid == 0)
+				on_own_report();
 			reap();
 			check();
 		} else if (n == 0) {
@@ -432,7 +439,7 @@ serve(void)
 		} else if (poll[1].revents != 0) {
 			on_place_report();
 		} else if (poll[2].revents != 0) {
-			on_cell_report();
+			on_own_report();
 		} else {
 			if (frame_reader_read(&reader, JAIL_CONTROL, &frame) != 1)
 				_exit(0);

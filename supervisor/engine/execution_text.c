@@ -121,8 +121,6 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->profile = profile;
 	e->item.kind = request->repl != NULL ? SCHED_CELLS : profile;
 	e->repl = request->repl;
-	if (e->repl != NULL)
-		e->limits.memory_bytes = e->repl->memory_bytes;
 	e->place = request->place;
 	e->cell = request->cell;
 	if (request->environment != NULL)
@@ -130,6 +128,8 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->channel = request->channel != NULL ? *request->channel : -1;
 	e->limits = request->limits;
 	e->internal = request->internal;
+	if (request->repl != NULL)
+		e->limits.memory_bytes = request->repl->memory_bytes;
 	e->facts.limits = &e->limits;
 	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
 	e->facts.disk_inodes = engine->config->profile[profile].disk_inodes;
