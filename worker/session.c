@@ -436,10 +436,10 @@ serve(void)
 			check();
 		} else if (n == 0) {
 			look_again();
-		} else if (poll[1].revents != 0) {
-			on_place_report();
 		} else if (poll[2].revents != 0) {
 			on_own_report();
+		} else if (poll[1].revents != 0) {
+			on_place_report();
 		} else {
 			if (frame_reader_read(&reader, JAIL_CONTROL, &frame) != 1)
 				_exit(0);
