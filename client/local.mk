@@ -1,5 +1,5 @@
-# client: the mcp-python program; jansson, for token also libcrypto and policy's
-# form of the file; nothing of the supervisor or the worker.
+# client: the mcp-python program; jansson, for repl also libedit, for token libcrypto and
+# policy's form of the file; nothing of the supervisor or the worker.
 noinst_LIBRARIES += libclient.a
 libclient_a_SOURCES = \
 	client/bridge.c client/bridge.h \
@@ -8,6 +8,8 @@ libclient_a_SOURCES = \
 	client/endpoint.c client/endpoint.h \
 	client/exits.h \
 	client/options.c client/options.h \
+	client/repl.c client/repl.h \
+	client/repl_input.c client/repl_input.h \
 	client/reply.c client/reply.h \
 	client/run.c client/run.h \
 	client/say.c client/say.h \
@@ -17,10 +19,10 @@ libclient_a_SOURCES = \
 	client/token_file.c client/token_file.h \
 	client/utf8.c client/utf8.h \
 	client/verdict.c client/verdict.h
-libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) \
+libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) $(EDIT_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"'
 
 bin_PROGRAMS += mcp-python
 mcp_python_SOURCES = client/main.c
 mcp_python_CPPFLAGS = $(libclient_a_CPPFLAGS)
-mcp_python_LDADD = libclient.a libpolicy.a $(JANSSON_LIBS) $(CRYPTO_LIBS)
+mcp_python_LDADD = libclient.a libpolicy.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(EDIT_LIBS)

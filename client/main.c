@@ -3,9 +3,11 @@
  *   connect   bridge.c: standard input and output <-> the service's socket, unread
  *   run       run.c:    script.c reads a file, call.c sends it as one tools/call and
  * reads lines, reply.c takes them apart, verdict.c makes an exit code
+ *   repl      repl.c:   repl_input.c reads lines, cell.c knows where a cell ends, call.c
+ * sends it as a tools/call of run_repl
  *   token     token.c:  keeps the file of bearer tokens, by itself
  *
- * An ordinary program of an ordinary user: no privilege, no state, nothing on disk. Who
+ * An ordinary program of an ordinary user: no privilege, no state, nothing on disk but the history of what was typed. Who
  * the caller is the service learns from the kernel, not from here.
  */
 #include <fcntl.h>
@@ -18,6 +20,7 @@
 #include "client/endpoint.h"
 #include "client/exits.h"
 #include "client/options.h"
+#include "client/repl.h"
 #include "client/run.h"
 #include "client/say.h"
 #include "client/token.h"
@@ -77,6 +80,8 @@ main(int argc, char **argv)
 		return connect_command(&options);
 	case COMMAND_RUN:
 		return run_command(&options);
+	case COMMAND_REPL:
+		return repl_command(&options);
 	case COMMAND_TOKEN:
 		return token_command(&options);
 	case COMMAND_VERSION:

@@ -18,6 +18,7 @@ enum kind { FLAG, TEXT, SECONDS, COUNT, NAME, SPAN };
 
 #define CONNECT (1u << COMMAND_CONNECT)
 #define RUN (1u << COMMAND_RUN)
+#define REPL (1u << COMMAND_REPL)
 #define TOKEN (1u << COMMAND_TOKEN)
 
 #define DAY_S (24 * 3600L)
@@ -30,12 +31,14 @@ static const struct option_row {
 	unsigned int commands;
 	size_t member;
 } rows[] = {
-	{ "--socket",  "PATH",    TEXT,    CONNECT | RUN, offsetof(struct options, socket) },
-	{ "--timeout", "SECONDS", SECONDS, RUN, offsetof(struct options, timeout_seconds) },
-	{ "--memory",  "MB",      COUNT,   RUN, offsetof(struct options, memory_mb) },
-	{ "--cpu",     "SECONDS", SECONDS, RUN, offsetof(struct options, cpu_seconds) },
-	{ "--pids",    "N",       COUNT,   RUN, offsetof(struct options, pids) },
-	{ "--profile", "NAME",    TEXT,    RUN | TOKEN, offsetof(struct options, profile) },
+	{ "--socket",  "PATH",    TEXT,    CONNECT | RUN | REPL, offsetof(struct options, socket) },
+	{ "--timeout", "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, timeout_seconds) },
+	{ "--memory",  "MB",      COUNT,   RUN | REPL, offsetof(struct options, memory_mb) },
+	{ "--cpu",     "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, cpu_seconds) },
+	{ "--pids",    "N",       COUNT,   RUN | REPL, offsetof(struct options, pids) },
+	{ "--profile", "NAME",    TEXT,    RUN | REPL | TOKEN, offsetof(struct options, profile) },
+	{ "--session", "HANDLE",  TEXT,    REPL, offsetof(struct options, session) },
+	{ "--keep",    NULL,      FLAG,    REPL, offsetof(struct options, keep) },
 	{ "--stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
 	{ "--json",    NULL,      FLAG,    RUN | TOKEN, offsetof(struct options, json) },
 	{ "--file",    "PATH",    TEXT,    TOKEN, offsetof(struct options, token_file) },
@@ -49,6 +52,7 @@ static const struct command_row {
 } commands[] = {
 	{ "connect", COMMAND_CONNECT },
 	{ "run",     COMMAND_RUN },
+	{ "repl",    COMMAND_REPL },
 	{ "token",   COMMAND_TOKEN },
 	{ "help",    COMMAND_HELP },
 	{ "version", COMMAND_VERSION },
@@ -104,6 +108,33 @@ options_help(enum command about)
 		       "by the service, 65 not UTF-8, 66 no such file, 69 no service, "
 		       "70 the jail\n"
 		       "failed, 75 try again later, 76 not understood.\n";
+	case COMMAND_REPL:
+		return "Usage: mcp-python repl [OPTIONS]\n"
+		       "\n"
+		       "Python, a cell at a time, in a jail that keeps its state: from the "
+		       "terminal with\n"
+		       "editing and history, or from a pipe. Ctrl-C cancels the cell that "
+		       "runs, Ctrl-D\n"
+		       "ends. After a time-out, a crash or a limit the state is as before "
+		       "the cell.\n"
+		       "\n"
+		       "  --session HANDLE    go on in this session, and leave it there at "
+		       "the end\n"
+		       "  --keep              leave a new one there, too, and say its "
+		       "handle\n"
+		       "  --timeout SECONDS   wall clock of each cell\n"
+		       "  --cpu SECONDS       processor time of each cell\n"
+		       "  --memory MB         memory of the whole session\n"
+		       "  --pids N            processes and threads at once\n"
+		       "  --profile NAME      one that the service's configuration "
+		       "has\n"
+		       "  --socket PATH       where the service listens, as in "
+		       "\"connect --help\"\n"
+		       "  --help              this text\n"
+		       "\n"
+		       "Exit code: that of sys.exit(); from a pipe 1 when a cell failed; 130 "
+		       "after Ctrl-C\n"
+		       "there; otherwise as \"run --help\" says.\n";
 	case COMMAND_TOKEN:
 		return "Usage: mcp-python token add NAME [--tenant NAME] [--expires TIME]\n"
 		       "                            [--profile NAME]\n"
@@ -139,6 +170,7 @@ options_help(enum command about)
 	       "  connect        carry MCP between standard input and output and the "
 	       "service\n"
 	       "  run FILE       run a Python file and show its output\n"
+	       "  repl           type Python in a session that keeps its state\n"
 	       "  token          add, list and revoke tokens for HTTP clients\n"
 	       "\n"
 	       "  --version      the version of this program\n"
@@ -219,7 +251,8 @@ unknown_option(const char *typed, unsigned int command, char *text_r, size_t siz
 		}
 	snprintf(text_r, size,
 		 "there is no option \"%s\" here; see mcp-python %s --help", typed,
-		 command == RUN ? "run" : command == TOKEN ? "token" : "connect");
+		 command == RUN ? "run" : command == REPL ? "repl"
+		 : command == TOKEN ? "token" : "connect");
 	return -EINVAL;
 }
 
@@ -372,7 +405,7 @@ check_token(const struct options *o, char *text_r, size_t size)
 	return -EINVAL;
 }
 
-/* Everything after the name of connect or run. */
+/* Everything after the name of connect, run or repl. */
 static int
 parse_rest(int argc, const char *const *argv, struct options *o, char *text_r,
 	   size_t size)
@@ -390,10 +423,11 @@ parse_rest(int argc, const char *const *argv, struct options *o, char *text_r,
 		if ((r = take_option(argc, argv, &at, o, text_r, size)) < 0)
 			return r;
 	}
-	if (o->command == COMMAND_CONNECT) {
+	if (o->command != COMMAND_RUN) {
 		if (at == argc)
 			return 0;
-		snprintf(text_r, size, "connect takes no argument \"%s\"", argv[at]);
+		snprintf(text_r, size, "%s takes no argument \"%s\"",
+			 o->command == COMMAND_REPL ? "repl" : "connect", argv[at]);
 		return -EINVAL;
 	}
 	/* "run -- FILE" is for a file whose name begins with a dash. */
@@ -471,7 +505,7 @@ options_parse(int argc, const char *const *argv, struct options *options_r,
 	int r;
 
 	if (argc < 2) {
-		snprintf(text_r, size, "a command is needed: connect, run FILE, or token");
+		snprintf(text_r, size, "a command is needed: connect, run FILE, repl, or token");
 		return -EINVAL;
 	}
 	r = find_command(argv[1], &o, text_r, size);
@@ -482,7 +516,8 @@ options_parse(int argc, const char *const *argv, struct options *options_r,
 
 		r = find_command(argv[2], &about, text_r, size);
 		o.help_about = about.command;
-	} else if (o.command == COMMAND_CONNECT || o.command == COMMAND_RUN)
+	} else if (o.command == COMMAND_CONNECT || o.command == COMMAND_RUN ||
+		   o.command == COMMAND_REPL)
 		r = parse_rest(argc, argv, &o, text_r, size);
 	else if (o.command == COMMAND_TOKEN)
 		r = parse_token(argc, argv, &o, text_r, size);

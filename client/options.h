@@ -10,6 +10,7 @@ enum command {
 	COMMAND_VERSION,
 	COMMAND_CONNECT,
 	COMMAND_RUN,
+	COMMAND_REPL,
 	COMMAND_TOKEN,
 };
 
@@ -27,6 +28,8 @@ struct options {
 	unsigned int memory_mb, pids;
 	const char *profile; /* run: NULL: the default one; token add: NULL: any */
 	bool pass_stdin, json;
+	const char *session; /* repl: a handle; NULL: a new session */
+	bool keep;	     /* repl: do not close it at the end */
 	enum token_action token_action;
 	const char *token_name; /* add: a name (policy/tokens.h); revoke: an id */
 	const char *token_file; /* NULL: the usual one */

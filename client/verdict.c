@@ -33,6 +33,10 @@ static const struct verdict_row {
 	{ "cancelled",     FIXED, EX_TEMPFAIL,       "the service stopped the script" },
 	{ "overloaded",    FIXED, EX_TEMPFAIL,       "too much is waiting; try again later" },
 	{ "jail_failed",   FIXED, EX_SOFTWARE,       "the jail could not be made; nothing was run" },
+	{ "no_session",    FIXED, EX_NOINPUT,        "there is no such session" },
+	{ "no_checkpoint", FIXED, EX_NOINPUT,        "there is no such checkpoint" },
+	{ "session_limit", FIXED, EX_TEMPFAIL,       "there are too many sessions" },
+	{ "session_busy",  FIXED, EX_TEMPFAIL,       "too many calls wait for the session" },
 	{ "invalid_arguments", FIXED, EX_USAGE,      "the service refused the arguments" },
 	{ "worker_protocol_error", FIXED, EX_SOFTWARE, "the worker broke its protocol" },
 };

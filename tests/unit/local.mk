@@ -82,6 +82,7 @@ tests_unit_policy_test_why_LDADD = $(POLICY_TEST_LDADD)
 # ---- client ----
 CLIENT_TESTS = \
 	tests/unit/client/test-bridge \
+	tests/unit/client/test-cell \
 	tests/unit/client/test-options \
 	tests/unit/client/test-reply \
 	tests/unit/client/test-run \
@@ -89,11 +90,14 @@ CLIENT_TESTS = \
 check_PROGRAMS += $(CLIENT_TESTS)
 TESTS += $(CLIENT_TESTS)
 CLIENT_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
-CLIENT_TEST_LDADD = libclient.a libpolicy.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(TEST_LIBS)
+CLIENT_TEST_LDADD = libclient.a libpolicy.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(EDIT_LIBS) $(TEST_LIBS)
 tests_unit_client_test_bridge_SOURCES = tests/unit/client/test-bridge.c \
 	tests/unit/client/cmocka_all.h
 tests_unit_client_test_bridge_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_bridge_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_cell_SOURCES = tests/unit/client/test-cell.c
+tests_unit_client_test_cell_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_cell_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_options_SOURCES = tests/unit/client/test-options.c
 tests_unit_client_test_options_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_options_LDADD = $(CLIENT_TEST_LDADD)
@@ -170,6 +174,7 @@ MCP_TESTS = \
 	tests/unit/supervisor/test-media \
 	tests/unit/supervisor/test-results \
 	tests/unit/supervisor/test-job \
+	tests/unit/supervisor/test-run-repl \
 	tests/unit/supervisor/test-run-script \
 	tests/unit/supervisor/test-seal \
 	tests/unit/supervisor/test-session \
@@ -182,7 +187,8 @@ dist_check_SCRIPTS += $(MCP_LIVE_TESTS)
 TESTS += $(MCP_TESTS) $(MCP_LIVE_TESTS)
 MCP_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
 MCP_TEST_LDADD = $(SUPERVISOR_LIBS) $(TEST_LIBS)
-MCP_FAKE = tests/unit/supervisor/fake_engine.c tests/unit/supervisor/fake_engine.h
+MCP_FAKE = tests/unit/supervisor/fake_engine.c tests/unit/supervisor/fake_engine.h \
+	tests/unit/supervisor/fake_repl.c
 MCP_BENCH = $(MCP_FAKE) \
 	tests/unit/supervisor/bench_stream.c tests/unit/supervisor/bench_stream.h
 tests_unit_supervisor_test_approvals_SOURCES = tests/unit/supervisor/test-approvals.c
@@ -224,6 +230,10 @@ tests_unit_supervisor_test_job_SOURCES = tests/unit/supervisor/test-job.c \
 	$(MCP_BENCH)
 tests_unit_supervisor_test_job_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_job_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_run_repl_SOURCES = tests/unit/supervisor/test-run-repl.c \
+	$(MCP_BENCH)
+tests_unit_supervisor_test_run_repl_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_run_repl_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_run_script_SOURCES = tests/unit/supervisor/test-run-script.c \
 	$(MCP_BENCH)
 tests_unit_supervisor_test_run_script_CPPFLAGS = $(MCP_TEST_CPPFLAGS)

@@ -25,6 +25,26 @@ parse(const char *const *words, struct options *o, char *text, size_t size)
 	parse((const char *const[]){__VA_ARGS__, NULL}, &o, text, sizeof(text))
 
 static void
+repl_goes_on_in_a_session(void **state)
+{
+	struct options o;
+	char text[512];
+
+	(void)state;
+	assert_int_equal(PARSE("repl"), 0);
+	assert_int_equal(o.command, COMMAND_REPL);
+	assert_null(o.session);
+	assert_false(o.keep);
+	assert_int_equal(PARSE("repl", "--keep", "--session", "r-x", "--timeout=3"), 0);
+	assert_string_equal(o.session, "r-x");
+	assert_true(o.keep);
+	assert_true(o.timeout_seconds == 3);
+	assert_true(PARSE("repl", "x.py") < 0);
+	assert_non_null(strstr(text, "repl takes no argument \"x.py\""));
+	assert_true(PARSE("run", "--keep", "x.py") < 0);
+}
+
+static void
 connect_takes_a_socket(void **state)
 {
 	struct options o;
@@ -259,6 +279,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connect_takes_a_socket),
+		cmocka_unit_test(repl_goes_on_in_a_session),
 		cmocka_unit_test(run_takes_everything),
 		cmocka_unit_test(the_scripts_arguments_are_left_alone),
 		cmocka_unit_test(help_is_about_what_was_asked),

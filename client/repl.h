@@ -1,0 +1,10 @@
+/* mcp-python repl. */
+#ifndef CLIENT_REPL_H
+#define CLIENT_REPL_H
+
+struct options;
+
+/* Returns the exit code. */
+int repl_command(const struct options *options);
+
+#endif
