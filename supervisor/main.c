@@ -42,6 +42,7 @@
 #include "supervisor/session.h"
 #include "supervisor/engine/startup.h"
 #include "supervisor/tools/background.h"
+#include "supervisor/tools/repl_sessions.h"
 #include "supervisor/tools/catalog.h"
 #include "supervisor/xalloc.h"
 
@@ -528,6 +529,7 @@ tear_down(struct supervisor *s)
 	auth_free(s->auth);
 	mcp_free(s->mcp);
 	background_forget();
+	repl_sessions_close_all();
 	mcp_seal_free(s->seal);
 	notify_free(s->notify);
 	engine_free(s->engine);

@@ -16,6 +16,7 @@
 #include "supervisor/tools/packages/install_package.h"
 #include "supervisor/tools/python_sandbox.h"
 #include "supervisor/tools/resources.h"
+#include "supervisor/tools/run_repl.h"
 #include "supervisor/tools/run_script.h"
 #include "supervisor/tools/validate_script.h"
 
@@ -28,8 +29,8 @@ static const struct {
 	const char *name;
 	const struct tool *tool[SET_TOOLS_MAX];		/* up to the first NULL */
 } sets[] = {
-	{ "native", { &run_script_tool, &validate_script_tool, &install_package_tool,
-		      &check_environment_tool, &job_tool } },
+	{ "native", { &run_script_tool, &run_repl_tool, &validate_script_tool,
+		      &install_package_tool, &check_environment_tool, &job_tool } },
 	{ "exec-sandbox", { &execute_python_tool, &exec_sandbox_environment_tool,
 			    &exec_sandbox_validate_tool } },
 	{ "python-sandbox", { &execute_code_tool, &validate_code_tool,

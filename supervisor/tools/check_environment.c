@@ -10,6 +10,7 @@
 #include "supervisor/engine/engine.h"
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/environment.h"
+#include "supervisor/tools/repl_sessions.h"
 #include "supervisor/xalloc.h"
 
 #define MIB (1024 * 1024)
@@ -20,6 +21,61 @@ struct tool_run {
 	const char *profile;
 	check_environment_answer *answer;
 };
+
+static const char *
+state_of(const struct repl_session_info *info)
+{
+	return info->busy ? "busy" : info->frozen ? "frozen" : "idle";
+}
+
+static const char *
+profile_of(const struct repl_session_info *info, const struct config *config)
+{
+	return info->profile ? info->profile : config->profile[0].name;
+}
+
+static void
+write_repl_session(struct jsonout *out, const struct repl_session *session,
+		   const struct config *config)
+{
+	struct repl_session_info info;
+	const char *name;
+
+	repl_session_look(session, &info);
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "session", info.handle);
+	jsonout_member_text(out, "state", state_of(&info));
+	jsonout_member_text(out, "profile", profile_of(&info, config));
+	jsonout_member_uint(out, "cells", info.cells);
+	jsonout_key(out, "memory_bytes");
+	if (info.memory_bytes)
+		jsonout_uint(out, info.memory_bytes);
+	else
+		jsonout_null(out);
+	jsonout_key(out, "memory_mb");
+	jsonout_real(out, (double)info.memory_limit / MIB);
+	jsonout_member_uint(out, "idle_seconds", info.idle_ms / 1000);
+	jsonout_member_text(out, "expires", info.expires);
+	jsonout_key(out, "checkpoints");
+	jsonout_open(out, '[');
+	for (size_t i = 0; (name = repl_session_checkpoint_name(session, i)); i++)
+		jsonout_text(out, name, strlen(name));
+	jsonout_close(out, ']');
+	jsonout_close(out, '}');
+}
+
+static void
+write_repl_sessions(struct jsonout *out, const struct tool_host *host)
+{
+	const struct repl_session *session = NULL;
+
+	jsonout_key(out, "repl_sessions");
+	jsonout_open(out, '[');
+	while ((session = repl_session_next(host->tenant, session)))
+		write_repl_session(out, session, host->config);
+	jsonout_close(out, ']');
+	jsonout_member_uint(out, "repl_sessions_most", host->config->repl.sessions_max);
+}
 
 /* What is told besides the environment itself. */
 struct state {
@@ -32,8 +88,8 @@ struct state {
 static const char description[] =
 	"Tells what scripts find here, before one is written: the Python version, the profiles, "
 	"the installed packages with their versions, the limits (time, memory, processes, "
-	"output) with the most that may be asked for, what enforces them, and how many of "
-	"your scripts run or wait. Runs nothing of yours.";
+	"output) with the most that may be asked for, what enforces them, how many of your "
+	"scripts run or wait, and your sessions of run_repl. Runs nothing of yours.";
 
 #define TEXT "{\"type\":\"string\"}"
 #define COUNT "{\"type\":\"integer\"}"
@@ -66,9 +122,19 @@ static const char output_schema[] = OBJECT(
 	"\"yours\":" OBJECT(
 		"\"sessions\":" COUNT ",\"running\":" COUNT ",\"running_most\":" COUNT
 		",\"queued\":" COUNT ",\"queued_most\":" COUNT,
-		"\"sessions\",\"running\",\"running_most\",\"queued\",\"queued_most\""),
+		"\"sessions\",\"running\",\"running_most\",\"queued\",\"queued_most\"") ","
+	"\"repl_sessions\":{\"type\":\"array\",\"description\":\"Yours, oldest first. memory_bytes is "
+	"what a session and its branches use together; null: not known.\",\"items\":" OBJECT(
+		"\"session\":" TEXT ",\"state\":{\"enum\":[\"busy\",\"idle\",\"frozen\"]},\"profile\":"
+		TEXT ",\"cells\":" COUNT ",\"memory_bytes\":{\"type\":[\"integer\",\"null\"]},"
+		"\"memory_mb\":" NUMBER ",\"idle_seconds\":" COUNT ",\"expires\":" TEXT
+		",\"checkpoints\":{\"type\":\"array\",\"items\":" TEXT "}",
+		"\"session\",\"state\",\"profile\",\"cells\",\"memory_bytes\",\"memory_mb\","
+		"\"idle_seconds\",\"expires\",\"checkpoints\"") "},"
+	"\"repl_sessions_most\":" COUNT,
 	"\"python_version\",\"implementation\",\"platform\",\"profile\",\"profiles\","
-	"\"packages\",\"limits\",\"enforcement\",\"yours\"");
+	"\"packages\",\"limits\",\"enforcement\",\"yours\",\"repl_sessions\","
+	"\"repl_sessions_most\"");
 
 static char *
 write_input_schema(const struct config *config)
@@ -248,6 +314,7 @@ write_structured(struct jsonout *out, const struct state *state, const json_t *e
 	jsonout_close(out, '}');
 	write_enforcement(out, &state->how);
 	write_tenant(out, &state->counts);
+	write_repl_sessions(out, state->host);
 	jsonout_close(out, '}');
 }
 
@@ -283,6 +350,21 @@ say_limits(FILE *to, const struct limits_policy *limits)
 }
 
 static void
+say_repl_sessions(FILE *to, const struct tool_host *host)
+{
+	const struct repl_session *session = NULL;
+	struct repl_session_info info;
+
+	while ((session = repl_session_next(host->tenant, session))) {
+		repl_session_look(session, &info);
+		fprintf(to, "session of run_repl: %s, %s, %u cells, %llu MiB of %llu, until %s\n",
+			info.handle, state_of(&info), info.cells,
+			(unsigned long long)(info.memory_bytes / MIB),
+			(unsigned long long)(info.memory_limit / MIB), info.expires);
+	}
+}
+
+static void
 say(FILE *to, const struct state *state, const json_t *environment)
 {
 	const json_t *packages = json_object_get(environment, "packages");
@@ -298,6 +380,7 @@ say(FILE *to, const struct state *state, const json_t *environment)
 	fprintf(to, "yours: %u running of %u, %u waiting of %u, %u sessions\n",
 		state->counts.running, state->counts.running_max, state->counts.queued,
 		state->counts.queued_max, state->counts.sessions);
+	say_repl_sessions(to, state->host);
 	fprintf(to, "packages (%zu): ", json_object_size(packages));
 	json_object_foreach((json_t *)packages, key, package) {
 		fprintf(to, "%s%s %s", before,

@@ -43,7 +43,7 @@ make_description(const struct config *config)
 		"with its traceback, matplotlib figures and what display(object) was given as "
 		"pictures or tables, and the files that it left in /workspace.\n"
 		"Nothing survives the call: no variables, files or installed packages, so "
-		"send a whole program each time. Calls may run in parallel. "
+		"send a whole program each time, or use run_repl. Calls may run in parallel. "
 		"The script starts in /workspace, which is writable and empty but for files "
 		"that you send; it sees no files of the machine and no network. Top-level "
 		"await, threads, subprocesses and multiprocessing work.\n"
@@ -436,8 +436,8 @@ start(const struct tool_host *host, const json_t *json)
 	return run_script_start(&kind, host, json);
 }
 
-static const char *
-once(const json_t *arguments)
+const char *
+run_script_once(const json_t *arguments)
 {
 	const json_t *key = json_object_get(arguments, RUN_KEY_ARGUMENT);
 
@@ -452,5 +452,5 @@ const struct tool run_script_tool = {
 	.describe = describe,
 	.start = start,
 	.cancel = run_script_cancel,
-	.once = once,
+	.once = run_script_once,
 };

@@ -86,6 +86,8 @@ int run_script_read_script(const char *field, const json_t *value,
 
 /* Can it be an idempotency key? Any value, or NULL. */
 bool run_script_is_key(const json_t *value);
+/* A tool's once (tool.h). */
+const char *run_script_once(const json_t *arguments);
 
 /* JSON texts, malloc'd, with the limits in force; and a sentence about those for models. */
 char *run_script_input_schema(enum run_for tool, const struct config *config);
@@ -124,9 +126,10 @@ void run_script_answer_job(const char *job, const struct run_supplement *supplem
 #define RUN_DEPENDENCY_UNAVAILABLE "dependency_unavailable"
 #define RUN_PYTHON_UNAVAILABLE "python_unavailable"
 #define RUN_APPROVAL_PENDING "approval_pending"
-#define RUN_NO_SESSION "no_session"		/* run_repl's, as the next two */
+#define RUN_NO_SESSION "no_session"		/* run_repl's, as the next three */
 #define RUN_NO_CHECKPOINT "no_checkpoint"
 #define RUN_SESSION_LIMIT "session_limit"
+#define RUN_SESSION_BUSY "session_busy"
 #define RUN_TOO_MANY_JOBS "too_many_jobs"
 #define RUN_RUNNING "running"			/* in the background */
 

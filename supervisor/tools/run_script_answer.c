@@ -35,6 +35,7 @@ static const struct {
 	{ RUN_NO_SESSION, REPL },
 	{ RUN_NO_CHECKPOINT, REPL },
 	{ RUN_SESSION_LIMIT, REPL },
+	{ RUN_SESSION_BUSY, REPL },
 };
 
 /* A text that may have been shortened for this answer. */

@@ -90,7 +90,7 @@ static const struct row {
 	[FIELD_FILES] = { FILES_ARGUMENT, BOTH, KIND_FILES, false, 0, INPUTS_MAX,
 		"Files put into /workspace first, each with its content as text, as base64, or "
 		"by the uri of a file that an earlier call left." },
-	[FIELD_BACKGROUND] = { BACKGROUND_ARGUMENT, SCRIPT, KIND_FLAG, false, 0, 0,
+	[FIELD_BACKGROUND] = { BACKGROUND_ARGUMENT, BOTH, KIND_FLAG, false, 0, 0,
 		BACKGROUND_HELP },
 	[FIELD_SPILL] = { "spill", BOTH, KIND_FLAG, false, 0, 0,
 		"true: when more is printed than the answer keeps, all of it can be read by "

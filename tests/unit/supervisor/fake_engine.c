@@ -35,6 +35,7 @@ struct execution {
 	bool watched, cancelled;
 	enum cancel_reason reason;
 	struct limits limits;
+	bool is_cell;
 	char *script;
 	struct event *soon;
 };
@@ -45,6 +46,12 @@ const struct fake_record *
 fake_engine_record(void)
 {
 	return &record;
+}
+
+struct event_base *
+fake_engine_base(const struct engine *engine)
+{
+	return engine->base;
 }
 
 int
@@ -167,6 +174,9 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	} else {
 		fill(x, &o, &text);
 	}
+	if (x->is_cell)
+		o.state = o.status == OUTCOME_OK || o.status == OUTCOME_ERROR
+				  ? STATE_COMMITTED : STATE_ROLLED_BACK;
 	if (x->watched)
 		x->watcher.on_outcome(x->watcher.arg, &o);
 	free(text);
@@ -205,6 +215,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	x->watcher = *watcher;
 	x->watched = true;
 	x->limits = request->limits;
+	x->is_cell = request->repl;
 	x->script = strndup(request->script, request->script_len);
 	x->soon = evtimer_new(engine->base, on_soon, x);
 	x->next = engine->first;

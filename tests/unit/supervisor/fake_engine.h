@@ -27,4 +27,9 @@ struct fake_record {
 /* What happened in the engine so far. */
 const struct fake_record *fake_engine_record(void);
 
+struct event_base *fake_engine_base(const struct engine *engine);
+
+/* Sessions that were opened and not closed. */
+unsigned int fake_repls_open(void);
+
 #endif

@@ -1,0 +1,631 @@
+/* Runs in: the supervisor.   Owns: the calls of run_repl.
+ * A call lives from an accepted start to its answer; one whose client is gone goes on without
+ * it until the session is as it should be. */
+#include "supervisor/tools/run_repl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "policy/config.h"
+#include "supervisor/tools/background.h"
+#include "supervisor/tools/outcome_copy.h"
+#include "supervisor/tools/resources.h"
+#include "supervisor/xalloc.h"
+
+#define MIB (1024 * 1024)
+
+enum step {
+	STEP_TURN,		/* waits for its turn */
+	STEP_COPY,		/* restores or branches */
+	STEP_CELL,
+	STEP_CHECKPOINT,
+};
+
+struct tool_run {
+	struct tool_host host;
+	json_t *json;			/* what arguments borrow from */
+	struct run_script_arguments arguments;
+	struct limits limits;
+	enum step step;
+	struct repl_turn turn;		/* of the session that it works in */
+	struct repl_turn source;	/* of the one that this one is copied from */
+	bool began;			/* by this call: nobody else knows its handle yet */
+	bool orphan;			/* its client is gone */
+	struct execution *execution;	/* STEP_CELL */
+	int checkpoint;			/* its place; -1: none */
+	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */
+	struct event *long_now;		/* NULL: its client cannot have tasks */
+};
+
+/* ---- description ---- */
+
+static char *
+make_description(const struct config *config)
+{
+	char *limits = run_script_limits_text(config), *text;
+	int n;
+
+	n = asprintf(&text,
+		"Run Python %s code in a session that keeps its variables, imports and files "
+		"for the next call, like a notebook. The first call (without session) begins "
+		"one and answers its handle as session; send that with the next cells. "
+		"Returns what run_script returns, and state.\n"
+		"A session survives mistakes: after an exception everything up to it is kept; "
+		"after a time-out, a crash, a limit or os._exit the session is as before the "
+		"cell (state rolled_back; files in /workspace are not taken back). Threads, "
+		"processes and sockets end with their cell (not_carried).\n"
+		"checkpoint and restore keep a state by name and go back to it; branch works in "
+		"a copy. One cell at a time runs in a session, others wait. A session that is not "
+		"used for %u s is closed. No network, no files of the machine.\n"
+		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
+		"\"x + 1\"} gives result 21.\n%s memory_mb and profile are chosen when a session "
+		"begins, and memory_mb bounds all of it.",
+		PYTHON_VERSION, config->repl.idle_seconds, limits);
+	xalloc_check(n < 0 ? NULL : text);
+	free(limits);
+	return text;
+}
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	*description_r = (struct tool_description){
+		.name = run_repl_tool.name,
+		.title = "Run Python in a session",
+		.description = make_description(config),
+		.input_schema = run_script_input_schema(RUN_FOR_REPL, config),
+		.output_schema = run_script_output_schema(RUN_FOR_REPL),
+		/* A session is only in its own worker, and reaches nobody. */
+		.read_only = false,
+		.destructive = false,
+		.idempotent = false,
+		.open_world = false,
+		.task = TOOL_TASK_MAY,
+	};
+}
+
+/* ---- the end of a call ---- */
+
+static void
+free_run(struct tool_run *run)
+{
+	assert(!run->turn.session && !run->source.session);
+	run_script_arguments_done(&run->arguments);
+	json_decref(run->json);
+	outcome_copy_free(run->outcome);
+	if (run->long_now)
+		event_free(run->long_now);
+	free(run);
+}
+
+/* Gives up its sessions: a new one that nobody will hear of is closed. */
+static void
+leave(struct tool_run *run, bool closes, bool used)
+{
+	repl_session_leave(&run->source, true);
+	if (!run->turn.session)
+		return;
+	if (closes)
+		repl_session_close(&run->turn);
+	else
+		repl_session_leave(&run->turn, used);
+}
+
+/* Nothing was run, and the run is over. */
+static void
+refuse(struct tool_run *run, const char *reason, const char *text)
+{
+	struct tool_host host = run->host;
+	bool orphan = run->orphan;
+	struct repl_told told;
+
+	repl_tell(run->began ? NULL : run->turn.session, &told);
+	if (run->source.session)
+		repl_tell(run->source.session, &told);
+	leave(run, run->began, true);
+	/* The arguments live until the text is said, which may quote them. */
+	if (!orphan)
+		run_repl_refuse(reason, text, &told, &host);
+	free_run(run);
+}
+
+static const char *
+reason_of(int error)
+{
+	return error == -EDQUOT || error == -ENOSPC ? RUN_SESSION_LIMIT
+						    : RUN_INVALID_ARGUMENTS;
+}
+
+/* Is there nothing left that a later call could use? */
+static bool
+is_spent(const struct repl_session *session, const struct outcome *outcome)
+{
+	struct repl_usage usage;
+
+	if (!session)
+		return true;
+	if (outcome->state == STATE_COMMITTED)
+		return false;
+	repl_usage(repl_session_repl(session), &usage);
+	return usage.ended || (!repl_session_has_state(session) &&
+			       !repl_session_checkpoint_name(session, 0));
+}
+
+/* A client that did not wait is told with the next answer. */
+static void
+leave_note(struct repl_session *session, const struct outcome *outcome)
+{
+	if (outcome->state == STATE_COMMITTED)
+		repl_session_set_note(session, "The cell before was cancelled; what it did until "
+				      "then is kept.");
+	else if (outcome->state == STATE_ROLLED_BACK)
+		repl_session_set_note(session, "The cell before was cancelled and had to be killed: "
+				      "it was undone.");
+	else if (outcome->state == STATE_LOST)
+		repl_session_set_note(session, "The cell before was cancelled, and the state was "
+				      "lost.");
+}
+
+static void
+tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
+	 struct repl_told *told)
+{
+	repl_tell(run->turn.session, told);
+	repl_tell_outcome(outcome, told);
+	if (run->arguments.checkpoint && run->checkpoint < 0)
+		repl_tell_more(told, "No checkpoint was made.");
+	if (spent) {
+		told->state = "lost";
+		repl_tell_more(told, "The session is gone: begin a new one.");
+	} else if (outcome->state == STATE_LOST) {
+		repl_tell_more(told, "Restore one of its checkpoints, or reset it.");
+	}
+	if (run->arguments.close)
+		told->state = "closed";
+}
+
+/* The cell has ended, and its checkpoint is made or not. The run is over. */
+static void
+finish(struct tool_run *run, const struct outcome *outcome)
+{
+	struct repl_session *session = run->turn.session;
+	struct tool_host host = run->host;
+	bool spent = is_spent(session, outcome);
+	/* One that never ran anything is not worth a handle. */
+	bool closes = spent || run->arguments.close ||
+		      (run->began && (run->orphan || outcome->state == STATE_NONE));
+	struct repl_told told;
+
+	tell_end(run, outcome, spent, &told);
+	if (closes)
+		told.handle[0] = told.expires[0] = '\0', told.n_checkpoints = 0;
+	if (session)
+		repl_session_set_note(session, NULL);
+	if (session && run->orphan)
+		leave_note(session, outcome);
+	leave(run, closes, true);
+	if (!run->orphan) {
+		resources_keep(host.config, host.tenant, outcome);
+		run_repl_answer(outcome, &told, &host);
+	}
+	free_run(run);
+}
+
+/* ---- the checkpoint ---- */
+
+static void
+on_checkpointed(void *arg, int error)
+{
+	struct tool_run *run = arg;
+
+	if (error == 0)
+		repl_session_keep(run->turn.session, run->arguments.checkpoint,
+				  (unsigned int)run->checkpoint);
+	else
+		repl_session_unreserve(run->turn.session, (unsigned int)run->checkpoint);
+	if (error < 0)
+		run->checkpoint = -1;
+	finish(run, outcome_copy_get(run->outcome));
+}
+
+static void
+make_checkpoint(struct tool_run *run, const struct outcome *outcome)
+{
+	struct repl_session *session = run->turn.session;
+
+	run->step = STEP_CHECKPOINT;
+	run->outcome = outcome_copy_new(outcome);
+	repl_copy(repl_session_repl(session), repl_session_place(session),
+		  (unsigned int)run->checkpoint, on_checkpointed, run);
+}
+
+/* ---- the cell ---- */
+
+static void
+on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+{
+	struct tool_run *run = arg;
+
+	if (!run->orphan)
+		run->host.on_output(run->host.arg, stream, bytes, len);
+}
+
+static void
+on_outcome(void *arg, const struct outcome *outcome)
+{
+	struct tool_run *run = arg;
+	struct repl_session *session = run->turn.session;
+
+	run->execution = NULL;
+	if (session && outcome->state == STATE_LOST)
+		repl_session_set_state(session, false);
+	if (session && run->checkpoint >= 0) {
+		if (outcome->status == OUTCOME_OK && outcome->state == STATE_COMMITTED &&
+		    !run->orphan) {
+			make_checkpoint(run, outcome);
+			return;
+		}
+		repl_session_unreserve(session, (unsigned int)run->checkpoint);
+	}
+	run->checkpoint = -1;
+	finish(run, outcome);
+}
+
+/* 0, or negative with why_r: then nothing runs. */
+static int
+start_cell(struct tool_run *run, struct why *why_r)
+{
+	struct run_script_arguments *arguments = &run->arguments;
+	struct repl_session *session = run->turn.session;
+	const struct execution_watcher watcher = {
+		.on_output = run->host.on_output ? on_output : NULL,
+		.on_outcome = on_outcome,
+		.arg = run,
+	};
+	struct execution_request request = {
+		.script = arguments->script ? arguments->script : "",
+		.script_len = arguments->script_len,
+		.spill = arguments->spill,
+		.network = &run->host.config->network,
+		.limits = run->limits,
+		.repl = repl_session_repl(session),
+		.place = repl_session_place(session),
+	};
+	int r = 0;
+
+	if (arguments->checkpoint) {
+		run->checkpoint = r = repl_session_reserve(session, arguments->checkpoint,
+							   why_r);
+	}
+	if (r >= 0)
+		r = run_script_files_resolve(&arguments->files, run->host.config,
+					     run->host.tenant, why_r);
+	if (r >= 0) {
+		run->step = STEP_CELL;
+		request.input = arguments->files.item;
+		request.n_inputs = arguments->files.n;
+		request.cell = repl_session_number_cell(session);
+		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
+				    &run->execution, why_r);
+	}
+	if (r < 0 && run->checkpoint >= 0)
+		repl_session_unreserve(session, (unsigned int)run->checkpoint);
+	return r;
+}
+
+static void
+start_cell_or_refuse(struct tool_run *run)
+{
+	struct why why = { .field = "" };
+	int r = start_cell(run, &why);
+
+	if (r < 0)
+		refuse(run, reason_of(r), why.text);
+}
+
+/* ---- before the cell ---- */
+
+static void
+on_copied(void *arg, int error)
+{
+	struct tool_run *run = arg;
+	bool branch = run->arguments.branch;
+
+	if (error < 0) {
+		refuse(run, branch ? RUN_SESSION_LIMIT : RUN_NO_CHECKPOINT,
+		       branch ? "the session could not be copied: it has no room for another "
+				"process"
+			      : "the checkpoint could not be restored; the session is as it was");
+		return;
+	}
+	repl_session_leave(&run->source, true);
+	repl_session_set_state(run->turn.session, true);
+	if (run->orphan) {
+		leave(run, run->began, true);
+		free_run(run);
+		return;
+	}
+	start_cell_or_refuse(run);
+}
+
+static void on_gone(void *arg, const char *text);
+
+/* The turn becomes that of the copy; the other one is kept until the copy is made. */
+static int
+begin_branch(struct tool_run *run, unsigned int from, struct why *why_r)
+{
+	struct repl_session *source = run->turn.session, *branch;
+	struct repl_turn turn = { .on_gone = on_gone, .arg = run };
+	int r = repl_session_branch(source, &run->host, &turn, &branch, why_r);
+
+	if (r < 0)
+		return r;
+	repl_session_move_turn(&run->turn, &run->source);
+	repl_session_move_turn(&turn, &run->turn);
+	run->began = true;
+	run->step = STEP_COPY;
+	repl_copy(repl_session_repl(source), from, repl_session_place(branch), on_copied,
+		  run);
+	return 0;
+}
+
+/* 0 when it goes on from on_copied, 1 when there is nothing to copy. */
+static int
+copy_first(struct tool_run *run, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	struct repl_session *session = run->turn.session;
+	int from = (int)repl_session_place(session);
+
+	if (arguments->restore)
+		from = repl_session_checkpoint(session, arguments->restore);
+	else if (!repl_session_has_state(session))
+		return why_say(why_r, -ESRCH, "session", "the state of this session was lost: "
+			       "restore one of its checkpoints, or reset it");
+	if (from < 0)
+		return why_say(why_r, -ENOENT, "restore", "there is no checkpoint %s",
+			       arguments->restore);
+	if (arguments->branch)
+		return begin_branch(run, (unsigned int)from, why_r);
+	if (!arguments->restore)
+		return 1;
+	run->step = STEP_COPY;
+	repl_copy(repl_session_repl(session), (unsigned int)from,
+		  repl_session_place(session), on_copied, run);
+	return 0;
+}
+
+/* What the session has, and a later call cannot change. */
+static int
+check_fixed(const struct tool_run *run, const struct repl_session *session,
+	    struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	const char *standard = run->host.config->profile[0].name;
+	const char *profile = repl_session_profile(session);
+	uint64_t memory = repl_session_limits(session)->memory_bytes;
+
+	if (arguments->reset)
+		return 0;
+	if (arguments->profile &&
+	    strcmp(arguments->profile, profile ? profile : standard) != 0)
+		return why_say(why_r, -EINVAL, "profile", "profile is chosen when a session "
+			       "begins, or with reset: this one has %s",
+			       profile ? profile : standard);
+	if (arguments->asked.memory_bytes && arguments->asked.memory_bytes != memory)
+		return why_say(why_r, -EINVAL, "memory_mb", "memory_mb is chosen when a session "
+			       "begins, or with reset: this one has %llu",
+			       (unsigned long long)(memory / MIB));
+	return 0;
+}
+
+/* Begins again under the same handle. */
+static int
+reset_session(struct tool_run *run, struct why *why_r)
+{
+	struct repl_session *session = run->turn.session;
+	const struct run_script_arguments *arguments = &run->arguments;
+	struct limits limits = run->limits;
+	int r;
+
+	if (!arguments->asked.memory_bytes)
+		limits.memory_bytes = repl_session_limits(session)->memory_bytes;
+	r = repl_session_reset(session, &run->host,
+			       arguments->profile ? arguments->profile
+						  : repl_session_profile(session),
+			       &limits, why_r);
+	run->limits = limits;
+	return r;
+}
+
+/* It has its turn: the first thing that is done in the session. */
+static void
+begin_work(struct tool_run *run)
+{
+	struct repl_session *session = run->turn.session;
+	struct why why = { .field = "" };
+	int r = check_fixed(run, session, &why);
+
+	if (r == 0 && run->arguments.reset) {
+		r = reset_session(run, &why);
+		run->began = r < 0 && !repl_session_is_open(session);	/* it is gone */
+		r = r == 0 ? 1 : r;
+	} else if (r == 0) {
+		run->limits.memory_bytes = repl_session_limits(session)->memory_bytes;
+		r = copy_first(run, &why);
+	}
+	if (r == 1)
+		r = start_cell(run, &why);
+	if (r < 0)
+		refuse(run, r == -ENOENT && run->arguments.restore ? RUN_NO_CHECKPOINT
+			    : r == -ESRCH ? RUN_NO_SESSION : reason_of(r), why.text);
+}
+
+static void
+on_turn(void *arg)
+{
+	begin_work(arg);
+}
+
+/* The session ended, and with it what was asked of it; the outcome of a cell comes by
+ * itself. */
+static void
+on_gone(void *arg, const char *text)
+{
+	struct tool_run *run = arg;
+
+	if (run->step == STEP_CELL)
+		return;
+	/* Of the two of a branch the other one may be there still; both end together. */
+	if (run->step == STEP_COPY) {
+		repl_session_leave(&run->source, false);
+		if (run->turn.session)
+			repl_session_close(&run->turn);
+	}
+	if (run->step == STEP_CHECKPOINT) {
+		run->checkpoint = -1;
+		finish(run, outcome_copy_get(run->outcome));
+		return;
+	}
+	refuse(run, RUN_NO_SESSION, text);
+}
+
+/* ---- start ---- */
+
+static void
+on_long(evutil_socket_t fd, short what, void *arg)
+{
+	const struct tool_run *run = arg;
+
+	(void)fd;
+	(void)what;
+	if (!run->orphan)
+		(void)run->host.on_task(run->host.arg, "the cell is running");
+}
+
+static void
+watch_for_long(struct tool_run *run)
+{
+	const struct timeval wait = { .tv_sec = run->host.config->mcp.task_after_seconds };
+
+	if (!(run->host.client & CLIENT_TAKES_TASKS))
+		return;
+	run->long_now = xalloc_check(evtimer_new(run->host.base, on_long, run));
+	evtimer_add(run->long_now, &wait);
+}
+
+static int
+check_together(const struct run_script_arguments *arguments, struct why *why_r)
+{
+	const char *field = arguments->branch ? "branch" : arguments->restore ? "restore"
+			  : arguments->reset ? "reset" : NULL;
+
+	if (field && !arguments->session)
+		return why_say(why_r, -EINVAL, field, "%s needs a session", field);
+	if (arguments->reset && (arguments->branch || arguments->restore))
+		return why_say(why_r, -EINVAL, "reset", "reset leaves nothing to %s",
+			       arguments->branch ? "branch from" : "restore");
+	return 0;
+}
+
+/* Begins a session, or waits for the turn in one. 0, or negative: the caller refuses. */
+static int
+find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	struct repl_session *session;
+	int r;
+
+	*reason_r = RUN_INVALID_ARGUMENTS;
+	if (!arguments->session) {
+		r = repl_session_new(&run->host, arguments->profile, &run->limits, &run->turn,
+				     &session, why_r);
+		*reason_r = reason_of(r);
+		run->began = r == 0;
+		return r < 0 ? r : start_cell(run, why_r);
+	}
+	session = repl_session_find(run->host.tenant, arguments->session);
+	if (!session) {
+		*reason_r = RUN_NO_SESSION;
+		return why_say(why_r, -ESRCH, "session", "there is no such session: it was closed, "
+			       "it expired, or it never was; a call without session begins one");
+	}
+	r = repl_session_enter(session, &run->turn);
+	if (r == 0)
+		return 0;
+	*reason_r = RUN_SESSION_BUSY;
+	return why_say(why_r, r, "session", "%d calls wait for this session already",
+		       REPL_WAITING_MAX);
+}
+
+static struct tool_run *
+start_here(const struct tool_host *host, const json_t *json)
+{
+	struct tool_run *run = xcalloc(1, sizeof(*run));
+	const char *reason = RUN_INVALID_ARGUMENTS;
+	struct why why = { .field = "" };
+	int r;
+
+	run->host = *host;
+	run->json = json_incref((json_t *)json);
+	run->checkpoint = -1;
+	run->turn = (struct repl_turn){ .on_turn = on_turn, .on_gone = on_gone, .arg = run };
+	r = run_script_read(RUN_FOR_REPL, json, host->config, &run->arguments, &why);
+	if (r == 0)
+		r = check_together(&run->arguments, &why);
+	if (r == 0)
+		r = limits_merge(&host->config->limits, &run->arguments.asked, &run->limits,
+				 &why);
+	if (r == 0)
+		r = find_session(run, &reason, &why);
+	if (r < 0) {
+		refuse(run, reason, why.text);
+		return NULL;
+	}
+	watch_for_long(run);
+	return run;
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	struct why why = { .field = "" };
+	const char *job;
+	int r;
+
+	if (!background_wanted(json))
+		return start_here(host, json);
+	r = background_start(host, &run_repl_tool, json, &job, &why);
+	if (r == 0)
+		run_repl_answer_job(job, host);
+	else if (r < 0)
+		run_repl_refuse(RUN_TOO_MANY_JOBS, why.text, NULL, host);
+	return NULL;
+}
+
+static void
+cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	run->orphan = true;
+	if (run->step == STEP_TURN) {
+		repl_session_leave(&run->turn, false);
+		free_run(run);
+		return;
+	}
+	if (run->long_now)
+		evtimer_del(run->long_now);
+	if (run->execution)
+		execution_cancel(run->execution, reason);
+}
+
+const struct tool run_repl_tool = {
+	.name = "run_repl",
+	.describe = describe,
+	.start = start,
+	.cancel = cancel,
+	.once = run_script_once,
+};
