@@ -156,7 +156,7 @@ def check_revision(path, revision, is_real):
     open_session(client)
     tools = client.ask("tools/list", kind="ListToolsResult")["result"]["tools"]
     names = [tool["name"] for tool in tools]
-    expect(names[:3] == ["run_script", "validate_script", "check_environment"], f"tools: {names}")
+    expect(names[:4] == ["run_script", "run_repl", "validate_script", "check_environment"], f"tools: {names}")
     for tool in tools:
         jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
         jsonschema.Draft202012Validator.check_schema(tool.get("outputSchema", {}))

@@ -1,0 +1,804 @@
+#!/usr/bin/python3
+"""run_repl: sessions that survive their own mistakes, checkpoints and branches, whose they are
+and for how long; and mcp-python repl on top of it.
+
+A suite of tests/integration/run. --count: steps of the comparison with plain Python (2000)."""
+
+import contextlib
+import copy
+import datetime
+import os
+import pty
+import random
+import re
+import select
+import signal
+import subprocess
+import time
+
+import http_client
+from harness import SOMEBODY, Skip, equal, main, test
+from http_suite import http_private
+from mcpclient import LEGACY, MODERN, Outcome, Timeout
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+HANDLE = re.compile(r"r-[A-Z2-7]{26}-[A-Za-z0-9-]{1,63}")
+NOBODY_S = "r-" + "A" * 26 + "-host"	# a handle that never was
+
+
+class Session:
+    """One session as a client sees it; cells are sent to its handle."""
+
+    def __init__(self, client, handle=None):
+        self.client, self.handle = client, handle
+
+    def start(self, code=None, meta=None, **arguments):
+        if code is not None:
+            arguments["code"] = code
+        if self.handle:
+            arguments.setdefault("session", self.handle)
+        params = {"name": "run_repl", "arguments": arguments}
+        if meta:
+            params["_meta"] = meta
+        return self.client.request("tools/call", params)
+
+    def finish(self, id, wait_s=None):
+        o = self.client.outcome(id, wait_s)
+        o.state, o.session = o.structured["state"], o.structured["session"]
+        if o.session:
+            assert HANDLE.fullmatch(o.session), o.session
+            assert o.structured["expires"], o.structured
+            self.handle = o.session
+        return o
+
+    def call(self, code=None, wait_s=None, **arguments):
+        return self.finish(self.start(code, **arguments), wait_s)
+
+    def well(self, code=None, wait_s=None, **arguments):
+        o = self.call(code, wait_s, **arguments)
+        equal((o.status, o.state), ("ok", "closed" if arguments.get("close") else "kept"),
+              repr(o))
+        return o
+
+    def value(self, expression, wait_s=None):
+        return self.well(expression, wait_s).result["repr"]
+
+    def branch(self, code=None, **arguments):
+        made = Session(self.client)
+        made.finish(self.start(code, branch=True, **arguments))
+        assert made.handle != self.handle, made.handle
+        return made
+
+    def cancel_when_said(self, ctx, code, word="go"):
+        """Cancels the cell once it has printed the word."""
+        n = len(self.client.notices)
+        id = self.start(code, meta={"progressToken": "p%d" % n, "mcp-pythond/stream": True})
+        deadline = time.monotonic() + ctx.seconds(60)
+        while not any(word in text_of(m) for m in self.client.notices[n:]):
+            if time.monotonic() > deadline:
+                raise Timeout("the cell does not say %s" % word)
+            self.client.pump(deadline - time.monotonic())
+        self.client.cancel(id)
+        del self.client.pending[("int", id)]
+
+
+def text_of(notice):
+    return notice["params"].get("_meta", {}).get("mcp-pythond/output", {}).get("text", "")
+
+
+@contextlib.contextmanager
+def begun(ctx, code="", **arguments):
+    """A new session, closed at the end if it still is there."""
+    with ctx.client(timeout=120) as client:
+        session = Session(client)
+        session.well(code, **arguments)
+        try:
+            yield session
+        finally:
+            session.call(close=True)
+
+
+def refused(o, status, *words):
+    equal(o.status, status, repr(o))
+    for word in words:
+        assert word in o.text, o.text
+
+
+def environment(client):
+    result = client.ask("tools/call", {"name": "check_environment", "arguments": {}})
+    return result["structuredContent"]
+
+
+def mine(client):
+    return environment(client)["repl_sessions"]
+
+
+def has(session, module):
+    return session.value("import importlib.util\nimportlib.util.find_spec(%r) is not None"
+                         % module) == "True"
+
+
+# ---- what is kept ----
+
+@test
+def state_is_kept(ctx):
+    with begun(ctx, "x = 20") as s:
+        equal(s.value("x + 1"), "21")
+        s.well("import math\ndef f(n):\n    return math.sqrt(n) + x\nclass A: pass\na = A()")
+        equal(s.value("f(4), type(a).__name__"), "(22.0, 'A')")
+        o = s.well("print('said')\nopen('left.txt', 'w').write('in a file')")
+        equal(o.stdout, "said\n")
+        equal(s.value("open('left.txt').read()"), "'in a file'")
+        equal(s.well("None").result, None)
+        equal(s.well("").stdout, "")
+        end = datetime.datetime.strptime(o.structured["expires"], "%Y-%m-%dT%H:%M:%SZ")
+        assert end > datetime.datetime.utcnow(), end
+
+
+@test
+def exceptions_keep_what_was_done(ctx):
+    with begun(ctx) as s:
+        o = s.call("y = 1\ny = 2\n1/0\ny = 3")
+        equal((o.status, o.state, o.error["type"]), ("error", "kept", "ZeroDivisionError"))
+        assert "<cell " in o.error["traceback"] or "<cell " in o.stderr, repr(o)
+        equal(s.value("y"), "2")
+        o = s.call("y = 4\nimport sys\nsys.exit(7)")
+        equal((o.status, o.state, o.exit_code), ("error", "kept", 7))
+        equal(s.value("y"), "4")
+        o = s.call("y = 5\n)")
+        equal((o.error["type"], o.state), ("SyntaxError", "kept"))
+        equal(s.value("y"), "4")
+
+
+CHECKSUM = "import zlib\nzlib.crc32(memoryview(array).cast('B'))"
+EAT = ("def eat():\n    kept = []\n    while True: kept.append(bytearray(1 << 23))\n"
+       "eat()")
+BOMB = ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass")
+
+
+def without_its_memory(o):
+    """As a limit, or as the exception that RLIMIT_DATA makes of it first."""
+    return o.status == "memory_limit" or o.error["type"] == "MemoryError"
+
+
+@test(alone=True)
+def an_array_survives_everything(ctx):
+    """200 MB, through an exception, a time-out, too much memory, a segmentation fault, a fork
+    bomb and a cancellation, in this order."""
+    with begun(ctx, memory_mb=700) as s:
+        made = ("numpy.arange(25_000_000, dtype='u8')" if has(s, "numpy")
+                else "array.array('Q', range(1000)) * 25_000")
+        s.well("try:\n    import numpy\nexcept ImportError: pass\nimport array\narray = " + made,
+               ctx.seconds(60))
+        equal(s.value("array.nbytes if hasattr(array, 'nbytes') else len(array) * 8"), "200000000")
+        want = s.value(CHECKSUM, ctx.seconds(60))
+
+        def survived(o, statuses, state="rolled_back"):
+            assert o.status in statuses and o.state == state, repr(o)
+            equal(s.value(CHECKSUM, ctx.seconds(60)), want, "after " + o.status)
+
+        survived(s.call("raise ValueError(array[0])"), ("error",), "kept")
+        survived(s.call("array[0] = 9\nwhile True: pass", timeout_seconds=1, cpu_seconds=20),
+                 ("timeout",))
+        o = s.call(EAT, ctx.seconds(60), timeout_seconds=30)
+        assert without_its_memory(o), repr(o)
+        survived(o, ("memory_limit", "error"),
+                 "kept" if "MemoryError" in o.stderr else "rolled_back")
+        survived(s.call("import ctypes\narray[0] = 9\nctypes.string_at(0)"), ("crashed",))
+        survived(s.call(BOMB, ctx.seconds(60), timeout_seconds=3, pids=20),
+                 ("pids_limit", "timeout", "cpu_limit"))
+        s.cancel_when_said(ctx, "import time\nprint('go', flush=True)\ntime.sleep(60)")
+        equal(s.value(CHECKSUM, ctx.seconds(60)), want, "after a cancellation")
+
+
+@test
+def what_holds_state_goes_on_after_rollbacks(ctx):
+    """Open files, databases, generators and random numbers, while cells are undone between."""
+    with begun(ctx, "import os, random, sqlite3\n"
+               "out = open('out.txt', 'w+')\nout.write('one\\n'); out.flush()\n"
+               "db = sqlite3.connect('d.db'); db.execute('create table t (n)'); db.commit()\n"
+               "mem = sqlite3.connect(':memory:'); mem.execute('create table t (n)')\n"
+               "def numbers():\n    n = 0\n    while True:\n        yield n\n        n += 1\n"
+               "it = numbers()\nrandom.seed(5)") as s:
+        plain = random.Random(5)
+        for i in range(6):
+            s.well("out.write('%d\\n'); out.flush()\nx = db.execute('insert into t values (%d)')\n"
+                   "db.commit()\nx = mem.execute('insert into t values (%d)')" % (i, i, i))
+            equal(s.value("next(it)"), str(i), "the generator")
+            equal(s.value("random.random()"), repr(plain.random()), "random")
+            o = s.call("[next(it) for _ in range(5)]; random.random()\n"
+                       "x = mem.execute('delete from t')\n" +
+                       ("os._exit(1)", "os.kill(os.getpid(), 9)", "os.abort()")[i % 3])
+            equal(o.state, "rolled_back", repr(o))
+        equal(s.value("[n for n, in db.execute('select n from t')]"), "[0, 1, 2, 3, 4, 5]")
+        equal(s.value("[n for n, in mem.execute('select n from t')]"), "[0, 1, 2, 3, 4, 5]")
+        equal(s.value("out.seek(0)\nout.read()"), repr("one\n0\n1\n2\n3\n4\n5\n"))
+
+
+@test
+def what_cannot_be_carried_is_told(ctx):
+    with begun(ctx) as s:
+        o = s.well("import threading, time\nt = threading.Thread(target=time.sleep, args=(600,),"
+                   " daemon=True)\nt.start()")
+        assert o.structured["not_carried"], o.structured
+        assert "thread" in " ".join(o.structured["not_carried"]), o.structured["not_carried"]
+        assert "not carried: " in o.text, o.text
+        o = s.well("1")
+        equal(o.structured["not_carried"], [], "later")
+
+
+# ---- interrupting ----
+
+@test
+def cancelling_interrupts(ctx):
+    with begun(ctx, "caught = None") as s:
+        s.cancel_when_said(ctx, "try:\n    print('go', flush=True)\n    while True: pass\n"
+                           "except KeyboardInterrupt as e:\n    caught = type(e).__name__\n    raise")
+        o = s.well("caught")
+        equal(o.result["repr"], "'KeyboardInterrupt'")
+        assert "cancelled" in o.structured["state_text"], o.structured
+        equal(s.well("caught").structured["state_text"], None, "told once")
+
+
+@test
+def what_does_not_listen_is_killed(ctx):
+    with begun(ctx, "x = 1") as s:
+        s.cancel_when_said(ctx, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                           "x = 2\nprint('go', flush=True)\nwhile True: pass")
+        o = s.well("x", ctx.seconds(60))
+        equal(o.result["repr"], "1")
+        assert "undone" in o.structured["state_text"], o.structured
+
+
+@test
+def a_client_that_goes_away_leaves_its_session(ctx):
+    with ctx.client() as other:
+        with ctx.client() as client:
+            s = Session(client)
+            s.well("x = 5")
+            s.start("import time\ntime.sleep(600)")
+            client.flush()
+        s = Session(other, s.handle)
+        equal(s.value("x", ctx.seconds(60)), "5")
+        s.well(close=True)
+
+
+@test
+def a_first_cell_that_is_cancelled_leaves_nothing(ctx):
+    with ctx.private() as service, ctx.client(path=service.socket) as client:
+        s = Session(client)
+        s.cancel_when_said(ctx, "import time\nprint('go', flush=True)\ntime.sleep(600)")
+        deadline = time.monotonic() + ctx.seconds(30)
+        while mine(client):
+            assert time.monotonic() < deadline, mine(client)
+
+
+# ---- checkpoints and branches ----
+
+@test
+def checkpoints_come_back(ctx):
+    with begun(ctx, "x = [1]", checkpoint="one") as s:
+        o = s.well("x.append(2)\nx", checkpoint="two")
+        equal(o.structured["checkpoints"], ["one", "two"])
+        s.well("x.clear()")
+        equal(s.well("x", restore="two").result["repr"], "[1, 2]")
+        equal(s.well("x", restore="one").result["repr"], "[1]")
+        s.well("x.append(3)", checkpoint="one")
+        s.well("x = None")
+        equal(s.well("x", restore="one").result["repr"], "[1, 3]", "made anew")
+        refused(s.call("x", restore="three"), "no_checkpoint", "there is no checkpoint three")
+        equal(s.value("x"), "[1, 3]", "after a refusal")
+        o = s.call("x = 0\n1/0", checkpoint="bad")
+        equal((o.state, o.structured["checkpoints"]), ("kept", ["one", "two"]))
+        assert "No checkpoint" in o.text, o.text
+        for i in range(20):
+            o = s.call("%d" % i, checkpoint="c%d" % i)
+            if o.status != "ok":
+                break
+        refused(o, "session_limit", "16 states")
+        equal(s.value("x"), "0", "when it is full")
+        s.well("x = 'again'", checkpoint="two")
+        o = s.well("'x' in globals()", reset=True)
+        equal((o.result["repr"], o.structured["checkpoints"]), ("False", []))
+
+
+@test
+def branches_go_their_own_ways(ctx):
+    with begun(ctx, "x = [1]", checkpoint="first") as s:
+        b = s.branch("x.append('b')\nx")
+        equal(b.value("x"), "[1, 'b']")
+        equal(s.value("x"), "[1]")
+        s.well("x.append('s')")
+        c = s.branch("x", restore="first")
+        equal((c.value("x"), s.value("x")), ("[1]", "[1, 's']"))
+        o = b.call("import os\nos._exit(1)")
+        equal((o.state, b.value("x"), s.value("x")), ("rolled_back", "[1, 'b']", "[1, 's']"))
+        refused(b.call(restore="first"), "no_checkpoint")
+        s.well("x = 0", close=True)
+        refused(s.call("x"), "no_session")
+        equal(b.value("x"), "[1, 'b']", "when the first one is closed")
+        b.well(close=True)
+        c.well(close=True)
+
+
+@test
+def arguments_are_checked(ctx):
+    with begun(ctx, "x = 1") as s:
+        for arguments, words in (
+                ({"cod": "1"}, ("cod is not an argument of run_repl", "checkpoint")),
+                ({"code": 1}, ("code must be a string",)),
+                ({"code": "a\0b"}, ("code holds a NUL",)),
+                ({"checkpoint": "a b"}, ("checkpoint must be",)),
+                ({"checkpoint": "x" * 65}, ("checkpoint must be",)),
+                ({"restore": ""}, ("restore must be",)),
+                ({"branch": 1}, ("branch must be true or false",)),
+                ({"reset": True, "branch": True}, ("reset leaves nothing to branch from",)),
+                ({"reset": True, "restore": "x"}, ("reset leaves nothing to restore",)),
+                ({"memory_mb": 100}, ("memory_mb is chosen when a session begins",)),
+                ({"profile": "other"}, ("profile is chosen when a session begins",)),
+                ({"timeout_seconds": 0}, ("timeout_seconds must be",)),
+                ({"timeout_seconds": 1e6}, ("timeout_seconds",)),
+                ({"session": "a b"}, ("session must be",)),
+                ({"session": ["x"]}, ("session must be",))):
+            refused(s.call(**arguments), "invalid_arguments", *words)
+        equal(s.value("x"), "1")
+        fresh = Session(s.client)
+        for arguments, words in (({"branch": True}, ("branch needs a session",)),
+                                 ({"restore": "x"}, ("restore needs a session",)),
+                                 ({"reset": True}, ("reset needs a session",)),
+                                 ({"profile": "none"}, ("profile",))):
+            refused(fresh.call(**arguments), "invalid_arguments", *words)
+        assert fresh.handle is None
+
+
+@test
+def answers_fit_their_schema(ctx):
+    if jsonschema is None:
+        raise Skip("python3-jsonschema is not installed", missing=True)
+    with begun(ctx) as s:
+        tool = next(t for t in s.client.ask("tools/list")["tools"] if t["name"] == "run_repl")
+        equal(tool["inputSchema"]["properties"]["session"]["x-mcp-header"], "Session")
+        for o in (s.call("1", checkpoint="a"), s.call("1/0"), s.call("import os\nos._exit(1)"),
+                  s.call(cod=1), s.call(restore="none"), Session(s.client, NOBODY_S).call("1"),
+                  Session(s.client).call("1", close=True)):
+            jsonschema.validate(o.structured, tool["outputSchema"])
+        environment_tool = next(t for t in s.client.ask("tools/list")["tools"]
+                                if t["name"] == "check_environment")
+        jsonschema.validate(environment(s.client), environment_tool["outputSchema"])
+
+
+# ---- turns ----
+
+@test
+def cells_of_a_session_take_turns(ctx):
+    with begun(ctx, "import time\nseen = []") as s:
+        ids = [s.start("seen.append(%d)\ntime.sleep(.02)\nlist(seen)" % i) for i in range(9)]
+        got = [s.finish(id, ctx.seconds(60)).result["repr"] for id in ids]
+        equal(got, [repr(list(range(i + 1))) for i in range(9)])
+        ids = [s.start("time.sleep(.5)" if i == 0 else "1") for i in range(20)]
+        statuses = [s.finish(id, ctx.seconds(60)).status for id in ids]
+        assert set(statuses) == {"ok", "session_busy"}, statuses
+        equal(statuses[:9], ["ok"] * 9)
+
+
+@test
+def a_session_in_two_connections(ctx):
+    with begun(ctx, "x = 1") as s, ctx.client(MODERN) as other:
+        o = other.ask("tools/call", {"name": "run_repl",
+                                     "arguments": {"session": s.handle, "code": "x = 2"}})
+        equal(o["structuredContent"]["state"], "kept")
+        equal(s.value("x"), "2")
+
+
+# ---- whose, how many, how long ----
+
+@test(root=True)
+def a_handle_is_its_tenant_s(ctx):
+    with begun(ctx, "x = 1") as s, ctx.client(uid=SOMEBODY) as other:
+        stranger = Session(other, s.handle)
+        for arguments in ({"code": "x"}, {"close": True}, {"branch": True}, {"reset": True}):
+            theirs = stranger.call(**arguments)
+            refused(theirs, "no_session")
+            nobody = Session(other, NOBODY_S).call(**arguments)
+            equal(theirs.structured, nobody.structured)
+            equal(theirs.text, nobody.text)
+        assert s.handle in [one["session"] for one in mine(s.client)]
+        equal(mine(other), [])
+        equal(s.value("x"), "1")
+
+
+@test
+def sessions_are_listed(ctx):
+    with begun(ctx, "x = 1", checkpoint="a", memory_mb=128) as s:
+        one = next(one for one in mine(s.client) if one["session"] == s.handle)
+        equal((one["cells"], one["checkpoints"], one["memory_mb"]), (1, ["a"], 128))
+        assert one["state"] in ("idle", "frozen"), one
+        s.well("2")
+        deadline = time.monotonic() + ctx.seconds(30)
+        while one["state"] != "frozen":	# where there is a cgroup
+            one = next(one for one in mine(s.client) if one["session"] == s.handle)
+            if one["idle_seconds"] > ctx.seconds(5):
+                raise Skip("sessions are not frozen here")
+            assert time.monotonic() < deadline, one
+        equal(s.value("x"), "1", "thawed")
+
+
+@test(private=True)
+def sessions_are_capped(ctx):
+    config = "[repl]\nsessions_max = 3\nmemory_total_mb = 400\n"
+    with ctx.private(config) as service, ctx.client(path=service.socket) as client:
+        many = [Session(client) for _ in range(3)]
+        many[0].well("1", memory_mb=200)
+        refused(many[1].call("1", memory_mb=201), "session_limit", "401 MiB", "400")
+        many[1].well("1", memory_mb=200)
+        many[2] = many[1].branch("2")
+        refused(Session(client).call("1", memory_mb=16), "session_limit",
+                "3 sessions of yours, and 3 are allowed")
+        refused(many[0].call(branch=True), "session_limit")
+        equal(many[0].value("7"), "7")
+        many[2].well(close=True)
+        refused(Session(client).call("1", memory_mb=16), "session_limit", "416 MiB")
+        many[0].well("1", reset=True, memory_mb=100)
+        many[2] = Session(client)
+        many[2].well("1", memory_mb=100)
+    with ctx.private("[repl]\nsessions_max = 0\n") as service, \
+            ctx.client(path=service.socket) as client:
+        refused(Session(client).call("1"), "session_limit", "0 are allowed")
+
+
+@test(private=True)
+def sessions_expire(ctx):
+    with ctx.private("[repl]\nidle_seconds = 1\n") as service, \
+            ctx.client(path=service.socket) as client:
+        s = Session(client)
+        s.well("x = 1")
+        s.well("import time\ntime.sleep(1.5)")	# not idle
+        b = s.branch()
+        deadline = time.monotonic() + ctx.seconds(30)
+        while mine(client):
+            assert time.monotonic() < deadline, mine(client)
+        refused(s.call("x"), "no_session")
+        refused(b.call("x"), "no_session")
+    with ctx.private("[repl]\nage_seconds = 2\n") as service, \
+            ctx.client(path=service.socket) as client:
+        s = Session(client)
+        s.well("x = 1")
+        began = time.monotonic()
+        while (o := s.call("x")).status == "ok":
+            assert time.monotonic() < began + ctx.seconds(30), repr(o)
+        refused(o, "no_session")
+
+
+# ---- what it shows and leaves ----
+
+@test
+def files_and_displays(ctx):
+    with begun(ctx, files=[{"path": "in/put.txt", "text": "given"}]) as s:
+        equal(s.value("open('in/put.txt').read()"), "'given'")
+        o = s.well("open('made.txt', 'w').write('made')\ndisplay('shown')\n'result'")
+        made = next(f for f in o.structured["files"] if f["path"] == "made.txt")
+        equal(s.client.ask("resources/read", {"uri": made["uri"]})["contents"][0]["text"], "made")
+        equal([d["mime_type"] for d in o.structured["displays"]], ["text/plain"])
+        equal(o.result["repr"], "'result'")
+        if not has(s, "matplotlib"):
+            raise Skip("matplotlib is not installed", missing=True)
+        for i in range(2):
+            o = s.well("import matplotlib.pyplot as plt\nplt.plot([1, %d])\nNone" % i,
+                       ctx.seconds(120), timeout_seconds=60)
+            equal([b["mimeType"] for b in o.raw["content"] if b["type"] == "image"],
+                  ["image/png"], "figures of cell %d" % i)
+
+
+@test
+def output_comes_while_a_cell_runs(ctx):
+    with begun(ctx) as s:
+        s.cancel_when_said(ctx, "import time\nprint('first', flush=True)\ntime.sleep(600)",
+                           "first")
+        equal(s.value("1"), "1")
+
+
+# ---- over HTTP ----
+
+@test(private=True)
+def the_handle_is_mirrored(ctx):
+    with http_private(ctx) as (_, place):
+        with http_client.Session(place, MODERN, timeout=ctx.seconds(60)) as client:
+            def ask(arguments, handle=None):
+                message = client.message("tools/call",
+                                         {"name": "run_repl", "arguments": arguments})
+                return client.post(message, {"Mcp-Param-Session": handle} if handle else None)
+
+            handle = ask({"code": "x = 1"}).message["result"]["structuredContent"]["session"]
+            again = {"session": handle, "code": "x"}
+            good = ask(again, handle).message["result"]
+            equal(good["structuredContent"]["result"]["repr"], "1")
+            for said in (None, NOBODY_S):
+                response = ask(again, said)
+                equal((response.status, response.code), (400, -32020), said)
+
+
+# ---- against plain Python ----
+
+BEGIN = "import random\ntable, items, rng = {}, [], random.Random(7)"
+LOOK = "(sorted(table.items()), items, rng.getstate()[2], hash(rng.getstate()[1]))"
+CELLS = (
+    "table['k%(a)d'] = table.get('k%(a)d', 0) * 3 + %(b)d",
+    "items.append(%(b)d)",
+    "items.append(rng.randrange(%(b)d + 1))",
+    "alias = items\nalias.insert(%(a)d, 'i%(b)d')\ndel alias",
+    "del items[:-8]",
+    "table = {v: k for k, v in table.items()} if %(a)d %% 2 else dict(table)\n"
+    "table = {str(k): len(str(v)) for k, v in table.items()}",
+    "items = sorted(items, key=str)",
+    "for i in range(%(a)d):\n    items.append(i)\n    table['n'] = i",
+    "rng.seed(%(b)d)",
+    "rng.shuffle(items)",
+    "items.append('before')\nraise ValueError(%(b)d)\nitems.append('never')",
+    "table.pop('k%(a)d')",
+)
+DEATHS = ("import os\nitems.append('dead')\nrng.random()\nos._exit(0)",
+          "import os, signal\ntable.clear()\nos.kill(os.getpid(), signal.SIGKILL)")
+
+
+class Plain:
+    """What a session should be: names in a dictionary, copied as a whole."""
+
+    def __init__(self, names=None):
+        self.names, self.kept = names, {}
+        if names is None:
+            self.names = {}
+            exec(BEGIN, self.names)
+
+    def copy(self):
+        names = dict(self.names)
+        del names["__builtins__"]
+        one = {k: v for k, v in names.items() if k != "random"}
+        return {"__builtins__": __builtins__, "random": random, **copy.deepcopy(one)}
+
+    def run(self, code):
+        try:
+            exec(code, self.names)
+        except Exception as e:
+            return type(e).__name__
+        return None
+
+    def look(self):
+        return repr(eval(LOOK, self.names))
+
+
+class Pair:
+    """A session and what it should be, through the same steps."""
+
+    def __init__(self, client, dice):
+        self.dice, self.session, self.plain = dice, Session(client), Plain()
+        self.session.well(BEGIN, memory_mb=64)
+
+    def code(self):
+        return self.dice.choice(CELLS) % {"a": self.dice.randrange(5),
+                                          "b": self.dice.randrange(1000)}
+
+    def cell(self, **arguments):
+        """Runs a cell, and asks in the same one for the state unless it fails."""
+        code = self.code()
+        want = self.plain.run(code)
+        o = self.session.call(code + "\n" + LOOK, **arguments)
+        equal(o.error and o.error["type"], want, code)
+        equal(o.state, "kept", code)
+        if want is None:
+            equal(o.result["repr"], self.plain.look(), code)
+        return want is None
+
+    def die(self):
+        o = self.session.call(self.dice.choice(DEATHS))
+        equal(o.state, "rolled_back", repr(o))
+
+    def check(self, **arguments):
+        equal(self.session.well(LOOK, **arguments).result["repr"], self.plain.look())
+
+    def keep(self):
+        name = "c%d" % self.dice.randrange(2)
+        if self.cell(checkpoint=name):
+            self.plain.kept[name] = self.plain.copy()
+
+    def restore(self):
+        if not self.plain.kept:
+            return self.check()
+        name = self.dice.choice(sorted(self.plain.kept))
+        self.plain.names = self.plain.kept[name]
+        self.plain.kept[name] = self.plain.copy()
+        return self.check(restore=name)
+
+    def branch(self):
+        made = copy.copy(self)
+        made.plain = Plain(self.plain.copy())
+        made.session = self.session.branch(LOOK)
+        made.check()
+        return made
+
+    def reset(self):
+        self.plain = Plain()
+        self.session.well(BEGIN, reset=True)
+
+
+@test(alone=True)
+def sessions_do_what_plain_python_does(ctx):
+    seed = random.randrange(1 << 32)
+    dice = random.Random(seed)
+    steps = ctx.options.count or 2000
+    step = None
+    print("        seed %d" % seed, flush=True)
+    with ctx.client() as client:
+        pairs = [Pair(client, dice)]
+        try:
+            for i in range(steps):
+                pair = dice.choice(pairs)
+                step = dice.choices(("cell", "die", "check", "keep", "restore", "branch", "close",
+                                     "reset"), (60, 5, 5, 10, 8, 5, 4, 1))[0]
+                if step == "branch":
+                    if len(pairs) < 4:
+                        pairs.append(pair.branch())
+                elif step == "close":
+                    if len(pairs) > 1:
+                        pairs.remove(pair)
+                        pair.session.well(close=True)
+                else:
+                    getattr(pair, step)()
+            for pair in pairs:
+                pair.check()
+                pair.session.well(close=True)
+        except AssertionError as e:
+            raise AssertionError("seed %d, step %d, %s: %s" % (seed, i, step, e)) from e
+    return "%d steps, seed %d" % (steps, seed)
+
+
+# ---- mcp-python repl ----
+
+def client_program(ctx):
+    return os.path.join(ctx.options.build, "mcp-python")
+
+
+def piped(ctx, text, *options):
+    done = subprocess.run([client_program(ctx), "repl", "--socket", ctx.socket, *options],
+                          input=text, capture_output=True, text=True, timeout=ctx.seconds(60))
+    return done.returncode, done.stdout, done.stderr
+
+
+@test
+def a_pipe_is_a_terminal_too(ctx):
+    equal(piped(ctx, "x = 6\nx * 7\n"), (0, "42\n", ""))
+    equal(piped(ctx, ""), (0, "", ""))
+    code, out, err = piped(ctx, "def f(n):\n    if n:\n\n        return n\n    else:\n"
+                           "        return 'none'\nf(0)\nf(\n3)\n'''a\nb'''\nprint('no end', end='')")
+    equal((code, out, err), (0, "'none'\n3\n'a\\nb'\nno end", ""))
+    code, out, err = piped(ctx, "1/0\n'on'\nimport os\nx = 1\nos._exit(4)\nx\n")
+    equal((code, out), (1, "'on'\n1\n"))
+    assert "ZeroDivisionError" in err and "The cell was undone" in err, err
+    equal(piped(ctx, "x = 1\nimport sys\nsys.exit(9)\nx\n")[:2], (9, ""))
+    code, out, err = piped(ctx, "x = 1\n%checkpoint a\nx = 2\n%restore a\nx\n%none\n")
+    equal((code, out), (0, "1\n"), err)
+    assert "%help" in err, err
+
+
+@test
+def a_session_goes_on(ctx):
+    code, out, err = piped(ctx, "x = 11\n", "--keep")
+    equal((code, out), (0, ""))
+    handle = HANDLE.search(err)[0]
+    equal(piped(ctx, "x\n", "--session", handle), (0, "11\n", ""))
+    with ctx.client() as client:
+        s = Session(client, handle)
+        equal(s.value("x"), "11", "still there")
+        s.well(close=True)
+    code, out, err = piped(ctx, "x\n", "--session", handle)
+    assert code and "no such session" in err, (code, err)
+
+
+class Terminal:
+    """mcp-python repl on a terminal of its own."""
+
+    def __init__(self, ctx, *options):
+        self.ctx, self.seen = ctx, ""
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [client_program(ctx), "repl", "--socket", ctx.socket, *options], stdin=slave,
+            stdout=slave, stderr=slave, start_new_session=True, close_fds=True,
+            preexec_fn=take_terminal, env=dict(os.environ, TERM="dumb", HOME="/nonexistent",
+                                               XDG_STATE_HOME=""))
+        os.close(slave)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+
+    def expect(self, pattern):
+        """Reads until it has come; what came before is gone."""
+        deadline = time.monotonic() + self.ctx.seconds(60)
+        while not (found := re.search(pattern, self.seen, re.S)):
+            left = deadline - time.monotonic()
+            ready = select.select([self.master], [], [], max(0, left))[0]
+            assert ready, "no %r in %r" % (pattern, self.seen)
+            try:
+                got = os.read(self.master, 65536)
+            except OSError:
+                got = b""
+            assert got, "ended without %r: %r" % (pattern, self.seen)
+            self.seen += got.decode("utf-8", "replace").replace("\r", "")
+        self.seen = self.seen[found.end():]
+        return found
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def end(self):
+        return self.process.wait(self.ctx.seconds(60))
+
+
+def take_terminal():
+    import fcntl
+    import termios
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@test
+def a_terminal(ctx):
+    with Terminal(ctx) as t:
+        t.expect(r"session r-[^\n]*\n.*>>> ")
+        t.type("x = 5\n")
+        t.expect(r"x = 5.*>>> ")
+        t.type("for i in range(2):\n")
+        t.expect(r"\.\.\. ")
+        t.type("    print('line', i)\n\n")
+        t.expect(r"line 0\nline 1\n.*>>> ")
+        t.type("'gr\u00fc\u00df'\n")
+        t.expect("'gr\u00fc\u00df'\n.*>>> ")
+        t.type("print('begun', flush=True); y = 1\nimport time\ntime.sleep(600)\n")
+        t.expect(r"begun\n.*>>> .*>>> .*time.sleep\(600\)\n")
+        t.type("\x03")
+        t.expect(r"KeyboardInterrupt\n.*>>> ")
+        t.type("x + y\n")
+        t.expect(r"\n6\n.*>>> ")
+        t.type("half a line\x03")
+        t.expect(r"KeyboardInterrupt\n.*>>> ")
+        t.type("import os; os._exit(1)\n")
+        t.expect(r"undone.*>>> ")
+        t.type("x\n")
+        t.expect(r"\n5\n.*>>> ")
+        t.type("\x04")
+        equal(t.end(), 0)
+
+
+@test
+def a_terminal_goes_on_in_a_session(ctx):
+    with begun(ctx, "x = 77") as s:
+        with Terminal(ctx, "--session", s.handle) as t:
+            t.expect(re.escape(s.handle))
+            t.expect(">>> ")
+            t.type("x\n")
+            t.expect(r"\n77\n.*>>> ")
+            t.type("while True: pass\n\n")
+            t.expect(r"\.\.\. .*\n")
+            t.type("\x03")
+            t.expect(r"KeyboardInterrupt\n.*>>> ")
+            t.type("import sys; sys.exit(3)\n")
+            equal(t.end(), 3)
+        equal(s.value("x"), "77")
+
+
+@test
+def no_terminal_without_a_service(ctx):
+    done = subprocess.run([client_program(ctx), "repl", "--socket", "/nonexistent/x"], text=True,
+                          input="1\n", capture_output=True, timeout=ctx.seconds(60))
+    equal((done.returncode, done.stdout), (69, ""))
+
+
+if __name__ == "__main__":
+    main(__doc__, "[repl]\nsessions_max = 64\nmemory_total_mb = 65536\n")
