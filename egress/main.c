@@ -143,6 +143,14 @@ receive_configure(struct egress *e, struct frame *frame_r)
 		give_up("the configuration", EBADMSG);
 }
 
+/* Anybody can make a name server seem broken, as often as they like. */
+static void
+say_nothing(int is_warning, const char *text)
+{
+	(void)is_warning;
+	(void)text;
+}
+
 /* Names mean what they say: nothing is searched for below domains of this machine. */
 static struct evdns_base *
 open_dns(struct event_base *base, const struct msg_egress_configure *configure)
@@ -158,6 +166,7 @@ open_dns(struct event_base *base, const struct msg_egress_configure *configure)
 
 	if (!dns)
 		return NULL;
+	evdns_set_log_fn(say_nothing);
 	if (configure->has_nameserver) {
 		snprintf(text, sizeof(text), "%.*s", (int)configure->nameserver.len,
 			 configure->nameserver.at);

@@ -57,7 +57,7 @@ struct egress {
 	struct launch launch;
 	LIST_HEAD(, egress_grant) grants;
 	char *nameserver;
-	char text[256];				/* why there is none */
+	char text[256];				/* why there is none; shown to scripts */
 };
 
 /* ---- life ---- */
@@ -236,7 +236,8 @@ tell(struct egress *e, const struct msg *msg, int fd)
 
 	if (r == 0)
 		r = flush(e);
-	if (r < 0) {
+	/* Of one that is gone the wait status says more. */
+	if (r < 0 && r != -EPIPE && r != -ECONNRESET) {
 		note_trouble(e, "cannot send to it: %s", strerror(-r));
 		end(e);
 	}
@@ -372,7 +373,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (r < 0) {
+	if (r < 0 && r != -EPIPE && r != -ECONNRESET) {
 		note_trouble(e, "cannot send to it: %s", strerror(-r));
 		end(e);
 	}

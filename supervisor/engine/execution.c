@@ -274,12 +274,15 @@ execution_begin(struct execution *e, struct worker *w)
 	arm_deadline(e, 0);
 }
 
-/* Before RUN, which tells the worker. Another worker's turn has it already. */
+/* Before RUN, which tells the worker. Another worker's turn has it already. A script that
+ * fails for want of a network is to know that it was promised one. */
 void
 execution_grant_network(struct execution *e)
 {
 	struct log_quoted quoted;
 	const char *why;
+	char text[320];
+	int len;
 
 	if (e->network == NULL || e->grant != NULL)
 		return;
@@ -287,7 +290,8 @@ execution_grant_network(struct execution *e)
 				    e->tenant->principal, e->network, &why);
 	if (e->grant != NULL)
 		return;
-	snprintf(e->network_text, sizeof(e->network_text), "%s", why);
+	len = snprintf(text, sizeof(text), "mcp-pythond: this script has no network: %s\n", why);
+	execution_on_output(e, STREAM_STDERR, text, (size_t)len);
 	log_line(LOG_WARNING, "egress-none", "execution=%s why=%s", e->id,
 		 log_quote(&quoted, why, strlen(why)));
 }

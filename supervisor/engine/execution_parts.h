@@ -96,7 +96,6 @@ struct execution {
 	struct outcome_facts facts;
 	uint32_t retry_after_ms;
 	char jail_text[512];
-	char network_text[256];			/* why it has no network although it may */
 };
 
 /* The execution that a queue's item is of. */

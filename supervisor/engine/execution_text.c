@@ -233,17 +233,6 @@ free_done(struct done_texts *t)
 	free(t->names);
 }
 
-/* A script that fails for want of a network is to know that it was promised one. */
-static void
-say_network(const struct execution *e, struct outcome_verdict *verdict)
-{
-	size_t len = strlen(verdict->message);
-
-	if (e->network_text[0] != '\0')
-		snprintf(verdict->message + len, sizeof(verdict->message) - len,
-			 "%sIt had no network: %s.", len > 0 ? " " : "", e->network_text);
-}
-
 /* What a cell said itself, and what was found when it had ended. The list is the caller's,
  * and so are the texts in it. */
 static size_t
@@ -314,7 +303,6 @@ execution_answer(struct execution *e)
 	e->facts.error_message = texts.error_message;
 	e->facts.error_traceback = texts.error_traceback;
 	outcome_decide(&e->facts, &verdict);
-	say_network(e, &verdict);
 	outcome.status = verdict.status;
 	outcome.exit_code = verdict.exit_code;
 	outcome.signal = verdict.signal;

@@ -62,3 +62,8 @@ tests_fuzz_fuzz_auth_LDADD = $(SUPERVISOR_LIBS) $(FUZZ_ENGINE)
 FUZZ_TARGETS += tests/fuzz/fuzz-requirement
 tests_fuzz_fuzz_requirement_SOURCES = tests/fuzz/fuzz-requirement.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_requirement_LDADD = libpolicy.a $(FUZZ_ENGINE)
+
+# ---- egress ----
+FUZZ_TARGETS += tests/fuzz/fuzz-egress
+tests_fuzz_fuzz_egress_SOURCES = tests/fuzz/fuzz-egress.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_egress_LDADD = libegress.a libpolicy.a $(FUZZ_ENGINE)

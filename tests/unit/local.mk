@@ -284,3 +284,11 @@ tests_unit_supervisor_test_auth_jwt_SOURCES = tests/unit/supervisor/test-auth-jw
 	$(AUTH_RIG)
 tests_unit_supervisor_test_auth_jwt_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
 tests_unit_supervisor_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
+
+# ---- egress ----
+EGRESS_TESTS = tests/unit/egress/test-head
+check_PROGRAMS += $(EGRESS_TESTS)
+TESTS += $(EGRESS_TESTS)
+tests_unit_egress_test_head_SOURCES = tests/unit/egress/test-head.c
+tests_unit_egress_test_head_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_egress_test_head_LDADD = libegress.a libpolicy.a $(TEST_LIBS)
