@@ -130,6 +130,15 @@ take_address(struct dial *dial, const struct network_address *address)
 
 static void on_event(evutil_socket_t fd, short what, void *arg);
 
+/* Calls back, with a copy: the callee may free the dial. */
+static void
+finish(struct dial *dial)
+{
+	struct dial_outcome outcome = dial->outcome;
+
+	dial->done(dial->arg, &outcome);
+}
+
 static void
 attempt_failed(struct dial *dial, int error)
 {
@@ -174,7 +183,7 @@ go_on(struct dial *dial)
 	while (dial->fd < 0 && dial->next < dial->n_addresses)
 		attempt(dial);
 	if (dial->fd < 0)
-		dial->done(dial->arg, &dial->outcome);
+		finish(dial);
 }
 
 static void
@@ -194,7 +203,7 @@ on_connected(struct dial *dial, short what)
 	}
 	dial->outcome = (struct dial_outcome){ give_fd(dial->fd), EGRESS_CARRIED, "",
 					       dial->address[dial->next - 1] };
-	dial->done(dial->arg, &dial->outcome);
+	finish(dial);
 }
 
 /* ---- names ---- */
@@ -232,7 +241,7 @@ look_up(struct dial *dial)
 
 	if (!lookup) {
 		dial->outcome.text = "out of memory";
-		dial->done(dial->arg, &dial->outcome);
+		finish(dial);
 		return;
 	}
 	lookup->dial = dial;
