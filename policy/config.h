@@ -142,6 +142,8 @@ struct config {
 		struct config_list extra_indexes;
 		struct config_list file_hosts;	/* where their files are, beside their own hosts */
 		char *store;		/* directory; NULL: nothing can be installed */
+		uint64_t store_bytes;	/* of all environments: those unused longest go */
+		uint32_t keep_seconds;	/* since its last use one is kept */
 		uint32_t timeout_ms;	/* of one step: resolving, installing */
 		uint64_t memory_bytes;	/* of the installer's worker */
 		uint64_t environment_bytes;	/* of one environment, in whole pages */

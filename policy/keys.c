@@ -176,6 +176,8 @@ static const struct key keys[] = {
 	TENANT_KEY("packages", "extra_indexes",  URIS, packages.extra_indexes, 0, 16, 1, ""),
 	TENANT_KEY("packages", "file_hosts",     HOSTS, packages.file_hosts, 0, 64, 1, ""),
 	KEY("packages", "store",                 PATH, packages.store, 1, 4000, 1, ""),
+	KEY("packages", "store_mb",              U64, packages.store_bytes, 1, 1073741824, MiB, "20480"),
+	KEY("packages", "keep_days",             U32, packages.keep_seconds, 1, 36500, 86400, "30"),
 	TENANT_KEY("packages", "allow",          PACKAGES, packages.allow, 0, CONFIG_LIST_MAX, 1, ""),
 	TENANT_DENY_KEY("packages", "deny",      PACKAGES, packages.deny, CONFIG_LIST_MAX, ""),
 	TENANT_CHOICE_KEY("packages", "others",  packages.others, VERDICTS, ""),

@@ -249,15 +249,21 @@ def own_frames(e, code):
     e.__traceback__ = tb
 
 
+def place_environment(paths):
+    """Where a virtual environment has its packages: behind Python's own modules, before
+    what the host has installed."""
+    at = next((i for i, path in enumerate(sys.path) if path.endswith("-packages")),
+              len(sys.path))
+    sys.path[at:at] = paths
+
+
 def use_environment():
-    """Puts the installed packages before those of the host, as a virtual environment does,
-    for this interpreter and for those that it starts."""
+    """For this interpreter, and for those that it starts."""
     before = len(sys.path)
     site.addsitedir(ENVIRONMENT)
     added = sys.path[before:]
     del sys.path[before:]
-    at = next((i for i, path in enumerate(sys.path) if path.endswith("-packages")), before)
-    sys.path[at:at] = added
+    place_environment(added)
     os.environ["PYTHONPATH"] = ENVIRONMENT
     os.environ["PATH"] = ENVIRONMENT + "/bin:" + os.environ["PATH"]
 
@@ -388,6 +394,7 @@ def become_session():
     names["__loader__"] = BuiltinImporter
     sys.argv[:] = [""]
     sys.orig_argv[:] = ["python3"]
+    place_environment([ENVIRONMENT])  # empty until something is installed for it
 
 
 def before_copy():

@@ -174,16 +174,15 @@ become_powerless(void)
 }
 
 static int
-write_manifest(int dir, const struct msg_bin *manifest)
+write_file(int dir, const char *name, const char *text, size_t len)
 {
-	own_fd int fd = openat(dir, "manifest", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-			       0444);
+	own_fd int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	size_t at = 0;
 
 	if (fd < 0)
 		return -errno;
-	while (at < manifest->len) {
-		ssize_t n = write(fd, manifest->at + at, manifest->len - at);
+	while (at < len) {
+		ssize_t n = write(fd, text + at, len - at);
 
 		if (n < 0)
 			return -errno;
@@ -212,7 +211,7 @@ take(const struct keeper *keeper, const struct frame *frame, const char *half,
 {
 	const struct msg_take *asked = &frame->msg.take;
 	own_fd int dir = -1, tree = -1;
-	char name[ENVIRONMENT_NAME + 1];
+	char name[ENVIRONMENT_NAME + 1], size[32];
 	int r = read_name(&asked->name, name);
 
 	*what_r = "making room in the store";
@@ -224,7 +223,7 @@ take(const struct keeper *keeper, const struct frame *frame, const char *half,
 				      O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0))
 		r = -errno;
 	if (r == 0)
-		r = write_manifest(dir, &asked->manifest);
+		r = write_file(dir, "manifest", asked->manifest.at, asked->manifest.len);
 	if (r < 0)
 		return r;
 	*intake = (struct intake){
@@ -232,6 +231,10 @@ take(const struct keeper *keeper, const struct frame *frame, const char *half,
 		.bytes_max = asked->bytes_max, .files_max = asked->files_max,
 	};
 	r = intake_read(intake, what_r);
+	if (r == 0) {
+		snprintf(size, sizeof(size), "%llu\n", (unsigned long long)intake->bytes);
+		r = write_file(dir, "bytes", size, strlen(size));
+	}
 	return r < 0 ? r : put_in_place(keeper->store, half, name, what_r);
 }
 

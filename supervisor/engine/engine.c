@@ -332,6 +332,38 @@ engine_keeper(const struct engine *engine)
 	return engine->keeper;
 }
 
+static bool
+queue_uses(const struct tenant *tenant, const char *environment)
+{
+	struct sched_item *item;
+
+	for (unsigned int i = 0; i < tenant->n_shares; i++)
+		TAILQ_FOREACH(item, &tenant->queue.items[i], link)
+			if (strcmp(execution_of(item)->environment, environment) == 0)
+				return true;
+	return false;
+}
+
+bool
+engine_uses(const struct engine *engine, const char *environment)
+{
+	const struct execution *e;
+	const struct tenant *tenant;
+	const struct repl *repl;
+
+	TAILQ_FOREACH(e, &engine->running, link)
+		if (strcmp(e->environment, environment) == 0)
+			return true;
+	LIST_FOREACH(repl, &engine->repls, link)
+		if (strcmp(repl->environment, environment) == 0)
+			return true;
+	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
+		LIST_FOREACH(tenant, &engine->tenants[i], link)
+			if (queue_uses(tenant, environment))
+				return true;
+	return false;
+}
+
 void
 engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r)
 {

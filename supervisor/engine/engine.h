@@ -90,6 +90,10 @@ void engine_enforcement(const struct engine *engine, struct engine_enforcement *
 /* Of the store of installed packages; NULL when there is none (supervisor/engine/keeper.h). */
 struct keeper *engine_keeper(const struct engine *engine);
 
+/* Is this environment of the store in use, or about to be: by an execution that runs or
+ * waits, or by a session? */
+bool engine_uses(const struct engine *engine, const char *environment);
+
 /* Counts for status lines and tests. */
 struct engine_counts {
 	unsigned int zygotes_ready, workers, warm, running, queued, tenants;

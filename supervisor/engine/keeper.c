@@ -53,6 +53,14 @@ struct taking {
 	void *arg;
 };
 
+/* A mount that somebody waits for. */
+struct mounting {
+	struct event readable;
+	int gate;
+	void (*mounted)(void *arg, int error);
+	void *arg;
+};
+
 /* ---- life ---- */
 
 static void
@@ -320,6 +328,60 @@ keeper_attach(struct keeper *k, const char *name, int pidfd, int gate)
 		return r;
 	}
 	return put(k, &msg, fd, 2);
+}
+
+static void
+free_mounting(struct mounting *mounting)
+{
+	event_del(&mounting->readable);
+	close(mounting->gate);
+	free(mounting);
+}
+
+static void
+on_mounted(evutil_socket_t fd, short what, void *arg)
+{
+	struct mounting mounting = *(struct mounting *)arg;
+	unsigned char said = EPIPE;
+
+	(void)what;
+	if (read(fd, &said, 1) != 1)
+		said = EPIPE;
+	free_mounting(arg);
+	mounting.mounted(mounting.arg, said);
+}
+
+int
+keeper_mount(struct keeper *k, const char *name, int pidfd,
+	     void (*mounted)(void *arg, int error), void *arg, struct mounting **mounting_r)
+{
+	struct mounting *mounting;
+	int pair[2], r;
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	r = keeper_attach(k, name, pidfd, pair[1]);
+	if (r < 0) {
+		close(pair[0]);
+		return r;
+	}
+	mounting = calloc(1, sizeof(*mounting));
+	if (mounting == NULL)
+		abort();
+	mounting->gate = pair[0];
+	mounting->mounted = mounted;
+	mounting->arg = arg;
+	event_assign(&mounting->readable, k->options.base, pair[0], EV_READ, on_mounted,
+		     mounting);
+	event_add(&mounting->readable, NULL);
+	*mounting_r = mounting;
+	return 0;
+}
+
+void
+keeper_unwait(struct mounting *mounting)
+{
+	free_mounting(mounting);
 }
 
 int

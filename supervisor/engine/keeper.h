@@ -14,6 +14,7 @@
 
 struct event_base;
 struct keeper;
+struct mounting;
 struct outer_namespace;
 struct taking;
 
@@ -41,6 +42,13 @@ const char *keeper_trouble(const struct keeper *keeper);
  * on and gets one byte: 0, or an errno. It gets none when the keeper ends before. 0 or
  * -errno: -EAGAIN when it is not ready. */
 int keeper_attach(struct keeper *keeper, const char *name, int pidfd, int gate);
+
+/* The same for whoever wants to know: mounted is called once, from the loop, with 0 or a
+ * positive errno. */
+int keeper_mount(struct keeper *keeper, const char *name, int pidfd,
+		 void (*mounted)(void *arg, int error), void *arg,
+		 struct mounting **mounting_r);
+void keeper_unwait(struct mounting *mounting);	/* nobody wants to know any more */
 
 /* What is made of a stream. Copied. */
 struct taking_request {

@@ -14,6 +14,7 @@
 #include "policy/why.h"
 #include "supervisor/engine/cgroup.h"
 #include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/keeper.h"
 #include "supervisor/engine/execution_parts.h"
 #include "supervisor/engine/repl_parts.h"
 #include "supervisor/engine/tenant.h"
@@ -465,4 +466,19 @@ repl_usage(struct repl *repl, struct repl_usage *usage_r)
 		.memory_bytes = memory_of(repl),
 		.idle_ms = idle ? engine_now_ms() - repl->idle_since_ms : 0,
 	};
+}
+
+int
+repl_mount(struct repl *repl, const char *environment, void (*mounted)(void *arg, int error),
+	   void *arg, struct mounting **mounting_r)
+{
+	int r;
+
+	if (repl->worker == NULL || repl->engine->keeper == NULL)
+		return -EAGAIN;
+	r = keeper_mount(repl->engine->keeper, environment, repl->worker->pidfd, mounted, arg,
+			 mounting_r);
+	if (r == 0)
+		snprintf(repl->environment, sizeof(repl->environment), "%s", environment);
+	return r;
 }

@@ -24,6 +24,7 @@
 #include "proto/message.h"
 
 struct engine;
+struct mounting;
 struct repl;
 struct tenant;
 struct why;
@@ -67,6 +68,13 @@ void repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 
 /* Gives up the state in a place, in the order of asking too. */
 void repl_drop(struct repl *repl, unsigned int place);
+
+/* Mounts an environment of the store (supervisor/engine/keeper.h) in the session, over the one
+ * before: from then on its states import from it. mounted is called once from the loop. 0
+ * and *mounting_r (keeper_unwait), or -errno: -EAGAIN when it has no worker yet. */
+int repl_mount(struct repl *repl, const char *environment,
+	       void (*mounted)(void *arg, int error), void *arg,
+	       struct mounting **mounting_r);
 
 struct repl_usage {
 	bool ended;			/* on_end has come, or is about to */

@@ -45,6 +45,7 @@ struct repl {
 	struct share *share;
 	struct repl_watcher watcher;
 	uint64_t memory_bytes;
+	char environment[ENVIRONMENT_NAME + 1];	/* mounted last; "": none */
 	enum repl_phase phase;
 	struct worker *worker;			/* from OPENING on, until ENDED */
 	uint32_t places;

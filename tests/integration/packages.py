@@ -218,6 +218,51 @@ def json_indexes_are_read(ctx):
         equal((answer["status"], names(answer)), ("ok", ["alpha 1.0", "beta 1.2"]))
 
 
+@test
+def several_indexes(ctx):
+    with Index() as other, new_store() as store:
+        other.add("zeta", "1.0", requires=["beta"])
+        extra = "extra_indexes = %s\n" % other.url
+        with ctx.private(config(index.url, store, packages=extra)) as s, \
+                ctx.client(path=s.socket) as client:
+            answer = install(client, "zeta")
+            equal(answer["status"], "ok", answer)
+            equal([(p["name"], p["index"]) for p in answer["packages"]],
+                  [("beta", index.url), ("zeta", other.url)])
+
+
+@test
+def names_that_look_like_others(ctx):
+    index.add("reqeusts", "1.0")
+    with ctx.client() as client:
+        answer = install(client, "reqeusts")
+        equal(answer["status"], "ok")
+        assert "reqeusts is not the well-known requests" in answer["message"], answer
+
+
+@test(private=True)
+def what_nobody_uses_is_removed(ctx):
+    """By size: the newest stays, and so does what is in use."""
+    with new_store() as store, \
+            ctx.private(config(index.url, store, packages="store_mb = 1\n")) as s, \
+            ctx.client(path=s.socket) as client:
+        index.add("first", "1.0", {"first.py": "x = %r\n" % ("y" * 700000)})
+        index.add("second", "1.0", {"second.py": "x = %r\n" % ("y" * 700000)})
+        index.add("third", "1.0", {"third.py": "x = %r\n" % ("y" * 700000)})
+        equal(install(client, "first")["status"], "ok")
+        held = client.start_script("import first, sys; print('in', flush=True); "
+                                   "import threading; threading.Event().wait()",
+                                   dependencies=["first"])
+        equal(install(client, "second")["status"], "ok")
+        equal(len(environments(store)), 2)
+        client.cancel(held)
+        equal(install(client, "third")["status"], "ok")
+        wait_for(lambda: len(environments(store)) == 1 and not leftovers(store),
+                 ctx.seconds(10), "the others are removed")
+        equal(client.run("import third; print(len(third.x))", dependencies=["third"]).stdout,
+              "700000\n")
+
+
 # ---- what is refused -----------------------------------------------------------------
 
 

@@ -21,8 +21,10 @@
 #include "policy/why.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/keeper.h"
+#include "supervisor/log.h"
 #include "supervisor/tools/environment.h"
 #include "supervisor/tools/packages/install_packages.h"
+#include "supervisor/tools/packages/collect.h"
 #include "supervisor/tools/packages/program.h"
 #include "supervisor/tools/packages/resolve_packages.h"
 #include "supervisor/tools/packages/store.h"
@@ -35,7 +37,7 @@ struct install {
 	struct tool_host host;
 	install_done *done;
 	void *arg;
-	json_t *requirements;
+	json_t *requirements, *indexes;
 	const char *profile;
 	struct event *begin;
 	struct environment_ask *ask;	/* one of these two at most */
@@ -81,6 +83,7 @@ free_install(struct install *install)
 {
 	event_free(install->begin);
 	json_decref(install->requirements);
+	json_decref(install->indexes);
 	json_decref(install->set);
 	free(install->platform);
 	free(install->words);
@@ -149,9 +152,29 @@ fail_of_outcome(struct install *install, const struct outcome *outcome, const ch
 	finish(install, &result);
 }
 
+/* Names that are easily taken for well-known ones. */
+static void
+warn_look_alikes(const json_t *set, char *text, size_t size)
+{
+	const json_t *package;
+	size_t i, used = 0;
+
+	*text = '\0';
+	json_array_foreach(set, i, package) {
+		const char *name = json_string_value(json_object_get(package, "name"));
+		const char *known = packages_look_alike(name);
+
+		if (known && used < size)
+			used += (size_t)snprintf(text + used, size - used,
+						 "; warning: %s is not the well-known %s", name,
+						 known);
+	}
+}
+
 static void
 succeed(struct install *install, bool cached)
 {
+	const struct config *config = install->host.config;
 	size_t n = json_array_size(install->set);
 	struct install_result result = {
 		.status = INSTALL_OK,
@@ -159,15 +182,21 @@ succeed(struct install *install, bool cached)
 		.environment = install->name,
 		.cached = cached,
 	};
-	char message[200];
+	char message[1000];
+	size_t used;
 
-	snprintf(message, sizeof(message), cached ? "%zu package%s, already installed"
-						  : "installed %zu package%s",
-		 n, n == 1 ? "" : "s");
+	used = (size_t)snprintf(message, sizeof(message),
+				cached ? "%zu package%s, already installed"
+				       : "installed %zu package%s", n, n == 1 ? "" : "s");
+	warn_look_alikes(install->set, message + used, sizeof(message) - used);
 	result.message = message;
-	if (!cached)
-		store_remember(install->host.config->packages.store, install->request,
-			       install->name);
+	if (!cached) {
+		store_remember(config->packages.store, install->request, install->name);
+		log_line(LOG_INFO, "packages-installed", "tenant=%s environment=%s packages=%zu",
+			 tenant_principal(install->host.tenant), install->name, n);
+	}
+	collect_note_use(config->packages.store, install->name);
+	collect(install->host.engine, config, install->name, cached);
 	finish(install, &result);
 }
 
@@ -176,9 +205,8 @@ succeed(struct install *install, bool cached)
 static char *
 argument_of(const struct install *install, const char *key, json_t *value)
 {
-	json_t *argument = json_pack("{s:O,s:s,s:i}", key, value, "index",
-				     install->host.config->packages.index, "seconds",
-				     INDEX_SECONDS);
+	json_t *argument = json_pack("{s:O,s:O,s:i}", key, value, "indexes",
+				     install->indexes, "seconds", INDEX_SECONDS);
 	char *text = json_dumps(xalloc_check(argument), JSON_COMPACT);
 
 	json_decref(argument);
@@ -342,8 +370,7 @@ on_resolved(void *arg, const json_t *answer, const char *words,
 
 	install->program = NULL;
 	if (answer)
-		install->set = set_read(json_object_get(answer, "packages"),
-					install->host.config->packages.index);
+		install->set = set_read(json_object_get(answer, "packages"), install->indexes);
 	if (!install->set) {
 		fail_of_outcome(install, outcome, "the packages could not be resolved", words);
 		return;
@@ -384,7 +411,7 @@ look_up(struct install *install, const json_t *environment)
 	json_t *manifest;
 
 	install->platform = set_platform(environment);
-	set_request(install->platform, config->packages.index, install->requirements,
+	set_request(install->platform, install->indexes, install->requirements,
 		    install->request);
 	manifest = store_find(config->packages.store, install->request, install->name);
 	if (!manifest) {
@@ -454,6 +481,17 @@ check_requirements(const struct config *config, const json_t *requirements,
 		: why_say(why_r, -EACCES, "packages", "policy denies install_package");
 }
 
+static json_t *
+indexes_of(const struct config *config)
+{
+	json_t *indexes = json_pack("[s]", config->packages.index);
+
+	for (size_t i = 0; i < config->packages.extra_indexes.n; i++)
+		json_array_append_new(indexes,
+				      json_string(config->packages.extra_indexes.item[i]));
+	return xalloc_check(indexes);
+}
+
 int
 install_start(const struct tool_host *host, const struct install_request *request,
 	      install_done *done, void *arg, struct install **install_r, struct why *why_r)
@@ -471,6 +509,7 @@ install_start(const struct tool_host *host, const struct install_request *reques
 	install->arg = arg;
 	install->profile = request->profile;
 	install->requirements = json_incref((json_t *)request->requirements);
+	install->indexes = indexes_of(host->config);
 	install->begin = xalloc_check(event_new(host->base, -1, 0, on_begin, install));
 	event_active(install->begin, EV_TIMEOUT, 0);
 	*install_r = install;

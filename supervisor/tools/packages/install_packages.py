@@ -2,7 +2,7 @@
 
 pip does the work; what it made goes out as the stream that worker/intake.h describes, and no
 link, device or mode with it. argv[1] is JSON: {"packages": [{"name", "version", "hash"}],
-"index": url, "seconds": for one answer of the index}. Standard input is a socket.
+"indexes": [urls], "seconds": for one answer of an index}. Standard input is a socket.
 """
 
 import compileall
@@ -19,7 +19,7 @@ PLACE = "/opt/environment"  # where scripts will find it
 PROXY = "http://127.0.0.1:3128"  # named, for an index may be on loopback too
 
 
-def install(packages, index, seconds):
+def install(packages, indexes, seconds):
     with open("/tmp/requirements", "w", encoding="utf-8") as f:
         f.write("".join("%s==%s --hash=%s\n" % (p["name"], p["version"], p["hash"])
                         for p in packages))
@@ -28,7 +28,8 @@ def install(packages, index, seconds):
          "--disable-pip-version-check", "--no-cache-dir", "--proxy", PROXY, "--timeout", str(seconds),
          "--retries", "1", "install", "--progress-bar", "off", "--only-binary", ":all:",
          "--no-deps", "--require-hashes", "--no-compile", "--no-warn-script-location",
-         "--index-url", index, "--target", TARGET, "--requirement", "/tmp/requirements"],
+         "--index-url", indexes[0],
+         *("--extra-index-url=" + url for url in indexes[1:]), "--target", TARGET, "--requirement", "/tmp/requirements"],
         stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     if pip.returncode:
         sys.exit(pip.returncode if pip.returncode > 0 else 1)

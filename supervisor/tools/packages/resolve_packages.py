@@ -1,8 +1,8 @@
 """Finds out which packages a list of requirements comes to, and says what they are.
 
 Asks pip, which downloads them: size and hash are those of the files. argv[1] is JSON:
-{"requirements": [texts], "index": url, "seconds": for one answer of the index}. The answer is
-the trailing expression: {"packages": [{"name", "version", "hash", "size"}]}.
+{"requirements": [texts], "indexes": [urls], "seconds": for one answer of an index}. The answer
+is the trailing expression: {"packages": [{"name", "version", "hash", "index", "size"}]}.
 """
 
 import hashlib
@@ -11,33 +11,57 @@ import os
 import re
 import subprocess
 import sys
+import urllib.request
 
 FILES = "/tmp/packages"
 PROXY = "http://127.0.0.1:3128"  # named, for an index may be on loopback too
 
 
-def resolve(requirements, index, seconds):
+def resolve(requirements, indexes, seconds):
     with open("/tmp/requirements", "w", encoding="utf-8") as f:
         f.write("".join("%s\n" % r for r in requirements))
     pip = subprocess.run(
         [sys.executable, "-m", "pip", "--isolated", "--no-input", "--no-color",
          "--disable-pip-version-check", "--no-cache-dir", "--proxy", PROXY, "--timeout", str(seconds),
          "--retries", "1", "download", "--progress-bar", "off", "--only-binary", ":all:",
-         "--index-url", index, "--dest", FILES, "--requirement", "/tmp/requirements"],
+         "--index-url", indexes[0],
+         *("--extra-index-url=" + url for url in indexes[1:]), "--dest", FILES, "--requirement", "/tmp/requirements"],
         stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     if pip.returncode:
         sys.exit(pip.returncode if pip.returncode > 0 else 1)
-    return [look(os.path.join(FILES, name)) for name in sorted(os.listdir(FILES))]
+    return [look(os.path.join(FILES, name), indexes, seconds)
+            for name in sorted(os.listdir(FILES))]
 
 
-def look(path):
+def index_of(name, file, indexes, seconds):
+    """pip does not say which one of several it was; the first that has the file."""
+    if len(indexes) == 1:
+        return indexes[0]
+    for variable in ("NO_PROXY", "no_proxy"):  # an index may be on loopback
+        os.environ.pop(variable, None)
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({"http": PROXY, "https": PROXY}))
+    for url in indexes:
+        try:
+            with opener.open("%s/%s/" % (url.rstrip("/"), name), timeout=seconds) as page:
+                if file.encode() in page.read(16 << 20):
+                    return url
+        except OSError:
+            continue
+    print("ERROR: no index has", file)
+    sys.exit(1)
+
+
+def look(path, indexes, seconds):
     parts = os.path.basename(path).split("-")
     digest = hashlib.sha256()
     with open(path, "rb") as f:
         while block := f.read(1 << 20):
             digest.update(block)
-    return {"name": re.sub(r"[-_.]+", "-", parts[0]).lower(), "version": parts[1],
-            "hash": "sha256:" + digest.hexdigest(), "size": os.path.getsize(path)}
+    name = re.sub(r"[-_.]+", "-", parts[0]).lower()
+    return {"name": name, "version": parts[1], "hash": "sha256:" + digest.hexdigest(),
+            "index": index_of(name, os.path.basename(path), indexes, seconds),
+            "size": os.path.getsize(path)}
 
 
 {"packages": resolve(**json.loads(sys.argv[1]))}

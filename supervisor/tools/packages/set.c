@@ -74,19 +74,32 @@ by_name(const void *a, const void *b)
 }
 
 static json_t *
-copy_package(const json_t *package, const char *index)
+copy_package(const json_t *package)
 {
-	json_t *copy = json_pack("{s:O,s:O,s:O,s:s,s:O}", "name",
+	json_t *copy = json_pack("{s:O,s:O,s:O,s:O,s:O}", "name",
 				 json_object_get(package, "name"), "version",
 				 json_object_get(package, "version"), "hash",
-				 json_object_get(package, "hash"), "index", index, "size",
+				 json_object_get(package, "hash"), "index",
+				 json_object_get(package, "index"), "size",
 				 json_object_get(package, "size"));
 
 	return xalloc_check(copy);
 }
 
+static bool
+is_of(const json_t *package, const json_t *indexes)
+{
+	const json_t *index = json_object_get(package, "index"), *one;
+	size_t i;
+
+	json_array_foreach(indexes, i, one)
+		if (json_equal(one, index))
+			return true;
+	return false;
+}
+
 json_t *
-set_read(const json_t *packages, const char *index)
+set_read(const json_t *packages, const json_t *indexes)
 {
 	const json_t *ordered[SET_PACKAGES_MAX];
 	size_t n = json_array_size(packages);
@@ -96,7 +109,7 @@ set_read(const json_t *packages, const char *index)
 		return NULL;
 	for (size_t i = 0; i < n; i++) {
 		ordered[i] = json_array_get(packages, i);
-		if (!is_package(ordered[i]))
+		if (!is_package(ordered[i]) || !is_of(ordered[i], indexes))
 			return NULL;
 	}
 	qsort(ordered, n, sizeof(*ordered), by_name);
@@ -106,7 +119,7 @@ set_read(const json_t *packages, const char *index)
 			json_decref(set);
 			return NULL;
 		}
-		json_array_append_new(set, copy_package(ordered[i], index));
+		json_array_append_new(set, copy_package(ordered[i]));
 	}
 	return set;
 }
@@ -201,18 +214,22 @@ by_text(const void *a, const void *b)
 }
 
 void
-set_request(const char *platform, const char *index, const json_t *requirements,
+set_request(const char *platform, const json_t *indexes, const json_t *requirements,
 	    char name_r[SET_NAME + 1])
 {
+	const json_t *index;
 	size_t n = json_array_size(requirements);
 	const char **text = xcalloc(n, sizeof(*text));
 	EVP_MD_CTX *digest = digest_begin("request", platform);
+	size_t i;
 
-	for (size_t i = 0; i < n; i++)
+	for (i = 0; i < n; i++)
 		text[i] = json_string_value(json_array_get(requirements, i));
 	qsort(text, n, sizeof(*text), by_text);
-	digest_part(digest, index);
-	for (size_t i = 0; i < n; i++)
+	json_array_foreach(indexes, i, index)
+		digest_part(digest, json_string_value(index));
+	digest_part(digest, "");
+	for (i = 0; i < n; i++)
 		digest_part(digest, text[i]);
 	free(text);
 	digest_end(digest, name_r);

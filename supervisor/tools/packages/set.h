@@ -16,8 +16,8 @@
 #define SET_PACKAGES_MAX 500
 
 /* Reads what a worker says ("packages" of its answer): every text is checked, names are
- * normalised and unlike. index: where all come from. NULL when it is no such set. */
-json_t *set_read(const json_t *packages, const char *index);
+ * normalised and unlike, and all are of these indexes. NULL when it is no such set. */
+json_t *set_read(const json_t *packages, const json_t *indexes);
 
 /* The set that a manifest tells of, borrowed; NULL when it is none. */
 json_t *set_of_manifest(const json_t *manifest);
@@ -29,8 +29,8 @@ void set_packages(const json_t *set, struct package *package);
 void set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1]);
 
 /* The name of what was asked for: the same requirements, whatever their order, of the same
- * index for the same kind of interpreter. requirements: texts of set_requirement. */
-void set_request(const char *platform, const char *index, const json_t *requirements,
+ * indexes for the same kind of interpreter. requirements: texts of set_requirement. */
+void set_request(const char *platform, const json_t *indexes, const json_t *requirements,
 		 char name_r[SET_NAME + 1]);
 
 /* "name[extra]>=1; marker", or "name @ url": one spelling of each requirement, malloc'd. */

@@ -332,6 +332,14 @@ tenant_restrict(struct tenant *tenant, const char *profile)
 	(void)profile;
 }
 
+bool
+engine_uses(const struct engine *engine, const char *environment)
+{
+	(void)engine;
+	(void)environment;
+	return false;
+}
+
 struct keeper *
 engine_keeper(const struct engine *engine)
 {
