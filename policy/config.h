@@ -36,6 +36,7 @@ struct config_network {
 /* [profile NAME]: what is imported once and what the jail shows. */
 struct config_profile {
 	char name[65];
+	char *interpreter;		/* mcp-python-worker-INTERPRETER; NULL: the usual one */
 	struct config_list modules;	/* imported in the zygote */
 	struct config_list paths;	/* bound read-only beside the built-in list */
 	uint64_t disk_bytes;		/* of /workspace, /tmp, /dev/shm and HOME together */

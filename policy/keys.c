@@ -215,6 +215,7 @@ static const struct key keys[] = {
 	KEY("results", "keep_bytes",     BYTES, results.keep_bytes,     65536, 16 * GiB,  1, "16M"),
 	KEY("results", "keep_bytes_max", BYTES, results.keep_bytes_max, 65536, 256 * GiB, 1, "128M"),
 
+	PROFILE_KEY("interpreter", WORD,    interpreter, 1, 32,              ""),
 	PROFILE_KEY("modules",     MODULES, modules,     0, CONFIG_LIST_MAX, BASIC_MODULES),
 	PROFILE_KEY("paths",       PATHS,   paths,       0, CONFIG_LIST_MAX, ""),
 	PROFILE_KEY("disk_bytes",  BYTES,   disk_bytes,  65536, 1024 * GiB,  "256M"),
@@ -252,6 +253,7 @@ key_is_list(const struct key *key)
 	case KEY_BYTES:
 	case KEY_PATH:
 	case KEY_NAME:
+	case KEY_WORD:
 	case KEY_ADDRESS:
 	case KEY_BOOL:
 	case KEY_HEADER:
@@ -268,7 +270,7 @@ is_string_kind(const struct key *key)
 {
 	return key->kind == KEY_PATH || key->kind == KEY_NAME || key->kind == KEY_ADDRESS ||
 	       key->kind == KEY_HEADER || key->kind == KEY_URI ||
-	       key->kind == KEY_VERSION;
+	       key->kind == KEY_VERSION || key->kind == KEY_WORD;
 }
 
 bool
@@ -488,6 +490,7 @@ key_set(const struct key *key, void *base, const char *value, bool more, struct 
 		return set_number(key, base, value, why_r);
 	case KEY_PATH:
 	case KEY_NAME:
+	case KEY_WORD:
 	case KEY_ADDRESS:
 	case KEY_HEADER:
 	case KEY_URI:
@@ -615,6 +618,7 @@ key_print(const struct key *key, const void *base, FILE *out)
 		break;
 	case KEY_PATH:
 	case KEY_NAME:
+	case KEY_WORD:
 	case KEY_ADDRESS:
 	case KEY_HEADER:
 	case KEY_URI:

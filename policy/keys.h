@@ -36,6 +36,7 @@ enum key_kind {
 	KEY_PACKAGES,	/* words: NAME or NAME with version specifiers; commas do not part them */
 	KEY_URIS,	/* words: as KEY_URI */
 	KEY_PROFILES,	/* words: names of profiles */
+	KEY_WORD,	/* letters, digits, "_", "-" and "."; empty: NULL */
 };
 
 enum key_flag {

@@ -269,6 +269,7 @@ word_kind(enum key_kind kind)
 		[KEY_PACKAGES] = { is_package, "the name of a package, with or without "
 				   "versions such as >=1,<2" },
 		[KEY_URIS] = { is_uri, "http:// or https://, a host and a path, if need be" },
+		[KEY_WORD] = { is_profile, "a word of letters, digits, \"_\", \"-\" and \".\"" },
 		[KEY_PROFILES] = { is_profile, "the name of a profile" },
 	};
 

@@ -75,6 +75,7 @@ struct supervisor {
 	uid_t own_uid;			/* whoever started us: the tenant of --stdio and TCP */
 	struct places *places;
 	int worker_fd, egress_fd;
+	int interpreter_fd[CONFIG_PROFILES_MAX];	/* -1: the profile has the usual one */
 	struct outer_namespace *outer;
 	struct cgroup_root *cgroups;
 	struct loop *loop;
@@ -256,6 +257,24 @@ open_seal(struct supervisor *s, struct why *why_r)
 	return r;
 }
 
+static int
+open_interpreters(struct supervisor *s, struct why *why_r)
+{
+	for (size_t i = 0; i < s->config->n_profiles; i++) {
+		const struct config_profile *profile = &s->config->profile[i];
+		int fd = -1;
+
+		if (profile->interpreter)
+			fd = startup_open_interpreter(profile->interpreter);
+		if (profile->interpreter && fd < 0)
+			return why_say(why_r, fd, "interpreter",
+				       "[profile %s] interpreter: mcp-python-worker-%s: %s",
+				       profile->name, profile->interpreter, strerror(-fd));
+		s->interpreter_fd[i] = fd;
+	}
+	return 0;
+}
+
 /* Everything that may need root; none is left when it returns 0. */
 static int
 prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
@@ -272,6 +291,9 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	if (s->worker_fd < 0)
 		return why_say(why_r, s->worker_fd, "worker", "mcp-python-worker: %s",
 			       strerror(-s->worker_fd));
+	r = open_interpreters(s, why_r);
+	if (r < 0)
+		return r;
 	s->egress_fd = startup_open_egress(s->as_service);
 	r = open_seal(s, why_r);
 	if (r < 0)
@@ -481,6 +503,7 @@ build(struct supervisor *s)
 {
 	struct engine_options engine = { .config = s->config, .outer = s->outer,
 					 .cgroups = s->cgroups, .worker_fd = s->worker_fd,
+					 .interpreter_fd = s->interpreter_fd,
 					 .egress_fd = s->egress_fd };
 	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
 				   .seal = s->seal };
@@ -542,6 +565,9 @@ tear_down(struct supervisor *s)
 	places_free(s->places);
 	if (s->worker_fd >= 0)
 		close(s->worker_fd);
+	for (size_t i = 0; i < CONFIG_PROFILES_MAX; i++)
+		if (s->interpreter_fd[i] >= 0)
+			close(s->interpreter_fd[i]);
 	if (s->egress_fd >= 0)
 		close(s->egress_fd);
 	config_free(s->config);
@@ -589,6 +615,7 @@ main(int argc, char **argv)
 	char path[PATH_MAX];
 	int r;
 
+	memset(s.interpreter_fd, -1, sizeof(s.interpreter_fd));
 	fill_standard_descriptors();
 	read_arguments(argc, argv, &arguments);
 	log_init(LOG_INFO);

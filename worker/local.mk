@@ -22,9 +22,25 @@ libworker_a_SOURCES = \
 	worker/workspace.c worker/workspace.h \
 	worker/zygote.c worker/zygote.h
 # Python's headers are not held to our warnings.
-libworker_a_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%) $(SECCOMP_CFLAGS)
+libworker_a_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%) $(SECCOMP_CFLAGS) \
+	-DPYTHON_PROGRAM='"$(PYTHON3)"'
 mcp_python_worker_SOURCES = worker/main.c
 mcp_python_worker_LDADD = libworker.a libproto.a $(SECCOMP_LIBS) $(PYTHON_LIBS) $(MSGPACK_LIBS)
+
+# The same for the debug build of the interpreter: [profile] interpreter = debug. What is
+# frozen in is good for both.
+if DEBUG_PYTHON
+noinst_LIBRARIES += libworker-debug.a
+libexec_PROGRAMS += mcp-python-worker-debug
+libworker_debug_a_SOURCES = $(libworker_a_SOURCES)
+libworker_debug_a_CPPFLAGS = $(AM_CPPFLAGS) $(DEBUG_PYTHON_CFLAGS:-I%=-isystem%) \
+	$(SECCOMP_CFLAGS) -DPYTHON_PROGRAM='"$(DEBUG_PYTHON3)"'
+mcp_python_worker_debug_SOURCES = worker/main.c
+mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a $(SECCOMP_LIBS) \
+	$(DEBUG_PYTHON_LIBS) $(MSGPACK_LIBS)
+worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h
+worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h
+endif
 
 BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/imports.h worker/import_check.h \
 	worker/multiarch.h

@@ -321,6 +321,9 @@ show_built_in(int root, const char **what_r)
 		if (r < 0 && r != -ENOENT)
 			return failed(what_r, "show", shown[i], r);
 	}
+	r = show_program(root, basename(PYTHON_PROGRAM));
+	if (r < 0 && r != -ENOENT)
+		return failed(what_r, "show", PYTHON_PROGRAM, r);
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		r = show_program(root, programs[i]);
 		if (r < 0 && r != -ENOENT)

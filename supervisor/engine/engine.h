@@ -27,6 +27,8 @@ struct engine_options {
 	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroup could be had */
 	const struct engine_observer *observer;	/* borrowed; NULL: none */
 	int worker_fd;				/* the mcp-python-worker program, O_PATH; borrowed */
+	const int *interpreter_fd;		/* by profile, of those that have another one than
+						 * that; else -1. borrowed; NULL: none has */
 	int egress_fd;				/* mcp-python-egress likewise; -1: not there */
 };
 

@@ -474,6 +474,14 @@ on_zygote_stopped(void *arg)
 }
 
 static int
+worker_program(const struct engine *engine, unsigned int profile)
+{
+	const int *fd = engine->options.interpreter_fd;
+
+	return fd != NULL && fd[profile] >= 0 ? fd[profile] : engine->options.worker_fd;
+}
+
+static int
 profile_init(struct engine *engine, unsigned int index)
 {
 	struct pool_profile *profile = &engine->pool.profile[index];
@@ -482,7 +490,7 @@ profile_init(struct engine *engine, unsigned int index)
 		.outer = engine->options.outer,
 		.profile = &engine->config->profile[index],
 		.results = &engine->config->limits.standard.results,
-		.worker_fd = engine->options.worker_fd,
+		.worker_fd = worker_program(engine, index),
 		.memory_counted = engine->memory_counted,
 		.watcher = {
 			.on_ready = on_zygote_ready,

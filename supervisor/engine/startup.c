@@ -222,6 +222,15 @@ startup_open_worker(bool as_service)
 }
 
 int
+startup_open_interpreter(const char *interpreter)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "mcp-python-worker-%s", interpreter);
+	return find_program(name, NULL, true);
+}
+
+int
 startup_open_egress(bool as_service)
 {
 	return find_program("mcp-python-egress", "MCP_PYTHON_EGRESS", as_service);

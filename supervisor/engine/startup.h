@@ -30,6 +30,9 @@ uid_t startup_service_uid(const struct config *config);
  * beside this program (a build tree), else the installed one. An O_PATH descriptor or -errno. */
 int startup_open_worker(bool as_service);
 
+/* The same for mcp-python-worker-INTERPRETER, beside this program or the installed one. */
+int startup_open_interpreter(const char *interpreter);
+
 /* The same for mcp-python-egress, $MCP_PYTHON_EGRESS. */
 int startup_open_egress(bool as_service);
 

@@ -108,9 +108,10 @@ static const char output_schema[] = OBJECT(
 	"\"python_version\":" TEXT ",\"implementation\":" TEXT ",\"platform\":" TEXT ","
 	"\"profile\":{\"type\":\"string\",\"description\":\"The one looked at.\"},"
 	"\"profiles\":{\"type\":\"array\",\"items\":" OBJECT(
-		"\"name\":" TEXT ",\"default\":" TRUTH ",\"preloaded\":{\"type\":\"array\","
+		"\"name\":" TEXT ",\"default\":" TRUTH ",\"interpreter\":{\"type\":[\"string\","
+		"\"null\"]},\"preloaded\":{\"type\":\"array\","
 		"\"items\":" TEXT "},\"disk_bytes\":" COUNT,
-		"\"name\",\"default\",\"preloaded\",\"disk_bytes\"") "},"
+		"\"name\",\"default\",\"interpreter\",\"preloaded\",\"disk_bytes\"") "},"
 	"\"packages\":{\"type\":\"array\",\"items\":" OBJECT(
 		"\"name\":" TEXT ",\"version\":" TEXT, "\"name\",\"version\"") "},"
 	"\"limits\":" OBJECT("\"default\":" LIMITS ",\"most\":" LIMITS,
@@ -214,6 +215,11 @@ write_profiles(struct jsonout *out, const struct tool_host *host)
 		jsonout_open(out, '{');
 		jsonout_member_text(out, "name", profile->name);
 		jsonout_member_bool(out, "default", i == 0 || is_only);
+		jsonout_key(out, "interpreter");
+		if (profile->interpreter)
+			jsonout_text(out, profile->interpreter, strlen(profile->interpreter));
+		else
+			jsonout_null(out);
 		jsonout_key(out, "preloaded");
 		jsonout_open(out, '[');
 		for (size_t k = 0; k < profile->modules.n; k++)

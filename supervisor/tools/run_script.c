@@ -2,12 +2,15 @@
  * A run lives from an accepted start to its outcome or cancellation. */
 #include "supervisor/tools/run_script.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <event2/event.h>
 
 #include "policy/config.h"
+#include "supervisor/engine/engine.h"
 #include "supervisor/tools/background.h"
 #include "supervisor/tools/environment.h"
 #include "supervisor/tools/packages/install.h"
@@ -25,6 +28,7 @@ struct tool_run {
 	struct install *install;	/* of what is missing */
 	char environment[SET_NAME + 1];	/* that has it; "": none is needed */
 	const char *profile;		/* that was checked */
+	size_t candidate;		/* its place, when any profile with such a Python will do */
 	bool *over;			/* not NULL: set when the run is freed */
 	struct execution *execution;
 	struct event *long_now;		/* NULL: its client cannot have tasks */
@@ -230,6 +234,72 @@ refuse_findings(const struct tool_run *run, const struct findings *findings)
 	}
 }
 
+static int check_first(struct tool_run *run, struct why *why_r);
+
+static bool
+has_same_interpreter(const struct config_profile *a, const struct config_profile *b)
+{
+	return a->interpreter && b->interpreter ? strcmp(a->interpreter, b->interpreter) == 0
+						: a->interpreter == b->interpreter;
+}
+
+/* Goes on to a profile with another interpreter than all before it. False: there is none, or
+ * it has to be this one. */
+static bool
+next_profile(struct tool_run *run)
+{
+	const struct config *config = run->host.config;
+
+	while (++run->candidate < config->n_profiles) {
+		const struct config_profile *profile = &config->profile[run->candidate];
+		struct why why;
+		size_t i = 0;
+
+		while (!has_same_interpreter(&config->profile[i], profile))
+			i++;
+		if (i == run->candidate &&
+		    environment_profile(&run->host, profile->name, &run->profile, &why) == 0) {
+			run->arguments.profile = run->profile;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What python_version says: X.Y is every X.Y.Z; else it is the name of an interpreter. */
+static int
+choose_interpreter(struct tool_run *run, struct why *why_r)
+{
+	struct run_script_arguments *arguments = &run->arguments;
+	const struct config *config = run->host.config;
+	const char *name = arguments->python;
+
+	if (arguments->profile || *tenant_profile(run->host.tenant))
+		run->candidate = config->n_profiles;	/* there is no other one */
+	if (!name)
+		return 0;
+	if (isdigit((unsigned char)*name)) {
+		const char *dot = strchr(name, '.');
+
+		snprintf(arguments->requires_python, sizeof(arguments->requires_python),
+			 "==%s%s", name, dot && strchr(dot + 1, '.') ? "" : ".*");
+		return 0;
+	}
+	for (size_t i = 0; i < config->n_profiles; i++) {
+		const struct config_profile *profile = &config->profile[i];
+
+		if (!profile->interpreter || strcmp(profile->interpreter, name) != 0 ||
+		    (arguments->profile && strcmp(arguments->profile, profile->name) != 0))
+			continue;
+		arguments->profile = profile->name;
+		run->candidate = config->n_profiles;
+		return 0;
+	}
+	return why_say(why_r, -ENOENT, "python_version",
+		       "python_version: no profile that could be had has an interpreter %s",
+		       name);
+}
+
 static void
 on_install(void *arg, const struct install_result *result)
 {
@@ -299,6 +369,14 @@ on_found(void *arg, const struct findings *findings)
 	int r;
 
 	run->check = NULL;
+	if (!findings->trouble && !findings->n_errors && !findings->python_fits &&
+	    next_profile(run)) {
+		if (check_first(run, &why) == 0)
+			return;
+		run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
+		free_run(run);
+		return;
+	}
 	if (may_install(findings, &run->host) && install_missing(run, findings) == 0)
 		return;
 	if (findings->trouble || findings->n_errors || !findings->python_fits ||
@@ -355,7 +433,13 @@ run_script_start(const struct script_tool *kind, const struct tool_host *host,
 	run->json = json_incref((json_t *)json);
 	run->arguments = arguments;
 	run->over = &over;
-	if (*arguments.requires_python ||
+	r = choose_interpreter(run, &why);
+	if (r < 0) {
+		free_run(run);
+		kind->refuse(RUN_PYTHON_UNAVAILABLE, why.text, host);
+		return NULL;
+	}
+	if (*run->arguments.requires_python ||
 	    requirements_any(arguments.script, arguments.script_len, arguments.dependencies))
 		r = check_first(run, &why);
 	else

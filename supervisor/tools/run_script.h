@@ -26,6 +26,7 @@
 #define RUN_KEY_ARGUMENT "idempotency_key"
 #define RUN_KEY_MAX 128				/* characters */
 #define RUN_SESSION_MAX 128			/* bytes of a handle */
+#define RUN_PYTHON_MAX 32			/* bytes of a version or an interpreter's name */
 #define RUN_NAME_MAX 64				/* bytes of a checkpoint's name */
 
 extern const struct tool run_script_tool;
@@ -63,11 +64,12 @@ struct run_script_arguments {
 	struct limits_asked asked;
 	const json_t *dependencies;			/* borrowed; NULL: not given */
 	bool background, spill;
+	const char *python;				/* version or interpreter; NULL: any */
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
 	bool branch, reset, close;
 	struct import_list imports;			/* item NULL: any; the array is malloc'd */
-	char requires_python[24];			/* beside the script's own; "": nothing */
+	char requires_python[48];			/* beside the script's own; "": nothing */
 	bool tell_names;				/* as in an execution_request */
 	unsigned int flags;				/* the tool's own, for its answer */
 };

@@ -3,6 +3,7 @@
  * checks that are made come from the same rows. */
 #include "supervisor/tools/run_script.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@
 #include "supervisor/xalloc.h"
 
 enum kind { KIND_TEXT, KIND_TEXTS, KIND_NUMBER, KIND_INTEGER, KIND_PROFILE, KIND_KEY,
-	    KIND_FILES, KIND_SESSION, KIND_NAME, KIND_FLAG, KIND_IMPORTS, KIND_TIER };
+	    KIND_FILES, KIND_SESSION, KIND_NAME, KIND_FLAG, KIND_IMPORTS, KIND_TIER,
+	    KIND_PYTHON };
 
 enum field {
 	FIELD_SCRIPT,
@@ -37,6 +39,7 @@ enum field {
 	FIELD_SPILL,
 	FIELD_IMPORTS,
 	FIELD_TIER,
+	FIELD_PYTHON,
 	FIELD_CHECKPOINT,
 	FIELD_RESTORE,
 	FIELD_BRANCH,
@@ -101,6 +104,9 @@ static const struct row {
 	[FIELD_TIER] = { "tier", SCRIPT, KIND_TIER, false, 0, 0,
 		"Refuse the script when it imports other modules than those of the tier basic, "
 		"this tier, and allowed_imports. Any unless given." },
+	[FIELD_PYTHON] = { "python_version", SCRIPT, KIND_PYTHON, false, 1, RUN_PYTHON_MAX,
+		"Which Python to run in: a version like 3.11 or 3.11.2, or the name of an "
+		"interpreter that check_environment tells." },
 	[FIELD_CHECKPOINT] = { "checkpoint", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
 		"Keep the state under this name, when the cell has ended well." },
 	[FIELD_RESTORE] = { "restore", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
@@ -141,6 +147,7 @@ limit_in_units(const struct limits *limits, enum field field)
 	case FIELD_SPILL:
 	case FIELD_IMPORTS:
 	case FIELD_TIER:
+	case FIELD_PYTHON:
 	case FIELD_CHECKPOINT:
 	case FIELD_RESTORE:
 	case FIELD_BRANCH:
@@ -293,6 +300,25 @@ read_word(const struct row *row, const json_t *value, const char **word_r,
 	return 0;
 }
 
+/* A version or a name. */
+static int
+read_python(const struct row *row, const json_t *value, const char **python_r,
+	    struct why *why_r)
+{
+	const char *text;
+	int r = read_word(row, value, python_r, why_r);
+
+	if (r < 0)
+		return r;
+	text = *python_r;
+	if (isdigit((unsigned char)*text) &&
+	    (strspn(text, "0123456789.") != strlen(text) || strstr(text, "..") ||
+	     text[strlen(text) - 1] == '.'))
+		return why_say(why_r, -EINVAL, row->name, "%s must be a version such as 3.11 "
+			       "or 3.11.2, or the name of an interpreter", row->name);
+	return 0;
+}
+
 static int
 read_flag(const struct row *row, const json_t *value, bool *flag_r, struct why *why_r)
 {
@@ -385,6 +411,8 @@ read_field(enum field field, const json_t *value, const struct config *config,
 		return 0;
 	case FIELD_TIER:
 		return tier_add_asked(config, value, &to->imports, why_r);
+	case FIELD_PYTHON:
+		return read_python(row, value, &to->python, why_r);
 	case FIELD_COUNT:
 		break;
 	}
@@ -545,6 +573,7 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 		jsonout_member_text(out, "x-mcp-header", "Session");
 		/* fall through */
 	case KIND_NAME:
+	case KIND_PYTHON:
 		jsonout_member_text(out, "type", "string");
 		write_number(out, "minLength", row->least);
 		write_number(out, "maxLength", row->most);

@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+"""Several interpreters: each profile's own, and how a call chooses one.
+
+A suite of tests/integration/run."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+
+from harness import Skip, equal, main, test
+from mcpclient import Client
+
+CONFIG = "[profile second]\ninterpreter = debug\nmodules = json decimal\n[profile third]\nmodules = json\n"
+WHICH = "import sys\nprint(sys.version_info[:2], sys.abiflags, hasattr(sys, 'gettotalrefcount'))"
+USUAL, DEBUG = "(3, 11)  False\n", "(3, 11) d True\n"
+
+
+@contextlib.contextmanager
+def service(ctx, config=CONFIG):
+    program = os.path.join(ctx.options.build, "mcp-python-worker-debug")
+    if not os.path.exists(program):
+        raise Skip("%s is not built: python3.11-dbg and libpython3.11-dbg are not installed" %
+                   program, missing=True)
+    with ctx.private(config) as s, Client.connect(
+            s.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
+        yield client
+
+
+def which(client, **arguments):
+    o = client.run(WHICH, **arguments)
+    equal(o.status, "ok", o.text[:300])
+    return o.stdout
+
+
+@test(private=True)
+def each_profile_has_its_own(ctx):
+    with service(ctx) as client:
+        equal(which(client), USUAL)
+        equal(which(client, profile="second"), DEBUG)
+        equal(which(client, profile="third"), USUAL)
+        o = client.run("import subprocess, sys\nsubprocess.check_output([sys.executable, '-c', %r])"
+                       % "import sys; print(sys.abiflags)", profile="second")
+        equal(o.result["repr"], "b'd\\n'", "what a script starts")
+        o = client.run("import ssl, sqlite3, ctypes, decimal, lzma\n"
+                       "from multiprocessing import Pool\n"
+                       "if __name__ == '__main__':\n"
+                       "    with Pool(2) as p: print(p.map(abs, [-1, -2]))", profile="second")
+        equal((o.status, o.stdout), ("ok", "[1, 2]\n"), "extension modules")
+        o = client.run("1/0", profile="second")
+        equal((o.error["type"], o.error["line"]), ("ZeroDivisionError", 1))
+        tools = client.ask("tools/call", {"name": "check_environment", "arguments": {}})
+        equal([(p["name"], p["interpreter"]) for p in tools["structuredContent"]["profiles"]],
+              [("basic", None), ("second", "debug"), ("third", None)])
+
+
+@test(private=True)
+def limits_hold_in_the_other_one(ctx):
+    with service(ctx) as client:
+        o = client.run("x = bytearray(600 << 20)\nwhile True: pass", profile="second",
+                       timeout_seconds=20)
+        assert o.status in ("memory_limit", "error"), repr(o)
+        equal(client.run("while True: pass", profile="second", timeout_seconds=1).status, "timeout")
+        equal(which(client, profile="second"), DEBUG, "afterwards")
+
+
+@test(private=True)
+def a_version_chooses(ctx):
+    full = "%d.%d.%d" % sys.version_info[:3]
+    with service(ctx) as client:
+        equal(which(client, python_version="3.11"), USUAL)
+        equal(which(client, python_version="3"), USUAL)
+        equal(which(client, python_version=full), USUAL)
+        equal(which(client, python_version="debug"), DEBUG)
+        equal(which(client, python_version="3.11", profile="second"), DEBUG)
+        equal(which(client, python_version="debug", profile="second"), DEBUG)
+        for version, more in (("3.12", {}), ("2.7", {}), ("3.11.999", {}), ("none", {}),
+                              ("3.12", {"profile": "second"}), ("debug", {"profile": "third"})):
+            o = client.run("1", python_version=version, **more)
+            equal(o.status, "python_unavailable", "%s %s" % (version, more))
+            assert "requires-python is ==" in o.text or "has an interpreter" in o.text, o.text
+        for version in ("", "3.11 ", ">=3", 3.11, None, "x" * 33, "3..1", "3.", "3.x"):
+            o = client.run("1", python_version=version)
+            equal(o.status, "invalid_arguments", "%r" % (version,))
+
+
+@test(private=True)
+def metadata_is_held_against_the_one_that_is_asked_for(ctx):
+    block = "# /// script\n# requires-python = '%s'\n# ///\n" + WHICH
+    with service(ctx) as client:
+        for spec, arguments, want in ((">=3.11", {}, USUAL), (">=3.11", {"python_version": "debug"}, DEBUG),
+                                      ("==3.11.*", {"profile": "second"}, DEBUG)):
+            o = client.run(block % spec, **arguments)
+            equal((o.status, o.stdout), ("ok", want), spec)
+        o = client.run(block % ">=3.12")
+        equal(o.status, "python_unavailable")
+        assert "requires-python is >=3.12" in o.text, o.text
+
+
+@test(private=True)
+def the_other_one_may_be_the_default(ctx):
+    with service(ctx, "[profile basic]\ninterpreter = debug\n[profile usual]\n") as client:
+        equal(which(client), DEBUG)
+        equal(which(client, profile="usual"), USUAL)
+
+
+@test(private=True)
+def what_is_not_there_is_said_at_the_start(ctx):
+    with tempfile.TemporaryDirectory(dir=os.environ.get("XDG_RUNTIME_DIR") if os.getuid() else None) as d:
+        with open(os.path.join(d, "conf"), "w", encoding="utf-8") as f:
+            f.write("[profile x]\ninterpreter = nowhere\n")
+        ended = subprocess.run([os.path.join(ctx.options.build, "mcp-pythond"), "--socket",
+                                os.path.join(d, "sock"), "--config", f.name], text=True,
+                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               timeout=ctx.seconds(60))
+    assert ended.returncode, ended
+    assert "[profile x] interpreter: mcp-python-worker-nowhere: No such file" in ended.stderr, ended
+
+
+main(__doc__)
