@@ -106,6 +106,34 @@ def the_other_one_may_be_the_default(ctx):
 
 
 @test(private=True)
+def packages_are_there_at_once(ctx):
+    """A profile for data: preloaded, apart from the others, and as good as if imported anew."""
+    config = "[profile data]\nmodules = json numpy pandas matplotlib.pyplot scipy.stats\n"
+    packages = ("numpy", "pandas", "matplotlib", "scipy")
+    with ctx.private(config) as s, Client.connect(
+            s.socket, "2025-11-25", timeout=ctx.seconds(120)) as client:
+        for package in packages:
+            o = client.run("import importlib.util\nimportlib.util.find_spec(%r) is None" % package)
+            if o.result["repr"] == "True":
+                raise Skip("%s is not installed" % package, missing=True)
+        loaded = "import sys\n[p in sys.modules for p in %r]" % (packages,)
+        equal(client.run(loaded, profile="data").result["json"], [True] * 4)
+        equal(client.run(loaded).result["json"], [False] * 4, "the default profile")
+        spent = "import time\nt = time.process_time()\nimport %s\ntime.process_time() - t"
+        for module in ("numpy", "pandas", "matplotlib.pyplot", "scipy.stats"):
+            o = client.run(spent % module, profile="data")
+            assert o.result["json"] < 0.001, "%s: %r" % (module, o)
+        o = client.run("import matplotlib.pyplot as plt\nplt.figure(figsize=(2, 2), dpi=50)\nNone", profile="data")
+        equal([(d["width"], d["height"]) for d in o.structured["displays"]], [(100, 100)])
+        o = client.run("import pandas as pd\npd.DataFrame({'a': [1, 2]}).describe().loc['mean', 'a'].item()",
+                       profile="data")
+        equal(o.result["json"], 1.5)
+        numbers = {client.run("import numpy as np\nnp.random.rand().item()", profile="data").result["json"]
+                   for _ in range(3)}
+        equal(len(numbers), 3, "numbers that siblings do not share")
+
+
+@test(private=True)
 def what_is_not_there_is_said_at_the_start(ctx):
     with tempfile.TemporaryDirectory(dir=os.environ.get("XDG_RUNTIME_DIR") if os.getuid() else None) as d:
         with open(os.path.join(d, "conf"), "w", encoding="utf-8") as f:
