@@ -165,6 +165,7 @@ MCP_TESTS = \
 	tests/unit/supervisor/test-results \
 	tests/unit/supervisor/test-job \
 	tests/unit/supervisor/test-run-script \
+	tests/unit/supervisor/test-toolsets \
 	tests/unit/supervisor/test-seal \
 	tests/unit/supervisor/test-session \
 	tests/unit/supervisor/test-socketfile
@@ -216,6 +217,10 @@ tests_unit_supervisor_test_run_script_SOURCES = tests/unit/supervisor/test-run-s
 	$(MCP_BENCH)
 tests_unit_supervisor_test_run_script_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_run_script_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_toolsets_SOURCES = tests/unit/supervisor/test-toolsets.c \
+	$(MCP_BENCH)
+tests_unit_supervisor_test_toolsets_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_toolsets_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_seal_SOURCES = tests/unit/supervisor/test-seal.c
 tests_unit_supervisor_test_seal_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_seal_LDADD = $(MCP_TEST_LDADD)

@@ -133,6 +133,8 @@ fill(const struct execution *x, struct outcome *o, char **text)
 		o->stream[STREAM_STDOUT] = (struct outcome_stream){ *text, len, len, 0 };
 	} else if (strncmp(x->script, "json ", 5) == 0) {
 		o->value_repr = o->value_json = x->script + 5;
+	} else if (strncmp(x->script, "names ", 6) == 0) {
+		o->names = x->script + 6;
 	} else {
 		len = strlen(x->script);
 		o->stream[STREAM_STDOUT] = (struct outcome_stream){ x->script, len, len, 0 };
@@ -185,6 +187,13 @@ remember(const struct execution_request *request)
 		 request->stdin_text ? request->stdin_text : "(none)");
 	snprintf(record.last_profile, sizeof(record.last_profile), "%s",
 		 request->profile ? request->profile : "(none)");
+	snprintf(record.last_imports, sizeof(record.last_imports), "%s",
+		 request->imports ? "" : "any");
+	for (size_t i = 0; i < request->n_imports; i++) {
+		if (i)
+			strcat(record.last_imports, " ");
+		strncat(record.last_imports, request->imports[i], 64);
+	}
 	record.last_limits = request->limits;
 }
 

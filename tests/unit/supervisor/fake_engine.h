@@ -5,6 +5,7 @@
  *   flood N              N bytes 'x' on stdout
  *   bytes HH...          these bytes, in hex, as stdout
  *   json TEXT            TEXT as the JSON of the result, and as its repr
+ *   names TEXT           TEXT as the names of the script, when they were asked for
  *   say TEXT             TEXT as output while it runs, then hang
  *   anything else        echoed on stdout; result 42
  *
@@ -21,6 +22,7 @@ struct fake_record {
 	enum cancel_reason last_reason;
 	char last_args[256];		/* joined by '|' */
 	char last_stdin[64], last_profile[64];
+	char last_imports[4096];	/* joined by ' '; "any" */
 	struct limits last_limits;
 };
 
