@@ -77,11 +77,10 @@ class ImportCheck:
                     others.add(node.id)
             elif isinstance(node, ast.arg):
                 others.add(node.arg)
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
-                                   ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
-                others.add(node.name)
-            elif isinstance(node, ast.MatchMapping):
-                others.add(node.rest)
+            elif not isinstance(node, ast.alias):
+                # Definitions, except and case, which not every Python has.
+                others.add(getattr(node, "name", None))
+                others.add(getattr(node, "rest", None))
         return {name: paths.pop() for name, paths in bound.items()
                 if len(paths) == 1 and name not in others}
 

@@ -11,6 +11,9 @@ import warnings
 
 TEXT_MAX = 500
 LONG = 50  # lines
+WEIGHTY = frozenset((
+    "For", "AsyncFor", "While", "If", "IfExp", "Try", "TryStar", "Match", "comprehension",
+    "FunctionDef", "AsyncFunctionDef", "ClassDef", "Lambda"))
 
 
 def problem(e):
@@ -32,10 +35,7 @@ def depth_of_loops(tree):
 
 def complexity_of(tree):
     """By its branches, its definitions and how deep its loops are."""
-    weight = sum(isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.If, ast.IfExp, ast.Try,
-                                   ast.comprehension, ast.FunctionDef, ast.AsyncFunctionDef,
-                                   ast.ClassDef, ast.Lambda, ast.Match))
-                 for node in ast.walk(tree))
+    weight = sum(type(node).__name__ in WEIGHTY for node in ast.walk(tree))
     loops = depth_of_loops(tree)
     return "high" if weight > 20 or loops > 2 else "medium" if weight > 5 or loops > 1 else "low"
 
