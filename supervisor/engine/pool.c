@@ -264,13 +264,22 @@ somebody_waits(const struct pool *pool)
 	return false;
 }
 
+/* One call after the other may use up what is warm; of several at once the next is near. */
+static bool
+runs_low(const struct share *share)
+{
+	unsigned int have = share->n_warm + share->n_starting;
+
+	return have == 0 ||
+	       (share->tenant->queue.n_running > 0 && 2 * have < share->target);
+}
+
 void
 pool_settle(struct engine *engine, const struct share *share)
 {
 	struct pool *pool = &engine->pool;
 
-	if (engine->shutting_down || pool->n_spent >= SPENT_MOST ||
-	    2 * (share->n_warm + share->n_starting) < share->target ||
+	if (engine->shutting_down || pool->n_spent >= SPENT_MOST || runs_low(share) ||
 	    somebody_waits(pool)) {
 		end_spent(pool);
 		top_up(engine);
