@@ -262,7 +262,8 @@ event_of(const struct execution *e)
 		.script = e->script,
 		.script_len = e->script_len,
 		.profile = profile->name,
-		.disk_bytes = e->repl == NULL ? profile->disk_bytes : 0,
+		/* A session has its disk already, also when it is gone before its cell. */
+		.disk_bytes = e->item.kind == SCHED_CELLS ? 0 : profile->disk_bytes,
 		.limits = &e->limits,
 		.internal = e->internal,
 	};
