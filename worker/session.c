@@ -26,7 +26,7 @@
 #include "worker/workspace.h"
 
 #define LOOK_AGAIN_MS 10	/* after a forced stop, for what was just being forked */
-#define LOOKS_MAX 200
+#define LOOKS_MAX 300	/* when nothing is left of it */
 #define TRIES_MAX 500		/* a millisecond apart */
 
 static struct place {
@@ -284,10 +284,12 @@ check(void)
 static void
 look_again(void)
 {
-	end_others(0);
+	bool some = end_others(0) > 0 || (now.pid > 0 && processes_is_alive(now.pid));
+
 	reap();
 	check();
-	if (now.what == CELL && now.looks++ == LOOKS_MAX) {
+	/* Taking much memory down takes its time. */
+	if (now.what == CELL && !some && now.looks++ == LOOKS_MAX) {
 		empty(&place[now.place]);
 		roll_back(SIGKILL, 0);
 	}

@@ -290,8 +290,8 @@ a_large_state_survives(void **state)
 
 	(void)state;
 	repl_close(session.repl);
-	open_with(384);	/* MiB */
-	expect("import zlib, random\nrandom.seed(7)\nbig = random.randbytes(1 << 20) * 200\n"
+	open_with(160);	/* MiB */
+	expect("import zlib, random\nrandom.seed(7)\nbig = random.randbytes(1 << 20) * 64\n"
 	       "sum_ = zlib.crc32(big)", OUTCOME_OK, STATE_COMMITTED);
 	expect("1 / 0", OUTCOME_ERROR, STATE_COMMITTED);
 	gives(0, "zlib.crc32(big) == sum_", "True");
@@ -306,10 +306,9 @@ a_large_state_survives(void **state)
 	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
 	run_in(&r, 0, "more = None");
 	rig_assert_status(&r, OUTCOME_OK);
-	run_in(&r, 0, "import os\nfor i in range(8):\n    if os.fork() == 0:\n"
-	       "        more = b'x' * (100 << 20)\n        import time; time.sleep(5)\n"
-	       "        os._exit(0)\n"
-	       "for i in range(8): os.wait()");
+	run_in(&r, 0, "import os\nfor i in range(3):\n    if os.fork() == 0:\n"
+	       "        more = b'x' * (60 << 20)\n        import time; time.sleep(60)\n"
+	       "os.wait()");
 	/* A controller ends one process at a time, the watchdog the cell. */
 	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
 	assert_int_not_equal(r.became, STATE_LOST);
