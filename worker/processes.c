@@ -15,7 +15,9 @@
 
 #include "proto/own.h"
 
-#define PAUSE_NS 200000		/* for what was killed to die */
+/* For what was killed to die: large ones take long, and each look costs them time. */
+#define PAUSE_FIRST_NS 200000
+#define PAUSE_MOST_NS 20000000
 
 static pid_t seen = 1;		/* all that have such a number, or less, were met before */
 
@@ -100,14 +102,17 @@ end_since(pid_t next, const pid_t *keep, size_t n)
 int
 processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r)
 {
-	static const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct timespec pause = { .tv_nsec = PAUSE_FIRST_NS };
 	unsigned int found;
 	bool first = true;
 	pid_t next;
 
 	do {
-		if (!first)
+		if (!first) {
 			nanosleep(&pause, NULL);
+			if (pause.tv_nsec < PAUSE_MOST_NS)
+				pause.tv_nsec *= 2;
+		}
 		next = next_number();
 		found = next > 0 ? end_since(next, keep, n) : end_visible(keep, n);
 		if (first)

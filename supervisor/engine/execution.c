@@ -28,7 +28,7 @@
 #define BURST_BYTES (256 * 1024)	/* read of a stream past its cap, then a rest */
 #define REST_MS 5
 #define GRACE_MS 2000			/* for a cell that was interrupted */
-#define KILL_MS 15000			/* for its init to tell that it was killed */
+#define KILL_MS 30000			/* for its init to tell that it was killed */
 #define INIT_PROCESSES 1		/* the worker's init counts in its leaf as well */
 
 static int
