@@ -2,11 +2,13 @@
 # policy's form of the file; nothing of the supervisor or the worker.
 noinst_LIBRARIES += libclient.a
 libclient_a_SOURCES = \
+	client/audit.c \
 	client/bridge.c client/bridge.h \
 	client/call.c client/call.h \
 	client/cell.c client/cell.h \
 	client/endpoint.c client/endpoint.h \
 	client/exits.h \
+	client/operator.c client/operator.h \
 	client/options.c client/options.h \
 	client/repl.c client/repl.h \
 	client/repl_input.c client/repl_input.h \

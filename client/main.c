@@ -5,6 +5,8 @@
  * reads lines, reply.c takes them apart, verdict.c makes an exit code
  *   repl      repl.c:   repl_input.c reads lines, cell.c knows where a cell ends, call.c
  * sends it as a tools/call of run_repl
+ *   approvals, approve, deny   operator.c: asks the operators' socket
+ *   audit     audit.c:  checks and prints the audit log, by itself
  *   token     token.c:  keeps the file of bearer tokens, by itself
  *
  * An ordinary program of an ordinary user: no privilege, no state, nothing on disk but the history of what was typed. Who
@@ -19,6 +21,7 @@
 #include "client/bridge.h"
 #include "client/endpoint.h"
 #include "client/exits.h"
+#include "client/operator.h"
 #include "client/options.h"
 #include "client/repl.h"
 #include "client/run.h"
@@ -69,6 +72,8 @@ main(int argc, char **argv)
 	/* A client that starts us may ignore SIGTERM itself, and we would inherit it.
 	 */
 	signal(SIGTERM, SIG_DFL);
+	if (argc > 1 && operator_is_command(argv[1]))
+		return operator_command(argc - 1, argv + 1);
 	if (options_parse(argc, (const char *const *)argv, &options, text,
 			  sizeof(text)) < 0) {
 		say("%s", text);

@@ -167,6 +167,8 @@ options_help(enum command about)
 	       "\n"
 	       "Runs Python in the jails of mcp-pythond.\n"
 	       "\n"
+	       "  approvals      what waits for an approval; approve ID, deny ID\n"
+	       "  audit          check or show the audit log\n"
 	       "  connect        carry MCP between standard input and output and the "
 	       "service\n"
 	       "  run FILE       run a Python file and show its output\n"

@@ -1,19 +1,25 @@
 /* Runs in: the supervisor.   Owns: audit log, approvals and gate. */
 #include "supervisor/governance.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <event2/util.h>
 
 #include "policy/config.h"
 #include "policy/why.h"
 #include "proto/own.h"
+#include "supervisor/admin.h"
 #include "supervisor/approvals.h"
 #include "supervisor/audit.h"
 #include "supervisor/configuration.h"
 #include "supervisor/gate.h"
 #include "supervisor/log.h"
+#include "supervisor/socketfile.h"
 #include "supervisor/xalloc.h"
 
 /* The service's own user has it (systemd/mcp-pythond.tmpfiles). */
@@ -24,6 +30,7 @@ struct governance {
 	struct audit *audit;
 	struct approvals *approvals;
 	struct gate *gate;
+	struct admin *admin;		/* NULL: none */
 };
 
 static const struct policy_subject *
@@ -74,8 +81,34 @@ governance_new(const struct config *config, bool as_service,
 	return 0;
 }
 
+static void
+start_admin(struct governance *g, struct event_base *base, int fd)
+{
+	const struct admin_options options = { .base = base, .gate = g->gate, .fd = fd };
+
+	evutil_make_socket_nonblocking(fd);
+	g->admin = admin_new(&options);
+}
+
+/* Everybody may connect: who they are the kernel says, and what they may, policy. */
+int
+governance_listen(const struct config *config, struct socketfile **file_r, int *fd_r,
+		  struct why *why_r)
+{
+	const char *path = config->admin.socket;
+	int r;
+
+	if (!path)
+		return 0;
+	r = socketfile_open(path, geteuid(), file_r, fd_r, why_r);
+	if (r == 0 && chmod(path, 0666) < 0)
+		r = why_say(why_r, -errno, "socket", "[admin] socket = %s: %s", path,
+			    strerror(errno));
+	return r;
+}
+
 void
-governance_start(struct governance *g, struct event_base *base)
+governance_start(struct governance *g, struct event_base *base, int admin_fd)
 {
 	const struct gate_options gate = { .base = base, .config = g->config,
 					   .audit = g->audit, .approvals = g->approvals };
@@ -84,6 +117,8 @@ governance_start(struct governance *g, struct event_base *base)
 	g->gate = policy.arg = gate_new(&gate);
 	approvals_start(g->approvals, base, &policy);
 	audit_start(g->audit, base);
+	if (admin_fd >= 0)
+		start_admin(g, base, admin_fd);
 	tell_started(g);
 }
 
@@ -92,6 +127,7 @@ governance_free(struct governance *g)
 {
 	if (!g)
 		return;
+	admin_free(g->admin);
 	if (g->gate)
 		audit_write(g->audit, AUDIT_STOPPED, NULL, NULL, NULL);
 	approvals_free(g->approvals);

@@ -10,6 +10,7 @@ struct config;
 struct event_base;
 struct gate;
 struct governance;
+struct socketfile;
 struct why;
 
 /* Opens what is written to. as_service: a system service, which has given up its privilege
@@ -18,8 +19,13 @@ struct why;
 int governance_new(const struct config *config, bool as_service,
 		   struct governance **governance_r, struct why *why_r);
 
-/* Before anything is served. base: borrowed. */
-void governance_start(struct governance *governance, struct event_base *base);
+/* Makes the operators' socket, if the configuration names one, while that may need root. */
+int governance_listen(const struct config *config, struct socketfile **file_r, int *fd_r,
+		      struct why *why_r);
+
+/* Before anything is served. base: borrowed. admin_fd: of governance_listen, taken over; -1:
+ * none. */
+void governance_start(struct governance *governance, struct event_base *base, int admin_fd);
 void governance_free(struct governance *governance);	/* NULL is fine */
 
 struct gate *governance_gate(struct governance *governance);

@@ -36,6 +36,7 @@ libsupervisor_a_SOURCES += \
 
 # ---- mcp: from the socket to the tools -------------------------------------------
 libsupervisor_a_SOURCES += \
+	supervisor/admin.c supervisor/admin.h \
 	supervisor/approvals.c supervisor/approvals.h supervisor/approvals_parts.h \
 	supervisor/approvals_file.c supervisor/approvals_file.h \
 	supervisor/approvals_load.c \

@@ -40,6 +40,7 @@
 #include "supervisor/notify.h"
 #include "supervisor/places.h"
 #include "supervisor/session.h"
+#include "supervisor/socketfile.h"
 #include "supervisor/engine/startup.h"
 #include "supervisor/tools/background.h"
 #include "supervisor/tools/repl_sessions.h"
@@ -71,6 +72,8 @@ struct supervisor {
 	struct config *config;
 	const char *config_path;	/* absolute; NULL: the installed one */
 	struct governance *governance;
+	struct socketfile *admin_file;	/* NULL: none */
+	int admin_fd;			/* the operators' socket; -1: none, or given away */
 	bool as_service, stdio;
 	uid_t own_uid;			/* whoever started us: the tenant of --stdio and TCP */
 	struct places *places;
@@ -298,6 +301,9 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	r = open_seal(s, why_r);
 	if (r < 0)
 		return r;
+	r = governance_listen(s->config, &s->admin_file, &s->admin_fd, why_r);
+	if (r < 0)
+		return r;
 	/* By hand root's paths are as good as any; the service's own user has those of a service. */
 	if (!s->as_service)
 		r = governance_new(s->config, false, &s->governance, why_r);
@@ -523,7 +529,7 @@ build(struct supervisor *s)
 		r = loop_signal(s->loop, signals[i], on_signal, s);
 	if (r < 0)
 		return r;
-	governance_start(s->governance, engine.base);
+	governance_start(s->governance, engine.base, give_fd(s->admin_fd));
 	mcp.gate = governance_gate(s->governance);
 	engine.observer = gate_observer(mcp.gate);
 	r = engine_new(&engine, &s->engine);
@@ -557,6 +563,9 @@ tear_down(struct supervisor *s)
 	notify_free(s->notify);
 	engine_free(s->engine);
 	governance_free(s->governance);
+	socketfile_close(s->admin_file);
+	if (s->admin_fd >= 0)
+		close(s->admin_fd);
 	if (s->deadline)
 		event_free(s->deadline);
 	loop_free(s->loop);
@@ -609,7 +618,7 @@ show(const struct arguments *arguments, const struct config *config)
 int
 main(int argc, char **argv)
 {
-	struct supervisor s = { .worker_fd = -1, .egress_fd = -1, .own_uid = getuid() };
+	struct supervisor s = { .worker_fd = -1, .egress_fd = -1, .admin_fd = -1, .own_uid = getuid() };
 	struct why why = { .field = "" };
 	struct arguments arguments;
 	char path[PATH_MAX];

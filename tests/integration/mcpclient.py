@@ -26,7 +26,8 @@ STATUSES = frozenset((
     "worker_protocol_error"))
 # Nothing was run: for the arguments, or for what the script requires.
 NOT_RUN = frozenset(("invalid_arguments", "dependency_unavailable", "python_unavailable", "too_many_jobs",
-                     "no_session", "no_checkpoint", "session_limit", "session_busy"))
+                     "no_session", "no_checkpoint", "session_limit", "session_busy",
+                     "denied", "approval_pending", "quota_exceeded", "audit_unavailable"))
 OUTCOME_KEYS = {
     "execution_id": str, "status": str, "stdout": str, "stderr": str, "exit_code": int,
     "duration_ms": int, "cpu_ms": int, "peak_memory_bytes": int}

@@ -1,0 +1,301 @@
+/* Runs in: the supervisor.   Owns: the operators' socket and its connections.
+ * Reads:   lines of local users, hostile; anybody may connect, and is told no. */
+#include "supervisor/admin.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <jansson.h>
+
+#include "policy/config.h"
+#include "policy/why.h"
+#include "supervisor/approvals.h"
+#include "supervisor/audit.h"
+#include "supervisor/gate.h"
+#include "supervisor/xalloc.h"
+
+#define CONNECTIONS_MAX 32
+#define LINE_MAX_BYTES 65536
+#define WAITING_MAX (64 * 1024 * 1024)	/* of answers that nobody reads */
+#define REASON_MAX 400
+#define IDLE_S 600
+
+struct peer {
+	LIST_ENTRY(peer) link;
+	struct admin *admin;
+	struct bufferevent *buffer;
+	char principal[32];
+	bool watches;
+};
+
+struct admin {
+	struct admin_options options;
+	struct evconnlistener *listener;
+	LIST_HEAD(, peer) peers;
+	unsigned int n;
+};
+
+static void
+close_peer(struct peer *peer)
+{
+	LIST_REMOVE(peer, link);
+	peer->admin->n--;
+	bufferevent_free(peer->buffer);
+	free(peer);
+}
+
+static void
+send_line(struct peer *peer, json_t *answer)
+{
+	char *text = xalloc_check(json_dumps(answer, JSON_COMPACT));
+	struct evbuffer *out = bufferevent_get_output(peer->buffer);
+
+	json_decref(answer);
+	if (evbuffer_get_length(out) < WAITING_MAX)
+		evbuffer_add_printf(out, "%s\n", text);
+	free(text);
+}
+
+/* ---- requests ---- */
+
+static json_t *
+say_error(const char *text)
+{
+	return json_pack("{s:b,s:s}", "ok", 0, "error", text);
+}
+
+static bool
+is_operator(const struct peer *peer)
+{
+	struct gate *gate = peer->admin->options.gate;
+	const struct config *config = gate_config_named(gate, peer->principal);
+	bool is = policy_is_any(gate_subject(gate, peer->principal), &config->admin.operators);
+
+	config_free(config);
+	return is;
+}
+
+static json_t *
+make_list(struct peer *peer, bool all)
+{
+	struct gate *gate = peer->admin->options.gate;
+
+	return json_pack("{s:b,s:o}", "ok", 1, "approvals",
+			 approvals_list(gate_approvals(gate), gate_subject(gate, peer->principal),
+					is_operator(peer), all));
+}
+
+static json_t *
+answer_list(struct peer *peer, const json_t *request)
+{
+	return make_list(peer, json_is_true(json_object_get(request, "all")));
+}
+
+static json_t *
+answer_watch(struct peer *peer, const json_t *request)
+{
+	(void)request;
+	peer->watches = true;
+	return make_list(peer, false);
+}
+
+static json_t *
+answer_show(struct peer *peer, const json_t *request)
+{
+	struct gate *gate = peer->admin->options.gate;
+	const char *id = json_string_value(json_object_get(request, "id"));
+	json_t *approval = id ? approvals_show(gate_approvals(gate), id,
+					       gate_subject(gate, peer->principal),
+					       is_operator(peer)) : NULL;
+
+	if (!approval)
+		return say_error("there is no such request that you may see");
+	return json_pack("{s:b,s:o}", "ok", 1, "approval", approval);
+}
+
+static json_t *
+decide(struct peer *peer, const json_t *request, bool grant)
+{
+	struct gate *gate = peer->admin->options.gate;
+	const char *id = json_string_value(json_object_get(request, "id"));
+	const char *reason = json_string_value(json_object_get(request, "reason"));
+	struct why why = { .field = "" };
+
+	if (!id)
+		return say_error("id: which one?");
+	if (reason && strlen(reason) > REASON_MAX)
+		return say_error("reason: is too long");
+	if (approvals_decide(gate_approvals(gate), id, gate_subject(gate, peer->principal), grant,
+			     reason, &why) < 0)
+		return say_error(why.text);
+	return json_pack("{s:b}", "ok", 1);
+}
+
+static json_t *
+answer_approve(struct peer *peer, const json_t *request)
+{
+	return decide(peer, request, true);
+}
+
+static json_t *
+answer_deny(struct peer *peer, const json_t *request)
+{
+	return decide(peer, request, false);
+}
+
+static json_t *
+answer_revoke(struct peer *peer, const json_t *request)
+{
+	struct gate *gate = peer->admin->options.gate;
+	const char *id = json_string_value(json_object_get(request, "id"));
+	struct why why = { .field = "" };
+
+	if (!id)
+		return say_error("id: which one?");
+	if (approvals_revoke(gate_approvals(gate), id, gate_subject(gate, peer->principal),
+			     &why) < 0)
+		return say_error(why.text);
+	return json_pack("{s:b}", "ok", 1);
+}
+
+static json_t *
+answer_status(struct peer *peer, const json_t *request)
+{
+	struct audit_counts counts;
+
+	(void)request;
+	if (!is_operator(peer))
+		return say_error("you are no operator ([admin] operators)");
+	audit_count(gate_audit(peer->admin->options.gate), &counts);
+	return json_pack("{s:b,s:I,s:I,s:b}", "ok", 1, "audit_written",
+			 (json_int_t)counts.written, "audit_lost", (json_int_t)counts.lost,
+			 "audit_failing", audit_is_failing(gate_audit(peer->admin->options.gate)));
+}
+
+static const struct {
+	const char *name;
+	json_t *(*answer)(struct peer *peer, const json_t *request);
+} requests[] = {
+	{ "list", answer_list }, { "show", answer_show }, { "watch", answer_watch },
+	{ "approve", answer_approve }, { "deny", answer_deny }, { "revoke", answer_revoke },
+	{ "status", answer_status },
+};
+
+static json_t *
+answer(struct peer *peer, const char *line, size_t len)
+{
+	json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL), *result = NULL;
+	const char *what = json_string_value(json_object_get(request, "do"));
+
+	for (size_t i = 0; what && i < sizeof(requests) / sizeof(requests[0]); i++)
+		if (strcmp(requests[i].name, what) == 0)
+			result = requests[i].answer(peer, request);
+	json_decref(request);
+	return result ? result : say_error("not understood");
+}
+
+/* ---- connections ---- */
+
+static void
+on_read(struct bufferevent *buffer, void *arg)
+{
+	struct evbuffer *in = bufferevent_get_input(buffer);
+	struct peer *peer = arg;
+	size_t len;
+	char *line;
+
+	while ((line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF))) {
+		send_line(peer, answer(peer, line, len));
+		free(line);
+	}
+	if (evbuffer_get_length(in) >= LINE_MAX_BYTES)
+		close_peer(peer);
+}
+
+static void
+on_event(struct bufferevent *buffer, short what, void *arg)
+{
+	struct peer *peer = arg;
+
+	(void)buffer;
+	/* whoever watches may be silent for as long as they like */
+	if ((what & BEV_EVENT_TIMEOUT) && peer->watches)
+		bufferevent_enable(buffer, EV_READ);
+	else
+		close_peer(peer);
+}
+
+static void
+on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+	  int address_len, void *arg)
+{
+	static const struct timeval idle = { IDLE_S, 0 };
+	struct admin *admin = arg;
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	struct peer *peer;
+
+	(void)listener;
+	(void)address;
+	(void)address_len;
+	if (admin->n >= CONNECTIONS_MAX ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0) {
+		close(fd);
+		return;
+	}
+	peer = xcalloc(1, sizeof(*peer));
+	peer->admin = admin;
+	snprintf(peer->principal, sizeof(peer->principal), "uid:%u", who.uid);
+	peer->buffer = xalloc_check(bufferevent_socket_new(admin->options.base, fd,
+							   BEV_OPT_CLOSE_ON_FREE));
+	bufferevent_setwatermark(peer->buffer, EV_READ, 0, LINE_MAX_BYTES);
+	bufferevent_setcb(peer->buffer, on_read, NULL, on_event, peer);
+	bufferevent_set_timeouts(peer->buffer, &idle, NULL);
+	bufferevent_enable(peer->buffer, EV_READ | EV_WRITE);
+	LIST_INSERT_HEAD(&admin->peers, peer, link);
+	admin->n++;
+}
+
+static void
+on_change(void *arg)
+{
+	struct admin *admin = arg;
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &admin->peers, link)
+		if (peer->watches)
+			send_line(peer, make_list(peer, false));
+}
+
+struct admin *
+admin_new(const struct admin_options *options)
+{
+	struct admin *admin = xcalloc(1, sizeof(*admin));
+
+	admin->options = *options;
+	LIST_INIT(&admin->peers);
+	admin->listener = xalloc_check(evconnlistener_new(options->base, on_accept, admin,
+		LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, options->fd));
+	approvals_on_change(gate_approvals(options->gate), on_change, admin);
+	return admin;
+}
+
+void
+admin_free(struct admin *admin)
+{
+	struct peer *peer;
+
+	if (!admin)
+		return;
+	approvals_on_change(gate_approvals(admin->options.gate), NULL, NULL);
+	while ((peer = LIST_FIRST(&admin->peers)))
+		close_peer(peer);
+	evconnlistener_free(admin->listener);
+	free(admin);
+}

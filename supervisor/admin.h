@@ -1,0 +1,26 @@
+/* The operators' socket: JSON lines, one request and one answer each, from whoever policy
+ * lets. Who that is the kernel says; a peer's word counts for nothing.
+ *
+ *   {"do":"list","all":BOOL}  {"do":"show","id":ID}  {"do":"status"}
+ *   {"do":"approve","id":ID}  {"do":"deny","id":ID,"reason":TEXT}  {"do":"revoke","id":ID}
+ *   {"do":"watch"}            a list now and after each change
+ *
+ * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}.
+ */
+#ifndef SUPERVISOR_ADMIN_H
+#define SUPERVISOR_ADMIN_H
+
+struct admin;
+struct event_base;
+struct gate;
+
+struct admin_options {
+	struct event_base *base;	/* borrowed */
+	struct gate *gate;		/* borrowed */
+	int fd;				/* listening; taken over */
+};
+
+struct admin *admin_new(const struct admin_options *options);
+void admin_free(struct admin *admin);	/* NULL is fine */
+
+#endif

@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+"""The audit log of a running service: what is in it, that its chain holds whatever happens to
+the service, that changes are found, and what happens when it cannot be written."""
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from harness import equal, main, test
+
+
+class Log:
+    def __init__(self, ctx):
+        self.ctx = ctx
+
+    def __enter__(self):
+        self.directory = tempfile.mkdtemp(prefix="mcp-audit-")
+        os.chmod(self.directory, 0o777)
+        self.path = os.path.join(self.directory, "log")
+        return self
+
+    def __exit__(self, *exc):
+        shutil.rmtree(self.directory)
+
+    def config(self, more=""):
+        return "[audit]\nfile = %s\njournal = no\n%s" % (self.path, more)
+
+    def command(self, *arguments):
+        return subprocess.run([os.path.join(self.ctx.options.build, "mcp-python"), "audit",
+                               *arguments, "--file", self.path], capture_output=True, text=True)
+
+    def verify(self, want=0):
+        done = self.command("verify")
+        equal(done.returncode, want, done.stdout + done.stderr)
+        return done.stdout
+
+    def records(self, *arguments):
+        done = self.command("show", *arguments)
+        equal(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@test(private=True)
+def an_execution_is_accounted_for(ctx):
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s, ctx.client(path=s.socket) as c:
+            o = c.run("print('\u00e9')")
+            c.run("while True: pass", timeout_seconds=1)
+        log.verify()
+        mine = log.records("--execution", o.id)
+        equal([r["event"] for r in mine], ["execution-started", "execution-ended"])
+        equal(mine[0]["source"], "print('\u00e9')")
+        equal(mine[0]["sha256"], hashlib.sha256("print('\u00e9')".encode()).hexdigest())
+        equal(mine[0]["tenant"], "uid:%d" % os.getuid())
+        equal((mine[1]["status"], mine[1]["exit_code"]), ("ok", 0))
+        limits = [r for r in log.records() if r["event"] == "limit-hit"]
+        equal([r["status"] for r in limits], ["timeout"])
+        equal(log.records("--tenant", "uid:4000000"), [])
+        equal(log.records("--since", "2999-01-01"), [])
+        equal([r["event"] for r in log.records()][::len(log.records()) - 1],
+              ["started", "stopped"])
+
+
+@test(private=True)
+def without_source_there_is_its_hash(ctx):
+    with Log(ctx) as log:
+        with ctx.private(log.config("source = no\n")) as s, ctx.client(path=s.socket) as c:
+            c.run("secret = 1")
+        with open(log.path, encoding="utf-8") as f:
+            text = f.read()
+        assert "secret" not in text
+        assert hashlib.sha256(b"secret = 1").hexdigest() in text
+
+
+@test(private=True)
+def changes_are_found(ctx):
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s, ctx.client(path=s.socket) as c:
+            for i in range(3):
+                c.run("print(%d)" % i)
+        with open(log.path, encoding="utf-8") as f:
+            lines = f.readlines()
+
+        def put(changed):
+            with open(log.path, "w", encoding="utf-8") as f:
+                f.writelines(changed)
+        middle = len(lines) // 2
+        for changed in (lines[:middle] + lines[middle + 1:],
+                        lines[:middle] + [lines[middle]] + lines[middle:],
+                        [line.replace("print(1)", "print(7)") for line in lines],
+                        lines[:middle] + ["{}\n"] + lines[middle:]):
+            put(changed)
+            assert "BROKEN" in log.verify(want=65)
+        put(lines)
+        assert log.verify().startswith("ok")
+
+
+@test(private=True)
+def the_chain_survives_being_killed(ctx):
+    chance = random.Random(5)
+    with Log(ctx) as log:
+        config = log.config("rotate_bytes = 4096\n")
+        for _ in range(4):
+            with ctx.private(config) as s, ctx.client(path=s.socket) as c:
+                ids = [c.start_script("print(%d)" % i) for i in range(10)]
+                for id in ids[:chance.randrange(1, 10)]:
+                    c.wait(id)
+                os.kill(s.pid, signal.SIGKILL)
+                s.process.wait()
+            if chance.random() < 0.7:	# as a crash of the machine leaves the file
+                os.truncate(log.path, max(0, os.path.getsize(log.path) - chance.randrange(1, 60)))
+        with ctx.private(config) as s, ctx.client(path=s.socket) as c:
+            c.run("1")
+        log.verify()
+        assert os.path.exists(log.path + ".1")
+        assert any(r["event"] == "mended" for r in log.records())
+
+
+def fill(path):
+    """Takes all the room there is."""
+    with open(path, "wb", buffering=0) as f:
+        with contextlib.suppress(OSError):
+            while True:
+                f.write(b"x" * 4096)
+
+
+def full_disk(ctx, log, on_failure):
+    disk = os.path.join(log.directory, "disk")
+    os.mkdir(disk)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0777", "none", disk], check=True)
+    try:
+        log.path = os.path.join(disk, "log")
+        with ctx.private(log.config("on_failure = %s\n" % on_failure)) as s, \
+                ctx.client(path=s.socket) as c:
+            equal(c.run("1").status, "ok")
+            # the last page of the log has room still: more than a page does not fit
+            fill(os.path.join(disk, "filler"))
+            o = c.run("1 + 1 #" + "x" * 5000)
+            os.unlink(os.path.join(disk, "filler"))
+            equal(c.run("2").status, "ok")
+        log.verify()
+        return o, [r["records"] for r in log.records() if r["event"] == "lost"]
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@test(private=True, root=True)
+def what_cannot_be_written_down_is_not_run(ctx):
+    with Log(ctx) as log:
+        o, lost = full_disk(ctx, log, "stop")
+        equal(o.status, "audit_unavailable")
+        equal(lost, [1])
+
+
+@test(private=True, root=True)
+def or_it_is_run_and_counted(ctx):
+    with Log(ctx) as log:
+        o, lost = full_disk(ctx, log, "continue")
+        equal(o.status, "ok")
+        assert lost and lost[0] >= 1, lost
+
+
+if __name__ == "__main__":
+    main(__doc__)
