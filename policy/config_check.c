@@ -176,7 +176,7 @@ int
 config_check(const struct config *config, const char *path, FILE *errors)
 {
 	const struct config_origin *origin = config->origin;
-	bool wrong = check_auth(config, path, errors) < 0;
+	bool wrong = check_auth(config, path, errors) < 0, wrong_itself;
 
 	wrong |= check_relations(config, path, errors) < 0;
 	if (config->mcp.toolsets.n == 0) {
@@ -185,7 +185,8 @@ config_check(const struct config *config, const char *path, FILE *errors)
 		wrong = true;
 	}
 	wrong |= check_profiles(config, path, errors) < 0;
-	for (size_t i = 0; !wrong && i < origin->n_tenants; i++) {
+	wrong_itself = wrong;
+	for (size_t i = 0; !wrong_itself && i < origin->n_tenants; i++) {
 		const struct config_tenant *tenant = origin->tenant[i];
 		const struct config *derived = config_derive(config, &tenant, 1);
 		int r;
@@ -193,14 +194,13 @@ config_check(const struct config *config, const char *path, FILE *errors)
 		if (!derived) {
 			config_print_said(config, &tenant->setting[0].said, path, errors);
 			fprintf(errors, "[tenant %s]: a list is too long\n", tenant->name);
-			return -EINVAL;
+			wrong = true;
+			continue;
 		}
 		r = check_relations(derived, path, errors);
 		if (check_profiles(derived, path, errors) < 0 || r < 0)
 			wrong = true;
 		config_free(derived);
-		if (wrong)
-			return -EINVAL;
 	}
 	return wrong ? -EINVAL : 0;
 }

@@ -34,7 +34,7 @@ dump_sections(const struct config *config, unsigned int flags, FILE *out)
 	}
 }
 
-/* A list that was said in several lines is one here. */
+/* As it was said; no line is longer than the one that was read. */
 static void
 dump_tenant(const struct config_tenant *tenant, FILE *out)
 {
@@ -46,7 +46,7 @@ dump_tenant(const struct config_tenant *tenant, FILE *out)
 		if (setting->more)
 			fprintf(out, "\t%s\n", setting->text);
 		else
-			fprintf(out, "%s.%s = %s\n", key->section, key->name, setting->text);
+			fprintf(out, "%s.%s=%s\n", key->section, key->name, setting->text);
 	}
 }
 

@@ -180,6 +180,23 @@ gate_subject(struct gate *gate, const char *principal)
 	return &find(gate, principal)->subject.policy;
 }
 
+size_t
+gate_sessions_max(struct gate *gate, const char *principal, size_t others)
+{
+	size_t quota = gate ? find(gate, principal)->config->quota.sessions : 0;
+
+	return quota && quota < others ? quota : others;
+}
+
+void
+gate_session(struct gate *gate, const char *principal, const char *carrier, bool begins)
+{
+	if (gate && gate->options.audit)
+		audit_write(gate->options.audit,
+			    begins ? AUDIT_SESSION_OPENED : AUDIT_SESSION_CLOSED, principal, NULL,
+			    json_pack("{s:s}", "carrier", carrier));
+}
+
 void
 gate_reload(struct gate *gate, const struct config *config)
 {

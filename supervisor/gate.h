@@ -5,6 +5,7 @@
 #ifndef SUPERVISOR_GATE_H
 #define SUPERVISOR_GATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,13 @@ const struct config *gate_config_named(struct gate *gate, const char *principal)
 
 /* Who that is to the system; lives until the next call of any of these. */
 const struct policy_subject *gate_subject(struct gate *gate, const char *principal);
+
+/* Of somebody at once: as many as [quota] sessions lets, and others (of the carrier) at most.
+ * gate NULL: others. */
+size_t gate_sessions_max(struct gate *gate, const char *principal, size_t others);
+
+/* Records that a session of theirs began, or ended. gate NULL: does nothing. */
+void gate_session(struct gate *gate, const char *principal, const char *carrier, bool begins);
 
 /* Puts config in force, for what starts from now on. Held. */
 void gate_reload(struct gate *gate, const struct config *config);

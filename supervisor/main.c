@@ -530,7 +530,7 @@ build(struct supervisor *s)
 	if (r < 0)
 		return r;
 	governance_start(s->governance, engine.base, give_fd(s->admin_fd));
-	mcp.gate = governance_gate(s->governance);
+	mcp.gate = sessions.gate = http.gate = governance_gate(s->governance);
 	engine.observer = gate_observer(mcp.gate);
 	r = engine_new(&engine, &s->engine);
 	if (r < 0)

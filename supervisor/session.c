@@ -14,6 +14,7 @@
 
 #include "policy/config.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/gate.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/mcp/stream.h"
@@ -85,8 +86,10 @@ session_free(void *object)
 		close(s->gone_fd);
 	}
 	session_account_close(&set->accounts, s->account);
-	if (s->tenant)
+	if (s->tenant) {
+		gate_session(set->options.gate, tenant_principal(s->tenant), "stream", false);
 		tenant_release(s->tenant);
+	}
 	free(s);
 	if (!set->first && set->on_empty)
 		set->on_empty(set->arg);
@@ -474,10 +477,15 @@ session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
 	const struct config *config = set->options.config;
 	struct session_account *account;
 	struct session *s;
+	char principal[32];
+	size_t most;
 	int r;
 
-	r = session_account_open(&set->accounts, uid, config->service.sessions_max,
-				 config->service.sessions_per_tenant, &account);
+	snprintf(principal, sizeof(principal), "uid:%u", uid);
+	most = gate_sessions_max(set->options.gate, principal,
+				 config->service.sessions_per_tenant);
+	r = session_account_open(&set->accounts, uid, config->service.sessions_max, most,
+				 &account);
 	if (r < 0)
 		return r;
 	s = xcalloc(1, sizeof(*s));
@@ -490,6 +498,7 @@ session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
 	set->first = s;
 	set->open++;
 	session_start(s, in, out, borrow);
+	gate_session(set->options.gate, principal, "stream", true);
 	log_line(LOG_INFO, "session-open", "tenant=%u sessions=%zu", uid, set->open);
 	return 0;
 }

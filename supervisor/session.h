@@ -13,6 +13,7 @@
 
 struct config;
 struct engine;
+struct gate;
 struct loop;
 struct mcp;
 struct session_set;
@@ -31,6 +32,7 @@ struct session_options {
 	struct mcp *mcp;
 	struct engine *engine;
 	const struct config *config;
+	struct gate *gate;		/* NULL: no quotas */
 };
 
 struct session_set *session_set_new(const struct session_options *options);

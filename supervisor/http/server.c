@@ -218,6 +218,7 @@ http_server_new(const struct http_server_options *options)
 		.loop = options->loop,
 		.most = options->config->http.sessions_max,
 		.most_each = options->config->http.sessions_per_tenant,
+		.gate = options->gate,
 		.idle_seconds = options->config->http.session_idle_seconds,
 	};
 

@@ -39,6 +39,7 @@ struct http_server_options {
 	struct mcp *mcp;
 	struct engine *engine;
 	const struct config *config;
+	struct gate *gate;		/* NULL: no quotas */
 	struct auth *auth;		/* NULL: nobody has to say who they are */
 	uid_t own_uid;			/* the tenant of whoever comes by TCP */
 };

@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "supervisor/http/account.h"
+#include "supervisor/gate.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/mcp/conversation.h"
@@ -155,7 +156,8 @@ http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
 
 	if (sessions->n >= sessions->options.most)
 		return -EUSERS;
-	if (tenant->sessions >= sessions->options.most_each)
+	if (tenant->sessions >= gate_sessions_max(sessions->options.gate, tenant->principal,
+						  sessions->options.most_each))
 		return -EDQUOT;
 	session = xcalloc(1, sizeof(*session));
 	r = make_id(session->id);
@@ -171,6 +173,7 @@ http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
 	sessions->n++;
 	tenant->sessions++;
 	begin_idle(session);
+	gate_session(sessions->options.gate, tenant->principal, "http", true);
 	log_line(LOG_INFO, "http-session-open", "tenant=%s sessions=%zu", tenant->principal,
 		 sessions->n);
 	*session_r = session;
@@ -239,6 +242,7 @@ http_session_close(struct http_session *session, const char *why)
 	LIST_REMOVE(session, in_bucket);
 	sessions->n--;
 	session->tenant->sessions--;
+	gate_session(sessions->options.gate, session->tenant->principal, "http", false);
 	log_line(LOG_INFO, "http-session-close", "tenant=%s why=%s in_flight=%zu sessions=%zu",
 		 session->tenant->principal, why,
 		 mcp_conversation_in_flight(session->conversation), sessions->n);

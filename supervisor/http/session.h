@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
+struct gate;
 struct http_exchange;
 struct http_session;
 struct http_sessions;
@@ -19,6 +20,7 @@ struct mcp_conversation;
 struct http_sessions_options {
 	struct loop *loop;		/* borrowed */
 	size_t most, most_each;		/* in all; of one tenant */
+	struct gate *gate;		/* borrowed; NULL: no quotas */
 	unsigned int idle_seconds;	/* then a session is forgotten */
 };
 
