@@ -111,6 +111,22 @@ def processor_time_is_counted(ctx):
 
 
 @test(private=True)
+def sessions_are_counted(ctx):
+    def greeting(client):
+        client.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        return client.recv()
+    with ctx.private("[quota]\nsessions = 1\n") as s:
+        # who looked whether it is served may still be counted
+        wait_for(lambda: s.log().count("session-open") == s.log().count("session-close"), "idle")
+        with Client.connect(s.socket, None, timeout=ctx.seconds(60)) as first:
+            assert "result" in greeting(first)
+            with Client.connect(s.socket, None, timeout=ctx.seconds(60)) as second:
+                refusal = second.recv()
+                assert "too many connections of this user" in str(refusal), refusal
+            assert "result" in greeting(first)
+
+
+@test(private=True)
 def a_reload_is_whole_or_nothing(ctx):
     with ctx.private("[limits]\npids = 64\n") as s, ctx.client(path=s.socket) as c:
         path = os.path.join(s.dir, "test.conf")
