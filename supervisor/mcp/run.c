@@ -381,8 +381,12 @@ on_decided(void *arg, enum approval_state state, const char *reason)
 		       permission_use(&permission->host, permission->item);
 	char text[512];
 
-	snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%.300s",
-		 approval_state_name(state), reason ? ": " : "", reason ? reason : "");
+	if (state == APPROVAL_GRANTED && !granted)
+		snprintf(text, sizeof(text), "denied: the approval was for one call, and another "
+			 "one like it was made first; make the call again");
+	else
+		snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%.300s",
+			 approval_state_name(state), reason ? ": " : "", reason ? reason : "");
 	settle(run, granted, text);
 }
 
