@@ -354,6 +354,27 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 						 "message", outcome->message));
 }
 
+static void
+on_connection(void *arg, const struct engine_connection *c)
+{
+	const struct gate *gate = arg;
+	json_t *more;
+
+	if (!gate->options.audit)
+		return;
+	more = xalloc_check(json_pack("{s:s,s:i,s:I,s:I,s:I}", "verdict", c->verdict, "port",
+				      (int)c->port, "sent", (json_int_t)c->sent, "received",
+				      (json_int_t)c->received, "ms",
+				      (json_int_t)c->milliseconds));
+	/* what is no text is left out */
+	if (c->host)
+		json_object_set_new(more, "host", json_stringn(c->host, c->host_len));
+	if (c->address)
+		json_object_set_new(more, "address", json_stringn(c->address, c->address_len));
+	audit_write(gate->options.audit, c->carried ? AUDIT_CONNECTION : AUDIT_CONNECTION_REFUSED,
+		    c->tenant, c->execution, more);
+}
+
 /* ---- from its beginning to its end ---- */
 
 struct gate *
@@ -365,6 +386,7 @@ gate_new(const struct gate_options *options)
 	gate->options = *options;
 	gate->config = config_hold(options->config);
 	gate->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
+						   .on_connection = on_connection,
 						   .arg = gate };
 	for (size_t i = 0; i < BUCKETS; i++)
 		LIST_INIT(&gate->account[i]);

@@ -22,6 +22,7 @@
 #include "proto/frame.h"
 #include "proto/own.h"
 #include "supervisor/engine/launch.h"
+#include "supervisor/engine/observer.h"
 #include "supervisor/log.h"
 
 #define BACKOFF_FIRST_MS 100
@@ -274,6 +275,30 @@ verdict_name(uint32_t verdict)
 	return names[verdict];
 }
 
+static void
+tell_observer(const struct egress *e, const struct egress_grant *grant,
+	      const struct msg_egress_report *report)
+{
+	const struct engine_observer *observer = e->options.observer;
+	const struct engine_connection connection = {
+		.tenant = grant->tenant,
+		.execution = grant->id,
+		.verdict = verdict_name(report->verdict),
+		.carried = report->verdict == EGRESS_CARRIED,
+		.host = report->has_host ? report->host.at : NULL,
+		.host_len = report->has_host ? report->host.len : 0,
+		.address = report->has_address ? report->address.at : NULL,
+		.address_len = report->has_address ? report->address.len : 0,
+		.port = report->port,
+		.sent = report->sent,
+		.received = report->received,
+		.milliseconds = report->milliseconds,
+	};
+
+	if (observer != NULL && observer->on_connection != NULL)
+		observer->on_connection(observer->arg, &connection);
+}
+
 static int
 on_report(struct egress *e, const struct msg_egress_report *report)
 {
@@ -282,6 +307,7 @@ on_report(struct egress *e, const struct msg_egress_report *report)
 
 	if (grant == NULL)
 		return -EBADMSG;
+	tell_observer(e, grant, report);
 	log_line(report->verdict == EGRESS_CARRIED ? LOG_INFO : LOG_NOTICE, "egress",
 		 "execution=%s tenant=%s verdict=%s host=%s port=%u address=%s sent=%llu "
 		 "received=%llu ms=%llu",

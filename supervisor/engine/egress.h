@@ -11,6 +11,7 @@
 struct config_network;
 struct egress;
 struct egress_grant;
+struct engine_observer;
 struct event_base;
 struct msg_egress_open;
 struct outer_namespace;
@@ -19,6 +20,7 @@ struct egress_options {
 	struct event_base *base;		/* all borrowed */
 	const struct outer_namespace *outer;
 	const char *nameserver;			/* ADDRESS:PORT, copied; NULL: resolv.conf's */
+	const struct engine_observer *observer;	/* hears of connections; NULL: nobody does */
 	int program_fd;				/* O_PATH; -1: it is not installed */
 };
 

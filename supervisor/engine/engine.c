@@ -269,6 +269,7 @@ set_up(struct engine *engine)
 	engine->egress = egress_new(&(struct egress_options){
 		.base = engine->base, .outer = engine->options.outer,
 		.nameserver = engine->config->network.nameserver,
+		.observer = engine->options.observer,
 		.program_fd = engine->options.egress_fd,
 	});
 	if (engine->egress == NULL)

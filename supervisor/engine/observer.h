@@ -25,6 +25,18 @@ struct engine_event {
 	bool internal;			/* a program of our own */
 };
 
+/* A connection out of a worker that is over, or was refused. */
+struct engine_connection {
+	const char *tenant, *execution;	/* a principal, an id */
+	const char *verdict;		/* "carried", "denied-by-rule" ... */
+	bool carried;
+	const char *host, *address;	/* hostile, no NUL behind; NULL: not known */
+	size_t host_len, address_len;
+	unsigned int port;
+	uint64_t sent, received;	/* bytes */
+	uint64_t milliseconds;
+};
+
 struct engine_observer {
 	/* Before anything of it is run. 0, or -errno and why_r, which execution_start gives
 	 * back: it is not run. */
@@ -32,6 +44,8 @@ struct engine_observer {
 	/* Once for each that was let through, before its asker hears of it. */
 	void (*on_end)(void *arg, const struct engine_event *event,
 		       const struct outcome *outcome);
+	/* NULL: of no interest. May come after the end of its execution. */
+	void (*on_connection)(void *arg, const struct engine_connection *connection);
 	void *arg;
 };
 

@@ -324,7 +324,8 @@ start_cell_or_refuse(struct tool_run *run)
 	int r = start_cell(run, &why);
 
 	if (r < 0)
-		refuse(run, reason_of(r), why.text);
+		refuse(run, r == -EDQUOT ? TOOL_QUOTA_EXCEEDED :
+			    r == -EIO ? TOOL_AUDIT_UNAVAILABLE : reason_of(r), why.text);
 }
 
 /* ---- before the cell ---- */
@@ -622,8 +623,16 @@ cancel(struct tool_run *run, enum cancel_reason reason)
 		execution_cancel(run->execution, reason);
 }
 
+static void
+refuse_call(const char *reason, const char *text, const struct tool_host *host)
+{
+	run_repl_refuse(reason, text, NULL, host);
+}
+
 const struct tool run_repl_tool = {
 	.name = "run_repl",
+	.policy = "run_repl",
+	.refuse = refuse_call,
 	.describe = describe,
 	.start = start,
 	.cancel = cancel,
