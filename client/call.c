@@ -77,6 +77,18 @@ call_message(int id, const char *tool, json_t *arguments, bool streams)
 	return message;
 }
 
+json_t *
+call_read_message(int id, const char *uri)
+{
+	json_t *message = json_pack("{s:s, s:i, s:s, s:{s:s, s:o}}", "jsonrpc", "2.0", "id", id,
+				    "method", "resources/read", "params", "uri", uri, "_meta",
+				    make_meta(id, false));
+
+	if (!message)
+		abort();
+	return message;
+}
+
 static void
 make_room(char **bytes, size_t *room, size_t wanted)
 {
@@ -156,7 +168,8 @@ take_lines(struct call_channel *channel, int id,
 		start = channel->scanned = (size_t)(end - channel->in) + 1;
 		if (r < 0)
 			break;
-		if (reply.kind == REPLY_OUTCOME || reply.kind == REPLY_REFUSED) {
+		if (reply.kind == REPLY_OUTCOME || reply.kind == REPLY_REFUSED ||
+		    reply.kind == REPLY_RESOURCE) {
 			*answer_r = reply;
 			r = 1;
 			break;

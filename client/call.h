@@ -35,6 +35,9 @@ void call_channel_done(struct call_channel *channel);
  * message is the caller's. */
 json_t *call_message(int id, const char *tool, json_t *arguments, bool streams);
 
+/* A resources/read of uri. The message is the caller's. */
+json_t *call_read_message(int id, const char *uri);
+
 /* Puts the limits and the profile that the command line has into arguments. */
 void call_add_limits(json_t *arguments, const struct options *options);
 

@@ -10,6 +10,7 @@ libclient_a_SOURCES = \
 	client/exits.h \
 	client/operator.c client/operator.h \
 	client/options.c client/options.h \
+	client/results.c client/results.h \
 	client/repl.c client/repl.h \
 	client/repl_input.c client/repl_input.h \
 	client/reply.c client/reply.h \

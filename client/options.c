@@ -39,6 +39,7 @@ static const struct option_row {
 	{ "--profile", "NAME",    TEXT,    RUN | REPL | TOKEN, offsetof(struct options, profile) },
 	{ "--session", "HANDLE",  TEXT,    REPL, offsetof(struct options, session) },
 	{ "--keep",    NULL,      FLAG,    REPL, offsetof(struct options, keep) },
+	{ "--save",    "DIR",     TEXT,    RUN, offsetof(struct options, save) },
 	{ "--stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
 	{ "--json",    NULL,      FLAG,    RUN | TOKEN, offsetof(struct options, json) },
 	{ "--file",    "PATH",    TEXT,    TOKEN, offsetof(struct options, token_file) },
@@ -95,6 +96,9 @@ options_help(enum command about)
 		       "  --pids N            processes and threads at once\n"
 		       "  --profile NAME      one that the service's configuration "
 		       "has\n"
+		       "  --save DIR          write pictures that were shown and files "
+		       "that were left\n"
+		       "                      there; overwrites nothing\n"
 		       "  --stdin             give this command's standard input to "
 		       "the script\n"
 		       "  --json              print the whole answer as JSON instead "

@@ -27,6 +27,7 @@ struct options {
 	double timeout_seconds, cpu_seconds;
 	unsigned int memory_mb, pids;
 	const char *profile; /* run: NULL: the default one; token add: NULL: any */
+	const char *save;    /* run: a directory for pictures and files; NULL: none */
 	bool pass_stdin, json;
 	const char *session; /* repl: a handle; NULL: a new session */
 	bool keep;	     /* repl: do not close it at the end */

@@ -63,9 +63,13 @@ parse_result(struct reply *reply, json_t *result)
 	json_t *content = json_object_get(result, "content");
 	json_t *outcome = json_object_get(result, "structuredContent");
 
+	reply->result = result;
+	if (json_is_array(json_object_get(result, "contents"))) {
+		reply->kind = REPLY_RESOURCE;
+		return 0;
+	}
 	if (!json_is_object(result) || !json_is_array(content))
 		return -EBADMSG;
-	reply->result = result;
 	if (json_is_object(outcome) && reply_string(outcome, "status", NULL)) {
 		reply->kind = REPLY_OUTCOME;
 		reply->outcome = outcome;

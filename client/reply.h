@@ -11,6 +11,7 @@ enum reply_kind {
 	REPLY_OUTPUT,  /* a piece of the script's output, before the answer */
 	REPLY_OTHER,   /* a notification that is none of our business */
 	REPLY_OUTCOME, /* the answer: the script was run, or was to be */
+	REPLY_RESOURCE, /* the answer: contents of a resource, in result */
 	REPLY_REFUSED, /* the answer: the call was not accepted; text says why */
 };
 

@@ -4,6 +4,7 @@
  * signals keep their default actions here. */
 #include "client/run.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "client/endpoint.h"
 #include "client/exits.h"
 #include "client/options.h"
+#include "client/results.h"
 #include "client/say.h"
 #include "client/script.h"
 #include "client/show.h"
@@ -43,6 +45,8 @@ conclude(const struct options *options, const struct shown *shown,
 	const char *text;
 	int r;
 
+	if (answer->kind == REPLY_RESOURCE)
+		return call_failed(-EBADMSG);
 	if (answer->kind == REPLY_REFUSED) {
 		say("the service refused this: %.*s", (int)answer->text_len,
 		    answer->text);
@@ -87,14 +91,20 @@ call_and_show(const struct options *options, json_t *request)
 	}
 	call_send(&channel, request);
 	r = call_wait(&channel, REQUEST_ID, show_piece, shown, &answer);
-	close(channel.fd);
-	call_channel_done(&channel);
 	if (r == 0) {
 		code = conclude(options, shown, &answer);
+		if (answer.kind == REPLY_OUTCOME && !options->json)
+			results_say(answer.outcome);
+		if (answer.kind == REPLY_OUTCOME && options->save &&
+		    results_save(options->save, &channel, REQUEST_ID + 1, &answer) < 0 &&
+		    code == 0)
+			code = EX_IOERR;
 		reply_free(&answer);
 	} else {
 		code = call_failed(r);
 	}
+	close(channel.fd);
+	call_channel_done(&channel);
 	show_done(shown);
 	return code;
 }

@@ -9,6 +9,8 @@ import hashlib
 import json
 import os
 import struct
+import subprocess
+import tempfile
 import time
 import urllib.parse
 import zlib
@@ -23,6 +25,7 @@ except ImportError:
 
 PROBE = "import importlib.util\nimportlib.util.find_spec(%r) is not None"
 SCHEME = "mcp-python://"
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
 def need(client, *packages):
@@ -664,5 +667,49 @@ def results_have_the_configured_bounds(ctx):
         tool = client.ask("tools/list")["tools"][0]["inputSchema"]["properties"]["files"]
         equal(tool["maxItems"], 1)
         assert "At most 1 KiB each and 1 KiB together" in tool["description"], tool
+
+
+# ---- mcp-python run ----
+
+
+def run_client(ctx, script, *options):
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, "script.py")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(script)
+        ended = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "run", "--socket",
+                                ctx.socket, *options, path], text=True, stdin=subprocess.DEVNULL,
+                               capture_output=True, timeout=ctx.seconds(120))
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@test
+def the_command_says_what_came_back_and_saves_it(ctx):
+    png = ("import base64, os\np = base64.b64decode('%s')\n"
+           "display({'image/png': p}, raw=True)\nos.makedirs('d/e')\n"
+           "open('d/e/text.txt', 'w').write('é')\nopen('bin', 'wb').write(bytes(range(256)))\n"
+           "print('out')" % base64.b64encode(PNG).decode())
+    with tempfile.TemporaryDirectory() as d:
+        to = os.path.join(d, "made")
+        code, out, err = run_client(ctx, png, "--save", to)
+        equal((code, out), (0, "out\n"), err)
+        for line in ("shown: image/png, 1 x 1, %d bytes" % len(PNG), "left: bin (256 bytes)",
+                     "left: d/e/text.txt (2 bytes)"):
+            assert line in err, err
+        for name, want in (("picture-1.png", PNG), ("bin", bytes(range(256))),
+                           ("d/e/text.txt", "é".encode())):
+            with open(os.path.join(to, name), "rb") as f:
+                equal(f.read(), want, name)
+        code, out, err = run_client(ctx, png, "--save", to)
+        equal((code, out), (74, "out\n"), err)
+        assert "cannot save bin: File exists" in err, err
+        os.symlink("/", os.path.join(to, "away"))
+        code, _, err = run_client(ctx, "import os\nos.mkdir('away')\nopen('away/x', 'w')", "--save", to)
+        equal(code, 74, err)
+        assert not os.path.exists("/x") and "cannot save away/x" in err, err
+    code, out, err = run_client(ctx, png)
+    equal((code, out, "left: bin (256 bytes)" in err), (0, "out\n", True), err)
+    code, out, err = run_client(ctx, png, "--json")
+    equal((code, err), (0, ""))
 
 main(__doc__)

@@ -24,6 +24,7 @@ static const struct line_case {
 	{ "outcome", ANSWER "{\"content\":[],\"structuredContent\":{\"status\":\"ok\"}}}", REPLY_OUTCOME, NULL },
 	{ "outcome that is an error", ANSWER "{\"content\":[],\"isError\":true,"
 		"\"structuredContent\":{\"status\":\"timeout\"}}}", REPLY_OUTCOME, NULL },
+	{ "resource", ANSWER "{\"contents\":[]}}", REPLY_RESOURCE, NULL },
 	{ "refused", ANSWER "{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"no\"}]}}", REPLY_REFUSED, "no" },
 	{ "error", HEAD "\"id\":1,\"error\":{\"code\":-32602,\"message\":\"bad\"}}", REPLY_REFUSED, "bad" },
 	{ "error without id", HEAD "\"error\":{\"code\":-32700,\"message\":\"bad\"}}", REPLY_REFUSED, "bad" },
