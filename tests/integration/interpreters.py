@@ -128,7 +128,7 @@ def packages_are_there_at_once(ctx):
         o = client.run("import pandas as pd\npd.DataFrame({'a': [1, 2]}).describe().loc['mean', 'a'].item()",
                        profile="data")
         equal(o.result["json"], 1.5)
-        numbers = {client.run("import numpy as np\nnp.random.rand().item()", profile="data").result["json"]
+        numbers = {client.run("import numpy as np\nfloat(np.random.rand())", profile="data").result["json"]
                    for _ in range(3)}
         equal(len(numbers), 3, "numbers that siblings do not share")
 
