@@ -97,7 +97,8 @@ rig_new(void)
 	mcp = (struct mcp_options){ .base = loop_base(rig->loop), .engine = rig->engine,
 				    .config = rig->config };
 	rig->mcp = mcp_new(&mcp);
-	sessions = (struct session_options){ rig->loop, rig->mcp, rig->engine, rig->config };
+	sessions = (struct session_options){ .loop = rig->loop, .mcp = rig->mcp,
+					     .engine = rig->engine, .config = rig->config };
 	rig->set = session_set_new(&sessions);
 	session_set_on_empty(rig->set, on_empty, rig);
 	rig->fd = connect_client(rig, 1000, &r);
