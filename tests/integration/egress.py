@@ -2,8 +2,9 @@
 """The way out: scripts that reach what the configuration allows through their proxy, and
 nothing else. The outside is a name server and origins on loopback (outside.py)."""
 
-import hashlib
 import base64
+import contextlib
+import hashlib
 import io
 import os
 import re
@@ -460,6 +461,8 @@ def it_ends_with_the_service(ctx):
         assert select.select([fd], [], [], 20)[0], "the proxy outlives a killed service"
         os.close(fd)
         s.process.wait()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(s.socket)	# nobody is left to do it
 
 
 # ---- hostile scripts ----
