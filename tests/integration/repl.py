@@ -382,7 +382,7 @@ def cells_of_a_session_take_turns(ctx):
         ids = [s.start("time.sleep(.5)" if i == 0 else "1") for i in range(20)]
         statuses = [s.finish(id, ctx.seconds(60)).status for id in ids]
         assert set(statuses) == {"ok", "session_busy"}, statuses
-        equal(statuses[:9], ["ok"] * 9)
+        equal(statuses[:8], ["ok"] * 8)		# the first may still wait for its worker
 
 
 @test
