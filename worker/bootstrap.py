@@ -443,10 +443,20 @@ def run_cell(number, script, value_max, has_stdin):
     sys.settrace(None)
     sys.setprofile(None)
     status, raised, result = tell(caught, value, value_max)
+    if isinstance(caught, MemoryError):
+        forget_frames(caught)
     close_figures()
     if flush_output():
         status = 120
     return (status, raised, *result, Shown.undisplayed or None, notes())
+
+
+def forget_frames(error):
+    """What did not fit would otherwise be held by the traceback, and nothing fit any more."""
+    sys.last_type = sys.last_value = sys.last_traceback = None
+    traceback.clear_frames(error.__traceback__)
+    error.__traceback__ = None
+    gc.collect()
 
 
 def close_figures():
