@@ -275,7 +275,9 @@ check(void)
 	if (now.what == COPY) {
 		close(now.line);
 		copied(EAGAIN);
-	} else if (now.pid == 0 || now.gone) {
+	} else if (now.pid == 0 || now.gone || !processes_is_alive(now.pid)) {
+		/* One that is gone and not known here was reaped by that process, which did not
+		 * live to tell. */
 		roll_back(now.gone ? now.status : SIGKILL, 0);
 	}
 }
