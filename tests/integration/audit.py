@@ -113,6 +113,8 @@ def the_chain_survives_being_killed(ctx):
                     c.wait(id)
                 os.kill(s.pid, signal.SIGKILL)
                 s.process.wait()
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(s.socket)	# who is killed cannot
             if chance.random() < 0.7:	# as a crash of the machine leaves the file
                 os.truncate(log.path, max(0, os.path.getsize(log.path) - chance.randrange(1, 60)))
         with ctx.private(config) as s, ctx.client(path=s.socket) as c:
