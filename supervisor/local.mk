@@ -103,6 +103,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/run_script_results.c supervisor/tools/run_script_results.h \
 	supervisor/tools/media.c supervisor/tools/media.h \
 	supervisor/tools/packages/collect.c supervisor/tools/packages/collect.h \
+	supervisor/tools/packages/consent.c supervisor/tools/packages/consent.h \
 	supervisor/tools/packages/install.c supervisor/tools/packages/install.h \
 	supervisor/tools/packages/install_package.c supervisor/tools/packages/install_package.h \
 	supervisor/tools/packages/program.c supervisor/tools/packages/program.h \

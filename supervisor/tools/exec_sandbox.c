@@ -139,7 +139,7 @@ refuse(const char *reason, const char *text, const struct tool_host *host)
 {
 	bool wrong = strcmp(reason, RUN_DEPENDENCY_UNAVAILABLE) != 0 &&
 		     strcmp(reason, RUN_PYTHON_UNAVAILABLE) != 0 &&
-		     strcmp(reason, RUN_APPROVAL_PENDING) != 0;
+		     strcmp(reason, TOOL_APPROVAL_PENDING) != 0;
 	struct saying s;
 
 	saying_begin(&s);

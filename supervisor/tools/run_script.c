@@ -319,7 +319,7 @@ on_install(void *arg, const struct install_result *result)
 		if (asprintf(&text, "%s. Nothing was run", result->message) < 0)
 			abort();
 		run->kind->refuse(result->status == INSTALL_APPROVAL_PENDING
-				  ? RUN_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE,
+				  ? TOOL_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE,
 				  text, &run->host);
 		free(text);
 	}

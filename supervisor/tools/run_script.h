@@ -127,7 +127,6 @@ void run_script_answer_job(const char *job, const struct run_supplement *supplem
 #define RUN_INVALID_ARGUMENTS "invalid_arguments"
 #define RUN_DEPENDENCY_UNAVAILABLE "dependency_unavailable"
 #define RUN_PYTHON_UNAVAILABLE "python_unavailable"
-#define RUN_APPROVAL_PENDING "approval_pending"
 #define RUN_NO_SESSION "no_session"		/* run_repl's, as the next three */
 #define RUN_NO_CHECKPOINT "no_checkpoint"
 #define RUN_SESSION_LIMIT "session_limit"

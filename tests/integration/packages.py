@@ -21,7 +21,8 @@ import tempfile
 import threading
 import time
 
-from harness import Skip, equal, main, test
+from harness import SOMEBODY, Skip, equal, main, test
+from mcpclient import Client
 from package_index import NGINX, Index, digest, wheel
 from supervisor import Supervisor, descendants, wait_gone
 
@@ -350,10 +351,75 @@ def policy_decides_about_what_it_comes_to(ctx):
         refused(answer, "beta", status="denied")
         equal(names(answer), ["alpha 1.0", "beta 1.2"])
         equal(install(client, "gamma")["status"], "ok")
-        refused(install(client, "delta"), "delta", status="denied")
+        equal(install(client, "delta")["status"], "approval_pending")
         equal(client.run("import alpha", dependencies=["alpha"]).status,
               "dependency_unavailable")
         equal(verify(store), 1)
+
+
+@test(root=True)
+def each_tenant_by_its_own_policy(ctx):
+    """What one may have and got is in the store; another one is still not let to it."""
+    more = OPEN + "[tenant uid:%d]\npackages.deny = beta\n" % SOMEBODY
+    with new_store() as store, ctx.private(config(index.url, store, more)) as s, \
+            ctx.client(path=s.socket) as client, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as other:
+        equal(install(client, "alpha")["status"], "ok")
+        refused(install(other, "alpha"), "beta", status="denied")
+        o = other.run("import alpha", dependencies=["alpha"])
+        equal(o.status, "dependency_unavailable")
+        equal(install(other, "gamma")["status"], "ok")
+
+
+@test
+def what_needs_an_approval_waits_for_it(ctx):
+    with new_store() as store, ctx.private(config(index.url, store, "")) as s, \
+            ctx.client(path=s.socket) as client:
+        answer = install(client, "alpha", reason="to see")
+        equal((answer["status"], names(answer)), ("approval_pending", ["alpha 1.0", "beta 1.2"]))
+        assert answer["approval_id"].startswith("a-"), answer
+        equal(install(client, "alpha")["approval_id"], answer["approval_id"])
+        o = client.run("import alpha", dependencies=["alpha"])
+        equal(o.status, "approval_pending")
+        assert answer["approval_id"] in o.text, o.text
+        equal(verify(store), 0)
+
+
+def ask_in_session(client, action, content):
+    """install_package of alpha by a client whose user can be asked; what they were asked,
+    and the answer."""
+    client.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "t", "version": "1"}}})
+    client.recv()
+    client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "install_package", "arguments": {"packages": ["alpha"]}}})
+    asked = None
+    while True:
+        message = client.recv()
+        if message.get("method") == "elicitation/create":
+            asked = message["params"]["message"]
+            client.send({"jsonrpc": "2.0", "id": message["id"],
+                         "result": {"action": action, "content": content}})
+        elif message.get("id") == 2:
+            return asked, message["result"]["structuredContent"]
+
+
+@test
+def the_sessions_user_decides_where_they_may(ctx):
+    own = "[policy]\napprovers = self\n"
+    with new_store() as store, ctx.private(config(index.url, store, own)) as s:
+        for action, content, status in (("decline", None, "denied"),
+                                        ("accept", {"allow": False}, "denied"),
+                                        ("accept", {"allow": True}, "ok")):
+            with Client.connect(s.socket, None, timeout=ctx.seconds(60)) as client:
+                asked, answer = ask_in_session(client, action, content)
+            equal(answer["status"], status, answer)
+            for p in ("alpha 1.0", "beta 1.2", hashes["beta"]):
+                assert p in asked, asked
+        with ctx.client(path=s.socket) as client:
+            equal(install(client, "alpha")["status"], "ok")
 
 
 # ---- an index that fails --------------------------------------------------------------

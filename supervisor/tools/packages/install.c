@@ -19,12 +19,15 @@
 #include "policy/packages.h"
 #include "policy/rules.h"
 #include "policy/why.h"
+#include "supervisor/audit.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/keeper.h"
+#include "supervisor/gate.h"
 #include "supervisor/log.h"
 #include "supervisor/tools/environment.h"
 #include "supervisor/tools/packages/install_packages.h"
 #include "supervisor/tools/packages/collect.h"
+#include "supervisor/tools/packages/consent.h"
 #include "supervisor/tools/packages/program.h"
 #include "supervisor/tools/packages/resolve_packages.h"
 #include "supervisor/tools/packages/store.h"
@@ -38,6 +41,9 @@ struct install {
 	install_done *done;
 	void *arg;
 	json_t *requirements, *indexes;
+	char *reason;
+	bool may_ask;
+	struct consent *consent;	/* NULL: nobody has to agree */
 	const char *profile;
 	struct event *begin;
 	struct environment_ask *ask;	/* one of these two at most */
@@ -85,6 +91,8 @@ free_install(struct install *install)
 	json_decref(install->requirements);
 	json_decref(install->indexes);
 	json_decref(install->set);
+	consent_free(install->consent);
+	free(install->reason);
 	free(install->platform);
 	free(install->words);
 	free(install->take_text);
@@ -152,6 +160,16 @@ fail_of_outcome(struct install *install, const struct outcome *outcome, const ch
 	finish(install, &result);
 }
 
+static void
+record(const struct install *install, enum audit_event event, const char *why)
+{
+	if (install->host.gate)
+		(void)audit_write(gate_audit(install->host.gate), event,
+				  tenant_principal(install->host.tenant), NULL,
+				  json_pack("{s:s,s:O,s:s*}", "environment", install->name,
+					    "packages", install->set, "why", why));
+}
+
 /* Names that are easily taken for well-known ones. */
 static void
 warn_look_alikes(const json_t *set, char *text, size_t size)
@@ -191,6 +209,7 @@ succeed(struct install *install, bool cached)
 	warn_look_alikes(install->set, message + used, sizeof(message) - used);
 	result.message = message;
 	if (!cached) {
+		record(install, AUDIT_PACKAGE_INSTALLED, NULL);
 		store_remember(config->packages.store, install->request, install->name);
 		log_line(LOG_INFO, "packages-installed", "tenant=%s environment=%s packages=%zu",
 			 tenant_principal(install->host.tenant), install->name, n);
@@ -318,39 +337,23 @@ install_set(struct install *install)
 
 /* ---- deciding ---- */
 
-/* May this tenant have exactly these? False: it was told. */
-static bool
-is_allowed(struct install *install)
+static void
+deny(struct install *install, const char *why)
 {
-	size_t n = json_array_size(install->set);
-	struct package *package = xcalloc(n, sizeof(*package));
-	struct install_result result = { .status = INSTALL_DENIED, .packages = install->set };
-	enum policy_verdict verdict;
-	struct why why = { .text = "" };
-	char message[MESSAGE_MAX];
+	struct install_result result = { .status = INSTALL_DENIED, .packages = install->set,
+					 .message = why };
 
-	set_packages(install->set, package);
-	verdict = packages_decide(install->host.config, package, n, NULL, &why);
-	free(package);
-	if (verdict == POLICY_ALLOW)
-		return true;
-	snprintf(message, sizeof(message), verdict == POLICY_APPROVE
-		 ? "%s. Nobody can be asked here: the operator may name them in [packages] allow"
-		 : "%s", why.text);
-	result.message = message;
+	record(install, AUDIT_PACKAGE_REFUSED, why);
 	finish(install, &result);
-	return false;
 }
 
+/* It may have exactly these, and then it has them already or gets them. */
 static void
-decide(struct install *install)
+proceed(struct install *install)
 {
 	const char *store = install->host.config->packages.store;
-	json_t *manifest;
+	json_t *manifest = store_manifest(store, install->name);
 
-	if (!is_allowed(install))
-		return;
-	manifest = store_manifest(store, install->name);
 	if (!manifest) {
 		install_set(install);
 		return;
@@ -358,6 +361,80 @@ decide(struct install *install)
 	json_decref(manifest);
 	store_remember(store, install->request, install->name);
 	succeed(install, true);
+}
+
+static void
+on_decided(void *arg, enum approval_state state, const char *reason)
+{
+	struct install *install = arg;
+	char message[MESSAGE_MAX];
+
+	if (state == APPROVAL_GRANTED) {
+		proceed(install);
+		return;
+	}
+	snprintf(message, sizeof(message), "%s%s%s", state == APPROVAL_EXPIRED
+		 ? "nobody decided about these packages in time" : "an approver refused them",
+		 reason ? ": " : "", reason ? reason : "");
+	deny(install, message);
+}
+
+/* Operators. A task waits for them; any other call is answered at once, and made again. */
+static void
+ask_operator(struct install *install, const char *why)
+{
+	struct install_result result = { .status = INSTALL_APPROVAL_PENDING,
+					 .packages = install->set };
+	const struct approval *approval;
+	char message[MESSAGE_MAX];
+	struct why trouble = { .text = "" };
+
+	if (consent_ask(install->consent, NULL, NULL, &approval, &trouble) < 0) {
+		snprintf(message, sizeof(message), "%s, and %s", why, trouble.text);
+		deny(install, message);
+		return;
+	}
+	snprintf(message, sizeof(message), "%s: %s has to be approved by an operator; make the "
+		 "same call again once it is", why, approval_id(approval));
+	if (install->host.on_task(install->host.arg, message) == 0 &&
+	    consent_ask(install->consent, on_decided, install, &approval, &trouble) == 0)
+		return;
+	result.message = message;
+	result.approval_id = approval_id(approval);
+	finish(install, &result);
+}
+
+/* May this tenant have exactly these? */
+static void
+decide(struct install *install)
+{
+	size_t n = json_array_size(install->set);
+	struct package *package = xcalloc(n, sizeof(*package));
+	enum policy_verdict *each = xcalloc(n, sizeof(*each)), verdict;
+	struct why why = { .text = "" };
+
+	set_packages(install->set, package);
+	verdict = packages_decide(install->host.config, package, n, each, &why);
+	if (verdict == POLICY_APPROVE)
+		install->consent = consent_new(&install->host, install->set, each,
+					       install->reason);
+	free(package);
+	free(each);
+	if (verdict == POLICY_ALLOW || (install->consent && consent_is_given(install->consent)))
+		proceed(install);
+	else if (verdict != POLICY_APPROVE)
+		deny(install, why.text);
+	else if (!install->may_ask || !consent_ask_session(install->consent))
+		ask_operator(install, why.text);
+}
+
+void
+install_reply(struct install *install, const struct tool_reply *reply)
+{
+	if (consent_take_reply(install->consent, reply))
+		proceed(install);
+	else
+		deny(install, "the session's user did not agree to these packages");
 }
 
 /* ---- resolving ---- */
@@ -421,8 +498,7 @@ look_up(struct install *install, const json_t *environment)
 	install->set = json_incref(set_of_manifest(manifest));
 	json_decref(manifest);
 	/* Others may have been allowed what this tenant is not. */
-	if (is_allowed(install))
-		succeed(install, true);
+	decide(install);
 }
 
 static void
@@ -508,6 +584,8 @@ install_start(const struct tool_host *host, const struct install_request *reques
 	install->done = done;
 	install->arg = arg;
 	install->profile = request->profile;
+	install->reason = request->reason ? xstrdup(request->reason) : NULL;
+	install->may_ask = request->may_ask;
 	install->requirements = json_incref((json_t *)request->requirements);
 	install->indexes = indexes_of(host->config);
 	install->begin = xalloc_check(event_new(host->base, -1, 0, on_begin, install));

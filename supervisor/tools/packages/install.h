@@ -41,6 +41,7 @@ struct install_request {
 	const json_t *requirements;	/* texts of set_requirement */
 	const char *profile;		/* as environment_profile gave it */
 	const char *reason;		/* a client's words; NULL: none */
+	bool may_ask;			/* whoever started it can take replies: install_reply */
 };
 
 typedef void install_done(void *arg, const struct install_result *result);
@@ -55,6 +56,9 @@ int install_is_configured(const struct config *config, struct why *why_r);
 int install_start(const struct tool_host *host, const struct install_request *request,
 		  install_done *done, void *arg, struct install **install_r,
 		  struct why *why_r);
+/* The reply to a question that it asked by its host. done may be called from within. */
+void install_reply(struct install *install, const struct tool_reply *reply);
+
 void install_cancel(struct install *install, enum cancel_reason reason);
 
 #endif

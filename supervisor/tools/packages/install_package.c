@@ -134,11 +134,11 @@ answer_result(const struct install_result *result, const struct tool_host *host)
 }
 
 static void
-refuse(int error, const struct why *why, const struct tool_host *host)
+refuse(const char *reason, const char *text, const struct tool_host *host)
 {
 	const struct install_result result = {
-		.status = error == -EACCES ? INSTALL_DENIED : INSTALL_ERROR,
-		.message = why->text,
+		.status = strcmp(reason, TOOL_DENIED) == 0 ? INSTALL_DENIED : INSTALL_ERROR,
+		.message = text,
 	};
 
 	answer_result(&result, host);
@@ -278,7 +278,7 @@ watch_for_long(struct tool_run *run)
 static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
-	struct install_request request = { .reason = NULL };
+	struct install_request request = { .may_ask = true };
 	struct why why = { .field = "" };
 	json_t *list = xalloc_check(json_array());
 	const char *profile = NULL;
@@ -299,7 +299,7 @@ start(const struct tool_host *host, const json_t *json)
 		return run;
 	}
 	free(run);
-	refuse(r, &why, host);
+	refuse(r == -EACCES ? TOOL_DENIED : "", why.text, host);
 	return NULL;
 }
 
@@ -310,9 +310,20 @@ cancel(struct tool_run *run, enum cancel_reason reason)
 	free_run(run);
 }
 
+static void
+reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+{
+	(void)n;
+	(void)state;
+	install_reply(run->install, replies);
+}
+
 const struct tool install_package_tool = {
 	.name = "install_package",
+	.policy = "install_package",
+	.refuse = refuse,
 	.describe = describe,
 	.start = start,
 	.cancel = cancel,
+	.reply = reply,
 };

@@ -254,6 +254,7 @@ program_start(const struct tool_host *host, const struct program_request *asked,
 		.n_args = 1,
 		.profile = asked->profile,
 		.channel = asked->channel,
+		.internal = true,
 		.limits = installer_limits(host->config),
 	};
 	struct program *program = xcalloc(1, sizeof(*program));
