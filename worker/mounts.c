@@ -340,6 +340,7 @@ may_show(const char *path)
 {
 	static const char *const never[] = {
 		"/proc", "/sys", "/dev", "/run", "/tmp", "/workspace", "/home/python",
+		MOUNTS_ENVIRONMENT,
 		"/var/run", "/var/tmp",
 	};
 	size_t len = strlen(path);

@@ -11,7 +11,7 @@
 #include "proto/message.h"
 
 /* An empty directory of every jail; installed packages are mounted on it from outside. */
-#define MOUNTS_ENVIRONMENT "/opt/environment"
+#define MOUNTS_ENVIRONMENT "/environment"
 
 /* Builds the tree in this process's own mount namespace (which must be new), makes it
  * the root and lets go of the host's. paths are bound read-only beside the built-in

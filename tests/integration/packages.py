@@ -110,7 +110,7 @@ def installs_and_imports(ctx):
             assert p["size"] > 500
         o = client.run("import alpha, beta\nprint(alpha.VERSION, beta.VERSION, beta.__file__)",
                        dependencies=["alpha"])
-        equal((o.status, o.stdout), ("ok", "1.0 1.2 /opt/environment/beta/__init__.py\n"))
+        equal((o.status, o.stdout), ("ok", "1.0 1.2 /environment/beta/__init__.py\n"))
         o = client.run("import alpha")
         equal(o.error["type"], "ModuleNotFoundError")
 
@@ -164,18 +164,40 @@ def fails(act):
         act()
     except OSError as e:
         return errno.errorcode[e.errno]
-at = "/opt/environment"
+at = "/environment"
 flags = next(l.split()[5] for l in open("/proc/self/mountinfo") if l.split()[4] == at)
 [fails(lambda: open(at + "/alpha/__init__.py", "w")), fails(lambda: os.mkdir(at + "/x")),
  fails(lambda: os.unlink(at + "/alpha/__init__.py")), fails(lambda: os.chmod(at + "/alpha", 0o777)),
  sorted(set(flags.split(",")) & {"ro", "nosuid", "nodev"}), os.path.exists(at + "/../store"),
- os.listdir(at + "/.."), os.environ.get("HTTP_PROXY")]
+ os.path.exists(at + "/../manifest"), os.environ.get("HTTP_PROXY")]
 """
     with ctx.client() as client:
         o = client.run(probe, dependencies=["alpha"])
         equal(o.status, "ok", o)
         equal(o.result["json"], ["EROFS", "EROFS", "EROFS", "EROFS", ["nodev", "nosuid", "ro"],
-                                 False, ["environment"], None])
+                                 False, False, None])
+
+
+@test
+def profiles_may_show_what_is_beside_them(ctx):
+    """Nothing of a host is where the packages are mounted, and a profile cannot put it there."""
+    beside = "[profile basic]\npaths = /opt /srv\n"
+    with new_store() as store, ctx.private(config(index.url, store, OPEN + beside)) as s, \
+            ctx.client(path=s.socket) as client:
+        o = client.run("import alpha; print(alpha.VERSION)", 60, dependencies=["alpha"])
+        equal((o.status, o.stdout), ("ok", "1.0\n"), o)
+    over = "[profile basic]\npaths = /environment/mine\n"
+    with new_store() as store:
+        s = Supervisor(ctx.options.build, config(index.url, store, OPEN + over))
+        try:
+            with contextlib.suppress(Exception):
+                s.start()
+            wait_for(lambda: "show /environment/mine: Operation not permitted" in s.log(),
+                     ctx.seconds(20), s.log())
+        finally:
+            with contextlib.suppress(AssertionError):
+                s.stop()
+            s.remove()
 
 
 @test

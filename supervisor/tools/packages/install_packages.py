@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 TARGET = "/tmp/environment"
-PLACE = "/opt/environment"  # where scripts will find it
+PLACE = "/environment"  # where scripts will find it
 PROXY = "http://127.0.0.1:3128"  # named, for an index may be on loopback too
 
 

@@ -140,10 +140,10 @@ static const struct attack attacks[] = {
 	  "    refused('F_ADD_SEALS', call(72, fd, 1033, 0), EPERM)\n"
 	  "    if call(72, fd, 1034) != 0xf: bad.append('seals')\n" },
 	{ "root: nothing of the host is there",
-	  "for p in ('/etc/shadow', '/root', '/sys', '/boot', '/srv', '/mnt', '/media', '/var/lib', '/var/log', '/usr/sbin/init', '/usr/bin/su',\n"
+	  "for p in ('/etc/shadow', '/root', '/sys', '/boot', '/opt', '/srv', '/mnt', '/media', '/var/lib', '/var/log', '/usr/sbin/init', '/usr/bin/su',\n"
 	  "          '/usr/bin/mount', '/usr/bin/passwd', '/etc/ssh', '/etc/sudoers', '/usr/lib/systemd', '/lost+found', '/etc/machine-id', '/usr/local/bin'):\n"
 	  "    if os.path.lexists(p): bad.append(p)\n"
-	  "if list(os.walk('/opt')) != [('/opt', ['environment'], []), ('/opt/environment', [], [])]: bad.append('/opt')\n"
+	  "if list(os.walk('/environment')) != [('/environment', [], [])]: bad.append('/environment')\n"
 	  "for line in open('/proc/self/mountinfo'):\n"
 	  "    f = line.split()\n"
 	  "    if f[4] in ('/run', '/tmp', '/workspace', '/dev/shm'): continue\n"
