@@ -299,7 +299,7 @@ check_caps(const struct tool_host *host, const struct limits *limits,
 	TAILQ_FOREACH(session, &sessions, link)
 		n += session->tenant == host->tenant && session != except;
 	if (n > config->repl.sessions_max)
-		return why_say(why_r, -EDQUOT, "session",
+		return why_say(why_r, -ENOSPC, "session",
 			       "there are %zu sessions of yours, and %u are allowed: close one, or "
 			       "go on in it; check_environment lists them", n - 1,
 			       config->repl.sessions_max);
@@ -308,7 +308,7 @@ check_caps(const struct tool_host *host, const struct limits *limits,
 		    !(except && except->origin == origin && origin->heads == 1))
 			memory += origin->limits.memory_bytes;
 	if (limits && memory > config->repl.memory_total)
-		return why_say(why_r, -EDQUOT, "memory_mb",
+		return why_say(why_r, -ENOSPC, "memory_mb",
 			       "with this one the memory limits of your sessions would add up to "
 			       "%" PRIu64 " MiB, and %" PRIu64 " are allowed: close one, or ask "
 			       "for less memory_mb", memory / MIB,
@@ -332,7 +332,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 
 	if (r < 0) {
 		free(origin);
-		return r;
+		return r == -EDQUOT ? -ENOSPC : r;	/* the cap, not a quota */
 	}
 	origin->tenant = host->tenant;
 	origin->limits = *limits;

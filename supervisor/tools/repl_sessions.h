@@ -46,7 +46,7 @@ struct repl_turn {
 };
 
 /* A new session of the host's tenant, its first turn given to turn at once. profile: as the
- * engine takes it. 0 and *session_r, or with why_r filled -EDQUOT when a cap is reached,
+ * engine takes it. 0 and *session_r, or with why_r filled -ENOSPC when a cap is reached,
  * or what repl_open returns. */
 int repl_session_new(const struct tool_host *host, const char *profile,
 		     const struct limits *limits, struct repl_turn *turn,
@@ -68,7 +68,7 @@ void repl_session_leave(struct repl_turn *turn, bool used);
 void repl_session_move_turn(struct repl_turn *from, struct repl_turn *to);
 
 /* Another handle for the same engine's session, with a head that holds no state yet: it is to
- * be copied there. Its first turn is given to turn at once. 0, -EDQUOT or -ENOSPC. */
+ * be copied there. Its first turn is given to turn at once. 0, or -ENOSPC with why_r. */
 int repl_session_branch(struct repl_session *session, const struct tool_host *host,
 			struct repl_turn *turn, struct repl_session **branch_r,
 			struct why *why_r);

@@ -136,8 +136,10 @@ refuse(struct tool_run *run, const char *reason, const char *text)
 static const char *
 reason_of(int error)
 {
-	return error == -EDQUOT || error == -ENOSPC ? RUN_SESSION_LIMIT
-						    : RUN_INVALID_ARGUMENTS;
+	return error == -ENOSPC ? RUN_SESSION_LIMIT :
+	       error == -EDQUOT ? TOOL_QUOTA_EXCEEDED :
+	       error == -EIO ? TOOL_AUDIT_UNAVAILABLE :
+	       error == -ESRCH ? RUN_NO_SESSION : RUN_INVALID_ARGUMENTS;
 }
 
 /* Is there nothing left that a later call could use? */
@@ -463,7 +465,8 @@ begin_work(struct tool_run *run)
 		r = start_cell(run, &why);
 	if (r < 0)
 		refuse(run, r == -ENOENT && run->arguments.restore ? RUN_NO_CHECKPOINT
-			    : r == -ESRCH ? RUN_NO_SESSION : reason_of(r), why.text);
+								   : reason_of(r),
+		       why.text);
 }
 
 static void
@@ -545,9 +548,11 @@ find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
 	if (!arguments->session) {
 		r = repl_session_new(&run->host, arguments->profile, &run->limits, &run->turn,
 				     &session, why_r);
-		*reason_r = reason_of(r);
 		run->began = r == 0;
-		return r < 0 ? r : start_cell(run, why_r);
+		if (r == 0)
+			r = start_cell(run, why_r);
+		*reason_r = reason_of(r);
+		return r;
 	}
 	session = repl_session_find(run->host.tenant, arguments->session);
 	if (!session) {

@@ -473,6 +473,16 @@ def sessions_expire(ctx):
         refused(o, "no_session")
 
 
+@test(private=True)
+def policy_may_deny_it(ctx):
+    with ctx.private("[policy]\nrun_repl = deny\n") as service, \
+            ctx.client(path=service.socket) as client:
+        o = Session(client).call("1")
+        refused(o, "denied")
+        equal((o.session, o.state), (None, None))
+        equal(client.run("1").status, "ok")
+
+
 # ---- what it shows and leaves ----
 
 @test
