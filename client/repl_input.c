@@ -66,6 +66,7 @@ read_character(EditLine *edit, wchar_t *to)
 	do {
 		ssize_t got;
 
+		n = (size_t)-2;
 		if (wait_readable(input) < 0) {
 			errno = EINTR;
 			return -1;
@@ -73,6 +74,10 @@ read_character(EditLine *edit, wchar_t *to)
 		got = read(STDIN_FILENO, &byte, 1);
 		if (got <= 0)
 			return got < 0 ? -1 : 0;
+		/* What Ctrl-D becomes that was typed while a cell ran; libedit would take
+		 * it for the key that quotes. */
+		if (byte == '\0')
+			continue;
 		n = mbrtowc(to, &byte, 1, &input->decoding);
 		if (n == (size_t)-1) {
 			memset(&input->decoding, 0, sizeof(input->decoding));
@@ -152,6 +157,8 @@ type_line(struct repl_input *input, const char *prompt, const char **line_r, siz
 
 	input->prompt = prompt;
 	memset(&input->decoding, 0, sizeof(input->decoding));
+	/* Before the prompt is there, so that what answers it is not a line's any more. */
+	el_set(input->edit, EL_PREP_TERM, 1);
 	line = el_gets(input->edit, &n);
 	if (*input->interrupted) {
 		el_reset(input->edit);
