@@ -225,7 +225,8 @@ wake(struct repl_session *session)
 int
 repl_session_enter(struct repl_session *session, struct repl_turn *turn)
 {
-	if (session->n_waiting >= REPL_WAITING_MAX)
+	/* Where nobody has the turn, the first of them is about to. */
+	if (session->n_waiting >= REPL_WAITING_MAX + (size_t)!session->holder)
 		return -EBUSY;
 	turn->session = session;
 	TAILQ_INSERT_TAIL(&session->waiting, turn, link);

@@ -200,11 +200,11 @@ calls_wait_for_their_turn(void **state)
 	(void)state;
 	expect(call(bench, NULL, ""), "ok", "kept", handle);
 	ask(bench, 2, handle, "\"code\":\"hang\"");
-	bench_turn(bench);
 	for (int i = 0; i <= REPL_WAITING_MAX; i++)
 		ask(bench, 10 + i, handle, "\"code\":\"x\"");
 	/* The first answer is that of the last one, which is one too many. */
 	expect(take(bench), "session_busy", NULL, NULL);
+	bench_turn(bench);
 	bench_say(bench, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":"
 			 "{\"requestId\":2}}");
 	for (int i = 0; i < REPL_WAITING_MAX; i++) {
