@@ -201,7 +201,7 @@ def a_signal_may_come_early(directory):
 def hangup_is_no_end(directory):
     supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock")).ready()
     supervisor.process.send_signal(signal.SIGHUP)
-    supervisor.wait_log(b"reload-ignored")
+    supervisor.wait_log(b"reloaded ")
     check_works(supervisor.connect())
     assert supervisor.end() == 0
 
