@@ -72,8 +72,10 @@ main(int argc, char **argv)
 	/* A client that starts us may ignore SIGTERM itself, and we would inherit it.
 	 */
 	signal(SIGTERM, SIG_DFL);
-	if (argc > 1 && operator_is_command(argv[1]))
+	if (argc > 1 && operator_is_command(argv[1])) {
+		signal(SIGPIPE, SIG_IGN);
 		return operator_command(argc - 1, argv + 1);
+	}
 	if (options_parse(argc, (const char *const *)argv, &options, text,
 			  sizeof(text)) < 0) {
 		say("%s", text);

@@ -20,7 +20,9 @@
 #include "supervisor/gate.h"
 #include "supervisor/xalloc.h"
 
-#define CONNECTIONS_MAX 32
+#define CONNECTIONS_MAX 64		/* operators find room when the others have theirs */
+#define STRANGERS_MAX 32		/* of those who are no operators */
+#define STRANGERS_PER_USER 4
 #define LINE_MAX_BYTES 65536
 #define WAITING_MAX (64 * 1024 * 1024)	/* of answers that nobody reads */
 #define REASON_MAX 400
@@ -31,7 +33,7 @@ struct peer {
 	struct admin *admin;
 	struct bufferevent *buffer;
 	char principal[32];
-	bool watches;
+	bool watches, is_stranger;
 };
 
 struct admin {
@@ -231,6 +233,22 @@ on_event(struct bufferevent *buffer, short what, void *arg)
 		close_peer(peer);
 }
 
+/* Anybody may connect; nobody may keep the operators out by it. */
+static bool
+has_room(struct peer *peer)
+{
+	const struct peer *other;
+	unsigned int strangers = 0, own = 0;
+
+	peer->is_stranger = !is_operator(peer);
+	LIST_FOREACH(other, &peer->admin->peers, link) {
+		strangers += other->is_stranger;
+		own += strcmp(other->principal, peer->principal) == 0;
+	}
+	return peer->admin->n < CONNECTIONS_MAX &&
+	       (!peer->is_stranger || (strangers < STRANGERS_MAX && own < STRANGERS_PER_USER));
+}
+
 static void
 on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
 	  int address_len, void *arg)
@@ -244,14 +262,18 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *
 	(void)listener;
 	(void)address;
 	(void)address_len;
-	if (admin->n >= CONNECTIONS_MAX ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0) {
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0) {
 		close(fd);
 		return;
 	}
 	peer = xcalloc(1, sizeof(*peer));
 	peer->admin = admin;
 	snprintf(peer->principal, sizeof(peer->principal), "uid:%u", who.uid);
+	if (!has_room(peer)) {
+		free(peer);
+		close(fd);
+		return;
+	}
 	peer->buffer = xalloc_check(bufferevent_socket_new(admin->options.base, fd,
 							   BEV_OPT_CLOSE_ON_FREE));
 	bufferevent_setwatermark(peer->buffer, EV_READ, 0, LINE_MAX_BYTES);

@@ -176,15 +176,59 @@ is_the_same(const struct approval *approval, const struct approval_request *requ
 	return true;
 }
 
+/* Does a text in it, a key or a value, hold a NUL byte? What an approver is shown would end
+ * there. */
+static bool
+holds_nul(const json_t *value)
+{
+	const json_t *item;
+	const char *key;
+	size_t i, len;
+
+	if (json_is_string(value))
+		return strlen(json_string_value(value)) != json_string_length(value);
+	json_array_foreach((json_t *)value, i, item)
+		if (holds_nul(item))
+			return true;
+	json_object_keylen_foreach((json_t *)value, key, len, item)
+		if (strlen(key) != len || holds_nul(item))
+			return true;
+	return false;
+}
+
 static size_t
-count_pending(const struct approvals *approvals, const char *tenant)
+shown_bytes(const struct approval_request *request)
+{
+	return request->shown ? json_dumpb(request->shown, NULL, 0, JSON_COMPACT) : 0;
+}
+
+/* Is there room for one more, and can somebody read it? */
+static int
+check(const struct approvals *approvals, const struct approval_request *request,
+      struct why *why_r)
 {
 	const struct approval *approval;
-	size_t n = 0;
+	size_t n = 0, bytes = shown_bytes(request);
 
+	if (request->n_items == 0 || request->n_items > APPROVAL_ITEMS_MAX)
+		return why_say(why_r, -E2BIG, "", "an approval is about 1 to %d items",
+			       APPROVAL_ITEMS_MAX);
+	if (bytes > APPROVAL_SHOWN_MAX)
+		return why_say(why_r, -E2BIG, "", "this needs an approval, and nobody approves "
+			       "more than %d KiB at once", APPROVAL_SHOWN_MAX / 1024);
+	if (request->shown && holds_nul(request->shown))
+		return why_say(why_r, -EINVAL, "", "this needs an approval, and a NUL byte is "
+			       "in it, which nobody can be shown");
 	TAILQ_FOREACH(approval, &approvals->all, link)
-		n += approval->state == APPROVAL_PENDING && strcmp(approval->tenant, tenant) == 0;
-	return n;
+		if (approval->state == APPROVAL_PENDING &&
+		    strcmp(approval->tenant, request->requester->principal) == 0) {
+			bytes += approval->shown_bytes;
+			n++;
+		}
+	if (n >= APPROVALS_PER_TENANT || bytes > APPROVALS_SHOWN_PER_TENANT)
+		return why_say(why_r, -EDQUOT, "", "%zu requests of yours wait for an approval "
+			       "already", n);
+	return 0;
 }
 
 static void
@@ -217,6 +261,7 @@ make(const struct approval_request *request)
 		approval->item[i] = xstrdup(request->item[i]);
 	approval->once = request->once;
 	approval->shown = request->shown ? json_incref(request->shown) : json_object();
+	approval->shown_bytes = shown_bytes(request);
 	approval->created = approvals_now();
 	approval->expires = approval->created + request->config->policy.approval_seconds;
 	return approval;
@@ -243,19 +288,16 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 	      void *arg, const struct approval **approval_r, struct why *why_r)
 {
 	struct approval *approval;
+	int r;
 
 	approvals_expire(approvals);
 	TAILQ_FOREACH(approval, &approvals->all, link)
 		if (is_the_same(approval, request))
 			break;
 	if (!approval) {
-		if (request->n_items == 0 || request->n_items > APPROVAL_ITEMS_MAX)
-			return why_say(why_r, -E2BIG, "", "an approval is about 1 to %d items",
-				       APPROVAL_ITEMS_MAX);
-		if (count_pending(approvals, request->requester->principal) >=
-		    APPROVALS_PER_TENANT)
-			return why_say(why_r, -EDQUOT, "", "%d requests of yours wait for an "
-				       "approval already", APPROVALS_PER_TENANT);
+		r = check(approvals, request, why_r);
+		if (r < 0)
+			return r;
 		approval = make(request);
 		if (write_down(approvals, approvals_line_ask(approval)) < 0) {
 			approval_free(approval);

@@ -27,6 +27,8 @@ struct why;
 
 #define APPROVALS_PER_TENANT 64		/* that wait for a decision */
 #define APPROVAL_ITEMS_MAX 4096		/* of one request */
+#define APPROVAL_SHOWN_MAX (1024 * 1024)	/* bytes of what one shows, as JSON */
+#define APPROVALS_SHOWN_PER_TENANT (16 * 1024 * 1024)	/* ... of those that wait */
 #define APPROVAL_ID_MAX 31		/* bytes */
 
 enum approval_state {
@@ -76,7 +78,8 @@ struct approval_request {
 
 /* Asks, or finds the tenant's pending request about the same items. on_decided: called once
  * from the loop, NULL: nobody waits. 0, or with why_r: -EDQUOT: too
- * many are pending; -E2BIG: too many items; -EIO: it cannot be written down. */
+ * many are pending, or too much in them; -E2BIG: too many items, or more than anybody would read;
+ * -EINVAL: a NUL byte is in it, which no terminal shows; -EIO: it cannot be written down. */
 int approvals_ask(struct approvals *approvals, const struct approval_request *request,
 		  void (*on_decided)(void *arg, enum approval_state state, const char *reason),
 		  void *arg, const struct approval **approval_r, struct why *why_r);

@@ -24,6 +24,7 @@ struct approval {
 	size_t n_items;
 	bool once;
 	json_t *shown;
+	size_t shown_bytes;		/* as JSON */
 	int64_t created, expires;	/* seconds since the epoch */
 	enum approval_state state;
 	bool over;			/* granted, but used up or revoked */

@@ -103,7 +103,7 @@ static const char *const devices[] = { "null", "full", "random", "urandom", "zer
 
 /* Mount points of what belongs to the worker. */
 static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc",
-				   MOUNTS_ENVIRONMENT + 1 };
+				   &MOUNTS_ENVIRONMENT[1] };
 
 /* Things of a host that no jail shows; the first that exists is tried from inside. */
 static const char *const hidden[] = { "/etc/shadow", "/root", "/sys/kernel", "/boot",

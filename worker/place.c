@@ -121,6 +121,19 @@ refuse_input(const struct msg_run *run, int error, struct msg_done *done_r)
 	};
 }
 
+/* What has just come may have got the number of what it is to become, in a state that has
+ * those below in use. */
+static int
+above_ours(int fd)
+{
+	int above = fcntl(fd, F_DUPFD_CLOEXEC, JAIL_CONTROL + 1);
+
+	if (above < 0)
+		_exit(1);
+	close(fd);
+	return above;
+}
+
 /* Returns in the cell's process alone, which is a place from then on. */
 static void
 run_cell(int line, int control)
@@ -132,6 +145,8 @@ run_cell(int line, int control)
 	int error = 0;
 
 	clock_gettime(CLOCK_REALTIME_COARSE, &since);
+	control = above_ours(control);
+	line = above_ours(line);
 	if (dup3(control, JAIL_CONTROL, O_CLOEXEC) < 0)
 		_exit(1);
 	close(control);

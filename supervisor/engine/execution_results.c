@@ -44,6 +44,26 @@ execution_on_display(struct execution *e, struct frame *frame)
 	return 0;
 }
 
+/* As our own worker tells them: below /workspace, nothing in it that a terminal would obey
+ * or a client would take for another directory. */
+static bool
+is_left_path(const struct msg_str *path)
+{
+	const char *end = path->at + path->len, *name = path->at, *at;
+
+	for (at = name; at <= end; at++) {
+		if (at < end && ((unsigned char)*at < ' ' || *at == 0x7f))
+			return false;
+		if (at < end && *at != '/')
+			continue;
+		if (at == name || (at - name == 1 && *name == '.') ||
+		    (at - name == 2 && name[0] == '.' && name[1] == '.'))
+			return false;
+		name = at + 1;
+	}
+	return true;
+}
+
 int
 execution_on_left(struct execution *e, struct frame *frame)
 {
@@ -51,7 +71,8 @@ execution_on_left(struct execution *e, struct frame *frame)
 	const struct msg_left *left = &frame->msg.left;
 	size_t len = left->has_data ? left->data.len : 0;
 
-	if (r->n_left == e->limits.results.files || r->more_left > 0 ||
+	if (!is_left_path(&left->path) || r->n_left == e->limits.results.files ||
+	    r->more_left > 0 ||
 	    len > e->limits.results.files_bytes - r->left_bytes)
 		return -EBADMSG;
 	r->left_bytes += len;

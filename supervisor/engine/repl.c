@@ -159,6 +159,19 @@ repl_close(struct repl *repl)
 
 /* ---- the beginning ---- */
 
+/* Sessions hold their workers for hours: a quarter of all workers is left for scripts, and
+ * for the tenants who have none. */
+static bool
+leaves_room(const struct engine *engine)
+{
+	unsigned int max = engine->config->pool.workers_max, n = 0;
+	const struct repl *repl;
+
+	LIST_FOREACH(repl, &engine->repls, link)
+		n++;
+	return n < max - (max + 3) / 4;
+}
+
 int
 repl_open(struct engine *engine, struct tenant *tenant, const struct repl_options *options,
 	  const struct repl_watcher *watcher, struct repl **repl_r, struct why *why_r)
@@ -175,6 +188,10 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 	if (tenant->repls >= options->sessions_max)
 		return why_say(why_r, -EDQUOT, NULL, "%u sessions are open already, and no more "
 			       "may be", tenant->repls);
+	if (!leaves_room(engine))
+		return why_say(why_r, -EDQUOT, NULL, "the service has as many sessions as it can "
+			       "hold beside scripts, of all tenants together: close one, or "
+			       "come back later");
 	repl = calloc(1, sizeof(*repl));
 	if (repl == NULL)
 		abort();

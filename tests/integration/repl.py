@@ -370,6 +370,30 @@ def answers_fit_their_schema(ctx):
         jsonschema.validate(environment(s.client), environment_tool["outputSchema"])
 
 
+@test
+def open_files_go_on(ctx):
+    """As many as they are: some have the numbers that the worker itself uses."""
+    with begun(ctx, "import os") as s:
+        for n in (50, 56, 57, 58, 59, 60, 61, 64, 100):
+            s.well("several = [os.open('f%%d' %% i, os.O_RDWR | os.O_CREAT) for i in range(%d)]" % n)
+            s.well("for i, fd in enumerate(several): x = os.write(fd, b'%d' % i)")
+            s.well("for fd in several: os.close(fd)")
+        equal(s.value("open('f63').read()"), "'63'")
+
+
+@test(private=True)
+def sessions_leave_workers_for_scripts(ctx):
+    config = "[pool]\nworkers_max = 8\nwarm = 1\nwarm_max = 1\ntenant_running_max = 4\n[repl]\nsessions_max = 8\n"
+    with ctx.private(config) as service, ctx.client(path=service.socket) as client:
+        many = [Session(client) for _ in range(7)]
+        for s in many[:6]:
+            s.well("1", memory_mb=16)
+        refused(many[6].call("1", memory_mb=16), "session_limit", "all tenants")
+        equal(client.run("print(1)").stdout, "1\n")
+        many[0].well(close=True)
+        many[6].well("1", memory_mb=16)
+
+
 # ---- turns ----
 
 @test

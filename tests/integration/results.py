@@ -291,6 +291,27 @@ def the_socket_of_a_worker_is_no_way_in(ctx):
         ctx.healthy(client)
 
 
+FORGED = """
+import os, struct
+def left(path):
+    path = path.encode()
+    body = b"\\x82\\xa4path" + bytes([0xa0 + len(path)]) + path + b"\\xa4size\\x05"
+    os.write(63, struct.pack(">BBI", 3, 15, len(body)) + body)	# PROTO_VERSION, LEFT
+"""
+
+
+@test
+def paths_that_a_worker_makes_up_are_refused(ctx):
+    """A client may save what was left by its path, and shows it in its terminal."""
+    with ctx.client() as client:
+        o = client.run(FORGED + "left('a/b')")
+        equal((o.status, [f["path"] for f in o.structured["files"]]), ("ok", ["a/b"]))
+        for path in ("../x", "/abs", "a/../../x", "a//b", "./a", "a/", "a\\n[ok]", "\\x1b[2J"):
+            o = client.run(FORGED + "left('%s')" % path)
+            equal(o.status, "worker_protocol_error", path)
+        ctx.healthy(client)
+
+
 @test
 def shows_are_capped(ctx):
     with ctx.client() as client:

@@ -42,7 +42,7 @@ collect_note_use(const char *store, const char *name)
 static uint64_t
 read_bytes(int store, const char *name)
 {
-	char path[SET_NAME + 8], text[32] = "";
+	char path[NAME_MAX + 8], text[32] = "";
 	own_fd int fd = -1;
 
 	snprintf(path, sizeof(path), "%s/bytes", name);

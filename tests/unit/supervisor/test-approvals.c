@@ -271,6 +271,43 @@ too_many_are_refused(void **state)
 	assert_int_equal(approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why), 0);
 }
 
+/* What nobody could be shown in whole, or would read, is not asked for. */
+static void
+what_cannot_be_shown_is_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct approval_request request = { .requester = &alice, .config = rig->config,
+					    .tool = "run_script", .item = items, .n_items = 1 };
+	static char large[APPROVAL_SHOWN_MAX];
+	const struct approval *approval;
+	int asked = 0, r = 0;
+	struct why why;
+
+	request.shown = json_pack("{s:[s,{s:s%}]}", "a", "b", "script", "x\0y", (size_t)3);
+	assert_non_null(request.shown);
+	assert_int_equal(approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why),
+			 -EINVAL);
+	json_decref(request.shown);
+	memset(large, 'x', sizeof(large) - 1);
+	request.shown = json_pack("{s:s}", "script", large);
+	assert_int_equal(approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why),
+			 -E2BIG);
+	json_decref(request.shown);
+	large[APPROVAL_SHOWN_MAX - 100] = '\0';
+	request.shown = json_pack("{s:s}", "script", large);
+	while (r == 0 && asked < APPROVALS_PER_TENANT) {
+		char text[32];
+		const char *item = text;
+
+		snprintf(text, sizeof(text), "run_script %d", asked++);
+		request.item = &item;
+		r = approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why);
+	}
+	assert_int_equal(r, -EDQUOT);
+	assert_int_equal(asked, APPROVALS_SHOWN_PER_TENANT / APPROVAL_SHOWN_MAX + 1);
+	json_decref(request.shown);
+}
+
 /* Cut anywhere: what is whole counts, and no grant comes out of a torn line. */
 static void
 a_torn_file_grants_no_more(void **state)
@@ -331,6 +368,7 @@ main(void)
 		TEST(the_same_request_is_one),
 		TEST(time_runs_out),
 		TEST(too_many_are_refused),
+		TEST(what_cannot_be_shown_is_refused),
 		TEST(a_torn_file_grants_no_more),
 		TEST(what_is_no_such_file_is_an_error),
 	};
