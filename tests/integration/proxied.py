@@ -329,6 +329,9 @@ class Traffic(threading.Thread):
                     client.connection.close()
                     client.connection = None
                 except Exception as e:
+                    if "<502 " in str(e):
+                        self.cut += 1
+                        continue
                     self.failed.append("%s: %s" % (type(e).__name__, e))
 
 
