@@ -147,13 +147,13 @@ allow_sockets(scmp_filter_ctx ctx)
 	for (int f = 0; f < 2; f++)
 		for (int t = 0; t < 2 && r == 0; t++)
 			r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
-				SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[f]),
+				SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[f], 0),
 				SCMP_A1(SCMP_CMP_MASKED_EQ,
 					~(scmp_datum_t)(SOCK_NONBLOCK | SOCK_CLOEXEC),
 					(scmp_datum_t)types[t]));
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-				     SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)FIONREAD));
+				     SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)FIONREAD, 0));
 	return r;
 }
 

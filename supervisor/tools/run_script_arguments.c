@@ -571,7 +571,7 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 	case KIND_SESSION:
 		/* Whoever stands between client and several of us needs no body to route. */
 		jsonout_member_text(out, "x-mcp-header", "Session");
-		/* fall through */
+		__attribute__((fallthrough));
 	case KIND_NAME:
 	case KIND_PYTHON:
 		jsonout_member_text(out, "type", "string");
