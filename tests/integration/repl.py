@@ -608,7 +608,7 @@ class Pair:
 
     def __init__(self, client, dice):
         self.dice, self.session, self.plain = dice, Session(client), Plain()
-        self.session.well(BEGIN, memory_mb=64)
+        self.session.well(BEGIN, memory_mb=256)
 
     def code(self):
         return self.dice.choice(CELLS) % {"a": self.dice.randrange(5),
