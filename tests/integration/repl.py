@@ -387,11 +387,11 @@ def sessions_leave_workers_for_scripts(ctx):
     with ctx.private(config) as service, ctx.client(path=service.socket) as client:
         many = [Session(client) for _ in range(7)]
         for s in many[:6]:
-            s.well("1", memory_mb=16)
-        refused(many[6].call("1", memory_mb=16), "session_limit", "all tenants")
+            s.well("1", memory_mb=64)
+        refused(many[6].call("1", memory_mb=64), "session_limit", "all tenants")
         equal(client.run("print(1)").stdout, "1\n")
         many[0].well(close=True)
-        many[6].well("1", memory_mb=16)
+        many[6].well("1", memory_mb=64)
 
 
 # ---- turns ----
