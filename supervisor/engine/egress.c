@@ -228,6 +228,20 @@ flush(struct egress *e)
 	return r < 0 ? r : 0;
 }
 
+/* The line to it broke, or it the protocol. Its executions are cut now and not when it is
+ * reaped: a script that saw its connection close may be over before that. */
+static void
+lose(struct egress *e, int error)
+{
+	/* Of one that closed its end the wait status says more. */
+	if (error == -EBADMSG)
+		note_trouble(e, "it broke its protocol");
+	else if (error != -EPIPE && error != -ECONNRESET)
+		note_trouble(e, "the line to it failed: %s", strerror(-error));
+	end(e);
+	lose_grants(e);
+}
+
 /* fd: -1: none; it is the writer's. What cannot be said ends the process: it would go on
  * with what is over. */
 static int
@@ -237,11 +251,8 @@ tell(struct egress *e, const struct msg *msg, int fd)
 
 	if (r == 0)
 		r = flush(e);
-	/* Of one that is gone the wait status says more. */
-	if (r < 0 && r != -EPIPE && r != -ECONNRESET) {
-		note_trouble(e, "cannot send to it: %s", strerror(-r));
-		end(e);
-	}
+	if (r < 0)
+		lose(e, r);
 	return r;
 }
 
@@ -382,13 +393,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		r = on_message(e, &frame);
 		frame_done(&frame);
 	}
-	if (r == -EBADMSG)
-		note_trouble(e, "it broke its protocol");
-	/* When it closed its end, how it ended is soon said by its wait status. */
-	if (r == -EPIPE || r == -ECONNRESET)
-		event_del(&e->readable);
-	else if (r < 0)
-		end(e);
+	if (r < 0)
+		lose(e, r);
 }
 
 static void
@@ -399,10 +405,8 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (r < 0 && r != -EPIPE && r != -ECONNRESET) {
-		note_trouble(e, "cannot send to it: %s", strerror(-r));
-		end(e);
-	}
+	if (r < 0)
+		lose(e, r);
 }
 
 /* ---- start ---- */
@@ -601,11 +605,11 @@ egress_grant_end(struct egress_grant *grant)
 	if (grant == NULL)
 		return;
 	e = grant->egress;
-	grant->terms = NULL;
-	if (!grant->opened || (e->state != EGRESS_STARTING && e->state != EGRESS_SERVING)) {
-		free_grant(grant);
-		return;
-	}
 	msg.egress_close.execution = grant->execution;
-	tell(e, &msg, -1);
+	if (grant->opened && (e->state == EGRESS_STARTING || e->state == EGRESS_SERVING))
+		tell(e, &msg, -1);
+	/* It stays until the process has said its last word of it. */
+	grant->terms = NULL;
+	if (!grant->opened || e->state == EGRESS_ENDING)
+		free_grant(grant);
 }

@@ -138,6 +138,21 @@ def proxy_process(service):
 
 # ---- clients as they are ----
 
+def described(client):
+    """The two tools that run what a client wrote."""
+    tools = [t for t in client.ask("tools/list")["tools"] if t["name"] in ("run_script", "run_repl")]
+    equal(len(tools), 2, tools)
+    return tools
+
+
+@test
+def the_tools_say_what_there_is(ctx):
+    with ctx.client() as c:
+        for tool in described(c):
+            assert "of the network what the operator allows" in tool["description"], tool["description"]
+            equal(tool["annotations"]["openWorldHint"], True)
+
+
 @test
 def environment_names_the_proxy(ctx):
     with ctx.client() as c:
@@ -392,6 +407,9 @@ except OSError as e:
 """)
         equal(o.stdout, "[]\nConnectionRefusedError\n")
         equal(proxy_process(s), None)
+        for tool in described(c):
+            assert " and no network" in tool["description"], tool["description"]
+            equal(tool["annotations"]["openWorldHint"], False)
 
 
 @test(private=True)
@@ -409,15 +427,23 @@ def a_proxy_that_dies_is_started_again(ctx):
     with ctx.private(out.strange()) as s, ctx.client(path=s.socket) as c:
         equal(run(c, script).stdout, "200\n")
         first = proxy_process(s)
-        slow = c.start_script(RAW + "s, head = tunnel('127.0.0.1:%d')\nprint(rest(s))\n"
-                              "while True:\n    try:\n        with proxy() as p: p.recv(1)\n"
-                              "    except ConnectionRefusedError: break\n    except OSError: pass\n" % out.silent.port)
+        slow = c.run(RAW + "s, head = tunnel('127.0.0.1:%d')\nprint(rest(s), flush=True)\n"
+                     "while True:\n    try:\n        with proxy() as p: p.recv(1)\n"
+                     "    except ConnectionRefusedError: break\n    except OSError: pass\n"
+                     "print('refused', flush=True)\nimport signal\nsignal.pause()\n" % out.silent.port,
+                     background=True).structured["job"]
         assert out.silent.accepted.acquire(timeout=60)
         os.kill(first, signal.SIGKILL)
-        o = c.outcome(slow, 60)
-        equal(o.stdout, "b''\n")
         wait_log(s, "egress-lost .*signal 9")
-        wait_log(s, "egress-cut execution=" + o.id)
+        wait_log(s, "egress-cut execution=")
+        text = ""
+        while not text.endswith("refused\n"):
+            answer = c.ask("tools/call", {"name": "job", "arguments": {
+                "id": slow, "action": "output", "wait_seconds": 60}}, 120)["structuredContent"]
+            equal(answer["state"], "running", answer)
+            text = answer["output"]["text"]
+        equal(text, "b''\nrefused\n")
+        c.ask("tools/call", {"name": "job", "arguments": {"id": slow, "action": "cancel"}})
         deadline = time.monotonic() + 30
         while True:
             o = run(c, script.replace("print(ask", "import os\nif 'http_proxy' in os.environ: print(ask"))
