@@ -60,11 +60,12 @@ make_description(const struct config *config)
 		"processes and sockets end with their cell (not_carried).\n"
 		"checkpoint and restore keep a state by name and go back to it; branch works in "
 		"a copy. One cell at a time runs in a session, others wait. A session that is not "
-		"used for %u s is closed. No network, no files of the machine.\n"
+		"used for %u s is closed. It sees no files of the machine and %s.\n"
 		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
 		"\"x + 1\"} gives result 21.\n%s memory_mb and profile are chosen when a session "
 		"begins, and memory_mb bounds all of it.",
-		PYTHON_VERSION, config->repl.idle_seconds, limits);
+		PYTHON_VERSION, config->repl.idle_seconds, run_script_network_text(config),
+		limits);
 	xalloc_check(n < 0 ? NULL : text);
 	free(limits);
 	return text;
@@ -79,11 +80,12 @@ describe(const struct config *config, struct tool_description *description_r)
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_REPL, config),
 		.output_schema = run_script_output_schema(RUN_FOR_REPL),
-		/* A session is only in its own worker, and reaches nobody. */
+		/* A session is only in its own worker, and reaches nobody but whom
+		 * [network] names. */
 		.read_only = false,
 		.destructive = false,
 		.idempotent = false,
-		.open_world = false,
+		.open_world = config->network.allow.n > 0,
 		.task = TOOL_TASK_MAY,
 	};
 }

@@ -49,11 +49,11 @@ make_description(const struct config *config)
 		"Nothing survives the call: no variables, files or installed packages, so "
 		"send a whole program each time, or use run_repl. Calls may run in parallel. "
 		"The script starts in /workspace, which is writable and empty but for files "
-		"that you send; it sees no files of the machine and no network. Top-level "
+		"that you send; it sees no files of the machine and %s. Top-level "
 		"await, threads, subprocesses and multiprocessing work.\n"
 		"Example: {\"script\": \"import math\\nprint('computing')\\n"
 		"math.factorial(10)\"} gives stdout \"computing\\n\" and result 3628800.\n%s",
-		PYTHON_VERSION, limits);
+		PYTHON_VERSION, run_script_network_text(config), limits);
 	xalloc_check(n < 0 ? NULL : text);
 	free(limits);
 	return text;
@@ -68,11 +68,12 @@ describe(const struct config *config, struct tool_description *description_r)
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
 		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT),
-		/* The script changes nothing outside its own worker, and reaches nobody. */
+		/* The script changes nothing outside its own worker, and reaches nobody
+		 * but whom [network] names. */
 		.read_only = false,
 		.destructive = false,
 		.idempotent = false,
-		.open_world = false,
+		.open_world = config->network.allow.n > 0,
 		.task = TOOL_TASK_MAY,
 	};
 }

@@ -96,6 +96,9 @@ char *run_script_input_schema(enum run_for tool, const struct config *config);
 char *run_script_output_schema(enum run_for tool);
 char *run_script_limits_text(const struct config *config);
 
+/* What a script has of the network, for the same sentence; static. */
+const char *run_script_network_text(const struct config *config);
+
 /* Is it one JSON text on one line, within our bounds? */
 bool run_script_is_json(const char *text, size_t len);
 

@@ -616,6 +616,15 @@ run_script_input_schema(enum run_for tool, const struct config *config)
 	return jsonout_take(&out);
 }
 
+const char *
+run_script_network_text(const struct config *config)
+{
+	return config->network.allow.n > 0
+		? "of the network what the operator allows, through the HTTP proxy that is named "
+		  "in its environment"
+		: "no network";
+}
+
 char *
 run_script_limits_text(const struct config *config)
 {
