@@ -270,7 +270,7 @@ pool_settle(struct engine *engine, const struct share *share)
 	struct pool *pool = &engine->pool;
 
 	if (engine->shutting_down || pool->n_spent >= SPENT_MOST ||
-	    2 * (share->n_warm + share->n_starting) < share->target ||
+	    share->n_warm + share->n_starting == 0 ||
 	    somebody_waits(pool)) {
 		end_spent(pool);
 		top_up(engine);
