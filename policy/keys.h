@@ -1,6 +1,6 @@
 /* The keys of the configuration file, one row each: where the value goes, what it may be
  * and what it is when the file does not say. Reading, checking, printing and the defaults
- * all come from these rows.
+ * all come from these rows (policy/keys.c); policy/key_value.c does it.
  */
 #ifndef POLICY_KEYS_H
 #define POLICY_KEYS_H

@@ -5,6 +5,7 @@ libpolicy_a_SOURCES = \
 	policy/config.c policy/config.h policy/config_parts.h \
 	policy/config_check.c policy/config_print.c \
 	policy/imports.c policy/imports.h \
+	policy/key_value.c \
 	policy/keys.c policy/keys.h \
 	policy/limits.c policy/limits.h \
 	policy/look_alike.c \
