@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,7 +28,6 @@
 #define START_TIMEOUT_MS 10000
 #define SILENCE_MS 1000		/* between the end of its socket and of its init */
 #define KILL_AGAIN_MS 2000
-#define PIPE_MAX (1 << 20)	/* what a pipe can be made to hold without privilege */
 
 /* ---- states ---- */
 
@@ -98,12 +96,7 @@ close_channels(struct worker *w)
 {
 	event_del(&w->readable);
 	event_del(&w->writable);
-	for (int i = 0; i < STREAM_COUNT; i++) {
-		event_del(&w->output[i]);
-		if (w->pipe[i] >= 0)
-			close(w->pipe[i]);
-		w->pipe[i] = -1;
-	}
+	worker_output_close(w);
 	frame_reader_done(&w->reader);
 	frame_writer_done(&w->writer);
 	if (w->control >= 0)
@@ -136,8 +129,7 @@ worker_spend(struct worker *w)
 	event_del(&w->readable);
 	event_del(&w->writable);
 	event_del(&w->timer);
-	for (int i = 0; i < STREAM_COUNT; i++)
-		event_del(&w->output[i]);
+	worker_output_mute(w);
 	set_state(w, WORKER_SPENT);
 }
 
@@ -247,7 +239,6 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
-	static const struct timeval *const no_timeout = NULL;
 	struct worker *w = arg;
 
 	(void)fd;
@@ -265,9 +256,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	case WORKER_RUNNING:
 		if (w->throttled) {
 			w->throttled = false;
-			for (int i = 0; i < STREAM_COUNT; i++)
-				if (w->pipe[i] >= 0)
-					event_add(&w->output[i], no_timeout);
+			worker_output_listen(w);
 		}
 		if (!event_pending(&w->readable, EV_READ, NULL))
 			worker_kill(w);
@@ -411,59 +400,11 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	/* An error: it is gone, and the pidfd tells. */
 }
 
-/* What came of one read of a pipe; the execution may be over afterwards. */
-static ssize_t
-read_output(struct worker *w, enum stream stream)
-{
-	unsigned char *scratch = w->engine->scratch;
-	ssize_t n = read(w->pipe[stream], scratch, SCRATCH_BYTES);
-
-	if (n > 0) {
-		execution_on_output(w->execution, stream, scratch, (size_t)n);
-	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		event_del(&w->output[stream]);
-		close(w->pipe[stream]);
-		w->pipe[stream] = -1;
-	}
-	return n;
-}
-
-static void
-on_stdout(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	read_output(arg, STREAM_STDOUT);
-}
-
-static void
-on_stderr(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	read_output(arg, STREAM_STDERR);
-}
-
-void
-worker_drain(struct worker *w)
-{
-	for (int i = 0; i < STREAM_COUNT; i++) {
-		ssize_t total = 0, n;
-
-		/* Less than was asked for means that the pipe was empty then. */
-		do {
-			n = w->pipe[i] >= 0 ? read_output(w, (enum stream)i) : 0;
-			total += n;
-		} while (n == SCRATCH_BYTES && total < PIPE_MAX);
-	}
-}
-
 void
 worker_throttle(struct worker *w, uint32_t ms)
 {
 	w->throttled = true;
-	for (int i = 0; i < STREAM_COUNT; i++)
-		event_del(&w->output[i]);
+	worker_output_mute(w);
 	arm(w, ms);
 }
 
@@ -471,29 +412,18 @@ worker_throttle(struct worker *w, uint32_t ms)
 
 /* Its descriptors; the three of the other side are in theirs_r. */
 static int
-make_channels(struct worker *w, int theirs_r[3])
+make_channels(struct worker *w, int theirs_r[1 + STREAM_COUNT])
 {
-	int pair[2], r = 0;
+	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	w->control = pair[0];
 	theirs_r[0] = pair[1];
-	for (int i = 0; i < STREAM_COUNT && r == 0; i++) {
-		if (pipe2(pair, O_CLOEXEC) < 0) {
-			r = -errno;
-			break;
-		}
-		w->pipe[i] = pair[0];
-		theirs_r[i + 1] = pair[1];
-		/* A script may open /dev/stdout; it is a stranger to the pipe's owner. */
-		if (fcntl(w->pipe[i], F_SETFL, O_NONBLOCK) < 0 ||
-		    fchmod(w->pipe[i], 0622) < 0)
-			r = -errno;
-	}
+	r = worker_output_make(w, theirs_r + 1);
 	if (r == 0 && fcntl(w->control, F_SETFL, O_NONBLOCK) < 0)
 		r = -errno;
-	for (int i = 0; r < 0 && i < 3; i++)
+	for (int i = 0; r < 0 && i < 1 + STREAM_COUNT; i++)
 		if (theirs_r[i] >= 0)
 			close(theirs_r[i]);
 	return r;
@@ -509,10 +439,7 @@ assign_events(struct worker *w)
 	event_assign(&w->writable, base, w->control, EV_WRITE, on_writable, w);
 	event_assign(&w->ended, base, -1, 0, on_ended, w);
 	evtimer_assign(&w->timer, base, on_timer, w);
-	event_assign(&w->output[STREAM_STDOUT], base, w->pipe[STREAM_STDOUT],
-		     EV_READ | EV_PERSIST, on_stdout, w);
-	event_assign(&w->output[STREAM_STDERR], base, w->pipe[STREAM_STDERR],
-		     EV_READ | EV_PERSIST, on_stderr, w);
+	worker_output_assign(w);
 }
 
 static int
@@ -642,9 +569,7 @@ worker_run_cell(struct worker *w, struct execution *execution)
 {
 	w->execution = execution;
 	set_state(w, WORKER_RUNNING);
-	for (int i = 0; i < STREAM_COUNT; i++)
-		if (w->pipe[i] >= 0)
-			event_add(&w->output[i], NULL);
+	worker_output_listen(w);
 }
 
 void
@@ -653,8 +578,7 @@ worker_rest(struct worker *w)
 	set_state(w, WORKER_LEASED);
 	w->throttled = false;
 	event_del(&w->timer);
-	for (int i = 0; i < STREAM_COUNT; i++)
-		event_del(&w->output[i]);
+	worker_output_mute(w);
 }
 
 int

@@ -91,11 +91,26 @@ int worker_send(struct worker *worker, const struct msg *msg, int fd);
 void worker_run_cell(struct worker *worker, struct execution *execution);
 void worker_rest(struct worker *worker);
 
-/* Reads what is in the pipes now, at most what they can hold. */
-void worker_drain(struct worker *worker);
-
 /* Stops reading its output for ms. */
 void worker_throttle(struct worker *worker, uint32_t ms);
+
+/* worker_output.c: its standard output and standard error. */
+
+/* Makes the pipes; the ends in theirs_r, one per stream, are the caller's, also those that
+ * are there (not -1) when it fails. 0, or a negative errno. */
+int worker_output_make(struct worker *worker, int theirs_r[STREAM_COUNT]);
+
+/* Assigns their events, once they are made or known not to be. */
+void worker_output_assign(struct worker *worker);
+
+/* Reads them from now on, or no more. */
+void worker_output_listen(struct worker *worker);
+void worker_output_mute(struct worker *worker);
+
+/* Reads what is in them now, at most what they can hold. */
+void worker_drain(struct worker *worker);
+
+void worker_output_close(struct worker *worker);
 
 /* Sends SIGKILL without any change of state. */
 void worker_kill(struct worker *worker);
