@@ -69,7 +69,8 @@ libsupervisor_a_SOURCES += \
 	supervisor/mcp/progress.c supervisor/mcp/progress.h \
 	supervisor/mcp/question.c supervisor/mcp/question.h \
 	supervisor/mcp/repeat.c supervisor/mcp/repeat.h \
-	supervisor/mcp/run.c supervisor/mcp/run.h \
+	supervisor/mcp/run.c supervisor/mcp/run.h supervisor/mcp/run_parts.h \
+	supervisor/mcp/run_permission.c supervisor/mcp/run_questions.c \
 	supervisor/mcp/seal.c supervisor/mcp/seal.h \
 	supervisor/mcp/start.c \
 	supervisor/mcp/stream.c supervisor/mcp/stream.h \

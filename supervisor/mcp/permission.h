@@ -1,6 +1,6 @@
 /* What a call needs before its tool is started, when policy says that somebody has to agree
  * to it: which item that is, and what whoever decides gets to see. The run itself does the
- * waiting (mcp/run.c).
+ * waiting (mcp/run_permission.c).
  */
 #ifndef SUPERVISOR_MCP_PERMISSION_H
 #define SUPERVISOR_MCP_PERMISSION_H

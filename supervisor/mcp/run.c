@@ -1,59 +1,21 @@
 /* Runs in: the supervisor.   Owns: runs of tools, and what they ended with if it is kept.
  * A tool may be on the stack whenever a holder leaves, so a run that nobody holds is then
  * stopped by the next turn of the loop. */
-#include "supervisor/mcp/run.h"
+#include "supervisor/mcp/run_parts.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 
 #include <event2/event.h>
 
 #include "policy/config.h"
-#include "policy/why.h"
-#include "supervisor/approvals.h"
-#include "supervisor/audit.h"
 #include "supervisor/engine/engine.h"
-#include "supervisor/gate.h"
-#include "supervisor/mcp/jsonout.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/outcome.h"
 #include "supervisor/mcp/permission.h"
 #include "supervisor/mcp/question.h"
 #include "supervisor/mcp/task.h"
 #include "supervisor/xalloc.h"
-
-struct mcp_run {
-	LIST_ENTRY(mcp_run) link;
-	struct mcp *mcp;
-	struct tenant *tenant;
-	const struct tool *tool;
-	enum mcp_method method;
-	struct tool_run *tool_run;	/* NULL: not started, or over */
-	unsigned int holders;
-	unsigned int depth;		/* of calls into the tool and from it */
-	unsigned int abilities;
-	enum cancel_reason reason;	/* for when nobody holds it any more */
-	bool is_over, keeps, parked;
-	LIST_HEAD(, mcp_audience) audience;	/* the youngest first */
-	struct mcp_task *task;
-	struct mcp_outcome *outcome;	/* NULL: not over, or not kept */
-	struct mcp_ask ask;
-	bool ask_is_new;		/* nobody has been told of it */
-	const struct mcp_audience *asked;	/* who has; NULL: none, or it left */
-	json_t *early;			/* answers from before it asked; NULL: none */
-	const struct config *config;	/* held since it started; NULL: has not */
-	struct permission *permission;	/* that it waits for; NULL: none */
-	struct event *soon;
-};
-
-/* A call that was made, and may not be before somebody has agreed to it. */
-struct permission {
-	struct tool_host host;
-	json_t *arguments;
-	char *item;
-	bool waits;			/* for an operator; else its own user is asked */
-};
 
 struct mcp_run *
 mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
@@ -73,18 +35,11 @@ mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
 }
 
 static void
-forget_permission(struct mcp_run *run)
+stop_clock(struct mcp_run *run)
 {
-	struct permission *permission = run->permission;
-
-	if (!permission)
-		return;
-	run->permission = NULL;
-	if (permission->waits)
-		approvals_unwatch(gate_approvals(permission->host.gate), run);
-	json_decref(permission->arguments);
-	free(permission->item);
-	free(permission);
+	if (run->long_now)
+		event_free(run->long_now);
+	run->long_now = NULL;
 }
 
 static void
@@ -98,9 +53,10 @@ free_run(struct mcp_run *run)
 	if (tool_run)
 		run->tool->cancel(tool_run, run->reason);
 	LIST_REMOVE(run, link);
+	stop_clock(run);
 	if (run->soon)
 		event_free(run->soon);
-	forget_permission(run);
+	run_forget_permission(run);
 	config_free(run->config);
 	mcp_outcome_free(run->outcome);
 	mcp_ask_clear(&run->ask);
@@ -122,8 +78,8 @@ mcp_runs_free(struct mcp_runs *runs)
 
 static void on_soon(evutil_socket_t fd, short what, void *arg);
 
-static void
-wake_soon(struct mcp_run *run)
+void
+run_wake(struct mcp_run *run)
 {
 	static const struct timeval now;
 
@@ -148,18 +104,18 @@ mcp_run_release(struct mcp_run *run, enum cancel_reason reason)
 	if (run->depth == 0)
 		free_run(run);
 	else if (!run->is_over)
-		wake_soon(run);		/* its tool is on the stack */
+		run_wake(run);		/* its tool is on the stack */
 }
 
-static void
-enter(struct mcp_run *run)
+void
+run_enter(struct mcp_run *run)
 {
 	run->depth++;
 }
 
 /* The last thing that is done with a run in a callback. */
-static void
-leave(struct mcp_run *run)
+void
+run_leave(struct mcp_run *run)
 {
 	if (--run->depth == 0 && run->holders == 0 && run->is_over)
 		free_run(run);
@@ -175,18 +131,6 @@ mcp_run_join(struct mcp_run *run, struct mcp_audience *audience)
 	run->abilities = audience->abilities;
 	LIST_INSERT_HEAD(&run->audience, audience, link);
 	mcp_run_hold(run);
-}
-
-/* The youngest of those that can be asked. */
-static struct mcp_audience *
-whom_to_ask(struct mcp_run *run)
-{
-	struct mcp_audience *audience;
-
-	LIST_FOREACH(audience, &run->audience, link)
-		if (audience->type->on_ask)
-			return audience;
-	return NULL;
 }
 
 static void
@@ -207,7 +151,7 @@ mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason)
 	if (run->asked == audience && run->ask.n > 0 && !run->parked) {
 		run->asked = NULL;
 		run->ask_is_new = true;
-		wake_soon(run);
+		run_wake(run);
 	}
 	mcp_run_release(run, reason);
 }
@@ -236,9 +180,9 @@ on_tool_output(void *arg, enum stream stream, const char *bytes, size_t len)
 {
 	struct mcp_run *run = arg;
 
-	enter(run);
+	run_enter(run);
 	TELL(run, on_output, stream, bytes, len);
-	leave(run);
+	run_leave(run);
 }
 
 static void
@@ -246,9 +190,9 @@ on_tool_progress(void *arg, const struct tool_progress *progress)
 {
 	struct mcp_run *run = arg;
 
-	enter(run);
+	run_enter(run);
 	TELL(run, on_progress, progress);
-	leave(run);
+	run_leave(run);
 }
 
 static void
@@ -256,9 +200,9 @@ on_tool_log(void *arg, const struct tool_log *log)
 {
 	struct mcp_run *run = arg;
 
-	enter(run);
+	run_enter(run);
 	TELL(run, on_log, log);
-	leave(run);
+	run_leave(run);
 }
 
 static int
@@ -272,7 +216,7 @@ on_tool_ask(void *arg, const struct tool_question *question, size_t n, const cha
 	if (r < 0)
 		return r;
 	run->ask_is_new = true;
-	wake_soon(run);
+	run_wake(run);
 	return 0;
 }
 
@@ -287,11 +231,11 @@ mcp_run_become_task(struct mcp_run *run, const char *status)
 	}
 	if (!(run->abilities & CLIENT_TAKES_TASKS))
 		return -EOPNOTSUPP;
-	enter(run);
+	run_enter(run);
 	r = mcp_task_new(run, status);
 	if (r == 0)
 		TELL(run, on_task, run->task);
-	leave(run);
+	run_leave(run);
 	return r;
 }
 
@@ -301,16 +245,31 @@ on_tool_task(void *arg, const char *status)
 	return mcp_run_become_task(arg, status);
 }
 
+/* What could not be done while the tool was on the stack. */
+static void
+on_soon(evutil_socket_t fd, short what, void *arg)
+{
+	struct mcp_run *run = arg;
+
+	(void)fd;
+	(void)what;
+	if (run->holders == 0)
+		free_run(run);
+	else
+		run_go_on_asking(run);
+}
+
 static void
 end(struct mcp_run *run, const struct tool_answer *answer, const struct tool_failure *failure)
 {
 	struct mcp_audience *audience;
 
-	enter(run);
+	run_enter(run);
 	run->tool_run = NULL;
 	run->is_over = true;
+	stop_clock(run);
 	mcp_ask_clear(&run->ask);
-	forget_permission(run);
+	run_forget_permission(run);
 	if (run->keeps)
 		run->outcome = mcp_outcome_new(answer, failure);
 	while ((audience = LIST_FIRST(&run->audience))) {
@@ -318,7 +277,7 @@ end(struct mcp_run *run, const struct tool_answer *answer, const struct tool_fai
 		audience->type->on_end(audience, answer, failure);
 		mcp_run_release(run, CANCEL_BY_CLIENT);
 	}
-	leave(run);
+	run_leave(run);
 }
 
 static void
@@ -333,132 +292,39 @@ on_tool_fail(void *arg, const struct tool_failure *failure)
 	end(arg, NULL, failure);
 }
 
-/* ---- permission ---- */
+/* ---- its start ---- */
+
+/* It runs for longer than a client should be made to wait. Until then it was a call like
+ * any other, for most are answered sooner and need no second question. */
+static void
+on_long(evutil_socket_t fd, short what, void *arg)
+{
+	struct mcp_run *run = arg;
+
+	(void)fd;
+	(void)what;
+	(void)mcp_run_become_task(run, run->tool->long_status);
+}
 
 static void
-start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *arguments)
+start_clock(struct mcp_run *run)
+{
+	const struct timeval wait = { .tv_sec = run->config->mcp.task_after_seconds };
+
+	run->long_now = xalloc_check(evtimer_new(mcp_base(run->mcp), on_long, run));
+	evtimer_add(run->long_now, &wait);
+}
+
+void
+run_start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *arguments)
 {
 	struct tool_run *tool_run = run->tool->start(host, arguments);
 
-	if (!run->is_over)
-		run->tool_run = tool_run;
-}
-
-static void
-refuse(struct mcp_run *run, const struct tool_host *host, const char *text)
-{
-	audit_write(gate_audit(host->gate), AUDIT_DENIED, tenant_principal(run->tenant), NULL,
-		    json_pack("{s:s,s:s}", "tool", run->tool->name, "why", text));
-	permission_refuse(host, run->tool, TOOL_DENIED, text);
-}
-
-/* Somebody has agreed, or not. The run may be gone afterwards. */
-static void
-settle(struct mcp_run *run, bool granted, const char *text)
-{
-	struct permission *permission = run->permission;
-	struct tool_host host = permission->host;
-	json_t *arguments = json_incref(permission->arguments);
-
-	permission->waits = false;
-	forget_permission(run);
-	enter(run);
-	host.is_task = run->task;
-	if (granted)
-		start_tool(run, &host, arguments);
-	else
-		refuse(run, &host, text);
-	json_decref(arguments);
-	leave(run);
-}
-
-static void
-on_decided(void *arg, enum approval_state state, const char *reason)
-{
-	struct mcp_run *run = arg;
-	struct permission *permission = run->permission;
-	bool granted = state == APPROVAL_GRANTED &&
-		       permission_use(&permission->host, permission->item);
-	char text[512];
-
-	if (state == APPROVAL_GRANTED && !granted)
-		snprintf(text, sizeof(text), "denied: the approval was for one call, and another "
-			 "one like it was made first; make the call again");
-	else
-		snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%.300s",
-			 approval_state_name(state), reason ? ": " : "", reason ? reason : "");
-	settle(run, granted, text);
-}
-
-static void
-take_permission(struct mcp_run *run, const struct tool_reply *reply)
-{
-	struct permission *permission = run->permission;
-	bool given = permission_is_given(reply);
-
-	if (given)
-		permission_grant(&permission->host, run->tool, permission->item,
-				 permission->arguments);
-	settle(run, given, "denied: the session's user did not agree");
-}
-
-/* The session's own user, by a form. */
-static bool
-ask_session(struct mcp_run *run)
-{
-	struct tool_question question;
-	int r;
-
-	permission_question(run->tool, run->permission->arguments, &question);
-	r = mcp_ask_open(&run->ask, &question, 1, NULL, run->abilities);
-	permission_question_done(&question);
-	if (r < 0)
-		return false;
-	run->ask_is_new = true;
-	wake_soon(run);
-	return true;
-}
-
-/* An operator. A task waits for the decision; any other call is answered at once, and made
- * again later. */
-static void
-ask_operator(struct mcp_run *run)
-{
-	struct permission *permission = run->permission;
-	const struct approval *approval;
-	struct why why = { .field = "" };
-	char text[256];
-	int r = permission_ask(&permission->host, run->tool, permission->item,
-			       permission->arguments, NULL, NULL, &approval, &why);
-
-	if (r < 0) {
-		refuse(run, &permission->host, why.text);
+	if (run->is_over)
 		return;
-	}
-	snprintf(text, sizeof(text), "approval_pending: %s has to be approved by an operator; "
-		 "make the same call again once it is", approval_id(approval));
-	if (mcp_run_become_task(run, text) == 0) {
-		permission->waits = true;
-		(void)permission_ask(&permission->host, run->tool, permission->item,
-				     permission->arguments, on_decided, run, &approval, &why);
-		return;
-	}
-	permission_refuse(&permission->host, run->tool, TOOL_APPROVAL_PENDING, text);
-}
-
-static void
-ask_permission(struct mcp_run *run, const struct tool_host *host, const json_t *arguments)
-{
-	struct permission *permission = xcalloc(1, sizeof(*permission));
-
-	permission->host = *host;
-	permission->arguments = json_incref((json_t *)arguments);
-	permission->item = permission_item(run->tool, arguments);
-	run->permission = permission;
-	if (permission_use(host, permission->item))
-		settle(run, true, NULL);
-	else if (!permission_by_session(host) || !ask_session(run))
-		ask_operator(run);
+	run->tool_run = tool_run;
+	if (run->tool->long_status && (run->abilities & CLIENT_TAKES_TASKS))
+		start_clock(run);
 }
 
 void
@@ -478,155 +344,20 @@ mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 	host.on_answer = on_tool_answer;
 	host.on_fail = on_tool_fail;
 	host.arg = run;
-	enter(run);
+	run_enter(run);
 	switch (permission_verdict(&host, run->tool)) {
 	case POLICY_UNSAID:
 	case POLICY_ALLOW:
-		start_tool(run, &host, arguments);
+		run_start_tool(run, &host, arguments);
 		break;
 	case POLICY_APPROVE:
-		ask_permission(run, &host, arguments);
+		run_ask_permission(run, &host, arguments);
 		break;
 	case POLICY_DENY:
-		refuse(run, &host, "denied: policy does not let you use this tool");
+		run_refuse(run, &host, "denied: policy does not let you use this tool");
 		break;
 	}
-	leave(run);
-}
-
-/* ---- questions ---- */
-
-static void
-give_replies(struct mcp_run *run)
-{
-	struct tool_reply reply[QUESTIONS_MAX];
-	struct mcp_ask ask = run->ask;
-
-	run->ask = (struct mcp_ask){ .n = 0 };
-	for (size_t i = 0; i < ask.n; i++)
-		reply[i] = (struct tool_reply){ .key = ask.question[i].key,
-						.action = ask.question[i].action,
-						.content = ask.question[i].content };
-	enter(run);
-	if (run->permission)
-		take_permission(run, &reply[0]);
-	else
-		run->tool->reply(run->tool_run, reply, ask.n, ask.state);
-	leave(run);
-	mcp_ask_clear(&ask);
-}
-
-static void
-take_early(struct mcp_run *run)
-{
-	json_t *early = run->early;
-
-	run->early = NULL;
-	for (size_t i = 0; early && i < run->ask.n; i++)
-		(void)mcp_run_reply(run, i,
-				    json_object_get(early, run->ask.question[i].key));
-	json_decref(early);
-}
-
-/* What could not be done while the tool was on the stack. */
-static void
-on_soon(evutil_socket_t fd, short what, void *arg)
-{
-	struct mcp_run *run = arg;
-	struct mcp_audience *audience;
-
-	(void)fd;
-	(void)what;
-	if (run->holders == 0) {
-		free_run(run);
-		return;
-	}
-	if (run->is_over || run->ask.n == 0)
-		return;
-	if (mcp_run_unanswered(run) == 0) {
-		give_replies(run);
-		return;
-	}
-	if (!run->ask_is_new)
-		return;
-	run->ask_is_new = false;
-	/* What came before the question was asked is no answer to who has to have seen it. */
-	if (!run->permission)
-		take_early(run);
-	if (mcp_run_unanswered(run) == 0)
-		return;			/* the loop comes back for the replies */
-	audience = whom_to_ask(run);
-	run->asked = audience;
-	if (audience)
-		audience->type->on_ask(audience);
-	else
-		mcp_run_give_up(run);
-}
-
-const struct mcp_question *
-mcp_run_questions(const struct mcp_run *run, size_t *n_r)
-{
-	*n_r = run->ask.n;
-	return run->ask.question;
-}
-
-void
-mcp_run_write_questions(const struct mcp_run *run, const struct revision *revision,
-			struct jsonout *out)
-{
-	jsonout_open(out, '{');
-	for (size_t i = 0; i < run->ask.n; i++) {
-		const struct mcp_question *question = &run->ask.question[i];
-
-		if (question->answered)
-			continue;
-		jsonout_key(out, question->key);
-		jsonout_open(out, '{');
-		mcp_question_write(question, revision, out);
-		jsonout_close(out, '}');
-	}
-	jsonout_close(out, '}');
-}
-
-size_t
-mcp_run_unanswered(const struct mcp_run *run)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < run->ask.n; i++)
-		n += !run->ask.question[i].answered;
-	return n;
-}
-
-bool
-mcp_run_reply(struct mcp_run *run, size_t i, const json_t *result)
-{
-	assert(i < run->ask.n);
-	if (!mcp_question_answer(&run->ask.question[i], result))
-		return false;
-	if (mcp_run_unanswered(run) == 0)
-		wake_soon(run);
-	return true;
-}
-
-void
-mcp_run_give_up_one(struct mcp_run *run, size_t i)
-{
-	struct mcp_question *question = &run->ask.question[i];
-
-	if (i >= run->ask.n || question->answered)
-		return;
-	question->answered = true;
-	question->action = REPLY_CANCEL;
-	if (mcp_run_unanswered(run) == 0)
-		wake_soon(run);
-}
-
-void
-mcp_run_give_up(struct mcp_run *run)
-{
-	for (size_t i = 0; i < run->ask.n; i++)
-		mcp_run_give_up_one(run, i);
+	run_leave(run);
 }
 
 /* ---- small things ---- */
@@ -642,24 +373,6 @@ bool
 mcp_run_is_kept(const struct mcp_run *run)
 {
 	return run->keeps;
-}
-
-void
-mcp_run_set_early(struct mcp_run *run, const json_t *responses)
-{
-	if (json_is_object(responses) && run->tool->reply)
-		run->early = xalloc_check(json_deep_copy(responses));
-}
-
-size_t
-mcp_run_askers(const struct mcp_run *run)
-{
-	const struct mcp_audience *audience;
-	size_t n = 0;
-
-	LIST_FOREACH(audience, &run->audience, link)
-		n += audience->type->on_ask != NULL;
-	return n;
 }
 
 bool

@@ -202,6 +202,9 @@ struct tool {
 	/* Answers, as on_answer, that nothing was done, in the form that its answers have. reason:
 	 * a status such as TOOL_DENIED. NULL: text alone. */
 	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
+	/* What the status says of a run that has become a task because it takes long (longer
+	 * than task_after_seconds), if its client takes tasks. NULL: its time makes it none. */
+	const char *long_status;
 	/* Fills *description_r from the limits in force. NULL: of what is not listed as a
 	 * tool. */
 	void (*describe)(const struct config *config, struct tool_description *description_r);
