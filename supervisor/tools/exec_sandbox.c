@@ -256,6 +256,7 @@ const struct tool execute_python_tool = {
 	.name = "execute_python",
 	.policy = "run_script",
 	.refuse = refuse,
+	.long_status = "the script is running",
 	.describe = describe_execute,
 	.start = start_script,
 	.cancel = run_script_cancel,

@@ -463,6 +463,7 @@ const struct tool execute_code_tool = {
 	.name = "execute_code",
 	.policy = "run_script",
 	.refuse = refuse,
+	.long_status = "the script is running",
 	.describe = describe_execute,
 	.start = start_execute,
 	.cancel = run_script_cancel,

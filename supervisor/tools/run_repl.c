@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <event2/event.h>
-
 #include "policy/config.h"
 #include "supervisor/tools/background.h"
 #include "supervisor/tools/outcome_copy.h"
@@ -38,7 +36,6 @@ struct tool_run {
 	struct execution *execution;	/* STEP_CELL */
 	int checkpoint;			/* its place; -1: none */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */
-	struct event *long_now;		/* NULL: its client cannot have tasks */
 };
 
 /* ---- description ---- */
@@ -99,8 +96,6 @@ free_run(struct tool_run *run)
 	run_script_arguments_done(&run->arguments);
 	json_decref(run->json);
 	outcome_copy_free(run->outcome);
-	if (run->long_now)
-		event_free(run->long_now);
 	free(run);
 }
 
@@ -502,28 +497,6 @@ on_gone(void *arg, const char *text)
 
 /* ---- start ---- */
 
-static void
-on_long(evutil_socket_t fd, short what, void *arg)
-{
-	const struct tool_run *run = arg;
-
-	(void)fd;
-	(void)what;
-	if (!run->orphan)
-		(void)run->host.on_task(run->host.arg, "the cell is running");
-}
-
-static void
-watch_for_long(struct tool_run *run)
-{
-	const struct timeval wait = { .tv_sec = run->host.config->mcp.task_after_seconds };
-
-	if (!(run->host.client & CLIENT_TAKES_TASKS))
-		return;
-	run->long_now = xalloc_check(evtimer_new(run->host.base, on_long, run));
-	evtimer_add(run->long_now, &wait);
-}
-
 static int
 check_together(const struct run_script_arguments *arguments, struct why *why_r)
 {
@@ -594,7 +567,6 @@ start_here(const struct tool_host *host, const json_t *json)
 		refuse(run, reason, why.text);
 		return NULL;
 	}
-	watch_for_long(run);
 	return run;
 }
 
@@ -624,8 +596,6 @@ cancel(struct tool_run *run, enum cancel_reason reason)
 		free_run(run);
 		return;
 	}
-	if (run->long_now)
-		evtimer_del(run->long_now);
 	if (run->execution)
 		execution_cancel(run->execution, reason);
 }
@@ -640,6 +610,7 @@ const struct tool run_repl_tool = {
 	.name = "run_repl",
 	.policy = "run_repl",
 	.refuse = refuse_call,
+	.long_status = "the cell is running",
 	.describe = describe,
 	.start = start,
 	.cancel = cancel,

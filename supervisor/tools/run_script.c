@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <event2/event.h>
-
 #include "policy/config.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/tools/background.h"
@@ -31,7 +29,6 @@ struct tool_run {
 	size_t candidate;		/* its place, when any profile with such a Python will do */
 	bool *over;			/* not NULL: set when the run is freed */
 	struct execution *execution;
-	struct event *long_now;		/* NULL: its client cannot have tasks */
 	bool cancelling;
 };
 
@@ -92,32 +89,7 @@ free_run(struct tool_run *run)
 	if (run->over)
 		*run->over = true;
 	drop_arguments(run);
-	if (run->long_now)
-		event_free(run->long_now);
 	free(run);
-}
-
-/* It runs for longer than a client should be made to wait. Until then it was a call like
- * any other, for most are answered sooner and need no second question. */
-static void
-on_long(evutil_socket_t fd, short what, void *arg)
-{
-	const struct tool_run *run = arg;
-
-	(void)fd;
-	(void)what;
-	(void)run->host.on_task(run->host.arg, "the script is running");
-}
-
-static void
-watch_for_long(struct tool_run *run)
-{
-	const struct timeval wait = { .tv_sec = run->host.config->mcp.task_after_seconds };
-
-	if (!(run->host.client & CLIENT_TAKES_TASKS))
-		return;
-	run->long_now = xalloc_check(evtimer_new(run->host.base, on_long, run));
-	evtimer_add(run->long_now, &wait);
 }
 
 static void
@@ -453,7 +425,6 @@ run_script_start(const struct script_tool *kind, const struct tool_host *host,
 		return NULL;
 	}
 	run->over = NULL;
-	watch_for_long(run);
 	return run;
 }
 
@@ -534,6 +505,7 @@ const struct tool run_script_tool = {
 	.name = "run_script",
 	.policy = "run_script",
 	.refuse = refuse,
+	.long_status = "the script is running",
 	.describe = describe,
 	.start = start,
 	.cancel = run_script_cancel,

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <event2/event.h>
-
 #include "policy/config.h"
 #include "policy/requirement.h"
 #include "policy/why.h"
@@ -24,7 +22,6 @@
 struct tool_run {
 	struct tool_host host;
 	struct install *install;
-	struct event *long_now;		/* NULL: its client cannot have tasks */
 };
 
 static const char description[] =
@@ -237,42 +234,13 @@ read_arguments(const json_t *json, json_t *list, const char **profile_r,
 /* ---- the run ---- */
 
 static void
-free_run(struct tool_run *run)
-{
-	if (run->long_now)
-		event_free(run->long_now);
-	free(run);
-}
-
-static void
 on_done(void *arg, const struct install_result *result)
 {
 	struct tool_run *run = arg;
 	struct tool_host host = run->host;
 
-	free_run(run);
+	free(run);
 	answer_result(result, &host);
-}
-
-static void
-on_long(evutil_socket_t fd, short what, void *arg)
-{
-	const struct tool_run *run = arg;
-
-	(void)fd;
-	(void)what;
-	(void)run->host.on_task(run->host.arg, "the packages are being installed");
-}
-
-static void
-watch_for_long(struct tool_run *run)
-{
-	const struct timeval wait = { .tv_sec = run->host.config->mcp.task_after_seconds };
-
-	if (!(run->host.client & CLIENT_TAKES_TASKS))
-		return;
-	run->long_now = xalloc_check(evtimer_new(run->host.base, on_long, run));
-	evtimer_add(run->long_now, &wait);
 }
 
 static struct tool_run *
@@ -294,10 +262,8 @@ start(const struct tool_host *host, const json_t *json)
 		r = install_start(host, &request, on_done, run, &run->install, &why);
 	}
 	json_decref(list);
-	if (r == 0) {
-		watch_for_long(run);
+	if (r == 0)
 		return run;
-	}
 	free(run);
 	refuse(r == -EACCES ? TOOL_DENIED : "", why.text, host);
 	return NULL;
@@ -307,7 +273,7 @@ static void
 cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	install_cancel(run->install, reason);
-	free_run(run);
+	free(run);
 }
 
 static void
@@ -322,6 +288,7 @@ const struct tool install_package_tool = {
 	.name = "install_package",
 	.policy = "install_package",
 	.refuse = refuse,
+	.long_status = "the packages are being installed",
 	.describe = describe,
 	.start = start,
 	.cancel = cancel,
