@@ -15,6 +15,8 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/execution.c supervisor/engine/execution.h supervisor/engine/execution_parts.h \
 	supervisor/engine/execution_text.c \
 	supervisor/engine/execution_results.c \
+	supervisor/engine/execution_run.c \
+	supervisor/engine/execution_usage.c \
 	supervisor/engine/egress.c supervisor/engine/egress.h \
 	supervisor/engine/launch.c supervisor/engine/launch.h \
 	supervisor/engine/keeper.c supervisor/engine/keeper.h \

@@ -5,31 +5,25 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 
 #include "policy/why.h"
 #include "proto/own.h"
-#include "supervisor/engine/cgroup.h"
 #include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
-#include "supervisor/engine/keeper.h"
 #include "supervisor/engine/tenant.h"
 #include "supervisor/engine/worker.h"
 #include "supervisor/engine/zygote.h"
-#include "supervisor/log.h"
 
 #define CPU_LOOK_LEAST_MS 10
 #define BURST_BYTES (256 * 1024)	/* read of a stream past its cap, then a rest */
 #define REST_MS 5
 #define GRACE_MS 2000			/* for a cell that was interrupted */
 #define KILL_MS 30000			/* for its init to tell that it was killed */
-#define INIT_PROCESSES 1		/* the worker's init counts in its leaf as well */
 
 static int
 find_profile(const struct engine *engine, const char *name, unsigned int *index_r,
@@ -162,71 +156,7 @@ execution_id(const struct execution *e)
 	return e->id;
 }
 
-/* ---- running ---- */
-
-/* Standard input as a file in memory that can neither be changed nor grow. */
-int
-execution_make_stdin(const struct execution *e)
-{
-	own_fd int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	size_t at = 0;
-
-	if (fd < 0)
-		return -errno;
-	while (at < e->stdin_len) {
-		ssize_t n = write(fd, e->stdin_text + at, e->stdin_len - at);
-
-		if (n < 0)
-			return -errno;
-		at += (size_t)n;
-	}
-	if (lseek(fd, 0, SEEK_SET) < 0 ||
-	    fcntl(fd, F_ADD_SEALS,
-		  F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		return -errno;
-	return give_fd(fd);
-}
-
-static uint32_t
-value_max(const struct execution *e)
-{
-	uint64_t max = e->limits.output_bytes;
-
-	return max < 256 ? 256 : max > VALUE_MAX ? VALUE_MAX : (uint32_t)max;
-}
-
-/* What the worker sets for itself: a second wall beside controllers, and the first
- * where there are none. RLIMIT_NPROC is left alone beside pids.max: it would refuse
- * first, and the kernel would not count it as the limit's work. */
-struct msg_run
-execution_run_message(const struct execution *e)
-{
-	const struct engine *engine = e->engine;
-	const struct pool_profile *profile = &engine->pool.profile[e->profile];
-	struct msg_run run = {
-		.id = e->serial,
-		.script = { .at = e->script, .len = e->script_len },
-		.args = { .item = e->args, .n = e->n_args },
-		.has_stdin = e->stdin_text != NULL || e->channel >= 0,
-		.has_environment = e->environment[0] != '\0',
-		.environment = e->environment[0] != '\0',
-		.cpu_seconds = e->limits.cpu_ms / 1000 + 2,
-		.value_max = value_max(e),
-		.network = e->grant != NULL,
-		.has_imports = e->imports != NULL,
-		.imports = { .item = e->imports, .n = e->n_imports },
-		.tell_names = e->tell_names,
-	};
-
-	if (!engine->memory_counted)
-		run.data_bytes = e->limits.memory_bytes + profile->data_bytes;
-	/* Other than pids.max, RLIMIT_NPROC does not count the worker's init (seen on
-	 * Linux 6.18). One more would let a script past its limit, and the watchdog,
-	 * if it looked just then, would end one that only came up to it. */
-	if (!engine->pids_counted)
-		run.processes = e->limits.pids;
-	return run;
-}
+/* ---- its clocks ---- */
 
 static void
 arm_ms(struct execution *e, uint64_t ms)
@@ -274,220 +204,6 @@ execution_begin(struct execution *e, struct worker *w)
 	arm_deadline(e, 0);
 }
 
-/* Before RUN, which tells the worker. Another worker's turn has it already. A script that
- * fails for want of a network is to know that it was promised one. */
-void
-execution_grant_network(struct execution *e)
-{
-	struct log_quoted quoted;
-	const char *why;
-	char text[320];
-	int len;
-
-	if (e->network == NULL || e->grant != NULL)
-		return;
-	e->grant = egress_grant_new(e->engine->egress, e->serial, e->id,
-				    e->tenant->principal, e->network, &why);
-	if (e->grant != NULL)
-		return;
-	len = snprintf(text, sizeof(text), "mcp-pythond: this script has no network: %s\n", why);
-	execution_on_output(e, STREAM_STDERR, text, (size_t)len);
-	log_line(LOG_WARNING, "egress-none", "execution=%s why=%s", e->id,
-		 log_quote(&quoted, why, strlen(why)));
-}
-
-int
-execution_on_listener(struct execution *e, struct frame *frame)
-{
-	if (e->grant == NULL || e->listens || frame->msg.listener.id != e->serial)
-		return -EBADMSG;
-	e->listens = true;
-	egress_grant_listen(e->grant, frame_take_fd(frame, 0));
-	return 0;
-}
-
-/* The keeper is asked to mount the packages, and tells the worker on a pipe: this process
- * waits for neither. The worker's end, or -errno. */
-static int
-attach_environment(const struct execution *e, const struct worker *w)
-{
-	own_fd int gate = -1;
-	int pair[2], r;
-
-	if (e->engine->keeper == NULL)
-		return -ENXIO;
-	if (pipe2(pair, O_CLOEXEC) < 0)
-		return -errno;
-	gate = pair[0];
-	r = keeper_attach(e->engine->keeper, e->environment, w->pidfd, pair[1]);
-	return r < 0 ? r : give_fd(gate);
-}
-
-/* What goes with RUN, in its order. */
-static int
-run_descriptors(struct execution *e, const struct worker *w, int fd_r[2], size_t *n_r)
-{
-	int fd = -1;
-
-	*n_r = 0;
-	/* A copy: should this worker not take it, another one may. */
-	if (e->channel >= 0)
-		fd = fcntl(e->channel, F_DUPFD_CLOEXEC, 3);
-	else if (e->stdin_text != NULL)
-		fd = execution_make_stdin(e);
-	if (e->channel >= 0 || e->stdin_text != NULL) {
-		if (fd < 0)
-			return e->channel >= 0 ? -errno : fd;
-		fd_r[(*n_r)++] = fd;
-	}
-	if (e->environment[0] == '\0')
-		return 0;
-	fd = attach_environment(e, w);
-	if (fd >= 0)
-		fd_r[(*n_r)++] = fd;
-	else if (*n_r > 0)
-		close(fd_r[--(*n_r)]);
-	return fd < 0 ? fd : 0;
-}
-
-int
-execution_lease(struct execution *e, struct worker *w)
-{
-	struct engine *engine = e->engine;
-	struct cgroup_limits limits = {
-		.memory_bytes = e->limits.memory_bytes,
-		.pids = e->limits.pids + INIT_PROCESSES,
-		.cpu_percent = engine->standard.cpu_percent,
-	};
-	struct msg_run run;
-	int fd[2], r = 0;
-	size_t n_fds = 0;
-
-	execution_grant_network(e);
-	run = execution_run_message(e);
-	if (w->leaf != NULL)
-		r = cgroup_leaf_limit(w->leaf, &limits);
-	if (r == 0)
-		r = run_descriptors(e, w, fd, &n_fds);
-	if (r < 0)
-		return r;
-	e->start_us = engine_now_us();
-	if (worker_run(w, e, &run, fd, n_fds) < 0)
-		return -EAGAIN;
-	if (e->channel >= 0)
-		close(e->channel);
-	e->channel = -1;
-	execution_begin(e, w);
-	return 0;
-}
-
-/* ---- counting ---- */
-
-static void
-take_usage(struct execution *e, const struct watchdog_usage *usage)
-{
-	const struct worker *w = e->worker;
-	uint64_t memory = usage->memory_bytes > w->baseline.memory_bytes
-			  ? usage->memory_bytes - w->baseline.memory_bytes : 0;
-	uint32_t others = w->baseline.tasks > 0 ? w->baseline.tasks - 1 : 0;
-	uint32_t tasks = usage->tasks > others ? usage->tasks - others : 0;
-
-	/* Each process counts pages that it still shares with its parent: before that
-	 * is held against the script, they are counted once. */
-	if (memory > e->limits.memory_bytes) {
-		uint64_t true_memory = watchdog_true_memory(w->pid, w->leaf);
-
-		if (true_memory > 0 && true_memory < memory)
-			memory = true_memory;
-	}
-	if (memory > e->facts.peak_memory_bytes)
-		e->facts.peak_memory_bytes = memory;
-	if (tasks > e->facts.peak_pids)
-		e->facts.peak_pids = tasks;
-}
-
-/* The kernel's peak is of all the worker's life. A cell that did not raise it has no other
- * than what there is at its end. */
-static uint64_t
-memory_peak(const struct execution *e, const struct cgroup_counters *counters)
-{
-	uint64_t bytes = 0;
-
-	if (e->repl == NULL || counters->memory_peak > e->worker->before.memory_peak)
-		return counters->memory_peak;
-	cgroup_leaf_memory(e->worker->leaf, &bytes);
-	return bytes;
-}
-
-static void
-count(struct execution *e)
-{
-	const struct engine *engine = e->engine;
-	struct worker *w = e->worker;
-	struct cgroup_counters counters = { 0 };
-	struct watchdog_usage usage = { 0 };
-	bool well = e->facts.stop == STOP_NONE && e->facts.has_done &&
-		    !e->facts.raised && e->facts.done_code == 0;
-	uint64_t cpu_us;
-
-	if (w->leaf != NULL)
-		cgroup_leaf_counters(w->leaf, !well || e->repl != NULL, &counters);
-	/* Of one that ended well by itself there is nothing left to be seen but its
-	 * time. */
-	if (w->leaf == NULL || (engine->watchdog != NULL && !well)) {
-		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
-		take_usage(e, &usage);
-	}
-	if (engine->memory_counted) {
-		e->facts.peak_memory_bytes = memory_peak(e, &counters);
-		e->facts.oom_kills = counters.oom_kills - w->before.oom_kills;
-	}
-	if (engine->pids_counted) {
-		e->facts.peak_pids = 0;
-		e->facts.pids_hits = counters.pids_hits - w->before.pids_hits;
-	}
-	cpu_us = w->leaf != NULL ? counters.cpu_us : usage.cpu_us;
-	cpu_us = cpu_us > w->cpu_baseline_us ? cpu_us - w->cpu_baseline_us : 0;
-	/* Processes that are gone took what was sampled with them. */
-	if (cpu_us / 1000 > e->facts.cpu_ms)
-		e->facts.cpu_ms = cpu_us / 1000;
-}
-
-static uint64_t
-cpu_used_ms(struct execution *e)
-{
-	struct worker *w = e->worker;
-	struct watchdog_usage usage = { 0 };
-	uint64_t us = 0;
-
-	if (w->leaf != NULL) {
-		cgroup_leaf_cpu(w->leaf, &us);
-	} else {
-		watchdog_measure(w->pid, NULL, &w->seen, &usage);
-		us = usage.cpu_us;
-	}
-	us = us > w->cpu_baseline_us ? us - w->cpu_baseline_us : 0;
-	if (us / 1000 > e->facts.cpu_ms)
-		e->facts.cpu_ms = us / 1000;
-	return us / 1000;
-}
-
-void
-execution_check(struct execution *e)
-{
-	const struct engine *engine = e->engine;
-	struct worker *w = e->worker;
-	struct watchdog_usage usage;
-
-	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
-	take_usage(e, &usage);
-	if (!engine->memory_counted &&
-	    e->facts.peak_memory_bytes > e->limits.memory_bytes)
-		execution_stop(e, STOP_MEMORY);
-	else if (!engine->pids_counted && e->facts.peak_pids > e->limits.pids)
-		execution_stop(e, STOP_PIDS);
-}
-
 static void stop_cell(struct execution *e, enum stop_reason reason);
 
 static void
@@ -510,7 +226,7 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 		execution_stop(e, STOP_WALL);
 		return;
 	}
-	used = cpu_used_ms(e);
+	used = execution_cpu_ms(e);
 	if (used >= e->limits.cpu_ms)
 		execution_stop(e, STOP_CPU);
 	else
@@ -533,7 +249,7 @@ close_run(struct execution *e)
 	e->engine->n_running--;
 	event_del(&e->deadline);
 	watchdog_forget(&e->watchdog);
-	count(e);
+	execution_count(e);
 	if (e->facts.stop != STOP_NONE && e->became != STATE_COMMITTED &&
 	    e->became != STATE_ROLLED_BACK)
 		worker_kill(w);

@@ -153,6 +153,14 @@ void execution_results_done(struct execution_results *results);
 /* Ends it by force, with the reason. */
 void execution_stop(struct execution *execution, enum stop_reason reason);
 
+/* ---- execution_usage.c ---- */
+
+/* Writes what it has used into its facts: at its end. */
+void execution_count(struct execution *execution);
+
+/* The processor time that it has used until now. */
+uint64_t execution_cpu_ms(struct execution *execution);
+
 /* The watchdog's look at a running one. */
 void execution_check(struct execution *execution);
 
