@@ -96,7 +96,9 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/requirements.c supervisor/tools/requirements.h \
 	supervisor/tools/validate_script.c supervisor/tools/validate_script.h \
 	supervisor/tools/outcome_copy.c supervisor/tools/outcome_copy.h \
+	supervisor/tools/repl_checkpoints.c \
 	supervisor/tools/repl_sessions.c supervisor/tools/repl_sessions.h \
+	supervisor/tools/repl_sessions_parts.h \
 	supervisor/tools/run_repl.c supervisor/tools/run_repl.h \
 	supervisor/tools/run_repl_answer.c \
 	supervisor/tools/run_script.c supervisor/tools/run_script.h \

@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: handles, what their names mean, and the engine's sessions
- * behind them.   Reads: handles and names of clients; they are compared, never taken apart. */
-#include "supervisor/tools/repl_sessions.h"
+/* Runs in: the supervisor.   Owns: handles, whose turn it is in them, and the engine's sessions
+ * behind them.   Reads: handles of clients; they are compared, never taken apart. */
+#include "supervisor/tools/repl_sessions_parts.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,41 +19,6 @@
 
 #define MIB (1024 * 1024)
 
-/* An engine's session, and which of its places are taken. */
-struct origin {
-	LIST_ENTRY(origin) link;
-	struct repl *repl;
-	struct tenant *tenant;		/* held by repl */
-	struct limits limits;
-	char *profile;			/* NULL: the default one */
-	unsigned int heads;
-	uint32_t places;		/* bit n: place n is somebody's */
-};
-
-struct checkpoint {
-	char name[REPL_NAME_MAX + 1];
-	unsigned int place;
-};
-
-struct repl_session {
-	TAILQ_ENTRY(repl_session) link;
-	struct origin *origin;		/* NULL: a reset failed, and it is about to be closed */
-	struct tenant *tenant;
-	char handle[HANDLE_MAX + 1];
-	unsigned int place, cells;
-	bool has_state;
-	struct checkpoint checkpoint[REPL_PLACES_MAX];
-	size_t n_checkpoints;
-	uint64_t age_ms, idle_ms;	/* that it may have */
-	uint64_t born_ms, used_ms;
-	char *note;
-	struct repl_turn *holder;	/* NULL: nobody has the turn */
-	TAILQ_HEAD(, repl_turn) waiting;
-	size_t n_waiting;
-	struct event *next;		/* gives the turn to the next one */
-	struct event *expiry;
-};
-
 static TAILQ_HEAD(session_list, repl_session) sessions = TAILQ_HEAD_INITIALIZER(sessions);
 static LIST_HEAD(, origin) origins = LIST_HEAD_INITIALIZER(origins);
 
@@ -66,25 +31,7 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* ---- places ---- */
-
-static int
-take_place(struct origin *origin)
-{
-	for (unsigned int i = 0; i < REPL_PLACES_MAX; i++)
-		if (!(origin->places & (1u << i))) {
-			origin->places |= 1u << i;
-			return (int)i;
-		}
-	return -ENOSPC;
-}
-
-static void
-give_place(struct origin *origin, unsigned int place)
-{
-	repl_drop(origin->repl, place);
-	origin->places &= ~(1u << place);
-}
+/* ---- the end of a session ---- */
 
 /* With the last head the engine's session goes. */
 static void
@@ -101,13 +48,11 @@ leave_origin(struct repl_session *session)
 		free(origin->profile);
 		free(origin);
 	} else {
-		give_place(origin, session->place);
+		repl_place_give(origin, session->place);
 		for (size_t i = 0; i < session->n_checkpoints; i++)
-			give_place(origin, session->checkpoint[i].place);
+			repl_place_give(origin, session->checkpoint[i].place);
 	}
 }
-
-/* ---- the end of a session ---- */
 
 /* How long it may still be there, if it is not used. */
 static uint64_t
@@ -402,7 +347,7 @@ repl_session_branch(struct repl_session *session, const struct tool_host *host,
 
 	if (r < 0)
 		return r;
-	place = take_place(origin);
+	place = repl_place_take(origin);
 	if (place < 0)
 		return why_say(why_r, place, "branch", "a session and its branches have %d states "
 			       "together, checkpoints included", REPL_PLACES_MAX);
@@ -448,58 +393,6 @@ repl_session_find(const struct tenant *tenant, const char *handle)
 	return session;
 }
 
-/* ---- checkpoints ---- */
-
-static struct checkpoint *
-find_checkpoint(const struct repl_session *session, const char *name)
-{
-	for (size_t i = 0; i < session->n_checkpoints; i++)
-		if (strcmp(session->checkpoint[i].name, name) == 0)
-			return (struct checkpoint *)&session->checkpoint[i];
-	return NULL;
-}
-
-int
-repl_session_checkpoint(const struct repl_session *session, const char *name)
-{
-	const struct checkpoint *found = find_checkpoint(session, name);
-
-	return found ? (int)found->place : -ENOENT;
-}
-
-int
-repl_session_reserve(struct repl_session *session, const char *name, struct why *why_r)
-{
-	const struct checkpoint *found = find_checkpoint(session, name);
-	int place = found ? (int)found->place : take_place(session->origin);
-
-	if (place < 0)
-		return why_say(why_r, place, "checkpoint", "a session and its branches have %d "
-			       "states together, checkpoints included; a checkpoint may take the "
-			       "name of an older one", REPL_PLACES_MAX);
-	return place;
-}
-
-void
-repl_session_keep(struct repl_session *session, const char *name, unsigned int place)
-{
-	struct checkpoint *made = find_checkpoint(session, name);
-
-	if (!made)
-		made = &session->checkpoint[session->n_checkpoints++];
-	*made = (struct checkpoint){ .place = place };
-	memcpy(made->name, name, strnlen(name, REPL_NAME_MAX));
-}
-
-void
-repl_session_unreserve(struct repl_session *session, unsigned int place)
-{
-	for (size_t i = 0; i < session->n_checkpoints; i++)
-		if (session->checkpoint[i].place == place)
-			return;
-	give_place(session->origin, place);
-}
-
 /* ---- what it is ---- */
 
 unsigned int
@@ -536,12 +429,6 @@ const struct limits *
 repl_session_limits(const struct repl_session *session)
 {
 	return &session->origin->limits;
-}
-
-const char *
-repl_session_checkpoint_name(const struct repl_session *session, size_t i)
-{
-	return i < session->n_checkpoints ? session->checkpoint[i].name : NULL;
 }
 
 bool

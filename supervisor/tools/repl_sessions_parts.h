@@ -1,0 +1,55 @@
+/* Sessions of run_repl from inside: what their two modules share. repl_sessions.c has handles,
+ * turns and clocks; repl_checkpoints.c which states there are.
+ */
+#ifndef SUPERVISOR_TOOLS_REPL_SESSIONS_PARTS_H
+#define SUPERVISOR_TOOLS_REPL_SESSIONS_PARTS_H
+
+#include "supervisor/engine/repl.h"
+#include "supervisor/tools/repl_sessions.h"
+
+struct event;
+
+/* An engine's session, and which of its places are taken. */
+struct origin {
+	LIST_ENTRY(origin) link;
+	struct repl *repl;
+	struct tenant *tenant;		/* held by repl */
+	struct limits limits;
+	char *profile;			/* NULL: the default one */
+	unsigned int heads;
+	uint32_t places;		/* bit n: place n is somebody's */
+};
+
+struct checkpoint {
+	char name[REPL_NAME_MAX + 1];
+	unsigned int place;
+};
+
+struct repl_session {
+	TAILQ_ENTRY(repl_session) link;
+	struct origin *origin;		/* NULL: a reset failed, and it is about to be closed */
+	struct tenant *tenant;
+	char handle[HANDLE_MAX + 1];
+	unsigned int place, cells;
+	bool has_state;
+	struct checkpoint checkpoint[REPL_PLACES_MAX];
+	size_t n_checkpoints;
+	uint64_t age_ms, idle_ms;	/* that it may have */
+	uint64_t born_ms, used_ms;
+	char *note;
+	struct repl_turn *holder;	/* NULL: nobody has the turn */
+	TAILQ_HEAD(, repl_turn) waiting;
+	size_t n_waiting;
+	struct event *next;		/* gives the turn to the next one */
+	struct event *expiry;
+};
+
+/* ---- repl_checkpoints.c ---- */
+
+/* A place that nobody has, or -ENOSPC. */
+int repl_place_take(struct origin *origin);
+
+/* It is nobody's any more, and its state is given up. */
+void repl_place_give(struct origin *origin, unsigned int place);
+
+#endif
