@@ -29,6 +29,8 @@
 #define LOOKS_MAX 300	/* when nothing is left of it */
 #define TRIES_MAX 500		/* a millisecond apart */
 
+static bool memory_counted;	/* by a controller, which needs no help */
+
 static struct place {
 	pid_t pid;		/* 0: it holds no state */
 	int line;
@@ -45,6 +47,8 @@ static struct {
 	bool gone;		/* reaped here: where it was forked from is gone too */
 	int status;		/* then */
 	bool interrupt;		/* as soon as it is told */
+	bool ready;		/* it has come to its end, and waits for COMMIT */
+	unsigned int ended;	/* processes that it left behind; then */
 	unsigned int looks;	/* after a forced stop; 0: none */
 	struct timespec since;
 } now;
@@ -218,14 +222,36 @@ end_others(pid_t one)
 	return found + first;
 }
 
+/* Its process is the place's from here on. */
 static void
-commit(pid_t pid)
+commit(void)
 {
-	unsigned int ended = end_others(pid);
-
-	put(&place[now.place], pid, now.line);
+	put(&place[now.place], now.pid, now.line);
 	reap();
-	cell_ended(CELL_COMMITTED, 0, 0, ended);
+	cell_ended(CELL_COMMITTED, 0, 0, now.ended);
+}
+
+/* It has come to its end, by itself. */
+static void
+on_committed(pid_t pid)
+{
+	struct msg msg = { .type = MSG_CELL_READY, .cell_ready.id = now.id };
+
+	now.pid = pid;
+	now.ended = end_others(pid);
+	now.ready = true;
+	if (memory_counted)
+		commit();
+	else
+		tell(&msg);
+}
+
+static void
+on_commit(const struct msg_commit *message)
+{
+	/* It may have died, or have been stopped, since then. */
+	if (now.what == CELL && now.ready && now.looks == 0 && message->id == now.id)
+		commit();
 }
 
 static void
@@ -248,6 +274,9 @@ static void
 end_cell(void)
 {
 	end_others(0);
+	/* Others look no further back than to when it had come to its end. */
+	if (now.ready)
+		kill(now.pid, SIGKILL);
 	now.looks = 1;
 }
 
@@ -258,6 +287,8 @@ on_stop(const struct msg_stop *stop)
 		return;
 	if (stop->force) {
 		end_cell();
+	} else if (now.ready) {
+		return;
 	} else if (now.pid > 0) {
 		kill(now.pid, SIGINT);
 	} else {
@@ -372,8 +403,8 @@ on_own_report(void)
 	} else if (now.what == COPY) {
 		close(now.line);
 		copied(EAGAIN);
-	} else if (r > 0 && report.kind == REPORT_COMMITTED && report.value > 1) {
-		commit(report.value);
+	} else if (r > 0 && report.kind == REPORT_COMMITTED && report.value > 1 && !now.ready) {
+		on_committed(report.value);
 	} else if (r == -EPIPE) {
 		/* Its end will be told, or it cannot say that it came to it. */
 		now.deaf = true;
@@ -390,12 +421,14 @@ on_message(struct frame *frame)
 	const struct msg *msg = &frame->msg;
 
 	/* The supervisor waits for the answer to one before it asks for another. */
-	if (now.what != NOTHING && msg->type != MSG_STOP)
+	if (now.what != NOTHING && msg->type != MSG_STOP && msg->type != MSG_COMMIT)
 		_exit(1);
 	if (msg->type == MSG_CELL)
 		on_cell(&msg->cell, frame);
 	else if (msg->type == MSG_STOP)
 		on_stop(&msg->stop);
+	else if (msg->type == MSG_COMMIT)
+		on_commit(&msg->commit);
 	else if (msg->type == MSG_COPY)
 		on_copy(&msg->copy);
 	else if (msg->type == MSG_DROP)
@@ -461,6 +494,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 	sigset_t child;
 	pid_t pid = -1;
 
+	memory_counted = jail->memory_counted;
 	if (make_line(&line, &theirs) == 0)
 		pid = fork();
 	if (pid < 0)

@@ -164,6 +164,9 @@ uint64_t execution_cpu_ms(struct execution *execution);
 /* The watchdog's look at a running one. */
 void execution_check(struct execution *execution);
 
+/* The same for memory alone, where no controller counts it: is it within its limit now? */
+bool execution_fits_memory(struct execution *execution);
+
 /* Delivers the outcomes that are due. */
 void execution_deliver(struct engine *engine);
 

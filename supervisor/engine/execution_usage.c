@@ -7,27 +7,21 @@
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/worker.h"
 
-static void
+/* Returns what memory it uses now. */
+static uint64_t
 take_usage(struct execution *e, const struct watchdog_usage *usage)
 {
 	const struct worker *w = e->worker;
-	uint64_t memory = usage->memory_bytes > w->baseline.memory_bytes
-			  ? usage->memory_bytes - w->baseline.memory_bytes : 0;
+	uint64_t memory = watchdog_memory_since(w->pid, w->leaf, &w->baseline, usage,
+						e->limits.memory_bytes);
 	uint32_t others = w->baseline.tasks > 0 ? w->baseline.tasks - 1 : 0;
 	uint32_t tasks = usage->tasks > others ? usage->tasks - others : 0;
 
-	/* Each process counts pages that it still shares with its parent: before that
-	 * is held against the script, they are counted once. */
-	if (memory > e->limits.memory_bytes) {
-		uint64_t true_memory = watchdog_true_memory(w->pid, w->leaf);
-
-		if (true_memory > 0 && true_memory < memory)
-			memory = true_memory;
-	}
 	if (memory > e->facts.peak_memory_bytes)
 		e->facts.peak_memory_bytes = memory;
 	if (tasks > e->facts.peak_pids)
 		e->facts.peak_pids = tasks;
+	return memory;
 }
 
 /* The kernel's peak is of all the worker's life. A cell that did not raise it has no other
@@ -110,4 +104,13 @@ execution_check(struct execution *e)
 		execution_stop(e, STOP_MEMORY);
 	else if (!engine->pids_counted && e->facts.peak_pids > e->limits.pids)
 		execution_stop(e, STOP_PIDS);
+}
+
+bool
+execution_fits_memory(struct execution *e)
+{
+	struct watchdog_usage usage;
+
+	watchdog_measure(e->worker->pid, e->worker->leaf, &e->worker->seen, &usage);
+	return take_usage(e, &usage) <= e->limits.memory_bytes;
 }

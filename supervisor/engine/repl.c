@@ -386,6 +386,29 @@ repl_rest(struct repl *repl)
 		repl_turn(repl);
 }
 
+/* Where no controller counts it. */
+static bool
+fits_memory(struct repl *repl)
+{
+	struct worker *w = repl->worker;
+	struct watchdog_usage usage;
+
+	if (repl->engine->memory_counted)
+		return true;
+	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+	return watchdog_memory_since(w->pid, w->leaf, &w->baseline, &usage,
+				     repl->memory_bytes) <= repl->memory_bytes;
+}
+
+/* What was copied is one more, and too much: it is given up again. */
+static int
+undo_copy(struct repl *repl, unsigned int place)
+{
+	struct msg drop = { .type = MSG_DROP, .drop.place = place };
+
+	return repl_send(repl, &drop, -1) < 0 ? -ESRCH : -ENOMEM;
+}
+
 static int
 on_copied(struct repl *repl, const struct msg_copied *copied)
 {
@@ -404,7 +427,9 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 	if (job->to != copied->to)
 		return -EBADMSG;
 	TAILQ_REMOVE(&repl->jobs, job, link);
-	if (error == 0)
+	if (error == 0 && (repl->places & 1U << job->to) == 0 && !fits_memory(repl))
+		error = undo_copy(repl, job->to);
+	else if (error == 0)
 		repl->places |= 1U << job->to;
 	else if (error == -ENOENT)
 		repl->places &= ~(1U << job->from);
@@ -422,6 +447,8 @@ repl_on_message(struct repl *repl, struct frame *frame)
 
 	if (type == MSG_COPIED)
 		return on_copied(repl, &frame->msg.copied);
+	if (type == MSG_CELL_READY)
+		return repl_on_cell_ready(repl, &frame->msg.cell_ready);
 	if (type == MSG_CELL_ENDED)
 		return repl_on_cell_ended(repl, &frame->msg.cell_ended);
 	if (type == MSG_LEFT || type == MSG_LEFT_MORE)

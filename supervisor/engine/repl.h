@@ -61,8 +61,8 @@ void repl_close(struct repl *repl);
 
 /* Copies the state of one place to another, whose own state, if it has one, is given up.
  * from has to hold one by the time it is the copy's turn. on_copied (may be NULL) is called
- * once: 0; -ENOENT: from holds no state; -EAGAIN: no process could be made, with nothing
- * changed; -ESRCH: the session has ended. A place is below REPL_PLACES_MAX. */
+ * once: 0; -ENOENT: from holds no state; -EAGAIN: no process could be made, -ENOMEM: to was
+ * empty and the session has no memory for one more, with nothing changed; -ESRCH: the session has ended. A place is below REPL_PLACES_MAX. */
 void repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	       void (*on_copied)(void *arg, int error), void *arg);
 

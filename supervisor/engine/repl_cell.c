@@ -193,7 +193,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 
 	repl->phase = REPL_CELL;
 	repl->execution = e;
-	repl->left_by_init = false;
+	repl->left_by_init = repl->ready = false;
 	tasks = take_stock(repl);
 	limits.pids = tasks + e->limits.pids;
 	if (w->leaf != NULL)
@@ -221,6 +221,35 @@ repl_stop_cell(struct repl *repl, bool interrupt)
 
 /* ---- its end ---- */
 
+/* What it says before its end has arrived. */
+static void
+read_messages(struct repl *repl)
+{
+	while (repl->channel >= 0 && read_message(repl) > 0)
+		;
+}
+
+int
+repl_on_cell_ready(struct repl *repl, const struct msg_cell_ready *ready)
+{
+	struct msg commit = { .type = MSG_COMMIT, .commit.id = ready->id };
+	struct execution *e = repl->execution;
+
+	if (repl->phase != REPL_CELL || ready->id != e->serial || repl->ready ||
+	    repl->engine->memory_counted)
+		return -EBADMSG;
+	repl->ready = true;
+	/* Stopped already: init has heard of it, or is about to. */
+	if (e->stopping == CELL_KILLED)
+		return 0;
+	read_messages(repl);
+	if (!execution_fits_memory(e))
+		execution_stop(e, STOP_MEMORY);
+	else if (repl_send(repl, &commit, -1) < 0)
+		execution_lose(e, STOP_PROTOCOL);
+	return 0;
+}
+
 int
 repl_on_left(struct repl *repl, struct frame *frame)
 {
@@ -246,9 +275,7 @@ repl_on_cell_ended(struct repl *repl, const struct msg_cell_ended *ended)
 
 	if (repl->phase != REPL_CELL || ended->id != e->serial)
 		return -EBADMSG;
-	/* What it said before that has arrived. */
-	while (repl->channel >= 0 && read_message(repl) > 0)
-		;
+	read_messages(repl);
 	if (ended->state == CELL_LOST)
 		repl->places &= ~(1U << e->place);
 	execution_on_cell_ended(e, state[ended->state], ended);

@@ -64,6 +64,7 @@ struct repl {
 	struct frame_writer writer;
 	struct event readable, writable;
 	bool left_by_init;			/* init tells of files in the cell's stead */
+	bool ready;				/* it has come to its end; init was answered */
 };
 
 /* ---- repl.c ---- */
@@ -109,7 +110,8 @@ void repl_start_cell(struct repl *repl, struct execution *execution);
  * its worker, at once. */
 bool repl_stop_cell(struct repl *repl, bool interrupt);
 
-/* CELL_ENDED, and what init tells of files before it. */
+/* CELL_READY; CELL_ENDED, and what init tells of files before it. */
+int repl_on_cell_ready(struct repl *repl, const struct msg_cell_ready *ready);
 int repl_on_cell_ended(struct repl *repl, const struct msg_cell_ended *ended);
 int repl_on_left(struct repl *repl, struct frame *frame);
 

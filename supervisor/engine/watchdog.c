@@ -336,6 +336,20 @@ watchdog_true_memory(pid_t init, const struct cgroup_leaf *leaf)
 }
 
 uint64_t
+watchdog_memory_since(pid_t init, const struct cgroup_leaf *leaf,
+		      const struct watchdog_usage *before, const struct watchdog_usage *usage,
+		      uint64_t limit)
+{
+	uint64_t memory = usage->memory_bytes > before->memory_bytes
+			  ? usage->memory_bytes - before->memory_bytes : 0, once;
+
+	if (memory <= limit)
+		return memory;
+	once = watchdog_true_memory(init, leaf);
+	return once > 0 && once < memory ? once : memory;
+}
+
+uint64_t
 watchdog_data_bytes(pid_t pid)
 {
 	char text[4096];

@@ -46,6 +46,12 @@ void watchdog_measure(pid_t init, const struct cgroup_leaf *leaf,
  * processes that forked. 0 when the kernel does not tell. */
 uint64_t watchdog_true_memory(pid_t init, const struct cgroup_leaf *leaf);
 
+/* What was measured beyond what was there before. Each process counts pages that it still
+ * shares with its parent: where that is more than limit they are counted once, as above. */
+uint64_t watchdog_memory_since(pid_t init, const struct cgroup_leaf *leaf,
+			       const struct watchdog_usage *before,
+			       const struct watchdog_usage *usage, uint64_t limit);
+
 /* What RLIMIT_DATA already counts for a process; 0 when it is gone. */
 uint64_t watchdog_data_bytes(pid_t pid);
 

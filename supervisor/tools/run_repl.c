@@ -35,6 +35,7 @@ struct tool_run {
 	bool orphan;			/* its client is gone */
 	struct execution *execution;	/* STEP_CELL */
 	int checkpoint;			/* its place; -1: none */
+	int checkpoint_error;		/* why it could not be made; 0: not tried */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */
 };
 
@@ -176,7 +177,9 @@ tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
 	repl_tell(run->turn.session, told);
 	repl_tell_outcome(outcome, told);
 	if (run->arguments.checkpoint && run->checkpoint < 0)
-		repl_tell_more(told, "No checkpoint was made.");
+		repl_tell_more(told, run->checkpoint_error == -ENOMEM
+			? "No checkpoint was made: the session's memory_mb has no room for one."
+			: "No checkpoint was made.");
 	if (spent) {
 		told->state = "lost";
 		repl_tell_more(told, "The session is gone: begin a new one.");
@@ -228,6 +231,7 @@ on_checkpointed(void *arg, int error)
 		repl_session_unreserve(run->turn.session, (unsigned int)run->checkpoint);
 	if (error < 0)
 		run->checkpoint = -1;
+	run->checkpoint_error = error;
 	finish(run, outcome_copy_get(run->outcome));
 }
 
@@ -329,17 +333,30 @@ start_cell_or_refuse(struct tool_run *run)
 
 /* ---- before the cell ---- */
 
+/* Nothing has changed but what the error says. */
 static void
-on_copied(void *arg, int error)
+refuse_copy(struct tool_run *run, int error)
 {
-	struct tool_run *run = arg;
 	bool branch = run->arguments.branch;
 
-	if (error < 0) {
+	if (error == -ENOMEM)
+		refuse(run, outcome_status_name(OUTCOME_MEMORY_LIMIT),
+		       "the session's memory_mb has no room for another state; the session is "
+		       "as it was");
+	else
 		refuse(run, branch ? RUN_SESSION_LIMIT : RUN_NO_CHECKPOINT,
 		       branch ? "the session could not be copied: it has no room for another "
 				"process"
 			      : "the checkpoint could not be restored; the session is as it was");
+}
+
+static void
+on_copied(void *arg, int error)
+{
+	struct tool_run *run = arg;
+
+	if (error < 0) {
+		refuse_copy(run, error);
 		return;
 	}
 	repl_session_leave(&run->source, true);

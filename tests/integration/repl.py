@@ -306,6 +306,21 @@ def checkpoints_come_back(ctx):
 
 
 @test
+def checkpoints_count_as_memory(ctx):
+    """Cells that are too quick to be met by a look now and then."""
+    with begun(ctx, memory_mb=256) as s:
+        for i in range(16):
+            o = s.call("x = b'%c' * (32 << 20)" % (97 + i), checkpoint="c%d" % i)
+            if o.status != "ok":
+                break
+        equal((o.status, o.state), ("memory_limit", "rolled_back"), repr(o))
+        assert 2 <= i <= 8, i
+        equal(o.structured["checkpoints"], ["c%d" % n for n in range(i)])
+        equal(s.value("x[:1]"), "b'%c'" % (97 + i - 1))
+        equal(s.well("x[:1]", restore="c0").result["repr"], "b'a'")
+
+
+@test
 def branches_go_their_own_ways(ctx):
     with begun(ctx, "x = [1]", checkpoint="first") as s:
         b = s.branch("x.append('b')\nx")

@@ -22,7 +22,7 @@
 #include "policy/config.h"
 #include "policy/why.h"
 #include "supervisor/engine/engine_parts.h"
-#include "supervisor/engine/repl.h"
+#include "supervisor/engine/repl_parts.h"
 #include "supervisor/engine/startup.h"
 #include "supervisor/log.h"
 
@@ -335,6 +335,46 @@ a_large_state_survives(void **state)
 }
 
 static void
+checkpoints_count_as_memory(void **state)
+{
+	struct repl_usage usage;
+	struct rig_result r;
+	char code[64];
+	unsigned int i;
+
+	(void)state;
+	if (rig.engine->memory_counted)
+		skip();		/* where the kernel counts no look of ours is needed */
+	repl_close(session.repl);
+	open_with(160);
+	for (i = 1; i < REPL_PLACES_MAX; i++) {
+		/* Too quick to be met by a look now and then. */
+		snprintf(code, sizeof(code), "x = b'%c' * (20 << 20)", 'a' + (int)i);
+		run_in(&r, 0, code);
+		if (r.status != OUTCOME_OK)
+			break;
+		copy_place(0, i, 0);
+	}
+	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
+	assert_int_equal(r.became, STATE_ROLLED_BACK);
+	assert_non_null(strstr(r.message, "memory limit of 160 MiB reached; peak "));
+	assert_in_range(i, 3, 8);
+	snprintf(code, sizeof(code), "x[:1] == b'%c'", 'a' + (int)i - 1);
+	gives(0, code, "True");
+	repl_drop(session.repl, 1);
+	repl_drop(session.repl, 2);
+	gives(0, "x = b'z' * (20 << 20); x[:1]", "b'z'");
+	/* A copy has little of its own, and may yet be too much. */
+	repl_usage(session.repl, &usage);
+	session.repl->memory_bytes = 1 << 20;
+	copy_place(0, 1, -ENOMEM);
+	assert_int_equal(session.repl->places, usage.places);
+	session.repl->memory_bytes = 160 << 20;
+	copy_place(0, 1, 0);
+	gives(1, "x[:1]", "b'z'");
+}
+
+static void
 what_a_fork_keeps_is_as_before(void **state)
 {
 	(void)state;
@@ -635,6 +675,7 @@ run_group(void)
 		TEST(time_limits_hold),
 		TEST(cancel_interrupts_first),
 		TEST(cancel_kills_what_does_not_listen),
+		TEST(checkpoints_count_as_memory),
 		TEST(what_a_fork_keeps_is_as_before),
 		TEST(places_are_copied),
 		TEST(cells_wait_for_each_other),
