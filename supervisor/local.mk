@@ -42,6 +42,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/approvals.c supervisor/approvals.h supervisor/approvals_parts.h \
 	supervisor/approvals_file.c supervisor/approvals_file.h \
 	supervisor/approvals_load.c \
+	supervisor/arguments.c supervisor/arguments.h \
 	supervisor/audit.c supervisor/audit.h \
 	supervisor/audit_file.c supervisor/audit_file.h \
 	supervisor/configuration.c supervisor/configuration.h \

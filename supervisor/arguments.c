@@ -1,0 +1,109 @@
+/* Runs in: mcp-pythond, first of all.   Owns: nothing; what it finds is argv's. */
+#include "supervisor/arguments.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "supervisor/http/server.h"
+
+#define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
+
+static void
+print_help(FILE *to)
+{
+	fputs("Usage: mcp-pythond [OPTION]...\n"
+	      "Serve the Model Context Protocol and run Python scripts in jails.\n\n"
+	      "  --socket PATH       listen on this unix socket\n"
+	      "  --http ADDR:PORT    serve HTTP there too, at " HTTP_PATH "; port 0: any\n"
+	      "  --http-socket PATH  serve HTTP on this unix socket too\n"
+	      "  --config FILE       read this configuration instead of\n"
+	      "                      " DEFAULT_CONFIG "\n"
+	      "  --stdio             serve one client on standard input and output\n"
+	      "  --check-config      say what is wrong with the configuration and exit\n"
+	      "  --dump-config       print the configuration in force and exit\n"
+	      "  --show-policy WHO   print what is in force for a user, a uid or a principal\n"
+	      "                      such as token:ci, and exit\n"
+	      "  --version           print the version and exit\n"
+	      "  --help              print this and exit\n\n"
+	      "Sockets that systemd hands over are used instead of --socket. Exit status:\n"
+	      "0 ended as asked, 1 failure, 2 wrong arguments, 78 wrong configuration.\n",
+	      to);
+}
+
+static const char *
+conflict(const struct arguments *arguments, bool any_left)
+{
+	if (any_left)
+		return "mcp-pythond takes options only.\n";
+	if (arguments->stdio && arguments->places.socket)
+		return "--stdio and --socket exclude each other.\n";
+	if (arguments->stdio && (arguments->places.http || arguments->places.http_socket))
+		return "--stdio and HTTP exclude each other.\n";
+	return NULL;
+}
+
+void
+arguments_read(int argc, char **argv, struct arguments *arguments_r)
+{
+	static const struct option options[] = {
+		{ "socket", required_argument, NULL, 's' },
+		{ "http", required_argument, NULL, 't' },
+		{ "http-socket", required_argument, NULL, 'u' },
+		{ "config", required_argument, NULL, 'c' },
+		{ "stdio", no_argument, NULL, 'i' },
+		{ "check-config", no_argument, NULL, 'k' },
+		{ "dump-config", no_argument, NULL, 'd' },
+		{ "show-policy", required_argument, NULL, 'p' },
+		{ "version", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const char *wrong;
+	int option;
+
+	*arguments_r = (struct arguments){ .action = SERVE };
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 's':
+			arguments_r->places.socket = optarg;
+			break;
+		case 't':
+			arguments_r->places.http = optarg;
+			break;
+		case 'u':
+			arguments_r->places.http_socket = optarg;
+			break;
+		case 'c':
+			arguments_r->config = optarg;
+			break;
+		case 'i':
+			arguments_r->stdio = true;
+			break;
+		case 'k':
+			arguments_r->action = CHECK_CONFIG;
+			break;
+		case 'd':
+			arguments_r->action = DUMP_CONFIG;
+			break;
+		case 'p':
+			arguments_r->action = SHOW_POLICY;
+			arguments_r->who = optarg;
+			break;
+		case 'v':
+			puts(PACKAGE_NAME " " PACKAGE_VERSION);
+			exit(EXIT_FINE);
+		case 'h':
+			print_help(stdout);
+			exit(EXIT_FINE);
+		default:
+			fputs("Try mcp-pythond --help.\n", stderr);
+			exit(EXIT_USAGE);
+		}
+	}
+	wrong = conflict(arguments_r, optind < argc);
+	if (wrong) {
+		fputs(wrong, stderr);
+		exit(EXIT_USAGE);
+	}
+}

@@ -1,0 +1,32 @@
+/* The command line of mcp-pythond.
+ */
+#ifndef SUPERVISOR_ARGUMENTS_H
+#define SUPERVISOR_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <sysexits.h>
+
+#include "supervisor/places.h"
+
+enum exit_code {
+	EXIT_FINE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_CONFIGURATION = EX_CONFIG,
+};
+
+enum action { SERVE, CHECK_CONFIG, DUMP_CONFIG, SHOW_POLICY };
+
+/* Strings are argv's. */
+struct arguments {
+	enum action action;
+	struct places_asked places;
+	const char *config;		/* NULL: not given */
+	const char *who;		/* of SHOW_POLICY */
+	bool stdio;
+};
+
+/* Exits after --help and --version, and when they are wrong. */
+void arguments_read(int argc, char **argv, struct arguments *arguments_r);
+
+#endif
