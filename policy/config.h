@@ -162,6 +162,10 @@ struct config {
 		uint64_t rotate_bytes;
 	} audit;
 	struct {
+		char *listen;		/* ADDRESS:PORT of the loopback device; NULL: none */
+		bool tenants;		/* numbers by tenant there too */
+	} metrics;
+	struct {
 		char *socket;		/* NULL: none */
 		char *approvals;	/* file; NULL: none, they end with the service */
 		struct config_list operators;

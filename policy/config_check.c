@@ -171,6 +171,20 @@ check_profiles(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
+/* Whoever can connect reads it, and nobody says who they are. */
+static int
+check_metrics(const struct config *config, const char *path, FILE *errors)
+{
+	const char *listen = config->metrics.listen;
+
+	if (!listen || strncmp(listen, "127.", 4) == 0 || strncmp(listen, "[::1]:", 6) == 0)
+		return 0;
+	config_print_said(config, said_of(config, "metrics", "listen"), path, errors);
+	fprintf(errors, "[metrics] listen: has to be an address of the loopback device, "
+		"127.0.0.1:PORT or [::1]:PORT\n");
+	return -EINVAL;
+}
+
 /* What is wrong already without any section is told once, not of each tenant. */
 int
 config_check(const struct config *config, const char *path, FILE *errors)
@@ -184,6 +198,7 @@ config_check(const struct config *config, const char *path, FILE *errors)
 		fprintf(errors, "[mcp] toolsets: names no set\n");
 		wrong = true;
 	}
+	wrong |= check_metrics(config, path, errors) < 0;
 	wrong |= check_profiles(config, path, errors) < 0;
 	wrong_itself = wrong;
 	for (size_t i = 0; !wrong_itself && i < origin->n_tenants; i++) {

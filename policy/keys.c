@@ -193,6 +193,9 @@ static const struct key keys[] = {
 	CHOICE_KEY("audit", "on_failure", audit.on_failure, "stop|continue", "stop"),
 	KEY("audit", "rotate_bytes",     BYTES, audit.rotate_bytes, 4096, 1024 * GiB, 1, "64M"),
 
+	KEY("metrics", "listen",  ADDRESS, metrics.listen, 1, 64, 1, ""),
+	KEY("metrics", "tenants", BOOL,    metrics.tenants, 0, 1, 1, "no"),
+
 	KEY("admin", "socket",    PATH, admin.socket, 1, 107, 1, ""),
 	KEY("admin", "approvals", PATH, admin.approvals, 1, 4095, 1, ""),
 	KEY("admin", "operators", WHO,  admin.operators, 0, CONFIG_LIST_MAX, 1, "uid:0"),

@@ -16,8 +16,8 @@
 #include "policy/config.h"
 #include "policy/why.h"
 #include "supervisor/approvals.h"
-#include "supervisor/audit.h"
 #include "supervisor/gate.h"
+#include "supervisor/operation.h"
 #include "supervisor/xalloc.h"
 
 #define CONNECTIONS_MAX 64		/* operators find room when the others have theirs */
@@ -169,15 +169,31 @@ answer_revoke(struct peer *peer, const json_t *request)
 static json_t *
 answer_status(struct peer *peer, const json_t *request)
 {
-	struct audit_counts counts;
+	const struct operation *operation = peer->admin->options.operation;
+	bool operator = is_operator(peer);
+	json_t *answer = operator ? operation_status(operation)
+				  : operation_status_of(operation, peer->principal);
+
+	(void)request;
+	json_object_set_new(answer, "ok", json_true());
+	json_object_set_new(answer, "scope", json_string(operator ? "service" : "self"));
+	return answer;
+}
+
+static json_t *
+answer_metrics(struct peer *peer, const json_t *request)
+{
+	json_t *answer;
+	size_t len;
+	char *text;
 
 	(void)request;
 	if (!is_operator(peer))
 		return say_error("you are no operator ([admin] operators)");
-	audit_count(gate_audit(peer->admin->options.gate), &counts);
-	return json_pack("{s:b,s:I,s:I,s:b}", "ok", 1, "audit_written",
-			 (json_int_t)counts.written, "audit_lost", (json_int_t)counts.lost,
-			 "audit_failing", audit_is_failing(gate_audit(peer->admin->options.gate)));
+	text = operation_metrics(peer->admin->options.operation, true, &len);
+	answer = json_pack("{s:b,s:s%}", "ok", 1, "metrics", text, len);
+	free(text);
+	return answer;
 }
 
 static const struct {
@@ -186,7 +202,7 @@ static const struct {
 } requests[] = {
 	{ "list", answer_list }, { "show", answer_show }, { "watch", answer_watch },
 	{ "approve", answer_approve }, { "deny", answer_deny }, { "revoke", answer_revoke },
-	{ "status", answer_status },
+	{ "status", answer_status }, { "metrics", answer_metrics },
 };
 
 static json_t *

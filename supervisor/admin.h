@@ -4,8 +4,10 @@
  *   {"do":"list","all":BOOL}  {"do":"show","id":ID}  {"do":"status"}
  *   {"do":"approve","id":ID}  {"do":"deny","id":ID,"reason":TEXT}  {"do":"revoke","id":ID}
  *   {"do":"watch"}            a list now and after each change
+ *   {"do":"metrics"}          OpenMetrics text, as a string
  *
- * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}.
+ * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}. Whoever is no operator may list
+ * and decide what policy lets them, and gets the status of themselves.
  */
 #ifndef SUPERVISOR_ADMIN_H
 #define SUPERVISOR_ADMIN_H
@@ -13,10 +15,12 @@
 struct admin;
 struct event_base;
 struct gate;
+struct operation;
 
 struct admin_options {
 	struct event_base *base;	/* borrowed */
 	struct gate *gate;		/* borrowed */
+	const struct operation *operation;	/* borrowed */
 	int fd;				/* listening; taken over */
 };
 

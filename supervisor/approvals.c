@@ -534,6 +534,17 @@ approvals_list(const struct approvals *approvals, const struct policy_subject *a
 	return list;
 }
 
+size_t
+approvals_pending(const struct approvals *approvals)
+{
+	const struct approval *approval;
+	size_t n = 0;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		n += approval->state == APPROVAL_PENDING;
+	return n;
+}
+
 json_t *
 approvals_show(const struct approvals *approvals, const char *id,
 	       const struct policy_subject *approver, bool operator)

@@ -111,6 +111,9 @@ json_t *approvals_list(const struct approvals *approvals,
 		       const struct policy_subject *approver, bool operator,
 		       bool with_decided);
 
+/* How many wait for a decision, of all tenants. */
+size_t approvals_pending(const struct approvals *approvals);
+
 /* One of them with all there is; NULL: there is none of them. */
 json_t *approvals_show(const struct approvals *approvals, const char *id,
 		       const struct policy_subject *approver, bool operator);

@@ -31,6 +31,7 @@ struct governance {
 	struct approvals *approvals;
 	struct gate *gate;
 	struct admin *admin;		/* NULL: none */
+	struct governance_reloads reloads;
 };
 
 static const struct policy_subject *
@@ -81,11 +82,15 @@ governance_new(const struct config *config, bool as_service,
 	return 0;
 }
 
-static void
-start_admin(struct governance *g, struct event_base *base, int fd)
+void
+governance_serve(struct governance *g, struct event_base *base, int fd,
+		 const struct operation *operation)
 {
-	const struct admin_options options = { .base = base, .gate = g->gate, .fd = fd };
+	const struct admin_options options = { .base = base, .gate = g->gate,
+					       .operation = operation, .fd = fd };
 
+	if (fd < 0)
+		return;
 	evutil_make_socket_nonblocking(fd);
 	g->admin = admin_new(&options);
 }
@@ -108,7 +113,7 @@ governance_listen(const struct config *config, struct socketfile **file_r, int *
 }
 
 void
-governance_start(struct governance *g, struct event_base *base, int admin_fd)
+governance_start(struct governance *g, struct event_base *base)
 {
 	const struct gate_options gate = { .base = base, .config = g->config,
 					   .audit = g->audit, .approvals = g->approvals };
@@ -117,8 +122,6 @@ governance_start(struct governance *g, struct event_base *base, int admin_fd)
 	g->gate = policy.arg = gate_new(&gate);
 	approvals_start(g->approvals, base, &policy);
 	audit_start(g->audit, base);
-	if (admin_fd >= 0)
-		start_admin(g, base, admin_fd);
 	tell_started(g);
 }
 
@@ -134,6 +137,7 @@ governance_free(struct governance *g)
 	gate_free(g->gate);
 	audit_free(g->audit);
 	config_free(g->config);
+	free(g->reloads.text);
 	free(g);
 }
 
@@ -157,6 +161,22 @@ log_mistakes(char *text)
 				 log_quote(&quoted, line, strlen(line)));
 }
 
+static void
+note_reload(struct governance *g, bool done, const char *text)
+{
+	free(g->reloads.text);
+	g->reloads.text = *text ? xstrdup(text) : NULL;
+	g->reloads.last = time(NULL);
+	g->reloads.last_done = done;
+	done ? g->reloads.succeeded++ : g->reloads.failed++;
+}
+
+const struct governance_reloads *
+governance_reloads(const struct governance *g)
+{
+	return &g->reloads;
+}
+
 void
 governance_reload(struct governance *g, const char *path, bool by_hand)
 {
@@ -173,6 +193,7 @@ governance_reload(struct governance *g, const char *path, bool by_hand)
 	if (!config) {
 		audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
 			    json_pack("{s:b,s:s}", "done", 0, "why", errors));
+		note_reload(g, false, errors);
 		log_mistakes(errors);
 		log_line(LOG_ERR, "reload-failed", "kept=yes");
 		return;
@@ -181,6 +202,7 @@ governance_reload(struct governance *g, const char *path, bool by_hand)
 	gate_reload(g->gate, config);
 	config_free(g->config);
 	g->config = config;
+	note_reload(g, true, later);
 	log_line(*later ? LOG_WARNING : LOG_NOTICE, "reloaded", "after-restart=\"%s\"", later);
 	audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
 		    json_pack("{s:b,s:s}", "done", 1, "after_restart", later));

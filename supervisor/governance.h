@@ -5,11 +5,14 @@
 #define SUPERVISOR_GOVERNANCE_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
 struct config;
 struct event_base;
 struct gate;
 struct governance;
+struct operation;
 struct socketfile;
 struct why;
 
@@ -23,9 +26,13 @@ int governance_new(const struct config *config, bool as_service,
 int governance_listen(const struct config *config, struct socketfile **file_r, int *fd_r,
 		      struct why *why_r);
 
-/* Before anything is served. base: borrowed. admin_fd: of governance_listen, taken over; -1:
- * none. */
-void governance_start(struct governance *governance, struct event_base *base, int admin_fd);
+/* Before anything is served. base: borrowed. */
+void governance_start(struct governance *governance, struct event_base *base);
+
+/* Serves operators. fd: of governance_listen, taken over; -1: none. operation: what they are
+ * told of the service; borrowed, and outlives governance. */
+void governance_serve(struct governance *governance, struct event_base *base, int fd,
+		      const struct operation *operation);
 void governance_free(struct governance *governance);	/* NULL is fine */
 
 struct gate *governance_gate(struct governance *governance);
@@ -33,5 +40,14 @@ struct gate *governance_gate(struct governance *governance);
 /* Reads the files again (path, by_hand: as configuration_read) and puts what they say in force for
  * what starts from now on, or says in the log why not. */
 void governance_reload(struct governance *governance, const char *path, bool by_hand);
+
+struct governance_reloads {
+	time_t last;			/* 0: none yet */
+	bool last_done;
+	char *text;			/* what was wrong, or needs a restart; NULL: nothing */
+	uint64_t succeeded, failed;
+};
+
+const struct governance_reloads *governance_reloads(const struct governance *governance);
 
 #endif

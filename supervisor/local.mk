@@ -30,6 +30,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/repl_parts.h \
 	supervisor/engine/scheduler.c supervisor/engine/scheduler.h \
 	supervisor/engine/startup.c supervisor/engine/startup.h \
+	supervisor/engine/survey.c supervisor/engine/survey.h \
 	supervisor/engine/tenant.c supervisor/engine/tenant.h \
 	supervisor/engine/watchdog.c supervisor/engine/watchdog.h \
 	supervisor/engine/worker.c supervisor/engine/worker.h supervisor/engine/worker_slots.c \
@@ -48,6 +49,10 @@ libsupervisor_a_SOURCES += \
 	supervisor/configuration.c supervisor/configuration.h \
 	supervisor/gate.c supervisor/gate.h \
 	supervisor/governance.c supervisor/governance.h \
+	supervisor/metrics.c supervisor/metrics.h \
+	supervisor/openmetrics.c supervisor/openmetrics.h \
+	supervisor/operation.c supervisor/operation.h supervisor/operation_parts.h \
+	supervisor/operation_metrics.c \
 	supervisor/subject.c supervisor/subject.h \
 	supervisor/mcp/jsonout.c supervisor/mcp/jsonout.h \
 	supervisor/mcp/jsonrpc.c supervisor/mcp/jsonrpc.h \

@@ -36,7 +36,9 @@
 #include "supervisor/loop.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/seal.h"
+#include "supervisor/metrics.h"
 #include "supervisor/notify.h"
+#include "supervisor/operation.h"
 #include "supervisor/places.h"
 #include "supervisor/session.h"
 #include "supervisor/socketfile.h"
@@ -73,6 +75,8 @@ struct supervisor {
 	struct listener *listener[PLACES_MAX];
 	size_t n_listeners;
 	struct notify *notify;
+	struct metrics *metrics;
+	struct operation *operation;
 	struct event *deadline;
 	bool stopping, engine_done;
 	enum exit_code exit_code;
@@ -324,6 +328,14 @@ describe(void *arg, char *text, size_t size)
 		 counts.queued, counts.warm, (unsigned long long)counts.executions);
 }
 
+static char *
+write_metrics(void *arg, size_t *len_r)
+{
+	struct supervisor *s = arg;
+
+	return operation_metrics(s->operation, s->config->metrics.tenants, len_r);
+}
+
 static int
 accept_clients(struct supervisor *s)
 {
@@ -335,7 +347,9 @@ accept_clients(struct supervisor *s)
 	for (size_t i = 0; r == 0 && i < s->places->n; i++) {
 		struct place *place = &s->places->place[i];
 
-		if (place->http)
+		if (place->metrics)
+			r = http_server_listen_metrics(s->http, place->fd, write_metrics, s);
+		else if (place->http)
 			r = http_server_listen(s->http, place->fd);
 		else
 			r = listener_new(s->loop, place->fd, s->sessions,
@@ -409,9 +423,10 @@ build(struct supervisor *s)
 		r = loop_signal(s->loop, signals[i], on_signal, s);
 	if (r < 0)
 		return r;
-	governance_start(s->governance, engine.base, give_fd(s->admin_fd));
+	governance_start(s->governance, engine.base);
+	s->metrics = metrics_new();
 	mcp.gate = sessions.gate = http.gate = governance_gate(s->governance);
-	engine.observer = gate_observer(mcp.gate);
+	engine.observer = metrics_observer(s->metrics, gate_observer(mcp.gate));
 	r = engine_new(&engine, &s->engine);
 	if (r < 0)
 		return r;
@@ -423,6 +438,11 @@ build(struct supervisor *s)
 	session_set_on_empty(s->sessions, on_sessions_empty, s);
 	s->http = http_server_new(&http);
 	http_server_on_empty(s->http, on_http_empty, s);
+	s->operation = operation_new(&(struct operation_sources){
+		.config = s->config, .engine = s->engine, .sessions = s->sessions,
+		.http = s->http, .governance = s->governance, .metrics = s->metrics,
+	});
+	governance_serve(s->governance, engine.base, give_fd(s->admin_fd), s->operation);
 	s->notify = notify_new(s->loop, describe, s);
 	engine_when_ready(s->engine, on_ready, s);
 	return 0;
@@ -443,6 +463,8 @@ tear_down(struct supervisor *s)
 	notify_free(s->notify);
 	engine_free(s->engine);
 	governance_free(s->governance);
+	operation_free(s->operation);
+	metrics_free(s->metrics);
 	socketfile_close(s->admin_file);
 	if (s->admin_fd >= 0)
 		close(s->admin_fd);

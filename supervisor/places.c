@@ -53,7 +53,7 @@ take_handed_sockets(struct places *places, const struct config *config, struct w
 	char **names = NULL;
 	int r = 0, n = sd_listen_fds_with_names(1, &names);
 
-	if (n > PLACES_MAX - 2)
+	if (n > PLACES_MAX - 3)
 		r = why_say(why_r, -E2BIG, "socket", "%d sockets were handed over", n);
 	for (int i = 0; r == 0 && i < n; i++)
 		r = take_handed_socket(places, config, SD_LISTEN_FDS_START + i,
@@ -85,6 +85,27 @@ open_http_address(struct places *places, const struct config *config, const char
 			 "machines, %s\"", name, config_has_auth(config)
 				? "where tokens can be overheard unless a proxy ends TLS"
 				: "and nobody has to say who they are");
+	return 0;
+}
+
+static int
+open_metrics(struct places *places, const struct config *config, struct why *why_r)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+	own_mem char *name = NULL;
+	int fd, r;
+
+	if (!config->metrics.listen)
+		return 0;
+	r = http_open_address(config->metrics.listen, false, &fd, why_r);
+	if (r < 0)
+		return r;
+	places->place[places->n++] = (struct place){ .fd = fd, .metrics = true };
+	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+		return why_say(why_r, -errno, "metrics", "%s", strerror(errno));
+	name = http_address_text(&address, NULL);
+	log_line(LOG_NOTICE, "listening", "metrics=%s", name);
 	return 0;
 }
 
@@ -142,7 +163,9 @@ places_open(const struct places_asked *asked, const struct config *config, uid_t
 	else if (asked->socket)
 		r = why_say(why_r, -EINVAL, "socket",
 			    "--socket was given although systemd hands a socket over");
-	return r < 0 ? r : open_http(places, config, asked, owner, why_r);
+	if (r == 0)
+		r = open_http(places, config, asked, owner, why_r);
+	return r < 0 ? r : open_metrics(places, config, why_r);
 }
 
 bool

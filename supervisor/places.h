@@ -16,7 +16,8 @@ struct why;
 
 struct place {
 	int fd;			/* -1: given away */
-	bool http;		/* else byte streams */
+	bool http;		/* else byte streams, or: */
+	bool metrics;
 };
 
 struct places {

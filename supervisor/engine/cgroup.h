@@ -61,6 +61,12 @@ unsigned int cgroup_root_count(const struct cgroup_root *root);
 int cgroup_tenant_new(struct cgroup_root *root, const char *name,
 		      struct cgroup_tenant **tenant_r);
 
+/* What all its leaves have now, where a controller counts it. 0 or -errno. */
+int cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r);
+
+/* What all its leaves have now, where a controller counts it. 0 or -errno. */
+int cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r);
+
 /* Removes it as soon as its last leaf is gone. NULL is fine. */
 void cgroup_tenant_release(struct cgroup_tenant *tenant);
 

@@ -233,25 +233,31 @@ cgroup_leaf_counters(struct cgroup_leaf *leaf, bool why_ended,
 }
 
 static int
-read_number(const struct cgroup_leaf *leaf, const char *file, uint64_t *value_r)
+read_number(int directory, const char *file, uint64_t *value_r)
 {
 	char text[32];
-	ssize_t n = cgroup_read_at(leaf->fd, file, text, sizeof(text));
+	ssize_t n = cgroup_read_at(directory, file, text, sizeof(text));
 
 	return n < 0 ? (int)n : cgroup_text_number(text, value_r);
 }
 
 int
+cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r)
+{
+	return read_number(tenant->fd, "memory.current", bytes_r);
+}
+
+int
 cgroup_leaf_memory(const struct cgroup_leaf *leaf, uint64_t *bytes_r)
 {
-	return read_number(leaf, "memory.current", bytes_r);
+	return read_number(leaf->fd, "memory.current", bytes_r);
 }
 
 int
 cgroup_leaf_pids(const struct cgroup_leaf *leaf, uint32_t *pids_r)
 {
 	uint64_t pids = 0;
-	int r = read_number(leaf, "pids.current", &pids);
+	int r = read_number(leaf->fd, "pids.current", &pids);
 
 	if (r == 0)
 		*pids_r = (uint32_t)pids;

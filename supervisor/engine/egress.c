@@ -23,6 +23,7 @@
 #include "proto/own.h"
 #include "supervisor/engine/launch.h"
 #include "supervisor/engine/observer.h"
+#include "supervisor/engine/survey.h"
 #include "supervisor/log.h"
 
 #define BACKOFF_FIRST_MS 100
@@ -486,6 +487,24 @@ pid_t
 egress_pid(const struct egress *e)
 {
 	return e != NULL ? e->launch.pid : 0;
+}
+
+void
+egress_look(const struct egress *e, struct survey_egress *egress_r)
+{
+	static const char *const names[] = {
+		[EGRESS_DOWN] = "down", [EGRESS_STARTING] = "starting",
+		[EGRESS_SERVING] = "serving", [EGRESS_ENDING] = "ending",
+	};
+	const struct egress_grant *grant;
+
+	*egress_r = (struct survey_egress){
+		.installed = e->options.program_fd >= 0,
+		.state = names[e->state],
+		.trouble = e->text[0] != '\0' ? e->text : NULL,
+	};
+	LIST_FOREACH(grant, &e->grants, link)
+		egress_r->executions += grant->terms != NULL;
 }
 
 /* ---- grants ---- */

@@ -15,6 +15,7 @@ struct engine_observer;
 struct event_base;
 struct msg_egress_open;
 struct outer_namespace;
+struct survey_egress;
 
 struct egress_options {
 	struct event_base *base;		/* all borrowed */
@@ -29,6 +30,9 @@ struct egress *egress_new(const struct egress_options *options);
 
 /* Kills the process at once. No grant may be left. NULL is fine. */
 void egress_free(struct egress *egress);
+
+/* What operators see of it. */
+void egress_look(const struct egress *egress, struct survey_egress *egress_r);
 
 pid_t egress_pid(const struct egress *egress);	/* 0: there is none now */
 

@@ -87,6 +87,7 @@ struct execution {
 	struct watchdog_link watchdog;
 	struct egress_grant *grant;		/* NULL: it has no network */
 	bool listens;				/* its LISTENER came */
+	uint64_t asked_us;			/* when it was made */
 	uint64_t start_us, end_us;
 	size_t burst;				/* read since the last rest */
 	struct output output;

@@ -119,6 +119,7 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->tenant = tenant;
 	e->watcher = *watcher;
 	e->profile = profile;
+	e->asked_us = engine_now_us();
 	e->item.kind = request->repl != NULL ? SCHED_CELLS : profile;
 	e->repl = request->repl;
 	e->place = request->place;
@@ -266,6 +267,8 @@ event_of(const struct execution *e)
 		.disk_bytes = e->item.kind == SCHED_CELLS ? 0 : profile->disk_bytes,
 		.limits = &e->limits,
 		.internal = e->internal,
+		.waited_us = e->start_us > 0 ? e->start_us - e->asked_us : 0,
+		.ran_us = e->end_us > e->start_us ? e->end_us - e->start_us : 0,
 	};
 }
 

@@ -23,6 +23,9 @@ struct engine_event {
 	uint64_t disk_bytes;		/* that the execution may use */
 	const struct limits *limits;
 	bool internal;			/* a program of our own */
+	/* When it is over; 0 of one that never ran. */
+	uint64_t waited_us;		/* from being asked for until it ran */
+	uint64_t ran_us;
 };
 
 /* A connection out of a worker that is over, or was refused. */

@@ -512,6 +512,12 @@ repl_usage(struct repl *repl, struct repl_usage *usage_r)
 	};
 }
 
+bool
+repl_is_frozen(const struct repl *repl)
+{
+	return repl->frozen;
+}
+
 int
 repl_mount(struct repl *repl, const char *environment, void (*mounted)(void *arg, int error),
 	   void *arg, struct mounting **mounting_r)

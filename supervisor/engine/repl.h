@@ -89,6 +89,8 @@ struct repl_usage {
  * there is: not for every call. */
 void repl_usage(struct repl *repl, struct repl_usage *usage_r);
 
+bool repl_is_frozen(const struct repl *repl);
+
 /* A session that has been idle for a second is frozen where there is a cgroup, and thawed
  * by the next cell or copy; nobody has to ask for it. */
 

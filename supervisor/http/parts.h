@@ -45,6 +45,8 @@ struct http_place {
 	unsigned int accepted;			/* in this turn of the loop */
 	struct event *adopt;			/* looks after newborn ones */
 	struct event *again;			/* accepts again */
+	char *(*write_metrics)(void *arg, size_t *len_r);	/* NULL: MCP is served here */
+	void *write_metrics_arg;
 };
 
 struct http_server {

@@ -20,6 +20,7 @@
 #include "supervisor/mcp/jsonrpc.h"
 #include "supervisor/log.h"
 #include "supervisor/mcp/revision.h"
+#include "supervisor/openmetrics.h"
 #include "supervisor/xalloc.h"
 
 #define ALLOWED "POST, DELETE"
@@ -48,18 +49,16 @@ set_header(struct evhttp_request *request, const char *name, const char *value)
 		abort();
 }
 
-void
-http_reply(struct http_connection *c, struct evhttp_request *request, int status,
-	   struct jsonout *json)
+/* text: malloc'd, taken; NULL: there is no body. */
+static void
+reply_text(struct http_connection *c, struct evhttp_request *request, int status,
+	   const char *type, char *text, size_t len)
 {
-	bool has_body = json && evhttp_request_get_command(request) != EVHTTP_REQ_HEAD;
-	struct evbuffer *body = has_body ? xalloc_check(evbuffer_new()) : NULL;
+	struct evbuffer *body = text ? xalloc_check(evbuffer_new()) : NULL;
 
-	if (has_body) {
-		size_t len = json->len;
-
-		set_header(request, "Content-Type", "application/json");
-		if (evbuffer_add_reference(body, jsonout_take(json), len, free_text, NULL) < 0)
+	if (text) {
+		set_header(request, "Content-Type", type);
+		if (evbuffer_add_reference(body, text, len, free_text, NULL) < 0)
 			abort();
 	}
 	if (c->server->draining)
@@ -68,6 +67,17 @@ http_reply(struct http_connection *c, struct evhttp_request *request, int status
 	evhttp_send_reply(request, status, NULL, body);
 	if (body)
 		evbuffer_free(body);
+}
+
+void
+http_reply(struct http_connection *c, struct evhttp_request *request, int status,
+	   struct jsonout *json)
+{
+	bool has_body = json && evhttp_request_get_command(request) != EVHTTP_REQ_HEAD;
+	size_t len = has_body ? json->len : 0;
+
+	reply_text(c, request, status, "application/json", has_body ? jsonout_take(json) : NULL,
+		   len);
 }
 
 static void
@@ -316,6 +326,33 @@ serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
 	return true;
 }
 
+/* All there is on a socket for metrics. */
+static void
+serve_metrics(const struct served *s, enum evhttp_cmd_type verb)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+	const struct http_place *place = s->c->place;
+	size_t len;
+	char *text;
+
+	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1) {
+		refuse(s, 400, "the header Host is required");
+	} else if (!path || strcmp(path, HTTP_METRICS_PATH) != 0) {
+		refuse(s, 404, "there is " HTTP_METRICS_PATH " alone");
+	} else if (!is_of_ours(s)) {
+		refuse(s, 403, "this Host or Origin is not allowed");
+	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
+		set_header(s->request, "Allow", "GET, HEAD");
+		refuse(s, 405, "this can only be read");
+	} else if (verb == EVHTTP_REQ_HEAD) {
+		reply_text(s->c, s->request, 200, NULL, NULL, 0);
+	} else {
+		text = place->write_metrics(place->write_metrics_arg, &len);
+		reply_text(s->c, s->request, 200, OPENMETRICS_TYPE, text, len);
+	}
+}
+
 void
 http_request_serve(struct http_connection *c, struct evhttp_request *request)
 {
@@ -332,6 +369,10 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 	/* To evhttp some verbs have no body, whatever they say: what follows may be one. */
 	if (verb != EVHTTP_REQ_POST && verb != EVHTTP_REQ_DELETE && verb != EVHTTP_REQ_GET)
 		set_header(request, "Connection", "close");
+	if (c->place->write_metrics) {
+		serve_metrics(&s, verb);
+		return;
+	}
 	if (serve_metadata(&s, verb))
 		return;
 	if (!may_pass(&s, verb) || !take_principal(&s))

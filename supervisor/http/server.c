@@ -208,6 +208,19 @@ http_server_listen(struct http_server *server, int fd)
 	return 0;
 }
 
+int
+http_server_listen_metrics(struct http_server *server, int fd,
+			   char *(*write)(void *arg, size_t *len_r), void *arg)
+{
+	int r = http_server_listen(server, fd);
+
+	if (r < 0)
+		return r;
+	server->place[server->n_places - 1].write_metrics = write;
+	server->place[server->n_places - 1].write_metrics_arg = arg;
+	return 0;
+}
+
 /* ---- the whole ---- */
 
 struct http_server *

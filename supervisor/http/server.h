@@ -18,6 +18,7 @@ struct why;
 
 #define HTTP_PLACES_MAX 8
 #define HTTP_PATH "/mcp"
+#define HTTP_METRICS_PATH "/metrics"
 #define HTTP_HEAD_MAX (32 * 1024)		/* bytes of request line and headers */
 #define HTTP_OUTPUT_HIGH (1024 * 1024)		/* bytes unsent: leave news out */
 #define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* bytes unsent: close */
@@ -52,6 +53,11 @@ void http_server_free(struct http_server *server);
 /* Takes fd, a listening stream socket, and serves it at once. 0, or -errno: then fd is still
  * the caller's. */
 int http_server_listen(struct http_server *server, int fd);
+
+/* The same, but there is HTTP_METRICS_PATH alone, for whoever can connect: the text that write
+ * gives, malloc'd, *len_r bytes. */
+int http_server_listen_metrics(struct http_server *server, int fd,
+			       char *(*write)(void *arg, size_t *len_r), void *arg);
 
 /* Accepts no more; idle connections are closed, the others when they have been answered. */
 void http_server_drain(struct http_server *server);

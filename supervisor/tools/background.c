@@ -110,6 +110,17 @@ forget(struct job *job)
 }
 
 void
+background_count(const struct tenant *tenant, unsigned int *running_r, unsigned int *kept_r)
+{
+	const struct job *job;
+
+	*running_r = *kept_r = 0;
+	TAILQ_FOREACH(job, &jobs, link)
+		if (!tenant || job->tenant == tenant)
+			++*(job->state == JOB_RUNNING ? running_r : kept_r);
+}
+
+void
 background_forget(void)
 {
 	while (!TAILQ_EMPTY(&jobs))

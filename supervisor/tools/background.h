@@ -82,6 +82,10 @@ struct job_watch {
 void background_watch(struct job *job, struct job_watch *watch);
 void background_unwatch(struct job_watch *watch);	/* fine when it does not watch */
 
+/* How many of them run, and how many are kept for their answer; tenant NULL: of everybody. */
+void background_count(const struct tenant *tenant, unsigned int *running_r,
+		      unsigned int *kept_r);
+
 /* Cancels and forgets all, before the engine is freed. */
 void background_forget(void);
 

@@ -478,22 +478,31 @@ repl_session_next(const struct tenant *tenant, const struct repl_session *after)
 }
 
 void
+repl_session_glance(const struct repl_session *session, struct repl_session_info *info_r)
+{
+	const struct origin *origin = session->origin;
+
+	*info_r = (struct repl_session_info){
+		.handle = session->handle,
+		.profile = origin ? origin->profile : NULL,
+		.cells = session->cells,
+		.busy = session->holder || session->n_waiting > 0,
+		.frozen = origin && repl_is_frozen(origin->repl),
+		.memory_limit = origin ? origin->limits.memory_bytes : 0,
+		.age_ms = now_ms() - session->born_ms,
+		.idle_ms = now_ms() - session->used_ms,
+	};
+	repl_session_expires(session, info_r->expires);
+}
+
+void
 repl_session_look(const struct repl_session *session, struct repl_session_info *info_r)
 {
 	struct repl_usage usage;
 
+	repl_session_glance(session, info_r);
 	repl_usage(session->origin->repl, &usage);
-	*info_r = (struct repl_session_info){
-		.handle = session->handle,
-		.profile = session->origin->profile,
-		.cells = session->cells,
-		.busy = session->holder || session->n_waiting > 0,
-		.frozen = usage.frozen,
-		.memory_bytes = usage.memory_bytes,
-		.memory_limit = session->origin->limits.memory_bytes,
-		.idle_ms = now_ms() - session->used_ms,
-	};
-	repl_session_expires(session, info_r->expires);
+	info_r->memory_bytes = usage.memory_bytes;
 }
 
 void

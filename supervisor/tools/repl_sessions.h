@@ -121,7 +121,7 @@ struct repl_session_info {
 	bool busy, frozen;
 	uint64_t memory_bytes;		/* of the engine's session: its branches' too; 0: not known */
 	uint64_t memory_limit;
-	uint64_t idle_ms;
+	uint64_t age_ms, idle_ms;
 	char expires[REPL_TIME_MAX];
 };
 
@@ -129,6 +129,9 @@ struct repl_session_info {
 struct repl_session *repl_session_next(const struct tenant *tenant,
 				       const struct repl_session *after);
 void repl_session_look(const struct repl_session *session, struct repl_session_info *info_r);
+
+/* The same for nothing, but without memory_bytes. */
+void repl_session_glance(const struct repl_session *session, struct repl_session_info *info_r);
 
 /* Closes all: when the program ends. */
 void repl_sessions_close_all(void);
