@@ -227,6 +227,15 @@ refuse(struct gate *gate, const struct account *account, const char *quota)
 	return -EDQUOT;
 }
 
+static bool
+is_queue_full(const struct tenant *tenant, uint32_t most)
+{
+	struct tenant_counts counts;
+
+	tenant_count(tenant, &counts);
+	return counts.queued >= most;
+}
+
 static int
 check_quotas(struct gate *gate, struct account *account, const struct engine_event *event,
 	     struct why *why_r)
@@ -243,6 +252,11 @@ check_quotas(struct gate *gate, struct account *account, const struct engine_eve
 			"minute; try again in %" PRIu64 " seconds",
 			config->quota.per_minute, (wait + 999) / 1000);
 		return refuse(gate, account, "executions_per_minute");
+	}
+	if (config->quota.queued && is_queue_full(event->tenant, config->quota.queued)) {
+		why_say(why_r, 0, "queued", "quota queued: %u of your executions wait already; "
+			"try again when one of them is over", config->quota.queued);
+		return refuse(gate, account, "queued");
 	}
 	wait = config->quota.cpu_seconds_per_hour
 	       ? quota_wait_ms(&account->cpu, QUOTA_HOUR_SLOT_MS, now,

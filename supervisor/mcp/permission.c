@@ -20,14 +20,44 @@
 /* Arguments that say how a call is made, not what it does. */
 static const char *const not_approved[] = { "idempotency_key" };
 
+/* The profile that a call is for, as far as its arguments say so; NULL: they do not. A session
+ * has its own, and a version of Python is looked for in all that there are. */
+static const char *
+profile_of(const struct tool_host *host, const json_t *arguments)
+{
+	const json_t *named = json_object_get(arguments, "profile");
+
+	if (named)
+		return json_string_value(named);
+	if (json_object_get(arguments, "session") ||
+	    json_object_get(arguments, "python_version"))
+		return NULL;
+	return *tenant_profile(host->tenant) ? tenant_profile(host->tenant)
+					     : host->config->profile[0].name;
+}
+
 enum policy_verdict
-permission_verdict(const struct tool_host *host, const struct tool *tool)
+permission_verdict(const struct tool_host *host, const struct tool *tool,
+		   const json_t *arguments, struct why *why_r)
 {
 	enum policy_verdict verdict;
+	const char *profile;
 
 	if (!host->gate || !tool->policy)
 		return POLICY_ALLOW;
 	verdict = policy_tool(host->config, tool->policy);
+	if (verdict == POLICY_DENY) {
+		why_say(why_r, 0, "", "denied: policy does not let you use this tool");
+		return verdict;
+	}
+	/* Before anybody is asked; a name that is none is the tool's to refuse. */
+	profile = profile_of(host, arguments);
+	if (profile && config_find_profile(host->config, profile) &&
+	    !policy_allows_profile(host->config, profile)) {
+		why_say(why_r, 0, "profile", "denied: the profile %s is not among those that "
+			"policy lets you use", profile);
+		return POLICY_DENY;
+	}
 	if (verdict == POLICY_APPROVE && strcmp(tool->policy, "install_package") == 0)
 		return POLICY_ALLOW;
 	return verdict;

@@ -14,8 +14,10 @@
 #include "supervisor/tools/tool.h"
 
 /* What policy says of a call. An install is decided about by its tool, once it is known what
- * there is to install: it is denied here, or allowed. */
-enum policy_verdict permission_verdict(const struct tool_host *host, const struct tool *tool);
+ * there is to install: it is denied here, or allowed. With POLICY_DENY why_r says what refuses
+ * it: the verdict about the tool, or the profile that these arguments ask for. */
+enum policy_verdict permission_verdict(const struct tool_host *host, const struct tool *tool,
+				       const json_t *arguments, struct why *why_r);
 
 /* The item that is approved: the tool and exactly these arguments. Malloc'd. */
 char *permission_item(const struct tool *tool, const json_t *arguments);

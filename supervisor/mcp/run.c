@@ -9,6 +9,7 @@
 #include <event2/event.h>
 
 #include "policy/config.h"
+#include "policy/why.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/outcome.h"
@@ -330,6 +331,7 @@ run_start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *
 void
 mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 {
+	struct why why = { .field = "" };
 	struct tool_host host;
 
 	mcp_host(run->mcp, run->tenant, &host);
@@ -345,7 +347,7 @@ mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 	host.on_fail = on_tool_fail;
 	host.arg = run;
 	run_enter(run);
-	switch (permission_verdict(&host, run->tool)) {
+	switch (permission_verdict(&host, run->tool, arguments, &why)) {
 	case POLICY_UNSAID:
 	case POLICY_ALLOW:
 		run_start_tool(run, &host, arguments);
@@ -354,7 +356,7 @@ mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 		run_ask_permission(run, &host, arguments);
 		break;
 	case POLICY_DENY:
-		run_refuse(run, &host, "denied: policy does not let you use this tool");
+		run_refuse(run, &host, why.text);
 		break;
 	}
 	run_leave(run);

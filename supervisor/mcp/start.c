@@ -4,10 +4,13 @@
  * Reads:   params of a client, of any shape. */
 #include <string.h>
 
+#include "policy/config.h"
+#include "policy/why.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/conversation_parts.h"
 #include "supervisor/mcp/parking.h"
+#include "supervisor/mcp/permission.h"
 #include "supervisor/mcp/repeat.h"
 #include "supervisor/mcp/run.h"
 #include "supervisor/mcp/seal.h"
@@ -181,6 +184,22 @@ attach(const struct request *request, const struct wanted *wanted, struct mcp_ru
 	}
 }
 
+/* What policy refuses by now has no older answer either. */
+static bool
+is_denied(const struct request *request, const struct wanted *wanted)
+{
+	struct mcp_conversation *conversation = request->conversation;
+	struct why why = { .field = "" };
+	struct tool_host host;
+	bool denied;
+
+	mcp_host(conversation->mcp, conversation->options.tenant, &host);
+	denied = permission_verdict(&host, wanted->tool, wanted->arguments, &why) ==
+		 POLICY_DENY;
+	config_free(host.config);
+	return denied;
+}
+
 /* A call that is known by a key: what ran for it before is not run again. */
 static void
 serve_once(const struct request *request, const struct wanted *wanted, const char *key)
@@ -218,7 +237,7 @@ serve_wanted(const struct request *request, const struct wanted *wanted)
 	if (request->revision->modern &&
 	    json_object_get(request->message->params, "requestState")) {
 		resume(request, wanted);
-	} else if (key) {
+	} else if (key && !is_denied(request, wanted)) {
 		serve_once(request, wanted, key);
 	} else if (has_room(request)) {
 		run = mcp_run_new(conversation->mcp, conversation->options.tenant,

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "policy/config.h"
+#include "policy/rules.h"
 #include "policy/version.h"
 #include "policy/why.h"
 #include "supervisor/engine/engine.h"
@@ -150,6 +151,9 @@ environment_profile(const struct tool_host *host, const char *name, const char *
 	if (!profile)
 		return why_say(why_r, -ENOENT, "profile",
 			       "there is no profile of that name");
+	if (!policy_allows_profile(host->config, profile->name))
+		return why_say(why_r, -EACCES, "profile", "the profile %s is not among those "
+			       "that policy lets you use", profile->name);
 	*profile_r = profile->name;
 	return 0;
 }

@@ -101,6 +101,43 @@ def a_quota_is_named_and_says_when(ctx):
 
 
 @test(private=True)
+def what_waits_is_counted(ctx):
+    hold = "print('in', flush=True)\nimport threading; threading.Event().wait()"
+    with ctx.private("[quota]\nconcurrent = 1\nqueued = 1\n") as s, \
+            ctx.client(path=s.socket) as c:
+        first = c.request("tools/call", {
+            "name": "run_script", "_meta": {"progressToken": 1},
+            "arguments": {"script": hold, "timeout_seconds": 300}})
+        while not c.notices:
+            c.pump(ctx.seconds(60))
+        second = c.start_script("print(2)", timeout_seconds=300)
+        result = call(c, "3")
+        equal(status_of(result), "quota_exceeded")
+        assert "quota queued" in text_of(result), result
+        c.cancel(first)
+        equal(c.outcome(second).stdout, "2\n")
+
+
+@test(private=True)
+def a_key_is_of_no_use_against_a_deny(ctx):
+    with ctx.private("") as s, ctx.client(path=s.socket) as c:
+        path = os.path.join(s.dir, "test.conf")
+
+        def reload(text):
+            seen = s.log().count("reloaded ")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            os.kill(s.pid, signal.SIGHUP)
+            wait_for(lambda: s.log().count("reloaded ") > seen, s.log())
+        first = call(c, "print(1)", idempotency_key="k")
+        equal(call(c, "print(1)", idempotency_key="k"), first)
+        reload("[policy]\nrun_script = deny\n")
+        equal(status_of(call(c, "print(1)", idempotency_key="k")), "denied")
+        reload("")
+        equal(call(c, "print(1)", idempotency_key="k"), first)
+
+
+@test(private=True)
 def processor_time_is_counted(ctx):
     with ctx.private("[quota]\ncpu_seconds_per_hour = 1\n") as s, ctx.client(path=s.socket) as c:
         spin = "import time\nwhile time.process_time() < 1.5: pass"
@@ -214,6 +251,27 @@ def an_operator_approves_once(ctx):
             result = call(c, "print(6 * 7)")
             equal((status_of(result), result["structuredContent"]["stdout"]), ("ok", "42\n"))
             equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
+
+
+@test(private=True)
+def profiles_are_looked_at_before_anybody_is_asked(ctx):
+    more = "profiles = bare\n"
+    with Directory() as directory, \
+            ctx.private("[packages]\nindex = http://127.0.0.1:9/simple\nstore = %s/store\n"
+                        "[profile basic]\n[profile bare]\nmodules =\n%s" % (
+                            directory, approving(directory, more))) as s, ctx.client(path=s.socket) as c:
+        with Admin(directory + "/admin") as admin:
+            for arguments in ({}, {"profile": "basic"}):
+                result = call(c, "print(1)", **arguments)
+                equal(status_of(result), "denied")
+                assert "the profile basic is not among those" in text_of(result), result
+            equal(admin.ask("list")["approvals"], [])
+            equal(status_of(call(c, "print(1)", profile="bare")), "approval_pending")
+            equal(len(admin.ask("list")["approvals"]), 1)
+        result = c.ask("tools/call", {"name": "install_package", "arguments": {
+            "packages": ["x"], "profile": "basic"}})
+        equal(result["structuredContent"]["status"], "denied", result)
+        assert "the profile basic" in text_of(result), result
 
 
 @test(private=True, root=True)
