@@ -115,6 +115,13 @@ repl_drop(struct repl *repl, unsigned int place)
 	repl->places &= ~(1u << place);
 }
 
+bool
+repl_is_frozen(const struct repl *repl)
+{
+	(void)repl;
+	return false;
+}
+
 void
 repl_usage(struct repl *repl, struct repl_usage *usage_r)
 {
