@@ -14,6 +14,7 @@
 #include "supervisor/xalloc.h"
 
 #define MIB (1024 * 1024)
+#define JSON_INTEGER_MAX ((UINT64_C(1) << 53) - 1)
 
 struct tool_run {
 	struct tool_host host;
@@ -251,6 +252,13 @@ write_packages(struct jsonout *out, const json_t *environment)
 	jsonout_close(out, ']');
 }
 
+/* What has no cap, in a number that every client reads as it is. */
+static uint64_t
+readable(uint64_t most)
+{
+	return most < JSON_INTEGER_MAX ? most : JSON_INTEGER_MAX;
+}
+
 static void
 write_limits(struct jsonout *out, const char *key, const struct limits *limits)
 {
@@ -263,8 +271,8 @@ write_limits(struct jsonout *out, const char *key, const struct limits *limits)
 	jsonout_key(out, "memory_mb");
 	jsonout_real(out, (double)limits->memory_bytes / MIB);
 	jsonout_member_uint(out, "pids", limits->pids);
-	jsonout_member_uint(out, "output_bytes", limits->output_bytes);
-	jsonout_member_uint(out, "output_total_bytes", limits->output_total);
+	jsonout_member_uint(out, "output_bytes", readable(limits->output_bytes));
+	jsonout_member_uint(out, "output_total_bytes", readable(limits->output_total));
 	jsonout_close(out, '}');
 }
 
