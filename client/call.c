@@ -168,8 +168,13 @@ take_lines(struct call_channel *channel, int id,
 		start = channel->scanned = (size_t)(end - channel->in) + 1;
 		if (r < 0)
 			break;
+		if (reply.kind == REPLY_STRUCTURED && !channel->takes_structured) {
+			reply_free(&reply);
+			r = -EBADMSG;
+			break;
+		}
 		if (reply.kind == REPLY_OUTCOME || reply.kind == REPLY_REFUSED ||
-		    reply.kind == REPLY_RESOURCE) {
+		    reply.kind == REPLY_STRUCTURED || reply.kind == REPLY_RESOURCE) {
 			*answer_r = reply;
 			r = 1;
 			break;

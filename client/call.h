@@ -22,6 +22,7 @@ struct call_channel {
 	 * ends with -EINTR, and nothing is lost. NULL: never. */
 	const sigset_t *mask;
 	const volatile sig_atomic_t *interrupted;
+	bool takes_structured; /* REPLY_STRUCTURED is an answer; else it is not understood */
 	/* call.c's own. */
 	char *out, *in;
 	size_t out_len, out_at, out_room;

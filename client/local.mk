@@ -2,6 +2,7 @@
 # policy's form of the file; nothing of the supervisor or the worker.
 noinst_LIBRARIES += libclient.a
 libclient_a_SOURCES = \
+	client/admin.c client/admin.h \
 	client/audit.c \
 	client/bridge.c client/bridge.h \
 	client/call.c client/call.h \
@@ -18,8 +19,11 @@ libclient_a_SOURCES = \
 	client/say.c client/say.h \
 	client/script.c client/script.h \
 	client/show.c client/show.h \
+	client/status.c \
+	client/table.c client/table.h \
 	client/token.c client/token.h \
 	client/token_file.c client/token_file.h \
+	client/top.c \
 	client/utf8.c client/utf8.h \
 	client/verdict.c client/verdict.h
 libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) $(EDIT_CFLAGS) \

@@ -6,6 +6,8 @@
  *   repl      repl.c:   repl_input.c reads lines, cell.c knows where a cell ends, call.c
  * sends it as a tools/call of run_repl
  *   approvals, approve, deny   operator.c: asks the operators' socket
+ *   status, metrics, top       status.c, top.c: likewise; table.c prints
+ *   check-host   check_host.c: tries what the service would need; probe.c has the trials
  *   audit     audit.c:  checks and prints the audit log, by itself
  *   token     token.c:  keeps the file of bearer tokens, by itself
  *
@@ -65,6 +67,7 @@ int
 main(int argc, char **argv)
 {
 	struct options options;
+	operator_run *command;
 	char text[512];
 
 	if (open_standard_streams() < 0)
@@ -72,9 +75,10 @@ main(int argc, char **argv)
 	/* A client that starts us may ignore SIGTERM itself, and we would inherit it.
 	 */
 	signal(SIGTERM, SIG_DFL);
-	if (argc > 1 && operator_is_command(argv[1])) {
+	command = argc > 1 ? operator_command(argv[1]) : NULL;
+	if (command) {
 		signal(SIGPIPE, SIG_IGN);
-		return operator_command(argc - 1, argv + 1);
+		return command(argc - 1, argv + 1);
 	}
 	if (options_parse(argc, (const char *const *)argv, &options, text,
 			  sizeof(text)) < 0) {

@@ -3,21 +3,16 @@
  * Reads:   what tenants wrote, hostile to a terminal. */
 #include "client/operator.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
+#include "client/admin.h"
 #include "client/exits.h"
 #include "client/say.h"
-
-#define ADMIN_SOCKET "/run/mcp-pythond/admin.sock"
 
 static const char help[] =
 	"Usage: mcp-python approvals [list|watch] [--all] [--json]\n"
@@ -41,13 +36,6 @@ struct asked {
 	bool all, json;
 };
 
-bool
-operator_is_command(const char *name)
-{
-	return strcmp(name, "approvals") == 0 || strcmp(name, "approve") == 0 ||
-	       strcmp(name, "deny") == 0 || strcmp(name, "audit") == 0;
-}
-
 static int
 usage(const char *text)
 {
@@ -55,57 +43,7 @@ usage(const char *text)
 	return EX_USAGE;
 }
 
-static FILE *
-connect_to(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	FILE *stream;
-
-	if (!path)
-		path = getenv("MCP_PYTHON_ADMIN_SOCKET");
-	if (!path)
-		path = ADMIN_SOCKET;
-	if (fd < 0 || strlen(path) >= sizeof(address.sun_path)) {
-		say("%s: cannot be connected to", path);
-		return NULL;
-	}
-	strcpy(address.sun_path, path);
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		say("%s: %s; the service listens there if its [admin] socket says so", path,
-		    strerror(errno));
-		close(fd);
-		return NULL;
-	}
-	stream = fdopen(fd, "r+");
-	if (!stream)
-		close(fd);
-	return stream;
-}
-
 /* ---- showing ---- */
-
-/* A tenant's text: nothing in it may speak to the terminal. */
-static void
-print_text(const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '\n' || c == '\t' || (c >= ' ' && c != 0x7f && c < 0x80))
-			putchar(c);
-		else
-			printf("\\x%02x", c);
-	}
-}
-
-static const char *
-text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
 
 static void
 print_one(const json_t *approval)
@@ -113,10 +51,10 @@ print_one(const json_t *approval)
 	const json_t *items = json_object_get(approval, "items");
 	size_t n = json_array_size(items);
 
-	printf("%s  %-8s  ", text_of(approval, "id"), text_of(approval, "state"));
-	print_text(text_of(approval, "tenant"));
+	printf("%s  %-8s  ", admin_text(approval, "id"), admin_text(approval, "state"));
+	admin_print(stdout, admin_text(approval, "tenant"));
 	printf("  ");
-	print_text(n ? json_string_value(json_array_get(items, 0)) : "");
+	admin_print(stdout, n ? json_string_value(json_array_get(items, 0)) : "");
 	if (n > 1)
 		printf(" and %zu more", n - 1);
 	putchar('\n');
@@ -140,20 +78,20 @@ print_all(const json_t *approval)
 	const json_t *items = json_object_get(approval, "items");
 
 	print_one(approval);
-	if (*text_of(approval, "reason")) {
+	if (*admin_text(approval, "reason")) {
 		printf("reason: ");
-		print_text(text_of(approval, "reason"));
+		admin_print(stdout, admin_text(approval, "reason"));
 		putchar('\n');
 	}
 	for (size_t i = 0; i < json_array_size(items); i++) {
 		printf("item: ");
-		print_text(json_string_value(json_array_get(items, i)));
+		admin_print(stdout, json_string_value(json_array_get(items, i)));
 		putchar('\n');
 	}
 	if (script && json_object_size(shown) == 1)
-		print_text(script);
+		admin_print(stdout, script);
 	else if (text)
-		print_text(text);
+		admin_print(stdout, text);
 	putchar('\n');
 	free(text);
 }
@@ -180,13 +118,9 @@ print_answer(const struct asked *asked, const json_t *answer)
 static int
 read_answer(const struct asked *asked, FILE *stream)
 {
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t len = getline(&line, &size, stream);
-	json_t *answer = len > 0 ? json_loadb(line, (size_t)len, 0, NULL) : NULL;
+	json_t *answer = admin_read(stream);
 	int code = 0;
 
-	free(line);
 	if (!answer) {
 		say("the service does not answer");
 		return EX_UNAVAILABLE;
@@ -194,7 +128,7 @@ read_answer(const struct asked *asked, FILE *stream)
 	if (json_is_true(json_object_get(answer, "ok"))) {
 		print_answer(asked, answer);
 	} else {
-		say("%s", text_of(answer, "error"));
+		say("%s", admin_text(answer, "error"));
 		code = EX_NOPERM;
 	}
 	json_decref(answer);
@@ -204,7 +138,7 @@ read_answer(const struct asked *asked, FILE *stream)
 static int
 ask(const struct asked *asked)
 {
-	FILE *stream = connect_to(asked->socket);
+	FILE *stream = admin_connect(admin_path(asked->socket, NULL), false);
 	json_t *request;
 	int code;
 
@@ -215,10 +149,7 @@ ask(const struct asked *asked)
 		json_object_set_new(request, "id", json_string(asked->id));
 	if (asked->reason)
 		json_object_set_new(request, "reason", json_string(asked->reason));
-	json_dumpf(request, stream, JSON_COMPACT);
-	json_decref(request);
-	fputc('\n', stream);
-	fflush(stream);
+	admin_send(stream, request);
 	do
 		code = read_answer(asked, stream);
 	while (code == 0 && strcmp(asked->what, "watch") == 0);
@@ -252,8 +183,8 @@ read_words(int argc, char **argv, struct asked *asked)
 	return at < argc ? usage("there is a word too many") : 0;
 }
 
-int
-operator_command(int argc, char **argv)
+static int
+approvals_command(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "all", no_argument, NULL, 'a' },
@@ -267,8 +198,6 @@ operator_command(int argc, char **argv)
 	struct asked asked = { .what = "list" };
 	int option, code;
 
-	if (strcmp(argv[0], "audit") == 0)
-		return audit_command(argc, argv);
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 'a':
@@ -295,4 +224,23 @@ operator_command(int argc, char **argv)
 	}
 	code = read_words(argc, argv, &asked);
 	return code ? code : ask(&asked);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "approvals", approvals_command }, { "approve", approvals_command },
+	{ "deny", approvals_command }, { "audit", audit_command },
+	{ "status", status_command }, { "metrics", metrics_command },
+	{ "top", top_command },
+};
+
+operator_run *
+operator_command(const char *name)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return commands[i].run;
+	return NULL;
 }

@@ -1,18 +1,15 @@
-/* What operators type: mcp-python approvals, approve, deny and audit. Their arguments are read
- * here, because no other command has them.
+/* What operators type: approvals, approve, deny, audit, status, metrics, top and check-host.
+ * Their arguments are read where they are run, because no other command has them.
  */
 #ifndef CLIENT_OPERATOR_H
 #define CLIENT_OPERATOR_H
 
-#include <stdbool.h>
-
-/* Is it one of theirs? */
-bool operator_is_command(const char *name);
-
 /* argv[0]: the command. An exit code. */
-int operator_command(int argc, char **argv);
+typedef int operator_run(int argc, char **argv);
 
-/* mcp-python audit. Likewise. */
-int audit_command(int argc, char **argv);
+/* The command of this name; NULL: it is none of theirs. */
+operator_run *operator_command(const char *name);
+
+operator_run audit_command, status_command, metrics_command, top_command, check_host_command;
 
 #endif

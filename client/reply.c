@@ -75,8 +75,12 @@ parse_result(struct reply *reply, json_t *result)
 		reply->outcome = outcome;
 		return 0;
 	}
-	if (!json_is_true(json_object_get(result, "isError")))
-		return -EBADMSG;
+	if (!json_is_true(json_object_get(result, "isError"))) {
+		reply->kind = REPLY_STRUCTURED;
+		reply->outcome = outcome;
+		return json_is_object(outcome) && !json_object_get(outcome, "status")
+		       ? 0 : -EBADMSG;
+	}
 	reply->kind = REPLY_REFUSED;
 	reply->text =
 		reply_string(json_array_get(content, 0), "text", &reply->text_len);

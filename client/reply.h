@@ -11,6 +11,7 @@ enum reply_kind {
 	REPLY_OUTPUT,  /* a piece of the script's output, before the answer */
 	REPLY_OTHER,   /* a notification that is none of our business */
 	REPLY_OUTCOME, /* the answer: the script was run, or was to be */
+	REPLY_STRUCTURED, /* the answer of a tool that runs nothing: outcome has no status */
 	REPLY_RESOURCE, /* the answer: contents of a resource, in result */
 	REPLY_REFUSED, /* the answer: the call was not accepted; text says why */
 };
@@ -24,7 +25,7 @@ struct reply {
 	uint64_t offset;	  /* REPLY_OUTPUT: bytes of this stream before it */
 	const char *text;	  /* REPLY_OUTPUT, REPLY_REFUSED */
 	size_t text_len;
-	json_t *outcome; /* REPLY_OUTCOME: structuredContent */
+	json_t *outcome; /* REPLY_OUTCOME, REPLY_STRUCTURED: structuredContent */
 	json_t *result;	 /* REPLY_OUTCOME, REPLY_REFUSED: the result, or NULL */
 };
 

@@ -48,6 +48,7 @@ static const struct line_case {
 	{ "error without text", HEAD "\"id\":1,\"error\":{}}", -EBADMSG, NULL },
 	{ "no content", ANSWER "{\"structuredContent\":{\"status\":\"ok\"}}}", -EBADMSG, NULL },
 	{ "success without outcome", ANSWER "{\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}}", -EBADMSG, NULL },
+	{ "a tool that runs nothing", ANSWER "{\"content\":[],\"structuredContent\":{\"yours\":{}}}}", REPLY_STRUCTURED, NULL },
 	{ "status is a number", ANSWER "{\"content\":[],\"structuredContent\":{\"status\":1}}}", -EBADMSG, NULL },
 	{ "output without offset", OUTPUT("{\"stream\":\"stdout\",\"text\":\"x\"}"), -EBADMSG, NULL },
 	{ "output with a negative one", OUTPUT("{\"stream\":\"stdout\",\"offset\":-1,\"text\":\"x\"}"), -EBADMSG, NULL },

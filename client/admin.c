@@ -1,0 +1,116 @@
+/* Runs in: mcp-python's operators' commands.   Owns: a connection to the operators' socket.
+ * Reads:   answers of the service, in which tenants' texts are hostile to a terminal. */
+#include "client/admin.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "client/exits.h"
+#include "client/say.h"
+
+const char *
+admin_path(const char *asked, bool *named_r)
+{
+	const char *path = asked ? asked : getenv("MCP_PYTHON_ADMIN_SOCKET");
+
+	if (named_r)
+		*named_r = path;
+	return path ? path : ADMIN_SOCKET;
+}
+
+FILE *
+admin_connect(const char *path, bool quiet)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	FILE *stream;
+
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path)) {
+		say("%s: cannot be connected to", path);
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	strcpy(address.sun_path, path);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (!quiet)
+			say("%s: %s; the service listens there if its [admin] socket says so",
+			    path, strerror(errno));
+		close(fd);
+		return NULL;
+	}
+	stream = fdopen(fd, "r");
+	if (!stream)
+		close(fd);
+	return stream;
+}
+
+bool
+admin_send(FILE *stream, json_t *request)
+{
+	char *text = json_dumps(request, JSON_COMPACT);
+	bool sent = text && dprintf(fileno(stream), "%s\n", text) > 0;
+
+	json_decref(request);
+	free(text);
+	return sent;
+}
+
+json_t *
+admin_read(FILE *stream)
+{
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t len = getline(&line, &size, stream);
+	json_t *answer = len > 0 ? json_loadb(line, (size_t)len, 0, NULL) : NULL;
+
+	free(line);
+	return answer;
+}
+
+json_t *
+admin_ask(FILE *stream, const char *what, int *code_r, char *text_r, size_t size)
+{
+	json_t *answer = admin_send(stream, json_pack("{s:s}", "do", what))
+			 ? admin_read(stream) : NULL;
+
+	*code_r = 0;
+	if (json_is_true(json_object_get(answer, "ok")))
+		return answer;
+	*code_r = answer ? EX_NOPERM : EX_UNAVAILABLE;
+	snprintf(text_r, size, "%s", answer ? admin_text(answer, "error")
+					    : "the service does not answer");
+	json_decref(answer);
+	return NULL;
+}
+
+void
+admin_bound(FILE *stream, const struct timeval *most)
+{
+	setsockopt(fileno(stream), SOL_SOCKET, SO_RCVTIMEO, most, sizeof(*most));
+}
+
+const char *
+admin_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+void
+admin_print(FILE *to, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '\n' || c == '\t' || (c >= ' ' && c != 0x7f && c < 0x80))
+			fputc(c, to);
+		else
+			fprintf(to, "\\x%02x", c);
+	}
+}

@@ -1,0 +1,39 @@
+/* The operators' socket as a command sees it: one JSON line asked, one answered. */
+#ifndef CLIENT_ADMIN_H
+#define CLIENT_ADMIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/time.h>
+
+#include <jansson.h>
+
+#define ADMIN_SOCKET "/run/mcp-pythond/admin.sock"
+
+/* The path in use: asked, else $MCP_PYTHON_ADMIN_SOCKET, else ADMIN_SOCKET. *named_r (may be
+ * NULL): somebody said it. */
+const char *admin_path(const char *asked, bool *named_r);
+
+/* Connects. quiet: says nothing when nobody listens. NULL after saying why. */
+FILE *admin_connect(const char *path, bool quiet);
+
+/* Sends a request, which is taken. False: it could not be sent. */
+bool admin_send(FILE *stream, json_t *request);
+
+/* Reads one answer; NULL: the connection is over, or that was no JSON. */
+json_t *admin_read(FILE *stream);
+
+/* Both, and looks whether it went well: NULL, *code_r and in text_r what is wrong. */
+json_t *admin_ask(FILE *stream, const char *what, int *code_r, char *text_r, size_t size);
+
+/* From now on no answer is waited for longer. */
+void admin_bound(FILE *stream, const struct timeval *most);
+
+/* A member's text; "" when there is none. */
+const char *admin_text(const json_t *object, const char *key);
+
+/* Prints somebody's text so that nothing in it speaks to a terminal. */
+void admin_print(FILE *to, const char *text);
+
+#endif

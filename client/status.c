@@ -1,0 +1,397 @@
+/* Runs in: mcp-python status and metrics.   Owns: one question and its answer. The operators'
+ * socket answers; without it a user learns of themselves from the socket that MCP is served
+ * on, by the tool check_environment. */
+#include "client/operator.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "client/admin.h"
+#include "client/call.h"
+#include "client/endpoint.h"
+#include "client/exits.h"
+#include "client/reply.h"
+#include "client/say.h"
+#include "client/table.h"
+
+#define WIDTH 4096	/* of lines: whoever wants them shorter cuts them */
+#define ROWS 4096
+
+static const char status_help[] =
+	"Usage: mcp-python status [--json] [--admin-socket PATH]\n"
+	"\n"
+	"Tells what the service does now: workers, tenants, sessions, approvals, audit log.\n"
+	"Who is no operator ([admin] operators) is told of themselves.\n"
+	"\n"
+	"  --json                as JSON\n"
+	"  --admin-socket PATH   the service's [admin] socket; otherwise\n"
+	"                        $MCP_PYTHON_ADMIN_SOCKET or " ADMIN_SOCKET "\n"
+	"  --socket PATH         where MCP is served, for when there is none\n"
+	"  --help                this text\n";
+
+static const char metrics_help[] =
+	"Usage: mcp-python metrics [--admin-socket PATH]\n"
+	"\n"
+	"Prints the service's metrics as OpenMetrics text. For operators.\n"
+	"\n"
+	"  --admin-socket PATH   as of status\n"
+	"  --help                this text\n";
+
+struct asked {
+	const char *admin_socket, *socket;
+	bool json;
+};
+
+/* ---- showing ---- */
+
+static double
+number(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+static long
+count(const json_t *object, const char *key)
+{
+	return (long)json_integer_value(json_object_get(object, key));
+}
+
+static const char *
+bytes(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_integer(value) ? figure_bytes((uint64_t)json_integer_value(value)) : "-";
+}
+
+static void
+print_named(const char *name, const char *text)
+{
+	printf("%-13s", name);
+	admin_print(stdout, text);
+	putchar('\n');
+}
+
+static void
+print_governance(const json_t *answer)
+{
+	const json_t *audit = json_object_get(answer, "audit");
+	const json_t *reload = json_object_get(answer, "reload");
+	const json_t *egress = json_object_get(answer, "egress");
+
+	printf("approvals    %ld pending\n", count(json_object_get(answer, "approvals"), "pending"));
+	printf("audit log    %s, %ld records, %ld lost\n",
+	       json_is_true(json_object_get(audit, "failing")) ? "FAILING" : "ok",
+	       count(audit, "written"), count(audit, "lost"));
+	printf("egress       %s, %ld executions may go out\n",
+	       json_is_true(json_object_get(egress, "installed")) ? admin_text(egress, "state")
+								 : "not installed",
+	       count(egress, "executions"));
+	if (*admin_text(egress, "trouble"))
+		print_named("", admin_text(egress, "trouble"));
+	if (!*admin_text(reload, "last")) {
+		print_named("reload", "none since the start");
+		return;
+	}
+	printf("reload       %s at %s\n",
+	       json_is_true(json_object_get(reload, "done")) ? "done" : "FAILED",
+	       admin_text(reload, "last"));
+	if (*admin_text(reload, "text"))
+		print_named("", admin_text(reload, "text"));
+}
+
+static void
+print_summary(const json_t *answer)
+{
+	const json_t *service = json_object_get(answer, "service");
+	const json_t *clients = json_object_get(answer, "clients");
+	const json_t *executions = json_object_get(answer, "executions");
+	const json_t *jobs = json_object_get(answer, "jobs");
+
+	if (service)
+		printf("%s %s, up %s\n", admin_text(service, "name"),
+		       admin_text(service, "version"),
+		       figure_time(number(service, "uptime_seconds")));
+	print_named("enforcement", admin_text(json_object_get(answer, "enforcement"), "summary"));
+	if (!executions)
+		return;
+	printf("clients      %ld connected, %ld over HTTP with %ld sessions\n",
+	       count(clients, "connections"), count(clients, "http_connections"),
+	       count(clients, "http_sessions"));
+	printf("executions   %ld running, %ld queued; %ld ended, %ld by a limit, %ld refused\n",
+	       count(executions, "running"), count(executions, "queued"),
+	       count(executions, "ended"), count(executions, "limits_hit"),
+	       count(executions, "refused"));
+	printf("jobs         %ld running, %ld kept for their answer\n", count(jobs, "running"),
+	       count(jobs, "kept"));
+	print_governance(answer);
+}
+
+static void
+print_profiles(const json_t *list)
+{
+	static const char *const titles[] = { "PROFILE", "ZYGOTE", ">WARM", ">STARTING", ">BUSY",
+					      ">SESSIONS", ">SPENT", ">WAITING", NULL };
+	struct table *table = table_new(titles);
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		table_add(table, "%s", admin_text(one, "profile"));
+		table_add(table, "%s", admin_text(one, "zygote"));
+		table_add(table, "%ld", count(one, "warm"));
+		table_add(table, "%ld", count(one, "starting"));
+		table_add(table, "%ld", count(one, "busy"));
+		table_add(table, "%ld", count(one, "sessions"));
+		table_add(table, "%ld", count(one, "spent") + count(one, "ending"));
+		table_add(table, "%ld", count(one, "waiting"));
+	}
+	putchar('\n');
+	table_print(table, stdout, ROWS, WIDTH, "", "");
+	table_free(table);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		if (*admin_text(one, "trouble")) {
+			printf("%s: ", admin_text(one, "profile"));
+			admin_print(stdout, admin_text(one, "trouble"));
+			putchar('\n');
+		}
+	}
+}
+
+static void
+print_tenants(const json_t *list)
+{
+	static const char *const titles[] = { "TENANT", ">RUNNING", ">QUEUED", ">SESSIONS", ">JOBS",
+					      ">WORKERS", ">CPU", ">MEMORY", ">EXECUTIONS",
+					      ">LIMITS", NULL };
+	struct table *table = table_new(titles);
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		table_add(table, "%s", admin_text(one, "tenant"));
+		table_add(table, "%ld/%ld", count(one, "running"), count(one, "running_most"));
+		table_add(table, "%ld/%ld", count(one, "queued"), count(one, "queued_most"));
+		table_add(table, "%ld", count(one, "sessions"));
+		table_add(table, "%ld", count(one, "jobs"));
+		table_add(table, "%ld", count(one, "workers"));
+		table_add(table, "%s", figure_time(number(one, "cpu_seconds")));
+		table_add(table, "%s", bytes(one, "memory_bytes"));
+		table_add(table, "%ld", count(one, "executions"));
+		table_add(table, "%ld", count(one, "limits_hit"));
+	}
+	putchar('\n');
+	table_print(table, stdout, ROWS, WIDTH, "", "");
+	table_free(table);
+}
+
+static void
+print_sessions(const json_t *list)
+{
+	static const char *const titles[] = { "SESSION", "TENANT", "PROFILE", "STATE", ">CELLS",
+					      ">AGE", ">IDLE", ">MEMORY", ">OF", NULL };
+	struct table *table;
+
+	if (json_array_size(list) == 0)
+		return;
+	table = table_new(titles);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		table_add(table, "%s", admin_text(one, "session"));
+		table_add(table, "%s", admin_text(one, "tenant"));
+		table_add(table, "%s", admin_text(one, "profile"));
+		table_add(table, "%s", admin_text(one, "state"));
+		table_add(table, "%ld", count(one, "cells"));
+		table_add(table, "%s", json_object_get(one, "age_seconds")
+				       ? figure_time(number(one, "age_seconds")) : "-");
+		table_add(table, "%s", figure_time(number(one, "idle_seconds")));
+		table_add(table, "%s", bytes(one, "memory_bytes"));
+		table_add(table, "%s", bytes(one, "memory_limit_bytes"));
+	}
+	putchar('\n');
+	table_print(table, stdout, ROWS, WIDTH, "", "");
+	table_free(table);
+}
+
+static int
+show(const struct asked *asked, const json_t *answer)
+{
+	if (asked->json) {
+		json_dumpf(answer, stdout, JSON_COMPACT);
+		putchar('\n');
+	} else {
+		print_summary(answer);
+		if (json_object_get(answer, "profiles"))
+			print_profiles(json_object_get(answer, "profiles"));
+		print_tenants(json_object_get(answer, "tenants"));
+		print_sessions(json_object_get(answer, "sessions"));
+	}
+	return fflush(stdout) == 0 ? 0 : EX_IOERR;
+}
+
+/* ---- of oneself, without the operators' socket ---- */
+
+/* What check_environment says, in the shape of the operators' socket's answer. */
+static json_t *
+make_answer(const json_t *environment)
+{
+	const json_t *yours = json_object_get(environment, "yours");
+	const json_t *theirs = json_object_get(environment, "repl_sessions");
+	json_t *sessions = json_array(), *tenant;
+	char self[32];
+
+	snprintf(self, sizeof(self), "uid:%u", (unsigned int)getuid());
+	for (size_t i = 0; i < json_array_size(theirs); i++) {
+		json_t *one = json_copy(json_array_get(theirs, i));
+		double mb = number(one, "memory_mb");
+
+		json_object_set_new(one, "tenant", json_string(self));
+		json_object_set_new(one, "memory_limit_bytes",
+				    json_integer((json_int_t)(mb * 1024 * 1024)));
+		json_array_append_new(sessions, one);
+	}
+	tenant = json_pack("{s:s,s:O*,s:O*,s:O*,s:O*,s:i}", "tenant", self, "running",
+			   json_object_get(yours, "running"), "running_most",
+			   json_object_get(yours, "running_most"), "queued",
+			   json_object_get(yours, "queued"), "queued_most",
+			   json_object_get(yours, "queued_most"), "sessions",
+			   (int)json_array_size(theirs));
+	return json_pack("{s:b,s:s,s:O*,s:[o],s:o}", "ok", 1, "scope", "self", "enforcement",
+			 json_object_get(environment, "enforcement"), "tenants", tenant,
+			 "sessions", sessions);
+}
+
+static int
+ask_as_client(const struct asked *asked)
+{
+	struct call_channel channel = { .fd = endpoint_connect(asked->socket),
+					.takes_structured = true };
+	struct reply reply;
+	json_t *answer;
+	int code, r;
+
+	if (channel.fd < 0)
+		return EX_UNAVAILABLE;
+	call_send(&channel, call_message(1, "check_environment", json_object(), false));
+	r = call_wait(&channel, 1, NULL, NULL, &reply);
+	if (r < 0) {
+		code = call_failed(r);
+	} else if (reply.kind != REPLY_STRUCTURED ||
+		   !json_object_get(reply.outcome, "enforcement")) {
+		say("the service has no tool check_environment for you, and no operators' socket");
+		code = EX_NOPERM;
+		reply_free(&reply);
+	} else {
+		answer = make_answer(reply.outcome);
+		code = show(asked, answer);
+		json_decref(answer);
+		reply_free(&reply);
+	}
+	close(channel.fd);
+	call_channel_done(&channel);
+	return code;
+}
+
+/* ---- commands ---- */
+
+static int
+read_options(int argc, char **argv, const char *help, struct asked *asked_r)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "admin-socket", required_argument, NULL, 'a' },
+		{ "socket", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	*asked_r = (struct asked){ .json = false };
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'j':
+			asked_r->json = true;
+			break;
+		case 'a':
+			asked_r->admin_socket = optarg;
+			break;
+		case 's':
+			asked_r->socket = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 1;
+		default:
+			return -EX_USAGE;
+		}
+	}
+	if (optind == argc)
+		return 0;
+	say("%s: there is a word too many", argv[0]);
+	return -EX_USAGE;
+}
+
+int
+status_command(int argc, char **argv)
+{
+	struct asked asked;
+	json_t *answer;
+	const char *path;
+	char text[256];
+	FILE *stream;
+	bool named;
+	int code, r = read_options(argc, argv, status_help, &asked);
+
+	if (r != 0)
+		return r > 0 ? 0 : -r;
+	path = admin_path(asked.admin_socket, &named);
+	stream = asked.socket && !named ? NULL : admin_connect(path, !named);
+	if (!stream)
+		return named ? EX_UNAVAILABLE : ask_as_client(&asked);
+	answer = admin_ask(stream, "status", &code, text, sizeof(text));
+	if (answer)
+		code = show(&asked, answer);
+	else
+		say("%s", text);
+	json_decref(answer);
+	fclose(stream);
+	return code;
+}
+
+int
+metrics_command(int argc, char **argv)
+{
+	struct asked asked;
+	json_t *answer;
+	char text[256];
+	FILE *stream;
+	int code, r = read_options(argc, argv, metrics_help, &asked);
+
+	if (r != 0)
+		return r > 0 ? 0 : -r;
+	if (asked.json || asked.socket) {
+		say("metrics: has no such option");
+		return EX_USAGE;
+	}
+	stream = admin_connect(admin_path(asked.admin_socket, NULL), false);
+	if (!stream)
+		return EX_UNAVAILABLE;
+	answer = admin_ask(stream, "metrics", &code, text, sizeof(text));
+	if (answer) {
+		fputs(admin_text(answer, "metrics"), stdout);
+		code = fflush(stdout) == 0 ? 0 : EX_IOERR;
+	} else {
+		say("%s", text);
+	}
+	json_decref(answer);
+	fclose(stream);
+	return code;
+}
