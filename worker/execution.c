@@ -190,28 +190,55 @@ live_as_script(const struct jail *jail, uint64_t serial)
 
 /* ---- init ---- */
 
-/* Reaps until the script's process has ended; all others end with init. */
-static _Noreturn void
-live_as_init(const struct jail *jail, pid_t script)
+/* What init waits for. Blocked in it, they are kept for it even without a handler. */
+static void
+init_signals(sigset_t *set_r)
 {
-	struct msg exited = { .type = MSG_EXITED };
-	int status;
+	sigemptyset(set_r);
+	sigaddset(set_r, SIGCHLD);
+	sigaddset(set_r, SIGTERM);
+}
+
+/* Reaps until the script's process has ended. On SIGTERM, from the supervisor, it is ended with
+ * all others; a script that sends that ends itself. False: it is nobody's child any more. */
+static bool
+wait_for_script(pid_t script, int *status_r)
+{
+	sigset_t set;
 	pid_t pid;
 
+	init_signals(&set);
+	while ((pid = waitpid(-1, status_r, WNOHANG)) != script) {
+		if (pid < 0 && errno != EINTR)
+			return false;
+		if (pid == 0 && sigwaitinfo(&set, NULL) == SIGTERM)
+			kill(-1, SIGKILL);
+	}
+	return true;
+}
+
+/* All other processes end with init. */
+static _Noreturn void
+live_as_init(const struct jail *jail, pid_t script, uint64_t serial)
+{
+	struct msg anew = { .type = MSG_LEFT_ANEW, .left_anew.worker = serial };
+	struct msg exited = { .type = MSG_EXITED };
+	int status;
+
 	prctl(PR_SET_NAME, "python-init", 0, 0, 0);
-	do
-		pid = waitpid(-1, &status, 0);
-	while (pid != script && (pid > 0 || errno == EINTR));
-	if (pid == script && shared->is_session) {
+	if (!wait_for_script(script, &status))
+		_exit(0);
+	if (shared->is_session) {
 		struct msg_open open = shared->open;
 
 		session_live(jail, &open);
 	}
-	if (pid == script && !shared->told) {
+	if (!shared->told) {
 		kill(-1, SIGKILL);
-		workspace_tell(WORKSPACE, JAIL_CONTROL, NULL);
 		exited.exited.status = (uint32_t)status & 0xffff;
-		frame_send(JAIL_CONTROL, &exited, NULL, 0);
+		if (frame_send(JAIL_CONTROL, &anew, NULL, 0) == 0 &&
+		    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL) == 0)
+			frame_send(JAIL_CONTROL, &exited, NULL, 0);
 	}
 	_exit(0);
 }
@@ -219,6 +246,7 @@ live_as_init(const struct jail *jail, pid_t script)
 void
 execution_live(const struct jail *jail, uint64_t serial)
 {
+	sigset_t set;
 	pid_t script;
 
 	if (!jail->memory_counted)
@@ -228,10 +256,14 @@ execution_live(const struct jail *jail, uint64_t serial)
 	if (shared == MAP_FAILED)
 		jail_die(JAIL_CONTROL, "shared page", errno);
 	interpreter_before_fork();
+	init_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	script = fork();
 	if (script < 0)
 		jail_die(JAIL_CONTROL, "the script's process", errno);
-	if (script == 0)
+	if (script == 0) {
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
 		live_as_script(jail, serial);
-	live_as_init(jail, script);
+	}
+	live_as_init(jail, script, serial);
 }

@@ -24,6 +24,7 @@
 #define REST_MS 5
 #define GRACE_MS 2000			/* for a cell that was interrupted */
 #define KILL_MS 30000			/* for its init to tell that it was killed */
+#define TELL_MS 2000			/* for a script's init to tell of files */
 
 static int
 find_profile(const struct engine *engine, const char *name, unsigned int *index_r,
@@ -205,6 +206,7 @@ execution_begin(struct execution *e, struct worker *w)
 }
 
 static void stop_cell(struct execution *e, enum stop_reason reason);
+static void end_now(struct execution *e, enum stop_reason reason);
 
 static void
 on_deadline(evutil_socket_t fd, short what, void *arg)
@@ -214,12 +216,12 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (e->stopping == CELL_INTERRUPTED) {
+	if (e->stopping == INTERRUPTED) {
 		stop_cell(e, STOP_WALL);
 		return;
 	}
-	if (e->stopping == CELL_KILLED) {
-		execution_lose(e, STOP_WALL);
+	if (e->stopping == KILLED) {
+		end_now(e, STOP_WALL);
 		return;
 	}
 	if (engine_now_us() - e->start_us >= (uint64_t)e->limits.wall_ms * 1000) {
@@ -244,12 +246,16 @@ close_run(struct execution *e)
 	assert(e->state == EXECUTION_RUNNING);
 	/* From here on nothing that is called back can end it again. */
 	e->state = EXECUTION_DUE;
-	e->end_us = engine_now_us();
+	if (e->end_us == 0)
+		e->end_us = engine_now_us();
 	TAILQ_REMOVE(&e->engine->running, e, link);
 	e->engine->n_running--;
 	event_del(&e->deadline);
 	watchdog_forget(&e->watchdog);
-	execution_count(e);
+	/* One that was stopped was counted then: what its init did since is not held against
+	 * it. */
+	if (e->repl != NULL || e->stopping != KILLED)
+		execution_count(e);
 	if (e->facts.stop != STOP_NONE && e->became != STATE_COMMITTED &&
 	    e->became != STATE_ROLLED_BACK)
 		worker_kill(w);
@@ -265,29 +271,65 @@ close_run(struct execution *e)
 	return w;
 }
 
+/* By the end of its worker. The reason counts when there was none before. */
+static void
+end_now(struct execution *e, enum stop_reason reason)
+{
+	if (e->facts.stop == STOP_NONE)
+		e->facts.stop = reason;
+	e->became = e->repl != NULL ? STATE_LOST : STATE_NONE;
+	worker_end(close_run(e));
+	make_due(e);
+}
+
+/* Is somebody to hear of the files that a script leaves which is stopped, and can its init
+ * tell? */
+static bool
+is_to_tell(const struct execution *e, enum stop_reason reason)
+{
+	return !e->internal && !e->engine->shutting_down && reason != STOP_PROTOCOL &&
+	       (reason != STOP_CANCEL || e->facts.cancel == CANCEL_BY_CLIENT);
+}
+
+/* Its init ends it and tells of the files; EXITED is the end. */
+static void
+stop_script(struct execution *e, enum stop_reason reason)
+{
+	if (e->stopping == KILLED)
+		return;
+	e->facts.stop = reason;
+	e->stopping = KILLED;
+	e->end_us = engine_now_us();
+	watchdog_forget(&e->watchdog);
+	execution_count(e);
+	if (worker_stop(e->worker) < 0) {
+		end_now(e, reason);
+		return;
+	}
+	arm_ms(e, TELL_MS);
+	/* What is in its pipes is read in the end. */
+	worker_throttle(e->worker, 2 * TELL_MS);
+}
+
 /* ---- the end of a cell ---- */
 
 void
 execution_lose(struct execution *e, enum stop_reason reason)
 {
-	if (e->facts.stop == STOP_NONE)
-		e->facts.stop = reason;
-	e->became = STATE_LOST;
-	worker_end(close_run(e));
-	make_due(e);
+	end_now(e, reason);
 }
 
 /* It ends when its init says so. */
 static void
 stop_cell(struct execution *e, enum stop_reason reason)
 {
-	bool interrupt = reason == STOP_CANCEL && e->stopping == CELL_GOES_ON;
+	bool interrupt = reason == STOP_CANCEL && e->stopping == GOES_ON;
 
 	if (e->facts.stop == STOP_NONE)
 		e->facts.stop = reason;
-	if (e->stopping == CELL_KILLED || (reason == STOP_CANCEL && !interrupt))
+	if (e->stopping == KILLED || (reason == STOP_CANCEL && !interrupt))
 		return;
-	e->stopping = interrupt ? CELL_INTERRUPTED : CELL_KILLED;
+	e->stopping = interrupt ? INTERRUPTED : KILLED;
 	arm_ms(e, interrupt ? GRACE_MS : KILL_MS);
 	if (!repl_stop_cell(e->repl, interrupt))
 		execution_lose(e, reason);
@@ -322,6 +364,7 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	struct worker *w;
 
 	e->became = became;
+	e->results.all_told = true;
 	e->left_behind = ended->ended;
 	e->facts.committed = became == STATE_COMMITTED;
 	if (e->facts.committed && !was_interrupted(e))
@@ -402,10 +445,10 @@ execution_stop(struct execution *e, enum stop_reason reason)
 			stop_cell(e, reason);
 			break;
 		}
-		e->facts.stop = reason;
-		e->became = e->repl != NULL ? STATE_LOST : STATE_NONE;
-		worker_end(close_run(e));
-		make_due(e);
+		if (is_to_tell(e, reason))
+			stop_script(e, reason);
+		else
+			end_now(e, reason);
 		break;
 	case EXECUTION_DUE:
 		break;
@@ -426,7 +469,8 @@ execution_cancel(struct execution *e, enum cancel_reason reason)
 {
 	if (e->state == EXECUTION_DUE)
 		return;
-	e->facts.cancel = reason;
+	if (e->facts.stop != STOP_CANCEL)
+		e->facts.cancel = reason;
 	execution_stop(e, STOP_CANCEL);
 }
 
@@ -499,6 +543,7 @@ void
 execution_on_done(struct execution *e, struct frame *frame)
 {
 	execution_keep_done(e, frame);
+	e->results.all_told = true;
 	finish(e);
 }
 
@@ -507,6 +552,7 @@ execution_on_exited(struct execution *e, int wait_status)
 {
 	e->facts.has_exit = true;
 	e->facts.wait_status = wait_status;
+	e->results.all_told = true;
 	finish(e);
 }
 

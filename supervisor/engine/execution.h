@@ -124,6 +124,8 @@ struct outcome {
 	const struct outcome_file *file;	/* ordered by path */
 	size_t n_files;
 	uint32_t more_files;		/* that are not told of; at least so many */
+	bool files_unknown;		/* there may be others: its end left nobody to tell of them,
+					 * or no time */
 	const struct outcome_part *part;	/* with spill; by stream and offset */
 	size_t n_parts;
 	enum outcome_state state;

@@ -27,11 +27,11 @@ enum execution_state {
 	EXECUTION_DUE,		/* it is over, or it never ran: engine->due */
 };
 
-/* A cell that is to end. */
-enum cell_stop {
-	CELL_GOES_ON,
-	CELL_INTERRUPTED,	/* by KeyboardInterrupt; has some time left */
-	CELL_KILLED,		/* init was told so */
+/* One that is to end. */
+enum stopping {
+	GOES_ON,
+	INTERRUPTED,		/* a cell, by KeyboardInterrupt; has some time left */
+	KILLED,			/* init was told so, and tells of the files */
 };
 
 /* What came beside the streams; the frames are kept for what is in them. */
@@ -41,6 +41,7 @@ struct execution_results {
 	size_t display_bytes, left_bytes;
 	size_t forms;				/* of the object shown last */
 	uint32_t more_left;
+	bool all_told;				/* of files */
 	/* While the answer is given. */
 	struct outcome_display *shown;
 	struct outcome_file *file;
@@ -78,11 +79,11 @@ struct execution {
 	struct repl *repl;			/* NULL: none, or it is over */
 	struct repl_job job;			/* WAITING */
 	unsigned int place, cell;
-	enum cell_stop stopping;
 	enum outcome_state became;
 	uint32_t left_behind;			/* processes that were ended with it */
 	/* While it runs. */
 	struct worker *worker;
+	enum stopping stopping;
 	struct event deadline;			/* of the wall clock, or a look at cpu time */
 	struct watchdog_link watchdog;
 	struct egress_grant *grant;		/* NULL: it has no network */

@@ -216,6 +216,7 @@ execution_show_results(struct execution *e, struct outcome *outcome)
 	if (e->facts.has_done && done->has_undisplayed)
 		outcome->undisplayed = done->undisplayed;
 	show_files(r, outcome);
+	outcome->files_unknown = e->end_us != 0 && !r->all_told;
 	show_parts(e, outcome);
 }
 

@@ -240,7 +240,7 @@ repl_on_cell_ready(struct repl *repl, const struct msg_cell_ready *ready)
 		return -EBADMSG;
 	repl->ready = true;
 	/* Stopped already: init has heard of it, or is about to. */
-	if (e->stopping == CELL_KILLED)
+	if (e->stopping == KILLED)
 		return 0;
 	read_messages(repl);
 	if (!execution_fits_memory(e))

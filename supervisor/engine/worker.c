@@ -91,6 +91,13 @@ worker_kill(struct worker *w)
 		cgroup_leaf_kill(w->leaf);
 }
 
+int
+worker_stop(struct worker *w)
+{
+	return w->pidfd < 0 || syscall(SYS_pidfd_send_signal, w->pidfd, SIGTERM, NULL, 0) < 0
+	       ? -ESRCH : 0;
+}
+
 static void
 close_channels(struct worker *w)
 {
@@ -337,6 +344,11 @@ on_message(struct worker *w, struct frame *frame)
 		return runs ? execution_on_left(w->execution, frame) : -EBADMSG;
 	case MSG_LISTENER:
 		return runs ? execution_on_listener(w->execution, frame) : -EBADMSG;
+	case MSG_LEFT_ANEW:
+		if (!runs || frame->msg.left_anew.worker != w->serial)
+			return -EBADMSG;
+		execution_forget_left(w->execution);
+		return 0;
 	case MSG_LEFT_MORE:
 		return runs ? execution_on_left_more(w->execution, frame) : -EBADMSG;
 	case MSG_EXITED:

@@ -112,6 +112,10 @@ void worker_drain(struct worker *worker);
 
 void worker_output_close(struct worker *worker);
 
+/* Has its init end all other processes and tell of files; EXITED follows. Not of a session's.
+ * 0, or -ESRCH: it is gone. */
+int worker_stop(struct worker *worker);
+
 /* Sends SIGKILL without any change of state. */
 void worker_kill(struct worker *worker);
 

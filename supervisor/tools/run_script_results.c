@@ -16,6 +16,7 @@ struct run_results {
 	bool *shown;			/* by display: it is in the answer */
 	size_t n_files;			/* that are told of */
 	uint32_t undisplayed, more_files;
+	bool unknown_files;		/* how many those are */
 	struct content *block;
 	size_t n_blocks;
 	char **text;			/* uris and names that blocks point to */
@@ -101,6 +102,7 @@ plan_files(struct run_results *r)
 			break;
 		cost += more;
 	}
+	r->unknown_files = o->files_unknown;
 	r->more_files = o->more_files + (uint32_t)(o->n_files - r->n_files);
 	return cost;
 }
@@ -318,13 +320,17 @@ run_results_write(const struct run_results *r, struct jsonout *out)
 	if (r->outcome && r->outcome->n_parts)
 		write_parts(r, out);
 	jsonout_key(out, "omitted");
-	if (!r->undisplayed && !r->more_files) {
+	if (!r->undisplayed && !r->more_files && !r->unknown_files) {
 		jsonout_null(out);
 		return;
 	}
 	jsonout_open(out, '{');
 	jsonout_member_uint(out, "displays", r->undisplayed);
-	jsonout_member_uint(out, "files", r->more_files);
+	jsonout_key(out, "files");
+	if (r->unknown_files)
+		jsonout_null(out);
+	else
+		jsonout_uint(out, r->more_files);
 	jsonout_close(out, '}');
 }
 
@@ -355,9 +361,10 @@ const char run_results_spilled_schema[] =
 	"\"required\":[\"stream\",\"offset\",\"size\",\"uri\"],"
 	"\"additionalProperties\":false}}";
 const char run_results_omitted_schema[] =
-	"{\"description\":\"How many displays and files are not told of; null when all are.\","
+	"{\"description\":\"How many displays and files are not told of; null when all are. files is "
+	"null when nobody knows: the worker ended with everything in it.\","
 	"\"type\":[\"object\",\"null\"],\"properties\":{\"displays\":{\"type\":\"integer\"},"
-	"\"files\":{\"type\":\"integer\"}},\"required\":[\"displays\",\"files\"],"
+	"\"files\":{\"type\":[\"integer\",\"null\"]}},\"required\":[\"displays\",\"files\"],"
 	"\"additionalProperties\":false}";
 /* clang-format on */
 
@@ -398,7 +405,9 @@ run_results_say(const struct run_results *r, FILE *to)
 		fprintf(to, "  %.*s (%llu bytes)\n", (int)file->path_len, file->path,
 			(unsigned long long)file->size);
 	}
-	if (r->more_files)
+	if (r->unknown_files)
+		fputs("(what files it left is not known: its worker ended with them)\n", to);
+	else if (r->more_files)
 		fprintf(to, "(%u more files)\n", r->more_files);
 	if (r->outcome->n_parts)
 		fputs("all of the output:\n", to);

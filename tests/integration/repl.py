@@ -532,6 +532,12 @@ def files_and_displays(ctx):
         equal(s.client.ask("resources/read", {"uri": made["uri"]})["contents"][0]["text"], "made")
         equal([d["mime_type"] for d in o.structured["displays"]], ["text/plain"])
         equal(o.result["repr"], "'result'")
+        o = s.call("open('late.txt', 'w').write('late')\nwhile True: pass", timeout_seconds=1,
+                   cpu_seconds=20)
+        equal((o.status, o.state), ("timeout", "rolled_back"))
+        late = next(f for f in o.structured["files"] if f["path"] == "late.txt")
+        equal(s.client.ask("resources/read", {"uri": late["uri"]})["contents"][0]["text"], "late")
+        equal(o.structured["omitted"], None)
         if not has(s, "matplotlib"):
             raise Skip("matplotlib is not installed", missing=True)
         for i in range(2):

@@ -296,7 +296,7 @@ import os, struct
 def left(path):
     path = path.encode()
     body = b"\\x82\\xa4path" + bytes([0xa0 + len(path)]) + path + b"\\xa4size\\x05"
-    os.write(63, struct.pack(">BBI", 3, 15, len(body)) + body)	# PROTO_VERSION, LEFT
+    os.write(63, struct.pack(">BBI", 4, 15, len(body)) + body)	# PROTO_VERSION, LEFT
 """
 
 
@@ -456,6 +456,53 @@ def files_of_a_script_that_ends_badly(ctx):
             o = client.run("with open('kept.txt', 'w') as f: f.write('kept')\n" + end)
             assert o.status in ("error", "crashed"), repr(o)
             equal(read(client, o.structured["files"][0]["uri"])["text"], "kept", end)
+
+
+BOMB = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+EAT = "kept = []\nwhile True: kept.append(b'x' * (1 << 20))"
+
+
+@test
+def files_of_a_script_that_is_stopped(ctx):
+    with ctx.client(timeout=120) as client:
+        for end, statuses, limits in (
+                ("import time\ntime.sleep(600)", ("timeout",), {"timeout_seconds": 1}),
+                ("while True: pass", ("cpu_limit",), {"cpu_seconds": 1}),
+                ("while True: print('x' * 65536)", ("output_limit", "timeout", "cpu_limit"), {}),
+                (BOMB, ("pids_limit", "timeout", "cpu_limit"), {"timeout_seconds": 2, "pids": 20}),
+                (EAT, ("memory_limit",), {"memory_mb": 256})):
+            o = client.run("import os\nos.mkdir('d')\nwith open('d/kept.txt', 'w') as f: "
+                           "f.write('kept')\n" + end, **limits)
+            assert o.status in statuses, repr(o)
+            if o.status == "memory_limit" and not o.structured["files"]:
+                # The kernel's, which ends all processes of a worker at once.
+                equal(o.structured["omitted"], {"displays": 0, "files": None})
+                assert "what files it left is not known" in o.text, o.text
+                continue
+            equal([(f["path"], f["size"], f["mime_type"], f["sha256"])
+                   for f in o.structured["files"]],
+                  [("d/kept.txt", 4, "text/plain", hashlib.sha256(b"kept").hexdigest())], end)
+            equal(o.structured["omitted"], None)
+            equal(read(client, o.structured["files"][0]["uri"])["text"], "kept", end)
+
+
+@test
+def what_a_stopped_script_told_of_files_is_void(ctx):
+    with ctx.client(timeout=120) as client:
+        o = client.run(FORGED + "left('made/up')\nopen('real', 'w').close()\n"
+                       "while True: pass", timeout_seconds=1)
+        assert o.status in ("timeout", "cpu_limit"), repr(o)
+        equal([f["path"] for f in o.structured["files"]], ["real"])
+        # Half a message is in the way of those that would follow.
+        o = client.run(FORGED + "os.write(63, b'\\x04\\x0f')\nopen('real', 'w').close()\n"
+                       "import time\ntime.sleep(600)", timeout_seconds=1)
+        equal((o.status, o.structured["files"], o.structured["omitted"]),
+              ("timeout", [], {"displays": 0, "files": None}))
+        # Nor does it help to ask init for it.
+        o = client.run("import os, time\nopen('real', 'w').close()\nos.kill(1, 15)\n"
+                       "time.sleep(600)")
+        equal((o.status, [f["path"] for f in o.structured["files"]]), ("killed", ["real"]))
+        ctx.healthy(client)
 
 
 # ---- put there ----

@@ -311,6 +311,16 @@ cancel_ends_it_once(void **state)
 	rig_assert_status(&r, OUTCOME_CANCELLED);
 	assert_non_null(strstr(r.message, "the client cancelled"));
 
+	/* The files that it leaves are told of for whoever has asked for it. */
+	e = rig_start(&r, "import time\nopen('left', 'w').close()\nprint('go', flush=True)\n"
+		      "time.sleep(60)", &request);
+	while (r.seen == 0)
+		event_base_loop(rig.base, EVLOOP_ONCE);
+	execution_cancel(e, CANCEL_BY_CLIENT);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_CANCELLED);
+	assert_string_equal(r.files, "left\n");
+
 	/* Nobody watches any more: it goes on, and nobody is called. */
 	e = rig_start(&r, "print('unseen')", &request);
 	execution_unwatch(e);
