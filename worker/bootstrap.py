@@ -265,7 +265,10 @@ def use_environment():
     del sys.path[before:]
     place_environment(added)
     os.environ["PYTHONPATH"] = ENVIRONMENT
-    os.environ["PATH"] = ENVIRONMENT + "/bin:" + os.environ["PATH"]
+    programs = ENVIRONMENT + "/bin"
+    path = os.environ.get("PATH", os.defpath)
+    if programs not in path.split(":"):
+        os.environ["PATH"] = programs + ":" + path
 
 
 def run(script, args, value_max, imports, tell_names, environment):
@@ -376,13 +379,15 @@ def flush_output():
 
 FUTURE = 0x1FE0000  # what `from __future__ import` sets in a code's flags
 STANDARD = ("0", "1", "2", "62", "63")  # of every process; the last two are worker/line.h's
-listdir, readlink, threads = os.listdir, os.readlink, threading.enumerate
+listdir, readlink, stat, threads = os.listdir, os.readlink, os.stat, threading.enumerate
 
 
 class Session:
     """What one cell leaves to the next besides its names."""
 
     future = 0
+    root = None  # the file system that everything is on but installed packages
+    packages = None  # which of these this state imports from
     told = frozenset()  # what is open and shared, as far as the caller has heard of it
     had_stdin = False
 
@@ -394,7 +399,21 @@ def become_session():
     names["__loader__"] = BuiltinImporter
     sys.argv[:] = [""]
     sys.orig_argv[:] = ["python3"]
-    place_environment([ENVIRONMENT])  # empty until something is installed for it
+    Session.root = stat(ENVIRONMENT + "/..").st_dev
+
+
+def renew_packages():
+    """Makes use of what was installed for the session since the cell that this one goes on
+    from."""
+    at = stat(ENVIRONMENT)
+    packages = at.st_dev, at.st_ino
+    if at.st_dev == Session.root or packages == Session.packages:
+        return
+    Session.packages = packages
+    for path in list(sys.path_importer_cache):
+        if isinstance(path, str) and path.startswith(ENVIRONMENT):
+            sys.path_importer_cache.pop(path, None)
+    use_environment()
 
 
 def before_copy():
@@ -430,6 +449,7 @@ def run_cell(number, script, value_max, has_stdin):
     Shown.figures = {}
     try:
         renew_stdin(has_stdin)
+        renew_packages()
         text = decode(script)
         remember_source(text)
         code = compile_script(text, Session.future)

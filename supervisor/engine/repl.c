@@ -52,6 +52,14 @@ answer(struct repl *repl, struct repl_job *job, int error)
 	event_active(&repl->tell, EV_TIMEOUT, 0);
 }
 
+static void
+stop_mounting(struct repl *repl)
+{
+	if (repl->mounting != NULL)
+		keeper_unwait(repl->mounting);
+	repl->mounting = NULL;
+}
+
 void
 repl_on_worker_gone(struct repl *repl, const char *text)
 {
@@ -66,6 +74,7 @@ repl_on_worker_gone(struct repl *repl, const char *text)
 	}
 	assert(repl->execution == NULL);
 	repl->phase = REPL_ENDED;
+	stop_mounting(repl);
 	repl->worker = NULL;
 	repl->places = 0;
 	event_del(&repl->timer);
@@ -134,6 +143,7 @@ void
 repl_free(struct repl *repl)
 {
 	repl_close_channel(repl);
+	stop_mounting(repl);
 	event_del(&repl->timer);
 	event_del(&repl->tell);
 	free_jobs(&repl->jobs);
@@ -200,6 +210,9 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 		.watcher = *watcher, .memory_bytes = options->limits.memory_bytes,
 		.channel = -1,
 	};
+	if (options->environment != NULL)
+		snprintf(repl->environment, sizeof(repl->environment), "%s",
+			 options->environment);
 	TAILQ_INIT(&repl->jobs);
 	TAILQ_INIT(&repl->answers);
 	evtimer_assign(&repl->timer, engine->base, on_timer, repl);
@@ -232,6 +245,34 @@ repl_send(struct repl *repl, const struct msg *msg, int fd)
 	return worker_send(repl->worker, msg, fd);
 }
 
+/* It has its packages, or not; its first cell waits for this and for its first place. */
+static void
+on_mounted(void *arg, int error)
+{
+	struct repl *repl = arg;
+	char text[sizeof(repl->end_text)];
+
+	repl->mounting = NULL;
+	if (error != 0) {
+		snprintf(text, sizeof(text), "its packages could not be mounted: %s",
+			 strerror(error));
+		end(repl, text);
+	} else if (repl->places != 0) {
+		repl_rest(repl);
+	}
+}
+
+static void
+mount_first(struct repl *repl)
+{
+	int r = repl->engine->keeper == NULL ? -EAGAIN
+		: keeper_mount(repl->engine->keeper, repl->environment,
+			       repl->worker->pidfd, on_mounted, repl, &repl->mounting);
+
+	if (r < 0)
+		end(repl, "its packages could not be mounted: there is no store of them now");
+}
+
 int
 repl_lease(struct repl *repl, struct worker *w)
 {
@@ -262,6 +303,8 @@ repl_lease(struct repl *repl, struct worker *w)
 	repl->worker = w;
 	repl->phase = REPL_OPENING;
 	arm(repl);
+	if (repl->environment[0] != '\0')
+		mount_first(repl);
 	return 0;
 }
 
@@ -418,7 +461,8 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 	event_del(&repl->timer);
 	if (repl->phase == REPL_OPENING && copied->to == 0 && error == 0) {
 		repl->places = 1;
-		repl_rest(repl);
+		if (repl->mounting == NULL)
+			repl_rest(repl);
 		return 0;
 	}
 	if (repl->phase != REPL_COPY)

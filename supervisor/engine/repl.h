@@ -45,6 +45,7 @@ struct repl_options {
 	 * others are not looked at: cells have their own. */
 	struct limits limits;
 	unsigned int sessions_max;	/* that the tenant may have with this one */
+	const char *environment;	/* mounted before its first cell; NULL: none */
 };
 
 /* Starts a session for a tenant, which is held as long as it lives. Cells may be started
@@ -70,8 +71,8 @@ void repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 void repl_drop(struct repl *repl, unsigned int place);
 
 /* Mounts an environment of the store (supervisor/engine/keeper.h) in the session, over the one
- * before: from then on its states import from it. mounted is called once from the loop. 0
- * and *mounting_r (keeper_unwait), or -errno: -EAGAIN when it has no worker yet. */
+ * before: from the next cell on its states import from it. mounted is called once from the
+ * loop. 0 and *mounting_r (keeper_unwait), or -errno: -EAGAIN when it has no worker yet. */
 int repl_mount(struct repl *repl, const char *environment,
 	       void (*mounted)(void *arg, int error), void *arg,
 	       struct mounting **mounting_r);

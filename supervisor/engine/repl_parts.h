@@ -46,6 +46,7 @@ struct repl {
 	struct repl_watcher watcher;
 	uint64_t memory_bytes;
 	char environment[ENVIRONMENT_NAME + 1];	/* mounted last; "": none */
+	struct mounting *mounting;		/* of what it begins with; NULL: not now */
 	enum repl_phase phase;
 	struct worker *worker;			/* from OPENING on, until ENDED */
 	uint32_t places;
