@@ -115,6 +115,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/media.c supervisor/tools/media.h \
 	supervisor/tools/packages/collect.c supervisor/tools/packages/collect.h \
 	supervisor/tools/packages/consent.c supervisor/tools/packages/consent.h \
+	supervisor/tools/packages/delivery.c supervisor/tools/packages/delivery.h \
 	supervisor/tools/packages/install.c supervisor/tools/packages/install.h \
 	supervisor/tools/packages/install_package.c supervisor/tools/packages/install_package.h \
 	supervisor/tools/packages/program.c supervisor/tools/packages/program.h \

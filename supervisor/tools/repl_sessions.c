@@ -33,6 +33,26 @@ now_ms(void)
 
 /* ---- the end of a session ---- */
 
+static void
+free_origin(struct origin *origin)
+{
+	free(origin->profile);
+	free((char *)origin->packages.environment);
+	json_decref((json_t *)origin->packages.set);
+	free(origin);
+}
+
+static void
+set_packages(struct origin *origin, const struct repl_packages *packages)
+{
+	char *environment = xstrdup(packages->environment);
+	json_t *set = json_incref((json_t *)packages->set);
+
+	free((char *)origin->packages.environment);
+	json_decref((json_t *)origin->packages.set);
+	origin->packages = (struct repl_packages){ environment, set };
+}
+
 /* With the last head the engine's session goes. */
 static void
 leave_origin(struct repl_session *session)
@@ -45,8 +65,7 @@ leave_origin(struct repl_session *session)
 	if (--origin->heads == 0) {
 		repl_close(origin->repl);
 		LIST_REMOVE(origin, link);
-		free(origin->profile);
-		free(origin);
+		free_origin(origin);
 	} else {
 		repl_place_give(origin, session->place);
 		for (size_t i = 0; i < session->n_checkpoints; i++)
@@ -264,12 +283,14 @@ check_caps(const struct tool_host *host, const struct limits *limits,
 
 static int
 open_origin(const struct tool_host *host, const char *profile, const struct limits *limits,
-	    struct origin **origin_r, struct why *why_r)
+	    const struct repl_packages *packages, struct origin **origin_r,
+	    struct why *why_r)
 {
 	const struct repl_options options = {
 		.profile = profile,
 		.limits = *limits,
 		.sessions_max = host->config->repl.sessions_max,
+		.environment = packages ? packages->environment : NULL,
 	};
 	struct origin *origin = xcalloc(1, sizeof(*origin));
 	const struct repl_watcher watcher = { .on_end = on_origin_end, .arg = origin };
@@ -283,6 +304,8 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	origin->tenant = host->tenant;
 	origin->limits = *limits;
 	origin->profile = profile ? xstrdup(profile) : NULL;
+	if (packages)
+		set_packages(origin, packages);
 	LIST_INSERT_HEAD(&origins, origin, link);
 	*origin_r = origin;
 	return 0;
@@ -321,14 +344,15 @@ make(const struct tool_host *host, struct repl_turn *turn)
 
 int
 repl_session_new(const struct tool_host *host, const char *profile,
-		 const struct limits *limits, struct repl_turn *turn,
-		 struct repl_session **session_r, struct why *why_r)
+		 const struct limits *limits, const struct repl_packages *packages,
+		 struct repl_turn *turn, struct repl_session **session_r,
+		 struct why *why_r)
 {
 	struct origin *origin;
 	int r = check_caps(host, limits, NULL, why_r);
 
 	if (r == 0)
-		r = open_origin(host, profile, limits, &origin, why_r);
+		r = open_origin(host, profile, limits, packages, &origin, why_r);
 	if (r < 0)
 		return r;
 	*session_r = make(host, turn);
@@ -362,9 +386,14 @@ repl_session_branch(struct repl_session *session, const struct tool_host *host,
 
 int
 repl_session_reset(struct repl_session *session, const struct tool_host *host,
-		   const char *profile, const struct limits *limits, struct why *why_r)
+		   const char *profile, const struct limits *limits,
+		   const struct repl_packages *packages, struct why *why_r)
 {
 	const struct limits new_limits = *limits;	/* they may be the origin's, which goes */
+	char *environment = packages ? xstrdup(packages->environment) : NULL;
+	const struct repl_packages new_packages = {
+		environment, packages ? json_incref((json_t *)packages->set) : NULL,
+	};
 	char *new_profile = profile ? xstrdup(profile) : NULL;
 	struct origin *origin;
 	int r = check_caps(host, limits, session, why_r);
@@ -374,11 +403,14 @@ repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		leave_origin(session);
 		session->has_state = false;
 		session->n_checkpoints = 0;
-		r = open_origin(host, new_profile, &new_limits, &origin, why_r);
+		r = open_origin(host, new_profile, &new_limits,
+				packages ? &new_packages : NULL, &origin, why_r);
 		if (r == 0)
 			take_origin(session, origin);
 	}
 	free(new_profile);
+	free(environment);
+	json_decref((json_t *)new_packages.set);
 	return r;
 }
 
@@ -429,6 +461,18 @@ const struct limits *
 repl_session_limits(const struct repl_session *session)
 {
 	return &session->origin->limits;
+}
+
+const struct repl_packages *
+repl_session_packages(const struct repl_session *session)
+{
+	return session->origin->packages.environment ? &session->origin->packages : NULL;
+}
+
+void
+repl_session_set_packages(struct repl_session *session, const struct repl_packages *packages)
+{
+	set_packages(session->origin, packages);
 }
 
 bool

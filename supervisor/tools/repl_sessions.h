@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include <jansson.h>
+
 #include "policy/limits.h"
 #include "policy/why.h"
 #include "supervisor/handle.h"
@@ -34,6 +36,12 @@ struct tool_host;
 
 struct repl_session;
 
+/* Installed packages that a session has; copied by whoever gets them. */
+struct repl_packages {
+	const char *environment;	/* of the store */
+	const json_t *set;		/* tools/packages/set.h */
+};
+
 /* Waits for its turn, or has it. Zero it, then set the callbacks and arg. */
 struct repl_turn {
 	TAILQ_ENTRY(repl_turn) link;
@@ -46,11 +54,12 @@ struct repl_turn {
 };
 
 /* A new session of the host's tenant, its first turn given to turn at once. profile: as the
- * engine takes it. 0 and *session_r, or with why_r filled -ENOSPC when a cap is reached,
+ * engine takes it. packages: mounted before its first cell; NULL: none. 0 and *session_r, or with why_r filled -ENOSPC when a cap is reached,
  * or what repl_open returns. */
 int repl_session_new(const struct tool_host *host, const char *profile,
-		     const struct limits *limits, struct repl_turn *turn,
-		     struct repl_session **session_r, struct why *why_r);
+		     const struct limits *limits, const struct repl_packages *packages,
+		     struct repl_turn *turn, struct repl_session **session_r,
+		     struct why *why_r);
 
 /* NULL: there is none of this handle, or it is another's: nobody can tell which. */
 struct repl_session *repl_session_find(const struct tenant *tenant, const char *handle);
@@ -74,9 +83,10 @@ int repl_session_branch(struct repl_session *session, const struct tool_host *ho
 			struct why *why_r);
 
 /* The same handle with nothing in it. As repl_session_new; after a failure it may not be
- * open any more, and can only be closed. profile and limits may be its own. */
+ * open any more, and can only be closed. profile, limits and packages may be its own. */
 int repl_session_reset(struct repl_session *session, const struct tool_host *host,
-		       const char *profile, const struct limits *limits, struct why *why_r);
+		       const char *profile, const struct limits *limits,
+		       const struct repl_packages *packages, struct why *why_r);
 
 bool repl_session_is_open(const struct repl_session *session);
 
@@ -103,6 +113,11 @@ unsigned int repl_session_place(const struct repl_session *session);
 const char *repl_session_handle(const struct repl_session *session);
 const char *repl_session_profile(const struct repl_session *session);
 const struct limits *repl_session_limits(const struct repl_session *session);
+/* Its branches have the same. NULL: none. Borrowed. */
+const struct repl_packages *repl_session_packages(const struct repl_session *session);
+/* They have been mounted. */
+void repl_session_set_packages(struct repl_session *session,
+			       const struct repl_packages *packages);
 /* The i-th checkpoint's name in the order of their making; NULL: no more. */
 const char *repl_session_checkpoint_name(const struct repl_session *session, size_t i);
 /* Does its head hold a state? Not after a cell that lost it. */

@@ -16,6 +16,7 @@ struct origin {
 	struct tenant *tenant;		/* held by repl */
 	struct limits limits;
 	char *profile;			/* NULL: the default one */
+	struct repl_packages packages;	/* environment NULL: none */
 	unsigned int heads;
 	uint32_t places;		/* bit n: place n is somebody's */
 };

@@ -454,7 +454,7 @@ reset_session(struct tool_run *run, struct why *why_r)
 	r = repl_session_reset(session, &run->host,
 			       arguments->profile ? arguments->profile
 						  : repl_session_profile(session),
-			       &limits, why_r);
+			       &limits, NULL, why_r);
 	run->limits = limits;
 	return r;
 }
@@ -538,7 +538,7 @@ find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
 
 	*reason_r = RUN_INVALID_ARGUMENTS;
 	if (!arguments->session) {
-		r = repl_session_new(&run->host, arguments->profile, &run->limits, &run->turn,
+		r = repl_session_new(&run->host, arguments->profile, &run->limits, NULL, &run->turn,
 				     &session, why_r);
 		run->began = r == 0;
 		if (r == 0)

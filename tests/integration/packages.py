@@ -5,10 +5,7 @@ Wheels are made here, an index on a loopback port is served by nginx, and pip as
 mcp-python-egress from within the installer's worker.
 """
 
-import base64
 import contextlib
-import hashlib
-import json
 import os
 import random
 import select
@@ -24,74 +21,9 @@ import time
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import Client
 from package_index import NGINX, Index, digest, wheel
+from package_store import (OPEN, config, environments, install, keeper_of, leftovers, names,
+                           new_store, refused, verify, wait_for)
 from supervisor import Supervisor, descendants, wait_gone
-
-OPEN = "[policy]\ninstall_package = allow\n"
-
-
-def config(url, store, more=OPEN, packages=""):
-    return "[packages]\nindex = %s\nstore = %s\n%s%s" % (url, store, packages, more)
-
-
-@contextlib.contextmanager
-def new_store():
-    """A place that whoever the service becomes may make a store in."""
-    directory = tempfile.mkdtemp(prefix="packages-")
-    os.chmod(directory, 0o755)
-    try:
-        yield os.path.join(directory, "store")
-    finally:
-        shutil.rmtree(directory)
-
-
-def install(client, *packages, timeout=60, **arguments):
-    return client.ask("tools/call", {"name": "install_package", "arguments": {
-        "packages": list(packages), **arguments}}, timeout)["structuredContent"]
-
-
-def names(answer):
-    return ["%(name)s %(version)s" % p for p in answer["packages"]]
-
-
-def environments(store):
-    return [n for n in os.listdir(store) if len(n) == 64]
-
-
-def verify(store):
-    """Everything in the store is whole: each file that a RECORD tells of is there, as it
-    says. Returns the number of environments."""
-    found = environments(store) if os.path.isdir(store) else []
-    for name in found:
-        base = os.path.join(store, name)
-        with open(os.path.join(base, "manifest")) as f:
-            manifest = json.load(f)
-        infos = [n for n in os.listdir(os.path.join(base, "tree")) if n.endswith(".dist-info")]
-        equal(len(infos), len(manifest["packages"]), "packages of " + name)
-        for info in infos:
-            with open(os.path.join(base, "tree", info, "RECORD")) as f:
-                lines = f.read().splitlines()
-            for line in lines:
-                path, sha, _ = line.rsplit(",", 2)
-                if not sha:
-                    continue
-                with open(os.path.join(base, "tree", path), "rb") as f:
-                    sum_ = hashlib.sha256(f.read()).digest()
-                equal("sha256=" + base64.urlsafe_b64encode(sum_).rstrip(b"=").decode(), sha,
-                      path)
-    return len(found)
-
-
-def leftovers(store):
-    return [n for n in os.listdir(store) if n.startswith(".")]
-
-
-def wait_for(condition, timeout, what):
-    """Until a condition of files holds; there is no event for most of them."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, what
-        select.select([], [], [], 0.02)
-
 
 # ---- what works ----------------------------------------------------------------------
 
@@ -287,13 +219,6 @@ def what_nobody_uses_is_removed(ctx):
 
 
 # ---- what is refused -----------------------------------------------------------------
-
-
-def refused(answer, *words, status="error"):
-    equal(answer["status"], status, answer)
-    for word in words:
-        assert word in answer["message"], "%r is not in %r" % (word, answer["message"])
-    assert len(answer["message"]) < 3500
 
 
 @test
@@ -547,14 +472,6 @@ def cancelled_installations_leave_nothing(ctx):
 
 
 # ---- crashes --------------------------------------------------------------------------
-
-
-def keeper_of(pid):
-    for child, start in descendants(pid):
-        with contextlib.suppress(OSError), open("/proc/%d/comm" % child) as f:
-            if f.read().strip() == "python-keeper":
-                return child, start
-    return None
 
 
 @test(private=True)

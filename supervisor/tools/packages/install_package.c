@@ -12,16 +12,28 @@
 #include "policy/why.h"
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/environment.h"
+#include "supervisor/tools/packages/delivery.h"
 #include "supervisor/tools/packages/install.h"
 #include "supervisor/xalloc.h"
 
 #define PACKAGES_MAX 64		/* that one call may name */
 #define REASON_MAX 1000		/* bytes */
 #define SHOWN_MAX 120
+#define NAME_MAX_BYTES 128	/* of a handle, of a profile */
 
 struct tool_run {
 	struct tool_host host;
-	struct install *install;
+	struct install *install;	/* NULL: it is over */
+	char *session;			/* a handle; NULL: for scripts alone */
+	struct delivery *delivery;	/* to the session; NULL: it is not there yet */
+	json_t *set;			/* with it: what was installed, and the words for that */
+	char *message;
+};
+
+/* All borrowed but the list. */
+struct arguments {
+	json_t *packages;		/* texts of set_requirement */
+	const char *session, *profile, *reason;	/* NULL: not given */
 };
 
 static const char description[] =
@@ -29,14 +41,17 @@ static const char description[] =
 	"they depend on is installed with them. First it is found out what exactly that is, "
 	"and the operator's policy decides about it; it may have to be approved by a person. "
 	"Scripts whose dependencies (the argument, or a PEP 723 block) are the same "
-	"requirements find the packages at once. Nothing needs to be installed that "
+	"requirements find the packages at once; with session that session of run_repl has "
+	"them from its next cell on. Nothing needs to be installed that "
 	"check_environment lists. Answers what was installed, each with its version and hash, "
 	"or why not.";
 
 static const char input_schema[] =
 	"{\"type\":\"object\",\"properties\":{\"packages\":{\"type\":\"array\",\"items\":"
 	"{\"type\":\"string\"},\"minItems\":1,\"maxItems\":64,\"description\":\"Requirements "
-	"(PEP 508), like numpy>=1.24 or rich.\"},\"profile\":{\"type\":\"string\","
+	"(PEP 508), like numpy>=1.24 or rich.\"},\"session\":{\"type\":\"string\","
+	"\"description\":\"The handle of a session of run_repl that is to have them too.\"},"
+	"\"profile\":{\"type\":\"string\","
 	"\"description\":\"For scripts of this profile.\"},\"reason\":{\"type\":\"string\","
 	"\"maxLength\":1000,\"description\":\"What they are needed for, for whoever "
 	"approves.\"}},\"required\":[\"packages\"],\"additionalProperties\":false}";
@@ -190,48 +205,122 @@ read_packages(const json_t *value, json_t *list, struct why *why_r)
 	return 0;
 }
 
-static bool
-is_text(const json_t *value, size_t most)
+static int
+read_text(const char *key, const json_t *value, size_t most, const char **text_r,
+	  struct why *why_r)
 {
-	return json_is_string(value) && json_string_length(value) <= most &&
-	       strlen(json_string_value(value)) == json_string_length(value);
+	if (!json_is_string(value) || json_string_length(value) > most ||
+	    strlen(json_string_value(value)) != json_string_length(value))
+		return why_say(why_r, -EINVAL, key, "%s must be a string of at most %zu bytes",
+			       key, most);
+	*text_r = json_string_value(value);
+	return 0;
 }
 
 static int
-read_arguments(const json_t *json, json_t *list, const char **profile_r,
-	       const char **reason_r, struct why *why_r)
+read_arguments(const json_t *json, struct arguments *to, struct why *why_r)
 {
 	const char *key;
 	json_t *value;
-	int r;
+	int r = 0;
 
 	json_object_foreach((json_t *)json, key, value) {
-		if (strcmp(key, "packages") == 0) {
-			r = read_packages(value, list, why_r);
-			if (r < 0)
-				return r;
-		} else if (strcmp(key, "reason") == 0) {
-			if (!is_text(value, REASON_MAX))
-				return why_say(why_r, -EINVAL, key, "reason must be a string of "
-					       "at most %d bytes", REASON_MAX);
-			*reason_r = json_string_value(value);
-		} else if (strcmp(key, "profile") == 0) {
-			if (!is_text(value, 64))
-				return why_say(why_r, -EINVAL, key, "profile must be a string");
-			*profile_r = json_string_value(value);
-		} else {
-			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
-				       "install_package; there are packages, profile, reason",
-				       key);
-		}
+		if (strcmp(key, "packages") == 0)
+			r = read_packages(value, to->packages, why_r);
+		else if (strcmp(key, "reason") == 0)
+			r = read_text(key, value, REASON_MAX, &to->reason, why_r);
+		else if (strcmp(key, "profile") == 0)
+			r = read_text(key, value, NAME_MAX_BYTES, &to->profile, why_r);
+		else if (strcmp(key, "session") == 0)
+			r = read_text(key, value, NAME_MAX_BYTES, &to->session, why_r);
+		else
+			r = why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
+				    "install_package; there are packages, session, profile, "
+				    "reason", key);
+		if (r < 0)
+			return r;
 	}
-	if (json_array_size(list) == 0)
+	if (json_array_size(to->packages) == 0)
 		return why_say(why_r, -EINVAL, "packages", "packages is required: an array of "
 			       "requirements");
 	return 0;
 }
 
+/* A session has its profile, and keeps the packages that it has. */
+static int
+look_at_session(const struct tool_host *host, struct arguments *arguments,
+		struct why *why_r)
+{
+	const struct repl_session *session;
+	const char *profile;
+	json_t *list;
+	int r;
+
+	if (!arguments->session)
+		return 0;
+	session = repl_session_find(host->tenant, arguments->session);
+	if (!session || !repl_session_is_open(session))
+		return why_say(why_r, -ESRCH, "session", "there is no such session: it was "
+			       "closed, it expired, or it never was");
+	profile = repl_session_profile(session);
+	if (!profile)
+		profile = host->config->profile[0].name;
+	if (arguments->profile && strcmp(arguments->profile, profile) != 0)
+		return why_say(why_r, -EINVAL, "profile", "profile: the session has %s",
+			       profile);
+	arguments->profile = profile;
+	r = delivery_requirements(session, arguments->packages, &list, why_r);
+	if (r < 0)
+		return r;
+	json_decref(arguments->packages);
+	arguments->packages = list;
+	return 0;
+}
+
 /* ---- the run ---- */
+
+static void
+free_run(struct tool_run *run)
+{
+	json_decref(run->set);
+	free(run->message);
+	free(run->session);
+	free(run);
+}
+
+static void
+on_delivered(void *arg, const char *trouble)
+{
+	struct tool_run *run = arg;
+	struct tool_host host = run->host;
+	struct install_result result = {
+		.status = trouble ? INSTALL_ERROR : INSTALL_OK,
+		.packages = run->set,
+	};
+	char *message;
+
+	if (asprintf(&message, "%s, and the session %s%s", run->message,
+		     trouble ? "has not got them: " : "has them", trouble ? trouble : "") < 0)
+		abort();
+	result.message = message;
+	answer_result(&result, &host);
+	free(message);
+	free_run(run);
+}
+
+/* Installed; now for the session. */
+static void
+deliver(struct tool_run *run, const struct install_result *result)
+{
+	const struct repl_packages packages = { result->environment, result->packages };
+	struct why why = { .field = "" };
+
+	run->message = xstrdup(result->message);
+	run->set = json_incref((json_t *)result->packages);
+	if (delivery_start(&run->host, run->session, &packages, on_delivered, run,
+			   &run->delivery, &why) < 0)
+		on_delivered(run, why.text);
+}
 
 static void
 on_done(void *arg, const struct install_result *result)
@@ -239,32 +328,49 @@ on_done(void *arg, const struct install_result *result)
 	struct tool_run *run = arg;
 	struct tool_host host = run->host;
 
-	free(run);
+	run->install = NULL;
+	if (run->session && result->status == INSTALL_OK) {
+		deliver(run, result);
+		return;
+	}
+	free_run(run);
 	answer_result(result, &host);
+}
+
+static int
+begin(struct tool_run *run, const json_t *json, struct why *why_r)
+{
+	struct arguments arguments = { .packages = xalloc_check(json_array()) };
+	struct install_request request = { .may_ask = true };
+	int r = read_arguments(json, &arguments, why_r);
+
+	if (r == 0)
+		r = look_at_session(&run->host, &arguments, why_r);
+	if (r == 0)
+		r = environment_profile(&run->host, arguments.profile, &request.profile,
+					why_r);
+	if (r == 0) {
+		run->session = arguments.session ? xstrdup(arguments.session) : NULL;
+		request.requirements = arguments.packages;
+		request.reason = arguments.reason;
+		r = install_start(&run->host, &request, on_done, run, &run->install, why_r);
+	}
+	json_decref(arguments.packages);
+	return r;
 }
 
 static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
-	struct install_request request = { .may_ask = true };
+	struct tool_run *run = xcalloc(1, sizeof(*run));
 	struct why why = { .field = "" };
-	json_t *list = xalloc_check(json_array());
-	const char *profile = NULL;
-	struct tool_run *run = NULL;
-	int r = read_arguments(json, list, &profile, &request.reason, &why);
+	int r;
 
-	if (r == 0)
-		r = environment_profile(host, profile, &request.profile, &why);
-	if (r == 0) {
-		run = xcalloc(1, sizeof(*run));
-		run->host = *host;
-		request.requirements = list;
-		r = install_start(host, &request, on_done, run, &run->install, &why);
-	}
-	json_decref(list);
+	run->host = *host;
+	r = begin(run, json, &why);
 	if (r == 0)
 		return run;
-	free(run);
+	free_run(run);
 	refuse(r == -EACCES ? TOOL_DENIED : "", why.text, host);
 	return NULL;
 }
@@ -272,8 +378,11 @@ start(const struct tool_host *host, const json_t *json)
 static void
 cancel(struct tool_run *run, enum cancel_reason reason)
 {
-	install_cancel(run->install, reason);
-	free(run);
+	if (run->install)
+		install_cancel(run->install, reason);
+	if (run->delivery)
+		delivery_cancel(run->delivery);
+	free_run(run);
 }
 
 static void

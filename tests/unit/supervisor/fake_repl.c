@@ -127,3 +127,15 @@ repl_usage(struct repl *repl, struct repl_usage *usage_r)
 {
 	*usage_r = (struct repl_usage){ .places = repl->places, .memory_bytes = 10 << 20 };
 }
+
+int
+repl_mount(struct repl *repl, const char *environment, void (*mounted)(void *arg, int error),
+	   void *arg, struct mounting **mounting_r)
+{
+	(void)repl;
+	(void)environment;
+	(void)mounted;
+	(void)arg;
+	(void)mounting_r;
+	return -EAGAIN;
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+"""Packages in sessions: install_package for one that is there, and dependencies of a new one."""
+
+import os
+import sys
+
+from harness import SOMEBODY, equal, main, test
+from package_index import NGINX, Index
+from package_store import config, install, new_store, refused
+
+
+def cell(client, code=None, session=None, **arguments):
+    """What run_repl answers."""
+    if code is not None:
+        arguments["code"] = code
+    if session is not None:
+        arguments["session"] = session
+    return client.ask("tools/call", {"name": "run_repl", "arguments": arguments})[
+        "structuredContent"]
+
+
+def value(client, session, expression):
+    answer = cell(client, expression, session)
+    equal((answer["status"], answer["state"]), ("ok", "kept"), answer)
+    return answer["result"]["json"]
+
+
+@test
+def the_next_cell_has_them(ctx):
+    with ctx.client() as client:
+        s = cell(client, "x = 20", checkpoint="before")["session"]
+        equal(cell(client, "import alpha", s)["error"]["type"], "ModuleNotFoundError")
+        answer = install(client, "alpha", session=s)
+        equal(answer["status"], "ok", answer)
+        assert "the session has them" in answer["message"], answer
+        equal(value(client, s, "import alpha, beta\n[x, alpha.VERSION, beta.__file__]"),
+              [20, "1.0", "/environment/beta/__init__.py"])
+        equal(value(client, s, "import subprocess, sys\nsubprocess.check_output([sys.executable, "
+                               "'-c', 'import alpha; print(alpha.VERSION)'], text=True)"), "1.0\n")
+        # The states that it had, and those that come of it.
+        equal(cell(client, "import beta\nbeta.VERSION", s, restore="before")["result"]["json"],
+              "1.2")
+        branch = cell(client, "import alpha\nalpha.VERSION", s, branch=True)
+        equal(branch["result"]["json"], "1.0")
+        # Another session has nothing of it.
+        other = cell(client, "import alpha")
+        equal(other["error"]["type"], "ModuleNotFoundError")
+        for one in (s, branch["session"], other["session"]):
+            cell(client, session=one, close=True)
+
+
+@test
+def what_it_has_it_keeps(ctx):
+    with ctx.client() as client:
+        s = cell(client, "1")["session"]
+        equal(install(client, "gamma", session=s)["status"], "ok")
+        equal(value(client, s, "import gamma\ngamma.VERSION"), "2.0")
+        refused(install(client, "gamma<2", session=s), "the session has gamma 2.0 already")
+        # What brings another version of what it has comes to no set at all.
+        refused(install(client, "older", session=s), "ResolutionImpossible")
+        answer = install(client, "alpha", session=s)
+        equal([p["name"] for p in answer["packages"]], ["alpha", "beta", "gamma"])
+        equal(value(client, s, "import alpha, importlib\nimportlib.reload(gamma)\n"
+                               "open('/proc/self/mountinfo').read().count(' /environment ')"), 1)
+        equal(value(client, s, "[alpha.VERSION, gamma.VERSION]"), ["1.0", "2.0"])
+        cell(client, session=s, close=True)
+
+
+@test
+def programs_and_paths_come_with_them(ctx):
+    """As in a script: .pth files count, and what is in bin."""
+    with ctx.client() as client:
+        s = cell(client, "1")["session"]
+        equal(install(client, "pathy", session=s)["status"], "ok")
+        equal(value(client, s, "import deep\nimport os\n[deep.HERE, os.environ['PATH'].split(':')[0]]"),
+              [True, "/environment/bin"])
+        cell(client, session=s, close=True)
+
+
+@test
+def sessions_that_cannot_have_them(ctx):
+    with ctx.client() as client:
+        refused(install(client, "alpha", session="r-none"), "no such session")
+        s = cell(client, "1")["session"]
+        refused(install(client, "alpha", session=s, profile="other"), "the session has basic")
+        cell(client, session=s, close=True)
+        refused(install(client, "alpha", session=s), "no such session")
+
+
+def start_busy(ctx, client, session):
+    """A cell that runs until it is cancelled, and does."""
+    id = client.request("tools/call", {
+        "name": "run_repl", "_meta": {"progressToken": 1}, "arguments": {
+            "session": session, "code": "print('in', flush=True)\nimport time; time.sleep(600)",
+            "timeout_seconds": 600}})
+    while not client.notices:
+        client.pump(ctx.seconds(60))
+    return id
+
+
+@test
+def a_busy_session_has_them_after_its_cell(ctx):
+    with ctx.client() as client:
+        s = cell(client, "1")["session"]
+        install(client, "alpha")
+        running = start_busy(ctx, client, s)
+        waits = client.request("tools/call", {"name": "install_package", "arguments": {
+            "packages": ["alpha"], "session": s}})
+        equal(client.ask("ping"), {})
+        client.cancel(running)
+        equal(client.wait(waits)["structuredContent"]["status"], "ok")
+        equal(value(client, s, "import alpha\nalpha.VERSION"), "1.0")
+        cell(client, session=s, close=True)
+
+
+@test
+def too_many_wait_for_a_session(ctx):
+    with ctx.client() as client:
+        s = cell(client, "1")["session"]
+        running = start_busy(ctx, client, s)
+        cells = [client.request("tools/call", {"name": "run_repl", "arguments": {
+            "session": s, "code": "1 + 1"}}) for _ in range(8)]
+        refused(install(client, "alpha", session=s), "too many calls wait", "installed")
+        client.cancel(running)
+        for one in cells:
+            equal(client.wait(one)["structuredContent"]["result"]["json"], 2)
+        equal(cell(client, "import alpha", s)["error"]["type"], "ModuleNotFoundError")
+        cell(client, session=s, close=True)
+
+
+@test
+def a_cancelled_wait_leaves_the_session(ctx):
+    with ctx.client() as client:
+        s = cell(client, "1")["session"]
+        install(client, "alpha")
+        running = start_busy(ctx, client, s)
+        waits = client.request("tools/call", {"name": "install_package", "arguments": {
+            "packages": ["alpha"], "session": s}})
+        client.cancel(waits)
+        client.cancel(running)
+        equal(cell(client, "import alpha", s)["error"]["type"], "ModuleNotFoundError")
+        cell(client, session=s, close=True)
+
+
+@test(root=True)
+def a_strangers_session_is_none(ctx):
+    with ctx.client() as client, ctx.client(uid=SOMEBODY) as other:
+        s = cell(client, "1")["session"]
+        refused(install(other, "alpha", session=s), "no such session")
+        equal(cell(client, "import alpha", s)["error"]["type"], "ModuleNotFoundError")
+        cell(client, session=s, close=True)
+
+
+def fill(index):
+    index.add("alpha", "1.0", requires=["beta>=1"])
+    index.add("beta", "1.2")
+    index.add("gamma", "1.0")
+    index.add("gamma", "2.0")
+    index.add("older", "1.0", requires=["gamma<2"])
+    index.add("pathy", "1.0", {"pathy.pth": "/environment/pathy_more\n",
+                               "pathy_more/deep.py": "HERE = True\n"})
+
+
+if not os.path.exists(NGINX):
+    print("SKIPPED all: no nginx here\n0 passed, 0 failed, 1 skipped")
+    sys.exit(1 if os.environ.get("CI") == "true" else 0)
+with Index() as index, new_store() as shared:
+    fill(index)
+    main(__doc__, config(index.url, shared))

@@ -1,0 +1,96 @@
+"""Packages as tests see them: a store that a service keeps, what is in it, and calls of
+install_package."""
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import select
+import shutil
+import tempfile
+import time
+
+from harness import equal
+from supervisor import descendants
+
+OPEN = "[policy]\ninstall_package = allow\n"
+
+
+def config(url, store, more=OPEN, packages=""):
+    return "[packages]\nindex = %s\nstore = %s\n%s%s" % (url, store, packages, more)
+
+
+@contextlib.contextmanager
+def new_store():
+    """A place that whoever the service becomes may make a store in."""
+    directory = tempfile.mkdtemp(prefix="packages-")
+    os.chmod(directory, 0o755)
+    try:
+        yield os.path.join(directory, "store")
+    finally:
+        shutil.rmtree(directory)
+
+
+def install(client, *packages, timeout=60, **arguments):
+    return client.ask("tools/call", {"name": "install_package", "arguments": {
+        "packages": list(packages), **arguments}}, timeout)["structuredContent"]
+
+
+def names(answer):
+    return ["%(name)s %(version)s" % p for p in answer["packages"]]
+
+
+def environments(store):
+    return [n for n in os.listdir(store) if len(n) == 64]
+
+
+def verify(store):
+    """Everything in the store is whole: each file that a RECORD tells of is there, as it
+    says. Returns the number of environments."""
+    found = environments(store) if os.path.isdir(store) else []
+    for name in found:
+        base = os.path.join(store, name)
+        with open(os.path.join(base, "manifest")) as f:
+            manifest = json.load(f)
+        infos = [n for n in os.listdir(os.path.join(base, "tree")) if n.endswith(".dist-info")]
+        equal(len(infos), len(manifest["packages"]), "packages of " + name)
+        for info in infos:
+            with open(os.path.join(base, "tree", info, "RECORD")) as f:
+                lines = f.read().splitlines()
+            for line in lines:
+                path, sha, _ = line.rsplit(",", 2)
+                if not sha:
+                    continue
+                with open(os.path.join(base, "tree", path), "rb") as f:
+                    sum_ = hashlib.sha256(f.read()).digest()
+                equal("sha256=" + base64.urlsafe_b64encode(sum_).rstrip(b"=").decode(), sha,
+                      path)
+    return len(found)
+
+
+def leftovers(store):
+    return [n for n in os.listdir(store) if n.startswith(".")]
+
+
+def wait_for(condition, timeout, what):
+    """Until a condition of files holds; there is no event for most of them."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, what
+        select.select([], [], [], 0.02)
+
+
+def refused(answer, *words, status="error"):
+    equal(answer["status"], status, answer)
+    for word in words:
+        assert word in answer["message"], "%r is not in %r" % (word, answer["message"])
+    assert len(answer["message"]) < 3500
+
+
+def keeper_of(pid):
+    for child, start in descendants(pid):
+        with contextlib.suppress(OSError), open("/proc/%d/comm" % child) as f:
+            if f.read().strip() == "python-keeper":
+                return child, start
+    return None
