@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "proto/own.h"
+#include "worker/sha256.h"
 
 #define PAGE 4096
 
@@ -79,15 +80,30 @@ make_way(int tree, char *path)
 	return 0;
 }
 
+static void
+list_file(FILE *list, struct sha256 *sum, const char *path)
+{
+	unsigned char digest[SHA256_BYTES];
+
+	sha256_end(sum, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		fprintf(list, "%02x", digest[i]);
+	fprintf(list, "  tree/%s\n", path);
+}
+
 static int
-copy(int from, int to, uint64_t size)
+copy(int from, int to, uint64_t size, struct sha256 *sum)
 {
 	char bytes[65536];
+
+	sha256_init(sum);
 
 	while (size) {
 		size_t now = size < sizeof(bytes) ? (size_t)size : sizeof(bytes);
 		int r = read_all(from, bytes, now);
 
+		if (r == 0)
+			sha256_add(sum, bytes, now);
 		for (size_t at = 0; r == 0 && at < now;) {
 			ssize_t n = write(to, bytes + at, now - at);
 
@@ -109,6 +125,7 @@ take_file(struct intake *intake, bool executable, const char **what_r)
 	char path[INTAKE_PATH_MAX + 1];
 	own_fd int fd = -1;
 	uint64_t size, pages;
+	struct sha256 sum;
 	size_t len;
 	int r = read_all(intake->stream, head, sizeof(head));
 
@@ -141,7 +158,9 @@ take_file(struct intake *intake, bool executable, const char **what_r)
 	if (fd < 0)
 		return errno == EEXIST || errno == ENOTDIR || errno == EISDIR ? -EBADMSG
 									      : -errno;
-	r = copy(intake->stream, fd, size);
+	r = copy(intake->stream, fd, size, &sum);
+	if (r == 0)
+		list_file(intake->list, &sum, path);
 	intake->bytes += size;
 	intake->files++;
 	return r;

@@ -11,6 +11,7 @@
 #define WORKER_INTAKE_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #define INTAKE_PATH_MAX 1024	/* bytes */
 #define INTAKE_DEPTH_MAX 40	/* directories above a file */
@@ -18,6 +19,7 @@
 struct intake {
 	int stream;		/* readable, blocking */
 	int tree;		/* an empty directory */
+	FILE *list;		/* gets "SHA256  tree/PATH" of each file, in lines; borrowed */
 	uint64_t bytes_max;	/* of all files, each of them counted as whole pages */
 	uint32_t files_max;
 	uint64_t bytes;		/* so far: as they are */

@@ -194,6 +194,25 @@ write_file(int dir, const char *name, const char *text, size_t len)
 	return 0;
 }
 
+/* Takes in the files, and lists them as sha256sum does: whoever doubts a disk can ask it. */
+static int
+take_files(struct intake *intake, int dir, const char **what_r)
+{
+	own_fd int fd = openat(dir, "files", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	int r = 0;
+
+	intake->list = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!intake->list)
+		return -errno;
+	give_fd(fd);
+	r = intake_read(intake, what_r);
+	if (fclose(intake->list) != 0 && r == 0) {
+		*what_r = "the list of the files";
+		r = -errno;
+	}
+	return r;
+}
+
 /* All of it is on the disk before its name is, and then the name is. */
 static int
 put_in_place(int store, const char *half, const char *name, const char **what_r)
@@ -233,7 +252,7 @@ take(const struct keeper *keeper, const struct frame *frame, const char *half,
 		.stream = frame->fds.fd[0], .tree = tree,
 		.bytes_max = asked->bytes_max, .files_max = asked->files_max,
 	};
-	r = intake_read(intake, what_r);
+	r = take_files(intake, dir, what_r);
 	if (r == 0) {
 		snprintf(size, sizeof(size), "%llu\n", (unsigned long long)intake->bytes);
 		r = write_file(dir, "bytes", size, strlen(size));

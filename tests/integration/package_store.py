@@ -12,6 +12,7 @@ import tempfile
 import time
 
 from harness import equal
+from package_index import digest
 from supervisor import descendants
 
 OPEN = "[policy]\ninstall_package = allow\n"
@@ -45,14 +46,31 @@ def environments(store):
     return [n for n in os.listdir(store) if len(n) == 64]
 
 
+def verify_files(base):
+    """The files of an environment are those of its list, byte for byte, and no others."""
+    listed = {}
+    with open(os.path.join(base, "files")) as f:
+        for line in f:
+            sha, path = line.rstrip("\n").split("  ", 1)
+            listed[path] = sha
+    there = {os.path.relpath(os.path.join(directory, name), base)
+             for directory, _, names in os.walk(os.path.join(base, "tree")) for name in names}
+    equal(there, set(listed), "files of " + base)
+    for path, sha in listed.items():
+        with open(os.path.join(base, path), "rb") as f:
+            equal(digest(f.read()), sha, path)
+
+
 def verify(store):
-    """Everything in the store is whole: each file that a RECORD tells of is there, as it
-    says. Returns the number of environments."""
+    """Everything in the store is whole: each environment has the files that it was made of, and
+    each file that a package's RECORD tells of is as that says. Returns the number of
+    environments."""
     found = environments(store) if os.path.isdir(store) else []
     for name in found:
         base = os.path.join(store, name)
         with open(os.path.join(base, "manifest")) as f:
             manifest = json.load(f)
+        verify_files(base)
         infos = [n for n in os.listdir(os.path.join(base, "tree")) if n.endswith(".dist-info")]
         equal(len(infos), len(manifest["packages"]), "packages of " + name)
         for info in infos:

@@ -63,6 +63,8 @@ put_end(struct stream *stream, uint32_t files)
 	put_number(stream, files, 4);
 }
 
+static char listed[4096];	/* by the last intake, or its beginning */
+
 /* Reads the stream into a new directory, *tree_r. */
 static int
 take(const struct stream *stream, uint64_t bytes_max, uint32_t files_max, char *tree_r)
@@ -85,7 +87,12 @@ take(const struct stream *stream, uint64_t bytes_max, uint32_t files_max, char *
 	fclose(file);
 	intake.tree = tree;
 	intake.stream = from;
+	intake.list = tmpfile();
+	assert_non_null(intake.list);
 	r = intake_read(&intake, &what);
+	rewind(intake.list);
+	listed[fread(listed, 1, sizeof(listed) - 1, intake.list)] = '\0';
+	fclose(intake.list);
 	assert_non_null(what);
 	return r;
 }
@@ -131,6 +138,11 @@ test_files(void **state)
 	snprintf(path, sizeof(path), "%s/bin/run", tree);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0555);
+	assert_string_equal(listed,
+		"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  "
+		"tree/a/b/c.py\n"
+		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  "
+		"tree/bin/run\n");
 	discard(tree);
 }
 
