@@ -73,6 +73,8 @@ static const struct key keys[] = {
 	KEY("http", "sessions_max",         U32,     http.sessions_max,         1, 1000000, 1, "16384"),
 	KEY("http", "sessions_per_tenant",  U32,     http.sessions_per_tenant,  1, 1000000, 1, "8192"),
 	KEY("http", "session_idle_seconds", U32,     http.session_idle_seconds, 1, 604800, 1, "3600"),
+	KEY("http", "resume_seconds",       U32,     http.resume_seconds,       0, 3600,  1, "60"),
+	KEY("http", "stream_seconds",       U32,     http.stream_seconds,       0, 86400, 1, "0"),
 	KEY("http", "idle_seconds",         U32,     http.idle_seconds,         1, 86400, 1, "60"),
 	KEY("http", "request_seconds",      U32,     http.request_seconds,      1, 86400, 1, "60"),
 

@@ -179,12 +179,14 @@ libsupervisor_a_SOURCES += \
 	supervisor/auth/tokens.c supervisor/auth/tokens.h \
 	supervisor/http/account.c supervisor/http/account.h \
 	supervisor/http/connection.c supervisor/http/parts.h \
-	supervisor/http/exchange.c \
+	supervisor/http/events.c \
+	supervisor/http/exchange.c supervisor/http/exchange_parts.h \
 	supervisor/http/head.c supervisor/http/head.h \
 	supervisor/http/ladder.c supervisor/http/ladder.h \
 	supervisor/http/origin.c supervisor/http/origin.h \
 	supervisor/http/param.c supervisor/http/param.h \
 	supervisor/http/principal.c supervisor/http/principal.h \
+	supervisor/http/replay.c supervisor/http/replay.h \
 	supervisor/http/request.c \
 	supervisor/http/server.c supervisor/http/server.h \
 	supervisor/http/session.c supervisor/http/session.h \

@@ -102,7 +102,7 @@ http_tenant_let_go(struct http_tenant *tenant)
 	assert(tenant->holders > 0);
 	if (--tenant->holders)
 		return;
-	assert(tenant->sessions == 0 && tenant->bytes == 0);
+	assert(tenant->sessions == 0 && tenant->bytes == 0 && tenant->replay_bytes == 0);
 	LIST_REMOVE(tenant, link);
 	tenant_release(tenant->tenant);
 	free(tenant->principal);

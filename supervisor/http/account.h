@@ -32,6 +32,7 @@ struct http_tenant {
 	size_t holders;			/* sessions, and requests being served */
 	size_t sessions;
 	size_t bytes;
+	size_t replay_bytes;		/* supervisor/http/replay.h */
 };
 
 struct http_peers {

@@ -23,6 +23,7 @@ static const char *const names[HTTP_HEADERS] = {
 	[HTTP_VERSION] = "MCP-Protocol-Version",
 	[HTTP_METHOD] = "Mcp-Method",
 	[HTTP_NAME] = "Mcp-Name",
+	[HTTP_LAST_EVENT] = "Last-Event-ID",
 };
 
 /* What a name may be made of. One with a blank at its end would be another header to us

@@ -20,6 +20,7 @@ enum http_header {
 	HTTP_VERSION,		/* MCP-Protocol-Version */
 	HTTP_METHOD,		/* Mcp-Method */
 	HTTP_NAME,		/* Mcp-Name */
+	HTTP_LAST_EVENT,	/* Last-Event-ID */
 	HTTP_HEADERS,
 };
 

@@ -4,12 +4,14 @@
  *   http/connection.c  one connection: time-outs, what waits in it, its end
  *   http/request.c     one request: whose, which way, refusals
  *   http/exchange.c    one POST that a conversation answers, by JSON or a stream of events
+ *   http/events.c      the stream; a GET that listens to one, or asks for the rest of one
  */
 #ifndef SUPERVISOR_HTTP_PARTS_H
 #define SUPERVISOR_HTTP_PARTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "supervisor/http/account.h"
@@ -25,6 +27,7 @@ struct evhttp_connection;
 struct evhttp_request;
 struct http_exchange;
 struct http_params;
+struct http_replay;
 struct http_session;
 struct http_sessions;
 struct jsonout;
@@ -123,7 +126,7 @@ void http_reply(struct http_connection *c, struct evhttp_request *request, int s
 void http_reply_error(struct http_connection *c, struct evhttp_request *request, int status,
 		      int code, const char *text);
 
-/* ---- http/exchange.c ---- */
+/* ---- http/exchange.c, http/events.c ---- */
 
 struct http_exchange_options {
 	struct http_connection *connection;
@@ -139,8 +142,19 @@ struct http_exchange_options {
 void http_exchange_start(const struct http_exchange_options *options,
 			 struct jsonrpc_line *line, size_t line_bytes);
 
-/* Its connection is gone. */
+/* A GET: what unsolicited messages there are go out by it. Before it another one did; that
+ * is over then. */
+void http_exchange_listen(const struct http_exchange_options *options);
+
+/* A GET: the stream goes on after the event of this number, instead of where it was. */
+void http_exchange_resume(const struct http_exchange_options *options,
+			  struct http_replay *replay, uint64_t number);
+
+/* Its connection is gone. An exchange whose stream can be resumed waits for its client. */
 void http_exchange_lost(struct http_exchange *x);
+
+/* Its session is over, and it has no connection. */
+void http_exchange_forget(struct http_exchange *x);
 
 /* Its session is ended: it gets no answer from the conversation any more. */
 void http_exchange_abandon(struct http_exchange *x);

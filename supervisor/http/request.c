@@ -15,6 +15,7 @@
 #include "supervisor/http/ladder.h"
 #include "supervisor/http/origin.h"
 #include "supervisor/http/param.h"
+#include "supervisor/http/replay.h"
 #include "supervisor/http/session.h"
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/mcp/jsonrpc.h"
@@ -23,7 +24,7 @@
 #include "supervisor/openmetrics.h"
 #include "supervisor/xalloc.h"
 
-#define ALLOWED "POST, DELETE"
+#define ALLOWED "POST, DELETE"		/* and GET, in a session */
 
 struct served {
 	struct http_connection *c;
@@ -161,6 +162,39 @@ serve_delete(const struct served *s)
 	http_reply(s->c, s->request, 204, NULL);
 }
 
+/* A stream of the session's own, or the rest of one. */
+static void
+serve_get(const struct served *s)
+{
+	const char *version = s->head.value[HTTP_VERSION];
+	const char *event_id = s->head.value[HTTP_LAST_EVENT];
+	struct http_exchange_options options = {
+		.connection = s->c, .request = s->request, .tenant = s->tenant,
+		.takes_stream = true,
+	};
+	struct http_replay *replay;
+	uint64_t number;
+
+	options.session = find_session(s);
+	if (!options.session)
+		return;
+	if (version && !revision_is_legacy(version)) {
+		refuse(s, 400, "the header MCP-Protocol-Version names no version with sessions");
+	} else if (!s->head.takes_stream || s->request->minor < 1) {
+		refuse(s, 406, "Accept must have text/event-stream");
+	} else if (!event_id) {
+		http_exchange_listen(&options);
+	} else {
+		replay = http_replay_find(http_session_replays(options.session), event_id,
+					  &number);
+		if (replay)
+			http_exchange_resume(&options, replay, number);
+		else
+			refuse(s, 400, "what came after this Last-Event-ID is not kept, or not any "
+				       "more");
+	}
+}
+
 /* ---- POST ---- */
 
 /* The end of row 12: arguments that are repeated in headers. */
@@ -260,6 +294,14 @@ is_path(const struct served *s)
 	return path && strcmp(path, HTTP_PATH) == 0;
 }
 
+/* Those who have no session have nothing to listen to. */
+static bool
+is_verb(const struct served *s, enum evhttp_cmd_type verb)
+{
+	return verb == EVHTTP_REQ_POST || verb == EVHTTP_REQ_DELETE ||
+	       (verb == EVHTTP_REQ_GET && s->head.value[HTTP_SESSION]);
+}
+
 /* Rows 1 and 2 of the ladder. */
 static bool
 may_pass(const struct served *s, enum evhttp_cmd_type verb)
@@ -268,9 +310,9 @@ may_pass(const struct served *s, enum evhttp_cmd_type verb)
 		refuse(s, 400, "the header Host is required");
 	} else if (!is_path(s)) {
 		refuse(s, 404, "the endpoint is " HTTP_PATH);
-	} else if (verb != EVHTTP_REQ_POST && verb != EVHTTP_REQ_DELETE) {
+	} else if (!is_verb(s, verb)) {
 		set_header(s->request, "Allow", ALLOWED);
-		refuse(s, 405, "only POST, and DELETE to end a session, are served");
+		refuse(s, 405, "only POST, and GET and DELETE of a session, are served");
 	} else if (!is_of_ours(s)) {
 		refuse(s, 403, "this Host or Origin is not allowed");
 	} else {
@@ -381,6 +423,8 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 		serve_post(&s);
 	else if (s.head.mcp_twice)
 		refuse(&s, 400, "a header of the protocol is said twice");
+	else if (verb == EVHTTP_REQ_GET)
+		serve_get(&s);
 	else
 		serve_delete(&s);
 	http_tenant_let_go(s.tenant);

@@ -233,6 +233,7 @@ http_server_new(const struct http_server_options *options)
 		.most_each = options->config->http.sessions_per_tenant,
 		.gate = options->gate,
 		.idle_seconds = options->config->http.session_idle_seconds,
+		.resume_seconds = options->config->http.resume_seconds,
 	};
 
 	server->options = *options;

@@ -24,6 +24,8 @@ struct why;
 #define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* bytes unsent: close */
 #define HTTP_STALL_S 30				/* nothing could be sent: close */
 #define HTTP_KEEP_ALIVE_S 15			/* a stream says something at least this often */
+#define HTTP_PRIME_S 1				/* an answer takes longer: its stream begins */
+#define HTTP_RETRY_MS 1000			/* before a client asks for a stream's rest */
 
 /* Opens a TCP socket for text, ADDRESS:PORT in numbers; port 0: any. Beyond the loopback
  * device only if open: there is authentication, or that was forced. 0 or -errno with why_r

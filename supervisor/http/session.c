@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "supervisor/http/account.h"
+#include "supervisor/http/replay.h"
 #include "supervisor/gate.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
@@ -27,6 +28,7 @@ struct http_session {
 	char id[HTTP_SESSION_ID + 1];
 	struct http_tenant *tenant;
 	struct mcp_conversation *conversation;
+	struct http_replays replays;
 	size_t users;
 	uint64_t idle_since_ms;
 };
@@ -169,6 +171,8 @@ http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
 	session->tenant = tenant;
 	http_tenant_hold(tenant);
 	session->conversation = conversation;
+	http_replays_init(&session->replays, loop_base(sessions->options.loop), tenant,
+			  sessions->options.resume_seconds);
 	LIST_INSERT_HEAD(&sessions->bucket[bucket_of(session->id)], session, in_bucket);
 	sessions->n++;
 	tenant->sessions++;
@@ -217,6 +221,12 @@ http_session_conversation(const struct http_session *session)
 	return session->conversation;
 }
 
+struct http_replays *
+http_session_replays(struct http_session *session)
+{
+	return &session->replays;
+}
+
 void
 http_session_join(struct http_session *session)
 {
@@ -247,6 +257,7 @@ http_session_close(struct http_session *session, const char *why)
 		 session->tenant->principal, why,
 		 mcp_conversation_in_flight(session->conversation), sessions->n);
 	mcp_conversation_free(session->conversation);
+	http_replays_clear(&session->replays);
 	http_tenant_let_go(session->tenant);
 	free(session);
 }

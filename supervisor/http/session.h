@@ -13,6 +13,7 @@ struct http_session;
 struct http_sessions;
 struct http_tenant;
 struct loop;
+struct http_replays;
 struct mcp_conversation;
 
 #define HTTP_SESSION_ID 32	/* hexadecimal digits */
@@ -22,6 +23,7 @@ struct http_sessions_options {
 	size_t most, most_each;		/* in all; of one tenant */
 	struct gate *gate;		/* borrowed; NULL: no quotas */
 	unsigned int idle_seconds;	/* then a session is forgotten */
+	unsigned int resume_seconds;	/* that a stream is kept after its end; 0: none is */
 };
 
 struct http_sessions *http_sessions_new(const struct http_sessions_options *options);
@@ -42,6 +44,9 @@ struct http_session *http_session_find(struct http_sessions *sessions, const cha
 
 const char *http_session_id(const struct http_session *session);
 struct mcp_conversation *http_session_conversation(const struct http_session *session);
+
+/* What its streams have said. */
+struct http_replays *http_session_replays(struct http_session *session);
 
 /* An exchange that uses it keeps it from being forgotten. */
 void http_session_join(struct http_session *session);

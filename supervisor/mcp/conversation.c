@@ -307,6 +307,8 @@ mcp_conversation_take(struct mcp_conversation *conversation,
 		      size_t line_bytes)
 {
 	conversation->bytes_each = line_bytes / line->n;
+	if (conversation->options.by_stream)
+		conversation->exchange = exchange;
 	exchange_owe(exchange);
 	if (line->is_batch)
 		on_batch(conversation, exchange, line);
@@ -333,6 +335,15 @@ mcp_conversation_new(const struct mcp_conversation_options *options)
 	return conversation;
 }
 
+struct mcp_exchange *
+mcp_conversation_hear(struct mcp_conversation *conversation, struct mcp_exchange *exchange)
+{
+	struct mcp_exchange *before = conversation->exchange;
+
+	conversation->exchange = exchange;
+	return before;
+}
+
 /* Nothing is sent at it any more, nor is its carrier told that it is done. */
 static void
 forget_exchange(struct mcp_call *call)
@@ -350,6 +361,8 @@ mcp_conversation_leave(struct mcp_conversation *conversation,
 {
 	struct mcp_call *call, *next;
 
+	if (conversation->exchange == exchange)
+		conversation->exchange = NULL;
 	end_listening(conversation, NULL, exchange, false);
 	for (call = TAILQ_FIRST(&conversation->calls); call; call = next) {
 		next = TAILQ_NEXT(call, link);

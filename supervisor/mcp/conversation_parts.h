@@ -39,7 +39,7 @@ struct mcp_conversation {
 	LIST_HEAD(, outgoing) outgoing;	/* our own requests, to the client */
 	uint64_t last_outgoing;		/* their id space */
 	json_t *subscribed;		/* legacy: an object with uris as keys; NULL: none */
-	struct mcp_exchange *exchange;	/* of a byte stream that subscribed; NULL: none */
+	struct mcp_exchange *exchange;	/* for what belongs to no request; NULL: none */
 	size_t bytes_each;		/* of the line being read, by its messages */
 	bool input_ended;
 };

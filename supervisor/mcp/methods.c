@@ -108,8 +108,6 @@ serve_subscribe(const struct request *request, bool subscribe)
 		refuse_params(request, "uri is required and must be a string");
 		return;
 	}
-	if (conversation->options.by_stream)
-		conversation->exchange = request->exchange;
 	if (!conversation->subscribed)
 		conversation->subscribed = xalloc_check(json_object());
 	if (!subscribe) {

@@ -13,12 +13,12 @@
 /* clang-format off */
 static const struct revision revisions[] = {
 	{ .name = "2024-11-05", .batches = true },
-	{ .name = "2025-03-26", .batches = true,
+	{ .name = "2025-03-26", .batches = true, .event_ids = true,
 	  .tool_annotations = true, .progress_message = true, .audio = true },
-	{ .name = "2025-06-18",
+	{ .name = "2025-06-18", .event_ids = true,
 	  .tool_annotations = true, .progress_message = true, .audio = true,
 	  .titles = true, .structured = true, .links = true, .elicits = true },
-	{ .name = "2025-11-25",
+	{ .name = "2025-11-25", .event_ids = true, .primes = true,
 	  .tool_annotations = true, .progress_message = true, .audio = true,
 	  .titles = true, .structured = true, .links = true, .elicits = true,
 	  .elicit_mode = true, .about = true },
@@ -70,6 +70,14 @@ revision_find(const char *name)
 		if (strcmp(revisions[i].name, name) == 0)
 			return &revisions[i];
 	return NULL;
+}
+
+bool
+revision_is_legacy(const char *name)
+{
+	const struct revision *revision = revision_find(name);
+
+	return revision && !revision->modern;
 }
 
 const struct revision *

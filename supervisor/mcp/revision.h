@@ -78,10 +78,16 @@ struct revision {
 	bool links;			/* resource_link; before: told of in a text */
 	bool elicits;			/* elicitation/create exists, as a request of ours */
 	bool elicit_mode;		/* and says its mode */
+	bool event_ids;			/* of streams over HTTP, by which they can be resumed */
+	bool primes;			/* ... from an event without data on; and a stream may be
+					 * closed before its end */
 };
 
 /* NULL when it is none of ours. */
 const struct revision *revision_find(const char *name);
+
+/* Is it one of those with a handshake? */
+bool revision_is_legacy(const char *name);
 
 /* What a legacy client that asks for name gets: that one, or our newest legacy one. */
 const struct revision *revision_negotiate(const char *name);

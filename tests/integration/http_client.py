@@ -6,6 +6,7 @@ type, and each JSON message against the official schema of the revision.
 
 import contextlib
 import json
+import re
 import select
 import socket
 import time
@@ -23,6 +24,8 @@ ENVELOPE = {"io.modelcontextprotocol/protocolVersion": MODERN,
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
          "tasks/get": "taskId", "tasks/cancel": "taskId", "tasks/update": "taskId"}
 BOTH = "application/json, text/event-stream"
+EVENT = re.compile(rb"event: message(?:\nid: ([\x21-\x7e]+))?\ndata: ([^\n]+)")
+PRIMING = re.compile(rb"id: ([\x21-\x7e]+)\nretry: (\d+)\ndata: ")
 
 
 class Closed(Exception):
@@ -75,6 +78,8 @@ class Connection:
         self.sock.setblocking(False)
         self.inbuf = b""
         self.ended = False
+        self.event_ids = []	# of the events that came, those without data too
+        self.retry_ms = None	# as the server said
 
     def __enter__(self):
         return self
@@ -195,11 +200,16 @@ class Connection:
                     if comments is not None:
                         comments.append(event)
                     continue
-                lines = event.split(b"\n")
-                if lines[0] != b"event: message" or len(lines) != 2 or \
-                        not lines[1].startswith(b"data: "):
+                primes = PRIMING.fullmatch(event)
+                m = primes or EVENT.fullmatch(event)
+                if not m:
                     raise ProtocolViolation("event %.300r" % event)
-                yield parse_line(lines[1][6:])
+                if m[1]:
+                    self.event_ids.append(m[1].decode())
+                if primes:
+                    self.retry_ms = int(m[2])
+                else:
+                    yield parse_line(m[2])
         if rest:
             raise ProtocolViolation("ended within an event: %.300r" % rest)
 
@@ -305,9 +315,10 @@ RESULTS = {"initialize": "InitializeResult", "ping": "EmptyResult",
 class Session:
     """A client of one revision, each request on a connection that is kept if possible."""
 
-    def __init__(self, place, revision=LEGACY[-1], uid=None, timeout=60.0):
+    def __init__(self, place, revision=LEGACY[-1], uid=None, timeout=60.0, capabilities=None):
         self.place, self.revision, self.uid, self.timeout = place, revision, uid, timeout
         self.modern = revision == MODERN
+        self.capabilities = capabilities or {}
         self.checker = Checker(revision)
         self.connection = None
         self.id = None
@@ -399,7 +410,7 @@ class Session:
 
     def open(self):
         message = self.message("initialize", {
-            "protocolVersion": self.revision, "capabilities": {},
+            "protocolVersion": self.revision, "capabilities": self.capabilities,
             "clientInfo": {"name": "http_client", "version": "1"}})
         response = self.post(message)
         if response.status != 200:

@@ -260,7 +260,8 @@ tests_unit_supervisor_serve_fake_LDADD = $(SUPERVISOR_LIBS)
 HTTP_TESTS = \
 	tests/unit/supervisor/test-http-account \
 	tests/unit/supervisor/test-http-head \
-	tests/unit/supervisor/test-http-ladder
+	tests/unit/supervisor/test-http-ladder \
+	tests/unit/supervisor/test-http-replay
 check_PROGRAMS += $(HTTP_TESTS)
 TESTS += $(HTTP_TESTS)
 tests_unit_supervisor_test_http_account_SOURCES = \
@@ -273,6 +274,9 @@ tests_unit_supervisor_test_http_head_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_http_ladder_SOURCES = tests/unit/supervisor/test-http-ladder.c
 tests_unit_supervisor_test_http_ladder_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_http_ladder_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_http_replay_SOURCES = tests/unit/supervisor/test-http-replay.c
+tests_unit_supervisor_test_http_replay_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_http_replay_LDADD = $(MCP_TEST_LDADD)
 
 # ---- supervisor: authentication ----
 AUTH_TESTS = \
