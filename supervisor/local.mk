@@ -17,6 +17,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/execution_results.c \
 	supervisor/engine/execution_run.c \
 	supervisor/engine/execution_usage.c \
+	supervisor/engine/child.c supervisor/engine/child.h \
 	supervisor/engine/egress.c supervisor/engine/egress.h \
 	supervisor/engine/launch.c supervisor/engine/launch.h \
 	supervisor/engine/keeper.c supervisor/engine/keeper.h \

@@ -302,6 +302,8 @@ stop_script(struct execution *e, enum stop_reason reason)
 	e->end_us = engine_now_us();
 	watchdog_forget(&e->watchdog);
 	execution_count(e);
+	/* First: what its end closes would look as if it had closed it. */
+	egress_grant_end(give_ptr(e->grant));
 	if (worker_stop(e->worker) < 0) {
 		end_now(e, reason);
 		return;

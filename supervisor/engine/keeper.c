@@ -1,48 +1,29 @@
-/* Runs in: the supervisor.   Owns: the keeper's process, its control socket, and a socket
- * for each environment that is being made.
- * Reads:   KEEPING and TAKEN. It runs no client's code, but is held to the protocol. */
+/* Runs in: the supervisor.   Owns: the keeper's process, and a socket for each
+ * environment that is being made.
+ * Reads:   KEEPING and TAKEN, of a program that runs no client's code. */
 #include "supervisor/engine/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
 #include "proto/frame.h"
-#include "proto/own.h"
-#include "supervisor/engine/launch.h"
+#include "supervisor/engine/child.h"
 #include "supervisor/log.h"
 
-#define BACKOFF_FIRST_MS 100
-#define BACKOFF_MOST_MS 60000
-#define START_TIMEOUT_MS 30000
+#define START_SECONDS 30
 #define WRITER_MAX (8 * (size_t)MANIFEST_MAX)
-
-enum keeper_state {
-	KEEPER_DOWN,		/* no process; the timer starts one */
-	KEEPER_BEGUN,		/* has KEEP, has not spoken */
-	KEEPER_READY,
-	KEEPER_ENDING,		/* killed, to be reaped */
-};
 
 struct keeper {
 	struct keeper_options options;
-	enum keeper_state state;
-	unsigned int failed_starts;
-	struct frame_reader reader;
-	struct frame_writer writer;
-	struct event readable, writable, ended, timer;
-	struct launch launch;
-	char text[1200];
+	struct child child;
 };
 
 struct taking {
@@ -64,180 +45,68 @@ struct mounting {
 /* ---- life ---- */
 
 static void
-arm(struct keeper *k, uint32_t ms)
+start(struct keeper *k)
 {
-	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+	struct msg msg = { .type = MSG_KEEP, .keep.store = msg_str(k->options.store) };
 
-	evtimer_add(&k->timer, &delay);
+	child_start(&k->child, k->options.outer, k->options.worker_fd);
+	child_send(&k->child, &msg, NULL, 0);
 }
 
 static void
-end(struct keeper *k)
+on_down(void *arg)
 {
-	if (k->state == KEEPER_DOWN || k->state == KEEPER_ENDING)
-		return;
-	k->state = KEEPER_ENDING;
-	event_del(&k->readable);
-	event_del(&k->writable);
-	event_del(&k->timer);
-	syscall(SYS_pidfd_send_signal, k->launch.pidfd, SIGKILL, NULL, 0);
-}
-
-static void
-release_process(struct keeper *k)
-{
-	event_del(&k->readable);
-	event_del(&k->writable);
-	event_del(&k->ended);
-	event_del(&k->timer);
-	frame_reader_done(&k->reader);
-	frame_writer_done(&k->writer);
-	launch_done(&k->launch);
-	k->state = KEEPER_DOWN;
-}
-
-/* It is gone and reaped, or could not be made. */
-static void
-on_down(struct keeper *k)
-{
-	bool was_ready = k->failed_starts == 0;
-	uint32_t delay = 0;
+	struct keeper *k = arg;
+	struct child *c = &k->child;
 	struct log_quoted quoted;
-	const char *step;
-	int error;
 
-	if (launch_trouble(&k->launch, &step, &error))
-		snprintf(k->text, sizeof(k->text), "cannot %s: %s", step, strerror(error));
-	release_process(k);
-	log_line(LOG_WARNING, was_ready ? "keeper-lost" : "keeper-failed", "text=%s",
-		 log_quote(&quoted, k->text, strlen(k->text)));
-	if (!was_ready)
-		delay = BACKOFF_FIRST_MS << (k->failed_starts < 10 ? k->failed_starts : 10);
-	arm(k, delay < BACKOFF_MOST_MS ? delay : BACKOFF_MOST_MS);
+	log_line(LOG_WARNING, c->has_served ? "keeper-lost" : "keeper-failed", "text=%s",
+		 log_quote(&quoted, c->text, strlen(c->text)));
+	child_arm(c, c->has_served ? 0 : child_backoff_ms(c));
 }
 
 static void
-on_ended(evutil_socket_t fd, short what, void *arg)
+on_due(void *arg)
 {
-	siginfo_t info = { 0 };
+	struct keeper *k = arg;
 
-	(void)what;
-	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0)
-		on_down(arg);
+	if (k->child.state == CHILD_DOWN)
+		start(k);
 }
 
 static int
-flush(struct keeper *k)
+on_message(void *arg, struct frame *frame)
 {
-	int r = frame_writer_flush(&k->writer, k->launch.control);
+	struct keeper *k = arg;
+	const struct msg_keeping *keeping = &frame->msg.keeping;
 
-	if (r > 0)
-		event_add(&k->writable, NULL);
-	return r < 0 ? r : 0;
-}
-
-static void
-on_writable(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	if (flush(arg) < 0)
-		end(arg);
-}
-
-static int
-on_keeping(struct keeper *k, const struct msg_keeping *keeping)
-{
-	if (k->state != KEEPER_BEGUN)
+	if (frame->msg.type != MSG_KEEPING || k->child.state != CHILD_STARTING)
 		return -EBADMSG;
-	if (keeping->build.len != strlen(PROTO_BUILD) ||
-	    memcmp(keeping->build.at, PROTO_BUILD, keeping->build.len) != 0) {
-		snprintf(k->text, sizeof(k->text), "mcp-python-worker is of another build");
+	if (!child_is_ours(&k->child, &keeping->build))
 		return -EPROTO;
-	}
 	if (keeping->error != 0) {
-		snprintf(k->text, sizeof(k->text), "%.*s: %s", (int)keeping->what.len,
-			 keeping->what.at, strerror((int)keeping->error));
+		child_note(&k->child, -(int)keeping->error, "%.*s: %s",
+			   (int)keeping->what.len, keeping->what.at,
+			   strerror((int)keeping->error));
 		return -ECHILD;
 	}
-	event_del(&k->timer);
-	k->state = KEEPER_READY;
-	k->failed_starts = 0;
-	k->text[0] = '\0';
+	child_is_ready(&k->child);
+	k->child.failed_starts = 0;
 	log_line(LOG_INFO, "keeper-ready", "removed=%u", keeping->removed);
 	return 0;
 }
 
-static void
-on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct keeper *k = arg;
-	struct frame frame = { 0 };
-	int r = frame_reader_read(&k->reader, fd, &frame);
-
-	(void)what;
-	if (r > 0) {
-		r = frame.msg.type == MSG_KEEPING ? on_keeping(k, &frame.msg.keeping)
-						  : -EBADMSG;
-		frame_done(&frame);
-	}
-	if (r >= 0)
-		return;
-	if (k->text[0] == '\0')
-		snprintf(k->text, sizeof(k->text), "the keeper of packages %s",
-			 r == -EBADMSG ? "broke its protocol" : "ended");
-	end(k);
-}
-
-static void
-start(struct keeper *k)
-{
-	static const char *const argv[] = { "mcp-python-worker", "--keeper", NULL };
-	const struct launch_program program = { .fd = k->options.worker_fd, .argv = argv,
-						.as = LAUNCH_ROOT_OF_OUTER };
-	struct msg msg = { .type = MSG_KEEP, .keep.store = msg_str(k->options.store) };
-	int r;
-
-	k->text[0] = '\0';
-	/* Counted at once; taken back when it is ready. */
-	k->failed_starts++;
-	frame_reader_init(&k->reader, FROM_KEEPER);
-	frame_writer_init(&k->writer, WRITER_MAX);
-	r = launch_start(k->options.outer, &program, &k->launch);
-	if (r < 0) {
-		snprintf(k->text, sizeof(k->text), "cannot start mcp-python-worker: %s",
-			 strerror(-r));
-		on_down(k);
-		return;
-	}
-	k->state = KEEPER_BEGUN;
-	event_assign(&k->readable, k->options.base, k->launch.control, EV_READ | EV_PERSIST,
-		     on_readable, k);
-	event_assign(&k->writable, k->options.base, k->launch.control, EV_WRITE, on_writable,
-		     k);
-	event_assign(&k->ended, k->options.base, k->launch.pidfd, EV_READ | EV_PERSIST,
-		     on_ended, k);
-	event_add(&k->readable, NULL);
-	event_add(&k->ended, NULL);
-	arm(k, START_TIMEOUT_MS);
-	if (frame_writer_put(&k->writer, &msg, NULL, 0) < 0 || flush(k) < 0)
-		end(k);
-}
-
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	struct keeper *k = arg;
-
-	(void)fd;
-	(void)what;
-	if (k->state == KEEPER_DOWN) {
-		start(k);
-		return;
-	}
-	snprintf(k->text, sizeof(k->text), "the keeper of packages was not ready in time");
-	end(k);
-}
+static const struct child_kind keeper_kind = {
+	.name = "the keeper of packages",
+	.program.argv = (const char *const[]){ "mcp-python-worker", "--keeper", NULL },
+	.program.as = LAUNCH_ROOT_OF_OUTER,
+	.from = FROM_KEEPER,
+	.writer_max = WRITER_MAX,
+	.start_seconds = START_SECONDS,
+	.on_message = on_message,
+	.on_down = on_down,
+	.on_due = on_due,
+};
 
 int
 keeper_new(const struct keeper_options *options, struct keeper **keeper_r)
@@ -247,11 +116,7 @@ keeper_new(const struct keeper_options *options, struct keeper **keeper_r)
 	if (k == NULL)
 		return -ENOMEM;
 	k->options = *options;
-	launch_init(&k->launch);
-	event_assign(&k->readable, options->base, -1, 0, on_readable, k);
-	event_assign(&k->writable, options->base, -1, 0, on_writable, k);
-	event_assign(&k->ended, options->base, -1, 0, on_ended, k);
-	evtimer_assign(&k->timer, options->base, on_timer, k);
+	child_init(&k->child, &keeper_kind, options->base, k);
 	start(k);
 	*keeper_r = k;
 	return 0;
@@ -260,59 +125,47 @@ keeper_new(const struct keeper_options *options, struct keeper **keeper_r)
 void
 keeper_free(struct keeper *k)
 {
-	siginfo_t info;
-
 	if (k == NULL)
 		return;
-	if (k->state != KEEPER_DOWN) {
-		end(k);
-		while (waitid(P_PIDFD, (id_t)k->launch.pidfd, &info, WEXITED) < 0 &&
-		       errno == EINTR)
-			;
-	}
-	release_process(k);
+	child_done(&k->child);
 	free(k);
 }
 
 pid_t
 keeper_pid(const struct keeper *k)
 {
-	return k == NULL ? 0 : k->launch.pid;
+	return k == NULL ? 0 : k->child.launch.pid;
 }
 
 bool
 keeper_is_ready(const struct keeper *k)
 {
-	return k->state == KEEPER_READY;
+	return k->child.state == CHILD_SERVING;
 }
 
 const char *
 keeper_trouble(const struct keeper *k)
 {
-	if (k->state == KEEPER_READY)
+	if (k->child.state == CHILD_SERVING)
 		return "";
-	return k->text[0] != '\0' ? k->text : "the store of packages is being opened";
+	return k->child.text[0] != '\0' ? k->child.text : "the store of packages is being opened";
 }
 
 /* ---- what it is asked for ---- */
 
-/* The descriptors are the writer's from now on. */
+/* The descriptors are the keeper's from now on. */
 static int
 put(struct keeper *k, const struct msg *msg, const int *fd, size_t n)
 {
 	int r;
 
-	if (k->state != KEEPER_READY) {
+	if (k->child.state != CHILD_SERVING) {
 		for (size_t i = 0; i < n; i++)
 			close(fd[i]);
 		return -EAGAIN;
 	}
-	r = frame_writer_put(&k->writer, msg, fd, n);
-	if (r == 0 && flush(k) < 0) {
-		end(k);
-		r = -EAGAIN;
-	}
-	return r;
+	r = child_send(&k->child, msg, fd, n);
+	return child_is_up(&k->child) ? r : -EAGAIN;
 }
 
 int

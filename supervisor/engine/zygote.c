@@ -1,193 +1,77 @@
-/* Runs in: the supervisor.   Owns: the zygote's process and its control socket.
- * Reads:   frames from the zygote. It runs no client's code, but it is held to the
- *          protocol like everybody: a breach ends it. */
+/* Runs in: the supervisor.   Owns: the zygote's process.
+ * Reads:   frames from the zygote, which runs no client's code. */
 #include "supervisor/engine/zygote.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
 #include "policy/config.h"
 #include "proto/frame.h"
-#include "proto/own.h"
-#include "supervisor/engine/launch.h"
+#include "supervisor/engine/child.h"
 #include "supervisor/log.h"
 
-#define BACKOFF_FIRST_MS 100
-#define BACKOFF_MOST_MS 60000
-#define START_TIMEOUT_S 30
+#define START_SECONDS 30
 #define WRITER_MAX (2 * FRAME_MAX)
-
-enum zygote_state {
-	ZYGOTE_DOWN,		/* no process; the timer starts one */
-	ZYGOTE_HELLO,		/* started, has not spoken */
-	ZYGOTE_CONFIGURED,	/* is getting ready */
-	ZYGOTE_READY,
-	ZYGOTE_ENDING,		/* killed, to be reaped */
-};
 
 struct zygote {
 	struct zygote_options options;
-	enum zygote_state state;
-	bool was_ready, stopping;
-	unsigned int failed_starts, spawns;
-	struct frame_reader reader;
-	struct frame_writer writer;
-	struct event readable, writable, ended, timer;
-	struct launch launch;
+	struct child child;
+	bool is_configured;		/* it has said hello and was told its profile */
+	bool stopping;
+	unsigned int spawns;
 	uint32_t landlock_abi;
-	int error;			/* why it failed before it was ready */
-	char text[1200];
 };
-
-static void start(struct zygote *z);
 
 /* ---- life ---- */
 
 static void
-arm(struct zygote *z, uint32_t ms)
+start(struct zygote *z)
 {
-	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
-
-	evtimer_add(&z->timer, &delay);
-}
-
-/* The first reason is kept: what follows from it says less. */
-static void __attribute__((format(printf, 3, 4)))
-note_trouble(struct zygote *z, int error, const char *format, ...)
-{
-	va_list args;
-
-	if (z->text[0] != '\0')
-		return;
-	va_start(args, format);
-	vsnprintf(z->text, sizeof(z->text), format, args);
-	va_end(args);
-	z->error = error;
+	z->is_configured = false;
+	child_start(&z->child, z->options.outer, z->options.worker_fd);
 }
 
 static void
-end(struct zygote *z)
+on_down(void *arg)
 {
-	if (z->state == ZYGOTE_DOWN || z->state == ZYGOTE_ENDING)
-		return;
-	z->state = ZYGOTE_ENDING;
-	event_del(&z->readable);
-	event_del(&z->writable);
-	event_del(&z->timer);
-	syscall(SYS_pidfd_send_signal, z->launch.pidfd, SIGKILL, NULL, 0);
-}
-
-static void
-release_process(struct zygote *z)
-{
-	event_del(&z->readable);
-	event_del(&z->writable);
-	event_del(&z->ended);
-	event_del(&z->timer);
-	frame_reader_done(&z->reader);
-	frame_writer_done(&z->writer);
-	launch_done(&z->launch);
-	z->spawns = 0;
-	z->state = ZYGOTE_DOWN;
-}
-
-static void
-plan_restart(struct zygote *z)
-{
-	uint32_t delay = 0;
-
-	if (!z->was_ready) {
-		delay = BACKOFF_FIRST_MS
-			<< (z->failed_starts < 10 ? z->failed_starts : 10);
-		if (delay > BACKOFF_MOST_MS)
-			delay = BACKOFF_MOST_MS;
-		z->failed_starts++;
-	}
-	arm(z, delay);
-}
-
-/* The process is gone and reaped, or could not be made. */
-static void
-on_down(struct zygote *z, const siginfo_t *info)
-{
+	struct zygote *z = arg;
 	const struct zygote_watcher *watcher = &z->options.watcher;
-	bool was_ready = z->was_ready;
+	struct child *c = &z->child;
 	struct log_quoted quoted;
-	const char *step;
-	int error;
 
-	if (launch_trouble(&z->launch, &step, &error))
-		note_trouble(z, -error, "cannot %s: %s", step, strerror(error));
-	else if (info != NULL)
-		note_trouble(z, -ECHILD, "the zygote ended early (%s %d)",
-			     info->si_code == CLD_EXITED ? "exit code" : "signal",
-			     info->si_status);
-	release_process(z);
+	z->spawns = 0;
 	if (z->stopping) {
 		watcher->on_stopped(watcher->arg);
 		return;
 	}
-	log_line(LOG_WARNING, was_ready ? "zygote-lost" : "zygote-failed",
+	log_line(LOG_WARNING, c->has_served ? "zygote-lost" : "zygote-failed",
 		 "profile=%s text=%s", z->options.profile->name,
-		 log_quote(&quoted, z->text, strlen(z->text)));
-	plan_restart(z);
-	if (was_ready)
+		 log_quote(&quoted, c->text, strlen(c->text)));
+	child_arm(c, c->has_served ? 0 : child_backoff_ms(c));
+	if (c->has_served)
 		watcher->on_lost(watcher->arg);
 	else
-		watcher->on_failed(watcher->arg, z->error, z->text);
+		watcher->on_failed(watcher->arg, c->error, c->text);
 }
 
 static void
-on_ended(evutil_socket_t fd, short what, void *arg)
-{
-	struct zygote *z = arg;
-	siginfo_t info = { 0 };
-
-	(void)what;
-	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 &&
-	    info.si_pid != 0)
-		on_down(z, &info);
-}
-
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+on_due(void *arg)
 {
 	struct zygote *z = arg;
 
-	(void)fd;
-	(void)what;
-	if (z->state == ZYGOTE_DOWN) {
+	if (z->child.state == CHILD_DOWN)
 		start(z);
-		return;
-	}
-	note_trouble(z, -ETIMEDOUT, z->state == ZYGOTE_READY ? "the zygote fell silent"
-		     : "the zygote was not ready within " PROTO_STRING(START_TIMEOUT_S) " s");
-	end(z);
 }
 
 /* ---- messages ---- */
-
-static int
-flush(struct zygote *z)
-{
-	int r = frame_writer_flush(&z->writer, z->launch.control);
-
-	if (r > 0)
-		event_add(&z->writable, NULL);
-	return r < 0 ? r : 0;
-}
 
 static int
 send_configure(struct zygote *z)
@@ -208,36 +92,23 @@ send_configure(struct zygote *z)
 		.left_bytes = results->files_bytes,
 		.memory_counted = z->options.memory_counted,
 	} };
-	int r;
 
 	for (size_t i = 0; i < profile->modules.n; i++)
 		modules[i] = msg_str(profile->modules.item[i]);
 	for (size_t i = 0; i < profile->paths.n; i++)
 		paths[i] = msg_str(profile->paths.item[i]);
-	r = frame_writer_put(&z->writer, &msg, NULL, 0);
-	return r < 0 ? r : flush(z);
+	return child_send(&z->child, &msg, NULL, 0);
 }
 
 static int
 on_hello(struct zygote *z, const struct msg_hello *hello)
 {
-	int r;
-
-	if (z->state != ZYGOTE_HELLO)
+	if (z->is_configured)
 		return -EBADMSG;
-	if (hello->build.len != strlen(PROTO_BUILD) ||
-	    memcmp(hello->build.at, PROTO_BUILD, hello->build.len) != 0) {
-		note_trouble(z, -EPROTO, "mcp-python-worker is of another build (%.*s)",
-			     (int)hello->build.len, hello->build.at);
+	if (!child_is_ours(&z->child, &hello->build))
 		return -EPROTO;
-	}
-	r = send_configure(z);
-	if (r < 0) {
-		note_trouble(z, r, "cannot send the profile: %s", strerror(-r));
-		return r;
-	}
-	z->state = ZYGOTE_CONFIGURED;
-	return 0;
+	z->is_configured = true;
+	return send_configure(z);
 }
 
 static int
@@ -245,7 +116,7 @@ on_zygote_ready(struct zygote *z, const struct msg_zygote_ready *ready)
 {
 	struct log_quoted quoted;
 
-	if (z->state != ZYGOTE_CONFIGURED)
+	if (!z->is_configured || z->child.state != CHILD_STARTING)
 		return -EBADMSG;
 	for (size_t i = 0; i < ready->missing.n; i++)
 		log_line(LOG_WARNING, "zygote-misses", "profile=%s what=%s",
@@ -253,11 +124,8 @@ on_zygote_ready(struct zygote *z, const struct msg_zygote_ready *ready)
 			 log_quote(&quoted, ready->missing.item[i].at,
 				   ready->missing.item[i].len));
 	z->landlock_abi = ready->landlock_abi;
-	z->state = ZYGOTE_READY;
-	z->was_ready = true;
-	z->failed_starts = 0;
-	z->text[0] = '\0';
-	event_del(&z->timer);
+	child_is_ready(&z->child);
+	z->child.failed_starts = 0;
 	z->options.watcher.on_ready(z->options.watcher.arg);
 	return 0;
 }
@@ -265,9 +133,9 @@ on_zygote_ready(struct zygote *z, const struct msg_zygote_ready *ready)
 static int
 on_zygote_failed(struct zygote *z, const struct msg_zygote_failed *failed)
 {
-	if (z->state == ZYGOTE_READY)
+	if (z->child.state == CHILD_SERVING)
 		return -EBADMSG;
-	note_trouble(z, -(int)failed->error, "%.*s: %s", (int)failed->what.len,
+	child_note(&z->child, -(int)failed->error, "%.*s: %s", (int)failed->what.len,
 		     failed->what.at, strerror((int)failed->error));
 	return -ECHILD;
 }
@@ -278,7 +146,7 @@ on_spawned(struct zygote *z, struct frame *frame)
 	const struct zygote_watcher *watcher = &z->options.watcher;
 	const struct msg_spawned *spawned = &frame->msg.spawned;
 
-	if (z->state != ZYGOTE_READY || z->spawns == 0)
+	if (z->child.state != CHILD_SERVING || z->spawns == 0)
 		return -EBADMSG;
 	z->spawns--;
 	watcher->on_spawned(watcher->arg, spawned->worker, (pid_t)spawned->pid,
@@ -292,7 +160,7 @@ on_spawn_failed(struct zygote *z, const struct msg_spawn_failed *failed)
 	const struct zygote_watcher *watcher = &z->options.watcher;
 	char text[1200];
 
-	if (z->state != ZYGOTE_READY || z->spawns == 0)
+	if (z->child.state != CHILD_SERVING || z->spawns == 0)
 		return -EBADMSG;
 	z->spawns--;
 	snprintf(text, sizeof(text), "%.*s: %s", (int)failed->what.len, failed->what.at,
@@ -303,8 +171,10 @@ on_spawn_failed(struct zygote *z, const struct msg_spawn_failed *failed)
 }
 
 static int
-on_message(struct zygote *z, struct frame *frame)
+on_message(void *arg, struct frame *frame)
 {
+	struct zygote *z = arg;
+
 	switch (frame->msg.type) {
 	case MSG_HELLO:
 		return on_hello(z, &frame->msg.hello);
@@ -333,79 +203,17 @@ on_message(struct zygote *z, struct frame *frame)
 	return -EBADMSG;
 }
 
-static void
-on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct zygote *z = arg;
-	struct frame frame = { 0 };
-	int r;
-
-	(void)what;
-	r = frame_reader_read(&z->reader, fd, &frame);
-	if (r > 0) {
-		r = on_message(z, &frame);
-		frame_done(&frame);
-	}
-	if (r < 0) {
-		if (r == -EBADMSG)
-			note_trouble(z, r, "the zygote broke its protocol");
-		/* When it closed its end, how it ended is soon said by its wait status. */
-		if (r == -EPIPE || r == -ECONNRESET) {
-			event_del(&z->readable);
-			arm(z, 1000);
-		} else {
-			end(z);
-		}
-	}
-}
-
-static void
-on_writable(evutil_socket_t fd, short what, void *arg)
-{
-	struct zygote *z = arg;
-	int r;
-
-	(void)fd;
-	(void)what;
-	r = flush(z);
-	if (r < 0) {
-		note_trouble(z, r, "cannot send to the zygote: %s", strerror(-r));
-		end(z);
-	}
-}
-
-/* ---- start ---- */
-
-static void
-start(struct zygote *z)
-{
-	static const char *const argv[] = { "mcp-python-worker", "--zygote", NULL };
-	struct launch_program program = { .fd = z->options.worker_fd, .argv = argv,
-					  .as = LAUNCH_ROOT_OF_OUTER };
-	int r;
-
-	z->text[0] = '\0';
-	z->error = 0;
-	z->was_ready = false;
-	frame_reader_init(&z->reader, FROM_ZYGOTE);
-	frame_writer_init(&z->writer, WRITER_MAX);
-	r = launch_start(z->options.outer, &program, &z->launch);
-	if (r < 0) {
-		note_trouble(z, r, "cannot start mcp-python-worker: %s", strerror(-r));
-		on_down(z, NULL);
-		return;
-	}
-	z->state = ZYGOTE_HELLO;
-	event_assign(&z->readable, z->options.base, z->launch.control,
-		     EV_READ | EV_PERSIST, on_readable, z);
-	event_assign(&z->writable, z->options.base, z->launch.control, EV_WRITE,
-		     on_writable, z);
-	event_assign(&z->ended, z->options.base, z->launch.pidfd, EV_READ | EV_PERSIST,
-		     on_ended, z);
-	event_add(&z->readable, NULL);
-	event_add(&z->ended, NULL);
-	arm(z, START_TIMEOUT_S * 1000);
-}
+static const struct child_kind zygote_kind = {
+	.name = "the zygote",
+	.program.argv = (const char *const[]){ "mcp-python-worker", "--zygote", NULL },
+	.program.as = LAUNCH_ROOT_OF_OUTER,
+	.from = FROM_ZYGOTE,
+	.writer_max = WRITER_MAX,
+	.start_seconds = START_SECONDS,
+	.on_message = on_message,
+	.on_down = on_down,
+	.on_due = on_due,
+};
 
 int
 zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
@@ -415,14 +223,9 @@ zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
 	if (z == NULL)
 		return -ENOMEM;
 	z->options = *options;
-	launch_init(&z->launch);
-	/* Assigned at once so that event_del is always allowed. */
-	event_assign(&z->readable, options->base, -1, 0, on_readable, z);
-	event_assign(&z->writable, options->base, -1, 0, on_writable, z);
-	event_assign(&z->ended, options->base, -1, 0, on_ended, z);
-	evtimer_assign(&z->timer, options->base, on_timer, z);
+	child_init(&z->child, &zygote_kind, options->base, z);
 	/* From the loop, so that nobody is called back before this returns. */
-	arm(z, 0);
+	child_arm(&z->child, 0);
 	*zygote_r = z;
 	return 0;
 }
@@ -431,12 +234,12 @@ void
 zygote_stop(struct zygote *z)
 {
 	z->stopping = true;
-	if (z->state == ZYGOTE_DOWN) {
-		event_del(&z->timer);
+	if (z->child.state == CHILD_DOWN) {
+		event_del(&z->child.timer);
 		z->options.watcher.on_stopped(z->options.watcher.arg);
 		return;
 	}
-	end(z);
+	child_end(&z->child);
 }
 
 void
@@ -444,22 +247,14 @@ zygote_free(struct zygote *z)
 {
 	if (z == NULL)
 		return;
-	if (z->state != ZYGOTE_DOWN) {
-		siginfo_t info;
-
-		end(z);
-		while (waitid(P_PIDFD, (id_t)z->launch.pidfd, &info, WEXITED) < 0 &&
-		       errno == EINTR)
-			;
-	}
-	release_process(z);
+	child_done(&z->child);
 	free(z);
 }
 
 bool
 zygote_is_ready(const struct zygote *z)
 {
-	return z->state == ZYGOTE_READY;
+	return z->child.state == CHILD_SERVING;
 }
 
 bool
@@ -467,8 +262,8 @@ zygote_is_alive(const struct zygote *z)
 {
 	siginfo_t info = { 0 };
 
-	return z->launch.pidfd >= 0 &&
-	       waitid(P_PIDFD, (id_t)z->launch.pidfd, &info,
+	return z->child.launch.pidfd >= 0 &&
+	       waitid(P_PIDFD, (id_t)z->child.launch.pidfd, &info,
 		      WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	       info.si_pid == 0;
 }
@@ -476,13 +271,15 @@ zygote_is_alive(const struct zygote *z)
 pid_t
 zygote_pid(const struct zygote *z)
 {
-	return z->launch.pid;
+	return z->child.launch.pid;
 }
 
 const char *
 zygote_trouble(const struct zygote *z)
 {
-	return z->failed_starts > 0 && z->state == ZYGOTE_DOWN ? z->text : NULL;
+	const struct child *c = &z->child;
+
+	return c->failed_starts > 0 && c->state == CHILD_DOWN ? c->text : NULL;
 }
 
 uint32_t
@@ -494,7 +291,7 @@ zygote_landlock_abi(const struct zygote *z)
 unsigned int
 zygote_room(const struct zygote *z)
 {
-	return z->state == ZYGOTE_READY ? ZYGOTE_SPAWNS_MAX - z->spawns : 0;
+	return z->child.state == CHILD_SERVING ? ZYGOTE_SPAWNS_MAX - z->spawns : 0;
 }
 
 int
@@ -517,9 +314,7 @@ zygote_spawn(struct zygote *z, uint64_t worker, uint32_t uid, const int *fd,
 			close(fd[i]);
 		return r;
 	}
-	r = frame_writer_put(&z->writer, &msg, sent, n_fds);
-	if (r == 0)
-		r = flush(z);
+	r = child_send(&z->child, &msg, sent, n_fds);
 	if (r == 0)
 		z->spawns++;
 	return r;
