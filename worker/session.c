@@ -28,6 +28,8 @@
 #define LOOK_AGAIN_MS 10	/* after a forced stop, for what was just being forked */
 #define LOOKS_MAX 300	/* when nothing is left of it */
 #define TRIES_MAX 500		/* a millisecond apart */
+#define DEATHS_MS 20
+#define COPY_S 5		/* for a place to be forked from */
 
 static bool memory_counted;	/* by a controller, which needs no help */
 
@@ -63,6 +65,22 @@ tell(const struct msg *msg)
 
 /* ---- places ---- */
 
+/* Before whatever is told next. */
+static void
+tell_states(void)
+{
+	static uint32_t told;
+	struct msg msg = { .type = MSG_STATES };
+
+	for (size_t i = 0; i < REPL_PLACES_MAX; i++)
+		if (place[i].pid > 0)
+			msg.states.places |= 1U << i;
+	if (msg.states.places == told)
+		return;
+	told = msg.states.places;
+	tell(&msg);
+}
+
 static void
 empty(struct place *p)
 {
@@ -94,7 +112,8 @@ make_line(int *ours_r, int *theirs_r)
 }
 
 /* Gives the order with the other end of a new line, now.line, and one descriptor more when it
- * is not -1. 0 or -errno. */
+ * is not -1. 0, -ENOENT: the place holds no state, or does not listen and is given up; or
+ * another -errno. */
 static int
 give_order(struct place *p, enum order_kind kind, int more)
 {
@@ -103,6 +122,8 @@ give_order(struct place *p, enum order_kind kind, int more)
 	ssize_t n;
 	int r;
 
+	if (p->pid == 0)
+		return -ENOENT;
 	r = make_line(&now.line, &fd[0]);
 	if (r < 0)
 		return r;
@@ -111,7 +132,10 @@ give_order(struct place *p, enum order_kind kind, int more)
 	if (n == (ssize_t)sizeof(order))
 		return 0;
 	close(now.line);
-	return n < 0 ? (int)n : -EIO;
+	if (n != -EPIPE && n != -ECONNRESET && n != -EAGAIN)
+		return n < 0 ? (int)n : -EIO;
+	empty(p);
+	return -ENOENT;
 }
 
 static void
@@ -142,24 +166,20 @@ copied(int error)
 		.to = now.to, .error = (uint32_t)error } };
 
 	now.what = NOTHING;
+	tell_states();
 	tell(&msg);
 }
 
 static void
 on_copy(const struct msg_copy *copy)
 {
-	struct place *from = &place[copy->from];
 	int r;
 
 	memset(&now, 0, sizeof(now));
 	now.what = COPY;
 	now.place = copy->from;
 	now.to = copy->to;
-	if (from->pid == 0) {
-		copied(ENOENT);
-		return;
-	}
-	r = give_order(from, ORDER_COPY, -1);
+	r = give_order(&place[copy->from], ORDER_COPY, -1);
 	if (r < 0)
 		copied(-r);
 }
@@ -167,13 +187,14 @@ on_copy(const struct msg_copy *copy)
 /* ---- cells ---- */
 
 static void
-cell_ended(enum cell_state state, int status, int error, unsigned int ended)
+cell_ended(enum cell_state state, int status, int error, bool by_state, unsigned int ended)
 {
 	struct msg msg = { .type = MSG_CELL_ENDED, .cell_ended = {
 		.id = now.id, .state = state, .status = (uint32_t)status & 0xffff,
-		.error = (uint32_t)error, .ended = ended } };
+		.error = (uint32_t)error, .by_state = by_state, .ended = ended } };
 
 	now.what = NOTHING;
+	tell_states();
 	tell(&msg);
 }
 
@@ -188,13 +209,11 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	now.place = cell->place;
 	now.id = cell->id;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
-	if (place[cell->place].pid == 0) {
-		cell_ended(CELL_LOST, 0, ENOENT, 0);
-		return;
-	}
 	r = give_order(&place[cell->place], ORDER_CELL, control);
-	if (r < 0)
-		cell_ended(CELL_ROLLED_BACK, 0, -r, 0);
+	if (r == -ENOENT)
+		cell_ended(CELL_LOST, 0, ENOENT, true, 0);
+	else if (r < 0)
+		cell_ended(CELL_ROLLED_BACK, 0, -r, false, 0);
 }
 
 /* Everything but the places, and one more process. Where even init gets no process any more,
@@ -222,13 +241,30 @@ end_others(pid_t one)
 	return found + first;
 }
 
+/* Who has killed the state that it came from may have killed others, which take their time to
+ * be gone: so that it can be said at once which are left. */
+static void
+await_deaths(void)
+{
+	static const struct timespec pause = { .tv_nsec = 1000000 };
+	struct place *p = &place[now.place];
+
+	reap();
+	if (p->pid > 0 && !processes_is_alive(p->pid))
+		empty(p);
+	for (int i = 0; p->pid == 0 && i < DEATHS_MS; i++) {
+		nanosleep(&pause, NULL);
+		reap();
+	}
+}
+
 /* Its process is the place's from here on. */
 static void
 commit(void)
 {
 	put(&place[now.place], now.pid, now.line);
 	reap();
-	cell_ended(CELL_COMMITTED, 0, 0, now.ended);
+	cell_ended(CELL_COMMITTED, 0, 0, false, now.ended);
 }
 
 /* It has come to its end, by itself. */
@@ -240,6 +276,7 @@ on_committed(pid_t pid)
 	now.pid = pid;
 	now.ended = end_others(pid);
 	now.ready = true;
+	await_deaths();
 	if (memory_counted)
 		commit();
 	else
@@ -254,6 +291,7 @@ on_commit(const struct msg_commit *message)
 		commit();
 }
 
+/* error: the place's process could make no other. */
 static void
 roll_back(int status, int error)
 {
@@ -261,12 +299,10 @@ roll_back(int status, int error)
 	unsigned int ended = end_others(0);
 
 	close(now.line);
-	reap();
-	if (p->pid > 0 && !processes_is_alive(p->pid))
-		empty(p);
+	await_deaths();
 	if (error == 0 && workspace_tell(WORKSPACE, JAIL_CONTROL, &now.since) < 0)
 		_exit(0);
-	cell_ended(p->pid > 0 ? CELL_ROLLED_BACK : CELL_LOST, status, error, ended);
+	cell_ended(p->pid > 0 ? CELL_ROLLED_BACK : CELL_LOST, status, error, error != 0, ended);
 }
 
 /* Where it was forked from tells of its end, and that is the end. */
@@ -305,7 +341,8 @@ check(void)
 		return;
 	if (now.what == COPY) {
 		close(now.line);
-		copied(EAGAIN);
+		await_deaths();
+		copied(ENOENT);
 	} else if (now.pid == 0 || now.gone || !processes_is_alive(now.pid)) {
 		/* One that is gone and not known here was reaped by that process, which did not
 		 * live to tell. */
@@ -454,6 +491,7 @@ serve(void)
 	frame_reader_init(&reader, FROM_SUPERVISOR);
 	for (;;) {
 		static const struct timespec soon = { .tv_nsec = LOOK_AGAIN_MS * 1000000 };
+		static const struct timespec late = { .tv_sec = COPY_S };
 		bool is_cell = now.what == CELL, forced = is_cell && now.looks > 0;
 		struct pollfd poll[3] = {
 			{ .fd = JAIL_CONTROL, .events = POLLIN },
@@ -463,14 +501,19 @@ serve(void)
 			{ .fd = now.what != NOTHING && !forced && !now.deaf ? now.line : -1,
 			  .events = POLLIN },
 		};
-		int n = ppoll(poll, 3, forced ? &soon : NULL, &none);
+		int n;
 
+		if (now.what == NOTHING)
+			tell_states();
+		n = ppoll(poll, 3, forced ? &soon : now.what == COPY ? &late : NULL, &none);
 		if (n < 0) {
 			/* A cell goes on without where it was forked from, if there is one. */
 			if (is_cell && now.pid == 0)
 				on_own_report();
 			reap();
 			check();
+		} else if (n == 0 && !forced) {
+			give_up_place();
 		} else if (n == 0) {
 			look_again();
 		} else if (poll[2].revents != 0) {

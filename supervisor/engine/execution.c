@@ -376,10 +376,12 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 		e->facts.has_done = e->facts.raised = false;
 	if (ended->error != 0 && e->facts.stop == STOP_NONE) {
 		snprintf(e->jail_text, sizeof(e->jail_text), "a process for the cell: %s",
-			 ended->error == ENOENT ? "its place holds no state"
-						: strerror((int)ended->error));
+			 ended->by_state && ended->error == ENOENT
+			 ? "the one that held the state is gone"
+			 : strerror((int)ended->error));
 		e->facts.jail_text = e->jail_text;
 		e->facts.never_ran = true;
+		e->facts.by_state = ended->by_state;
 	} else if (!e->facts.has_done) {
 		e->facts.has_exit = true;
 		e->facts.wait_status = (int)ended->status;

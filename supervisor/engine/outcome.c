@@ -93,6 +93,7 @@ HOLDS(was_oom_killed, f->oom_kills > 0)
 HOLDS(stopped_for_memory, f->stop == STOP_MEMORY)
 HOLDS(was_cancelled, f->stop == STOP_CANCEL)
 HOLDS(never_ran, f->never_ran)
+HOLDS(had_no_state, f->never_ran && f->by_state)
 HOLDS(stopped_for_output, f->stop == STOP_OUTPUT)
 HOLDS(stopped_for_pids, f->stop == STOP_PIDS)
 HOLDS(broke_protocol, f->stop == STOP_PROTOCOL)
@@ -178,6 +179,7 @@ static const struct rule {
 	/* what the supervisor did */
 	{ OUTCOME_MEMORY_LIMIT,          stopped_for_memory },
 	{ OUTCOME_CANCELLED,             was_cancelled },
+	{ OUTCOME_CRASHED,               had_no_state },
 	{ OUTCOME_JAIL_FAILED,           never_ran },
 	{ OUTCOME_OUTPUT_LIMIT,          stopped_for_output },
 	{ OUTCOME_WORKER_PROTOCOL_ERROR, broke_protocol },
@@ -323,8 +325,12 @@ write_message(const struct outcome_facts *f, const struct outcome_verdict *v, ch
 			 outcome_signal_name(v->signal, text, sizeof(text)));
 		break;
 	case OUTCOME_CRASHED:
-		snprintf(m, size, "crashed with %s",
-			 outcome_signal_name(v->signal, text, sizeof(text)));
+		if (had_no_state(f))
+			snprintf(m, size, "the session could not run it: %.400s",
+				 f->jail_text ? f->jail_text : "its process is gone");
+		else
+			snprintf(m, size, "crashed with %s",
+				 outcome_signal_name(v->signal, text, sizeof(text)));
 		break;
 	case OUTCOME_CANCELLED:
 		cancel_message(f, m, size);

@@ -376,6 +376,7 @@ start_copy(struct repl *repl, struct repl_job *job)
 		answer(repl, job, -ENOENT);
 		return;
 	}
+	job->adds = (repl->places & 1U << job->to) == 0;
 	repl->phase = REPL_COPY;
 	arm(repl);
 	if (repl_send(repl, &copy, -1) < 0)
@@ -449,6 +450,7 @@ undo_copy(struct repl *repl, unsigned int place)
 {
 	struct msg drop = { .type = MSG_DROP, .drop.place = place };
 
+	repl->places &= ~(1U << place);
 	return repl_send(repl, &drop, -1) < 0 ? -ESRCH : -ENOMEM;
 }
 
@@ -460,7 +462,6 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 
 	event_del(&repl->timer);
 	if (repl->phase == REPL_OPENING && copied->to == 0 && error == 0) {
-		repl->places = 1;
 		if (repl->mounting == NULL)
 			repl_rest(repl);
 		return 0;
@@ -471,16 +472,21 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 	if (job->to != copied->to)
 		return -EBADMSG;
 	TAILQ_REMOVE(&repl->jobs, job, link);
-	if (error == 0 && (repl->places & 1U << job->to) == 0 && !fits_memory(repl))
+	if (error == 0 && job->adds && !fits_memory(repl))
 		error = undo_copy(repl, job->to);
-	else if (error == 0)
-		repl->places |= 1U << job->to;
-	else if (error == -ENOENT)
-		repl->places &= ~(1U << job->from);
-	else
+	else if (error != 0 && error != -ENOENT)
 		error = -EAGAIN;
 	answer(repl, job, error);
 	repl_rest(repl);
+	return 0;
+}
+
+static int
+on_states(struct repl *repl, const struct msg_states *states)
+{
+	repl->places = states->places;
+	if (repl->phase == REPL_IDLE && repl->places == 0)
+		end(repl, "its last state was lost");
 	return 0;
 }
 
@@ -489,6 +495,8 @@ repl_on_message(struct repl *repl, struct frame *frame)
 {
 	const enum msg_type type = frame->msg.type;
 
+	if (type == MSG_STATES)
+		return on_states(repl, &frame->msg.states);
 	if (type == MSG_COPIED)
 		return on_copied(repl, &frame->msg.copied);
 	if (type == MSG_CELL_READY)
@@ -560,6 +568,15 @@ bool
 repl_is_frozen(const struct repl *repl)
 {
 	return repl->frozen;
+}
+
+bool
+repl_holds(const struct repl *repl, unsigned int place)
+{
+	assert(place < REPL_PLACES_MAX);
+	if (repl->phase == REPL_WAITING || repl->phase == REPL_OPENING)
+		return place == 0;
+	return (repl->places & 1U << place) != 0;
 }
 
 int

@@ -70,6 +70,10 @@ void repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 /* Gives up the state in a place, in the order of asking too. */
 void repl_drop(struct repl *repl, unsigned int place);
 
+/* Does a place hold a state? Of a session that is not yet there place 0 does. A state is lost
+ * when its process is killed, which each cell of the session can do to all of them. */
+bool repl_holds(const struct repl *repl, unsigned int place);
+
 /* Mounts an environment of the store (supervisor/engine/keeper.h) in the session, over the one
  * before: from the next cell on its states import from it. mounted is called once from the
  * loop. 0 and *mounting_r (keeper_unwait), or -errno: -EAGAIN when it has no worker yet. */

@@ -276,8 +276,6 @@ repl_on_cell_ended(struct repl *repl, const struct msg_cell_ended *ended)
 	if (repl->phase != REPL_CELL || ended->id != e->serial)
 		return -EBADMSG;
 	read_messages(repl);
-	if (ended->state == CELL_LOST)
-		repl->places &= ~(1U << e->place);
 	execution_on_cell_ended(e, state[ended->state], ended);
 	repl_rest(repl);
 	return 0;

@@ -32,6 +32,7 @@ struct repl_job {
 	enum { JOB_CELL, JOB_COPY, JOB_DROP } kind;
 	struct execution *execution;
 	unsigned int from, to;
+	bool adds;		/* to held no state before it */
 	void (*on_copied)(void *arg, int error);
 	void *arg;
 	int error;		/* once it is to be answered */
@@ -49,7 +50,7 @@ struct repl {
 	struct mounting *mounting;		/* of what it begins with; NULL: not now */
 	enum repl_phase phase;
 	struct worker *worker;			/* from OPENING on, until ENDED */
-	uint32_t places;
+	uint32_t places;			/* that hold a state, as init has told */
 	bool frozen;
 	uint64_t idle_since_ms;
 	uint64_t idle_cpu_us;			/* used until then; without a leaf */

@@ -27,17 +27,32 @@ repl_place_give(struct origin *origin, unsigned int place)
 
 /* ---- checkpoints ---- */
 
-static struct checkpoint *
-find_checkpoint(const struct repl_session *session, const char *name)
+/* Names of states that are no more. */
+static void
+forget_lost(struct repl_session *session)
 {
+	size_t n = 0;
+
+	for (size_t i = 0; i < session->n_checkpoints; i++)
+		if (repl_holds(session->origin->repl, session->checkpoint[i].place))
+			session->checkpoint[n++] = session->checkpoint[i];
+		else
+			repl_place_give(session->origin, session->checkpoint[i].place);
+	session->n_checkpoints = n;
+}
+
+static struct checkpoint *
+find_checkpoint(struct repl_session *session, const char *name)
+{
+	forget_lost(session);
 	for (size_t i = 0; i < session->n_checkpoints; i++)
 		if (strcmp(session->checkpoint[i].name, name) == 0)
-			return (struct checkpoint *)&session->checkpoint[i];
+			return &session->checkpoint[i];
 	return NULL;
 }
 
 int
-repl_session_checkpoint(const struct repl_session *session, const char *name)
+repl_session_checkpoint(struct repl_session *session, const char *name)
 {
 	const struct checkpoint *found = find_checkpoint(session, name);
 
@@ -80,5 +95,8 @@ repl_session_unreserve(struct repl_session *session, unsigned int place)
 const char *
 repl_session_checkpoint_name(const struct repl_session *session, size_t i)
 {
-	return i < session->n_checkpoints ? session->checkpoint[i].name : NULL;
+	for (size_t k = 0; k < session->n_checkpoints; k++)
+		if (repl_holds(session->origin->repl, session->checkpoint[k].place) && i-- == 0)
+			return session->checkpoint[k].name;
+	return NULL;
 }

@@ -317,7 +317,6 @@ take_origin(struct repl_session *session, struct origin *origin)
 {
 	session->origin = origin;
 	session->place = 0;
-	session->has_state = true;
 	session->n_checkpoints = 0;
 	origin->heads = 1;
 	origin->places = 1;
@@ -401,7 +400,6 @@ repl_session_reset(struct repl_session *session, const struct tool_host *host,
 	if (r == 0) {
 		/* First, so that it does not count any more. */
 		leave_origin(session);
-		session->has_state = false;
 		session->n_checkpoints = 0;
 		r = open_origin(host, new_profile, &new_limits,
 				packages ? &new_packages : NULL, &origin, why_r);
@@ -478,13 +476,7 @@ repl_session_set_packages(struct repl_session *session, const struct repl_packag
 bool
 repl_session_has_state(const struct repl_session *session)
 {
-	return session->has_state;
-}
-
-void
-repl_session_set_state(struct repl_session *session, bool has_state)
-{
-	session->has_state = has_state;
+	return repl_holds(session->origin->repl, session->place);
 }
 
 void

@@ -94,7 +94,7 @@ bool repl_session_is_open(const struct repl_session *session);
 void repl_session_close(struct repl_turn *turn);
 
 /* The place of a checkpoint, or -ENOENT. */
-int repl_session_checkpoint(const struct repl_session *session, const char *name);
+int repl_session_checkpoint(struct repl_session *session, const char *name);
 
 /* A place for a checkpoint, which may be that of an older one of this name. -ENOSPC: the
  * engine's session has no further place; why_r says so. It has no name before it is kept. */
@@ -118,11 +118,11 @@ const struct repl_packages *repl_session_packages(const struct repl_session *ses
 /* They have been mounted. */
 void repl_session_set_packages(struct repl_session *session,
 			       const struct repl_packages *packages);
-/* The i-th checkpoint's name in the order of their making; NULL: no more. */
+/* The i-th checkpoint's name in the order of their making, of those whose state is there; NULL:
+ * no more. */
 const char *repl_session_checkpoint_name(const struct repl_session *session, size_t i);
-/* Does its head hold a state? Not after a cell that lost it. */
+/* Does its head hold a state? Not after it was lost, and in a branch not before the copy. */
 bool repl_session_has_state(const struct repl_session *session);
-void repl_session_set_state(struct repl_session *session, bool has_state);
 /* When it is closed if it is not used before: "2026-01-31T12:00:00Z". */
 #define REPL_TIME_MAX 32
 void repl_session_expires(const struct repl_session *session, char text_r[REPL_TIME_MAX]);

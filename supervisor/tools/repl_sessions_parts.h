@@ -32,7 +32,6 @@ struct repl_session {
 	struct tenant *tenant;
 	char handle[HANDLE_MAX + 1];
 	unsigned int place, cells;
-	bool has_state;
 	struct checkpoint checkpoint[REPL_PLACES_MAX];
 	size_t n_checkpoints;
 	uint64_t age_ms, idle_ms;	/* that it may have */

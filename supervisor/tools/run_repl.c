@@ -142,17 +142,10 @@ reason_of(int error)
 
 /* Is there nothing left that a later call could use? */
 static bool
-is_spent(const struct repl_session *session, const struct outcome *outcome)
+is_spent(const struct repl_session *session)
 {
-	struct repl_usage usage;
-
-	if (!session)
-		return true;
-	if (outcome->state == STATE_COMMITTED)
-		return false;
-	repl_usage(repl_session_repl(session), &usage);
-	return usage.ended || (!repl_session_has_state(session) &&
-			       !repl_session_checkpoint_name(session, 0));
+	return !session || (!repl_session_has_state(session) &&
+			    !repl_session_checkpoint_name(session, 0));
 }
 
 /* A client that did not wait is told with the next answer. */
@@ -196,7 +189,7 @@ finish(struct tool_run *run, const struct outcome *outcome)
 {
 	struct repl_session *session = run->turn.session;
 	struct tool_host host = run->host;
-	bool spent = is_spent(session, outcome);
+	bool spent = is_spent(session);
 	/* One that never ran anything is not worth a handle. */
 	bool closes = spent || run->arguments.close ||
 		      (run->began && (run->orphan || outcome->state == STATE_NONE));
@@ -264,8 +257,6 @@ on_outcome(void *arg, const struct outcome *outcome)
 	struct repl_session *session = run->turn.session;
 
 	run->execution = NULL;
-	if (session && outcome->state == STATE_LOST)
-		repl_session_set_state(session, false);
 	if (session && run->checkpoint >= 0) {
 		if (outcome->status == OUTCOME_OK && outcome->state == STATE_COMMITTED &&
 		    !run->orphan) {
@@ -360,7 +351,6 @@ on_copied(void *arg, int error)
 		return;
 	}
 	repl_session_leave(&run->source, true);
-	repl_session_set_state(run->turn.session, true);
 	if (run->orphan) {
 		leave(run, run->began, true);
 		free_run(run);

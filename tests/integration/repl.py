@@ -321,6 +321,31 @@ def checkpoints_count_as_memory(ctx):
 
 
 @test
+def states_that_are_lost_are_not_offered(ctx):
+    with begun(ctx, "x = 1", checkpoint="a") as s:
+        s.well("x = 2", checkpoint="b")
+        o = s.well("import os; os.kill(-1, 9)\nx = 3")
+        deadline = time.monotonic() + ctx.seconds(30)
+        while o.structured["checkpoints"]:	# they take their time to be gone
+            assert time.monotonic() < deadline, o.structured
+            o = s.well("1")
+        refused(s.call("x", restore="a"), "no_checkpoint", "there is no checkpoint a")
+        equal(s.well("x", checkpoint="c").result["repr"], "3", "after a restore that failed")
+        # One that is killed is lost alone.
+        o = s.call("os.kill(os.getppid(), 9)\nos._exit(1)")
+        equal((o.state, o.structured["checkpoints"]), ("lost", ["c"]), repr(o))
+        assert "Restore one of its checkpoints" in o.text, o.text
+        refused(s.call("x"), "no_session", "the state of this session was lost")
+        equal(s.well("x", restore="c").result["repr"], "3")
+        o = s.call("os.kill(-1, 9)\nos._exit(1)")
+        equal(o.state, "lost", repr(o))
+        while o.status != "no_session":
+            assert time.monotonic() < deadline, repr(o)
+            o = s.call("x", restore="c")
+        equal(o.structured["checkpoints"], [])
+
+
+@test
 def branches_go_their_own_ways(ctx):
     with begun(ctx, "x = [1]", checkpoint="first") as s:
         b = s.branch("x.append('b')\nx")

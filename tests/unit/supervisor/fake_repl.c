@@ -122,6 +122,12 @@ repl_is_frozen(const struct repl *repl)
 	return false;
 }
 
+bool
+repl_holds(const struct repl *repl, unsigned int place)
+{
+	return repl->places & (1u << place);
+}
+
 void
 repl_usage(struct repl *repl, struct repl_usage *usage_r)
 {

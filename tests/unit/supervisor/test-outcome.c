@@ -90,6 +90,7 @@ static const struct a_case cases[] = {
 	{ "SIGXFSZ", F(ENDED(SIGNALLED(SIGXFSZ))), OUTCOME_DISK_LIMIT, 153, 25, NULL },
 
 	{ "protocol", F(.stop = STOP_PROTOCOL), OUTCOME_WORKER_PROTOCOL_ERROR, 137, 9, NULL },
+	{ "its state is gone", F(.never_ran = true, .by_state = true, .jail_text = "it is gone"), OUTCOME_CRASHED, -1, 0, "could not run it: it is gone" },
 	{ "jail", F(.never_ran = true, .jail_text = "landlock: EPERM"), OUTCOME_JAIL_FAILED, -1, 0, "landlock" },
 	{ "overloaded", F(.overloaded = true), OUTCOME_OVERLOADED, -1, 0, NULL },
 };

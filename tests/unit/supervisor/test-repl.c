@@ -27,6 +27,7 @@
 #include "supervisor/log.h"
 
 #define SESSIONS_MAX 4
+#define COMMITTED "2"	/* REPORT_COMMITTED of worker/line.h */
 
 static struct session {
 	struct repl *repl;
@@ -434,7 +435,7 @@ places_are_copied(void **state)
 	assert_false(usage.busy);
 	/* One place's loss is not another's. */
 	repl_drop(session.repl, 0);
-	expect("x", OUTCOME_JAIL_FAILED, STATE_LOST);
+	expect("x", OUTCOME_CRASHED, STATE_LOST);
 	gives(1, "x", "[0, 1, 2]");
 	assert_false(session.ended);
 }
@@ -582,6 +583,66 @@ a_hostile_cell_harms_itself(void **state)
 }
 
 static void
+what_states_there_are_is_known(void **state)
+{
+	(void)state;
+	assert_true(repl_holds(session.repl, 0));
+	expect("x = 1", OUTCOME_OK, STATE_COMMITTED);
+	copy_place(0, 1, 0);
+	copy_place(0, 2, 0);
+	assert_true(repl_holds(session.repl, 1) && repl_holds(session.repl, 2));
+	assert_false(repl_holds(session.repl, 3));
+	expect("x = 2; import os; os.kill(-1, 9)", OUTCOME_OK, STATE_COMMITTED);
+	while (repl_holds(session.repl, 1) || repl_holds(session.repl, 2))
+		event_base_loop(rig.base, EVLOOP_ONCE);
+	copy_place(1, 0, -ENOENT);
+	gives(0, "x", "2");
+	assert_false(session.ended);
+}
+
+/* What a cell has made of its own process is no fault of ours, and no other state's. */
+static void
+broken_states_are_given_up(void **state)
+{
+	struct rig_result r;
+
+	(void)state;
+	expect("x = 1", OUTCOME_OK, STATE_COMMITTED);
+	copy_place(0, 1, 0);
+	/* Says that it has come to its end, on a line on which it gets no orders. */
+	run_in(&r, 0, "import os, socket, struct, time\ns = socket.socket(fileno=62)\n"
+	       "s.shutdown(socket.SHUT_RD)\n"
+	       "s.send(struct.pack('ii', " COMMITTED ", os.getpid()))\ntime.sleep(600)");
+	assert_int_equal(r.became, STATE_COMMITTED);
+	run_in(&r, 0, "x");
+	rig_assert_status(&r, OUTCOME_CRASHED);
+	assert_int_equal(r.became, STATE_LOST);
+	assert_int_equal(r.exit_code, -1);
+	assert_non_null(strstr(r.message, "the one that held the state is gone"));
+	assert_false(repl_holds(session.repl, 0));
+	copy_place(1, 0, 0);
+	gives(0, "x", "1");
+	/* The same, and it does not listen. */
+	run_in(&r, 0, "import os, struct, time\n"
+	       "os.write(62, struct.pack('ii', " COMMITTED ", os.getpid()))\ntime.sleep(600)");
+	assert_int_equal(r.became, STATE_COMMITTED);
+	copy_place(0, 2, -ENOENT);
+	assert_false(repl_holds(session.repl, 0));
+	copy_place(1, 0, 0);
+	gives(0, "x", "1");
+	/* May make no process. */
+	expect("import resource\nresource.setrlimit(resource.RLIMIT_NPROC, (1, 1))",
+	       OUTCOME_OK, STATE_COMMITTED);
+	copy_place(0, 2, -EAGAIN);
+	run_in(&r, 0, "x");
+	rig_assert_status(&r, OUTCOME_CRASHED);
+	assert_int_equal(r.became, STATE_ROLLED_BACK);
+	assert_non_null(strstr(r.message, "temporarily unavailable"));
+	copy_place(1, 0, 0);
+	gives(0, "x", "1");
+}
+
+static void
 an_ended_session_takes_nothing(void **state)
 {
 	struct execution_request request = request_in(0);
@@ -684,6 +745,8 @@ run_group(void)
 		TEST(files_are_those_of_the_cell),
 		TEST(input_is_the_cells_own),
 		TEST(a_hostile_cell_harms_itself),
+		TEST(what_states_there_are_is_known),
+		TEST(broken_states_are_given_up),
 		TEST(an_ended_session_takes_nothing),
 		TEST(closing_answers_its_cells),
 		TEST(sessions_are_bounded),
