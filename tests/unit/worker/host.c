@@ -410,7 +410,7 @@ static bool
 told_meanwhile(const struct frame *frame)
 {
 	return frame->msg.type == MSG_DISPLAY || frame->msg.type == MSG_LEFT ||
-	       frame->msg.type == MSG_LEFT_MORE;
+	       frame->msg.type == MSG_LEFT_ANEW || frame->msg.type == MSG_LEFT_MORE;
 }
 
 static void
@@ -431,6 +431,8 @@ note(struct host_result *result)
 			 msg->left.has_data ? " " : "",
 			 msg->left.has_data && msg->left.data.len < 100
 			 ? (int)msg->left.data.len : 0, msg->left.data.at);
+	else if (msg->type == MSG_LEFT_ANEW)
+		snprintf(at, size, "{anew}");
 	else
 		snprintf(at, size, "{%u more}", msg->left_more.more);
 }
