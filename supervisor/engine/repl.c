@@ -257,7 +257,7 @@ on_mounted(void *arg, int error)
 		snprintf(text, sizeof(text), "its packages could not be mounted: %s",
 			 strerror(error));
 		end(repl, text);
-	} else if (repl->places != 0) {
+	} else if (repl->has_place) {
 		repl_rest(repl);
 	}
 }
@@ -462,6 +462,7 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 
 	event_del(&repl->timer);
 	if (repl->phase == REPL_OPENING && copied->to == 0 && error == 0) {
+		repl->has_place = true;
 		if (repl->mounting == NULL)
 			repl_rest(repl);
 		return 0;

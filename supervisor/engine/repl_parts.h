@@ -50,6 +50,7 @@ struct repl {
 	struct mounting *mounting;		/* of what it begins with; NULL: not now */
 	enum repl_phase phase;
 	struct worker *worker;			/* from OPENING on, until ENDED */
+	bool has_place;				/* the first one was made */
 	uint32_t places;			/* that hold a state, as init has told */
 	bool frozen;
 	uint64_t idle_since_ms;
