@@ -325,11 +325,12 @@ execution_lose(struct execution *e, enum stop_reason reason)
 static void
 stop_cell(struct execution *e, enum stop_reason reason)
 {
-	bool interrupt = reason == STOP_CANCEL && e->stopping == GOES_ON;
+	bool at_once = reason != STOP_CANCEL || e->facts.cancel == CANCEL_SESSION_ENDED;
+	bool interrupt = !at_once && e->stopping == GOES_ON;
 
 	if (e->facts.stop == STOP_NONE)
 		e->facts.stop = reason;
-	if (e->stopping == KILLED || (reason == STOP_CANCEL && !interrupt))
+	if (e->stopping == KILLED || (!at_once && !interrupt))
 		return;
 	e->stopping = interrupt ? INTERRUPTED : KILLED;
 	arm_ms(e, interrupt ? GRACE_MS : KILL_MS);
@@ -473,7 +474,7 @@ execution_cancel(struct execution *e, enum cancel_reason reason)
 {
 	if (e->state == EXECUTION_DUE)
 		return;
-	if (e->facts.stop != STOP_CANCEL)
+	if (e->facts.stop != STOP_CANCEL || reason == CANCEL_SESSION_ENDED)
 		e->facts.cancel = reason;
 	execution_stop(e, STOP_CANCEL);
 }

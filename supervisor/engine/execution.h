@@ -196,7 +196,8 @@ int execution_start(struct engine *engine, struct tenant *tenant,
 
 /* Stops it; on_outcome still follows, once, with OUTCOME_CANCELLED (or what had happened
  * before). A cell gets KeyboardInterrupt first, and is killed when it has not ended two
- * seconds later; at shutdown it is killed at once. Safe to call twice. */
+ * seconds later; at shutdown, and for CANCEL_SESSION_ENDED, it is killed at once. Safe to call
+ * twice. */
 void execution_cancel(struct execution *execution, enum cancel_reason reason);
 
 /* The asker is gone: neither callback is called any more. The execution goes on or is

@@ -200,6 +200,28 @@ repl_session_enter(struct repl_session *session, struct repl_turn *turn)
 }
 
 void
+repl_session_enter_to_close(struct repl_session *session, struct repl_turn *turn)
+{
+	struct repl_turn *holder = session->holder;
+
+	turn->session = session;
+	turn->closes = true;
+	TAILQ_INSERT_HEAD(&session->waiting, turn, link);
+	session->n_waiting++;
+	wake(session);
+	if (holder && holder->on_hurry)
+		holder->on_hurry(holder->arg);
+}
+
+bool
+repl_session_is_closing(const struct repl_session *session)
+{
+	const struct repl_turn *next = TAILQ_FIRST(&session->waiting);
+
+	return next && next->closes;
+}
+
+void
 repl_session_leave(struct repl_turn *turn, bool used)
 {
 	struct repl_session *session = turn->session;
@@ -226,7 +248,8 @@ repl_session_move_turn(struct repl_turn *from, struct repl_turn *to)
 {
 	assert(from->session->holder == from);
 	*to = (struct repl_turn){ .session = from->session, .on_turn = from->on_turn,
-				  .on_gone = from->on_gone, .arg = from->arg };
+				  .on_gone = from->on_gone, .on_hurry = from->on_hurry,
+				  .arg = from->arg };
 	to->session->holder = to;
 	from->session = NULL;
 }

@@ -46,10 +46,14 @@ struct repl_packages {
 struct repl_turn {
 	TAILQ_ENTRY(repl_turn) link;
 	struct repl_session *session;	/* NULL: it neither waits nor has it */
+	bool closes;			/* it waits to close it */
 	void (*on_turn)(void *arg);	/* from a later turn of the loop, once */
 	/* The session has ended, with a sentence about it; instead of on_turn, or after it.
 	 * The session is gone when it returns. */
 	void (*on_gone)(void *arg, const char *text);
+	/* It has the turn, and somebody is to close the session next: what takes long is to end
+	 * now. May be NULL; may be called again; nothing is called back from within it. */
+	void (*on_hurry)(void *arg);
 	void *arg;
 };
 
@@ -66,6 +70,10 @@ struct repl_session *repl_session_find(const struct tenant *tenant, const char *
 
 /* 0, or -EBUSY when too many wait. */
 int repl_session_enter(struct repl_session *session, struct repl_turn *turn);
+
+/* To close it: waits for whoever has the turn alone, who is told to hurry. */
+void repl_session_enter_to_close(struct repl_session *session, struct repl_turn *turn);
+bool repl_session_is_closing(const struct repl_session *session);
 
 /* Gives up the turn, or waiting for it: the next one's comes. Used: counts as use. NULL
  * session is fine. */

@@ -190,13 +190,16 @@ finish(struct tool_run *run, const struct outcome *outcome)
 	struct repl_session *session = run->turn.session;
 	struct tool_host host = run->host;
 	bool spent = is_spent(session);
+	bool closing = session && repl_session_is_closing(session);
 	/* One that never ran anything is not worth a handle. */
 	bool closes = spent || run->arguments.close ||
 		      (run->began && (run->orphan || outcome->state == STATE_NONE));
 	struct repl_told told;
 
 	tell_end(run, outcome, spent, &told);
-	if (closes)
+	if (closing)
+		told.state = "closed";
+	if (closes || closing)
 		told.handle[0] = told.expires[0] = '\0', told.n_checkpoints = 0;
 	if (session)
 		repl_session_set_note(session, NULL);
@@ -360,13 +363,14 @@ on_copied(void *arg, int error)
 }
 
 static void on_gone(void *arg, const char *text);
+static void on_hurry(void *arg);
 
 /* The turn becomes that of the copy; the other one is kept until the copy is made. */
 static int
 begin_branch(struct tool_run *run, unsigned int from, struct why *why_r)
 {
 	struct repl_session *source = run->turn.session, *branch;
-	struct repl_turn turn = { .on_gone = on_gone, .arg = run };
+	struct repl_turn turn = { .on_gone = on_gone, .on_hurry = on_hurry, .arg = run };
 	int r = repl_session_branch(source, &run->host, &turn, &branch, why_r);
 
 	if (r < 0)
@@ -449,6 +453,30 @@ reset_session(struct tool_run *run, struct why *why_r)
 	return r;
 }
 
+/* A call to close the session and for nothing else. */
+static bool
+is_to_close(const struct run_script_arguments *arguments)
+{
+	return arguments->close && !arguments->script && !arguments->checkpoint &&
+	       !arguments->restore && !arguments->branch && !arguments->reset &&
+	       arguments->files.n == 0;
+}
+
+/* Nothing is run for it. */
+static void
+close_and_answer(struct tool_run *run)
+{
+	const struct outcome outcome = {
+		.status = OUTCOME_OK, .exit_code = -1, .transcript = "", .message = "closed",
+		.stream = { { .text = "" }, { .text = "" } }, .limits = &run->limits,
+	};
+	struct repl_told told = { .state = "closed" };
+
+	leave(run, true, true);
+	run_repl_answer(&outcome, &told, &run->host);
+	free_run(run);
+}
+
 /* It has its turn: the first thing that is done in the session. */
 static void
 begin_work(struct tool_run *run)
@@ -457,6 +485,10 @@ begin_work(struct tool_run *run)
 	struct why why = { .field = "" };
 	int r = check_fixed(run, session, &why);
 
+	if (r == 0 && is_to_close(&run->arguments)) {
+		close_and_answer(run);
+		return;
+	}
 	if (r == 0 && run->arguments.reset) {
 		r = reset_session(run, &why);
 		run->began = r < 0 && !repl_session_is_open(session);	/* it is gone */
@@ -499,7 +531,20 @@ on_gone(void *arg, const char *text)
 		finish(run, outcome_copy_get(run->outcome));
 		return;
 	}
-	refuse(run, RUN_NO_SESSION, text);
+	if (is_to_close(&run->arguments))
+		close_and_answer(run);
+	else
+		refuse(run, RUN_NO_SESSION, text);
+}
+
+/* The session is to be closed. */
+static void
+on_hurry(void *arg)
+{
+	struct tool_run *run = arg;
+
+	if (run->execution)
+		execution_cancel(run->execution, CANCEL_SESSION_ENDED);
 }
 
 /* ---- start ---- */
@@ -542,6 +587,10 @@ find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
 		return why_say(why_r, -ESRCH, "session", "there is no such session: it was closed, "
 			       "it expired, or it never was; a call without session begins one");
 	}
+	if (is_to_close(arguments)) {
+		repl_session_enter_to_close(session, &run->turn);
+		return 0;
+	}
 	r = repl_session_enter(session, &run->turn);
 	if (r == 0)
 		return 0;
@@ -561,7 +610,8 @@ start_here(const struct tool_host *host, const json_t *json)
 	run->host = *host;
 	run->json = json_incref((json_t *)json);
 	run->checkpoint = -1;
-	run->turn = (struct repl_turn){ .on_turn = on_turn, .on_gone = on_gone, .arg = run };
+	run->turn = (struct repl_turn){ .on_turn = on_turn, .on_gone = on_gone,
+					.on_hurry = on_hurry, .arg = run };
 	r = run_script_read(RUN_FOR_REPL, json, host->config, &run->arguments, &why);
 	if (r == 0)
 		r = check_together(&run->arguments, &why);

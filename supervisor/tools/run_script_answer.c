@@ -475,7 +475,7 @@ say_summary(FILE *to, const struct report *report)
 	if (outcome->peak_memory_bytes)
 		fprintf(to, ", peak memory %llu KiB",
 			(unsigned long long)outcome->peak_memory_bytes / 1024);
-	fprintf(to, ", %s]\n", outcome->id);
+	fprintf(to, "%s%s]\n", outcome->id ? ", " : "", outcome->id ? outcome->id : "");
 }
 
 static void

@@ -437,6 +437,32 @@ def sessions_leave_workers_for_scripts(ctx):
 # ---- turns ----
 
 @test
+def closing_does_not_wait(ctx):
+    with ctx.client() as client:
+        s = Session(client)
+        s.well("x = 1")
+        b = s.branch("x")
+        token = {"progressToken": "closing", "mcp-pythond/stream": True}
+        runs = s.start("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                       "print('go', flush=True)\ntime.sleep(600)", meta=token)
+        deadline = time.monotonic() + ctx.seconds(60)
+        while not any("go" in text_of(m) for m in client.notices):
+            client.pump(deadline - time.monotonic())
+        waiting = [s.start("x") for _ in range(3)]
+        closing = s.start(close=True)
+        o = s.finish(runs)
+        equal((o.status, o.state, o.session), ("cancelled", "closed", None), repr(o))
+        assert "its session has ended" in o.text, o.text
+        for id in waiting:
+            refused(s.finish(id), "no_session")
+        o = s.finish(closing)
+        equal((o.status, o.state, o.session, o.exit_code), ("ok", "closed", None, None), repr(o))
+        equal(b.value("x"), "1", "its branch")
+        b.well("x", close=True)
+        refused(s.call("x"), "no_session")
+
+
+@test
 def cells_of_a_session_take_turns(ctx):
     with begun(ctx, "import time\nseen = []") as s:
         ids = [s.start("seen.append(%d)\ntime.sleep(.02)\nlist(seen)" % i) for i in range(8)]

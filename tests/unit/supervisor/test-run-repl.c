@@ -235,6 +235,37 @@ calls_wait_for_their_turn(void **state)
 }
 
 static void
+closing_waits_for_nobody(void **state)
+{
+	struct bench *bench = begin();
+	char handle[HANDLE_MAX + 1], branch[HANDLE_MAX + 1];
+	json_t *structured;
+
+	(void)state;
+	expect(call(bench, NULL, ""), "ok", "kept", handle);
+	expect(call(bench, handle, "\"branch\":true"), "ok", "kept", branch);
+	ask(bench, 2, handle, "\"code\":\"hang\"");
+	bench_turn(bench);
+	for (int i = 0; i < REPL_WAITING_MAX; i++)
+		ask(bench, 10 + i, handle, "\"code\":\"x\"");
+	ask(bench, 3, handle, "\"close\":true");
+	ask(bench, 4, handle, "\"close\":true");
+	structured = take(bench);
+	assert_true(json_is_null(json_object_get(structured, "session")));
+	expect(structured, "cancelled", "closed", NULL);
+	/* One of the two closes it, and is answered last. */
+	expect(take(bench), "ok", "closed", NULL);
+	for (int i = 0; i < REPL_WAITING_MAX; i++)
+		expect(take(bench), "no_session", NULL, NULL);
+	expect(take(bench), "ok", "closed", NULL);
+	/* Its branch goes on; with code a call has its turn first. */
+	expect(call(bench, branch, "\"code\":\"x\""), "ok", "kept", NULL);
+	expect(call(bench, branch, "\"code\":\"x\",\"close\":true"), "ok", "closed", NULL);
+	assert_int_equal(fake_repls_open(), 0);
+	end(bench);
+}
+
+static void
 the_end_is_told_to_whoever_waits(void **state)
 {
 	struct bench *bench = begin();
@@ -282,6 +313,7 @@ main(void)
 		cmocka_unit_test(branches_share_what_they_come_from),
 		cmocka_unit_test(calls_wait_for_their_turn),
 		cmocka_unit_test(a_handle_is_its_tenant_s),
+		cmocka_unit_test(closing_waits_for_nobody),
 		cmocka_unit_test(the_end_is_told_to_whoever_waits),
 	};
 
