@@ -155,6 +155,9 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	int r;
 
 	prctl(PR_SET_NAME, "python3", 0, 0, 0);
+	r = jail_confine(jail);
+	if (r < 0)
+		jail_die(JAIL_CONTROL, "landlock", -r);
 	/* On a host a program may look into itself; only init may not be looked into.
 	 */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);

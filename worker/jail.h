@@ -2,7 +2,8 @@
  *
  * jail_prepare runs once in the zygote. jail_enter runs in the first process of a new
  * worker, cloned with its seven namespaces and a full set of capabilities over them; it
- * returns only when every wall stands. jail_prove looks at them from inside.
+ * returns only when every wall stands but the last, which is put up by jail_confine.
+ * jail_prove looks at them from inside.
  */
 #ifndef WORKER_JAIL_H
 #define WORKER_JAIL_H
@@ -44,6 +45,10 @@ int jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 /* Puts up every wall, or says which one could not be put up on the control socket and
  * ends the process. */
 void jail_enter(const struct jail_birth *birth);
+
+/* In a process of a script, before any line of it: enters the one wall that init has prepared and
+ * stays outside of, Landlock. Good for one call in each process. 0 or -errno. */
+int jail_confine(const struct jail *jail);
 
 /* In the script's process: verifies the walls from inside, and tries ways out. Ends the
  * process like jail_enter when one is open. */

@@ -1,4 +1,5 @@
-/* Runs in: every worker, after its mounts and before the syscall filter.
+/* Runs in: every worker; rules are made after its mounts and before the syscall filter, and
+ * entered by the script's process.
  * The rules hang on inodes of the root and of the worker's own tmpfs. */
 #include "worker/landlock.h"
 
@@ -94,12 +95,13 @@ add_rule(int set, const char *path, uint64_t access)
 }
 
 int
-landlock_enter(unsigned int abi, bool memory_counted)
+landlock_make(unsigned int abi, bool memory_counted, int *rules_r)
 {
 	struct ruleset set = { .fs = handled_fs(abi) };
 	size_t size = abi >= 6 ? sizeof(set) : sizeof(set.fs);
 	own_fd int fd = -1;
 
+	*rules_r = -1;
 	if (abi == 0)
 		return 0;
 	/* Within the worker all processes are of one domain and may still meet. */
@@ -116,8 +118,17 @@ landlock_enter(unsigned int abi, bool memory_counted)
 		if (r < 0)
 			return r;
 	}
-	if (syscall(SYS_landlock_restrict_self, fd, abi >= 7 ? LOG_SAME_EXEC_OFF : 0) <
-	    0)
+	*rules_r = give_fd(fd);
+	return 0;
+}
+
+int
+landlock_enter(unsigned int abi, int made)
+{
+	own_fd int fd = made;
+
+	if (fd >= 0 && syscall(SYS_landlock_restrict_self, fd,
+			       abi >= 7 ? LOG_SAME_EXEC_OFF : 0) < 0)
 		return -errno;
 	return 0;
 }

@@ -11,10 +11,13 @@
 /* The newest version that both the kernel and we know; 0: the kernel has none. */
 unsigned int landlock_abi(void);
 
-/* Confines the calling thread for good to the jail's tree: reading and executing
- * everywhere below its root, writing only where scripts may; not to /dev/zero unless
- * memory is counted. abi: of landlock_abi, 0 does nothing. no_new_privs must be set. 0 or
- * -errno. */
-int landlock_enter(unsigned int abi, bool memory_counted);
+/* Makes the rules of the jail's tree: reading and executing everywhere below its root, writing
+ * only where scripts may; not to /dev/zero unless memory is counted. abi: of landlock_abi.
+ * *rules_r: a descriptor, the caller's; -1 when abi is 0. 0 or -errno. */
+int landlock_make(unsigned int abi, bool memory_counted, int *rules_r);
+
+/* Confines the calling thread to them for good, and closes them. made: by landlock_make, -1
+ * does nothing. no_new_privs must be set. 0 or -errno. */
+int landlock_enter(unsigned int abi, int made);
 
 #endif

@@ -266,6 +266,8 @@ place_live(const struct jail *jail, int line, uint64_t data_bytes)
 	prctl(PR_SET_NAME, "python3", 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	close(JAIL_CONTROL);
+	if (jail_confine(jail) < 0)
+		_exit(1);
 	warm_up();
 	interpreter_after_fork();
 	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0 || interpreter_fresh() < 0 ||

@@ -7,7 +7,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,6 +30,18 @@ processes_is_alive(pid_t pid)
 	struct pollfd ended = { .fd = fd, .events = POLLIN };
 
 	return fd >= 0 && poll(&ended, 1, 0) == 0;
+}
+
+void
+processes_weigh(pid_t pid, const char *weight)
+{
+	own_fd int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0 && write(fd, weight, strlen(weight)) < 0)
+		return;
 }
 
 static bool

@@ -15,6 +15,13 @@
  * go; to be called again when those have been reaped. */
 int processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r);
 
+/* Which process the kernel ends first when memory is short (oom_score_adj): those of a cell before
+ * any that holds a state, whatever their sizes. A process that may not be looked into keeps the
+ * weight that it has. */
+#define WEIGHT_STATE "0"
+#define WEIGHT_CELL "1000"
+void processes_weigh(pid_t pid, const char *weight);
+
 /* Whether it is there and has not ended; of one whose first thread has ended, whether others
  * go on. */
 bool processes_is_alive(pid_t pid);

@@ -342,6 +342,7 @@ static const struct seccomp_row rows[] = {
 	REFUSE("kcmp", "no process looks into another"),
 	REFUSE("bpf", "programs for the kernel"), REFUSE("perf_event_open", "watches the machine"),
 	REFUSE("seccomp", "filters are loaded by us"),
+	ALLOW("landlock_restrict_self", "the script's process, to rules that init made; there are no others"),
 	ABSENT("io_uring_setup", "does calls that no filter sees"),
 	ABSENT("io_uring_enter", "does calls that no filter sees"),
 	ABSENT("io_uring_register", "does calls that no filter sees"),

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -263,6 +264,7 @@ static void
 commit(void)
 {
 	put(&place[now.place], now.pid, now.line);
+	processes_weigh(now.pid, WEIGHT_STATE);
 	reap();
 	cell_ended(CELL_COMMITTED, 0, 0, false, now.ended);
 }
@@ -422,6 +424,7 @@ on_forked(pid_t pid)
 		return;
 	}
 	now.pid = pid;
+	processes_weigh(pid, WEIGHT_CELL);
 	if (now.interrupt)
 		kill(pid, SIGINT);
 }
@@ -529,6 +532,15 @@ serve(void)
 	}
 }
 
+/* And every place, which inherits it. Nobody else is here to look into init meanwhile. */
+static void
+weigh_self(void)
+{
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	processes_weigh(getpid(), WEIGHT_STATE);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 void
 session_live(const struct jail *jail, const struct msg_open *open)
 {
@@ -538,6 +550,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 	pid_t pid = -1;
 
 	memory_counted = jail->memory_counted;
+	weigh_self();
 	if (make_line(&line, &theirs) == 0)
 		pid = fork();
 	if (pid < 0)
