@@ -134,6 +134,15 @@ above_ours(int fd)
 	return above;
 }
 
+/* Init is ending all that the cell has started, and gets no process of its own to see the end of
+ * that as long as zombies of ours use up the limit. */
+static void
+reap_all(void)
+{
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
 /* Returns in the cell's process alone, which is a place from then on. */
 static void
 run_cell(int line, int control)
@@ -170,6 +179,7 @@ run_cell(int line, int control)
 	frame_done(&frame);
 	close(JAIL_CONTROL);
 	report(REPORT_COMMITTED, self);
+	reap_all();
 }
 
 /* ---- orders ---- */
