@@ -16,6 +16,8 @@
 #include "supervisor/engine/watchdog.h"
 #include "supervisor/engine/worker.h"
 
+#define CELL_ROOM (16U << 20)		/* for a cell in a session whose memory is used up */
+
 /* ---- its socket ---- */
 
 void
@@ -179,12 +181,25 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 	return r;
 }
 
+/* Files outlive the cell that filled the memory with them. A later one, which may remove them, has
+ * room to run in, beyond the limit once and not each time. */
+static uint64_t
+memory_limit(const struct repl *repl)
+{
+	uint64_t used = 0;
+
+	if (repl->worker->leaf == NULL || cgroup_leaf_memory(repl->worker->leaf, &used) < 0 ||
+	    used + CELL_ROOM <= repl->memory_bytes)
+		return repl->memory_bytes;
+	return used < repl->memory_bytes ? used + CELL_ROOM : repl->memory_bytes + CELL_ROOM;
+}
+
 void
 repl_start_cell(struct repl *repl, struct execution *e)
 {
 	struct worker *w = repl->worker;
 	struct cgroup_limits limits = {
-		.memory_bytes = repl->memory_bytes,
+		.memory_bytes = memory_limit(repl),
 		.cpu_percent = repl->engine->standard.cpu_percent,
 	};
 	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial, .place = e->place } };
