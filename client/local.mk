@@ -6,11 +6,14 @@ libclient_a_SOURCES = \
 	client/audit.c \
 	client/bridge.c client/bridge.h \
 	client/call.c client/call.h \
+	client/check_host.c \
 	client/cell.c client/cell.h \
 	client/endpoint.c client/endpoint.h \
 	client/exits.h \
 	client/operator.c client/operator.h \
 	client/options.c client/options.h \
+	client/probe.c client/probe.h \
+	client/probe_cgroup.c client/probe_install.c client/probe_jail.c \
 	client/results.c client/results.h \
 	client/repl.c client/repl.h \
 	client/repl_input.c client/repl_input.h \
@@ -27,7 +30,7 @@ libclient_a_SOURCES = \
 	client/utf8.c client/utf8.h \
 	client/verdict.c client/verdict.h
 libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) $(EDIT_CFLAGS) \
-	-DSYSCONFDIR='"$(sysconfdir)"'
+	-DSYSCONFDIR='"$(sysconfdir)"' -DLIBEXECDIR='"$(libexecdir)"' -DSBINDIR='"$(sbindir)"'
 
 bin_PROGRAMS += mcp-python
 mcp_python_SOURCES = client/main.c

@@ -233,7 +233,7 @@ static const struct {
 	{ "approvals", approvals_command }, { "approve", approvals_command },
 	{ "deny", approvals_command }, { "audit", audit_command },
 	{ "status", status_command }, { "metrics", metrics_command },
-	{ "top", top_command },
+	{ "top", top_command }, { "check-host", check_host_command },
 };
 
 operator_run *

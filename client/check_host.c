@@ -1,0 +1,156 @@
+/* Runs in: mcp-python check-host.   Owns: what the trials of probe.h have found. As root it tells
+ * what a system service would have, else what one of this user's would. */
+#include "client/operator.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "client/exits.h"
+#include "client/probe.h"
+#include "client/say.h"
+
+#define STORE "/var/lib/mcp-pythond"
+#define EXIT_NOT_ALL 1
+
+static const char help[] =
+	"Usage: mcp-python check-host [--json] [--store DIR]\n"
+	"\n"
+	"Tries what this machine can enforce, and says what to change. As root: for a system\n"
+	"service; otherwise for one of yours. Exit status: 0 everything, 1 something is missing.\n"
+	"\n"
+	"  --json         as JSON\n"
+	"  --store DIR    where packages are to be kept; otherwise " STORE "\n"
+	"  --help         this text\n";
+
+static const struct {
+	const char *name;
+	probe_run *run;
+} probes[] = {
+	{ "kernel", probe_kernel },
+	{ "namespaces", probe_user_namespace },
+	{ "mounts", probe_mounts },
+	{ "proc", probe_proc },
+	{ "network", probe_network },
+	{ "subordinate ids", probe_ids },
+	{ "no_new_privs", probe_no_new_privs },
+	{ "seccomp", probe_seccomp },
+	{ "landlock", probe_landlock },
+	{ "core dumps", probe_core },
+	{ "cgroup v2", probe_cgroup },
+	{ "memory", probe_memory },
+	{ "pids", probe_pids },
+	{ "cpu", probe_cpu },
+	{ "cgroup.kill", probe_cgroup_kill },
+	{ "systemd", probe_systemd },
+	{ "programs", probe_programs },
+	{ "interpreters", probe_interpreters },
+	{ "python", probe_python },
+	{ "space", probe_space },
+};
+
+#define N (sizeof(probes) / sizeof(probes[0]))
+
+static const char *const verdicts[] = { "ok", "weaker", "missing" };
+
+static bool
+has_colour(void)
+{
+	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+static void
+print_finding(const struct finding *finding, bool colour)
+{
+	static const char *const codes[] = { "\033[32m", "\033[33m", "\033[1;31m" };
+
+	printf("%s%-8s%s %-16s %s\n", colour ? codes[finding->verdict] : "",
+	       verdicts[finding->verdict], colour ? "\033[0m" : "", finding->name,
+	       finding->found);
+	if (finding->cost)
+		printf("%-25s costs: %s\n", "", finding->cost);
+	if (*finding->advice)
+		printf("%-25s to do: %s\n", "", finding->advice);
+}
+
+static json_t *
+describe(const struct finding *finding)
+{
+	return json_pack("{s:s,s:s,s:s,s:s?,s:s?}", "name", finding->name, "verdict",
+			 verdicts[finding->verdict], "found", finding->found, "cost",
+			 finding->cost, "advice", *finding->advice ? finding->advice : NULL);
+}
+
+static int
+check(const struct probe_place *place, bool as_json)
+{
+	json_t *list = json_array(), *answer;
+	bool all = true, colour = has_colour();
+	struct utsname name;
+
+	for (size_t i = 0; i < N; i++) {
+		struct finding finding = { .name = probes[i].name };
+
+		fflush(stdout);	/* or children would have it too */
+		probes[i].run(place, &finding);
+		all = all && finding.verdict != VERDICT_MISSING;
+		if (as_json)
+			json_array_append_new(list, describe(&finding));
+		else
+			print_finding(&finding, colour);
+	}
+	uname(&name);
+	answer = json_pack("{s:s,s:s,s:b,s:o}", "host", name.nodename, "for",
+			   geteuid() == 0 ? "system" : "user", "enforceable", all, "checks", list);
+	if (as_json && answer) {
+		json_dumpf(answer, stdout, JSON_COMPACT);
+		putchar('\n');
+	}
+	json_decref(answer);
+	if (fflush(stdout) != 0)
+		return EX_IOERR;
+	return all ? 0 : EXIT_NOT_ALL;
+}
+
+int
+check_host_command(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "store", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct probe_place place = { .store = STORE };
+	bool as_json = false;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'j':
+			as_json = true;
+			break;
+		case 's':
+			place.store = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		default:
+			return EX_USAGE;
+		}
+	}
+	if (optind < argc) {
+		say("check-host: there is a word too many");
+		return EX_USAGE;
+	}
+	return check(&place, as_json);
+}

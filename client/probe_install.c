@@ -1,0 +1,209 @@
+/* Runs in: mcp-python check-host.   Owns: nothing. What has to be installed, asked of the
+ * programs themselves. */
+#include "client/probe.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "client/table.h"
+
+#define SYSTEMD_TESTED 252
+#define SPACE_WANTED (UINT64_C(1) << 30)
+
+/* What program --version says first. False: it is not there, or does not run. */
+static bool
+ask_version(const char *program, char *text, size_t size)
+{
+	ssize_t n = 0, more;
+	int out[2], r;
+	pid_t pid;
+
+	if (pipe2(out, O_CLOEXEC) < 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		probe_child_begins();
+		dup2(out[1], STDOUT_FILENO);
+		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+		execlp(program, program, "--version", (char *)NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	while (n < (ssize_t)size - 1 &&
+	       (more = read(out[0], text + n, size - 1 - (size_t)n)) > 0)
+		n += more;
+	close(out[0]);
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	r = probe_wait(pid);
+	return r == 0 && *text;
+}
+
+void
+probe_systemd(const struct probe_place *place, struct finding *finding_r)
+{
+	bool booted = access("/run/systemd/system", F_OK) == 0;
+	char text[256];
+	unsigned int version = 0;
+
+	(void)place;
+	if (ask_version("systemctl", text, sizeof(text)))
+		sscanf(text, "systemd %u", &version);
+	if (booted && version >= SYSTEMD_TESTED) {
+		finding_ok(finding_r, "%u, and it started this machine", version);
+	} else if (booted && version > 0) {
+		finding_not(finding_r, VERDICT_WEAKER, "nobody has tested the units there", "%u",
+			    version);
+		finding_advise(finding_r, "use %u or newer", SYSTEMD_TESTED);
+	} else {
+		finding_not(finding_r, VERDICT_WEAKER,
+			    "by hand only: nobody hands sockets over, starts the service again or "
+			    "delegates cgroups", booted ? "systemctl does not run"
+							: "it did not start this machine");
+		finding_advise(finding_r, "use a machine, or a container, that systemd started");
+	}
+}
+
+/* ---- programs ---- */
+
+static const char *const directories[] = { NULL, LIBEXECDIR, SBINDIR };	/* first: our own */
+
+static const char *
+directory(size_t i)
+{
+	static char own[PATH_MAX], *found;
+	ssize_t n;
+
+	if (directories[i])
+		return directories[i];
+	if (!found) {
+		n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+		own[n > 0 ? n : 0] = '\0';
+		found = n > 0 ? dirname(own) : own;
+	}
+	return found;
+}
+
+static bool
+find_program(const char *name, char *path, size_t size)
+{
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+		if (snprintf(path, size, "%s/%s", directory(i), name) < (int)size &&
+		    access(path, X_OK) == 0)
+			return true;
+	return false;
+}
+
+void
+probe_programs(const struct probe_place *place, struct finding *finding_r)
+{
+	static const char *const names[] = { "mcp-pythond", "mcp-python-worker" };
+	char path[PATH_MAX], text[256];
+
+	(void)place;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!find_program(names[i], path, sizeof(path)) ||
+		    !ask_version(path, text, sizeof(text))) {
+			finding_not(finding_r, VERDICT_MISSING, "nothing is served",
+				    "%s is not there, or does not start", names[i]);
+			finding_advise(finding_r, "install the whole package, and what it needs "
+				       "(ldd says which library is missing)");
+			return;
+		}
+	if (!find_program("mcp-python-egress", path, sizeof(path))) {
+		finding_not(finding_r, VERDICT_WEAKER, "no script can have a way out",
+			    "mcp-python-egress is not there");
+		finding_advise(finding_r, "install the whole package");
+		return;
+	}
+	finding_ok(finding_r, "%s", text);
+}
+
+/* The second program of a debug build and such: mcp-python-worker-NAME. */
+void
+probe_interpreters(const struct probe_place *place, struct finding *finding_r)
+{
+	static const char prefix[] = "mcp-python-worker";
+	char path[PATH_MAX], text[256], names[160] = "";
+	const struct dirent *entry;
+	size_t len = 0;
+	DIR *folder;
+
+	(void)place;
+	if (!find_program(prefix, path, sizeof(path))) {
+		finding_not(finding_r, VERDICT_MISSING, "nothing is served",
+			    "there is no mcp-python-worker");
+		finding_advise(finding_r, "install the whole package");
+		return;
+	}
+	folder = opendir(dirname(path));
+	while (folder && (entry = readdir(folder))) {
+		char program[PATH_MAX + 256];
+
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+			continue;
+		snprintf(program, sizeof(program), "%s/%s", path, entry->d_name);
+		if (!ask_version(program, text, sizeof(text)))
+			continue;
+		if (len < sizeof(names) - 1)
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%.64s",
+						len ? ", " : "", entry->d_name);
+	}
+	if (folder)
+		closedir(folder);
+	finding_ok(finding_r, "%s", names);
+}
+
+void
+probe_python(const struct probe_place *place, struct finding *finding_r)
+{
+	char text[256];
+
+	(void)place;
+	if (ask_version("/usr/bin/python3", text, sizeof(text))) {
+		finding_ok(finding_r, "%s", text);
+		return;
+	}
+	finding_not(finding_r, VERDICT_WEAKER,
+		    "workers have their interpreter as a library; what is installed for the system's "
+		    "python3 is not there", "/usr/bin/python3 does not run");
+	finding_advise(finding_r, "apt install python3");
+}
+
+void
+probe_space(const struct probe_place *place, struct finding *finding_r)
+{
+	char path[PATH_MAX];
+	struct statvfs room;
+	uint64_t bytes;
+	char *end;
+
+	snprintf(path, sizeof(path), "%s", place->store);
+	while (statvfs(path, &room) < 0) {
+		end = strrchr(path, '/');
+		if (!end || end == path)
+			strcpy(path, "/");
+		else
+			*end = '\0';
+	}
+	bytes = (uint64_t)room.f_bavail * room.f_frsize;
+	if (bytes >= SPACE_WANTED && !(room.f_flag & ST_RDONLY)) {
+		finding_ok(finding_r, "%s free in %.150s", figure_bytes(bytes), path);
+		return;
+	}
+	finding_not(finding_r, VERDICT_WEAKER, "packages cannot be installed, or not many",
+		    "%s free in %.150s%s", figure_bytes(bytes), path,
+		    room.f_flag & ST_RDONLY ? ", which is read-only" : "");
+	finding_advise(finding_r, "name a directory with room: [packages] store");
+}

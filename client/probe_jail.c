@@ -1,0 +1,495 @@
+/* Runs in: mcp-python check-host.   Owns: nothing. The walls of a worker, each put up in a child
+ * and leant against. Root is given up first where the service does, too. */
+#include "client/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <net/if.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TESTED_MAJOR 6		/* the oldest kernel that the service was tested with */
+#define TESTED_MINOR 1
+#define STRANGER 65534		/* as whom root tries what the service's user will do */
+#define RANGE_FIRST 1879048193	/* [service] subuid_base, and one more */
+#define RANGE_COUNT 65535
+#define SOME_ID 7		/* within any range that is of use */
+
+#define NO_JAIL "no jail can be built, and nothing is run"
+
+void
+probe_kernel(const struct probe_place *place, struct finding *finding_r)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname name;
+
+	(void)place;
+	uname(&name);
+	sscanf(name.release, "%u.%u", &major, &minor);
+	if (major > TESTED_MAJOR || (major == TESTED_MAJOR && minor >= TESTED_MINOR)) {
+		finding_ok(finding_r, "Linux %s", name.release);
+		return;
+	}
+	finding_not(finding_r, VERDICT_WEAKER, "nobody has tested it there", "Linux %s",
+		    name.release);
+	finding_advise(finding_r, "use %u.%u or newer", TESTED_MAJOR, TESTED_MINOR);
+}
+
+/* ---- namespaces ---- */
+
+static int
+write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), r = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, strlen(text)) < 0)
+		r = errno;
+	close(fd);
+	return r;
+}
+
+/* Where there is nobody else (EINVAL: a namespace of one uid), root stays. */
+static int
+give_up_root(void)
+{
+	if (geteuid() == 0 && setresgid(STRANGER, STRANGER, STRANGER) == 0 &&
+	    (setgroups(0, NULL) < 0 || setresuid(STRANGER, STRANGER, STRANGER) < 0) &&
+	    errno != EINVAL)
+		return errno;
+	/* else /proc/self would be root's */
+	return prctl(PR_SET_DUMPABLE, 1) < 0 ? errno : 0;
+}
+
+/* A user namespace, whose root this child is then, and others. */
+static int
+enter(int namespaces)
+{
+	int r = give_up_root();
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	char text[64];
+
+	if (r == 0 && unshare(CLONE_NEWUSER | namespaces) < 0)
+		r = errno;
+	if (r == 0)
+		r = write_file("/proc/self/setgroups", "deny");
+	snprintf(text, sizeof(text), "0 %u 1", uid);
+	if (r == 0)
+		r = write_file("/proc/self/uid_map", text);
+	snprintf(text, sizeof(text), "0 %u 1", gid);
+	return r == 0 ? write_file("/proc/self/gid_map", text) : r;
+}
+
+static int
+try_namespaces(void *arg)
+{
+	(void)arg;
+	return enter(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+		     CLONE_NEWCGROUP);
+}
+
+static void
+advise_namespaces(struct finding *finding)
+{
+	static const struct {
+		const char *path, *bad, *advice;
+	} rules[] = {
+		{ "/proc/sys/user/max_user_namespaces", "0",
+		  "sysctl user.max_user_namespaces=65536" },
+		{ "/proc/sys/kernel/unprivileged_userns_clone", "0",
+		  "sysctl kernel.unprivileged_userns_clone=1" },
+		{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+		  "give mcp-pythond an AppArmor profile with \"userns\", or sysctl "
+		  "kernel.apparmor_restrict_unprivileged_userns=0" },
+	};
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (strcmp(probe_read(rules[i].path, text, sizeof(text)), rules[i].bad) == 0) {
+			finding_advise(finding, "%s", rules[i].advice);
+			return;
+		}
+	finding_advise(finding, "a kernel with CONFIG_USER_NS; in a container, let it make user "
+		       "namespaces (its seccomp filter, its AppArmor profile)");
+}
+
+void
+probe_user_namespace(const struct probe_place *place, struct finding *finding_r)
+{
+	int r = probe_in_child(try_namespaces, NULL);
+
+	(void)place;
+	if (r == 0) {
+		finding_ok(finding_r, "user, mount, pid, net, ipc, uts and cgroup");
+		return;
+	}
+	finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
+	advise_namespaces(finding_r);
+}
+
+static int
+try_mount(void *arg)
+{
+	int r = enter(CLONE_NEWNS);
+
+	(void)arg;
+	if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		r = errno;
+	if (r == 0 && mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k") < 0)
+		r = errno;
+	if (r == 0 && mount("/usr", "/tmp", NULL, MS_BIND | MS_REC, NULL) < 0)
+		r = errno;
+	return r;
+}
+
+void
+probe_mounts(const struct probe_place *place, struct finding *finding_r)
+{
+	int r = probe_in_child(try_mount, NULL);
+
+	(void)place;
+	if (r == 0) {
+		finding_ok(finding_r, "tmpfs and binds in a namespace of one's own");
+		return;
+	}
+	finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
+	advise_namespaces(finding_r);
+}
+
+static int
+try_proc(void *arg)
+{
+	int r = enter(CLONE_NEWNS | CLONE_NEWPID);
+	pid_t pid;
+
+	(void)arg;
+	if (r != 0)
+		return r;
+	pid = fork();
+	if (pid == 0) {
+		probe_child_begins();
+		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+			  "subset=pid,hidepid=2") < 0)
+			_exit(errno);
+		_exit(0);
+	}
+	return probe_wait(pid);
+}
+
+void
+probe_proc(const struct probe_place *place, struct finding *finding_r)
+{
+	int r = probe_in_child(try_proc, NULL);
+
+	(void)place;
+	if (r == 0) {
+		finding_ok(finding_r, "a new one in a namespace of one's own");
+		return;
+	}
+	finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
+	finding_advise(finding_r, "in a container: let it see the whole of /proc (docker: "
+		       "--security-opt systempaths=unconfined)");
+}
+
+static int
+try_network(void *arg)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int r = enter(CLONE_NEWNET), fd;
+
+	(void)arg;
+	if (r != 0)
+		return r;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+		return errno;
+	return 0;
+}
+
+void
+probe_network(const struct probe_place *place, struct finding *finding_r)
+{
+	int r = probe_in_child(try_network, NULL);
+
+	(void)place;
+	if (r == 0) {
+		finding_ok(finding_r, "of one's own, with a loopback device");
+		return;
+	}
+	finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
+	advise_namespaces(finding_r);
+}
+
+/* ---- subordinate ids ---- */
+
+struct ids {
+	int ready[2], mapped[2];
+};
+
+static int
+try_ids(const struct ids *ids)
+{
+	char byte = 0;
+	int r = give_up_root();
+
+	if (r == 0 && unshare(CLONE_NEWUSER) < 0)
+		r = errno;
+	if (r == 0 && (write(ids->ready[1], &byte, 1) != 1 || read(ids->mapped[0], &byte, 1) != 1))
+		r = EPIPE;
+	if (r == 0 && (setresgid(SOME_ID, SOME_ID, SOME_ID) < 0 ||
+		       setresuid(SOME_ID, SOME_ID, SOME_ID) < 0))
+		r = errno;
+	return r;
+}
+
+/* The first range of this user in /etc/subuid or /etc/subgid. */
+static bool
+find_range(const char *path, unsigned long *first_r, unsigned long *count_r)
+{
+	const struct passwd *user = getpwuid(getuid());
+	FILE *file = fopen(path, "re");
+	char line[256], name[128], uid[24];
+	bool found = false;
+
+	snprintf(uid, sizeof(uid), "%u", getuid());
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%127[^:]:%lu:%lu", name, first_r, count_r) == 3 &&
+			*count_r > SOME_ID &&
+			(strcmp(name, uid) == 0 || (user && strcmp(name, user->pw_name) == 0));
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static int
+run_mapper(const char *program, pid_t pid, unsigned int own, unsigned long first,
+	   unsigned long count)
+{
+	char text[5][24];
+	pid_t child;
+
+	snprintf(text[0], sizeof(text[0]), "%d", pid);
+	snprintf(text[1], sizeof(text[1]), "%u", own);
+	snprintf(text[2], sizeof(text[2]), "%lu", first);
+	snprintf(text[3], sizeof(text[3]), "%lu", count);
+	child = fork();
+	if (child == 0) {
+		probe_child_begins();
+		execlp(program, program, text[0], "0", text[1], "1", "1", text[2], text[3],
+		       (char *)NULL);
+		_exit(ENOENT);
+	}
+	return probe_wait(child);
+}
+
+static const char *
+map_by_program(pid_t pid)
+{
+	unsigned long first, count;
+
+	if (!find_range("/etc/subuid", &first, &count))
+		return "no range of yours in /etc/subuid";
+	if (run_mapper("newuidmap", pid, getuid(), first, count) != 0)
+		return "newuidmap is not there, or refuses";
+	if (!find_range("/etc/subgid", &first, &count))
+		return "no range of yours in /etc/subgid";
+	if (run_mapper("newgidmap", pid, getgid(), first, count) != 0)
+		return "newgidmap is not there, or refuses";
+	return NULL;
+}
+
+static const char *
+map_by_root(pid_t pid)
+{
+	char path[64], text[128];
+
+	snprintf(text, sizeof(text), "0 %u 1\n1 %u %u\n", STRANGER, RANGE_FIRST, RANGE_COUNT);
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	if (write_file(path, text) != 0)
+		return "the map of a namespace cannot be written";
+	snprintf(path, sizeof(path), "/proc/%d/gid_map", pid);
+	return write_file(path, text) != 0 ? "the map of groups cannot be written" : NULL;
+}
+
+void
+probe_ids(const struct probe_place *place, struct finding *finding_r)
+{
+	const char *why = "pipe";
+	struct ids ids;
+	char byte = 0;
+	pid_t pid;
+	int r;
+
+	(void)place;
+	if (pipe2(ids.ready, O_CLOEXEC) < 0 || pipe2(ids.mapped, O_CLOEXEC) < 0)
+		abort();
+	pid = fork();
+	if (pid == 0) {
+		probe_child_begins();
+		close(ids.ready[0]);
+		close(ids.mapped[1]);
+		_exit(try_ids(&ids));
+	}
+	close(ids.ready[1]);
+	close(ids.mapped[0]);
+	if (read(ids.ready[0], &byte, 1) != 1)
+		why = "no user namespace";
+	else
+		why = geteuid() == 0 ? map_by_root(pid) : map_by_program(pid);
+	if (!why && write(ids.mapped[1], &byte, 1) != 1)
+		why = "the child is gone";
+	close(ids.mapped[1]);
+	close(ids.ready[0]);
+	r = probe_wait(pid);
+	if (!why && r == 0) {
+		finding_ok(finding_r, "a uid for each worker, %s", geteuid() == 0
+			   ? "mapped by root" : "by newuidmap");
+		return;
+	}
+	finding_not(finding_r, VERDICT_WEAKER,
+		    "all workers share your uid: namespaces alone keep them apart, and what the "
+		    "kernel counts by uid is one budget", "%s", why ? why : probe_error(r));
+	finding_advise(finding_r, "install uidmap and add \"%s:100000:65536\" to /etc/subuid and "
+		       "/etc/subgid, or start the service as root",
+		       getpwuid(getuid()) ? getpwuid(getuid())->pw_name : "USER");
+}
+
+/* ---- what a process takes from itself ---- */
+
+static int
+try_no_new_privs(void *arg)
+{
+	(void)arg;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return errno;
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : EPERM;
+}
+
+void
+probe_no_new_privs(const struct probe_place *place, struct finding *finding_r)
+{
+	int r = probe_in_child(try_no_new_privs, NULL);
+
+	(void)place;
+	if (r == 0)
+		finding_ok(finding_r, "kept");
+	else
+		finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
+}
+
+/* A filter that refuses one call. */
+static int
+try_seccomp(void *arg)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOTTY),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(rules) / sizeof(rules[0]), rules };
+
+	(void)arg;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		return errno;
+	return syscall(SYS_getppid) < 0 && errno == ENOTTY ? 0 : EPERM;
+}
+
+void
+probe_seccomp(const struct probe_place *place, struct finding *finding_r)
+{
+	int r = probe_in_child(try_seccomp, NULL);
+
+	(void)place;
+	if (r == 0) {
+		finding_ok(finding_r, "a filter refuses what it is told to");
+		return;
+	}
+	finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
+	finding_advise(finding_r, "a kernel with CONFIG_SECCOMP_FILTER");
+}
+
+/* No file may be read any more, and none can be. */
+static int
+try_landlock(void *arg)
+{
+	struct landlock_ruleset_attr rules = { .handled_access_fs = LANDLOCK_ACCESS_FS_READ_FILE };
+	int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
+
+	(void)arg;
+	if (fd < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+		return errno;
+	return open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES ? 0 : EPERM;
+}
+
+void
+probe_landlock(const struct probe_place *place, struct finding *finding_r)
+{
+	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0,
+			       LANDLOCK_CREATE_RULESET_VERSION);
+	int r = probe_in_child(try_landlock, NULL);
+
+	(void)place;
+	if (r == 0) {
+		finding_ok(finding_r, "ABI %d", abi);
+		return;
+	}
+	finding_not(finding_r, VERDICT_WEAKER,
+		    "the file tree has one wall instead of two, the proxy for scripts may open "
+		    "files, and scripts have no /dev/zero", "%s", probe_error(r));
+	finding_advise(finding_r, "a kernel with CONFIG_SECURITY_LANDLOCK, and landlock in lsm= on "
+		       "its command line");
+}
+
+/* A crash under the workers' limit. */
+void
+probe_core(const struct probe_place *place, struct finding *finding_r)
+{
+	static const struct rlimit limit = { 1, 1 };
+	char pattern[256];
+	int status = 0;
+	pid_t pid = fork();
+
+	(void)place;
+	if (pid == 0) {
+		probe_child_begins();
+		signal(SIGABRT, SIG_DFL);
+		setrlimit(RLIMIT_CORE, &limit);
+		abort();
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	probe_read("/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
+	if (pid > 0 && WIFSIGNALED(status) && !WCOREDUMP(status)) {
+		finding_ok(finding_r, "crashes are not dumped, kernel.core_pattern=%s", pattern);
+		return;
+	}
+	finding_not(finding_r, VERDICT_WEAKER,
+		    "a crash of a script starts a program of the host's, as root, which reads the "
+		    "script's memory", "kernel.core_pattern=%s", pattern);
+	finding_advise(finding_r, "sysctl kernel.core_pattern=core");
+}
