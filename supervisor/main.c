@@ -169,9 +169,12 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	struct places_asked asked = arguments->places;
 	int r;
 
+	/* First: whoever finds the clients' socket finds the operators' one, too. */
+	r = governance_listen(s->config, &s->admin_file, &s->admin_fd, why_r);
+	if (r < 0)
+		return r;
 	asked.none = s->stdio;
 	r = places_open(&asked, s->config, startup_service_uid(s->config), &s->places, why_r);
-
 	if (r < 0)
 		return r;
 	s->worker_fd = startup_open_worker(s->as_service);
@@ -183,9 +186,6 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 		return r;
 	s->egress_fd = startup_open_egress(s->as_service);
 	r = open_seal(s, why_r);
-	if (r < 0)
-		return r;
-	r = governance_listen(s->config, &s->admin_file, &s->admin_fd, why_r);
 	if (r < 0)
 		return r;
 	/* By hand root's paths are as good as any; the service's own user has those of a service. */

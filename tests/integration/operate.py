@@ -1,0 +1,510 @@
+#!/usr/bin/python3
+"""What operators have: status, metrics, top and check-host, beside a running service."""
+
+import contextlib
+import fcntl
+import http.client
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import termios
+import time
+
+from harness import SOMEBODY, Skip, equal, main, test
+from mcpclient import connect_as
+
+try:
+    from prometheus_client.openmetrics import parser as openmetrics
+except ImportError:
+    openmetrics = None
+
+ME = "uid:%d" % os.getuid()
+BUSY = "import time\nwhile time.process_time() < 0.3: pass"
+
+
+class Directory:
+    """One where the service's own user may write."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="mcp-operate-")
+        os.chmod(self.path, 0o777)
+        return self
+
+    def __exit__(self, *exc):
+        shutil.rmtree(self.path)
+
+    @property
+    def socket(self):
+        return os.path.join(self.path, "admin")
+
+    def config(self, more="", operators=ME):
+        return "[admin]\nsocket = %s\noperators = %s\n%s" % (self.socket, operators, more)
+
+
+def command(ctx, *arguments, want=0, **popen):
+    done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), *arguments],
+                          capture_output=True, text=True, timeout=ctx.seconds(60), **popen)
+    equal(done.returncode, want, "%s %s" % (arguments, done.stdout + done.stderr))
+    return done
+
+
+def status(ctx, d):
+    return json.loads(command(ctx, "status", "--json", "--admin-socket", d.socket).stdout)
+
+
+def until(ctx, fn, what, seconds=60):
+    """Asks again and again: each question is a round trip, and so the pause between two."""
+    deadline = time.monotonic() + ctx.seconds(seconds)
+    while True:
+        answer = fn()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, "not in time: " + what
+
+
+def tool(client, name, **arguments):
+    result = client.ask("tools/call", {"name": name, "arguments": arguments})
+    assert not result.get("isError"), result
+    return result["structuredContent"]
+
+
+# ---- status ----
+
+@test(private=True)
+def status_tells_what_goes_on(ctx):
+    with Directory() as d, ctx.private(d.config()) as s, ctx.client(path=s.socket) as c:
+        equal(c.run(BUSY, timeout_seconds=300).status, "ok")
+        c.run("while True: pass", timeout_seconds=1)
+        session = tool(c, "run_repl", code="x = 1")["session"]
+        running = c.start_script("import time; time.sleep(600)")
+        seen = until(ctx, lambda: (lambda a: a["executions"]["running"] == 1 and a)(
+            status(ctx, d)), "something runs")
+        equal(seen["scope"], "service")
+        equal(seen["service"]["name"], "mcp-pythond")
+        equal(seen["service"]["pid"], s.pid)
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", seen["service"]["started"])
+        profile = seen["profiles"][0]
+        equal((profile["profile"], profile["zygote"], profile["trouble"]),
+              ("basic", "ready", None))
+        equal((profile["busy"], profile["sessions"]), (1, 1), seen)
+        equal(seen["executions"]["limits_hit"], 1)
+        mine = [t for t in seen["tenants"] if t["tenant"] == ME][0]
+        equal((mine["running"], mine["queued"], mine["sessions"], mine["limits_hit"]),
+              (1, 0, 1, 1), mine)
+        assert mine["cpu_seconds"] >= 0.2, mine
+        assert mine["workers"] >= 2, mine
+        assert mine["executions"] >= 3, mine
+        # a handle is not for those whose it is not, even when they run the place
+        shown = seen["sessions"][0]
+        assert shown["session"].endswith("...") and len(shown["session"]) < 20, shown
+        assert session.startswith(shown["session"][:-3]), (session, shown)
+        equal((shown["tenant"], shown["profile"], shown["cells"]), (ME, "basic", 1))
+        assert shown["age_seconds"] >= shown["idle_seconds"] >= 0, shown
+        equal((seen["sessions_total"], seen["approvals"]["pending"]), (1, 0))
+        equal((seen["audit"]["lost"], seen["audit"]["failing"]), (0, False))
+        equal(seen["reload"]["last"], None)
+        text = command(ctx, "status", "--admin-socket", d.socket).stdout
+        for word in (ME, "basic", "ready", shown["session"], "enforcement"):
+            assert word in text, (word, text)
+        c.cancel(running)
+        until(ctx, lambda: status(ctx, d)["executions"]["running"] == 0, "it was cancelled")
+
+
+@test(private=True)
+def jobs_and_approvals_are_counted(ctx):
+    with Directory() as d, \
+            ctx.private(d.config("[policy]\nrun_repl = approve\n")) as s, \
+            ctx.client(path=s.socket) as c:
+        job = tool(c, "run_script", script="import time; time.sleep(600)", background=True)["job"]
+        c.ask("tools/call", {"name": "run_repl", "arguments": {"code": "1"}})
+        seen = status(ctx, d)
+        equal((seen["jobs"], seen["approvals"]["pending"]), ({"running": 1, "kept": 0}, 1))
+        equal([t["jobs"] for t in seen["tenants"] if t["tenant"] == ME], [1])
+        tool(c, "job", id=job, action="cancel")
+        until(ctx, lambda: status(ctx, d)["jobs"]["running"] == 0, "the job ended")
+
+
+@test(private=True)
+def reloads_are_remembered(ctx):
+    with Directory() as d, ctx.private(d.config()) as s:
+        path = os.path.join(s.dir, "test.conf")
+
+        def reload(text):
+            before = status(ctx, d)["reload"]
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            os.kill(s.pid, signal.SIGHUP)
+            return until(ctx, lambda: (lambda r: r["succeeded"] + r["failed"] >
+                                       before["succeeded"] + before["failed"] and r)(
+                status(ctx, d)["reload"]), "read again")
+        seen = reload(d.config("[limits]\npids = 9\n"))
+        equal((seen["done"], seen["text"], seen["succeeded"], seen["failed"]),
+              (True, None, 1, 0))
+        seen = reload(d.config("[limits]\npids = many\n"))
+        equal((seen["done"], seen["succeeded"], seen["failed"]), (False, 1, 1))
+        assert "pids" in seen["text"], seen
+
+
+@test(private=True)
+def who_is_no_operator_learns_of_themselves(ctx):
+    with Directory() as d, ctx.private(d.config(operators="uid:4000000")) as s, \
+            ctx.client(path=s.socket) as c:
+        session = tool(c, "run_repl", code="x = 1")["session"]
+        seen = status(ctx, d)
+        equal(seen["scope"], "self")
+        equal([t["tenant"] for t in seen["tenants"]], [ME])
+        equal([one["session"] for one in seen["sessions"]], [session])
+        for secret in ("profiles", "clients", "audit", "approvals", "egress", "executions"):
+            assert secret not in seen, seen
+        done = command(ctx, "metrics", "--admin-socket", d.socket, want=77)
+        assert "no operator" in done.stderr, done
+
+
+@test(private=True, root=True)
+def nobody_sees_another(ctx):
+    with Directory() as d, ctx.private(d.config()) as s, ctx.client(path=s.socket) as c:
+        tool(c, "run_repl", code="x = 1")
+        with contextlib.closing(connect_as(d.socket, SOMEBODY)) as other:
+            other.settimeout(ctx.seconds(30))
+            with other.makefile("rw", encoding="utf-8") as f:
+                print(json.dumps({"do": "status"}), file=f, flush=True)
+                seen = json.loads(f.readline())
+        equal([t["tenant"] for t in seen["tenants"]], ["uid:%d" % SOMEBODY])
+        equal((seen["scope"], seen["sessions"]), ("self", []))
+        assert ME not in json.dumps(seen).replace("uid:%d" % SOMEBODY, ""), seen
+
+
+@test(private=True)
+def without_an_operators_socket_there_is_the_tool(ctx):
+    with ctx.private("") as s, ctx.client(path=s.socket) as c:
+        session = tool(c, "run_repl", code="x = 1")["session"]
+        environment = {k: v for k, v in os.environ.items() if k != "MCP_PYTHON_ADMIN_SOCKET"}
+        done = command(ctx, "status", "--json", "--socket", s.socket, env=environment)
+        seen = json.loads(done.stdout)
+        equal((seen["scope"], [one["session"] for one in seen["sessions"]]), ("self", [session]))
+        text = command(ctx, "status", "--socket", s.socket, env=environment).stdout
+        assert session in text and ME in text, text
+        done = command(ctx, "status", "--admin-socket", os.path.join(s.dir, "none"), want=69)
+        assert "[admin] socket" in done.stderr, done
+        command(ctx, "status", "--nonsense", want=64)
+        command(ctx, "status", "word", want=64)
+
+
+# ---- metrics ----
+
+def parse(text):
+    """By name and labels. The parser is strict; what it lets pass is looked at here."""
+    if openmetrics is None:
+        raise Skip("python3-prometheus-client is not installed", missing=True)
+    assert text.endswith("\n# EOF\n") and "\n\n" not in text, text[-200:]
+    samples, families = {}, set()
+    for family in openmetrics.text_string_to_metric_families(text):
+        assert family.name not in families, "twice: " + family.name
+        families.add(family.name)
+        assert family.name.startswith("mcp_python_") and family.documentation, family
+        for sample in family.samples:
+            key = (sample.name, tuple(sorted(sample.labels.items())))
+            assert key not in samples, "twice: %s" % (key,)
+            samples[key] = sample.value
+    return samples
+
+
+def value(samples, name, **labels):
+    return samples.get(("mcp_python_" + name, tuple(sorted(labels.items()))))
+
+
+def metrics(ctx, d):
+    return parse(command(ctx, "metrics", "--admin-socket", d.socket).stdout)
+
+
+@test(private=True)
+def metrics_count_what_happened(ctx):
+    with Directory() as d, \
+            ctx.private(d.config("[quota]\nexecutions_per_minute = 1000\n")) as s, \
+            ctx.client(path=s.socket) as c:
+        before = metrics(ctx, d)
+        equal(value(before, "executions_total", status="ok"), 0)
+        for _ in range(3):
+            equal(c.run(BUSY, timeout_seconds=300).status, "ok")
+        equal(c.run("1 / 0").status, "error")
+        equal(c.run("while True: pass", timeout_seconds=1).status, "timeout")
+        seen = metrics(ctx, d)
+        for state, n in (("ok", 3), ("error", 1), ("timeout", 1), ("crashed", 0)):
+            equal(value(seen, "executions_total", status=state), n, state)
+        equal(value(seen, "limits_hit_total", limit="timeout"), 1)
+        equal(value(seen, "limits_hit_total", limit="memory_limit"), 0)
+        equal(value(seen, "queue_wait_seconds_count"), 5)
+        equal(value(seen, "queue_wait_seconds_bucket", le="+Inf"), 5)
+        equal(value(seen, "execution_seconds_count", status="timeout"), 1)
+        equal(value(seen, "execution_seconds_bucket", status="timeout", le="0.25"), 0)
+        assert value(seen, "execution_seconds_sum", status="timeout") >= 0.99
+        equal(value(seen, "tenant_executions_total", tenant=ME), 5)
+        equal(value(seen, "tenant_limits_hit_total", tenant=ME), 1)
+        assert value(seen, "tenant_cpu_seconds_total", tenant=ME) >= 0.6
+        equal(value(seen, "zygote_ready", profile="basic"), 1)
+        assert value(seen, "workers", profile="basic", state="warm") is not None
+        assert value(seen, "audit_records_total") > value(before, "audit_records_total")
+        equal(value(seen, "audit_lost_records_total"), 0)
+        equal([v for (name, _), v in seen.items() if name == "mcp_python_build_info"], [1])
+        for key, v in before.items():
+            if key[0].endswith(("_total", "_count", "_bucket")):
+                assert seen[key] >= v, key
+
+
+@test(private=True)
+def refusals_are_counted_too(ctx):
+    with Directory() as d, \
+            ctx.private(d.config("[quota]\nexecutions_per_minute = 1\n")) as s, \
+            ctx.client(path=s.socket) as c:
+        started = time.monotonic()
+        for _ in range(3):
+            c.ask("tools/call", {"name": "run_script", "arguments": {"script": "1"}})
+        seen = metrics(ctx, d)
+        if time.monotonic() - started > 55:
+            raise Skip("the machine is too slow for a quota of a minute")
+        equal(value(seen, "executions_refused_total", why="quota"), 2)
+        equal(value(seen, "executions_total", status="ok"), 1)
+
+
+def port_of(s):
+    return int(re.search(r"listening metrics=127\.0\.0\.1:(\d+)", s.log()).group(1))
+
+
+def fetch(ctx, port, method="GET", path="/metrics", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ctx.seconds(30))
+    with contextlib.closing(connection):
+        connection.request(method, path, body="{}" if method == "POST" else None,
+                           headers={k.replace("_", "-"): v for k, v in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, answer.headers.get("Content-Type"), answer.read().decode()
+
+
+@test(private=True)
+def a_scraper_gets_them_by_http(ctx):
+    with Directory() as d, \
+            ctx.private(d.config("[metrics]\nlisten = 127.0.0.1:0\n")) as s, \
+            ctx.client(path=s.socket) as c:
+        c.run("1")
+        port = port_of(s)
+        code, kind, text = fetch(ctx, port)
+        equal((code, kind), (200, "application/openmetrics-text; version=1.0.0; charset=utf-8"))
+        seen = parse(text)
+        equal(value(seen, "executions_total", status="ok"), 1)
+        # everybody on the machine reads this: nobody is named
+        assert "tenant=" not in text and ME not in text, text
+        equal(fetch(ctx, port, "HEAD")[0::2], (200, ""))
+        equal(fetch(ctx, port, path="/")[0], 404)
+        equal(fetch(ctx, port, "POST", "/mcp")[0], 404)
+        equal(fetch(ctx, port, "POST")[0], 405)
+        equal(fetch(ctx, port, Host="rebound.example.com")[0], 403)
+        equal(fetch(ctx, port, Origin="https://example.com")[0], 403)
+
+
+@test(private=True)
+def tenants_are_named_there_when_wanted(ctx):
+    with ctx.private("[metrics]\nlisten = 127.0.0.1:0\ntenants = yes\n") as s, \
+            ctx.client(path=s.socket) as c:
+        c.run("1")
+        seen = parse(fetch(ctx, port_of(s))[2])
+        equal(value(seen, "tenant_executions_total", tenant=ME), 1)
+        equal(value(seen, "tenant_running", tenant=ME), 0)
+
+
+@test(private=True)
+def metrics_stay_on_this_machine(ctx):
+    with Directory() as d:
+        path = os.path.join(d.path, "conf")
+        for listen, want in (("0.0.0.0:1", 78), ("192.0.2.1:1", 78), ("[::]:1", 78),
+                             ("127.0.0.1:1", 0), ("[::1]:1", 0)):
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("[metrics]\nlisten = %s\n" % listen)
+            done = subprocess.run([os.path.join(ctx.options.build, "mcp-pythond"),
+                                   "--check-config", "--config", path],
+                                  capture_output=True, text=True)
+            equal(done.returncode, want, listen + done.stderr)
+            assert want == 0 or "conf:2: [metrics] listen: " in done.stderr, done.stderr
+
+
+# ---- top ----
+
+class Terminal:
+    """mcp-python top on a terminal of 12 lines."""
+
+    def __init__(self, ctx, d, *arguments, **env):
+        self.ctx, self.seen = ctx, ""
+        self.master, self.slave = pty.openpty()
+        termios.tcsetwinsize(self.slave, (12, 100))
+        self.before = termios.tcgetattr(self.slave)
+        self.process = subprocess.Popen(
+            [os.path.join(ctx.options.build, "mcp-python"), "top", "--interval", "0.2",
+             "--admin-socket", d.socket, *arguments], stdin=self.slave, stdout=self.slave,
+            stderr=self.slave, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env=dict(os.environ, TERM="xterm", **env))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def read_until(self, pattern):
+        """From here on; returns what was matched."""
+        deadline = time.monotonic() + self.ctx.seconds(60)
+        while True:
+            found = re.search(pattern, self.seen)
+            if found:
+                self.seen = self.seen[found.end():]
+                return found.group()
+            left = deadline - time.monotonic()
+            assert left > 0, "%r not in %r" % (pattern, self.seen[-2000:])
+            if select.select([self.master], [], [], left)[0]:
+                self.seen += os.read(self.master, 65536).decode()
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def end(self, want=0):
+        """It has left the screen as it was, and says nothing of its end."""
+        self.read_until(r"\x1b\[\?25h\x1b\[\?1049l")
+        equal(self.process.wait(self.ctx.seconds(60)), want)
+        equal(termios.tcgetattr(self.slave), self.before)
+
+
+FRAME = r"\x1b\[H[^\x1b]*sorted by %s(.|\n)*?\x1b\[J"
+
+
+@test(private=True)
+def top_goes_on_until_it_is_told(ctx):
+    with Directory() as d, ctx.private(d.config()) as s, ctx.client(path=s.socket) as c:
+        c.run("1")
+        with Terminal(ctx, d) as t:
+            t.read_until(r"\x1b\[\?1049h")
+            assert ME in t.read_until(FRAME % "cpu")
+            assert "\x1b[7m" in t.read_until(FRAME % "cpu")
+            t.type("m")
+            t.read_until(FRAME % "memory")
+            termios.tcsetwinsize(t.slave, (8, 30))
+            os.killpg(t.process.pid, signal.SIGWINCH)
+            t.read_until(r"\x1b\[7mTENANT[^\x1b]{1,24}\x1b")
+            t.type("q")
+            t.end()
+        with Terminal(ctx, d, "--sort", "executions", NO_COLOR="1") as t:
+            assert "\x1b[7m" not in t.read_until(FRAME % "executions")
+            t.type("\x03")
+            t.end()
+        with Terminal(ctx, d) as t:
+            t.read_until(FRAME % "cpu")
+            t.process.terminate()
+            t.end()
+
+
+@test(private=True)
+def top_tells_when_the_service_has_gone(ctx):
+    with Directory() as d, ctx.private(d.config()) as s:
+        with Terminal(ctx, d) as t:
+            t.read_until(FRAME % "cpu")
+            s.process.terminate()
+            t.end(want=69)
+            t.read_until("does not answer")
+
+
+@test(private=True)
+def top_without_a_terminal_is_one_table(ctx):
+    with Directory() as d, ctx.private(d.config()) as s, ctx.client(path=s.socket) as c:
+        c.run("1")
+        text = command(ctx, "top", "--admin-socket", d.socket).stdout
+        assert "\x1b" not in text and "TENANT" in text and ME in text, text
+        command(ctx, "top", "--sort", "colour", want=64)
+        command(ctx, "top", "--interval", "0", want=64)
+        command(ctx, "top", "--admin-socket", d.socket + "-not", want=69)
+
+
+@test(private=True, root=True)
+def top_sorts(ctx):
+    with Directory() as d, ctx.private(d.config()) as s, ctx.client(path=s.socket) as mine, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as other:
+        other.run("1")
+        for _ in range(3):
+            mine.run("1")
+        other.run(BUSY, timeout_seconds=300)
+
+        def order(key):
+            text = command(ctx, "top", "--sort", key, "--admin-socket", d.socket).stdout
+            return re.findall(r"^(uid:\d+)", text, re.M)
+        there = ["uid:%d" % SOMEBODY, ME]
+        equal(order("executions"), [ME, there[0]])
+        equal(order("cpu"), there)
+        equal(order("name"), sorted(there))
+
+
+# ---- check-host ----
+
+def check_host(ctx, *wrapper):
+    done = subprocess.run([*wrapper, os.path.join(ctx.options.build, "mcp-python"), "check-host",
+                           "--json"], capture_output=True, text=True, timeout=ctx.seconds(120))
+    seen = json.loads(done.stdout)
+    equal(done.returncode, 0 if seen["enforceable"] else 1, done.stdout)
+    checks = {c["name"]: c for c in seen["checks"]}
+    for c in checks.values():
+        assert c["verdict"] in ("ok", "weaker", "missing"), c
+        equal(c["cost"] is None, c["verdict"] == "ok", c)
+    equal(seen["enforceable"], all(c["verdict"] != "missing" for c in checks.values()))
+    return seen, checks
+
+
+@test(private=True)
+def check_host_agrees_with_the_service(ctx):
+    seen, checks = check_host(ctx)
+    for wall in ("namespaces", "mounts", "proc", "network", "no_new_privs", "seccomp",
+                 "programs", "interpreters"):
+        equal(checks[wall]["verdict"], "ok", checks[wall])
+    text = command(ctx, "check-host", want=0 if seen["enforceable"] else 1).stdout
+    for c in checks.values():
+        assert re.search(r"^%s +%s " % (c["verdict"], re.escape(c["name"])), text, re.M), text
+    with Directory() as d, ctx.private(d.config()):
+        how = until(ctx, lambda: (lambda a: a["profiles"][0]["zygote"] == "ready" and a)(
+            status(ctx, d)), "ready")["enforcement"]
+        equal(checks["landlock"]["verdict"] == "ok", how["landlock"], checks["landlock"])
+        equal(checks["subordinate ids"]["verdict"] == "ok", how["own_uids"],
+              checks["subordinate ids"])
+        # what is tried is where a service would be; by hand one has no more than that
+        if checks["memory"]["verdict"] != "ok":
+            equal(how["memory"], "watchdog")
+
+
+@test(private=True)
+def check_host_leaves_nothing(ctx):
+    def groups():
+        return {os.path.join(at, name) for at, names, _ in os.walk("/sys/fs/cgroup")
+                for name in names if name.startswith("mcp-python-check-")}
+    before = groups()
+    check_host(ctx)
+    equal(groups() - before, set())
+
+
+@test(private=True)
+def check_host_says_what_to_change(ctx):
+    inside = ("unshare", "--user", "--map-root-user", "sh", "-c",
+              "echo 0 >/proc/sys/user/max_user_namespaces && exec \"$@\"", "sh")
+    if subprocess.run([*inside, "true"], capture_output=True).returncode:
+        raise Skip("no user namespace of one's own")
+    seen, checks = check_host(ctx, *inside)
+    assert not seen["enforceable"]
+    equal(checks["namespaces"]["verdict"], "missing")
+    assert "max_user_namespaces" in checks["namespaces"]["advice"], checks["namespaces"]
+    equal(checks["seccomp"]["verdict"], "ok")
+
+
+if __name__ == "__main__":
+    main(__doc__)
