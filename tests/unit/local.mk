@@ -86,6 +86,7 @@ CLIENT_TESTS = \
 	tests/unit/client/test-options \
 	tests/unit/client/test-reply \
 	tests/unit/client/test-run \
+	tests/unit/client/test-table \
 	tests/unit/client/test-utf8
 check_PROGRAMS += $(CLIENT_TESTS)
 TESTS += $(CLIENT_TESTS)
@@ -107,6 +108,9 @@ tests_unit_client_test_reply_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_run_SOURCES = tests/unit/client/test-run.c
 tests_unit_client_test_run_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_run_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_table_SOURCES = tests/unit/client/test-table.c
+tests_unit_client_test_table_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_table_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_utf8_SOURCES = tests/unit/client/test-utf8.c
 tests_unit_client_test_utf8_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_utf8_LDADD = $(CLIENT_TEST_LDADD)
@@ -169,6 +173,7 @@ MCP_TESTS = \
 	tests/unit/supervisor/test-jsonout \
 	tests/unit/supervisor/test-jsonrpc \
 	tests/unit/supervisor/test-log \
+	tests/unit/supervisor/test-metrics \
 	tests/unit/supervisor/test-mcp \
 	tests/unit/supervisor/test-files \
 	tests/unit/supervisor/test-media \
@@ -212,6 +217,9 @@ tests_unit_supervisor_test_jsonout_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_jsonrpc_SOURCES = tests/unit/supervisor/test-jsonrpc.c
 tests_unit_supervisor_test_jsonrpc_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_jsonrpc_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_metrics_SOURCES = tests/unit/supervisor/test-metrics.c
+tests_unit_supervisor_test_metrics_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_metrics_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_log_SOURCES = tests/unit/supervisor/test-log.c
 tests_unit_supervisor_test_log_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_log_LDADD = $(MCP_TEST_LDADD)
