@@ -2,7 +2,10 @@
  * what a system service would have, else what one of this user's would. */
 #include "client/operator.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,7 @@
 
 #define STORE "/var/lib/mcp-pythond"
 #define EXIT_NOT_ALL 1
+#define DELEGATED "MCP_PYTHON_CHECK_DELEGATED"	/* set: by ourselves, see go_to_manager */
 
 static const char help[] =
 	"Usage: mcp-python check-host [--json] [--store DIR]\n"
@@ -89,6 +93,20 @@ describe(const struct finding *finding)
 			 finding->cost, "advice", *finding->advice ? finding->advice : NULL);
 }
 
+/* Does the user's manager start anything? */
+static int
+try_manager(void *arg)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)arg;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	execlp("systemd-run", "systemd-run", "--user", "--quiet", "--collect", "--wait", "-p",
+	       "Delegate=yes", "--", "true", (char *)NULL);
+	return ENOENT;
+}
+
 static int
 check(const struct probe_place *place, bool as_json)
 {
@@ -118,6 +136,32 @@ check(const struct probe_place *place, bool as_json)
 	if (fflush(stdout) != 0)
 		return EX_IOERR;
 	return all ? 0 : EXIT_NOT_ALL;
+}
+
+/* A user's service would be started by the user's manager, with a group of its own; so are these
+ * trials, when there is one. Returns when not. */
+static void
+go_to_manager(int argc, char **argv)
+{
+	static const char *const start[] = {
+		"systemd-run", "--user", "--quiet", "--collect", "--pipe", "--wait",
+		"-p", "Delegate=yes", "--setenv", DELEGATED "=yes", "--", NULL,
+	};
+	const size_t n = sizeof(start) / sizeof(start[0]) - 1;
+	char own[PATH_MAX], **words;
+	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	if (len <= 0 || probe_in_child(try_manager, NULL) != 0)
+		return;
+	own[len] = '\0';
+	words = calloc(n + (size_t)argc + 2, sizeof(*words));
+	if (!words)
+		abort();
+	memcpy(words, start, n * sizeof(*words));
+	words[n] = own;
+	memcpy(words + n + 1, argv, (size_t)argc * sizeof(*words));
+	execvp(words[0], words);
+	free(words);
 }
 
 int
@@ -152,5 +196,9 @@ check_host_command(int argc, char **argv)
 		say("check-host: there is a word too many");
 		return EX_USAGE;
 	}
+	if (getenv(DELEGATED))
+		probe_cgroup_settle();
+	else if (getuid() != 0)
+		go_to_manager(argc, argv);
 	return check(&place, as_json);
 }

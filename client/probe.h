@@ -36,6 +36,10 @@ probe_run probe_kernel, probe_user_namespace, probe_mounts, probe_proc, probe_ne
 /* ---- probe_cgroup.c ---- */
 probe_run probe_cgroup, probe_memory, probe_pids, probe_cpu, probe_cgroup_kill;
 
+/* This process has a group of its own, delegated to it, and alone in it: arranges it as the
+ * service would. Before any of these. */
+void probe_cgroup_settle(void);
+
 /* ---- probe_install.c: what has to be there ---- */
 probe_run probe_systemd, probe_programs, probe_interpreters, probe_python, probe_space;
 

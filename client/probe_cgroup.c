@@ -32,8 +32,10 @@ struct group {
 	bool mounted;
 };
 
+static char delegated[PATH_ROOM];	/* by probe_cgroup_settle; "": nothing was */
+
 static bool
-find_mount(char *path, size_t size)
+find_mount(char path[PATH_ROOM])
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");
 	char line[2 * PATH_ROOM];
@@ -42,7 +44,6 @@ find_mount(char *path, size_t size)
 	while (file && !found && fgets(line, sizeof(line), file))
 		found = strstr(line, " - cgroup2 ") &&
 			sscanf(line, "%*s %*s %*s %*s %4095s", path) == 1;
-	(void)size;
 	if (file)
 		fclose(file);
 	return found;
@@ -70,8 +71,8 @@ make_below(struct group *group, const char *mount, const char *parent)
 	if (snprintf(group->parent, sizeof(group->parent), "%s%s", mount, parent) >=
 	    (int)sizeof(group->parent))
 		return false;
-	snprintf(group->path, sizeof(group->path), "%s/mcp-python-check-%d", group->parent,
-		 getpid());
+	snprintf(group->path, sizeof(group->path), "%s/mcp-python-check-%d%s", group->parent,
+		 getpid(), delegated[0] ? "-trial" : "");
 	if (mkdir(group->path, 0755) == 0) {
 		group->fd = open(group->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		return group->fd >= 0;
@@ -81,22 +82,62 @@ make_below(struct group *group, const char *mount, const char *parent)
 	return false;
 }
 
+static int
+set(const struct group *group, const char *file, const char *value)
+{
+	int fd = openat(group->fd, file, O_WRONLY | O_CLOEXEC), r = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, value, strlen(value)) < 0)
+		r = errno;
+	close(fd);
+	return r;
+}
+
 /* Root's service is given its own by systemd, so what the root of the tree has counts; a user's
- * by the user's manager; and whoever has neither takes it where it was started. */
+ * by the user's manager, as we were; and whoever has neither takes it where it was started. */
 static void
 make_group(struct group *group)
 {
-	char mount[PATH_ROOM], own[PATH_ROOM], manager[128];
-	unsigned int uid = getuid();
+	char mount[PATH_ROOM], own[PATH_ROOM];
 
 	*group = (struct group){ .fd = -1 };
-	group->mounted = find_mount(mount, sizeof(mount));
+	group->mounted = find_mount(mount);
 	if (!group->mounted)
 		return;
-	find_own(own);
-	snprintf(manager, sizeof(manager), "/user.slice/user-%u.slice/user@%u.service", uid, uid);
-	if (make_below(group, mount, uid == 0 ? "" : manager) || make_below(group, mount, own))
+	if (delegated[0])
+		strcpy(own, delegated);
+	else
+		find_own(own);
+	if (getuid() != 0 || !make_below(group, mount, ""))
+		make_below(group, mount, own);
+}
+
+/* As the service does: out of the way first, because a group with processes in it can limit
+ * no groups below it. */
+void
+probe_cgroup_settle(void)
+{
+	static const char *const controllers[] = { "+cpu", "+memory", "+pids" };
+	char mount[PATH_ROOM], own[PATH_ROOM], pid[24];
+	struct group base = { .fd = -1 };
+
+	if (!find_mount(mount))
 		return;
+	find_own(own);
+	if (!make_below(&base, mount, own))
+		return;
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	if (set(&base, "cgroup.procs", pid) == 0) {
+		close(base.fd);
+		base.fd = open(base.parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++)
+			set(&base, "cgroup.subtree_control", controllers[i]);
+		strcpy(delegated, own);
+	}
+	if (base.fd >= 0)
+		close(base.fd);
 }
 
 static void
@@ -120,19 +161,6 @@ has_word(const char *directory, const char *file, const char *word)
 		if ((at == text || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' '))
 			return true;
 	return false;
-}
-
-static int
-set(const struct group *group, const char *file, const char *value)
-{
-	int fd = openat(group->fd, file, O_WRONLY | O_CLOEXEC), r = 0;
-
-	if (fd < 0)
-		return errno;
-	if (write(fd, value, strlen(value)) < 0)
-		r = errno;
-	close(fd);
-	return r;
 }
 
 /* A child that is born in the group. -1 with errno. */
@@ -181,6 +209,10 @@ probe_cgroup(const struct probe_place *place, struct finding *finding_r)
 	} else if (group.fd < 0) {
 		finding_not(finding_r, VERDICT_MISSING, SAMPLED, "no group can be made in %.150s: %s",
 			    group.parent, strerror(group.error));
+		advise_place(finding_r);
+	} else if (r == EACCES) {
+		finding_not(finding_r, VERDICT_MISSING, SAMPLED,
+			    "nobody of yours may go from here into %.150s", group.parent);
 		advise_place(finding_r);
 	} else if (r != 0) {
 		finding_not(finding_r, VERDICT_MISSING, "workers cannot be made in their groups",

@@ -8,6 +8,7 @@ installed service at the end. Waits are for events with a deadline, never for ti
 
 import argparse
 import contextlib
+import json
 import os
 import pwd
 import re
@@ -585,6 +586,24 @@ def a_socket_for_a_group_is_explained_to_others():
     sh("systemctl", "start", "mcp-pythond.socket")
 
 
+# ---- operators' tools ----
+
+def check_host(run):
+    p = run("mcp-python", "check-host", "--json", check=False)
+    found = json.loads(p.stdout)
+    bad = [c for c in found["checks"] if c["verdict"] != "ok"]
+    assert not bad and found["enforceable"] and p.returncode == 0, bad
+    return {c["name"]: c["found"] for c in found["checks"]}
+
+
+@test
+def everything_can_be_enforced_here():
+    found = check_host(sh)
+    assert "killed" in found["memory"] and "refused" in found["pids"], found
+    left = [at for at, _, _ in os.walk("/sys/fs/cgroup") if "mcp-python-check" in at]
+    assert not left, left
+
+
 # ---- the same for one person ----
 
 @test
@@ -607,6 +626,8 @@ def the_units_of_a_user_work():
             p.returncode, p.stdout, sh("journalctl", "-n", "20", "--no-pager"))
         pid = int(as_carol("systemctl", "--user", "show", "-P", "MainPID", UNIT))
         assert "CapEff:\t0000000000000000" in read("/proc/%d/status" % pid)
+        found = check_host(as_carol)
+        assert "killed" in found["memory"] and "refused" in found["pids"], found
         as_carol("systemctl", "--user", "stop", UNIT)
     finally:
         sh("systemctl", "stop", "user@%d.service" % entry.pw_uid)
