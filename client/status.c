@@ -69,6 +69,23 @@ bytes(const json_t *object, const char *key)
 	return json_is_integer(value) ? figure_bytes((uint64_t)json_integer_value(value)) : "-";
 }
 
+/* Of what an answer may not have. */
+static const char *
+known(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_integer(value) ? figure_count(json_integer_value(value)) : "-";
+}
+
+static const char *
+seconds(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_number(value) ? figure_time(json_number_value(value)) : "-";
+}
+
 static void
 print_named(const char *name, const char *text)
 {
@@ -180,12 +197,12 @@ print_tenants(const json_t *list)
 		table_add(table, "%ld/%ld", count(one, "running"), count(one, "running_most"));
 		table_add(table, "%ld/%ld", count(one, "queued"), count(one, "queued_most"));
 		table_add(table, "%ld", count(one, "sessions"));
-		table_add(table, "%ld", count(one, "jobs"));
-		table_add(table, "%ld", count(one, "workers"));
-		table_add(table, "%s", figure_time(number(one, "cpu_seconds")));
+		table_add(table, "%s", known(one, "jobs"));
+		table_add(table, "%s", known(one, "workers"));
+		table_add(table, "%s", seconds(one, "cpu_seconds"));
 		table_add(table, "%s", bytes(one, "memory_bytes"));
-		table_add(table, "%ld", count(one, "executions"));
-		table_add(table, "%ld", count(one, "limits_hit"));
+		table_add(table, "%s", known(one, "executions"));
+		table_add(table, "%s", known(one, "limits_hit"));
 	}
 	putchar('\n');
 	table_print(table, stdout, ROWS, WIDTH, "", "");
@@ -210,9 +227,8 @@ print_sessions(const json_t *list)
 		table_add(table, "%s", admin_text(one, "profile"));
 		table_add(table, "%s", admin_text(one, "state"));
 		table_add(table, "%ld", count(one, "cells"));
-		table_add(table, "%s", json_object_get(one, "age_seconds")
-				       ? figure_time(number(one, "age_seconds")) : "-");
-		table_add(table, "%s", figure_time(number(one, "idle_seconds")));
+		table_add(table, "%s", seconds(one, "age_seconds"));
+		table_add(table, "%s", seconds(one, "idle_seconds"));
 		table_add(table, "%s", bytes(one, "memory_bytes"));
 		table_add(table, "%s", bytes(one, "memory_limit_bytes"));
 	}

@@ -149,6 +149,15 @@ figure_bytes(uint64_t bytes)
 }
 
 const char *
+figure_count(int64_t count)
+{
+	char *text = next_figure();
+
+	snprintf(text, FIGURE_MAX, "%" PRId64, count);
+	return text;
+}
+
+const char *
 figure_time(double seconds)
 {
 	unsigned long s = (unsigned long)seconds;

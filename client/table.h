@@ -23,9 +23,10 @@ void table_add(struct table *table, const char *format, ...)
 void table_print(const struct table *table, FILE *to, size_t rows, size_t width,
 		 const char *before, const char *after);
 
-/* "0", "12.3K", "4.0G"; "3.2s", "12m05s", "3h12m", "4d06h". Each call's text lives until the
+/* "0", "12.3K", "4.0G"; "3.2s", "12m05s", "3h12m", "4d06h"; "12345". Each call's text lives until the
  * eighth one after it. */
 const char *figure_bytes(uint64_t bytes);
 const char *figure_time(double seconds);
+const char *figure_count(int64_t count);
 
 #endif

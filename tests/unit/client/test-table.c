@@ -84,6 +84,7 @@ figures_are_short(void **state)
 	assert_string_equal(figure_bytes(1024), "1.0K");
 	assert_string_equal(figure_bytes(UINT64_C(1) << 30), "1.0G");
 	assert_string_equal(figure_bytes(UINT64_MAX), "16384.0P");
+	assert_string_equal(figure_count(INT64_MIN), "-9223372036854775808");
 	assert_string_equal(figure_time(0), "0.0s");
 	assert_string_equal(figure_time(59.94), "59.9s");
 	assert_string_equal(figure_time(61), "1m01s");
