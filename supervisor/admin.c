@@ -25,6 +25,7 @@
 #define STRANGERS_PER_USER 4
 #define LINE_MAX_BYTES 65536
 #define WAITING_MAX (64 * 1024 * 1024)	/* of answers that nobody reads */
+#define UNREAD_MAX (256 * 1024)	/* bytes of answers; then no more is asked of us */
 #define REASON_MAX 400
 #define IDLE_S 600
 
@@ -228,12 +229,26 @@ on_read(struct bufferevent *buffer, void *arg)
 	size_t len;
 	char *line;
 
-	while ((line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF))) {
+	if (evbuffer_get_length(bufferevent_get_output(buffer)) >= UNREAD_MAX)
+		return;		/* on_written comes */
+	line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF);
+	if (line) {
 		send_line(peer, answer(peer, line, len));
 		free(line);
-	}
-	if (evbuffer_get_length(in) >= LINE_MAX_BYTES)
+		/* one request in a turn of the loop: others have theirs between two */
+		if (evbuffer_get_length(in) > 0)
+			bufferevent_trigger(buffer, EV_READ, BEV_TRIG_DEFER_CALLBACKS |
+					    BEV_TRIG_IGNORE_WATERMARKS);
+	} else if (evbuffer_get_length(in) >= LINE_MAX_BYTES) {
 		close_peer(peer);
+	}
+}
+
+/* What was answered has been taken. */
+static void
+on_written(struct bufferevent *buffer, void *arg)
+{
+	on_read(buffer, arg);
 }
 
 static void
@@ -293,7 +308,7 @@ on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *
 	peer->buffer = xalloc_check(bufferevent_socket_new(admin->options.base, fd,
 							   BEV_OPT_CLOSE_ON_FREE));
 	bufferevent_setwatermark(peer->buffer, EV_READ, 0, LINE_MAX_BYTES);
-	bufferevent_setcb(peer->buffer, on_read, NULL, on_event, peer);
+	bufferevent_setcb(peer->buffer, on_read, on_written, on_event, peer);
 	bufferevent_set_timeouts(peer->buffer, &idle, NULL);
 	bufferevent_enable(peer->buffer, EV_READ | EV_WRITE);
 	LIST_INSERT_HEAD(&admin->peers, peer, link);

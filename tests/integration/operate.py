@@ -11,9 +11,11 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import termios
+import threading
 import time
 
 from harness import SOMEBODY, Skip, equal, main, test
@@ -194,6 +196,28 @@ def without_an_operators_socket_there_is_the_tool(ctx):
         assert "[admin] socket" in done.stderr, done
         command(ctx, "status", "--nonsense", want=64)
         command(ctx, "status", "word", want=64)
+
+
+@test(private=True)
+def who_asks_much_is_answered_in_turn(ctx):
+    with Directory() as d, ctx.private(d.config()):
+        n = 3000
+        with contextlib.closing(connect_as(d.socket)) as greedy:
+            greedy.settimeout(ctx.seconds(120))
+            sender = threading.Thread(target=greedy.sendall,
+                                      args=(b'{"do":"status"}\n{"do":"list"}\n' * n,))
+            sender.start()
+            try:
+                # nothing is read of its answers meanwhile, and others have theirs
+                for _ in range(3):
+                    equal(status(ctx, d)["scope"], "service")
+                with greedy.makefile("r", encoding="utf-8") as f:
+                    for _ in range(n):
+                        equal(json.loads(f.readline())["service"]["name"], "mcp-pythond")
+                        equal(json.loads(f.readline()), {"ok": True, "approvals": []})
+            finally:
+                greedy.shutdown(socket.SHUT_RDWR)
+                sender.join()
 
 
 # ---- metrics ----
