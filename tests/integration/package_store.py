@@ -15,6 +15,7 @@ from harness import equal
 from package_index import digest
 from supervisor import descendants
 
+NOTHING = frozenset()
 OPEN = "[policy]\ninstall_package = allow\n"
 
 
@@ -61,12 +62,12 @@ def verify_files(base):
             equal(digest(f.read()), sha, path)
 
 
-def verify(store):
+def verify(store, known=NOTHING):
     """Everything in the store is whole: each environment has the files that it was made of, and
-    each file that a package's RECORD tells of is as that says. Returns the number of
-    environments."""
+    each file that a package's RECORD tells of is as that says. known: environments that were
+    looked at before, a set that gets the others. Returns the number of environments."""
     found = environments(store) if os.path.isdir(store) else []
-    for name in found:
+    for name in set(found) - known:
         base = os.path.join(store, name)
         with open(os.path.join(base, "manifest")) as f:
             manifest = json.load(f)
@@ -84,6 +85,8 @@ def verify(store):
                     sum_ = hashlib.sha256(f.read()).digest()
                 equal("sha256=" + base64.urlsafe_b64encode(sum_).rstrip(b"=").decode(), sha,
                       path)
+    if known is not NOTHING:
+        known |= set(found)
     return len(found)
 
 

@@ -506,41 +506,6 @@ def half_made_environments_are_removed(ctx):
             equal(install(client, "alpha")["message"], "2 packages, already installed")
 
 
-@test(private=True)
-def killed_at_any_point_the_store_is_whole(ctx):
-    """kill -9 of the supervisor, the keeper, or whatever it started for this, while packages
-    are installed."""
-    rounds = ctx.options.count or 12
-    chance = random.Random(rounds)
-    made = 0
-    with new_store() as store:
-        for i in range(rounds):
-            s = Supervisor(ctx.options.build, config(index.url, store))
-            s.start()
-            with contextlib.closing(ctx.client(path=s.socket)) as client:
-                client.request("tools/call", {"name": "install_package", "arguments": {
-                    "packages": ["wide", "gamma==%s" % chance.choice(("1.0", "2.0"))]}})
-                # At a moment of its work: no event is every moment.
-                select.select([], [], [], chance.uniform(0, 3.0))
-                keeper = keeper_of(s.pid)
-                below = [p for p, _ in descendants(keeper[0])] if keeper else []
-                victim = chance.choice([s.pid, s.pid] + ([keeper[0]] if keeper else []) + below)
-                os.kill(victim, signal.SIGKILL)
-                if victim != s.pid:
-                    equal(client.run("print(1)").stdout, "1\n")
-            s.stop(signal.SIGKILL)
-            s.remove()
-            made = verify(store) if os.path.isdir(store) else 0
-        with ctx.private(config(index.url, store)) as s, ctx.client(path=s.socket) as client:
-            equal(install(client, "wide", "gamma==1.0")["status"], "ok")
-            equal(leftovers(store), [])
-            o = client.run("import wide, gamma; print(gamma.VERSION)",
-                           dependencies=["wide", "gamma==1.0"])
-            equal(o.stdout, "1.0\n")
-            verify(store)
-    return "%d rounds, %d environments made by them" % (rounds, made)
-
-
 # ---- the packages ----------------------------------------------------------------------
 
 
@@ -563,8 +528,6 @@ def fill(index):
     index.add("biter", "1.0", {"biter.py": "open(__file__, 'a')\n"})
     index.add("huge", "1.0", {"huge.py": b"#" * (20 << 20)})
     index.add("many", "1.0", {"many/f%d.py" % i: "" for i in range(100)})
-    index.add("wide", "1.0", {"wide/%s.py" % ("__init__" if i == 0 else "m%d" % i):
-                              "x = %r\n" % ("y" * 2000) for i in range(300)})
     return got
 
 
