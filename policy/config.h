@@ -153,7 +153,7 @@ struct config {
 		uint32_t environment_files;
 		struct config_list allow, deny;
 		uint32_t others;	/* enum policy_verdict */
-		bool require_hashes, wheels_only, allow_urls;
+		bool require_hashes, allow_urls;
 		uint32_t max_packages;	/* of one resolved set */
 		uint64_t max_bytes;	/* of its files together */
 	} packages;

@@ -179,7 +179,6 @@ static const struct key keys[] = {
 	TENANT_DENY_KEY("packages", "deny",      PACKAGES, packages.deny, CONFIG_LIST_MAX, ""),
 	TENANT_CHOICE_KEY("packages", "others",  packages.others, VERDICTS, ""),
 	TENANT_KEY("packages", "require_hashes", BOOL, packages.require_hashes, 0, 1, 1, "yes"),
-	TENANT_KEY("packages", "wheels_only",    BOOL, packages.wheels_only, 0, 1, 1, "yes"),
 	TENANT_KEY("packages", "allow_urls",     BOOL, packages.allow_urls, 0, 1, 1, "no"),
 	TENANT_KEY("packages", "max_packages",   U32, packages.max_packages, 1, 4096, 1, "256"),
 	TENANT_KEY("packages", "max_bytes",      BYTES, packages.max_bytes, 65536, 1024 * GiB, 1, "2G"),

@@ -103,9 +103,6 @@ judge_form(const struct config *config, const struct package *package, struct wh
 	if (!package->url && !is_index(config, package->index))
 		return SAY(POLICY_DENY, "%.100s: comes from an index that policy does not name",
 			   package->name);
-	if (!package->wheel && config->packages.wheels_only)
-		return SAY(POLICY_DENY, "%.100s %.60s: would be built from source, and "
-			   "[packages] wheels_only is yes", package->name, package->version);
 	if (!has_hash(package) && config->packages.require_hashes)
 		return SAY(POLICY_DENY, "%.100s %.60s: has no SHA-256, and [packages] "
 			   "require_hashes is yes", package->name, package->version);

@@ -23,7 +23,6 @@ struct package {
 	const char *index;	/* base URL of the index that it comes from; NULL: none */
 	const char *url;	/* of a direct reference (URL, VCS, path); NULL: none */
 	uint64_t size;		/* bytes of the file; 0: not known */
-	bool wheel;		/* false: built from source */
 };
 
 /* May it be asked for at all, before anything is resolved? Refuses direct references unless

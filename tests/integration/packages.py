@@ -260,6 +260,26 @@ def another_file_than_the_index_says(ctx):
 
 
 @test
+def an_index_that_does_not_say_hashes(ctx):
+    index.add("unhashed", "1.0", hashed=False)
+    with ctx.client() as client:
+        refused(install(client, "unhashed"), "does not say the SHA-256 of unhashed-1.0")
+    lax = "require_hashes = no\n"
+    with new_store() as store, ctx.private(config(index.url, store, packages=lax)) as s, \
+            ctx.client(path=s.socket) as client:
+        answer = install(client, "unhashed")
+        equal((answer["status"], names(answer)), ("ok", ["unhashed 1.0"]), answer)
+
+
+@test
+def nothing_is_built(ctx):
+    """A package without a wheel is none: its own code would run to build it."""
+    index.put("sourced", "sourced-1.0.tar.gz", b"no wheel", digest(b"no wheel"))
+    with ctx.client() as client:
+        refused(install(client, "sourced"), "No matching distribution found")
+
+
+@test
 def hostile_wheels(ctx):
     with ctx.client() as client:
         for name in ("climber", "absolute"):

@@ -221,14 +221,17 @@ succeed(struct install *install, bool cached)
 
 /* ---- installing ---- */
 
+/* What a program is given beside where it is to look. more is consumed. */
 static char *
-argument_of(const struct install *install, const char *key, json_t *value)
+argument_of(const struct install *install, json_t *more)
 {
-	json_t *argument = json_pack("{s:O,s:O,s:i}", key, value, "indexes",
-				     install->indexes, "seconds", INDEX_SECONDS);
-	char *text = json_dumps(xalloc_check(argument), JSON_COMPACT);
+	char *text;
 
-	json_decref(argument);
+	xalloc_check(more);
+	json_object_set(more, "indexes", install->indexes);
+	json_object_set_new(more, "seconds", json_integer(INDEX_SECONDS));
+	text = json_dumps(more, JSON_COMPACT);
+	json_decref(more);
 	return xalloc_check(text);
 }
 
@@ -326,7 +329,7 @@ install_set(struct install *install)
 		return;
 	}
 	request.channel = &pair[1];
-	request.argument = argument_of(install, "packages", install->set);
+	request.argument = argument_of(install, json_pack("{s:O}", "packages", install->set));
 	install->installing = true;
 	r = program_start(&install->host, &request, on_installed, install, &install->program,
 			  &why);
@@ -470,7 +473,9 @@ resolve(struct install *install)
 		     keeper ? keeper_trouble(keeper) : "there is no store");
 		return;
 	}
-	request.argument = argument_of(install, "requirements", install->requirements);
+	request.argument = argument_of(install, json_pack("{s:O,s:b}", "requirements",
+		install->requirements, "require_hashes",
+		(int)install->host.config->packages.require_hashes));
 	r = program_start(&install->host, &request, on_resolved, install, &install->program,
 			  &why);
 	free(request.argument);
@@ -485,11 +490,15 @@ static void
 look_up(struct install *install, const json_t *environment)
 {
 	const struct config *config = install->host.config;
-	json_t *manifest;
+	json_t *manifest, *from;
 
 	install->platform = set_platform(environment);
-	set_request(install->platform, install->indexes, install->requirements,
-		    install->request);
+	/* What was found where hashes are not asked for is not what is asked for here. */
+	from = xalloc_check(json_copy(install->indexes));
+	if (config->packages.require_hashes)
+		json_array_append_new(from, json_string("hashes"));
+	set_request(install->platform, from, install->requirements, install->request);
+	json_decref(from);
 	manifest = store_find(config->packages.store, install->request, install->name);
 	if (!manifest) {
 		resolve(install);

@@ -1,8 +1,9 @@
 """Finds out which packages a list of requirements comes to, and says what they are.
 
 Asks pip, which downloads them: size and hash are those of the files. argv[1] is JSON:
-{"requirements": [texts], "indexes": [urls], "seconds": for one answer of an index}. The answer
-is the trailing expression: {"packages": [{"name", "version", "hash", "index", "size"}]}.
+{"requirements": [texts], "indexes": [urls], "seconds": for one answer of an index,
+"require_hashes": whether these have to say the hashes of the files}. The answer is the trailing
+expression: {"packages": [{"name", "version", "hash", "index", "size"}]}.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ FILES = "/tmp/packages"
 PROXY = "http://127.0.0.1:3128"  # named, for an index may be on loopback too
 
 
-def resolve(requirements, indexes, seconds):
+def resolve(requirements, indexes, seconds, require_hashes):
     with open("/tmp/requirements", "w", encoding="utf-8") as f:
         f.write("".join("%s\n" % r for r in requirements))
     pip = subprocess.run(
@@ -29,14 +30,13 @@ def resolve(requirements, indexes, seconds):
         stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     if pip.returncode:
         sys.exit(pip.returncode if pip.returncode > 0 else 1)
-    return [look(os.path.join(FILES, name), indexes, seconds)
+    return [look(os.path.join(FILES, name), indexes, seconds, require_hashes)
             for name in sorted(os.listdir(FILES))]
 
 
-def index_of(name, file, indexes, seconds):
-    """pip does not say which one of several it was; the first that has the file."""
-    if len(indexes) == 1:
-        return indexes[0]
+def index_of(name, file, sha256, indexes, seconds):
+    """pip does not say which one it was, and whether that knew the hash: the first that has the
+    file. sha256: that it has to know; "" for any."""
     for variable in ("NO_PROXY", "no_proxy"):  # an index may be on loopback
         os.environ.pop(variable, None)
     opener = urllib.request.build_opener(
@@ -44,23 +44,29 @@ def index_of(name, file, indexes, seconds):
     for url in indexes:
         try:
             with opener.open("%s/%s/" % (url.rstrip("/"), name), timeout=seconds) as page:
-                if file.encode() in page.read(16 << 20):
-                    return url
+                text = page.read(16 << 20)
         except OSError:
             continue
+        if file.encode() in text:
+            if sha256.encode() in text:
+                return url
+            print("ERROR: the index does not say the SHA-256 of", file)
+            sys.exit(1)
     print("ERROR: no index has", file)
     sys.exit(1)
 
 
-def look(path, indexes, seconds):
+def look(path, indexes, seconds, require_hashes):
     parts = os.path.basename(path).split("-")
     digest = hashlib.sha256()
     with open(path, "rb") as f:
         while block := f.read(1 << 20):
             digest.update(block)
     name = re.sub(r"[-_.]+", "-", parts[0]).lower()
-    return {"name": name, "version": parts[1], "hash": "sha256:" + digest.hexdigest(),
-            "index": index_of(name, os.path.basename(path), indexes, seconds),
+    sha256 = digest.hexdigest()
+    return {"name": name, "version": parts[1], "hash": "sha256:" + sha256,
+            "index": index_of(name, os.path.basename(path), sha256 if require_hashes else "",
+                              indexes, seconds),
             "size": os.path.getsize(path)}
 
 

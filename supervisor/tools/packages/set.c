@@ -151,7 +151,6 @@ set_packages(const json_t *set, struct package *package)
 			.hash = json_string_value(json_object_get(one, "hash")),
 			.index = json_string_value(json_object_get(one, "index")),
 			.size = (uint64_t)json_integer_value(json_object_get(one, "size")),
-			.wheel = true,
 		};
 }
 

@@ -52,7 +52,7 @@ static struct package
 good(const char *name, const char *version)
 {
 	return (struct package){ .name = name, .version = version, .hash = HASH,
-				 .index = INDEX, .size = 1000, .wheel = true };
+				 .index = INDEX, .size = 1000 };
 }
 
 static const struct row {
@@ -61,9 +61,9 @@ static const struct row {
 	enum policy_verdict verdict;
 	const char *why;		/* a part of it */
 } rows[] = {
-#define P(version, hash, index, url, size, wheel) \
-	{ "numpy", version, hash, index, url, size, wheel }
-#define NUMPY P("1.26.4", HASH, INDEX, NULL, 1000, true)
+#define P(version, hash, index, url, size) \
+	{ "numpy", version, hash, index, url, size }
+#define NUMPY P("1.26.4", HASH, INDEX, NULL, 1000)
 	{ "", NUMPY, POLICY_APPROVE, "numpy 1.26.4: needs an approval" },
 	{ "tool=allow", NUMPY, POLICY_ALLOW, "" },
 	{ "tool=deny", NUMPY, POLICY_DENY, "install_package is deny" },
@@ -74,35 +74,33 @@ static const struct row {
 	{ "allow=pandas", NUMPY, POLICY_APPROVE, "needs an approval" },
 	{ "allow=numpy>=1,<2", NUMPY, POLICY_ALLOW, "" },
 	{ "allow=numpy>=2", NUMPY, POLICY_APPROVE, "" },
-	{ "allow=numpy>=1,<2 pandas", P("2.0", HASH, INDEX, NULL, 1000, true), POLICY_APPROVE, "" },
+	{ "allow=numpy>=1,<2 pandas", P("2.0", HASH, INDEX, NULL, 1000), POLICY_APPROVE, "" },
 	{ "deny=numpy", NUMPY, POLICY_DENY, "denied by numpy" },
 	{ "deny=numpy<1.20", NUMPY, POLICY_APPROVE, "" },
-	{ "deny=numpy<1.20", P("1.19.5", HASH, INDEX, NULL, 1000, true), POLICY_DENY, "denied by numpy<1.20" },
+	{ "deny=numpy<1.20", P("1.19.5", HASH, INDEX, NULL, 1000), POLICY_DENY, "denied by numpy<1.20" },
 	{ "deny=*;allow=numpy", NUMPY, POLICY_DENY, "denied by *" },
 	{ "deny=numpy;allow=numpy", NUMPY, POLICY_DENY, "denied by numpy" },
 	{ "others=deny", NUMPY, POLICY_DENY, "not in [packages] allow" },
 	{ "others=deny;allow=numpy", NUMPY, POLICY_ALLOW, "" },
 	{ "others=allow", NUMPY, POLICY_ALLOW, "" },
 	{ "tool=allow;others=approve", NUMPY, POLICY_APPROVE, "needs an approval" },
-	{ "allow=*", P("1.26.4", HASH, INDEX "/", NULL, 1000, true), POLICY_ALLOW, "" },
-	{ "allow=*", P("1.26.4", HASH, "https://other.example/simple", NULL, 1000, true), POLICY_DENY, "an index" },
-	{ "allow=*", P("1.26.4", HASH, NULL, NULL, 1000, true), POLICY_DENY, "an index" },
+	{ "allow=*", P("1.26.4", HASH, INDEX "/", NULL, 1000), POLICY_ALLOW, "" },
+	{ "allow=*", P("1.26.4", HASH, "https://other.example/simple", NULL, 1000), POLICY_DENY, "an index" },
+	{ "allow=*", P("1.26.4", HASH, NULL, NULL, 1000), POLICY_DENY, "an index" },
 	{ "allow=*;extra_indexes=https://other.example/simple",
-	  P("1.26.4", HASH, "https://other.example/simple/", NULL, 1000, true), POLICY_ALLOW, "" },
-	{ "allow=*", P("1.26.4", HASH, INDEX, NULL, 1000, false), POLICY_DENY, "wheels_only" },
-	{ "allow=*;wheels_only=no", P("1.26.4", HASH, INDEX, NULL, 1000, false), POLICY_ALLOW, "" },
-	{ "allow=*", P("1.26.4", NULL, INDEX, NULL, 1000, true), POLICY_DENY, "require_hashes" },
-	{ "allow=*", P("1.26.4", "md5:00", INDEX, NULL, 1000, true), POLICY_DENY, "require_hashes" },
-	{ "allow=*", P("1.26.4", "sha256:00", INDEX, NULL, 1000, true), POLICY_DENY, "require_hashes" },
-	{ "allow=*;require_hashes=no", P("1.26.4", NULL, INDEX, NULL, 1000, true), POLICY_ALLOW, "" },
-	{ "allow=*", P("1.26.4", HASH, NULL, "https://x/numpy.whl", 1000, true), POLICY_DENY, "URL" },
-	{ "allow=*;allow_urls=yes", P("1.26.4", HASH, NULL, "https://x/numpy.whl", 1000, true),
+	  P("1.26.4", HASH, "https://other.example/simple/", NULL, 1000), POLICY_ALLOW, "" },
+	{ "allow=*", P("1.26.4", NULL, INDEX, NULL, 1000), POLICY_DENY, "require_hashes" },
+	{ "allow=*", P("1.26.4", "md5:00", INDEX, NULL, 1000), POLICY_DENY, "require_hashes" },
+	{ "allow=*", P("1.26.4", "sha256:00", INDEX, NULL, 1000), POLICY_DENY, "require_hashes" },
+	{ "allow=*;require_hashes=no", P("1.26.4", NULL, INDEX, NULL, 1000), POLICY_ALLOW, "" },
+	{ "allow=*", P("1.26.4", HASH, NULL, "https://x/numpy.whl", 1000), POLICY_DENY, "URL" },
+	{ "allow=*;allow_urls=yes", P("1.26.4", HASH, NULL, "https://x/numpy.whl", 1000),
 	  POLICY_ALLOW, "" },
-	{ "allow=*", P("not a version", HASH, INDEX, NULL, 1000, true), POLICY_DENY, "cannot be read" },
-	{ "allow=*", P(NULL, HASH, INDEX, NULL, 1000, true), POLICY_DENY, "cannot be read" },
-	{ "allow=*;max_bytes=64K", P("1.26.4", HASH, INDEX, NULL, 65537, true), POLICY_DENY, "max_bytes" },
-	{ "allow=*;max_bytes=64K", P("1.26.4", HASH, INDEX, NULL, 65536, true), POLICY_ALLOW, "" },
-	{ "allow=*", P("1.26.4", HASH, INDEX, NULL, UINT64_MAX, true), POLICY_DENY, "max_bytes" },
+	{ "allow=*", P("not a version", HASH, INDEX, NULL, 1000), POLICY_DENY, "cannot be read" },
+	{ "allow=*", P(NULL, HASH, INDEX, NULL, 1000), POLICY_DENY, "cannot be read" },
+	{ "allow=*;max_bytes=64K", P("1.26.4", HASH, INDEX, NULL, 65537), POLICY_DENY, "max_bytes" },
+	{ "allow=*;max_bytes=64K", P("1.26.4", HASH, INDEX, NULL, 65536), POLICY_ALLOW, "" },
+	{ "allow=*", P("1.26.4", HASH, INDEX, NULL, UINT64_MAX), POLICY_DENY, "max_bytes" },
 };
 
 static void
