@@ -119,6 +119,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/packages/delivery.c supervisor/tools/packages/delivery.h \
 	supervisor/tools/packages/install.c supervisor/tools/packages/install.h \
 	supervisor/tools/packages/install_package.c supervisor/tools/packages/install_package.h \
+	supervisor/tools/packages/needs.c supervisor/tools/packages/needs.h \
 	supervisor/tools/packages/program.c supervisor/tools/packages/program.h \
 	supervisor/tools/packages/set.c supervisor/tools/packages/set.h \
 	supervisor/tools/packages/store.c supervisor/tools/packages/store.h \

@@ -11,8 +11,8 @@
 #include "supervisor/engine/engine.h"
 #include "supervisor/tools/background.h"
 #include "supervisor/tools/environment.h"
-#include "supervisor/tools/packages/install.h"
-#include "supervisor/tools/requirements.h"
+#include "supervisor/tools/packages/needs.h"
+#include "supervisor/tools/packages/set.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/xalloc.h"
 
@@ -22,8 +22,7 @@ struct tool_run {
 	struct tool_host host;
 	json_t *json;			/* what arguments borrow from, until it runs */
 	struct run_script_arguments arguments;
-	struct requirements_check *check;
-	struct install *install;	/* of what is missing */
+	struct needs *needs;		/* NULL: they are met, or there are none */
 	char environment[SET_NAME + 1];	/* that has it; "": none is needed */
 	const char *profile;		/* that was checked */
 	size_t candidate;		/* its place, when any profile with such a Python will do */
@@ -168,45 +167,6 @@ reason_of(int error)
 
 /* ---- what it requires ---- */
 
-static void
-refuse_errors(const struct tool_run *run, const struct findings *findings)
-{
-	struct why why = { .field = "" };
-	size_t len = 0;
-
-	for (size_t i = 0; i < findings->n_errors && len < sizeof(why.text) - 1; i++) {
-		const struct finding_error *error = &findings->error[i];
-
-		len += (size_t)snprintf(why.text + len, sizeof(why.text) - len,
-					error->line ? "%sline %u: %s" : "%s%.0u%s",
-					i ? "; " : "", error->line, error->message);
-	}
-	run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
-}
-
-static void
-refuse_findings(const struct tool_run *run, const struct findings *findings)
-{
-	const struct outcome *trouble = findings->trouble;
-	bool fits = findings->python_fits;
-	char *text;
-
-	if (trouble && trouble->status != OUTCOME_OK) {
-		run->kind->answer(trouble, run->arguments.flags, &run->host);
-	} else if (trouble) {
-		run->kind->refuse(outcome_status_name(OUTCOME_WORKER_PROTOCOL_ERROR),
-				  "the environment could not be looked at", &run->host);
-	} else if (findings->n_errors) {
-		refuse_errors(run, findings);
-	} else {
-		text = fits ? requirements_missing_text(findings, run->profile)
-			    : requirements_python_text(findings, run->profile);
-		run->kind->refuse(fits ? RUN_DEPENDENCY_UNAVAILABLE
-				       : RUN_PYTHON_UNAVAILABLE, text, &run->host);
-		free(text);
-	}
-}
-
 static int check_first(struct tool_run *run, struct why *why_r);
 
 static bool
@@ -274,92 +234,33 @@ choose_interpreter(struct tool_run *run, struct why *why_r)
 }
 
 static void
-on_install(void *arg, const struct install_result *result)
+on_needs(void *arg, const struct needs_result *result)
 {
 	struct tool_run *run = arg;
 	struct why why = { .field = "" };
-	char *text;
+	int r = 0;
 
-	run->install = NULL;
-	if (result->status == INSTALL_OK) {
-		memcpy(run->environment, result->environment, sizeof(run->environment));
-		if (start_execution(run, &why) == 0)
-			return;
-		run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
-	} else if (result->trouble) {
-		run->kind->answer(result->trouble, run->arguments.flags, &run->host);
+	run->needs = NULL;
+	if (result->status == NEEDS_MET) {
+		if (result->environment)
+			memcpy(run->environment, result->environment,
+			       sizeof(run->environment));
+		r = start_execution(run, &why);
+		if (r < 0)
+			run->kind->refuse(reason_of(r), why.text, &run->host);
+	} else if (result->status == NEEDS_PYTHON && next_profile(run)) {
+		r = check_first(run, &why);
+		if (r < 0)
+			run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
 	} else {
-		if (asprintf(&text, "%s. Nothing was run", result->message) < 0)
-			abort();
-		run->kind->refuse(result->status == INSTALL_APPROVAL_PENDING
-				  ? TOOL_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE,
-				  text, &run->host);
-		free(text);
+		r = -ECANCELED;
+		if (result->status == NEEDS_TROUBLE)
+			run->kind->answer(result->trouble, run->arguments.flags, &run->host);
+		else
+			run->kind->refuse(result->reason, result->text, &run->host);
 	}
-	free_run(run);
-}
-
-/* What is missing may be in the store, or be installed. */
-static int
-install_missing(struct tool_run *run, const struct findings *findings)
-{
-	struct install_request request = { .profile = run->profile };
-	json_t *list = xalloc_check(json_array());
-	struct why why = { .field = "" };
-	int r;
-
-	for (size_t i = 0; i < findings->list.n; i++) {
-		char *text = set_requirement(&findings->list.item[i]);
-
-		json_array_append_new(list, xalloc_check(json_string(text)));
-		free(text);
-	}
-	request.requirements = list;
-	r = install_start(&run->host, &request, on_install, run, &run->install, &why);
-	json_decref(list);
-	return r;
-}
-
-static bool
-may_install(const struct findings *findings, const struct tool_host *host)
-{
-	struct why why;
-
-	if (findings->trouble || findings->n_errors || !findings->python_fits ||
-	    !findings->n_missing || install_is_configured(host->config, &why) < 0)
-		return false;
-	for (size_t i = 0; i < findings->list.n; i++)
-		if (findings->list.item[i].url)
-			return false;
-	return true;
-}
-
-static void
-on_found(void *arg, const struct findings *findings)
-{
-	struct tool_run *run = arg;
-	struct why why = { .field = "" };
-	int r;
-
-	run->check = NULL;
-	if (!findings->trouble && !findings->n_errors && !findings->python_fits &&
-	    next_profile(run)) {
-		if (check_first(run, &why) == 0)
-			return;
-		run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
+	if (r < 0)
 		free_run(run);
-		return;
-	}
-	if (may_install(findings, &run->host) && install_missing(run, findings) == 0)
-		return;
-	if (findings->trouble || findings->n_errors || !findings->python_fits ||
-	    findings->n_missing)
-		refuse_findings(run, findings);
-	else if ((r = start_execution(run, &why)) < 0)
-		run->kind->refuse(reason_of(r), why.text, &run->host);
-	else
-		return;
-	free_run(run);
 }
 
 /* Runs it once it is known to have what it requires, which may be now; the run may be over
@@ -374,15 +275,16 @@ check_first(struct tool_run *run, struct why *why_r)
 		.requires_python = *run->arguments.requires_python
 					   ? run->arguments.requires_python : NULL,
 	};
-	struct requirements_check *check = NULL;
+	struct needs *needs = NULL;
 	int r = environment_profile(&run->host, run->arguments.profile, &question.profile,
 				    why_r);
 
 	run->profile = question.profile;
 	if (r == 0)
-		r = requirements_start(&run->host, &question, on_found, run, &check, why_r);
-	if (check)
-		run->check = check;
+		r = needs_start(&run->host, &question, on_needs, run, &needs, why_r);
+	/* Else it is known by now, and the run may be over. */
+	if (needs)
+		run->needs = needs;
 	return r;
 }
 
@@ -432,10 +334,8 @@ void
 run_script_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	run->cancelling = true;
-	if (run->check) {
-		requirements_cancel(run->check, reason);
-	} else if (run->install) {
-		install_cancel(run->install, reason);
+	if (run->needs) {
+		needs_cancel(run->needs, reason);
 	} else {
 		execution_cancel(run->execution, reason);
 		if (run->execution)
