@@ -10,7 +10,10 @@
 
 #include "policy/config.h"
 #include "supervisor/tools/background.h"
+#include "supervisor/tools/environment.h"
 #include "supervisor/tools/outcome_copy.h"
+#include "supervisor/tools/packages/needs.h"
+#include "supervisor/tools/packages/set.h"
 #include "supervisor/tools/resources.h"
 #include "supervisor/xalloc.h"
 
@@ -18,6 +21,7 @@
 
 enum step {
 	STEP_TURN,		/* waits for its turn */
+	STEP_NEEDS,		/* what the session is to begin with is found or installed */
 	STEP_COPY,		/* restores or branches */
 	STEP_CELL,
 	STEP_CHECKPOINT,
@@ -31,6 +35,10 @@ struct tool_run {
 	enum step step;
 	struct repl_turn turn;		/* of the session that it works in */
 	struct repl_turn source;	/* of the one that this one is copied from */
+	struct needs *needs;		/* STEP_NEEDS */
+	char environment[SET_NAME + 1];	/* that it came to; "": none */
+	json_t *packages;		/* which are in it */
+	bool *over;			/* not NULL: set when the run is freed */
 	bool began;			/* by this call: nobody else knows its handle yet */
 	bool orphan;			/* its client is gone */
 	struct execution *execution;	/* STEP_CELL */
@@ -60,8 +68,8 @@ make_description(const struct config *config)
 		"a copy. One cell at a time runs in a session, others wait. A session that is not "
 		"used for %u s is closed. It sees no files of the machine and %s.\n"
 		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
-		"\"x + 1\"} gives result 21.\n%s memory_mb and profile are chosen when a session "
-		"begins, and memory_mb bounds all of it.",
+		"\"x + 1\"} gives result 21.\n%s memory_mb, profile and dependencies are chosen when "
+		"a session begins, and memory_mb bounds all of it.",
 		PYTHON_VERSION, config->repl.idle_seconds, run_script_network_text(config),
 		limits);
 	xalloc_check(n < 0 ? NULL : text);
@@ -97,6 +105,9 @@ free_run(struct tool_run *run)
 	run_script_arguments_done(&run->arguments);
 	json_decref(run->json);
 	outcome_copy_free(run->outcome);
+	json_decref(run->packages);
+	if (run->over)
+		*run->over = true;
 	free(run);
 }
 
@@ -427,6 +438,10 @@ check_fixed(const struct tool_run *run, const struct repl_session *session,
 		return why_say(why_r, -EINVAL, "profile", "profile is chosen when a session "
 			       "begins, or with reset: this one has %s",
 			       profile ? profile : standard);
+	if (arguments->dependencies)
+		return why_say(why_r, -EINVAL, "dependencies", "dependencies are chosen when a "
+			       "session begins, or with reset; install_package gives a session "
+			       "more");
 	if (arguments->asked.memory_bytes && arguments->asked.memory_bytes != memory)
 		return why_say(why_r, -EINVAL, "memory_mb", "memory_mb is chosen when a session "
 			       "begins, or with reset: this one has %llu",
@@ -434,22 +449,108 @@ check_fixed(const struct tool_run *run, const struct repl_session *session,
 	return 0;
 }
 
-/* Begins again under the same handle. */
+/* Begins again under the same handle. What is not asked for otherwise stays. */
 static int
-reset_session(struct tool_run *run, struct why *why_r)
+reset_session(struct tool_run *run, const struct repl_packages *packages,
+	      struct why *why_r)
 {
 	struct repl_session *session = run->turn.session;
 	const struct run_script_arguments *arguments = &run->arguments;
 	struct limits limits = run->limits;
 	int r;
 
+	if (!packages && !arguments->dependencies && !arguments->profile)
+		packages = repl_session_packages(session);
 	if (!arguments->asked.memory_bytes)
 		limits.memory_bytes = repl_session_limits(session)->memory_bytes;
 	r = repl_session_reset(session, &run->host,
 			       arguments->profile ? arguments->profile
 						  : repl_session_profile(session),
-			       &limits, NULL, why_r);
+			       &limits, packages, why_r);
 	run->limits = limits;
+	run->began = r < 0 && !repl_session_is_open(session);	/* it is gone */
+	return r;
+}
+
+/* A new session, or the same one anew, with what it needs; then the cell. */
+static int
+begin_session(struct tool_run *run, struct why *why_r)
+{
+	const struct repl_packages met = { run->environment, run->packages };
+	const struct repl_packages *packages = *run->environment ? &met : NULL;
+	struct repl_session *session;
+	int r;
+
+	if (run->turn.session) {
+		r = reset_session(run, packages, why_r);
+	} else {
+		r = repl_session_new(&run->host, run->arguments.profile, &run->limits,
+				     packages, &run->turn, &session, why_r);
+		run->began = r == 0;
+	}
+	return r < 0 ? r : start_cell(run, why_r);
+}
+
+/* What was to find out what it needs ended in its own way. */
+static void
+tell_trouble(struct tool_run *run, const struct outcome *outcome)
+{
+	struct tool_host host = run->host;
+	struct repl_told told;
+
+	repl_tell(run->turn.session, &told);
+	repl_tell_outcome(outcome, &told);
+	leave(run, false, true);
+	free_run(run);
+	run_repl_answer(outcome, &told, &host);
+}
+
+static void
+on_needs(void *arg, const struct needs_result *result)
+{
+	struct tool_run *run = arg;
+	struct why why = { .field = "" };
+	int r;
+
+	run->needs = NULL;
+	if (result->status == NEEDS_TROUBLE) {
+		tell_trouble(run, result->trouble);
+		return;
+	}
+	if (result->status != NEEDS_MET) {
+		refuse(run, result->reason, result->text);
+		return;
+	}
+	if (result->environment) {
+		memcpy(run->environment, result->environment, sizeof(run->environment));
+		run->packages = json_incref((json_t *)result->packages);
+	}
+	r = begin_session(run, &why);
+	if (r < 0)
+		refuse(run, reason_of(r), why.text);
+}
+
+/* Begins once what is asked for is there, which may be now: the run may be over after this. */
+static int
+begin_with_needs(struct tool_run *run, const char *profile, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	struct requirements_question question = {
+		.script = arguments->script ? arguments->script : "",
+		.script_len = arguments->script_len,
+		.dependencies = arguments->dependencies,
+	};
+	struct needs *needs;
+	int r;
+
+	if (!requirements_any(question.script, question.script_len, question.dependencies))
+		return begin_session(run, why_r);
+	r = environment_profile(&run->host, profile, &question.profile, why_r);
+	run->step = STEP_NEEDS;
+	if (r == 0)
+		r = needs_start(&run->host, &question, on_needs, run, &needs, why_r);
+	if (r == 0 && needs)
+		run->needs = needs;
 	return r;
 }
 
@@ -490,9 +591,9 @@ begin_work(struct tool_run *run)
 		return;
 	}
 	if (r == 0 && run->arguments.reset) {
-		r = reset_session(run, &why);
-		run->began = r < 0 && !repl_session_is_open(session);	/* it is gone */
-		r = r == 0 ? 1 : r;
+		r = begin_with_needs(run, run->arguments.profile
+					  ? run->arguments.profile
+					  : repl_session_profile(session), &why);
 	} else if (r == 0) {
 		run->limits.memory_bytes = repl_session_limits(session)->memory_bytes;
 		r = copy_first(run, &why);
@@ -520,6 +621,8 @@ on_gone(void *arg, const char *text)
 
 	if (run->step == STEP_CELL)
 		return;
+	if (run->needs)
+		needs_cancel(run->needs, CANCEL_SESSION_ENDED);
 	/* Of the two of a branch the other one may be there still; both end together. */
 	if (run->step == STEP_COPY) {
 		repl_session_leave(&run->source, false);
@@ -573,11 +676,7 @@ find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
 
 	*reason_r = RUN_INVALID_ARGUMENTS;
 	if (!arguments->session) {
-		r = repl_session_new(&run->host, arguments->profile, &run->limits, NULL, &run->turn,
-				     &session, why_r);
-		run->began = r == 0;
-		if (r == 0)
-			r = start_cell(run, why_r);
+		r = begin_with_needs(run, arguments->profile, why_r);
 		*reason_r = reason_of(r);
 		return r;
 	}
@@ -605,9 +704,11 @@ start_here(const struct tool_host *host, const json_t *json)
 	struct tool_run *run = xcalloc(1, sizeof(*run));
 	const char *reason = RUN_INVALID_ARGUMENTS;
 	struct why why = { .field = "" };
+	bool over = false;
 	int r;
 
 	run->host = *host;
+	run->over = &over;
 	run->json = json_incref((json_t *)json);
 	run->checkpoint = -1;
 	run->turn = (struct repl_turn){ .on_turn = on_turn, .on_gone = on_gone,
@@ -620,6 +721,9 @@ start_here(const struct tool_host *host, const json_t *json)
 				 &why);
 	if (r == 0)
 		r = find_session(run, &reason, &why);
+	if (over)
+		return NULL;
+	run->over = NULL;
 	if (r < 0) {
 		refuse(run, reason, why.text);
 		return NULL;
@@ -648,7 +752,9 @@ static void
 cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	run->orphan = true;
-	if (run->step == STEP_TURN) {
+	if (run->step == STEP_TURN || run->step == STEP_NEEDS) {
+		if (run->needs)
+			needs_cancel(run->needs, reason);
 		repl_session_leave(&run->turn, false);
 		free_run(run);
 		return;

@@ -83,9 +83,10 @@ static const struct row {
 		"Processes and threads at once." },
 	[FIELD_PROFILE] = { "profile", BOTH, KIND_PROFILE, false, 0, 0,
 		"Which set of preloaded packages to run in." },
-	[FIELD_DEPENDENCIES] = { "dependencies", SCRIPT, KIND_TEXTS, false, 0, REQUIREMENTS_MAX,
-		"Requirements like numpy>=1.24, put together with those of the script's own "
-		"metadata block (PEP 723). The script is run when all are installed." },
+	[FIELD_DEPENDENCIES] = { "dependencies", BOTH, KIND_TEXTS, false, 0, REQUIREMENTS_MAX,
+		"Requirements like numpy>=1.24, put together with those of the code's own "
+		"metadata block (PEP 723). It is run when all are installed. Of a session: when it "
+		"begins." },
 	[FIELD_KEY] = { RUN_KEY_ARGUMENT, BOTH, KIND_KEY, false, 1, RUN_KEY_MAX,
 		"A name of your choice for this call. Sent again with the same name and "
 		"arguments within some minutes, for example after a lost connection, it is "

@@ -151,6 +151,66 @@ def a_strangers_session_is_none(ctx):
         cell(client, session=s, close=True)
 
 
+@test
+def a_session_begins_with_what_it_depends_on(ctx):
+    with ctx.client() as client:
+        first = cell(client, "import alpha\n[alpha.VERSION, alpha.__file__]", dependencies=["alpha"])
+        equal(first["status"], "ok", first)
+        equal(first["result"]["json"], ["1.0", "/environment/alpha/__init__.py"])
+        s = first["session"]
+        equal(value(client, s, "import beta\nbeta.VERSION"), "1.2")
+        # It keeps them, and may get more.
+        refused(install(client, "beta>1.2", session=s), "the session has beta 1.2")
+        equal(install(client, "gamma", session=s)["status"], "ok")
+        equal(value(client, s, "import gamma\n[alpha.VERSION, gamma.VERSION]"), ["1.0", "2.0"])
+        answer = cell(client, "1", s, dependencies=["gamma"])
+        equal(answer["status"], "invalid_arguments", answer)
+        assert "when a session begins" in answer["error"]["message"], answer
+        # Anew: with what it had, with something else, with nothing.
+        equal(cell(client, "import gamma, alpha\n1", s, reset=True)["status"], "ok")
+        equal(cell(client, "import gamma\ngamma.VERSION", s, reset=True,
+                   dependencies=["gamma<2"])["result"]["json"], "1.0")
+        for reset, module in ((False, "alpha"), (True, "gamma")):
+            more = {"reset": True, "dependencies": []} if reset else {}
+            equal(cell(client, "import " + module, s, **more)["error"]["type"],
+                  "ModuleNotFoundError")
+        cell(client, session=s, close=True)
+
+
+@test
+def a_block_counts_where_a_session_begins(ctx):
+    block = "# /// script\n# dependencies = ['gamma<2']\n# ///\nimport gamma\ngamma.VERSION"
+    with ctx.client() as client:
+        first = cell(client, block)
+        equal((first["status"], first["result"]["json"]), ("ok", "1.0"), first)
+        cell(client, session=first["session"], close=True)
+
+
+@test
+def a_session_that_cannot_have_what_it_depends_on(ctx):
+    with new_store() as store, ctx.private(config(index.url, store)) as service, \
+            ctx.client(path=service.socket) as client:
+        for arguments, status, word in (
+                ({"dependencies": ["nowhere-to-be-found"]}, "dependency_unavailable",
+                 "No matching distribution"),
+                ({"dependencies": ["x y"]}, "invalid_arguments", ""),
+                ({"dependencies": ["gamma"], "profile": "none"}, "invalid_arguments", "profile")):
+            answer = cell(client, "1", **arguments)
+            equal((answer["status"], answer["session"]), (status, None), answer)
+            assert word in answer["error"]["message"], answer
+        s = cell(client, "x = 1")["session"]
+        answer = cell(client, "1", s, reset=True, dependencies=["nowhere-to-be-found"])
+        equal(answer["status"], "dependency_unavailable", answer)
+        equal(value(client, s, "x"), 1)
+        cell(client, session=s, close=True)
+        id = client.request("tools/call", {"name": "run_repl", "arguments": {
+            "code": "1", "dependencies": ["wide-unheard-of"]}})
+        client.cancel(id)
+        equal(client.run("print(1)").stdout, "1\n")
+        seen = client.ask("tools/call", {"name": "check_environment", "arguments": {}})
+        equal(seen["structuredContent"]["repl_sessions"], [])
+
+
 def fill(index):
     index.add("alpha", "1.0", requires=["beta>=1"])
     index.add("beta", "1.2")
