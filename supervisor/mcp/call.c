@@ -120,7 +120,7 @@ ask_by_answer(struct mcp_call *call)
 	struct mcp_run *run = call->audience.run;
 	struct jsonout out;
 	char *state = mcp_parking_put(mcp_parking(call->conversation->mcp), run,
-				      &call->binding);
+				      mcp_run_asks_first(run), &call->binding);
 
 	if (!state) {
 		mcp_run_give_up(run);	/* too many wait */

@@ -87,11 +87,13 @@ count(const struct mcp_parking *parking, const struct tenant *tenant)
 }
 
 char *
-mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run,
+mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run, bool nothing_done,
 		const struct seal_binding *binding)
 {
 	const struct config *config = mcp_config(parking->mcp);
 	const struct timeval wait = { .tv_sec = config->mcp.ask_seconds };
+	struct sealed sealed = { .expires = (int64_t)time(NULL) + wait.tv_sec,
+				 .nothing_done = nothing_done };
 	struct parked *parked;
 
 	if (count(parking, mcp_run_tenant(run)) >= config->mcp.parked_per_tenant)
@@ -105,21 +107,28 @@ mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run,
 	parked->late = xalloc_check(evtimer_new(mcp_base(parking->mcp), on_late, parked));
 	evtimer_add(parked->late, &wait);
 	LIST_INSERT_HEAD(&parking->parked, parked, link);
-	return mcp_seal_close(mcp_seal(parking->mcp), parked->id,
-			      (int64_t)time(NULL) + wait.tv_sec, binding);
+	memcpy(sealed.id, parked->id, sizeof(sealed.id));
+	return mcp_seal_close(mcp_seal(parking->mcp), &sealed, binding);
 }
 
-struct mcp_run *
+enum parked_where
 mcp_parking_take(struct mcp_parking *parking, const struct tenant *tenant,
-		 const char *state, const struct seal_binding *binding)
+		 const char *state, const struct seal_binding *binding,
+		 struct mcp_run **run_r)
 {
-	char id[SEAL_ID_CHARACTERS + 1];
+	struct sealed sealed;
 	struct parked *parked;
 
-	if (!mcp_seal_open(mcp_seal(parking->mcp), state, (int64_t)time(NULL), binding, id))
-		return NULL;
+	if (!mcp_seal_open(mcp_seal(parking->mcp), state, (int64_t)time(NULL), binding,
+			   &sealed))
+		return PARKED_NOWHERE;
+	if (!sealed.is_ours)
+		return sealed.nothing_done ? PARKED_BEFORE : PARKED_HALFWAY;
 	LIST_FOREACH(parked, &parking->parked, link)
-		if (strcmp(parked->id, id) == 0 && mcp_run_tenant(parked->run) == tenant)
-			return take_out(parked);
-	return NULL;
+		if (strcmp(parked->id, sealed.id) == 0 &&
+		    mcp_run_tenant(parked->run) == tenant) {
+			*run_r = take_out(parked);
+			return PARKED_HERE;
+		}
+	return PARKED_NOWHERE;
 }

@@ -67,6 +67,12 @@ void mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_outp
 void mcp_run_keep(struct mcp_run *run);
 bool mcp_run_is_kept(const struct mcp_run *run);
 
+/* Has it asked before anything was done, so that the call might as well be made anew? */
+bool mcp_run_asks_first(const struct mcp_run *run);
+
+/* Does it wait for its client's consent? Then it has not started. */
+bool mcp_run_asks_consent(const struct mcp_run *run);
+
 /* Answers that came with the request before anything was asked: an object, copied; others
  * are ignored. They count for the first ask. */
 void mcp_run_set_early(struct mcp_run *run, const json_t *responses);

@@ -146,6 +146,18 @@ mcp_run_give_up(struct mcp_run *run)
 		mcp_run_give_up_one(run, i);
 }
 
+bool
+mcp_run_asks_consent(const struct mcp_run *run)
+{
+	return run->permission && run->ask.n > 0;
+}
+
+bool
+mcp_run_asks_first(const struct mcp_run *run)
+{
+	return run->tool->asks_first || mcp_run_asks_consent(run);
+}
+
 void
 mcp_run_set_early(struct mcp_run *run, const json_t *responses)
 {

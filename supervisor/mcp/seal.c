@@ -2,6 +2,7 @@
  * Reads:   sealed texts that clients bring back. */
 #include "supervisor/mcp/seal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,13 +20,17 @@
 #include "supervisor/mcp/cursor.h"
 #include "supervisor/xalloc.h"
 
-#define SEALED_VERSION "s1."			/* before the host's name */
-#define PREFIX_MAX (sizeof(SEALED_VERSION) + HANDLE_HOST_MAX + 1)
+/* Of a sealed text: SEALED_VERSION, host, id, end, what was done, the process, seal; between
+ * all of them but the first two stands a dot. */
+#define SEALED_VERSION "s1."
 #define SEALED_MAX 256			/* characters; ours are shorter */
+#define NOTHING_DONE 'n'
+#define SOMETHING_DONE 's'
 
 struct mcp_seal {
 	unsigned char key[SEAL_KEY_BYTES];
-	char prefix[PREFIX_MAX];	/* of every sealed text: SEALED_VERSION, HOST and a dot */
+	char host[HANDLE_HOST_MAX + 1];
+	char life[SEAL_ID_CHARACTERS + 1];	/* of this process: what is sealed dies with it */
 };
 
 static void
@@ -39,11 +44,10 @@ struct mcp_seal *
 mcp_seal_new_random(void)
 {
 	struct mcp_seal *seal = xcalloc(1, sizeof(*seal));
-	char host[HANDLE_HOST_MAX + 1];
 
 	fill_random(seal->key, sizeof(seal->key));
-	handle_own_host(host);
-	snprintf(seal->prefix, sizeof(seal->prefix), SEALED_VERSION "%s.", host);
+	handle_own_host(seal->host);
+	seal_new_id(seal->life);
 	return seal;
 }
 
@@ -166,32 +170,35 @@ seal_bind(const char *principal, const char *method, const json_t *params,
 	EVP_MD_CTX_free(digest);
 }
 
-/* The seal over everything that a sealed text says and is bound to. */
+/* The seal over what a sealed text says, len bytes of it, and what it is bound to. */
 static void
-sign(const struct mcp_seal *seal, const char *id, int64_t expires,
+sign(const struct mcp_seal *seal, const char *text, size_t len,
      const struct seal_binding *binding, unsigned char mac_r[SEAL_DIGEST_BYTES])
 {
-	unsigned char text[PREFIX_MAX + SEAL_ID_CHARACTERS + 32 + SEAL_DIGEST_BYTES];
-	unsigned int len = SEAL_DIGEST_BYTES;
-	size_t n = (size_t)snprintf((char *)text, sizeof(text), "%s%s.%" PRId64 ".",
-				    seal->prefix, id, expires);
+	unsigned char whole[SEALED_MAX + SEAL_DIGEST_BYTES];
+	unsigned int mac_len = SEAL_DIGEST_BYTES;
 
-	memcpy(text + n, binding->digest, SEAL_DIGEST_BYTES);
-	if (!HMAC(EVP_sha256(), seal->key, sizeof(seal->key), text, n + SEAL_DIGEST_BYTES,
-		  mac_r, &len))
+	assert(len <= SEALED_MAX);
+	memcpy(whole, text, len);
+	memcpy(whole + len, binding->digest, SEAL_DIGEST_BYTES);
+	if (!HMAC(EVP_sha256(), seal->key, sizeof(seal->key), whole, len + SEAL_DIGEST_BYTES,
+		  mac_r, &mac_len))
 		abort();
 }
 
 char *
-mcp_seal_close(const struct mcp_seal *seal, const char *id, int64_t expires,
+mcp_seal_close(const struct mcp_seal *seal, const struct sealed *sealed,
 	       const struct seal_binding *binding)
 {
 	unsigned char mac[SEAL_DIGEST_BYTES];
-	char *text, *mac_text;
+	char *text, *mac_text, said[SEALED_MAX];
+	int n = snprintf(said, sizeof(said), SEALED_VERSION "%s.%s.%" PRId64 ".%c.%s",
+			 seal->host, sealed->id, sealed->expires,
+			 sealed->nothing_done ? NOTHING_DONE : SOMETHING_DONE, seal->life);
 
-	sign(seal, id, expires, binding, mac);
+	sign(seal, said, (size_t)n, binding, mac);
 	mac_text = base64url_write(mac, sizeof(mac));
-	if (asprintf(&text, "%s%s.%" PRId64 ".%s", seal->prefix, id, expires, mac_text) < 0)
+	if (asprintf(&text, "%s.%s", said, mac_text) < 0)
 		abort();
 	free(mac_text);
 	return text;
@@ -210,21 +217,22 @@ mac_is(const char *text, const unsigned char mac[SEAL_DIGEST_BYTES])
 
 bool
 mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
-	      const struct seal_binding *binding, char id_r[SEAL_ID_CHARACTERS + 1])
+	      const struct seal_binding *binding, struct sealed *sealed_r)
 {
 	unsigned char mac[SEAL_DIGEST_BYTES];
-	const char *at = text + strlen(seal->prefix);
-	int64_t expires;
-	char *end;
+	const char *end = strrchr(text, '.');
+	char life[SEAL_ID_CHARACTERS + 1], done;
 
-	if (strlen(text) > SEALED_MAX || strncmp(text, seal->prefix, strlen(seal->prefix)) != 0 ||
-	    strlen(at) <= SEAL_ID_CHARACTERS || at[SEAL_ID_CHARACTERS] != '.')
+	if (!end || strlen(text) > SEALED_MAX)
 		return false;
-	memcpy(id_r, at, SEAL_ID_CHARACTERS);
-	id_r[SEAL_ID_CHARACTERS] = '\0';
-	expires = strtoll(at + SEAL_ID_CHARACTERS + 1, &end, 10);
-	if (*end != '.')
+	sign(seal, text, (size_t)(end - text), binding, mac);
+	if (!mac_is(end + 1, mac))
 		return false;
-	sign(seal, id_r, expires, binding, mac);
-	return mac_is(end + 1, mac) && now < expires;
+	/* Nobody without the key has written what follows. */
+	if (sscanf(text, SEALED_VERSION "%*[^.].%26[A-Z2-7].%" SCNd64 ".%c.%26[A-Z2-7].",
+		   sealed_r->id, &sealed_r->expires, &done, life) != 4)
+		return false;
+	sealed_r->nothing_done = done == NOTHING_DONE;
+	sealed_r->is_ours = strcmp(life, seal->life) == 0;
+	return now < sealed_r->expires;
 }

@@ -37,13 +37,22 @@ void seal_bind(const char *principal, const char *method, const json_t *params,
 /* A new unguessable name of A-Z 2-7, as it may stand in any text. */
 void seal_new_id(char id_r[SEAL_ID_CHARACTERS + 1]);
 
-/* The sealed text of an id, malloc'd; expires: seconds since the epoch. What stands between
- * its first two dots is this host's name, for proxies (supervisor/handle.h). */
-char *mcp_seal_close(const struct mcp_seal *seal, const char *id, int64_t expires,
+/* What is sealed. */
+struct sealed {
+	char id[SEAL_ID_CHARACTERS + 1];
+	int64_t expires;		/* seconds since the epoch */
+	bool nothing_done;		/* by the call that it was made for, so far */
+	bool is_ours;			/* of this process; when opened */
+};
+
+/* Its text, malloc'd. What stands between its first two dots is this host's name, for proxies
+ * (supervisor/handle.h). */
+char *mcp_seal_close(const struct mcp_seal *seal, const struct sealed *sealed,
 		     const struct seal_binding *binding);
 
-/* Is it one of ours, for this binding, and not too old? Then *id_r is what it names. */
+/* Was it sealed with this key, for this binding, and is it not too old? The process that
+ * did may have been another one, on another host that has the same key. */
 bool mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
-		   const struct seal_binding *binding, char id_r[SEAL_ID_CHARACTERS + 1]);
+		   const struct seal_binding *binding, struct sealed *sealed_r);
 
 #endif

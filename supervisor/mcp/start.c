@@ -24,6 +24,7 @@ struct wanted {
 	enum tool_task task;
 	enum mcp_method method;
 	const json_t *arguments;	/* an object */
+	bool anew;			/* what was answered is asked again */
 };
 
 static void
@@ -47,6 +48,14 @@ has_room(const struct request *request)
 	return false;
 }
 
+/* To what a requestState of the call is bound. */
+static void
+bind_to_request(const struct request *request, struct seal_binding *binding_r)
+{
+	seal_bind(tenant_principal(request->conversation->options.tenant),
+		  request->message->method, request->message->params, binding_r);
+}
+
 /* A call for the request, in the list of those in flight; there is room for it. */
 static struct mcp_call *
 enter_call(const struct request *request, const struct wanted *wanted)
@@ -54,10 +63,6 @@ enter_call(const struct request *request, const struct wanted *wanted)
 	struct mcp_conversation *conversation = request->conversation;
 	struct mcp_call *call = mcp_call_new(request, wanted->method, conversation->bytes_each);
 
-	if (request->revision->modern && wanted->tool->reply)
-		seal_bind(tenant_principal(conversation->options.tenant),
-			  request->message->method, request->message->params,
-			  &call->binding);
 	conversation_add_call(conversation, call);
 	return call;
 }
@@ -95,34 +100,57 @@ answer_with_outcome(struct mcp_call *call, const struct mcp_run *run)
 }
 
 static void
-resume(const struct request *request, const struct wanted *wanted)
+go_on(const struct request *request, const struct wanted *wanted, struct mcp_run *run,
+      const struct seal_binding *binding)
 {
-	struct mcp_conversation *conversation = request->conversation;
-	const json_t *params = request->message->params;
-	const char *state = text_member(params, "requestState");
-	struct seal_binding binding;
-	struct mcp_run *run = NULL;
 	struct mcp_call *call;
 
-	seal_bind(tenant_principal(conversation->options.tenant), request->message->method,
-		  params, &binding);
-	if (state)
-		run = mcp_parking_take(mcp_parking(conversation->mcp),
-				       conversation->options.tenant, state, &binding);
-	if (!run) {
-		refuse_params(request, "requestState is not valid, or not any more");
-		return;
-	}
 	if (!has_room(request)) {
 		mcp_run_release(run, CANCEL_DISCONNECTED);
 		return;
 	}
 	call = enter_call(request, wanted);
+	call->binding = *binding;
 	if (mcp_run_is_over(run))
 		answer_with_outcome(call, run);
 	else
 		ask_on(request, call, run);
 	mcp_run_release(run, CANCEL_DISCONNECTED);
+}
+
+static void serve_new(const struct request *request, const struct wanted *wanted);
+
+static void
+resume(const struct request *request, struct wanted *wanted)
+{
+	struct mcp_conversation *conversation = request->conversation;
+	const char *state = text_member(request->message->params, "requestState");
+	enum parked_where where = PARKED_NOWHERE;
+	struct seal_binding binding;
+	struct mcp_run *run;
+
+	bind_to_request(request, &binding);
+	if (state)
+		where = mcp_parking_take(mcp_parking(conversation->mcp),
+					 conversation->options.tenant, state, &binding, &run);
+	switch (where) {
+	case PARKED_HERE:
+		go_on(request, wanted, run, &binding);
+		break;
+	case PARKED_BEFORE:
+		/* Whether that answer was given before nobody knows any more. */
+		wanted->anew = true;
+		serve_new(request, wanted);
+		break;
+	case PARKED_HALFWAY:
+		refuse_params(request, "the call that asked this is gone, for the service was "
+			      "restarted; make it again from its beginning, without "
+			      "requestState and inputResponses");
+		break;
+	case PARKED_NOWHERE:
+		refuse_params(request, "requestState is not valid, or not any more");
+		break;
+	}
 }
 
 /* ---- a new run ---- */
@@ -137,7 +165,9 @@ begin(const struct request *request, const struct wanted *wanted, struct mcp_run
 	struct mcp_call *call = enter_call(request, wanted);
 
 	mcp_call_join(call, run, request);
-	if (request->revision->modern)
+	if (request->revision->modern && wanted->tool->reply)
+		bind_to_request(request, &call->binding);
+	if (request->revision->modern && !wanted->anew)
 		mcp_run_set_early(run, responses);
 	if (must && mcp_run_become_task(run, NULL) < 0) {
 		const struct tool_failure failure = { .kind = FAIL_RPC,
@@ -148,6 +178,9 @@ begin(const struct request *request, const struct wanted *wanted, struct mcp_run
 		return;
 	}
 	mcp_run_start(run, wanted->arguments, wants_output);
+	/* Then the call is there still: it has yet to be asked. */
+	if (mcp_run_asks_consent(run) && !mcp_run_task(run))
+		bind_to_request(request, &call->binding);
 }
 
 static void
@@ -175,6 +208,8 @@ attach(const struct request *request, const struct wanted *wanted, struct mcp_ru
 	if (!has_room(request))
 		return;
 	call = enter_call(request, wanted);
+	if (wanted->tool->reply || mcp_run_asks_consent(run))
+		bind_to_request(request, &call->binding);
 	if (mcp_run_task(run) && (request->abilities & CLIENT_TAKES_TASKS)) {
 		call->audience.type->on_task(&call->audience, mcp_run_task(run));
 	} else if (mcp_run_is_over(run)) {
@@ -228,16 +263,13 @@ serve_once(const struct request *request, const struct wanted *wanted, const cha
 }
 
 static void
-serve_wanted(const struct request *request, const struct wanted *wanted)
+serve_new(const struct request *request, const struct wanted *wanted)
 {
 	struct mcp_conversation *conversation = request->conversation;
 	const char *key = wanted->tool->once ? wanted->tool->once(wanted->arguments) : NULL;
 	struct mcp_run *run;
 
-	if (request->revision->modern &&
-	    json_object_get(request->message->params, "requestState")) {
-		resume(request, wanted);
-	} else if (key && !is_denied(request, wanted)) {
+	if (key && !is_denied(request, wanted)) {
 		serve_once(request, wanted, key);
 	} else if (has_room(request)) {
 		run = mcp_run_new(conversation->mcp, conversation->options.tenant,
@@ -245,6 +277,16 @@ serve_wanted(const struct request *request, const struct wanted *wanted)
 		begin(request, wanted, run);
 		mcp_run_release(run, CANCEL_BY_CLIENT);
 	}
+}
+
+static void
+serve_wanted(const struct request *request, struct wanted *wanted)
+{
+	if (request->revision->modern &&
+	    json_object_get(request->message->params, "requestState"))
+		resume(request, wanted);
+	else
+		serve_new(request, wanted);
 }
 
 /* ---- the three methods ---- */

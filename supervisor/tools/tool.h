@@ -216,6 +216,9 @@ struct tool {
 	/* The replies to on_ask. NULL: it never asks. */
 	void (*reply)(struct tool_run *run, const struct tool_reply *reply, size_t n,
 		      const char *state);
+	/* It asks before it has done anything that lasts: with the process gone that asked, the
+	 * call can as well be made anew. */
+	bool asks_first;
 	/* The key by which a call that is sent again is known to be the same one, so that it
 	 * is not run twice; NULL when these arguments have none. NULL: it knows no such. The
 	 * text is borrowed from the arguments, and not checked. */

@@ -480,7 +480,7 @@ def resources_are_announced_and_not_found(ctx):
 @test
 def states_that_were_never_given_are_refused(ctx):
     with peer(ctx) as p:
-        for state in ("", "x", "s1.%s." % socket.gethostname().partition(".")[0] + "A" * 26 + ".99999999999." + "A" * 43, 7, None):
+        for state in ("", "x", "s1.%s." % socket.gethostname().partition(".")[0] + "A" * 26 + ".99999999999.n." + "A" * 26 + "." + "A" * 43, 7, None):
             answer = p.ask("tools/call", {"name": "run_script", "arguments": {"script": "1"},
                                           "requestState": state, "inputResponses": {}})
             assert answer["error"]["code"] == -32602, answer

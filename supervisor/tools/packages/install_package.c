@@ -402,4 +402,5 @@ const struct tool install_package_tool = {
 	.start = start,
 	.cancel = cancel,
 	.reply = reply,
+	.asks_first = true,
 };

@@ -35,9 +35,17 @@ static bool
 opens(const struct mcp_seal *seal, const char *text, int64_t now,
       const struct seal_binding *binding)
 {
-	char id[SEAL_ID_CHARACTERS + 1];
+	struct sealed sealed;
 
-	return mcp_seal_open(seal, text, now, binding, id) && strcmp(id, ID) == 0;
+	return mcp_seal_open(seal, text, now, binding, &sealed) && strcmp(sealed.id, ID) == 0;
+}
+
+static char *
+close_until(const struct mcp_seal *seal, int64_t expires, const struct seal_binding *binding)
+{
+	const struct sealed sealed = { .id = ID, .expires = expires };
+
+	return mcp_seal_close(seal, &sealed, binding);
 }
 
 static void
@@ -45,7 +53,7 @@ a_seal_holds_until_it_is_too_old(void **state)
 {
 	struct mcp_seal *seal = mcp_seal_new_random(), *other = mcp_seal_new_random();
 	struct seal_binding binding = bound("uid:1", "tools/call", "{\"name\":\"a\"}");
-	char *text = mcp_seal_close(seal, ID, 1000, &binding), later[256];
+	char *text = close_until(seal, 1000, &binding), later[256];
 	char host[HANDLE_HOST_MAX + 1], start[HANDLE_HOST_MAX + 8];
 
 	(void)state;
@@ -56,10 +64,24 @@ a_seal_holds_until_it_is_too_old(void **state)
 	assert_false(opens(seal, text, 1000, &binding));
 	assert_false(opens(other, text, 999, &binding));
 	/* a later end, under the same seal */
-	snprintf(later, sizeof(later), "%s" ID ".9000%s", start, strrchr(text, '.'));
+	snprintf(later, sizeof(later), "%s" ID ".9000%s", start,
+		 strchr(strstr(text, ID ".") + sizeof(ID), '.'));
 	assert_false(opens(seal, later, 999, &binding));
 	snprintf(later, sizeof(later), "s1.x%s", text + strlen("s1."));	/* of another host */
 	assert_false(opens(seal, later, 999, &binding));
+	for (char *at = text; *at; at++) {
+		*at ^= 1;
+		assert_false(opens(seal, text, 999, &binding));
+		*at ^= 1;
+	}
+	assert_true(opens(seal, text, 999, &binding));
+	assert_false(opens(seal, "", 1, &binding));
+	assert_false(opens(seal, ".", 1, &binding));
+	assert_false(opens(seal, strrchr(text, '.'), 1, &binding));
+	memset(later, 'a', sizeof(later));
+	later[sizeof(later) - 1] = '\0';
+	later[sizeof(later) - 2] = '.';
+	assert_false(opens(seal, later, 1, &binding));
 	free(text);
 	mcp_seal_free(seal);
 	mcp_seal_free(other);
@@ -96,6 +118,8 @@ the_key_file_outlives_the_process(void **state)
 {
 	char directory[] = "/tmp/test-seal.XXXXXX", path[64];
 	struct seal_binding binding = bound("uid:1", "m", "{}");
+	const struct sealed sealed = { .id = ID, .expires = 1000, .nothing_done = true };
+	struct sealed opened;
 	struct why why = { .field = "" };
 	struct mcp_seal *seal;
 	struct stat st;
@@ -105,13 +129,21 @@ the_key_file_outlives_the_process(void **state)
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/key", directory);
 	assert_int_equal(mcp_seal_new(path, &seal, &why), 0);
-	text = mcp_seal_close(seal, ID, 1000, &binding);
+	text = mcp_seal_close(seal, &sealed, &binding);
+	assert_true(mcp_seal_open(seal, text, 1, &binding, &opened));
+	assert_true(opened.is_ours && opened.nothing_done);
 	mcp_seal_free(seal);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_int_equal(st.st_size, SEAL_KEY_BYTES);
 	assert_int_equal(mcp_seal_new(path, &seal, &why), 0);
-	assert_true(opens(seal, text, 1, &binding));
+	assert_true(mcp_seal_open(seal, text, 1, &binding, &opened));
+	assert_true(!opened.is_ours && opened.nothing_done);
+	assert_string_equal(opened.id, ID);
+	free(text);
+	text = close_until(seal, 1000, &binding);
+	assert_true(mcp_seal_open(seal, text, 1, &binding, &opened));
+	assert_true(opened.is_ours && !opened.nothing_done);
 	mcp_seal_free(seal);
 	free(text);
 

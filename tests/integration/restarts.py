@@ -1,0 +1,160 @@
+#!/usr/bin/python3
+"""Questions of the modern era and a real restart between them and their answers: what a client
+brings back is known by its seal, and the call that asked is gone."""
+
+import os
+import tempfile
+
+from harness import SOMEBODY, equal, main, test
+from http_client import Connection, call, encode, modern, modern_headers
+from http_suite import expect, seconds, wait_ready
+from supervisor import Supervisor
+
+ASKS = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+CONSENT = "[policy]\nrun_script = approve\napprovers = self\n"
+
+
+class Restarting:
+    """One service after the other, each with the same key of states, unless key is False."""
+
+    def __init__(self, ctx, more="", key=True, program="mcp-pythond"):
+        self.ctx, self.key, self.program, self.more = ctx, key, program, more
+        self.directory = tempfile.TemporaryDirectory()
+        os.chmod(self.directory.name, 0o777)
+        self.socket = os.path.join(self.directory.name, "http.sock")
+        self.service = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.service:
+            self.service.__exit__()
+        self.directory.cleanup()
+
+    def start(self):
+        config = self.more
+        if self.key:
+            config += "[mcp]\nstate_key_file = %s/key\n" % self.directory.name
+        self.service = Supervisor(self.ctx.options.build, config, ["--http-socket", self.socket])
+        self.service.argv[0] = os.path.join(self.ctx.options.build, self.program)
+        self.service.start()
+        wait_ready(self.service)
+        os.chmod(self.socket, 0o666)
+        return self
+
+    def restart(self):
+        service, self.service = self.service, None
+        try:
+            equal(service.stop(), 0, "its exit status")
+            bad = service.leftovers()
+            assert not bad, "; ".join(bad)
+        finally:
+            service.remove()
+        return self.start()
+
+    def ask(self, params, uid=None, **more):
+        """The response to a tools/call."""
+        message = modern("tools/call", {**params, **more, "_meta": ASKS})
+        key = params["arguments"].get("idempotency_key")
+        headers = modern_headers(message, {"Mcp-Param-Key": key} if key else None)
+        with Connection(self.socket, seconds(self.ctx, 60), uid) as connection:
+            connection.send(headers=headers, body=encode(message))
+            return connection.read()
+
+    def asked(self, params, uid=None, **more):
+        """What brings the answer to what it asks: requestState and inputResponses."""
+        response = self.ask(params, uid, **more)
+        assert "result" in response.message, response
+        result = response.message["result"]
+        equal(result["resultType"], "input_required")
+        return {"requestState": result["requestState"], "inputResponses": {
+            key: {"action": "accept", "content": {"allow": True, "ok": True}}
+            for key in result["inputRequests"]}}
+
+
+@test(private=True)
+def consent_is_given_in_time(ctx):
+    """Without a restart: what is asked before a call may start can be answered, once."""
+    with Restarting(ctx, CONSENT).start() as s:
+        params = call("print('agreed')")
+        answer = s.asked(params)
+        # what is no answer is asked again, under another state
+        nothing = dict(answer, inputResponses={"permission": 7})
+        again = s.asked(params, **nothing)
+        assert again["requestState"] != answer["requestState"]
+        expect(s.ask(params, **answer), 200, -32602)
+        response = s.ask(params, **again)
+        equal(response.message["result"]["structuredContent"]["stdout"], "agreed\n")
+        response = s.ask(params, **again)
+        expect(response, 200, -32602)
+        assert "not valid" in response.message["error"]["message"], response
+        refused = s.asked(params)
+        refused["inputResponses"]["permission"]["content"]["allow"] = False
+        response = s.ask(params, **refused)
+        equal(response.message["result"]["structuredContent"]["status"], "denied")
+
+
+@test(private=True)
+def consent_is_asked_for_again(ctx):
+    """Nothing had been done: the call is made anew, and its user asked once more, for nobody
+    knows whether that answer has been used before."""
+    with Restarting(ctx, CONSENT).start() as s:
+        for key in (None, "k"):
+            params = call("print('once')", **({"idempotency_key": key} if key else {}))
+            before = s.asked(params)
+            s.restart()
+            after = s.asked(params, **before)
+            assert after["requestState"] != before["requestState"]
+            result = s.ask(params, **after).message["result"]
+            equal(result["structuredContent"]["stdout"], "once\n")
+            expect(s.ask(params, **after), 200, -32602)
+            if key:		# the answer of what was run is there: nothing is asked
+                result = s.ask(params, **before).message["result"]
+                equal(result["structuredContent"]["stdout"], "once\n")
+            else:
+                s.asked(params, **before)
+
+
+@test(private=True)
+def a_call_that_was_halfway_has_to_be_made_again(ctx):
+    with Restarting(ctx, program="mcp-pythond-fixtures").start() as s:
+        params = {"name": "test_input_required_result_request_state", "arguments": {}}
+        before = s.asked(params)
+        s.restart()
+        response = s.ask(params, **before)
+        expect(response, 200, -32602)
+        text = response.message["error"]["message"]
+        assert "restarted" in text and "without requestState" in text, text
+        result = s.ask(params, **s.asked(params)).message["result"]
+        equal(result["content"][0]["text"], "state-ok")
+
+
+@test(private=True)
+def without_its_key_nothing_is_known(ctx):
+    with Restarting(ctx, CONSENT, key=False).start() as s:
+        params = call("print(1)")
+        before = s.asked(params)
+        s.restart()
+        expect(s.ask(params, **before), 200, -32602)
+
+
+@test(private=True, root=True)
+def a_seal_holds_after_a_restart(ctx):
+    with Restarting(ctx, CONSENT).start() as s:
+        params = call("print(1)")
+        before = s.asked(params)
+        s.restart()
+        expect(s.ask(call("print(2)"), **before), 200, -32602)
+        expect(s.ask(params, SOMEBODY, **before), 200, -32602)
+        state = before["requestState"]
+        for at in range(0, len(state), 7):
+            changed = state[:at] + ("A" if state[at] != "A" else "B") + state[at + 1:]
+            expect(s.ask(params, **dict(before, requestState=changed)), 200, -32602)
+        # as it is it serves its own call still
+        after = s.asked(params, **before)
+        equal(s.ask(params, **after).message["result"]["isError"], False)
+
+
+if __name__ == "__main__":
+    main(__doc__)
