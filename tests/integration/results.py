@@ -498,10 +498,12 @@ def what_a_stopped_script_told_of_files_is_void(ctx):
                        "import time\ntime.sleep(600)", timeout_seconds=1)
         equal((o.status, o.structured["files"], o.structured["omitted"]),
               ("timeout", [], {"displays": 0, "files": None}))
-        # Nor does it help to ask init for it.
+        # Nor does it help to ask init for it, where a script can reach it at all: with a
+        # Landlock that knows of signals it cannot.
         o = client.run("import os, time\nopen('real', 'w').close()\nos.kill(1, 15)\n"
                        "time.sleep(600)")
-        equal((o.status, [f["path"] for f in o.structured["files"]]), ("killed", ["real"]))
+        assert o.status == "killed" or "PermissionError" in o.stderr, repr(o)
+        equal([f["path"] for f in o.structured["files"]], ["real"])
         ctx.healthy(client)
 
 
