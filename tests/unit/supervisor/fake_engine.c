@@ -37,10 +37,18 @@ struct execution {
 	struct limits limits;
 	bool is_cell;
 	char *script;
+	char *answer;			/* of a program of ours; NULL: it is a script */
 	struct event *soon;
 };
 
 static struct fake_record record;
+static const struct fake_python *pythons;
+
+void
+fake_engine_pythons(const struct fake_python *these)
+{
+	pythons = these;
+}
 
 const struct fake_record *
 fake_engine_record(void)
@@ -76,6 +84,7 @@ forget(struct execution *x)
 	*link = x->next;
 	event_free(x->soon);
 	free(x->script);
+	free(x->answer);
 	free(x);
 	record.alive--;
 }
@@ -114,12 +123,42 @@ status_named(const char *name)
 	abort();
 }
 
+/* What a program of ours answers; NULL: it is none, or nobody asked for that. */
+static char *
+answer_of(const struct execution_request *request)
+{
+	static const char key[] = "requires-python = '";
+	const struct fake_python *python = pythons;
+	const char *at;
+	char *answer = NULL;
+
+	if (!request->internal || !python)
+		return NULL;
+	if (request->stdin_text) {
+		at = strstr(request->stdin_text, key);
+		at = at ? at + strlen(key) : "'";
+		if (asprintf(&answer, "{\"dependencies\":[],\"requires_python\":\"%.*s\"}",
+			     (int)strcspn(at, "'"), at) < 0)
+			abort();
+		return answer;
+	}
+	while (python->profile && strcmp(python->profile, request->profile) != 0)
+		python++;
+	if (!python->profile ||
+	    asprintf(&answer, "{\"markers\":{\"python_full_version\":\"%s\"},\"packages\":{}}",
+		     python->version) < 0)
+		abort();
+	return answer;
+}
+
 static void
 fill(const struct execution *x, struct outcome *o, char **text)
 {
 	size_t len;
 
-	if (strncmp(x->script, "status ", 7) == 0) {
+	if (x->answer) {
+		o->value_repr = o->value_json = x->answer;
+	} else if (strncmp(x->script, "status ", 7) == 0) {
 		o->status = status_named(x->script + 7);
 		o->exit_code = o->status == OUTCOME_OVERLOADED ? -1 : 1;
 		o->retry_after_ms = 250;
@@ -226,6 +265,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	x->limits = request->limits;
 	x->is_cell = request->repl;
 	x->script = strndup(request->script, request->script_len);
+	x->answer = answer_of(request);
 	x->soon = evtimer_new(engine->base, on_soon, x);
 	x->next = engine->first;
 	engine->first = x;

@@ -31,6 +31,15 @@ const struct fake_record *fake_engine_record(void);
 
 struct event_base *fake_engine_base(const struct engine *engine);
 
+/* The versions of profiles' interpreters, an array whose last item has no profile. With it our
+ * own programs that look at environments and metadata are answered: packages there are none,
+ * and of metadata there is requires-python = '...' alone. NULL, as at first: they are scripts
+ * as all others. */
+struct fake_python {
+	const char *profile, *version;
+};
+void fake_engine_pythons(const struct fake_python *pythons);
+
 /* Sessions that were opened and not closed. */
 unsigned int fake_repls_open(void);
 

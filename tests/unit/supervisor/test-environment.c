@@ -6,10 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "policy/config.h"
 #include "tests/unit/supervisor/bench_stream.h"
 #include "tests/unit/supervisor/fake_engine.h"
 
@@ -130,6 +133,91 @@ calls_are_given_up(void **state)
 	}
 }
 
+/* ---- which interpreter ---- */
+
+/* Three versions; the second profile has the interpreter of the first. */
+static void
+three_interpreters(struct config *config)
+{
+	char path[] = "/tmp/test-environment-XXXXXX";
+	FILE *file = fdopen(mkstemp(path), "w");
+
+	assert_non_null(file);
+	fputs("[profile again]\n[profile newer]\ninterpreter = newer\n"
+	      "[profile newest]\ninterpreter = newest\n", file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(config_read(config, path, stderr), 0);
+	unlink(path);
+}
+
+static const struct fake_python pythons[] = {
+	{ "basic", "3.11.2" }, { "again", "3.11.2" }, { "newer", "3.12.4" },
+	{ "newest", "3.13.0" }, { NULL, NULL },
+};
+
+/* block: its requires-python, NULL: it has no metadata. profile: where it runs, NULL: nowhere. */
+static const struct { const char *block, *arguments, *profile; } choices[] = {
+	{ NULL, "", "basic" },
+	{ ">=3.11", "", "basic" }, { ">=3.12", "", "newer" }, { ">3.12", "", "newer" },
+	{ "==3.12.*", "", "newer" }, { ">=3.13", "", "newest" }, { "<3.12", "", "basic" },
+	{ "!=3.11.*,!=3.12.*", "", "newest" }, { ">=3.14", "", NULL }, { "<3", "", NULL },
+	{ NULL, ",\"python_version\":\"3.11\"", "basic" },
+	{ NULL, ",\"python_version\":\"3.12\"", "newer" },
+	{ NULL, ",\"python_version\":\"3.12.4\"", "newer" },
+	{ NULL, ",\"python_version\":\"3.12.5\"", NULL },
+	{ NULL, ",\"python_version\":\"3.13\"", "newest" },
+	{ NULL, ",\"python_version\":\"newest\"", "newest" },
+	{ NULL, ",\"python_version\":\"oldest\"", NULL },
+	/* All that is said of it counts. */
+	{ ">=3.12", ",\"python_version\":\"3.13\"", "newest" },
+	{ ">=3.13", ",\"python_version\":\"3.12\"", NULL },
+	{ ">=3.13", ",\"python_version\":\"newer\"", NULL },
+	{ ">=3.12", ",\"python_version\":\"newer\"", "newer" },
+	/* Nor does another profile do than the one that is asked for. */
+	{ ">=3.11", ",\"profile\":\"newest\"", "newest" },
+	{ ">=3.11", ",\"profile\":\"again\"", "again" },
+	{ ">=3.12", ",\"profile\":\"basic\"", NULL },
+	{ NULL, ",\"profile\":\"newer\",\"python_version\":\"3.11\"", NULL },
+};
+
+static const char *
+ran_in(void)
+{
+	const char *profile = fake_engine_record()->last_profile;
+
+	return strcmp(profile, "(none)") == 0 ? "basic" : profile;
+}
+
+static void
+the_first_python_that_fits_is_taken(void **state)
+{
+	struct bench *bench = bench_new_with(NULL, three_interpreters);
+
+	(void)state;
+	fake_engine_pythons(pythons);
+	bench_initialize(bench, "2025-06-18");
+	for (size_t i = 0; i < N(choices); i++) {
+		const char *block = choices[i].block, *profile = choices[i].profile, *answer;
+		char line[512];
+
+		snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":%zu,\"method\":\"tools/"
+			 "call\",\"params\":{\"name\":\"run_script\",\"arguments\":{\"script\":\""
+			 "%s%s%s1\"%s}}}\n", i, block ? "# /// script\\n# requires-python = '" : "",
+			 block ? block : "", block ? "'\\n# ///\\n" : "", choices[i].arguments);
+		bench_say(bench, line);
+		if (bench_unread(bench) == 0)
+			bench_wait(bench, 1);
+		answer = bench_next(bench);
+		if (!strstr(answer, profile ? "\"status\":\"ok\""
+					    : "\"status\":\"python_unavailable\""))
+			fail_msg("%s: %s", line, answer);
+		if (profile && strcmp(ran_in(), profile) != 0)
+			fail_msg("%s: in %s", line, ran_in());
+	}
+	fake_engine_pythons(NULL);
+	bench_free(bench);
+}
+
 int
 main(void)
 {
@@ -137,6 +225,7 @@ main(void)
 		cmocka_unit_test(requirements_are_held_against_it),
 		cmocka_unit_test(what_a_worker_says_is_checked),
 		cmocka_unit_test(calls_are_given_up),
+		cmocka_unit_test(the_first_python_that_fits_is_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
