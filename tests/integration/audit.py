@@ -68,6 +68,28 @@ def an_execution_is_accounted_for(ctx):
 
 
 @test(private=True)
+def what_runs_in_the_background_is_accounted_for(ctx):
+    """Its end too, which no connection is there for."""
+    def call(client, name, **arguments):
+        return client.ask("tools/call", {"name": name, "arguments": arguments},
+                          ctx.seconds(60))["structuredContent"]
+
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s:
+            with ctx.client(path=s.socket) as c:
+                jobs = [call(c, "run_script", script="import sys\nsys.exit(7)", background=True),
+                        call(c, "run_repl", code="1/0", background=True)]
+            with ctx.client(path=s.socket) as c:
+                ids = [call(c, "job", id=job["job"], action="wait", wait_seconds=60)
+                       ["answer"]["execution_id"] for job in jobs]
+        log.verify()
+        for id, code in zip(ids, (7, 1)):
+            mine = log.records("--execution", id)
+            equal([r["event"] for r in mine], ["execution-started", "execution-ended"])
+            equal((mine[1]["status"], mine[1]["exit_code"]), ("error", code))
+
+
+@test(private=True)
 def without_source_there_is_its_hash(ctx):
     with Log(ctx) as log:
         with ctx.private(log.config("source = no\n")) as s, ctx.client(path=s.socket) as c:

@@ -617,6 +617,9 @@ def progress_increases_and_ends_with_the_answer(ctx):
         for id in ids.values():
             p.wait(id)
         values = {id_key(token): [] for token in ids}
+        # The newest line, as often as it is told.
+        lines = [note["params"].get("message") for note in p.notices]
+        assert lines and set(lines) <= set("0123"), lines
         for note in p.notices:
             values[id_key(note["params"]["progressToken"])].append(note["params"]["progress"])
         for sent in values.values():

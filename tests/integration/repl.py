@@ -12,6 +12,7 @@ import pty
 import random
 import re
 import select
+import socket
 import subprocess
 import time
 
@@ -136,6 +137,8 @@ def state_is_kept(ctx):
         equal(s.well("").stdout, "")
         end = datetime.datetime.strptime(o.structured["expires"], "%Y-%m-%dT%H:%M:%SZ")
         assert end > datetime.datetime.utcnow(), end
+        host = re.sub("[^A-Za-z0-9-]", "", socket.gethostname().partition(".")[0])
+        equal(s.handle.split("-", 2)[2], host[:63] or "host")
 
 
 @test
