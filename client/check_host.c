@@ -93,17 +93,44 @@ describe(const struct finding *finding)
 			 finding->cost, "advice", *finding->advice ? finding->advice : NULL);
 }
 
-/* Does the user's manager start anything? */
-static int
-try_manager(void *arg)
+/* Ways to a unit of one's own: the first needs no bus of the user's, the second no help of the
+ * system's manager. */
+static const char *const units[][8] = {
+	{ "systemd-run", "--user", "--quiet", "--collect", "--scope", NULL },
+	{ "systemd-run", "--user", "--quiet", "--collect", "--pipe", "--wait", NULL },
+};
+
+/* argv of program in such a unit; to be freed. */
+static char **
+in_unit(const char *const *unit, const char *program, int argc, char **argv)
 {
+	char **words = calloc((size_t)argc + 16, sizeof(*words));
+	size_t n = 0;
+
+	if (!words)
+		abort();
+	while (unit[n]) {
+		words[n] = (char *)unit[n];
+		n++;
+	}
+	words[n++] = (char *)"--property=Delegate=yes";
+	words[n++] = (char *)"--setenv=" DELEGATED "=yes";
+	words[n++] = (char *)"--";
+	words[n++] = (char *)program;
+	if (argc > 0)
+		memcpy(words + n, argv, (size_t)argc * sizeof(*words));
+	return words;
+}
+
+static int
+try_unit(void *unit)
+{
+	char **words = in_unit(unit, "true", 0, NULL);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	(void)arg;
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
-	execlp("systemd-run", "systemd-run", "--user", "--quiet", "--collect", "--wait", "-p",
-	       "Delegate=yes", "--", "true", (char *)NULL);
+	execvp(words[0], words);
 	return ENOENT;
 }
 
@@ -143,25 +170,17 @@ check(const struct probe_place *place, bool as_json)
 static void
 go_to_manager(int argc, char **argv)
 {
-	static const char *const start[] = {
-		"systemd-run", "--user", "--quiet", "--collect", "--pipe", "--wait",
-		"-p", "Delegate=yes", "--setenv", DELEGATED "=yes", "--", NULL,
-	};
-	const size_t n = sizeof(start) / sizeof(start[0]) - 1;
 	char own[PATH_MAX], **words;
 	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
 
-	if (len <= 0 || probe_in_child(try_manager, NULL) != 0)
-		return;
-	own[len] = '\0';
-	words = calloc(n + (size_t)argc + 2, sizeof(*words));
-	if (!words)
-		abort();
-	memcpy(words, start, n * sizeof(*words));
-	words[n] = own;
-	memcpy(words + n + 1, argv, (size_t)argc * sizeof(*words));
-	execvp(words[0], words);
-	free(words);
+	own[len > 0 ? len : 0] = '\0';
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (probe_in_child(try_unit, (void *)units[i]) != 0)
+			continue;
+		words = in_unit(units[i], own, argc, argv);
+		execvp(words[0], words);
+		free(words);
+	}
 }
 
 int

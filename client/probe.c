@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TRIAL_S 10
+#define TRIAL_S 30
 
 static void
 say_found(struct finding *finding, const char *format, va_list args)
