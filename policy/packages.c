@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "policy/config.h"
+#include "policy/network.h"
 #include "policy/requirement.h"
 #include "policy/version.h"
 #include "policy/why.h"
@@ -88,6 +90,78 @@ is_index(const struct config *config, const char *index)
 	return false;
 }
 
+/* ---- direct references ---- */
+
+bool
+packages_is_wheel_url(const char *url)
+{
+	static const char suffix[] = ".whl";
+	size_t len = strcspn(url, "?#");
+
+	return strstr(url, "://") && len > strlen(suffix) &&
+	       strncmp(url + len - strlen(suffix), suffix, strlen(suffix)) == 0;
+}
+
+/* "https://host:port": up to the path. */
+static size_t
+length_of_origin(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	return host ? (size_t)(host + 3 - url) + strcspn(host + 3, "/?#") : 0;
+}
+
+static bool
+is_of_origin(const char *url, const char *index)
+{
+	size_t len = length_of_origin(url);
+
+	return index && len > 0 && len == length_of_origin(index) &&
+	       strncasecmp(url, index, len) == 0;
+}
+
+static bool
+is_of_file_hosts(const struct config *config, const char *url)
+{
+	static const char https[] = "https://";
+	const struct config_list *hosts = &config->packages.file_hosts;
+	const char *host = url + strlen(https);
+	struct network_target target;
+	struct network_rule rule;
+
+	if (strncmp(url, https, strlen(https)) != 0 ||
+	    network_target_parse(host, strcspn(host, "/?#"), 443, &target) < 0)
+		return false;
+	for (size_t i = 0; i < hosts->n; i++)
+		if (network_rule_parse(hosts->item[i], strlen(hosts->item[i]), &rule) == 0 &&
+		    network_rule_allows(&rule, &target))
+			return true;
+	return false;
+}
+
+/* 0, or -EACCES with why_r. name: whose it is. */
+static int
+check_url(const struct config *config, const char *name, const char *url,
+	  struct why *why_r)
+{
+	bool known = is_of_origin(url, config->packages.index) ||
+		     is_of_file_hosts(config, url);
+
+	if (!config->packages.allow_urls)
+		return why_say(why_r, -EACCES, "packages", "%.100s: packages come from an "
+			       "index here, not from a URL: [packages] allow_urls is no", name);
+	if (!packages_is_wheel_url(url))
+		return why_say(why_r, -EACCES, "packages", "%.100s: is no URL of a wheel: "
+			       "nothing else is installed from one", name);
+	for (size_t i = 0; !known && i < config->packages.extra_indexes.n; i++)
+		known = is_of_origin(url, config->packages.extra_indexes.item[i]);
+	return known ? 0
+		: why_say(why_r, -EACCES, "packages", "%.100s: its URL is not https of a host "
+			  "that [packages] file_hosts names", name);
+}
+
+/* ---- verdicts ---- */
+
 #define SAY(code, ...) \
 	(why_say(why_r, 0, "packages", __VA_ARGS__), (code))
 
@@ -97,9 +171,8 @@ judge_form(const struct config *config, const struct package *package, struct wh
 {
 	if (!is_version(package->version))
 		return SAY(POLICY_DENY, "%.100s: its version cannot be read", package->name);
-	if (package->url && !config->packages.allow_urls)
-		return SAY(POLICY_DENY, "%.100s: comes from a URL, and [packages] allow_urls is no",
-			   package->name);
+	if (package->url && check_url(config, package->name, package->url, why_r) < 0)
+		return POLICY_DENY;
 	if (!package->url && !is_index(config, package->index))
 		return SAY(POLICY_DENY, "%.100s: comes from an index that policy does not name",
 			   package->name);
@@ -188,10 +261,9 @@ packages_check_requirement(const struct config *config, const struct requirement
 
 	if (policy_tool(config, "install_package") == POLICY_DENY)
 		return why_say(why_r, -EACCES, "packages", "[policy] install_package is deny");
-	if (requirement->url && !config->packages.allow_urls)
-		return why_say(why_r, -EACCES, "packages",
-			       "%.100s: packages come from an index here, not from a URL",
-			       requirement->name);
+	if (requirement->url &&
+	    check_url(config, requirement->name, requirement->url, why_r) < 0)
+		return -EACCES;
 	word = find_word(&config->packages.deny, requirement->name, NULL, true);
 	if (word)
 		return why_say(why_r, -EACCES, "packages",

@@ -25,8 +25,12 @@ struct package {
 	uint64_t size;		/* bytes of the file; 0: not known */
 };
 
+/* Does this text, an index or a direct reference, name a single wheel? */
+bool packages_is_wheel_url(const char *url);
+
 /* May it be asked for at all, before anything is resolved? Refuses direct references unless
- * allow_urls, and a name that is denied whatever its version. 0, or -EACCES with why_r. */
+ * allow_urls, and then but for wheels of [packages] file_hosts, by https, and of the indexes'
+ * own hosts; and a name that is denied whatever its version. 0, or -EACCES with why_r. */
 int packages_check_requirement(const struct config *config,
 			       const struct requirement *requirement, struct why *why_r);
 

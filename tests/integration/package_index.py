@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import zipfile
 
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
@@ -74,6 +75,7 @@ class Index:
         os.chmod(self.dir, 0o755)
         self.root = os.path.join(self.dir, "root")
         self.files = {}     # project -> [(file name, link attributes, hash or None)]
+        self.lock = threading.Lock()
         self.nginx = None
         for part in ("simple", "json", "files", "garbage"):
             os.makedirs(os.path.join(self.root, part))
@@ -122,29 +124,31 @@ class Index:
         return digest(data)
 
     def put(self, name, filename, data, sha256, yanked=None):
-        with open(os.path.join(self.root, "files", filename), "wb") as f:
-            f.write(data)
-        self.files.setdefault(name.lower().replace("_", "-"), []).append(
-            (filename, sha256, yanked))
-        self.write_pages()
+        project = name.lower().replace("_", "-")
+        self.write("files/" + filename, data)
+        with self.lock:     # tests add while others are served
+            files = self.files.setdefault(project, [])
+            files.append((filename, sha256, yanked))
+            self.write_pages(project, files)
 
-    def write_pages(self):
-        for project, files in self.files.items():
-            links, entries = [], []
-            for filename, sha256, yanked in files:
-                links.append('<a href="/files/%s%s"%s>%s</a><br>\n' % (
-                    filename, "#sha256=" + sha256 if sha256 else "",
-                    ' data-yanked="%s"' % yanked if yanked else "", filename))
-                entries.append({"filename": filename, "url": "/files/" + filename,
-                                "hashes": {"sha256": sha256} if sha256 else {},
-                                "yanked": yanked or False})
-            page = "<!DOCTYPE html><html><body>\n%s</body></html>\n" % "".join(links)
-            self.write("simple/%s/index.html" % project, page)
-            self.write("json/%s/index.json" % project, json.dumps(
-                {"meta": {"api-version": "1.0"}, "name": project, "files": entries}))
+    def write_pages(self, project, files):
+        links, entries = [], []
+        for filename, sha256, yanked in files:
+            links.append('<a href="/files/%s%s"%s>%s</a><br>\n' % (
+                filename, "#sha256=" + sha256 if sha256 else "",
+                ' data-yanked="%s"' % yanked if yanked else "", filename))
+            entries.append({"filename": filename, "url": "/files/" + filename,
+                            "hashes": {"sha256": sha256} if sha256 else {},
+                            "yanked": yanked or False})
+        page = "<!DOCTYPE html><html><body>\n%s</body></html>\n" % "".join(links)
+        self.write("simple/%s/index.html" % project, page.encode())
+        self.write("json/%s/index.json" % project, json.dumps(
+            {"meta": {"api-version": "1.0"}, "name": project, "files": entries}).encode())
 
-    def write(self, path, text):
+    def write(self, path, data):
+        """There at once, as a whole."""
         path = os.path.join(self.root, path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as f:
-            f.write(text)
+        with open(path + ".new", "wb") as f:
+            f.write(data)
+        os.rename(path + ".new", path)

@@ -272,6 +272,30 @@ def an_index_that_does_not_say_hashes(ctx):
 
 
 @test
+def wheels_by_their_urls(ctx):
+    index.add("hidden", "3.0", requires=["beta"])
+    os.unlink(os.path.join(index.root, "simple", "hidden", "index.html"))
+    at = index.host + "/files/hidden-3.0-py3-none-any.whl"
+    allowed = "allow_urls = yes\n"
+    with new_store() as store, ctx.private(config(index.url, store, packages=allowed)) as s, \
+            ctx.client(path=s.socket) as client:
+        refused(install(client, "hidden"), "No matching distribution")
+        answer = install(client, "hidden @ " + at)
+        equal([(p["name"], p["version"], p["index"]) for p in answer["packages"]],
+              [("beta", "1.2", index.url), ("hidden", "3.0", at)], answer)
+        equal(install(client, "hidden @ " + at)["message"], "2 packages, already installed")
+        o = client.run("import hidden, beta; print(hidden.VERSION)", 60,
+                       dependencies=["hidden @ " + at])
+        equal((o.status, o.stdout), ("ok", "3.0\n"), o)
+        refused(install(client, "other @ " + at), "could not be resolved")
+        refused(install(client, "hidden @ %s#sha256=%s" % (at, "0" * 64)), "HASHES")
+        for elsewhere, word in (("https://127.0.0.1/x-1-py3-none-any.whl", "file_hosts"),
+                                (index.host + "/files/x-1.tar.gz", "no URL of a wheel"),
+                                ("git+https://127.0.0.1/x.whl", "file_hosts")):
+            refused(install(client, "x @ " + elsewhere), word, status="denied")
+
+
+@test
 def nothing_is_built(ctx):
     """A package without a wheel is none: its own code would run to build it."""
     index.put("sourced", "sourced-1.0.tar.gz", b"no wheel", digest(b"no wheel"))
@@ -319,8 +343,12 @@ def policy_decides_about_what_it_comes_to(ctx):
         equal(names(answer), ["alpha 1.0", "beta 1.2"])
         equal(install(client, "gamma")["status"], "ok")
         equal(install(client, "delta")["status"], "approval_pending")
-        equal(client.run("import alpha", dependencies=["alpha"]).status,
-              "dependency_unavailable")
+        # Whether it is found before or after it was looked up: what refuses it is said.
+        for name in ("alpha", "beta==1.2", "beta @ http://127.0.0.1/beta-1.2-py3-none-any.whl"):
+            o = client.run("import alpha", dependencies=[name])
+            equal(o.status, "dependency_unavailable")
+            assert "beta" in o.text and "Nothing was run" in o.text, o.text
+            assert "[packages] %s" % ("allow_urls" if "@" in name else "deny") in o.text, o.text
         equal(verify(store), 1)
 
 

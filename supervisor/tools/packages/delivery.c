@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/packages.h"
 #include "policy/requirement.h"
 #include "policy/version.h"
 #include "policy/why.h"
@@ -81,9 +82,13 @@ delivery_requirements(const struct repl_session *session, const json_t *asked,
 			r = check_asked(has->set, json_string_value(one), why_r);
 		json_array_append(list, (json_t *)one);
 	}
-	json_array_foreach(has ? has->set : NULL, i, one)
-		json_array_append_new(list, json_sprintf("%s==%s", text_of(one, "name"),
-							 text_of(one, "version")));
+	json_array_foreach(has ? has->set : NULL, i, one) {
+		bool direct = packages_is_wheel_url(text_of(one, "index"));
+
+		json_array_append_new(list, json_sprintf(
+			direct ? "%s @ %s" : "%s==%s", text_of(one, "name"),
+			text_of(one, direct ? "index" : "version")));
+	}
 	if (r < 0)
 		json_decref(list);
 	else

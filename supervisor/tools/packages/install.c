@@ -41,6 +41,7 @@ struct install {
 	install_done *done;
 	void *arg;
 	json_t *requirements, *indexes;
+	json_t *urls;			/* of direct references */
 	char *reason;
 	bool may_ask;
 	struct consent *consent;	/* NULL: nobody has to agree */
@@ -90,6 +91,7 @@ free_install(struct install *install)
 	event_free(install->begin);
 	json_decref(install->requirements);
 	json_decref(install->indexes);
+	json_decref(install->urls);
 	json_decref(install->set);
 	consent_free(install->consent);
 	free(install->reason);
@@ -447,10 +449,13 @@ on_resolved(void *arg, const json_t *answer, const char *words,
 	    const struct outcome *outcome)
 {
 	struct install *install = arg;
+	json_t *origins = xalloc_check(json_copy(install->indexes));
 
 	install->program = NULL;
+	json_array_extend(origins, install->urls);
 	if (answer)
-		install->set = set_read(json_object_get(answer, "packages"), install->indexes);
+		install->set = set_read(json_object_get(answer, "packages"), origins);
+	json_decref(origins);
 	if (!install->set) {
 		fail_of_outcome(install, outcome, "the packages could not be resolved", words);
 		return;
@@ -473,8 +478,8 @@ resolve(struct install *install)
 		     keeper ? keeper_trouble(keeper) : "there is no store");
 		return;
 	}
-	request.argument = argument_of(install, json_pack("{s:O,s:b}", "requirements",
-		install->requirements, "require_hashes",
+	request.argument = argument_of(install, json_pack("{s:O,s:O,s:b}", "requirements",
+		install->requirements, "urls", install->urls, "require_hashes",
 		(int)install->host.config->packages.require_hashes));
 	r = program_start(&install->host, &request, on_resolved, install, &install->program,
 			  &why);
@@ -541,9 +546,10 @@ on_begin(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* What would be refused whatever it comes to is not resolved. */
+/* What would be refused whatever it comes to is not resolved. Direct references are added to
+ * urls. */
 static int
-check_requirements(const struct config *config, const json_t *requirements,
+check_requirements(const struct config *config, const json_t *requirements, json_t *urls,
 		   struct why *why_r)
 {
 	const json_t *text;
@@ -558,6 +564,8 @@ check_requirements(const struct config *config, const json_t *requirements,
 		if (r < 0)
 			return why_say(why_r, r, "packages", "item %zu is not a requirement", i);
 		r = packages_check_requirement(config, &requirement, why_r);
+		if (requirement.url)
+			json_array_append_new(urls, json_string(requirement.url));
 		requirement_done(&requirement);
 		if (r < 0)
 			return r;
@@ -581,13 +589,16 @@ int
 install_start(const struct tool_host *host, const struct install_request *request,
 	      install_done *done, void *arg, struct install **install_r, struct why *why_r)
 {
+	json_t *urls = xalloc_check(json_array());
 	struct install *install;
 	int r = install_is_configured(host->config, why_r);
 
 	if (r == 0)
-		r = check_requirements(host->config, request->requirements, why_r);
-	if (r < 0)
+		r = check_requirements(host->config, request->requirements, urls, why_r);
+	if (r < 0) {
+		json_decref(urls);
 		return r;
+	}
 	install = xcalloc(1, sizeof(*install));
 	install->host = *host;
 	install->done = done;
@@ -597,6 +608,7 @@ install_start(const struct tool_host *host, const struct install_request *reques
 	install->may_ask = request->may_ask;
 	install->requirements = json_incref((json_t *)request->requirements);
 	install->indexes = indexes_of(host->config);
+	install->urls = urls;
 	install->begin = xalloc_check(event_new(host->base, -1, 0, on_begin, install));
 	event_active(install->begin, EV_TIMEOUT, 0);
 	*install_r = install;

@@ -18,7 +18,6 @@
 
 #define PACKAGES_MAX 64		/* that one call may name */
 #define REASON_MAX 1000		/* bytes */
-#define SHOWN_MAX 120
 #define NAME_MAX_BYTES 128	/* of a handle, of a profile */
 
 struct tool_run {
@@ -173,15 +172,9 @@ read_requirement(const json_t *item, size_t i, json_t *list, struct why *why_r)
 	if (r < 0)
 		return why_say(why_r, r, "packages", "packages: item %zu is not a requirement "
 			       "(PEP 508), such as rich or numpy>=1.24", i);
-	if (requirement.url) {
-		r = why_say(why_r, -EACCES, "packages", "packages: %.*s is named by where it "
-			    "is; only names of the index are allowed", SHOWN_MAX,
-			    requirement.name);
-	} else {
-		text = set_requirement(&requirement);
-		json_array_append_new(list, xalloc_check(json_string(text)));
-		free(text);
-	}
+	text = set_requirement(&requirement);
+	json_array_append_new(list, xalloc_check(json_string(text)));
+	free(text);
 	requirement_done(&requirement);
 	return r;
 }

@@ -1,8 +1,9 @@
 """Installs packages of exact versions and hashes and sends the files to standard input.
 
 pip does the work; what it made goes out as the stream that worker/intake.h describes, and no
-link, device or mode with it. argv[1] is JSON: {"packages": [{"name", "version", "hash"}],
-"indexes": [urls], "seconds": for one answer of an index}. Standard input is a socket.
+link, device or mode with it. argv[1] is JSON: {"packages": [{"name", "version", "hash", "index"}],
+"indexes": [urls], "seconds": for one answer of an index}; the index that is none of these is the
+URL of the wheel. Standard input is a socket.
 """
 
 import compileall
@@ -21,8 +22,9 @@ PROXY = "http://127.0.0.1:3128"  # named, for an index may be on loopback too
 
 def install(packages, indexes, seconds):
     with open("/tmp/requirements", "w", encoding="utf-8") as f:
-        f.write("".join("%s==%s --hash=%s\n" % (p["name"], p["version"], p["hash"])
-                        for p in packages))
+        for p in packages:
+            which = ("%(name)s==%(version)s" if p["index"] in indexes else "%(name)s @ %(index)s")
+            f.write(which % p + " --hash=%(hash)s\n" % p)
     pip = subprocess.run(
         [sys.executable, "-m", "pip", "--isolated", "--no-input", "--no-color",
          "--disable-pip-version-check", "--no-cache-dir", "--proxy", PROXY, "--timeout", str(seconds),

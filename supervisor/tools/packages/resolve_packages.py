@@ -1,8 +1,8 @@
 """Finds out which packages a list of requirements comes to, and says what they are.
 
 Asks pip, which downloads them: size and hash are those of the files. argv[1] is JSON:
-{"requirements": [texts], "indexes": [urls], "seconds": for one answer of an index,
-"require_hashes": whether these have to say the hashes of the files}. The answer is the trailing
+{"requirements": [texts], "indexes": [urls], "urls": [of wheels, which these name directly],
+"seconds": for one answer of an index, "require_hashes": whether that has to say those of files}. The answer is the trailing
 expression: {"packages": [{"name", "version", "hash", "index", "size"}]}.
 """
 
@@ -12,13 +12,15 @@ import os
 import re
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 
 FILES = "/tmp/packages"
 PROXY = "http://127.0.0.1:3128"  # named, for an index may be on loopback too
 
 
-def resolve(requirements, indexes, seconds, require_hashes):
+def resolve(requirements, indexes, urls, seconds, require_hashes):
+    direct = {file_of(url): url for url in urls}
     with open("/tmp/requirements", "w", encoding="utf-8") as f:
         f.write("".join("%s\n" % r for r in requirements))
     pip = subprocess.run(
@@ -30,8 +32,12 @@ def resolve(requirements, indexes, seconds, require_hashes):
         stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     if pip.returncode:
         sys.exit(pip.returncode if pip.returncode > 0 else 1)
-    return [look(os.path.join(FILES, name), indexes, seconds, require_hashes)
+    return [look(os.path.join(FILES, name), direct.get(name), indexes, seconds, require_hashes)
             for name in sorted(os.listdir(FILES))]
+
+
+def file_of(url):
+    return os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(url).path))
 
 
 def index_of(name, file, sha256, indexes, seconds):
@@ -56,7 +62,7 @@ def index_of(name, file, sha256, indexes, seconds):
     sys.exit(1)
 
 
-def look(path, indexes, seconds, require_hashes):
+def look(path, url, indexes, seconds, require_hashes):
     parts = os.path.basename(path).split("-")
     digest = hashlib.sha256()
     with open(path, "rb") as f:
@@ -65,8 +71,8 @@ def look(path, indexes, seconds, require_hashes):
     name = re.sub(r"[-_.]+", "-", parts[0]).lower()
     sha256 = digest.hexdigest()
     return {"name": name, "version": parts[1], "hash": "sha256:" + sha256,
-            "index": index_of(name, os.path.basename(path), sha256 if require_hashes else "",
-                              indexes, seconds),
+            "index": url or index_of(name, os.path.basename(path),
+                                     sha256 if require_hashes else "", indexes, seconds),
             "size": os.path.getsize(path)}
 
 

@@ -87,19 +87,19 @@ copy_package(const json_t *package)
 }
 
 static bool
-is_of(const json_t *package, const json_t *indexes)
+is_of(const json_t *package, const json_t *origins)
 {
 	const json_t *index = json_object_get(package, "index"), *one;
 	size_t i;
 
-	json_array_foreach(indexes, i, one)
+	json_array_foreach(origins, i, one)
 		if (json_equal(one, index))
 			return true;
 	return false;
 }
 
 json_t *
-set_read(const json_t *packages, const json_t *indexes)
+set_read(const json_t *packages, const json_t *origins)
 {
 	const json_t *ordered[SET_PACKAGES_MAX];
 	size_t n = json_array_size(packages);
@@ -109,7 +109,7 @@ set_read(const json_t *packages, const json_t *indexes)
 		return NULL;
 	for (size_t i = 0; i < n; i++) {
 		ordered[i] = json_array_get(packages, i);
-		if (!is_package(ordered[i]) || !is_of(ordered[i], indexes))
+		if (!is_package(ordered[i]) || !is_of(ordered[i], origins))
 			return NULL;
 	}
 	qsort(ordered, n, sizeof(*ordered), by_name);
@@ -144,14 +144,19 @@ set_packages(const json_t *set, struct package *package)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(set, i, one)
+	json_array_foreach(set, i, one) {
+		const char *from = json_string_value(json_object_get(one, "index"));
+		bool direct = packages_is_wheel_url(from);
+
 		package[i] = (struct package){
 			.name = json_string_value(json_object_get(one, "name")),
 			.version = json_string_value(json_object_get(one, "version")),
 			.hash = json_string_value(json_object_get(one, "hash")),
-			.index = json_string_value(json_object_get(one, "index")),
+			.index = direct ? NULL : from,
+			.url = direct ? from : NULL,
 			.size = (uint64_t)json_integer_value(json_object_get(one, "size")),
 		};
+	}
 }
 
 /* ---- names ---- */

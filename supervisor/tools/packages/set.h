@@ -1,6 +1,7 @@
 /* A set of packages with their exact versions and hashes: what a resolver found, what an
  * environment holds. As JSON, an array of objects, ordered by name:
  *   {"name", "version", "hash": "sha256:...", "index", "size"}
+ * The index of what was asked for by a direct reference is that: the URL of a wheel.
  */
 #ifndef SUPERVISOR_TOOLS_PACKAGES_SET_H
 #define SUPERVISOR_TOOLS_PACKAGES_SET_H
@@ -16,8 +17,9 @@
 #define SET_PACKAGES_MAX 500
 
 /* Reads what a worker says ("packages" of its answer): every text is checked, names are
- * normalised and unlike, and all are of these indexes. NULL when it is no such set. */
-json_t *set_read(const json_t *packages, const json_t *indexes);
+ * normalised and unlike, and all are of these origins, indexes and URLs. NULL when it is no
+ * such set. */
+json_t *set_read(const json_t *packages, const json_t *origins);
 
 /* The set that a manifest tells of, borrowed; NULL when it is none. */
 json_t *set_of_manifest(const json_t *manifest);

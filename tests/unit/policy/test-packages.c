@@ -16,7 +16,8 @@
 #include "policy/why.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
-#define INDEX "https://index.example/simple"
+#define ORIGIN "https://index.example"
+#define INDEX ORIGIN "/simple"
 #define HASH "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static void
@@ -94,8 +95,10 @@ static const struct row {
 	{ "allow=*", P("1.26.4", "sha256:00", INDEX, NULL, 1000), POLICY_DENY, "require_hashes" },
 	{ "allow=*;require_hashes=no", P("1.26.4", NULL, INDEX, NULL, 1000), POLICY_ALLOW, "" },
 	{ "allow=*", P("1.26.4", HASH, NULL, "https://x/numpy.whl", 1000), POLICY_DENY, "URL" },
-	{ "allow=*;allow_urls=yes", P("1.26.4", HASH, NULL, "https://x/numpy.whl", 1000),
+	{ "allow=*;allow_urls=yes;file_hosts=x", P("1.26.4", HASH, NULL, "https://x/numpy.whl", 1000),
 	  POLICY_ALLOW, "" },
+	{ "allow=*;allow_urls=yes", P("1.26.4", HASH, NULL, "https://x/numpy.whl", 1000),
+	  POLICY_DENY, "file_hosts" },
 	{ "allow=*", P("not a version", HASH, INDEX, NULL, 1000), POLICY_DENY, "cannot be read" },
 	{ "allow=*", P(NULL, HASH, INDEX, NULL, 1000), POLICY_DENY, "cannot be read" },
 	{ "allow=*;max_bytes=64K", P("1.26.4", HASH, INDEX, NULL, 65537), POLICY_DENY, "max_bytes" },
@@ -178,7 +181,21 @@ requirements_are_checked_before(void **state)
 		{ "deny=numpy", "NumPy>=1", "denied by numpy" },
 		{ "deny=*", "numpy", "denied by *" },
 		{ "", "numpy @ https://x/y.whl", "not from a URL" },
-		{ "allow_urls=yes", "numpy @ https://x/y.whl", NULL },
+		{ "allow_urls=yes", "numpy @ https://x/y.whl", "file_hosts" },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ https://x/y.whl", NULL },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ https://x/y.whl#sha256=00", NULL },
+		{ "allow_urls=yes;file_hosts=.x", "numpy @ https://files.x/a/y.whl", NULL },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ http://x/y.whl", "not https" },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ https://y/y.whl", "file_hosts" },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ https://u@x/y.whl", "file_hosts" },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ https://x:8443/y.whl", "file_hosts" },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ https://x/y.tar.gz", "no URL of a wheel" },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ https://x/y.zip?.whl", "no URL of a wheel" },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ git+https://x/y.whl", "file_hosts" },
+		{ "allow_urls=yes;file_hosts=x", "numpy @ file:///x/y.whl", "file_hosts" },
+		{ "allow_urls=yes", "numpy @ " ORIGIN "/files/y.whl", NULL },
+		{ "allow_urls=yes", "numpy @ " ORIGIN ".evil/y.whl", "file_hosts" },
+		{ "allow_urls=yes;deny=numpy;file_hosts=x", "numpy @ https://x/y.whl", "denied by" },
 		{ "tool=deny", "numpy", "install_package is deny" },
 	};
 
