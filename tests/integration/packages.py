@@ -6,6 +6,7 @@ mcp-python-egress from within the installer's worker.
 """
 
 import contextlib
+import json
 import os
 import random
 import select
@@ -293,6 +294,59 @@ def wheels_by_their_urls(ctx):
                                 (index.host + "/files/x-1.tar.gz", "no URL of a wheel"),
                                 ("git+https://127.0.0.1/x.whl", "file_hosts")):
             refused(install(client, "x @ " + elsewhere), word, status="denied")
+
+
+@test
+def an_index_that_sends_elsewhere(ctx):
+    """Its pages may say what they like: the installer's way out leads to the index alone."""
+    name, data = wheel("elsewhere", "1.0", {"elsewhere.py": ""})
+    with socket.create_server(("127.0.0.1", 0)) as other, new_store() as store:
+        place = os.path.join(os.path.dirname(store), "log")
+        os.mkdir(place)
+        os.chmod(place, 0o777)
+        port = other.getsockname()[1]
+        index.write("simple/elsewhere/index.html", (
+            '<a href="http://127.0.0.1:%d/%s#sha256=%s">%s</a>' % (
+                port, name, digest(data), name)).encode())
+        log = OPEN + "[audit]\nfile = %s/audit\njournal = no\n" % place
+        with ctx.private(config(index.url, store, log)) as s, ctx.client(path=s.socket) as client:
+            refused(install(client, "elsewhere"), "could not be resolved")
+            other.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                raise AssertionError("somebody came: %s" % (other.accept(),))
+
+            def seen():
+                with open(place + "/audit") as f:
+                    records = [json.loads(line) for line in f if line.endswith("\n")]
+                return {(r["event"], r["port"]) for r in records if "port" in r}
+            # The proxy tells of a connection when it is over, which may be later.
+            both = {("connection", index.port), ("connection-refused", port)}
+            wait_for(lambda: seen() >= both, ctx.seconds(20), "they are in the audit log")
+            equal(seen(), both)
+
+
+@test(root=True)
+def a_store_whose_disk_is_full(ctx):
+    """A file system of its own, which has no room for what the limits let be."""
+    with new_store() as store:
+        disk = os.path.join(os.path.dirname(store), "disk")
+        os.mkdir(disk)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0777", "tmpfs", disk],
+                                 capture_output=True, text=True)
+        if mounted.returncode:
+            raise Skip("no mount: " + mounted.stderr.strip())
+        try:
+            store = os.path.join(disk, "store")
+            index.add("bulky", "1.0", {"bulky.py": b"#" * (3 << 20)})
+            with ctx.private(config(index.url, store)) as s, ctx.client(path=s.socket) as client:
+                refused(install(client, "bulky"), "could not be stored", "No space left")
+                equal((verify(store), leftovers(store)), (0, []))
+                equal(install(client, "beta")["status"], "ok")
+                equal((verify(store), leftovers(store)), (1, []))
+                o = client.run("import beta; print(beta.VERSION)", dependencies=["beta"])
+                equal((o.status, o.stdout), ("ok", "1.2\n"), o)
+        finally:
+            subprocess.run(["umount", disk], check=True)
 
 
 @test
