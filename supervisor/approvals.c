@@ -368,11 +368,11 @@ look_up(struct approvals *approvals, const char *id, const struct policy_subject
 	struct approval **approval_r, struct why *why_r)
 {
 	*approval_r = find(approvals, id);
-	if (!*approval_r)
-		return why_say(why_r, -ENOENT, "id", "there is no request %.40s", id);
-	if (!may_decide(approvals, *approval_r, approver))
-		return why_say(why_r, -EACCES, "id", "policy does not let %s decide about "
-			       "requests of %s", approver->principal, (*approval_r)->tenant);
+	/* Whose it is, and that it is, is told to nobody else. */
+	if (!*approval_r || !may_decide(approvals, *approval_r, approver))
+		return why_say(why_r, *approval_r ? -EACCES : -ENOENT, "id",
+			       "there is no request %.40s that policy lets %s decide about", id,
+			       approver->principal);
 	return 0;
 }
 
