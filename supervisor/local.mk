@@ -84,6 +84,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/mcp/start.c \
 	supervisor/mcp/stream.c supervisor/mcp/stream.h \
 	supervisor/mcp/task.c supervisor/mcp/task.h supervisor/mcp/task_methods.c \
+	supervisor/mcp/tool_list.c supervisor/mcp/tool_list.h \
 	supervisor/notify.c supervisor/notify.h \
 	supervisor/mcp/revision.c supervisor/mcp/revision.h \
 	supervisor/mcp/revision_content.c \

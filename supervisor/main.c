@@ -285,6 +285,7 @@ reload(struct supervisor *s)
 {
 	notify_reloading(s->notify);
 	governance_reload(s->governance, s->config_path, !is_service());
+	mcp_tools_changed(s->mcp);
 	notify_ready(s->notify);
 }
 

@@ -265,11 +265,11 @@ http_exchange_listen(const struct http_exchange_options *options)
 
 	exchange_enter_connection(x, options);
 	x->listens = true;
+	start_stream(x, 0);
+	watch_client(x);
 	before = mcp_conversation_hear(x->conversation, &x->mcp);
 	if (before)
 		exchange_finish(exchange_of(before));
-	start_stream(x, 0);
-	watch_client(x);
 }
 
 /* What is over is said again, and that is all. */

@@ -6,6 +6,7 @@
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/conversation_parts.h"
 #include "supervisor/mcp/repeat.h"
+#include "supervisor/mcp/tool_list.h"
 #include "supervisor/xalloc.h"
 
 /* ---- sending ---- */
@@ -240,15 +241,27 @@ cancel_kept(const struct mcp_call *call)
 		mcp_repeat_drop(mcp_repeats(call->conversation->mcp), run);
 }
 
-/* Everything but a cancellation of something in flight is ignored, as both eras want. */
+/* From now on its client may be told of what it did not ask for. */
+static void
+on_initialized(struct mcp_conversation *conversation)
+{
+	if (conversation->session && !conversation->tools)
+		conversation->tools = mcp_tool_list(conversation->mcp,
+						    conversation->options.tenant);
+}
+
+/* Everything else but a cancellation of something in flight is ignored, as both eras want. */
 static void
 on_notification(struct mcp_conversation *conversation,
 		const struct jsonrpc_message *message)
 {
 	const json_t *id = json_object_get(message->params, "requestId");
+	enum mcp_method method = method_find(message->method);
 	struct mcp_call *call;
 
-	if (method_find(message->method) != METHOD_NOTE_CANCELLED || !id)
+	if (method == METHOD_NOTE_INITIALIZED)
+		on_initialized(conversation);
+	if (method != METHOD_NOTE_CANCELLED || !id)
 		return;
 	call = find_call(conversation, id);
 	if (!call) {
@@ -341,6 +354,7 @@ mcp_conversation_hear(struct mcp_conversation *conversation, struct mcp_exchange
 	struct mcp_exchange *before = conversation->exchange;
 
 	conversation->exchange = exchange;
+	tell_tools_changed(conversation);
 	return before;
 }
 
@@ -390,6 +404,7 @@ mcp_conversation_free(struct mcp_conversation *conversation)
 	}
 	mcp_remove_conversation(conversation->mcp, conversation);
 	json_decref(conversation->subscribed);
+	tool_list_release(conversation->tools);
 	free(conversation);
 }
 

@@ -18,6 +18,7 @@
 
 struct listening;
 struct outgoing;
+struct tool_list;
 
 /* The answers of one array line, until all of them are there. */
 struct batch {
@@ -39,6 +40,7 @@ struct mcp_conversation {
 	LIST_HEAD(, outgoing) outgoing;	/* our own requests, to the client */
 	uint64_t last_outgoing;		/* their id space */
 	json_t *subscribed;		/* legacy: an object with uris as keys; NULL: none */
+	struct tool_list *tools;	/* legacy: that its client knows of; NULL: none yet */
 	struct mcp_exchange *exchange;	/* for what belongs to no request; NULL: none */
 	size_t bytes_each;		/* of the line being read, by its messages */
 	bool input_ended;
@@ -130,6 +132,9 @@ void serve_listen(struct request *request);
 bool end_listening(struct mcp_conversation *conversation, const json_t *id,
 		   const struct mcp_exchange *exchange, bool say_so);
 bool is_listening(const struct mcp_conversation *conversation, const json_t *id);
+
+/* To those here who listen, if tools/list says something else than what they know of. */
+void tell_tools_changed(struct mcp_conversation *conversation);
 
 /* To whoever subscribed to it here, in either era. */
 void tell_resource_changed(struct mcp_conversation *conversation, const char *uri);

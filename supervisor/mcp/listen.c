@@ -1,11 +1,12 @@
 /* Runs in: the supervisor.   Owns: subscriptions: requests that stay open, and by which a
- * client hears of its tasks and of resources. Not answered but by their end.
+ * client hears of its tasks, of tools and of resources. Not answered but by their end.
  * Reads:   what a client wants to hear of; what is not offered is left out. */
 #include <string.h>
 
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/conversation_parts.h"
 #include "supervisor/mcp/task.h"
+#include "supervisor/mcp/tool_list.h"
 #include "supervisor/tools/catalog.h"
 #include "supervisor/xalloc.h"
 
@@ -28,6 +29,7 @@ struct listening {
 	struct task_ear *ear;
 	size_t n_ears;
 	json_t *resources;		/* an array of uris; NULL: none */
+	struct tool_list *tools;	/* that its client knows of; NULL: does not want to */
 };
 
 static void
@@ -129,6 +131,8 @@ send_acknowledged(const struct listening *listening)
 		}
 		jsonout_close(&out, ']');
 	}
+	if (listening->tools)
+		jsonout_member_bool(&out, "toolsListChanged", true);
 	if (listening->resources) {
 		jsonout_key(&out, "resourceSubscriptions");
 		jsonout_open(&out, '[');
@@ -208,6 +212,9 @@ serve_listen(struct request *request)
 	if (resources && resources->subscribes)
 		listening->resources =
 			json_incref(json_object_get(filter, "resourceSubscriptions"));
+	if (json_is_true(json_object_get(filter, "toolsListChanged")))
+		listening->tools = mcp_tool_list(conversation->mcp,
+						 conversation->options.tenant);
 	send_acknowledged(listening);
 	/* What happened before it listened is said at once, so that nothing is missed. */
 	for (size_t i = 0; i < listening->n_ears; i++)
@@ -253,6 +260,7 @@ listening_free(struct listening *listening)
 		mcp_task_unwatch(&listening->ear[i].watch);
 	free(listening->ear);
 	json_decref(listening->resources);
+	tool_list_release(listening->tools);
 	jsonrpc_id_done(&listening->id);
 	free(listening);
 }
@@ -292,6 +300,46 @@ is_listening(const struct mcp_conversation *conversation, const json_t *id)
 		if (json_equal(listening->id.value, id))
 			return true;
 	return false;
+}
+
+/* ---- tools ---- */
+
+static const char tools_changed[] = "notifications/tools/list_changed";
+
+/* Is *known another list by now? Then it becomes this one. */
+static bool
+renew(struct tool_list **known, const struct mcp_conversation *conversation)
+{
+	struct tool_list *now = mcp_tool_list(conversation->mcp,
+					      conversation->options.tenant), *before = *known;
+	bool differs = tool_list_differs(before, now);
+
+	*known = now;
+	tool_list_release(before);
+	return differs;
+}
+
+void
+tell_tools_changed(struct mcp_conversation *conversation)
+{
+	struct listening *listening;
+	struct jsonout out;
+
+	LIST_FOREACH(listening, &conversation->listenings, link)
+		if (listening->tools && renew(&listening->tools, conversation)) {
+			open_note(listening, &out, tools_changed);
+			send_note(listening, &out);
+		}
+	/* Until there is a way to tell them of it they know of the one before. */
+	if (!conversation->exchange || !conversation->tools ||
+	    !renew(&conversation->tools, conversation))
+		return;
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "jsonrpc", "2.0");
+	jsonout_member_text(&out, "method", tools_changed);
+	jsonout_close(&out, '}');
+	conversation_send(conversation->exchange, MCP_SENT_MESSAGE, &out);
 }
 
 /* ---- resources ---- */

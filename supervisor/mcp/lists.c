@@ -5,6 +5,7 @@
 #include "supervisor/mcp/mcp.h"
 #include "supervisor/mcp/conversation_parts.h"
 #include "supervisor/mcp/cursor.h"
+#include "supervisor/mcp/tool_list.h"
 #include "supervisor/tools/catalog.h"
 #include "supervisor/xalloc.h"
 
@@ -73,13 +74,17 @@ takes_no_cursor(const struct request *request)
 void
 serve_tools_list(const struct request *request)
 {
+	const struct mcp_conversation *conversation = request->conversation;
+	struct tool_list *list;
 	struct jsonout out;
 
 	if (!takes_no_cursor(request))
 		return;
 	jsonout_init(&out);
 	jsonrpc_open_result(&out, request->message->id.raw);
-	mcp_write_tools(request->conversation->mcp, request->revision, &out);
+	list = mcp_tool_list(conversation->mcp, conversation->options.tenant);
+	tool_list_write(list, request->revision, &out);
+	tool_list_release(list);
 	jsonrpc_close_result(&out);
 	request_answer(request, MCP_SENT_ANSWER, &out);
 }

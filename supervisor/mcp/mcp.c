@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: the descriptions of the tools, made once at start, and
- * the tables of what outlives requests. */
+/* Runs in: the supervisor.   Owns: the descriptions of the tools, and the tables of what
+ * outlives requests. */
 #include "supervisor/mcp/mcp.h"
 
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "supervisor/mcp/run.h"
 #include "supervisor/mcp/seal.h"
 #include "supervisor/mcp/task.h"
+#include "supervisor/mcp/tool_list.h"
 #include "supervisor/mcp/revision.h"
 #include "supervisor/tools/catalog.h"
 #include "supervisor/xalloc.h"
@@ -20,7 +21,8 @@ struct mcp {
 	struct mcp_options options;
 	struct catalog own;			/* when no catalog was given */
 	struct mcp_seal *own_seal;		/* likewise */
-	struct tool_description *tools;
+	struct tool_description *tools;		/* all of them */
+	struct tool_lists *lists;
 	struct mcp_runs runs;
 	struct mcp_parking *parking;
 	struct mcp_tasks *tasks;
@@ -47,6 +49,7 @@ mcp_new(const struct mcp_options *options)
 	mcp->tools = xcalloc(catalog->n_tools, sizeof(*mcp->tools));
 	for (size_t i = 0; i < catalog->n_tools; i++)
 		catalog->tool[i]->describe(options->config, &mcp->tools[i]);
+	mcp->lists = tool_lists_new(catalog);
 	LIST_INIT(&mcp->runs);
 	LIST_INIT(&mcp->conversations);
 	mcp->parking = mcp_parking_new(mcp);
@@ -67,6 +70,7 @@ mcp_free(struct mcp *mcp)
 	for (size_t i = 0; i < mcp->options.catalog->n_tools; i++)
 		tool_description_done(&mcp->tools[i]);
 	free(mcp->tools);
+	tool_lists_free(mcp->lists);
 	mcp_seal_free(mcp->own_seal);
 	free(mcp);
 }
@@ -119,6 +123,13 @@ mcp_repeats(struct mcp *mcp)
 	return mcp->repeats;
 }
 
+static const struct config *
+config_of(const struct mcp *mcp, struct tenant *tenant)
+{
+	return mcp->options.gate ? gate_config(mcp->options.gate, tenant)
+				 : config_hold(mcp->options.config);
+}
+
 void
 mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r)
 {
@@ -126,8 +137,7 @@ mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r)
 		.engine = mcp->options.engine,
 		.tenant = tenant,
 		.gate = mcp->options.gate,
-		.config = mcp->options.gate ? gate_config(mcp->options.gate, tenant)
-					    : config_hold(mcp->options.config),
+		.config = config_of(mcp, tenant),
 		.base = mcp->options.base,
 	};
 }
@@ -146,11 +156,14 @@ mcp_tool_description(const struct mcp *mcp, size_t i)
 	return &mcp->tools[i];
 }
 
-void
-mcp_write_tools(const struct mcp *mcp, const struct revision *revision,
-		struct jsonout *out)
+struct tool_list *
+mcp_tool_list(const struct mcp *mcp, struct tenant *tenant)
 {
-	revision_write_tools(revision, out, mcp->tools, mcp->options.catalog->n_tools);
+	const struct config *config = config_of(mcp, tenant);
+	struct tool_list *list = tool_lists_get(mcp->lists, config);
+
+	config_free(config);
+	return list;
 }
 
 void
@@ -164,6 +177,17 @@ mcp_remove_conversation(struct mcp *mcp, struct mcp_conversation *conversation)
 {
 	(void)mcp;
 	LIST_REMOVE(conversation, link);
+}
+
+/* Nothing that is sent ends a conversation at once. */
+void
+mcp_tools_changed(struct mcp *mcp)
+{
+	struct mcp_conversation *conversation;
+
+	tool_lists_renew(mcp->lists);
+	LIST_FOREACH(conversation, &mcp->conversations, link)
+		tell_tools_changed(conversation);
 }
 
 void

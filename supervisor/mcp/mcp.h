@@ -21,7 +21,9 @@ struct mcp_seal;
 struct mcp_tasks;
 struct revision;
 struct tenant;
+struct tool_description;
 struct tool_host;
+struct tool_list;
 
 /* All borrowed, and outlive the result. */
 struct mcp_options {
@@ -54,12 +56,15 @@ void mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *ho
 /* The hint for models that a handshake carries. */
 const char *mcp_instructions(const struct mcp *mcp);
 
-/* The i-th tool of the catalog, as it is described. */
+/* The i-th tool of the catalog, as it was described at start. */
 const struct tool_description *mcp_tool_description(const struct mcp *mcp, size_t i);
 
-/* The result of tools/list as the revision shows it. */
-void mcp_write_tools(const struct mcp *mcp, const struct revision *revision,
-		     struct jsonout *out);
+/* What tools/list says to the tenant now; the caller's to release. */
+struct tool_list *mcp_tool_list(const struct mcp *mcp, struct tenant *tenant);
+
+/* Another configuration is in force: those to whom tools/list says something else now, and
+ * who want to know, are told. */
+void mcp_tools_changed(struct mcp *mcp);
 
 /* A resource of this tenant is another one now: whoever subscribed to it is told. */
 void mcp_resource_changed(struct mcp *mcp, struct tenant *tenant, const char *uri);

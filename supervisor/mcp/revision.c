@@ -178,7 +178,7 @@ write_capabilities(const struct revision *revision, struct jsonout *out,
 {
 	jsonout_key(out, "capabilities");
 	jsonout_open(out, '{');
-	jsonout_member_raw(out, "tools", "{}");
+	jsonout_member_raw(out, "tools", "{\"listChanged\":true}");
 	if (catalog->resources)
 		jsonout_member_raw(out, "resources",
 				   catalog->resources->subscribes ? "{\"subscribe\":true}"

@@ -14,171 +14,9 @@ import tempfile
 import time
 
 from harness import Skip, main, test
-from mcp_schema import MODERN, Validator, jsonschema
-from mcpclient import LEGACY, Client, Closed, Timeout, id_key
-
-TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
-META = "io.modelcontextprotocol/"
-RESULTS = {
-    "initialize": "InitializeResult", "ping": "EmptyResult", "server/discover": "DiscoverResult",
-    "tools/list": "ListToolsResult", "tools/call": "CallToolResult",
-    "resources/list": "ListResourcesResult", "resources/read": "ReadResourceResult",
-    "resources/templates/list": "ListResourceTemplatesResult",
-    "subscriptions/listen": "SubscriptionsListenResult"}
-EXTENSION = {"tasks/get": "GetTaskResult", "tasks/update": "UpdateTaskResult",
-             "tasks/cancel": "CancelTaskResult"}
-NOTICES = {"notifications/progress": "ProgressNotification",
-           "notifications/cancelled": "CancelledNotification",
-           "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification"}
-MODERN_ONLY = ("resultType", "ttlMs", "cacheScope")
-validators = {}
-
-
-def check(schema, name, value):
-    if jsonschema is None:
-        raise Skip("python3-jsonschema is not installed", missing=True)
-    if schema not in validators:
-        validators[schema] = Validator(schema)
-    validators[schema].check(name, value)
-
-
-class Peer:
-    """One connection that may speak several revisions; what it gets is checked as it comes."""
-
-    def __init__(self, ctx, uid=None):
-        self.stream = Client.connect(ctx.socket, None, uid, 30)
-        self.asked = {}		# id -> (method, revision)
-        self.answers = {}
-        self.notices = []
-        self.others = []	# answers without an id
-        self.count = 0
-        self.session = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.stream.close()
-
-    def send(self, method, params=None, revision=MODERN, capabilities=None, id=None, **meta):
-        params = dict(params or {})
-        if revision == MODERN:
-            meta.update({META + "protocolVersion": MODERN,
-                         META + "clientCapabilities": capabilities or {}})
-        if meta:
-            params["_meta"] = meta
-        if id is None:
-            self.count += 1
-            id = self.count
-        self.asked[id_key(id)] = (method, revision)
-        self.stream.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-        self.stream.flush()
-        return id
-
-    def notify(self, method, **params):
-        self.stream.send({"jsonrpc": "2.0", "method": method, "params": params})
-        self.stream.flush()
-
-    def cancel(self, id):
-        self.notify("notifications/cancelled", requestId=id)
-
-    def take(self, message):
-        if isinstance(message, list):
-            assert self.session in LEGACY[:2], "a batch that nobody wanted"
-            for item in message:
-                self.take(item)
-            return
-        if "method" in message:
-            assert "id" not in message, "the server asks: %r" % message
-            self.check_notice(message)
-            self.notices.append(message)
-            return
-        if "id" not in message:
-            self.others.append(message)
-            return
-        method, revision = self.asked.pop(id_key(message["id"]))
-        self.check_answer(method, revision, message)
-        self.answers[id_key(message["id"])] = message
-
-    def check_notice(self, message):
-        method = message["method"]
-        if method == "notifications/tasks":
-            check("ext-tasks", "TaskStatusNotification", message)
-        else:
-            check(MODERN if META + "subscriptionId" in message["params"].get("_meta", {})
-                  else self.session or MODERN, NOTICES[method], message)
-
-    def check_answer(self, method, revision, message):
-        if "error" in message:
-            new = revision in (LEGACY[-1], MODERN)
-            check(revision, "JSONRPCErrorResponse" if new else "JSONRPCError", message)
-            return
-        result = message["result"]
-        if revision != MODERN:
-            assert not any(key in result for key in MODERN_ONLY), "too new: %r" % result
-        if method in EXTENSION:
-            check("ext-tasks", EXTENSION[method], result)
-        elif result.get("resultType") == "task":
-            check("ext-tasks", "CreateTaskResult", result)
-        else:
-            check(revision, RESULTS[method], result)
-
-    def wait(self, id, timeout=30):
-        """The answer to it, with error or result."""
-        deadline = time.monotonic() + timeout
-        while id_key(id) not in self.answers:
-            self.take(self.stream.recv(max(0.001, deadline - time.monotonic())))
-        return self.answers.pop(id_key(id))
-
-    def notice(self, method, timeout=30):
-        """The next notification of this name that was not taken yet."""
-        deadline = time.monotonic() + timeout
-        while True:
-            for message in self.notices:
-                if message["method"] == method:
-                    self.notices.remove(message)
-                    return message["params"]
-            self.take(self.stream.recv(max(0.001, deadline - time.monotonic())))
-
-    def nothing(self, seconds):
-        """Nothing comes."""
-        try:
-            message = self.stream.recv(seconds)
-        except Timeout:
-            return
-        raise AssertionError("unexpected: %.300r" % message)
-
-    def ask(self, method, params=None, **more):
-        return self.wait(self.send(method, params, **more))
-
-    def result(self, method, params=None, **more):
-        answer = self.ask(method, params, **more)
-        assert "result" in answer, answer
-        return answer["result"]
-
-    def code(self, method, params=None, **more):
-        answer = self.ask(method, params, **more)
-        assert "error" in answer, answer
-        return answer["error"]["code"]
-
-    def shake(self, revision, wanted=None):
-        self.session = revision
-        result = self.result("initialize", {
-            "protocolVersion": wanted or revision, "capabilities": {},
-            "clientInfo": {"name": "eras", "version": "1"}}, revision=revision)
-        assert result["protocolVersion"] == revision, result
-        self.notify("notifications/initialized")
-        return result
-
-    def script(self, script, revision=MODERN, capabilities=None, meta=None, **arguments):
-        return self.send("tools/call", {"name": "run_script",
-                                        "arguments": {"script": script, **arguments}},
-                         revision=revision, capabilities=capabilities, **(meta or {}))
-
-    def raw(self, data):
-        self.stream.send_raw(data)
-        self.stream.flush()
-
+from mcp_schema import MODERN
+from mcpclient import LEGACY, Closed, id_key
+from peer import META, TASKS, Peer, check
 
 def peer(ctx, uid=None):
     return Peer(ctx, uid)
@@ -212,7 +50,7 @@ ENDLESS = "import time\ntime.sleep(600)"
 def discover_tells_of_tasks_and_resources(ctx):
     with peer(ctx) as p:
         result = p.result("server/discover")
-        assert result["capabilities"] == {"tools": {}, "resources": {}, **TASKS}, result
+        assert result["capabilities"] == {"tools": {"listChanged": True}, "resources": {}, **TASKS}, result
         assert result["supportedVersions"] == [MODERN]
 
 
@@ -300,7 +138,7 @@ def listening_hears_of_a_task_until_its_end(ctx):
         message = p.stream.recv()
         p.take(message)
         assert message["method"] == "notifications/subscriptions/acknowledged", message
-        assert message["params"]["notifications"] == {"taskIds": [id]}, message
+        assert message["params"]["notifications"] == {"taskIds": [id], "toolsListChanged": True}, message
         assert message["params"]["_meta"] == {META + "subscriptionId": listen}, message
         seen = []
         while "completed" not in seen:
@@ -468,7 +306,7 @@ def resources_are_announced_and_not_found(ctx):
         assert p.code("resources/subscribe", {"uri": "a:b"}) == -32601
     for revision in LEGACY:
         with peer(ctx) as p:
-            assert p.shake(revision)["capabilities"] == {"tools": {}, "resources": {}}
+            assert p.shake(revision)["capabilities"] == {"tools": {"listChanged": True}, "resources": {}}
             assert p.result("resources/list", revision=revision) == {"resources": []}
             answer = p.ask("resources/read", {"uri": "a:b"}, revision=revision)
             assert answer["error"]["code"] == -32002, answer

@@ -31,7 +31,8 @@ NOT_RUN = frozenset(("invalid_arguments", "dependency_unavailable", "python_unav
 OUTCOME_KEYS = {
     "execution_id": str, "status": str, "stdout": str, "stderr": str, "exit_code": int,
     "duration_ms": int, "cpu_ms": int, "peak_memory_bytes": int}
-NOTIFICATIONS = frozenset(("notifications/progress", "notifications/message"))
+NOTIFICATIONS = frozenset(("notifications/progress", "notifications/message",
+                           "notifications/tools/list_changed"))
 
 
 class ProtocolViolation(AssertionError):

@@ -535,7 +535,8 @@ capabilities_follow_the_catalog(void **state)
 
 	(void)state;
 	ask_modern(bench, "1", "server/discover", "", "");
-	expect(bench, "\"capabilities\":{\"tools\":{},\"resources\":{\"subscribe\":true},"
+	expect(bench, "\"capabilities\":{\"tools\":{\"listChanged\":true},"
+		      "\"resources\":{\"subscribe\":true},"
 		      "\"prompts\":{},\"completions\":{},\"logging\":{},\"extensions\":{"
 		      "\"io.modelcontextprotocol/tasks\":{}}}");
 	ask_modern(bench, "2", "completion/complete", "",
@@ -731,11 +732,11 @@ listening_hears_of_tasks(void **state)
 	snprintf(rest, sizeof(rest), ",\"notifications\":{\"toolsListChanged\":true,\"taskIds\":"
 		 "[\"%s\",\"t-none\",\"%s\"]}", id, id);	/* twice counts once */
 	ask_modern(stranger, "7", "subscriptions/listen", TASKS, rest);
-	expect(stranger, "\"notifications\":{}");
+	expect(stranger, "\"notifications\":{\"toolsListChanged\":true}}");
 	ask_modern(bench, "7", "subscriptions/listen", TASKS, rest);
 	snprintf(rest, sizeof(rest), "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
 		 "acknowledged\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":7},"
-		 "\"notifications\":{\"taskIds\":[\"%s\"]}}}", id);
+		 "\"notifications\":{\"taskIds\":[\"%s\"],\"toolsListChanged\":true}}}", id);
 	expect(bench, rest);
 	expect(bench, "\"status\":\"working\"");	/* as it is */
 	ask_modern(bench, "7", "subscriptions/listen", "", ",\"notifications\":{}");
