@@ -652,7 +652,7 @@ time.sleep(600)
         for i in range(32):
             assert out.endless.ended.acquire(timeout=60), "connections outlive their execution"
         # The script's end and the proxy's order to end them are on their way at once.
-        wait_log(s, r"verdict=(?:cut|carried) .*sent=1 ", 32)
+        wait_log(s, r'verdict=(?:cut|carried) host="127.0.0.1" port=%d ' % out.endless.port, 32)
 
 
 @test(private=True)
