@@ -280,32 +280,53 @@ check_token(struct auth *auth, const char *text, uint64_t now_ms, struct auth_ve
 	return NULL;
 }
 
-void
-auth_judge(struct auth *auth, const char *authorization, struct auth_verdict *verdict_r)
+/* What stands behind Bearer; NULL: another scheme, which is no mistake, but says nothing. */
+static const char *
+token_of(const char *authorization)
 {
 	static const char scheme[] = "Bearer";
 	const size_t len = sizeof(scheme) - 1;
-	bool lacks_scope = false;
+
+	if (!authorization || strncasecmp(authorization, scheme, len) != 0 ||
+	    (authorization[len] != ' ' && authorization[len] != '\0'))
+		return NULL;
+	return authorization + len + strspn(authorization + len, " ");
+}
+
+static uint64_t
+clock_ms(void)
+{
 	struct timespec now;
-	const char *wrong;
-	uint64_t now_ms;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+bool
+auth_is_withdrawn(struct auth *auth, const char *authorization)
+{
+	const char *token = token_of(authorization);
+
+	return token && auth->tokens && auth_tokens_withdrawn(auth->tokens, token, clock_ms());
+}
+
+void
+auth_judge(struct auth *auth, const char *authorization, struct auth_verdict *verdict_r)
+{
+	const char *token = token_of(authorization), *wrong;
+	uint64_t now_ms = clock_ms();
+	bool lacks_scope = false;
 
 	*verdict_r = (struct auth_verdict){ .status = 0 };
-	/* Another scheme is no mistake, but says nothing to us. */
-	if (!authorization || strncasecmp(authorization, scheme, len) != 0 ||
-	    (authorization[len] != ' ' && authorization[len] != '\0')) {
+	if (!token) {
 		refuse(auth, ASK, verdict_r);
 		return;
 	}
-	authorization += len + strspn(authorization + len, " ");
-	if (!is_b64token(authorization) ||
-	    strnlen(authorization, AUTH_JWT_MAX + 1) > AUTH_JWT_MAX) {
+	if (!is_b64token(token) || strnlen(token, AUTH_JWT_MAX + 1) > AUTH_JWT_MAX) {
 		refuse(auth, MALFORMED, verdict_r);
 		return;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-	wrong = check_token(auth, authorization, now_ms, verdict_r, &lacks_scope);
+	wrong = check_token(auth, token, now_ms, verdict_r, &lacks_scope);
 	if (wrong || lacks_scope) {
 		log_refusal(auth, now_ms, wrong ? wrong : "scope");
 		refuse(auth, wrong ? INVALID : SCOPE, verdict_r);

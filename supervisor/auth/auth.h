@@ -36,6 +36,9 @@ bool auth_has_tokens(const struct auth *auth);
 /* Judges what Authorization says; NULL: it is not there. */
 void auth_judge(struct auth *auth, const char *authorization, struct auth_verdict *verdict_r);
 
+/* Was the token that a request was admitted with taken back since? */
+bool auth_is_withdrawn(struct auth *auth, const char *authorization);
+
 /* The header that a proxy may set; NULL: none. And as whom that proxy runs. */
 const char *auth_trusted_header(const struct auth *auth);
 uid_t auth_trusted_uid(const struct auth *auth);

@@ -109,3 +109,16 @@ auth_tokens_check(struct auth_tokens *tokens, const char *text, uint64_t now_ms,
 	*token_r = token;
 	return NULL;
 }
+
+bool
+auth_tokens_withdrawn(struct auth_tokens *tokens, const char *text, uint64_t now_ms)
+{
+	const struct token *token;
+	const char *id;
+
+	keep_up(tokens, now_ms);
+	if (!token_is_text(text, &id))
+		return false;
+	token = tokens_find(&tokens->known, id, TOKEN_ID);
+	return !token || token->revoked;
+}

@@ -4,6 +4,7 @@
 #ifndef SUPERVISOR_AUTH_TOKENS_H
 #define SUPERVISOR_AUTH_TOKENS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct auth_tokens;
@@ -19,5 +20,8 @@ void auth_tokens_free(struct auth_tokens *tokens);	/* NULL is fine */
  * and *token_r, the file's until the next call, says whose it is; else why not, static. */
 const char *auth_tokens_check(struct auth_tokens *tokens, const char *text, uint64_t now_ms,
 			      int64_t now, const struct token **token_r);
+
+/* Is a token that was taken once known no more, or revoked? Its end alone is no such thing. */
+bool auth_tokens_withdrawn(struct auth_tokens *tokens, const char *text, uint64_t now_ms);
 
 #endif

@@ -14,6 +14,7 @@
 #include <event2/http.h>
 
 #include "policy/config.h"
+#include "supervisor/auth/auth.h"
 #include "supervisor/http/replay.h"
 #include "supervisor/http/session.h"
 #include "supervisor/log.h"
@@ -94,6 +95,16 @@ send_chunk(struct http_exchange *x, struct evbuffer *chunk)
 	}
 }
 
+/* Who may not come any more is not spoken to any more. */
+static bool
+is_withdrawn(const struct http_exchange *x)
+{
+	struct auth *auth = x->connection->server->options.auth;
+	const struct evkeyvalq *headers = evhttp_request_get_input_headers(x->request);
+
+	return auth && auth_is_withdrawn(auth, evhttp_find_header(headers, "Authorization"));
+}
+
 static void
 on_alive(evutil_socket_t fd, short what, void *arg)
 {
@@ -103,6 +114,12 @@ on_alive(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (is_withdrawn(x)) {
+		log_line(LOG_NOTICE, "http-close", "tenant=%s why=token-revoked",
+			 x->tenant->principal);
+		http_connection_end(x->connection, 0);
+		return;
+	}
 	if (http_connection_unsent(x->connection))
 		return;
 	chunk = xalloc_check(evbuffer_new());

@@ -16,7 +16,7 @@ import urllib.parse
 
 from auth_suite import Client, files_of, serving, with_tokens
 from harness import SOMEBODY, Skip, equal, main, test
-from http_client import Connection, Session, encode, modern, modern_headers
+from http_client import Closed, Connection, Session, encode, modern, modern_headers
 from mcpclient import LEGACY, MODERN
 from supervisor import Supervisor, cgroup_of
 
@@ -151,6 +151,39 @@ def the_unix_socket_takes_both(ctx):
         refused(ask(files.http, bearer("mcp_x")), 401, 'error="invalid_token"')
         assert "tenant=uid:%d " % os.getuid() in service.log(), service.log()
         assert "tenant=token:ci " in service.log(), service.log()
+
+
+@test(private=True)
+def a_revoked_token_ends_streams(ctx):
+    """Of both eras, and nobody else's; within the time in which a stream says something."""
+    with with_tokens(ctx) as (files, service, place):
+        streams = []
+        for name in ("gone", "kept"):
+            token = files.add(name)
+            until(ctx, place, bearer(token), 200)
+            client = Client(place, token)
+            session = client.fresh()
+            session.send("GET", headers=client.headers({}, {"Accept": "text/event-stream"}))
+            message = modern("subscriptions/listen", {"notifications": {}})
+            listening = client.fresh()
+            listening.send(headers=modern_headers(message, client.also), body=encode(message))
+            for connection in (session, listening):
+                head = connection.read_head()
+                assert head.status == 200 and head.streams, head
+            streams.append((token, client, session, listening))
+        files.command("revoke", streams[0][0].split("_")[1])
+        for connection in streams[0][2:]:
+            with contextlib.suppress(Closed):
+                while True:
+                    connection.more(ctx.seconds(60))
+        assert "why=token-revoked" in service.log(), service.log()
+        for connection in streams[1][2:]:
+            while b": still here" not in connection.inbuf:
+                connection.more(ctx.seconds(60))
+        for _, client, *connections in streams:
+            for connection in connections:
+                connection.close()
+            client.connection.close()
 
 
 @test(private=True)
