@@ -7,6 +7,8 @@
 #include "supervisor/http/parts.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,6 +27,7 @@
 #define READ_AHEAD (64 * 1024)	/* bytes beside a body: its framing, and what follows it */
 #define DISCARD_MAX (64 * 1024)
 #define READ_PER_TURN 4096	/* bytes: thousands of chunks of one byte are taken apart slowly */
+#define WRITE_PER_TURN (256 * 1024)
 
 static struct evbuffer *
 input_of(const struct http_connection *c)
@@ -300,12 +303,17 @@ watch(struct http_connection *c)
 {
 	static const struct timeval stall = { .tv_sec = HTTP_STALL_S };
 	size_t ahead = c->server->options.config->http.body_max + READ_AHEAD;
+	const int on = 1;
 
+	/* The rest of an answer does not wait until its client has acknowledged the beginning. */
+	if (!c->place->by_socket)
+		(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	xalloc_check(evbuffer_add_cb(input_of(c), on_input, c));
 	xalloc_check(evbuffer_add_cb(output_of(c), on_output, c));
 	/* Whatever a client sends while it is answered waits in its socket from here on. */
 	bufferevent_setwatermark(c->bev, EV_READ, 0, ahead);
 	bufferevent_set_max_single_read(c->bev, READ_PER_TURN);
+	bufferevent_set_max_single_write(c->bev, WRITE_PER_TURN);
 	bufferevent_set_timeouts(c->bev, NULL, &stall);
 	set_state(c, HTTP_WAITS);
 }

@@ -5,12 +5,14 @@ import contextlib
 import os
 import re
 import socket
+import statistics
 import subprocess
 import tempfile
 import time
 
 from harness import equal, main, test
-from http_client import Checker, Closed, Connection, call, encode, modern, modern_headers
+from http_client import Checker, Closed, Connection, Session, call, encode, modern, \
+    modern_headers
 from mcpclient import MODERN
 from http_suite import CONFIG, TALK, healthy, http_private, named, open_to, place, post, \
     seconds, wait_busy, wait_ready
@@ -202,6 +204,22 @@ def a_subscription_ends_with_the_service(ctx):
         checker.check("SubscriptionsListenResultResponse", last)
         assert connection.at_end()
         equal(service.process.wait(seconds(ctx, 20)), 0)
+
+
+@test
+def a_long_answer_is_not_held_back(ctx):
+    """More than is written at once: the rest of it waits for no acknowledgement, which a kernel
+    puts off for 40 ms. Other things may take that long too, but not for all of half a minute."""
+    with Session(place(ctx), MODERN, timeout=seconds(ctx, 60)) as client:
+        deadline, took = time.monotonic() + seconds(ctx, 30), []
+        while not took or statistics.median(took) > 0.02:
+            assert time.monotonic() < deadline, took
+            took.clear()
+            for _ in range(20):
+                started = time.monotonic()
+                response = client.post(client.message("tools/list"))
+                took.append(time.monotonic() - started)
+                assert len(response.body) > 16384, len(response.body)
 
 
 @test
