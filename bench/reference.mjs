@@ -1,12 +1,15 @@
-// A server made with the official TypeScript SDK, for bench/transports: one tool, run_script,
+// Servers made with the official TypeScript SDK, for bench/transports: one tool, run_script,
 // that hands its script to a python3 of its own, without any jail.
-//   node reference.mjs stdio | node reference.mjs http      (prints its port)
+//   node reference.mjs stdio | http | stdio-modern | http-modern      (http: prints its port)
+// The older SDK serves the legacy era in sessions, the newer one the modern era.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { McpServer as ModernServer, createMcpHandler } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
 function python(script) {
@@ -19,12 +22,15 @@ function python(script) {
   });
 }
 
-function makeServer() {
-  const server = new McpServer({ name: 'reference', version: '1' });
-  server.registerTool('run_script', { description: 'Runs Python.', inputSchema: { script: z.string() } },
+function withTool(server, inputSchema) {
+  server.registerTool('run_script', { description: 'Runs Python.', inputSchema },
     async ({ script }) => ({ content: [{ type: 'text', text: await python(script) }] }));
   return server;
 }
+
+const about = { name: 'reference', version: '1' };
+const makeServer = () => withTool(new McpServer(about), { script: z.string() });
+const makeModern = () => withTool(new ModernServer(about), z.object({ script: z.string() }));
 
 const transports = new Map();
 
@@ -41,9 +47,29 @@ async function serve(request, response) {
   await transport.handleRequest(request, response);
 }
 
-if (process.argv[2] === 'stdio') {
-  await makeServer().connect(new StdioServerTransport());
-} else {
-  const server = http.createServer(serve);
+// The handler has the web's Request and Response; node's are others.
+const handler = createMcpHandler(makeModern);
+
+async function serveModern(request, response) {
+  const pieces = [];
+  for await (const piece of request) pieces.push(piece);
+  const answer = await handler.fetch(new Request(`http://${request.headers.host}${request.url}`, {
+    method: request.method, headers: request.headers, body: Buffer.concat(pieces),
+  }));
+  response.writeHead(answer.status, Object.fromEntries(answer.headers));
+  response.end(Buffer.from(await answer.arrayBuffer()));
+}
+
+function listen(on) {
+  const server = http.createServer(on);
+  server.keepAliveTimeout = 0;		// others take their turns meanwhile
   server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 }
+
+const ways = {
+  'stdio': () => makeServer().connect(new StdioServerTransport()),
+  'http': () => listen(serve),
+  'stdio-modern': () => serveStdio(makeModern),
+  'http-modern': () => listen(serveModern),
+};
+await ways[process.argv[2]]();
