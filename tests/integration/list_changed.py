@@ -2,6 +2,7 @@
 """What a reload changes of tools/list, and who is told: descriptions are made of limits, and what
 policy denies is not offered; each client by its revision's way, and only when there is a change."""
 
+import contextlib
 import os
 import select
 import signal
@@ -9,7 +10,7 @@ import time
 
 from harness import equal, main, test
 from http_client import Session, encode, modern, modern_headers
-from http_suite import place_of, seconds, wait_ready
+from http_suite import healthy, place_of, seconds, wait_ready
 from mcp_schema import MODERN
 from mcpclient import LEGACY
 from peer import META, Peer
@@ -177,6 +178,34 @@ def over_http_by_a_subscription(ctx):
             event = next_event(connection)
             equal((event["method"], event["params"]["_meta"][META + "subscriptionId"]),
                   (CHANGED, "all"))
+
+
+@test(private=True)
+def all_of_many_are_told_once(ctx):
+    """Idle streams of both eras harm nobody, and each hears of what concerns it."""
+    with ctx.private(BASE) as service, contextlib.ExitStack() as stack:
+        wait_ready(service)
+        place, streams = place_of(service), []
+        message = modern("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+        for _ in range(60):
+            client = stack.enter_context(Session(place, timeout=seconds(ctx, 60)))
+            listener, listening = (stack.enter_context(client.fresh()) for _ in range(2))
+            listener.send("GET", headers=[("Accept", "text/event-stream"),
+                                          ("Mcp-Session-Id", client.id)])
+            listening.send(headers=modern_headers(message), body=encode(message))
+            equal(next_event(listening)["method"], "notifications/subscriptions/acknowledged")
+            client.connection.close()
+            client.connection = None
+            streams += [listener, listening]
+        healthy(place, seconds(ctx, 60))
+        reload(ctx, service, OTHER)
+        for connection in streams:
+            equal(next_event(connection)["method"], CHANGED)
+        healthy(place, seconds(ctx, 60))
+        equal(service.stop(), 0, "its exit status")
+        for connection in streams:
+            for event in connection.running:	# its end is said to those who subscribed
+                equal(event.get("result", {}).get("resultType"), "complete")
 
 
 if __name__ == "__main__":
