@@ -108,7 +108,8 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/repl_sessions.c supervisor/tools/repl_sessions.h \
 	supervisor/tools/repl_sessions_parts.h \
 	supervisor/tools/run_repl.c supervisor/tools/run_repl.h \
-	supervisor/tools/run_repl_answer.c \
+	supervisor/tools/run_repl_answer.c supervisor/tools/run_repl_begin.c \
+	supervisor/tools/run_repl_cell.c supervisor/tools/run_repl_parts.h \
 	supervisor/tools/run_script.c supervisor/tools/run_script.h \
 	supervisor/tools/run_script_answer.c \
 	supervisor/tools/run_script_arguments.c \

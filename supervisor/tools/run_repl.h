@@ -2,7 +2,7 @@
  *
  * A call waits for its turn, then goes through what was asked for: reset, or a copy of a
  * state (restore, branch); the cell; a copy for a checkpoint; the end of the session.
- * run_repl.c does it; run_repl_answer.c says what became of the session.
+ * run_repl_answer.c says what became of the session; run_repl_parts.h has the others.
  */
 #ifndef SUPERVISOR_TOOLS_RUN_REPL_H
 #define SUPERVISOR_TOOLS_RUN_REPL_H
