@@ -31,16 +31,33 @@ may_be_open(const struct config *config)
 	return config->http.insecure || config_has_auth(config);
 }
 
-/* The unit's FileDescriptorName= says what it is: "http", and anything else byte streams. */
+/* Nobody there says who they are. */
+static int
+take_metrics_socket(struct places *places, int fd, struct why *why_r)
+{
+	struct why unused;
+
+	if (http_check_socket(fd, false, &unused) < 0)
+		return why_say(why_r, -EPERM, "socket", "what was handed over as \"metrics\" can "
+			       "be reached from other machines; it has to be on the loopback "
+			       "device or a unix socket");
+	places->place[places->n++] = (struct place){ .fd = fd, .metrics = true };
+	return 0;
+}
+
+/* The unit's FileDescriptorName= says what it is: "http", "metrics", and anything else byte
+ * streams. */
 static int
 take_handed_socket(struct places *places, const struct config *config, int fd,
 		   const char *name, struct why *why_r)
 {
-	bool http = strcmp(name, "http") == 0;
+	bool http = strcmp(name, "http") == 0, metrics = strcmp(name, "metrics") == 0;
 
-	if (sd_is_socket(fd, http ? AF_UNSPEC : AF_UNIX, SOCK_STREAM, 1) <= 0)
+	if (sd_is_socket(fd, http || metrics ? AF_UNSPEC : AF_UNIX, SOCK_STREAM, 1) <= 0)
 		return why_say(why_r, -EINVAL, "socket", "what was handed over as \"%s\" is no "
-			       "listening %sstream socket", name, http ? "" : "unix ");
+			       "listening %sstream socket", name, http || metrics ? "" : "unix ");
+	if (metrics)
+		return take_metrics_socket(places, fd, why_r);
 	if (http && http_check_socket(fd, may_be_open(config), why_r) < 0)
 		return -EPERM;
 	add_place(places, fd, http);
@@ -149,6 +166,16 @@ open_socket(struct places *places, const struct config *config, const char *aske
 	return 0;
 }
 
+static bool
+have_clients(const struct places *places)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < places->n; i++)
+		n += !places->place[i].metrics;
+	return n > 0;
+}
+
 int
 places_open(const struct places_asked *asked, const struct config *config, uid_t owner,
 	    struct places **places_r, struct why *why_r)
@@ -158,7 +185,7 @@ places_open(const struct places_asked *asked, const struct config *config, uid_t
 
 	if (r < 0 || asked->none)
 		return r;
-	if (places->n == 0)
+	if (!have_clients(places))
 		r = open_socket(places, config, asked->socket, owner, why_r);
 	else if (asked->socket)
 		r = why_say(why_r, -EINVAL, "socket",

@@ -44,15 +44,17 @@ command -v systemd-analyze >/dev/null || {
 }
 for unit in mcp-pythond mcp-pythond-user; do
 	mkdir "$work/$unit"
-	[ $unit = mcp-pythond-user ] ||
-		sed '/^Documentation=/d' "$srcdir/systemd/$unit-http.socket" >"$work/$unit/$unit-http.socket"
+	for kind in -http -metrics; do
+		[ $unit = mcp-pythond-user ] ||
+			sed '/^Documentation=/d' "$srcdir/systemd/$unit$kind.socket" >"$work/$unit/$unit$kind.socket"
+	done
 	cp "$srcdir/systemd/$unit.socket" "$work/$unit/mcp-pythond.socket"
 	# Verification wants a program that exists and manual pages that are installed.
 	sed -e 's|^ExecStart=[^ ]*|ExecStart=/bin/true|' -e '/^Documentation=/d' \
 		"systemd/$unit.service" >"$work/$unit/mcp-pythond.service"
 	sed -i '/^Documentation=/d' "$work/$unit/mcp-pythond.socket"
 	case $unit in *-user) manager=--user ;; *) manager=--system ;; esac
-	for kind in "" -http; do
+	for kind in "" -http -metrics; do
 		[ -e "$work/$unit/mcp-pythond$kind.socket" ] || continue
 		said=$(XDG_RUNTIME_DIR=$work systemd-analyze verify $manager --man=no \
 			"$work/$unit/mcp-pythond$kind.socket" 2>&1) || bad "$unit$kind.socket is refused"

@@ -5,6 +5,7 @@ UNITS_MADE = systemd/mcp-pythond.service systemd/mcp-pythond-user.service
 EXTRA_DIST += $(UNIT_TEMPLATES) \
 	systemd/mcp-pythond.socket systemd/mcp-pythond-user.socket \
 	systemd/mcp-pythond-http.socket \
+	systemd/mcp-pythond-metrics.socket \
 	systemd/mcp-pythond.sysusers systemd/mcp-pythond.tmpfiles systemd/mcp-pythond.conf \
 	systemd/mcp-pythond.catalog
 CLEANFILES += $(UNITS_MADE)
@@ -30,6 +31,8 @@ install-data-local: $(UNITS_MADE)
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.socket"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-http.socket \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-http.socket"
+	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-metrics.socket \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-metrics.socket"
 	$(INSTALL_DATA) systemd/mcp-pythond-user.service \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-user.socket \
@@ -47,6 +50,7 @@ uninstall-local:
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.socket" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-http.socket" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-metrics.socket" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.socket" \
 		"$(DESTDIR)$(sysusersdir)/mcp-pythond.conf" \

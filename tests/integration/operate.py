@@ -20,6 +20,7 @@ import time
 
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import connect_as
+from supervisor import Supervisor
 
 try:
     from prometheus_client.openmetrics import parser as openmetrics
@@ -328,6 +329,39 @@ def a_scraper_gets_them_by_http(ctx):
         equal(fetch(ctx, port, "POST")[0], 405)
         equal(fetch(ctx, port, Host="rebound.example.com")[0], 403)
         equal(fetch(ctx, port, Origin="https://example.com")[0], 403)
+
+
+@test(private=True)
+def a_socket_for_them_is_handed_over(ctx):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+        tcp.bind(("127.0.0.1", 0))
+        tcp.listen()
+        service = Supervisor(ctx.options.build, "")
+        n = tcp.fileno()
+        service.argv = ["/bin/bash", "-c", "exec 103<&%d; exec 3<&103; export LISTEN_PID=$$; "
+                        'exec "$0" "$@"' % n] + service.argv
+        service.env.update(LISTEN_FDS="1", LISTEN_FDNAMES="metrics")
+        service.pass_fds = [n]
+        with service, ctx.client(path=service.socket) as c:
+            c.run("1")	# clients have their own all the same
+            code, _, text = fetch(ctx, tcp.getsockname()[1])
+            equal((code, value(parse(text), "executions_total", status="ok")), (200, 1))
+            equal(service.stop(), 0)
+
+
+@test(private=True)
+def what_others_can_reach_is_not_taken_for_them(ctx):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+        tcp.bind(("0.0.0.0", 0))
+        tcp.listen()
+        n = tcp.fileno()
+        done = subprocess.run(
+            ["/bin/bash", "-c", "exec 103<&%d; exec 3<&103; export LISTEN_PID=$$; exec \"$0\" \"$@\"" % n,
+             os.path.join(ctx.options.build, "mcp-pythond")], pass_fds=[n], text=True,
+            env=dict(os.environ, LISTEN_FDS="1", LISTEN_FDNAMES="metrics"), capture_output=True,
+            timeout=ctx.seconds(60))
+        equal(done.returncode, 1, done.stderr)
+        assert "loopback" in done.stderr and "metrics" in done.stderr, done.stderr
 
 
 @test(private=True)

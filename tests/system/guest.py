@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import traceback
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 INTEGRATION = os.path.join(os.path.dirname(HERE), "integration")
@@ -602,6 +603,36 @@ def everything_can_be_enforced_here():
     assert "killed" in found["memory"] and "refused" in found["pids"], found
     left = [at for at, _, _ in os.walk("/sys/fs/cgroup") if "mcp-python-check" in at]
     assert not left, left
+
+
+@test
+def operators_see_what_the_kernel_counts():
+    before, admin = read(CONFIG), "/run/mcp-pythond/admin.sock"
+    with drop_in("[Unit]\n"):
+        try:
+            with open(CONFIG, "a") as f:
+                f.write("\n[admin]\nsocket = %s\n" % admin)
+            sh("systemctl", "start", "mcp-pythond.socket", "mcp-pythond-metrics.socket")
+            with client() as c:
+                c.ask("tools/call", {"name": "run_repl", "arguments": {
+                    "code": "kept = bytearray(b'x') * (100 << 20)"}})
+                seen = json.loads(sh("mcp-python", "status", "--json", "--admin-socket", admin))
+                how, (tenant,) = seen["enforcement"], seen["tenants"]
+                assert [how[k] for k in ("memory", "pids", "cpu")] == 3 * ["cgroup"], how
+                assert tenant["tenant"] == "uid:%d" % ALICE, tenant
+                assert tenant["memory_bytes"] > 100 << 20, tenant
+                assert seen["sessions"][0]["memory_bytes"] > 100 << 20, seen["sessions"]
+                text = sh("mcp-python", "metrics", "--admin-socket", admin)
+                found = re.search(r'tenant_memory_bytes\{tenant="uid:%d"\} (\d+)' % ALICE, text)
+                assert int(found[1]) > 100 << 20, found
+                # by HTTP, although the service has no network
+                with urllib.request.urlopen("http://127.0.0.1:9464/metrics",
+                                            timeout=60 * slow) as answer:
+                    assert answer.read().endswith(b"# EOF\n")
+        finally:
+            sh("systemctl", "stop", UNIT, "mcp-pythond-metrics.socket")
+            with open(CONFIG, "w") as f:
+                f.write(before)
 
 
 # ---- the same for one person ----
