@@ -10,6 +10,7 @@
 struct inside {
 	struct execution *execution;
 	inside_answered *answered;
+	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
 	void *arg;
 };
 
@@ -29,6 +30,14 @@ read_answer(const struct outcome *outcome)
 }
 
 static void
+on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+{
+	const struct inside *inside = arg;
+
+	inside->on_output(inside->arg, stream, bytes, len);
+}
+
+static void
 on_outcome(void *arg, const struct outcome *outcome)
 {
 	struct inside inside = *(struct inside *)arg;
@@ -37,6 +46,23 @@ on_outcome(void *arg, const struct outcome *outcome)
 	free(arg);
 	inside.answered(inside.arg, answer, outcome);
 	json_decref(answer);
+}
+
+static int
+limits_of(const struct tool_host *host, const struct inside_question *question,
+	  struct limits *limits_r, struct why *why_r)
+{
+	const struct limits_asked nothing = { 0 };
+	int r;
+
+	if (question->limits) {
+		*limits_r = *question->limits;
+		return 0;
+	}
+	r = limits_merge(&host->config->limits, &nothing, limits_r, why_r);
+	if (limits_r->wall_ms > INSIDE_WALL_MS)
+		limits_r->wall_ms = INSIDE_WALL_MS;
+	return r;
 }
 
 int
@@ -48,18 +74,24 @@ inside_ask(const struct tool_host *host, const struct inside_question *question,
 		.script_len = strlen(question->program),
 		.stdin_text = question->input,
 		.stdin_len = question->input_len,
+		.args = &question->argument,
+		.n_args = question->argument ? 1 : 0,
 		.profile = question->profile,
+		.channel = question->channel,
+		.network = question->network,
 		.internal = true,
 	};
-	const struct limits_asked nothing = { 0 };
 	struct inside *inside = xcalloc(1, sizeof(*inside));
-	struct execution_watcher watcher = { .on_outcome = on_outcome, .arg = inside };
-	int r = limits_merge(&host->config->limits, &nothing, &request.limits, why_r);
+	struct execution_watcher watcher = {
+		.on_output = question->on_output ? on_output : NULL,
+		.on_outcome = on_outcome,
+		.arg = inside,
+	};
+	int r = limits_of(host, question, &request.limits, why_r);
 
 	inside->answered = answered;
+	inside->on_output = question->on_output;
 	inside->arg = arg;
-	if (request.limits.wall_ms > INSIDE_WALL_MS)
-		request.limits.wall_ms = INSIDE_WALL_MS;
 	if (r == 0)
 		r = execution_start(host->engine, host->tenant, &request, &watcher,
 				    &inside->execution, why_r);

@@ -21,6 +21,13 @@ struct inside_question {
 	const char *input;		/* its standard input */
 	size_t input_len;
 	const char *profile;
+	/* The rest is for programs that do more than look. */
+	const char *argument;		/* argv[1]; NULL: none */
+	const struct limits *limits;	/* NULL: the standard ones, INSIDE_WALL_MS at most */
+	const int *channel;		/* as execution_request has these two */
+	const struct config_network *network;
+	/* Output as it comes, to answered's arg; NULL: of no interest. */
+	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
 };
 
 /* answer: an object (borrowed), or NULL when there is none, and outcome says why; its

@@ -8,7 +8,7 @@
 #include "policy/config.h"
 #include "policy/network.h"
 #include "supervisor/mcp/jsonout.h"
-#include "supervisor/mcp/jsonrpc.h"
+#include "supervisor/tools/inside.h"
 #include "supervisor/xalloc.h"
 
 #define CPU_MS 300000
@@ -19,7 +19,7 @@
 
 struct program {
 	struct tool_host host;
-	struct execution *execution;
+	struct inside *inside;
 	program_ended *ended;
 	void *arg;
 	double progress;
@@ -132,32 +132,15 @@ words_of(const struct outcome *outcome)
 	return words;
 }
 
-static json_t *
-read_answer(const struct outcome *outcome)
-{
-	const char *text = outcome->status == OUTCOME_OK ? outcome->value_json : NULL;
-	json_t *answer;
-
-	if (!text || !jsonrpc_is_bounded(text, strlen(text)))
-		return NULL;
-	answer = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-	if (json_is_object(answer))
-		return answer;
-	json_decref(answer);
-	return NULL;
-}
-
 static void
-on_outcome(void *arg, const struct outcome *outcome)
+on_answered(void *arg, const json_t *answer, const struct outcome *outcome)
 {
 	struct program program = *(struct program *)arg;
-	json_t *answer = read_answer(outcome);
 	char *words = words_of(outcome);
 
 	free(arg);
 	program.ended(program.arg, answer, words, outcome);
 	free(words);
-	json_decref(answer);
 }
 
 /* ---- the way to the index ---- */
@@ -246,23 +229,17 @@ int
 program_start(const struct tool_host *host, const struct program_request *asked,
 	      program_ended *ended, void *arg, struct program **program_r, struct why *why_r)
 {
-	const char *const args[] = { asked->argument };
-	struct execution_request request = {
-		.script = asked->text,
-		.script_len = strlen(asked->text),
-		.args = args,
-		.n_args = 1,
-		.profile = asked->profile,
-		.channel = asked->channel,
-		.internal = true,
-		.limits = installer_limits(host->config),
-	};
+	const struct limits limits = installer_limits(host->config);
 	struct program *program = xcalloc(1, sizeof(*program));
 	struct way way;
-	struct execution_watcher watcher = {
+	const struct inside_question question = {
+		.program = asked->text,
+		.argument = asked->argument,
+		.profile = asked->profile,
+		.channel = asked->channel,
+		.limits = &limits,
+		.network = &way.network,
 		.on_output = host->on_progress ? on_output : NULL,
-		.on_outcome = on_outcome,
-		.arg = program,
 	};
 	int r;
 
@@ -270,9 +247,7 @@ program_start(const struct tool_host *host, const struct program_request *asked,
 	program->ended = ended;
 	program->arg = arg;
 	way_init(&way, host->config);
-	request.network = &way.network;
-	r = execution_start(host->engine, host->tenant, &request, &watcher,
-			    &program->execution, why_r);
+	r = inside_ask(host, &question, on_answered, program, &program->inside, why_r);
 	way_done(&way);
 	if (r < 0)
 		free(program);
@@ -284,7 +259,6 @@ program_start(const struct tool_host *host, const struct program_request *asked,
 void
 program_cancel(struct program *program, enum cancel_reason reason)
 {
-	execution_cancel(program->execution, reason);
-	execution_unwatch(program->execution);
+	inside_cancel(program->inside, reason);
 	free(program);
 }
