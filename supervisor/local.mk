@@ -112,7 +112,8 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/run_repl_cell.c supervisor/tools/run_repl_parts.h \
 	supervisor/tools/run_script.c supervisor/tools/run_script.h \
 	supervisor/tools/run_script_answer.c \
-	supervisor/tools/run_script_arguments.c \
+	supervisor/tools/run_script_arguments.c supervisor/tools/run_script_table.h \
+	supervisor/tools/run_script_schema.c \
 	supervisor/tools/run_script_files.c supervisor/tools/run_script_files.h \
 	supervisor/tools/run_script_results.c supervisor/tools/run_script_results.h \
 	supervisor/tools/media.c supervisor/tools/media.h \

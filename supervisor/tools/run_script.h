@@ -1,7 +1,7 @@
 /* The tool run_script, and what run_repl (tools/run_repl.h) shares with it.
  *
- * run_script.c runs; run_script_arguments.c checks what a client sent and describes it as a
- * schema, both from one table; run_script_answer.c turns an outcome into the answer.
+ * run_script.c runs; run_script_arguments.c checks what a client sent and run_script_schema.c
+ * describes it as a schema, both from one table; run_script_answer.c turns an outcome into the answer.
  */
 #ifndef SUPERVISOR_TOOLS_RUN_SCRIPT_H
 #define SUPERVISOR_TOOLS_RUN_SCRIPT_H

@@ -1,7 +1,7 @@
 /* Runs in: the supervisor.   Owns: the table of arguments.
- * Reads:   values of a client, of any type. The schema that clients are shown and the
- * checks that are made come from the same rows. */
-#include "supervisor/tools/run_script.h"
+ * Reads:   values of a client, of any type. What they are shown comes from the same rows
+ * (run_script_schema.c). */
+#include "supervisor/tools/run_script_table.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,50 +17,11 @@
 #include "supervisor/tools/tiers.h"
 #include "supervisor/xalloc.h"
 
-enum kind { KIND_TEXT, KIND_TEXTS, KIND_NUMBER, KIND_INTEGER, KIND_PROFILE, KIND_KEY,
-	    KIND_FILES, KIND_SESSION, KIND_NAME, KIND_FLAG, KIND_IMPORTS, KIND_TIER,
-	    KIND_PYTHON };
-
-enum field {
-	FIELD_SCRIPT,
-	FIELD_CODE,
-	FIELD_SESSION,
-	FIELD_STDIN,
-	FIELD_ARGS,
-	FIELD_TIMEOUT,
-	FIELD_MEMORY,
-	FIELD_CPU,
-	FIELD_PIDS,
-	FIELD_PROFILE,
-	FIELD_DEPENDENCIES,
-	FIELD_KEY,
-	FIELD_FILES,
-	FIELD_BACKGROUND,
-	FIELD_SPILL,
-	FIELD_IMPORTS,
-	FIELD_TIER,
-	FIELD_PYTHON,
-	FIELD_CHECKPOINT,
-	FIELD_RESTORE,
-	FIELD_BRANCH,
-	FIELD_RESET,
-	FIELD_CLOSE,
-	FIELD_COUNT,
-};
-
 #define SCRIPT (1u << RUN_FOR_SCRIPT)	/* which tools take it */
 #define REPL (1u << RUN_FOR_REPL)
 #define BOTH (SCRIPT | REPL)
 
-/* most: bytes of a text, number of texts; a limit's cap comes from the policy. */
-static const struct row {
-	const char *name;
-	unsigned int tools;
-	enum kind kind;
-	bool required;
-	double least, most;
-	const char *help;
-} rows[FIELD_COUNT] = {
+const struct row run_script_row[FIELD_COUNT] = {
 	[FIELD_SCRIPT] = { "script", SCRIPT, KIND_TEXT, true, 0, SCRIPT_MAX,
 		"Python source, at most 4 MiB. The value of a trailing expression is "
 		"returned as result." },
@@ -121,10 +82,8 @@ static const struct row {
 		"End the session after this call." },
 };
 
-#define MIB (1024.0 * 1024.0)
-
-static double
-limit_in_units(const struct limits *limits, enum field field)
+double
+run_script_limit(const struct limits *limits, enum field field)
 {
 	switch (field) {
 	case FIELD_TIMEOUT:
@@ -267,7 +226,7 @@ read_limit(enum field field, const json_t *value, const struct limits *cap,
 	   struct limits_asked *asked, struct why *why_r)
 {
 	double number = 0;
-	int r = read_number(&rows[field], value, limit_in_units(cap, field), &number, why_r);
+	int r = read_number(&run_script_row[field], value, run_script_limit(cap, field), &number, why_r);
 
 	if (r < 0)
 		return r;
@@ -360,7 +319,7 @@ static int
 read_field(enum field field, const json_t *value, const struct config *config,
 	   struct run_script_arguments *to, struct why *why_r)
 {
-	const struct row *row = &rows[field];
+	const struct row *row = &run_script_row[field];
 
 	switch (field) {
 	case FIELD_SCRIPT:
@@ -420,10 +379,10 @@ read_field(enum field field, const json_t *value, const struct config *config,
 	return why_say(why_r, -EINVAL, "", "internal: no such field");
 }
 
-static bool
-is_for(enum run_for tool, size_t field)
+bool
+run_script_takes(enum run_for tool, size_t field)
 {
-	return rows[field].tools & (1u << tool);
+	return run_script_row[field].tools & (1u << tool);
 }
 
 /* FIELD_COUNT: the tool has no such argument. */
@@ -433,7 +392,7 @@ find_field(enum run_for tool, const char *key)
 	size_t field = 0;
 
 	while (field < FIELD_COUNT &&
-	       (!is_for(tool, field) || strcmp(rows[field].name, key) != 0))
+	       (!run_script_takes(tool, field) || strcmp(run_script_row[field].name, key) != 0))
 		field++;
 	return field;
 }
@@ -446,9 +405,9 @@ refuse_unknown(enum run_for tool, const char *key, struct why *why_r)
 	size_t len = 0;
 
 	for (size_t i = 0; i < FIELD_COUNT; i++)
-		if (is_for(tool, i))
+		if (run_script_takes(tool, i))
 			len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
-						len ? ", " : "", rows[i].name);
+						len ? ", " : "", run_script_row[i].name);
 	return why_say(why_r, -EINVAL, key, "%.60s is not an argument of %s; there are %s",
 		       key, tool == RUN_FOR_SCRIPT ? "run_script" : "run_repl", known);
 }
@@ -487,161 +446,4 @@ run_script_arguments_done(struct run_script_arguments *arguments)
 	arguments->args = NULL;
 	run_script_files_done(&arguments->files);
 	imports_done(&arguments->imports);
-}
-
-/* ---- describing ---- */
-
-static void
-write_number(struct jsonout *out, const char *key, double number)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.10g", number);
-	jsonout_member_raw(out, key, text);
-}
-
-static void
-write_help(struct jsonout *out, const struct config *config, const struct row *row,
-	   double standard)
-{
-	char text[320];
-
-	if (row->kind == KIND_FILES)
-		snprintf(text, sizeof(text), "%s At most %u KiB each and %u KiB together.",
-			 row->help, config->results.input_bytes >> 10,
-			 config->results.inputs_bytes >> 10);
-	else if (standard > 0)
-		snprintf(text, sizeof(text), "%s %.10g unless given.", row->help, standard);
-	else
-		snprintf(text, sizeof(text), "%s", row->help);
-	jsonout_member_text(out, "description", text);
-}
-
-static void
-write_profiles(struct jsonout *out, const struct config *config)
-{
-	jsonout_member_text(out, "type", "string");
-	jsonout_key(out, "enum");
-	jsonout_open(out, '[');
-	for (size_t i = 0; i < config->n_profiles; i++)
-		jsonout_text(out, config->profile[i].name,
-			     strlen(config->profile[i].name));
-	jsonout_close(out, ']');
-	jsonout_member_text(out, "default", config->profile[0].name);
-}
-
-static void
-write_property(struct jsonout *out, const struct config *config, enum field field)
-{
-	const struct row *row = &rows[field];
-	double standard = 0;
-
-	jsonout_key(out, row->name);
-	jsonout_open(out, '{');
-	switch (row->kind) {
-	case KIND_TEXT:
-		jsonout_member_text(out, "type", "string");
-		break;
-	case KIND_TEXTS:
-	case KIND_IMPORTS:
-		jsonout_member_text(out, "type", "array");
-		jsonout_member_raw(out, "items", "{\"type\":\"string\"}");
-		write_number(out, "maxItems", row->most);
-		break;
-	case KIND_NUMBER:
-	case KIND_INTEGER:
-		jsonout_member_text(out, "type",
-				    row->kind == KIND_NUMBER ? "number" : "integer");
-		write_number(out, "minimum", row->least);
-		write_number(out, "maximum", limit_in_units(&config->limits.cap, field));
-		standard = limit_in_units(&config->limits.standard, field);
-		break;
-	case KIND_PROFILE:
-		write_profiles(out, config);
-		break;
-	case KIND_KEY:
-		/* The same call again has to reach the host that knows of the first. */
-		jsonout_member_text(out, "x-mcp-header", "Key");
-		jsonout_member_text(out, "type", "string");
-		write_number(out, "minLength", row->least);
-		write_number(out, "maxLength", row->most);
-		break;
-	case KIND_FILES:
-		run_script_files_schema(config, out);
-		break;
-	case KIND_SESSION:
-		/* Whoever stands between client and several of us needs no body to route. */
-		jsonout_member_text(out, "x-mcp-header", "Session");
-		__attribute__((fallthrough));
-	case KIND_NAME:
-	case KIND_PYTHON:
-		jsonout_member_text(out, "type", "string");
-		write_number(out, "minLength", row->least);
-		write_number(out, "maxLength", row->most);
-		jsonout_member_text(out, "pattern", "^[A-Za-z0-9_.-]+$");
-		break;
-	case KIND_TIER:
-		jsonout_member_raw(out, "enum", TIER_NAMES);
-		break;
-	case KIND_FLAG:
-		jsonout_member_text(out, "type", "boolean");
-		jsonout_member_bool(out, "default", false);
-		break;
-	}
-	write_help(out, config, row, standard);
-	jsonout_close(out, '}');
-}
-
-char *
-run_script_input_schema(enum run_for tool, const struct config *config)
-{
-	struct jsonout out;
-
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	jsonout_member_text(&out, "type", "object");
-	jsonout_key(&out, "properties");
-	jsonout_open(&out, '{');
-	for (size_t i = 0; i < FIELD_COUNT; i++)
-		if (is_for(tool, i))
-			write_property(&out, config, (enum field)i);
-	jsonout_close(&out, '}');
-	jsonout_key(&out, "required");
-	jsonout_open(&out, '[');
-	for (size_t i = 0; i < FIELD_COUNT; i++)
-		if (is_for(tool, i) && rows[i].required)
-			jsonout_text(&out, rows[i].name, strlen(rows[i].name));
-	jsonout_close(&out, ']');
-	jsonout_member_bool(&out, "additionalProperties", false);
-	jsonout_close(&out, '}');
-	return jsonout_take(&out);
-}
-
-const char *
-run_script_network_text(const struct config *config)
-{
-	return config->network.allow.n > 0
-		? "of the network what the operator allows, through the HTTP proxy that is named "
-		  "in its environment"
-		: "no network";
-}
-
-char *
-run_script_limits_text(const struct config *config)
-{
-	const struct limits *standard = &config->limits.standard;
-	const struct limits *cap = &config->limits.cap;
-	char *text;
-	int n;
-
-	n = asprintf(&text,
-		"Limits: %.10g s (timeout_seconds up to %.10g), %.10g MiB of memory "
-		"(memory_mb up to %.10g), %u processes and threads (pids up to %u). Of "
-		"stdout and of stderr %.10g MiB each are kept: past that the middle is left "
-		"out.",
-		limit_in_units(standard, FIELD_TIMEOUT), limit_in_units(cap, FIELD_TIMEOUT),
-		limit_in_units(standard, FIELD_MEMORY), limit_in_units(cap, FIELD_MEMORY),
-		standard->pids, cap->pids, (double)standard->output_bytes / MIB);
-	xalloc_check(n < 0 ? NULL : text);
-	return text;
 }
