@@ -121,6 +121,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/packages/consent.c supervisor/tools/packages/consent.h \
 	supervisor/tools/packages/delivery.c supervisor/tools/packages/delivery.h \
 	supervisor/tools/packages/install.c supervisor/tools/packages/install.h \
+	supervisor/tools/packages/install_decide.c supervisor/tools/packages/install_parts.h \
 	supervisor/tools/packages/install_package.c supervisor/tools/packages/install_package.h \
 	supervisor/tools/packages/needs.c supervisor/tools/packages/needs.h \
 	supervisor/tools/packages/program.c supervisor/tools/packages/program.h \

@@ -4,7 +4,7 @@
  * Two workers work for one installation. The first resolves: it downloads and says what
  * that is. Policy decides about exactly that. The second installs exactly that, by its
  * hashes, and what it made goes straight to the keeper; this process sees none of it. */
-#include "supervisor/tools/packages/install.h"
+#include "supervisor/tools/packages/install_parts.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -34,31 +34,6 @@
 #include "supervisor/xalloc.h"
 
 #define INDEX_SECONDS 15	/* for an answer of the index */
-#define MESSAGE_MAX 3000
-
-struct install {
-	struct tool_host host;
-	install_done *done;
-	void *arg;
-	json_t *requirements, *indexes;
-	json_t *urls;			/* of direct references */
-	char *reason;
-	bool may_ask;
-	struct consent *consent;	/* NULL: nobody has to agree */
-	const char *profile;
-	struct event *begin;
-	struct environment_ask *ask;	/* one of these two at most */
-	struct program *program;
-	struct taking *taking;
-	char *platform;
-	json_t *set;			/* what it comes to */
-	char request[SET_NAME + 1], name[SET_NAME + 1];
-	/* The second worker and the keeper end in any order. */
-	bool installing, installed, taken;
-	int take_error;
-	char *words;			/* of a failed installer */
-	char *take_text;
-};
 
 static const char *const status_names[] = {
 	[INSTALL_OK] = "ok",
@@ -115,8 +90,8 @@ stop_all(struct install *install, enum cancel_reason reason)
 	install->taking = NULL;
 }
 
-static void
-finish(struct install *install, const struct install_result *result)
+void
+install_finish(struct install *install, const struct install_result *result)
 {
 	stop_all(install, CANCEL_BY_CLIENT);
 	install->done(install->arg, result);
@@ -128,14 +103,14 @@ fail(struct install *install, const char *format, ...)
 {
 	struct install_result result = { .status = INSTALL_ERROR,
 					 .packages = install->set };
-	char message[MESSAGE_MAX];
+	char message[INSTALL_MESSAGE_MAX];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
 	result.message = message;
-	finish(install, &result);
+	install_finish(install, &result);
 }
 
 /* The worker's own end said more than the installer. */
@@ -149,7 +124,7 @@ fail_of_outcome(struct install *install, const struct outcome *outcome, const ch
 	struct install_result result = { .status = INSTALL_ERROR,
 					 .packages = install->set,
 					 .trouble = outcome };
-	char message[MESSAGE_MAX];
+	char message[INSTALL_MESSAGE_MAX];
 
 	if (outcome->status == OUTCOME_ERROR || outcome->status == OUTCOME_OK) {
 		result.trouble = NULL;
@@ -159,11 +134,11 @@ fail_of_outcome(struct install *install, const struct outcome *outcome, const ch
 			 outcome->message ? outcome->message : "", *words ? "; " : "", words);
 	}
 	result.message = message;
-	finish(install, &result);
+	install_finish(install, &result);
 }
 
-static void
-record(const struct install *install, enum audit_event event, const char *why)
+void
+install_record(const struct install *install, enum audit_event event, const char *why)
 {
 	if (install->host.gate)
 		(void)audit_write(gate_audit(install->host.gate), event,
@@ -191,8 +166,8 @@ warn_look_alikes(const json_t *set, char *text, size_t size)
 	}
 }
 
-static void
-succeed(struct install *install, bool cached)
+void
+install_succeed(struct install *install, bool cached)
 {
 	const struct config *config = install->host.config;
 	size_t n = json_array_size(install->set);
@@ -211,14 +186,14 @@ succeed(struct install *install, bool cached)
 	warn_look_alikes(install->set, message + used, sizeof(message) - used);
 	result.message = message;
 	if (!cached) {
-		record(install, AUDIT_PACKAGE_INSTALLED, NULL);
+		install_record(install, AUDIT_PACKAGE_INSTALLED, NULL);
 		store_remember(config->packages.store, install->request, install->name);
 		log_line(LOG_INFO, "packages-installed", "tenant=%s environment=%s packages=%zu",
 			 tenant_principal(install->host.tenant), install->name, n);
 	}
 	collect_note_use(config->packages.store, install->name);
 	collect(install->host.engine, config, install->name, cached);
-	finish(install, &result);
+	install_finish(install, &result);
 }
 
 /* ---- installing ---- */
@@ -247,7 +222,7 @@ end_installing(struct install *install)
 	else if (install->take_error)
 		fail(install, "the packages could not be stored: %s", install->take_text);
 	else
-		succeed(install, false);
+		install_succeed(install, false);
 }
 
 static void
@@ -300,8 +275,8 @@ manifest_of(const struct install *install, size_t *len_r)
 	return text;
 }
 
-static void
-install_set(struct install *install)
+void
+install_make(struct install *install)
 {
 	const struct config *config = install->host.config;
 	struct keeper *keeper = engine_keeper(install->host.engine);
@@ -340,108 +315,6 @@ install_set(struct install *install)
 		fail(install, "%s", why.text);
 }
 
-/* ---- deciding ---- */
-
-static void
-deny(struct install *install, const char *why)
-{
-	struct install_result result = { .status = INSTALL_DENIED, .packages = install->set,
-					 .message = why };
-
-	record(install, AUDIT_PACKAGE_REFUSED, why);
-	finish(install, &result);
-}
-
-/* It may have exactly these, and then it has them already or gets them. */
-static void
-proceed(struct install *install)
-{
-	const char *store = install->host.config->packages.store;
-	json_t *manifest = store_manifest(store, install->name);
-
-	if (!manifest) {
-		install_set(install);
-		return;
-	}
-	json_decref(manifest);
-	store_remember(store, install->request, install->name);
-	succeed(install, true);
-}
-
-static void
-on_decided(void *arg, enum approval_state state, const char *reason)
-{
-	struct install *install = arg;
-	char message[MESSAGE_MAX];
-
-	if (state == APPROVAL_GRANTED) {
-		proceed(install);
-		return;
-	}
-	snprintf(message, sizeof(message), "%s%s%s", state == APPROVAL_EXPIRED
-		 ? "nobody decided about these packages in time" : "an approver refused them",
-		 reason ? ": " : "", reason ? reason : "");
-	deny(install, message);
-}
-
-/* Operators. A task waits for them; any other call is answered at once, and made again. */
-static void
-ask_operator(struct install *install, const char *why)
-{
-	struct install_result result = { .status = INSTALL_APPROVAL_PENDING,
-					 .packages = install->set };
-	const struct approval *approval;
-	char message[MESSAGE_MAX];
-	struct why trouble = { .text = "" };
-
-	if (consent_ask(install->consent, NULL, NULL, &approval, &trouble) < 0) {
-		snprintf(message, sizeof(message), "%s, and %s", why, trouble.text);
-		deny(install, message);
-		return;
-	}
-	snprintf(message, sizeof(message), "%s: %s has to be approved by an operator; make the "
-		 "same call again once it is", why, approval_id(approval));
-	if (install->host.on_task(install->host.arg, message) == 0 &&
-	    consent_ask(install->consent, on_decided, install, &approval, &trouble) == 0)
-		return;
-	result.message = message;
-	result.approval_id = approval_id(approval);
-	finish(install, &result);
-}
-
-/* May this tenant have exactly these? */
-static void
-decide(struct install *install)
-{
-	size_t n = json_array_size(install->set);
-	struct package *package = xcalloc(n, sizeof(*package));
-	enum policy_verdict *each = xcalloc(n, sizeof(*each)), verdict;
-	struct why why = { .text = "" };
-
-	set_packages(install->set, package);
-	verdict = packages_decide(install->host.config, package, n, each, &why);
-	if (verdict == POLICY_APPROVE)
-		install->consent = consent_new(&install->host, install->set, each,
-					       install->reason);
-	free(package);
-	free(each);
-	if (verdict == POLICY_ALLOW || (install->consent && consent_is_given(install->consent)))
-		proceed(install);
-	else if (verdict != POLICY_APPROVE)
-		deny(install, why.text);
-	else if (!install->may_ask || !consent_ask_session(install->consent))
-		ask_operator(install, why.text);
-}
-
-void
-install_reply(struct install *install, const struct tool_reply *reply)
-{
-	if (consent_take_reply(install->consent, reply))
-		proceed(install);
-	else
-		deny(install, "the session's user did not agree to these packages");
-}
-
 /* ---- resolving ---- */
 
 static void
@@ -461,7 +334,7 @@ on_resolved(void *arg, const json_t *answer, const char *words,
 		return;
 	}
 	set_name(install->platform, install->set, install->name);
-	decide(install);
+	install_decide(install);
 }
 
 static void
@@ -512,7 +385,7 @@ look_up(struct install *install, const json_t *environment)
 	install->set = json_incref(set_of_manifest(manifest));
 	json_decref(manifest);
 	/* Others may have been allowed what this tenant is not. */
-	decide(install);
+	install_decide(install);
 }
 
 static void
