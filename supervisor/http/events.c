@@ -240,8 +240,12 @@ write_event(struct http_exchange *x, bool is_news, struct jsonout *message,
 		return;
 	}
 	evbuffer_add(out, head, sizeof(head) - 1);
-	if (evbuffer_add_reference(out, jsonout_take(message), len, free_text, NULL) < 0)
+	if (len <= HTTP_EVENT_COPIED) {
+		evbuffer_add(out, message->at, len);
+		jsonout_done(message);
+	} else if (evbuffer_add_reference(out, jsonout_take(message), len, free_text, NULL) < 0) {
 		abort();
+	}
 	evbuffer_add(out, tail, sizeof(tail) - 1);
 }
 

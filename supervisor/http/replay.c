@@ -135,9 +135,13 @@ write_event(const struct http_replay *replay, struct kept_event *event, struct e
 
 	http_replay_id(replay, event->number, id);
 	evbuffer_add_printf(out, "event: message\nid: %s\ndata: ", id);
-	event->holders++;
-	if (evbuffer_add_reference(out, event->text, event->len, on_sent, event) < 0)
-		abort();
+	if (event->len <= HTTP_EVENT_COPIED) {
+		evbuffer_add(out, event->text, event->len);
+	} else {
+		event->holders++;
+		if (evbuffer_add_reference(out, event->text, event->len, on_sent, event) < 0)
+			abort();
+	}
 	evbuffer_add(out, "\n\n", 2);
 }
 

@@ -24,6 +24,10 @@ struct jsonout;
 #define HTTP_REPLAY_TENANT_MAX (64 * 1024 * 1024)	/* bytes of all streams of a tenant */
 #define HTTP_EVENT_ID_MAX 48				/* characters, with NUL */
 
+/* A message of so many bytes is copied to where it is sent from: what stands between two
+ * references takes a kibibyte each time, whatever its length, and lengths are what is charged. */
+#define HTTP_EVENT_COPIED 4096
+
 /* Those of one session. */
 struct http_replays {
 	TAILQ_HEAD(http_replay_list, http_replay) list;	/* the oldest first */

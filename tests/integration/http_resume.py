@@ -3,12 +3,14 @@
 they are, what comes again, for how long; and the streams that belong to no request."""
 
 import contextlib
+import re
 import time
 
 from harness import SOMEBODY, equal, main, test
-from http_client import Closed, Session, call
+from http_client import Closed, Session, call, encode
 from http_suite import CONFIG, OVER_HTTP, expect, healthy, http_private, place, seconds
 from mcpclient import LEGACY, MODERN, ProtocolViolation
+from supervisor import read_text
 
 RESUMABLE = LEGACY[1:]
 PRIMED = "2025-11-25"
@@ -57,6 +59,10 @@ def first_event(connection):
 
 def numbers(event_ids):
     return [int(event_id.partition("-")[2]) for event_id in event_ids]
+
+
+def resident(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", read_text("/proc/%d/status" % pid))[1]) << 10
 
 
 def until(ctx, what, timeout=60):
@@ -296,6 +302,34 @@ def a_stream_is_kept_for_a_while(ctx):
             connection.close()
             until(ctx, lambda: ask(client, last).status == 400)
             equal(client.ask("ping"), {})
+
+
+@test(private=True)
+def what_is_said_again_takes_no_more_than_it_is(ctx):
+    """To clients that ask for all of a long stream and read nothing of it."""
+    script = """import os, time
+end = time.monotonic() + 5
+while time.monotonic() < end:
+  os.write(1, b"x")
+  os.write(2, b"y")
+  time.sleep(.0005)
+"""
+    with http_private(ctx) as (service, where):
+        with Session(where, PRIMED, timeout=seconds(ctx, 60)) as client, \
+                contextlib.ExitStack() as held:
+            connection, _ = begin(client, script, timeout_seconds=60)
+            size = sum(len(encode(event)) + 64 for event in stream(connection))
+            first = connection.event_ids[0]
+            connection.close()
+            before = resident(service.pid)
+            for _ in range(60):
+                waits = client.fresh()
+                held.callback(waits.close)
+                get(waits, client, first)
+            equal(ask(client, connection.event_ids[-1]).status, 200)	# after all of those
+            more = resident(service.pid) - before
+            assert more < 2 * 60 * size + (32 << 20), "%d MiB for 60 times %d KiB" % (
+                more >> 20, size >> 10)
 
 
 @test(private=True)
