@@ -258,6 +258,9 @@ execution_live(const struct jail *jail, uint64_t serial)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		jail_die(JAIL_CONTROL, "shared page", errno);
+	/* It may lie in the worker's own file system, which a script can fill: who touched it first
+	 * then would end by SIGBUS. */
+	shared->told = false;
 	interpreter_before_fork();
 	init_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);

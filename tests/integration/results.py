@@ -487,6 +487,22 @@ def files_of_a_script_that_is_stopped(ctx):
 
 
 @test
+def a_full_disk_hides_no_end(ctx):
+    """Where nothing counts memory, init shares a page with the script in the worker's own file
+    system."""
+    fill = ("import os, time\nopen('small.txt', 'w').write('x')\nbig = open('big', 'wb', 0)\n"
+            "for n in (1 << 20, 4096, 1):\n  try:\n    while True: big.write(bytes(n))\n"
+            "  except OSError: pass\nprint('full', flush=True)\n")
+    ends = (("os._exit(3)", "error", 3, {}), ("os.kill(os.getpid(), 9)", "killed", 137, {}),
+            ("time.sleep(600)", "timeout", 137, {"timeout_seconds": 5 * ctx.slow}))
+    with ctx.client() as client:
+        for end, status, code, arguments in ends:
+            o = client.run(fill + end, ctx.seconds(60), **arguments)
+            equal((o.status, o.exit_code, o.stdout), (status, code, "full\n"), "%s: %r" % (end, o))
+            assert "small.txt" in [f["path"] for f in o.structured["files"]], o.structured
+
+
+@test
 def what_a_stopped_script_told_of_files_is_void(ctx):
     with ctx.client(timeout=120) as client:
         o = client.run(FORGED + "left('made/up')\nopen('real', 'w').close()\n"
