@@ -42,6 +42,7 @@ struct execution_results {
 	size_t forms;				/* of the object shown last */
 	uint32_t more_left;
 	bool all_told;				/* of files */
+	bool is_anew;				/* ... by init */
 	/* While the answer is given. */
 	struct outcome_display *shown;
 	struct outcome_file *file;

@@ -345,9 +345,12 @@ on_message(struct worker *w, struct frame *frame)
 	case MSG_LISTENER:
 		return runs ? execution_on_listener(w->execution, frame) : -EBADMSG;
 	case MSG_LEFT_ANEW:
-		if (!runs || frame->msg.left_anew.worker != w->serial)
+		/* Init says so once; a script could go on for ever. */
+		if (!runs || frame->msg.left_anew.worker != w->serial ||
+		    w->execution->results.is_anew)
 			return -EBADMSG;
 		execution_forget_left(w->execution);
+		w->execution->results.is_anew = true;
 		return 0;
 	case MSG_LEFT_MORE:
 		return runs ? execution_on_left_more(w->execution, frame) : -EBADMSG;
