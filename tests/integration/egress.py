@@ -15,7 +15,7 @@ import tempfile
 import time
 import zipfile
 
-from harness import Skip, equal, main, test
+from harness import Skip, equal, main, proto_version, test
 from outside import Names, Origin, Strange, echo, endless, make_tls, silent
 from supervisor import libc, read_text
 
@@ -690,11 +690,11 @@ import array, os, socket, struct
 s = socket.socket(fileno=os.dup(63))
 l = socket.socket(); l.bind(("127.0.0.1", 0)); l.listen()
 body = b"\\x81\\xa2id\\x01"
-s.sendmsg([bytes([2, 32]) + struct.pack("!I", len(body)) + body],
+s.sendmsg([bytes([%d, 32]) + struct.pack("!I", len(body)) + body],
           [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [l.fileno()]))])
 import time
 time.sleep(60)
-""", status="worker_protocol_error")
+""" % proto_version(), status="worker_protocol_error")
 
 
 main(__doc__, out.config())

@@ -29,6 +29,13 @@ OWN_CORPUS = os.path.join(TOP, "tests", "corpus")
 CORPUS = os.environ.get("MCP_CORPUS") or os.path.join(TOP, "..", "shared", "corpus")
 SOMEBODY = 65534	# the uid of the second tenant, when we are root
 
+
+def proto_version():
+    """The first byte of every frame between supervisor and worker."""
+    with open(os.path.join(TOP, "proto", "message.h"), encoding="utf-8") as f:
+        return int(re.search(r"define PROTO_VERSION (\d+)", f.read())[1])
+
+
 tests = []
 
 

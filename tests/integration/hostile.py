@@ -11,7 +11,7 @@ import os
 import re
 import time
 
-from harness import OWN_CORPUS, equal, main, test
+from harness import OWN_CORPUS, equal, main, proto_version, test
 from mcpclient import RpcError
 
 FILES = ("hostile-public.jsonl", "hostile-own.jsonl")
@@ -106,7 +106,8 @@ def half_a_frame_is_told(ctx):
     write = ("import os, stat\nfor n in os.listdir('/proc/self/fd'):\n    n = int(n)\n"
              "    try:\n        if n > 2 and stat.S_ISSOCK(os.fstat(n).st_mode): os.write(n, %r)\n"
              "    except OSError: pass\n")
-    begun = (b"\1", b"\1\x0b\0\0\1", b"\1\x0b\0\0\1\0", b"\1\x0b\0\0\1\0\x81\xa2id\1")
+    begun = [bytes([proto_version()]) + rest for rest in (
+        b"", b"\x0b\0\0\1", b"\x0b\0\0\1\0", b"\x0b\0\0\1\0\x81\xa2id\1")]
     with ctx.client() as client:
         for bytes_ in begun:
             for end in ("os._exit(0)", "os._exit(3)", "os.kill(os.getpid(), 9)"):
