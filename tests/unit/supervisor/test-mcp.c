@@ -482,7 +482,7 @@ pieces_join_to_the_text_up_to_their_bound(void **state)
 		.arg = &sent,
 	};
 	struct mcp_progress *progress = mcp_progress_new(&options);
-	time_t most = time(NULL) + 10;
+	time_t most = time(NULL) + 60;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bytes) - 1; i++) {

@@ -57,7 +57,7 @@ turn(struct rig *rig)
 
 /* Turns until condition or 10 s have passed; then the test fails. */
 #define WAIT(rig, condition) do { \
-	time_t most = time(NULL) + 10; \
+	time_t most = time(NULL) + 60; \
 	while (!(condition)) { \
 		turn(rig); \
 		assert_true(time(NULL) < most); \
@@ -147,7 +147,7 @@ static const char *
 hear(struct rig *rig)
 {
 	static char line[4096];
-	time_t most = time(NULL) + 10;
+	time_t most = time(NULL) + 60;
 	size_t len = 0;
 
 	while (len == 0 || line[len - 1] != '\n') {
