@@ -74,6 +74,7 @@ struct execution {
 	char environment[ENVIRONMENT_NAME + 1];	/* "": none */
 	int channel;				/* -1: none, or given away */
 	struct limits limits;
+	uint64_t memory_max;			/* the watchdog's: limits.memory_bytes, or some more */
 	bool internal, observed;
 	struct msg_egress_open *network;	/* NULL: none is allowed */
 	/* Of a cell. */

@@ -131,6 +131,7 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->internal = request->internal;
 	if (request->repl != NULL)
 		e->limits.memory_bytes = request->repl->memory_bytes;
+	e->memory_max = e->limits.memory_bytes;
 	e->facts.limits = &e->limits;
 	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
 	e->facts.disk_inodes = engine->config->profile[profile].disk_inodes;

@@ -13,7 +13,7 @@ take_usage(struct execution *e, const struct watchdog_usage *usage)
 {
 	const struct worker *w = e->worker;
 	uint64_t memory = watchdog_memory_since(w->pid, w->leaf, &w->baseline, usage,
-						e->limits.memory_bytes);
+						e->memory_max);
 	uint32_t others = w->baseline.tasks > 0 ? w->baseline.tasks - 1 : 0;
 	uint32_t tasks = usage->tasks > others ? usage->tasks - others : 0;
 
@@ -100,7 +100,7 @@ execution_check(struct execution *e)
 	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 	take_usage(e, &usage);
 	if (!engine->memory_counted &&
-	    e->facts.peak_memory_bytes > e->limits.memory_bytes)
+	    e->facts.peak_memory_bytes > e->memory_max)
 		execution_stop(e, STOP_MEMORY);
 	else if (!engine->pids_counted && e->facts.peak_pids > e->limits.pids)
 		execution_stop(e, STOP_PIDS);
@@ -112,5 +112,5 @@ execution_fits_memory(struct execution *e)
 	struct watchdog_usage usage;
 
 	watchdog_measure(e->worker->pid, e->worker->leaf, &e->worker->seen, &usage);
-	return take_usage(e, &usage) <= e->limits.memory_bytes;
+	return take_usage(e, &usage) <= e->memory_max;
 }

@@ -127,7 +127,7 @@ make_channel(struct repl *repl, int *theirs_r)
 
 /* What is there before the cell, and is not held against it. Memory is all the session's. */
 static uint32_t
-take_stock(struct repl *repl)
+take_stock(struct repl *repl, struct watchdog_usage *usage_r)
 {
 	const struct engine *engine = repl->engine;
 	struct worker *w = repl->worker;
@@ -146,6 +146,7 @@ take_stock(struct repl *repl)
 	w->cpu_baseline_us = w->leaf != NULL ? w->before.cpu_us : usage.cpu_us;
 	/* Of a script's one is its own. */
 	w->baseline.tasks = tasks + 1;
+	*usage_r = usage;
 	return tasks;
 }
 
@@ -184,14 +185,24 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 /* Files outlive the cell that filled the memory with them. A later one, which may remove them, has
  * room to run in, beyond the limit once and not each time. */
 static uint64_t
-memory_limit(const struct repl *repl)
+memory_limit(const struct repl *repl, const struct watchdog_usage *usage)
 {
-	uint64_t used = 0;
+	const struct worker *w = repl->worker;
+	uint64_t used = 0, kept = 0, roomy = repl->memory_bytes > CELL_ROOM
+					     ? repl->memory_bytes - CELL_ROOM : 0;
 
-	if (repl->worker->leaf == NULL || cgroup_leaf_memory(repl->worker->leaf, &used) < 0 ||
-	    used + CELL_ROOM <= repl->memory_bytes)
+	if (!repl->engine->memory_counted) {
+		used = watchdog_memory_since(w->pid, w->leaf, &w->baseline, usage, roomy);
+		/* More than the limit by what was written between two looks; the file system
+		 * bounds it. */
+		kept = usage->kept_bytes < used ? usage->kept_bytes : used;
+	} else if (cgroup_leaf_memory(w->leaf, &used) < 0) {
+		used = 0;
+	}
+	if (used <= roomy)
 		return repl->memory_bytes;
-	return used < repl->memory_bytes ? used + CELL_ROOM : repl->memory_bytes + CELL_ROOM;
+	used -= kept;
+	return kept + (used < repl->memory_bytes ? used : repl->memory_bytes) + CELL_ROOM;
 }
 
 void
@@ -199,17 +210,18 @@ repl_start_cell(struct repl *repl, struct execution *e)
 {
 	struct worker *w = repl->worker;
 	struct cgroup_limits limits = {
-		.memory_bytes = memory_limit(repl),
 		.cpu_percent = repl->engine->standard.cpu_percent,
 	};
 	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial, .place = e->place } };
 	int theirs = -1, r = 0;
+	struct watchdog_usage usage;
 	uint32_t tasks;
 
 	repl->phase = REPL_CELL;
 	repl->execution = e;
 	repl->left_by_init = repl->ready = false;
-	tasks = take_stock(repl);
+	tasks = take_stock(repl, &usage);
+	limits.memory_bytes = e->memory_max = memory_limit(repl, &usage);
 	limits.pids = tasks + e->limits.pids;
 	if (w->leaf != NULL)
 		r = cgroup_leaf_limit(w->leaf, &limits);

@@ -295,7 +295,8 @@ watchdog_measure(pid_t init, const struct cgroup_leaf *leaf, struct watchdog_see
 	bool files;
 
 	find_members(init, leaf, &members);
-	files = kept_bytes(init, &usage.memory_bytes);
+	files = kept_bytes(init, &usage.kept_bytes);
+	usage.memory_bytes = usage.kept_bytes;
 	for (size_t i = 0; i < members.n; i++) {
 		if (read_proc(members.pid[i], "status", text, sizeof(text)) <= 0)
 			continue;

@@ -19,6 +19,7 @@ struct cgroup_leaf;
 struct watchdog_usage {
 	uint64_t memory_bytes;	/* anonymous memory in RAM and page tables, each process by
 				 * its own count; files; what its sockets may hold */
+	uint64_t kept_bytes;	/* of that: what is in no process */
 	uint64_t cpu_us;	/* 0 of a leaf, which counts it itself */
 	uint32_t tasks;		/* processes and threads, init included */
 };

@@ -376,6 +376,25 @@ checkpoints_count_as_memory(void **state)
 }
 
 static void
+a_full_session_can_be_emptied(void **state)
+{
+	struct rig_result r;
+
+	(void)state;
+	repl_close(session.repl);
+	open_with(64);
+	run_in(&r, 0, "with open('/tmp/x', 'wb') as f:\n    while True: f.write(bytes(1 << 20))");
+	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
+	assert_int_equal(r.became, STATE_ROLLED_BACK);
+	gives(0, "import os\nos.path.getsize('/tmp/x') > 40 << 20", "True");
+	/* Room for a cell, and not for what it may keep. */
+	run_in(&r, 0, "x = b'x' * (30 << 20)");
+	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
+	gives(0, "os.remove('/tmp/x')\n'x' in globals()", "False");
+	gives(0, "x = b'x' * (30 << 20)\nlen(x)", "31457280");
+}
+
+static void
 what_a_fork_keeps_is_as_before(void **state)
 {
 	(void)state;
@@ -737,6 +756,7 @@ run_group(void)
 		TEST(cancel_interrupts_first),
 		TEST(cancel_kills_what_does_not_listen),
 		TEST(checkpoints_count_as_memory),
+		TEST(a_full_session_can_be_emptied),
 		TEST(what_a_fork_keeps_is_as_before),
 		TEST(places_are_copied),
 		TEST(cells_wait_for_each_other),
