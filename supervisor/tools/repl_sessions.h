@@ -52,7 +52,7 @@ struct repl_turn {
 	 * The session is gone when it returns. */
 	void (*on_gone)(void *arg, const char *text);
 	/* It has the turn, and somebody is to close the session next: what takes long is to end
-	 * now. May be NULL; may be called again; nothing is called back from within it. */
+	 * now, and the turn may be left. May be NULL; may be called again. */
 	void (*on_hurry)(void *arg);
 	void *arg;
 };

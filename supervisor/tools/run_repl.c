@@ -114,6 +114,10 @@ on_hurry(void *arg)
 
 	if (run->execution)
 		execution_cancel(run->execution, CANCEL_SESSION_ENDED);
+	if (run->needs) {
+		needs_cancel(run->needs, CANCEL_SESSION_ENDED);
+		repl_run_refuse(run, RUN_NO_SESSION, "the session was closed");
+	}
 }
 
 struct repl_turn

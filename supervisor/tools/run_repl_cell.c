@@ -48,6 +48,8 @@ repl_run_refuse(struct tool_run *run, const char *reason, const char *text)
 	repl_tell(run->began ? NULL : run->turn.session, &told);
 	if (run->source.session)
 		repl_tell(run->source.session, &told);
+	if (run->turn.session && repl_session_is_closing(run->turn.session))
+		told = (struct repl_told){ .state = NULL };
 	repl_run_leave(run, run->began, true);
 	/* The arguments live until the text is said, which may quote them. */
 	if (!orphan)
@@ -233,6 +235,8 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	};
 	int r = 0;
 
+	if (repl_session_is_closing(session))
+		return why_say(why_r, -ESRCH, "session", "the session was closed");
 	if (arguments->checkpoint) {
 		run->checkpoint = r = repl_session_reserve(session, arguments->checkpoint,
 							   why_r);
