@@ -1,0 +1,500 @@
+"""The service as a unit of systemd: started, walled in, limited, stopped, killed, misconfigured."""
+
+import contextlib
+import json
+import os
+import pwd
+import re
+import select
+import signal
+import stat
+import subprocess
+import threading
+import time
+import urllib.request
+
+from guest_tools import (ALICE, BOB, CGROUP, CONFIG, SOCKET, SUBUIDS, UNIT, client, drop_in, hold,
+                         limited, main_pid, pids, read, seconds, sh, show, start_running, test,
+                         wait_ended)
+
+
+# ---- from installed to running ----
+
+@test
+def units_are_as_systemd_likes_them():
+    said = sh("systemd-analyze", "verify", "--man=no", UNIT, "mcp-pythond.socket")
+    ours = [line for line in said.split("\n") if "mcp-pythond" in line]
+    assert not ours, "\n".join(ours)
+    entry = pwd.getpwnam("mcp-python")
+    assert entry.pw_uid < 1000 and entry.pw_shell.endswith("nologin"), entry
+    return sh("systemd-analyze", "security", "--no-pager", UNIT).strip().split("\n")[-1]
+
+
+@test
+def the_first_connection_starts_the_service():
+    sh("systemctl", "start", "mcp-pythond.socket")
+    assert show("ActiveState") == "inactive", "the service runs without a client"
+    mode = os.stat(SOCKET)
+    assert stat.S_IMODE(mode.st_mode) == 0o666 and mode.st_uid == 0, oct(mode.st_mode)
+    started = time.monotonic()
+    with client() as c:
+        o = c.run("print(6 * 7)\n'done'", seconds(120))
+    took = time.monotonic() - started
+    assert (o.status, o.stdout) == ("ok", "42\n"), repr(o)
+    assert show("ActiveState") == "active" and show("SubState") == "running"
+    assert "sessions" in show("StatusText"), show("StatusText")
+    assert show("WatchdogUSec") == "20s", show("WatchdogUSec")
+    return "first answer after %.1f s" % took
+
+
+@test
+def the_program_for_people_works():
+    with open("/tmp/hello.py", "w") as f:
+        f.write("import sys\nprint('hello', *sys.argv[1:])\nsys.exit(7)\n")
+    os.chmod("/tmp/hello.py", 0o644)
+    p = sh("setpriv", "--reuid=%d" % ALICE, "--regid=%d" % ALICE, "--clear-groups",
+           "mcp-python", "run", "/tmp/hello.py", "--", "from", "here", check=False)
+    assert (p.returncode, p.stdout) == (7, "hello from here\n"), (p.returncode, p.stdout)
+
+
+@test
+def output_comes_at_once_and_an_interrupt_ends_the_script():
+    with open("/tmp/long.py", "w") as f:
+        f.write("import subprocess\nprint('first', flush=True)\n"
+                "subprocess.run(['sleep', '4242'])\n")
+    p = subprocess.Popen(["mcp-python", "run", "/tmp/long.py"], stdout=subprocess.PIPE)
+    try:
+        assert select.select([p.stdout], [], [], seconds(60))[0], "nothing came"
+        assert os.read(p.stdout.fileno(), 100) == b"first\n"
+        sleeping = []
+        deadline = time.monotonic() + seconds(60)
+        while not sleeping and time.monotonic() < deadline:
+            for pid in pids(CGROUP + "/tenants"):
+                with contextlib.suppress(OSError):
+                    if read("/proc/%d/cmdline" % pid) == "sleep\x004242\x00":
+                        sleeping.append(pid)
+        fds = hold(sleeping)
+        assert len(fds) == 1, sleeping
+        p.send_signal(signal.SIGINT)
+        assert p.wait(seconds(10)) == -signal.SIGINT, p.returncode
+        wait_ended(fds, 10)
+    finally:
+        p.kill()
+        p.wait()
+
+
+# ---- what the service is allowed to do ----
+
+def status_of(pid):
+    return dict(line.split(":\t", 1) for line in
+                read("/proc/%d/status" % pid).split("\n") if ":\t" in line)
+
+
+def capabilities(status, *keys):
+    return {key: status[key] for key in keys if int(status[key], 16)}
+
+
+def settled(pid):
+    """A worker that is still being made has capabilities over its own namespace, for a few
+    milliseconds; what it has after that. None: it is gone."""
+    deadline = time.monotonic() + seconds(10)
+    while True:
+        try:
+            left = capabilities(status_of(pid), "CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd")
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        if not left or time.monotonic() > deadline:
+            return left
+        os.sched_yield()
+
+
+@test
+def no_process_keeps_a_capability_on_the_host():
+    host = os.readlink("/proc/self/ns/user")
+    service_uid = pwd.getpwnam("mcp-python").pw_uid
+    on_host, below, workers = 0, 0, []
+    with client(ALICE) as a, client(BOB) as b:
+        ids = [(c, start_running(c, "import time\ntime.sleep(300)")) for c in (a, b)]
+        for pid in pids():
+            try:
+                status = status_of(pid)
+                space = os.readlink("/proc/%d/ns/user" % pid)
+            except (FileNotFoundError, ProcessLookupError):
+                continue	# it has ended meanwhile
+            uids = {int(u) for u in status["Uid"].split()}
+            assert 0 not in uids, "pid %d has uid 0 on the host" % pid
+            assert set(status["Groups"].split()) <= {status["Gid"].split()[0]}, status["Groups"]
+            assert status["NoNewPrivs"].strip() == "1", "pid %d: NoNewPrivs" % pid
+            if space == host:
+                on_host += 1
+                assert uids == {service_uid}, (pid, uids)
+                left = capabilities(status, "CapInh", "CapPrm", "CapEff", "CapAmb")
+                assert not left, "pid %d: %s" % (pid, left)
+            else:
+                below += 1
+                assert uids <= {service_uid, *SUBUIDS}, (pid, uids)
+                if service_uid not in uids:
+                    workers.append(pid)
+        assert on_host >= 1 and below >= 3 and len(workers) >= 4, (on_host, below)
+        for pid in workers:
+            left = settled(pid)
+            assert not left, "worker %d: %s" % (pid, left)
+        for c, id in ids:
+            c.cancel(id)
+    return "%d processes in the host's user namespace, %d below, %d of workers" % (
+        on_host, below, len(workers))
+
+
+@test
+def every_worker_has_a_uid_of_its_own():
+    with client(ALICE) as a, client(BOB) as b:
+        for c in (a, b):
+            start_running(c, "import time\ntime.sleep(300)")
+        by_leaf = {}
+        for at, _, _ in os.walk(CGROUP + "/tenants"):
+            for pid in read(at + "/cgroup.procs").split():
+                with contextlib.suppress(OSError):
+                    by_leaf.setdefault(at, set()).add(os.stat("/proc/%s" % pid).st_uid)
+                    by_leaf[at].add(int(re.search(r"Uid:\t\d+\t(\d+)",
+                                                  read("/proc/%s/status" % pid))[1]))
+        by_leaf = {at: {u for u in uids if u in SUBUIDS} for at, uids in by_leaf.items()}
+        by_leaf = {at: uids for at, uids in by_leaf.items() if uids}
+        seen = [u for uids in by_leaf.values() for u in uids]
+        assert all(len(uids) == 1 for uids in by_leaf.values()), by_leaf
+        assert len(seen) == len(set(seen)) >= 2, by_leaf
+    return "%d leaves" % len(by_leaf)
+
+
+@test
+def the_cgroup_tree_is_as_drawn():
+    with client(ALICE) as c:
+        start_running(c, "import time\ntime.sleep(300)")
+        assert sorted(d for d in os.listdir(CGROUP) if os.path.isdir(CGROUP + "/" + d)) == [
+            "supervisor", "tenants"]
+        assert read(CGROUP + "/cgroup.procs") == "", "processes outside the leaves"
+        assert str(main_pid()) in read(CGROUP + "/supervisor/cgroup.procs").split()
+        tenant = CGROUP + "/tenants/%d" % ALICE
+        for at in (CGROUP, CGROUP + "/tenants", tenant):
+            have = set(read(at + "/cgroup.subtree_control").split())
+            assert {"cpu", "memory", "pids"} <= have, (at, have)
+        leaves = [tenant + "/" + d for d in os.listdir(tenant) if d.isdigit()]
+        assert leaves
+        for leaf in leaves:
+            values = {f: read(leaf + "/" + f).strip() for f in (
+                "memory.max", "memory.oom.group", "pids.max")}
+            assert values == {"memory.max": str(512 << 20), "memory.oom.group": "1",
+                              "pids.max": values["pids.max"]}, (leaf, values)
+            assert 64 <= int(values["pids.max"]) <= 70, values
+            if os.path.exists(leaf + "/memory.swap.max"):
+                assert read(leaf + "/memory.swap.max").strip() == "0"
+    return "%d leaves of a tenant" % len(leaves)
+
+
+# ---- limits ----
+
+@test
+def memory_limit():
+    return limited("memory_limit", "x = bytearray(400 << 20)\nprint(len(x))", r"128 MiB",
+                   memory_mb=128)
+
+
+@test
+def memory_limit_counts_files():
+    return limited("memory_limit", "f = open('/tmp/x', 'wb')\nfor _ in range(200):\n"
+                   "    f.write(bytes(1 << 20))\nprint('wrote')", r"64 MiB", memory_mb=64)
+
+
+@test
+def memory_limit_counts_children():
+    return limited("memory_limit", "import os, signal\nfor _ in range(8):\n"
+                   "    if os.fork() == 0:\n        x = bytearray(40 << 20)\n"
+                   "        signal.pause()\nsignal.pause()", r"128 MiB",
+                   memory_mb=128, timeout_seconds=60)
+
+
+@test
+def pids_limit():
+    return limited("pids_limit", "import os, signal\nwhile True:\n    if os.fork() == 0:\n"
+                   "        signal.pause()", r"\b16\b", pids=16)
+
+
+@test
+def timeout():
+    return limited("timeout", "import time\ntime.sleep(100)", r"\b2\b", timeout_seconds=2)
+
+
+@test
+def cpu_limit():
+    return limited("cpu_limit", "while True: pass", r"\b2\b", cpu_seconds=2,
+                   timeout_seconds=120)
+
+
+@test
+def cpu_limit_counts_children():
+    return limited("cpu_limit", "import os\nfor _ in range(3): os.fork()\nwhile True: pass",
+                   r"\b3\b", cpu_seconds=3, timeout_seconds=120)
+
+
+@test
+def output_limit():
+    return limited("output_limit", "import os\nblock = b'x' * 65536\n"
+                   "while True: os.write(1, block)", r"64 MiB", timeout_seconds=120)
+
+
+@test
+def the_service_survived_all_that():
+    assert show("NRestarts") == "0", "restarted %s times" % show("NRestarts")
+    assert show("ActiveState") == "active"
+    assert show("Result") == "success", show("Result")
+
+
+# ---- ends ----
+
+@test
+def stop_answers_what_runs():
+    with client(ALICE) as a, client(BOB) as b:
+        ids = [start_running(c, "import time\ntime.sleep(300)") for c in (a, b)]
+        everything = hold(pids())
+        started = time.monotonic()
+        stopping = subprocess.Popen(["systemctl", "stop", UNIT], stderr=subprocess.DEVNULL)
+        for c, id in zip((a, b), ids):
+            o = c.outcome(id, seconds(30))
+            assert o.status == "cancelled", repr(o)
+            assert re.search("shut|stopp", (o.error or {}).get("message") or ""), repr(o)
+        assert stopping.wait() == 0
+        took = time.monotonic() - started
+        assert took < seconds(5), "stopped after %.1f s" % took
+    wait_ended(everything, 5)
+    assert not os.path.exists(CGROUP) or not pids()
+    assert show("ActiveState") == "inactive" and show("Result") == "success", show("Result")
+    with client() as c:
+        assert c.run("print(1)", seconds(60)).stdout == "1\n"
+    return "stopped within %.1f s" % took
+
+
+@test
+def a_restart_loses_no_connection():
+    over, bad, count = threading.Event(), [], [0]
+
+    def keep_connecting():
+        while not over.is_set():
+            try:
+                with client(BOB) as c:
+                    count[0] += c.hello is not None
+            except (OSError, EOFError) as e:
+                bad.append(repr(e))
+            except Exception as e:
+                # Accepted before the stop and not answered any more: the client sees an end.
+                if "ended" not in str(e):
+                    bad.append(repr(e))
+
+    thread = threading.Thread(target=keep_connecting)
+    thread.start()
+    for _ in range(3):
+        sh("systemctl", "restart", UNIT)
+        sh("systemctl", "reset-failed", check=False)
+    over.set()
+    thread.join()
+    refused = [b for b in bad if "refused" in b.lower() or "FileNotFound" in b]
+    assert not refused, refused[:3]
+    assert count[0] >= 1, bad[:3]
+    return "%d connections, 3 restarts" % count[0]
+
+
+@test
+def kill_of_the_supervisor_leaves_nothing():
+    with client(ALICE) as a:
+        start_running(a, "import subprocess, time\nsubprocess.Popen(['sleep', '1000'])\n"
+                      "time.sleep(300)")
+        first, everything = main_pid(), pids()
+        fds = hold(everything)
+        assert len(fds) >= 4, everything
+        os.kill(first, signal.SIGKILL)
+        wait_ended(fds, 10)
+    with client(ALICE) as c:
+        o = c.run("print(6 * 7)", seconds(60))
+        assert o.stdout == "42\n", repr(o)
+    assert main_pid() not in (0, first)
+    leaves = [d for d in os.listdir(CGROUP + "/tenants") if d != str(ALICE) and d.isdigit()]
+    assert not leaves, "cgroups of tenants who are not here: %s" % leaves
+    return "%d processes gone" % len(fds)
+
+
+@test
+def a_zygote_that_dies_is_replaced():
+    service_uid = pwd.getpwnam("mcp-python").pw_uid
+    with client(ALICE) as a:
+        id = start_running(a, "import time\ntime.sleep(3)\nprint('end')")
+        zygotes = [p for p in pids(CGROUP + "/supervisor") if p != main_pid() and
+                   os.readlink("/proc/%d/ns/user" % p) != os.readlink("/proc/self/ns/user")]
+        assert zygotes, "no zygote found"
+        fds = hold(zygotes)
+        for pid in zygotes:
+            assert os.stat("/proc/%d" % pid).st_uid in (service_uid, 0), pid
+            os.kill(pid, signal.SIGKILL)
+        wait_ended(fds, 5)
+        o = a.outcome(id, seconds(60))
+        assert (o.status, o.stdout) == ("ok", "running\nend\n"), repr(o)
+        for i in range(20):
+            o = a.run("print(%d)" % i, seconds(60))
+            assert o.stdout == "%d\n" % i, repr(o)
+    return "%d zygotes" % len(zygotes)
+
+
+@test
+def the_watchdog_ends_a_supervisor_that_hangs():
+    with drop_in("[Service]\nWatchdogSec=2\n"):
+        with client() as c:
+            assert c.run("print(1)", seconds(60)).status == "ok"
+        first, everything = main_pid(), pids()
+        fds = hold(everything)
+        os.kill(first, signal.SIGSTOP)
+        wait_ended(fds, 60)
+        with client() as c:
+            assert c.run("print(2)", seconds(60)).stdout == "2\n"
+        assert main_pid() != first
+        assert "atchdog" in sh("journalctl", "-u", UNIT, "-n", "50", "--no-pager")
+
+
+# ---- start-up errors ----
+
+def start_fails(expected):
+    p = sh("systemctl", "start", UNIT, check=False)
+    assert p.returncode != 0, "it started"
+    log = sh("journalctl", "-u", UNIT, "-n", "30", "--no-pager", "-o", "cat")
+    assert re.search(expected, log), "no %r in:\n%s" % (expected, log)
+
+
+@test
+def a_wrong_configuration_is_a_start_up_error():
+    before = read(CONFIG)
+    with drop_in("[Unit]\n"):
+        try:
+            with open(CONFIG, "a") as f:
+                f.write("\n[limits]\nmemory_mb = lots\n")
+            start_fails(r"mcp-pythond\.conf:\d+: .*memory_mb")
+            assert show("ExecMainStatus") == "78", show("ExecMainStatus")
+        finally:
+            with open(CONFIG, "w") as f:
+                f.write(before)
+
+
+@test
+def a_missing_controller_is_a_start_up_error():
+    slice_dir = "/run/systemd/system/lacking.slice"
+    with open(slice_dir, "w") as f:
+        f.write("[Slice]\nDisableControllers=memory\n")
+    try:
+        with drop_in("[Service]\nSlice=lacking.slice\nRestart=no\n"):
+            start_fails(r"missing controllers: memory")
+    finally:
+        os.unlink(slice_dir)
+        sh("systemctl", "daemon-reload")
+
+
+@test
+def a_missing_user_is_a_start_up_error():
+    with drop_in("[Service]\nRestart=no\nExecStart=\nExecStart=/usr/sbin/mcp-pythond "
+                 "--config /run/other-user.conf\n"):
+        with open("/run/other-user.conf", "w") as f:
+            f.write("[service]\nuser = nobody-of-that-name\n")
+        start_fails(r"nobody-of-that-name does not exist")
+
+
+@test
+def a_socket_for_a_group_is_explained_to_others():
+    sh("systemctl", "stop", UNIT, "mcp-pythond.socket")
+    path = "/run/systemd/system/mcp-pythond.socket.d/test.conf"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write("[Socket]\nSocketMode=0660\n")
+    try:
+        sh("systemctl", "daemon-reload")
+        sh("systemctl", "start", "mcp-pythond.socket")
+        p = sh("setpriv", "--reuid=%d" % BOB, "--regid=%d" % BOB, "--clear-groups",
+               "mcp-python", "run", "/tmp/hello.py", check=False)
+        assert p.returncode == 69 and "SocketMode" in p.stdout and SOCKET in p.stdout, p
+    finally:
+        os.unlink(path)
+        sh("systemctl", "stop", UNIT, "mcp-pythond.socket")
+        sh("systemctl", "daemon-reload")
+    p = sh("mcp-python", "run", "/tmp/hello.py", check=False)
+    assert p.returncode == 69 and "no such socket" in p.stdout, p
+    sh("systemctl", "start", "mcp-pythond.socket")
+
+
+# ---- operators' tools ----
+
+def check_host(run):
+    p = run("mcp-python", "check-host", "--json", check=False)
+    found = json.loads(p.stdout)
+    bad = [c for c in found["checks"] if c["verdict"] != "ok"]
+    assert not bad and found["enforceable"] and p.returncode == 0, bad
+    return {c["name"]: c["found"] for c in found["checks"]}
+
+
+@test
+def everything_can_be_enforced_here():
+    found = check_host(sh)
+    assert "killed" in found["memory"] and "refused" in found["pids"], found
+    left = [at for at, _, _ in os.walk("/sys/fs/cgroup") if "mcp-python-check" in at]
+    assert not left, left
+
+
+@test
+def operators_see_what_the_kernel_counts():
+    before, admin = read(CONFIG), "/run/mcp-pythond/admin.sock"
+    with drop_in("[Unit]\n"):
+        try:
+            with open(CONFIG, "a") as f:
+                f.write("\n[admin]\nsocket = %s\n" % admin)
+            sh("systemctl", "start", "mcp-pythond.socket", "mcp-pythond-metrics.socket")
+            with client() as c:
+                c.ask("tools/call", {"name": "run_repl", "arguments": {
+                    "code": "kept = bytearray(b'x') * (100 << 20)"}})
+                seen = json.loads(sh("mcp-python", "status", "--json", "--admin-socket", admin))
+                how, (tenant,) = seen["enforcement"], seen["tenants"]
+                assert [how[k] for k in ("memory", "pids", "cpu")] == 3 * ["cgroup"], how
+                assert tenant["tenant"] == "uid:%d" % ALICE, tenant
+                assert tenant["memory_bytes"] > 100 << 20, tenant
+                assert seen["sessions"][0]["memory_bytes"] > 100 << 20, seen["sessions"]
+                text = sh("mcp-python", "metrics", "--admin-socket", admin)
+                found = re.search(r'tenant_memory_bytes\{tenant="uid:%d"\} (\d+)' % ALICE, text)
+                assert int(found[1]) > 100 << 20, found
+                # by HTTP, although the service has no network
+                with urllib.request.urlopen("http://127.0.0.1:9464/metrics",
+                                            timeout=seconds(60)) as answer:
+                    assert answer.read().endswith(b"# EOF\n")
+        finally:
+            sh("systemctl", "stop", UNIT, "mcp-pythond-metrics.socket")
+            with open(CONFIG, "w") as f:
+                f.write(before)
+
+
+# ---- the same for one person ----
+
+@test
+def the_units_of_a_user_work():
+    sh("useradd", "--create-home", "carol")
+    entry = pwd.getpwnam("carol")
+    runtime = "/run/user/%d" % entry.pw_uid
+    sh("systemctl", "start", "user@%d.service" % entry.pw_uid)
+
+    def as_carol(*command, check=True):
+        return sh("setpriv", "--reuid=carol", "--regid=carol", "--clear-groups", "env",
+                  "XDG_RUNTIME_DIR=" + runtime, "HOME=" + entry.pw_dir, *command, check=check)
+
+    try:
+        as_carol("systemctl", "--user", "start", "mcp-pythond.socket")
+        mode = os.stat(runtime + "/mcp-pythond.sock")
+        assert stat.S_IMODE(mode.st_mode) == 0o600, oct(mode.st_mode)
+        p = as_carol("mcp-python", "run", "/tmp/hello.py", "--", "carol", check=False)
+        assert (p.returncode, p.stdout) == (7, "hello carol\n"), (
+            p.returncode, p.stdout, sh("journalctl", "-n", "20", "--no-pager"))
+        pid = int(as_carol("systemctl", "--user", "show", "-P", "MainPID", UNIT))
+        assert "CapEff:\t0000000000000000" in read("/proc/%d/status" % pid)
+        found = check_host(as_carol)
+        assert "killed" in found["memory"] and "refused" in found["pids"], found
+        as_carol("systemctl", "--user", "stop", UNIT)
+    finally:
+        sh("systemctl", "stop", "user@%d.service" % entry.pw_uid)
