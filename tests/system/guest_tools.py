@@ -24,6 +24,7 @@ ALICE, BOB = 4001, 4002		# two tenants, known to no passwd file
 SUBUIDS = range(1879048193, 1879048192 + 65536)
 
 slow = 1.0
+disks = 25		# that a loss of power may leave: guest_power.py
 tests = []
 
 

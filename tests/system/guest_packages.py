@@ -1,0 +1,283 @@
+"""Packages, approvals, the audit log and reloads, as a unit of systemd has them."""
+
+import contextlib
+import json
+import os
+import pwd
+import re
+import select
+import stat
+import subprocess
+import time
+
+import guest_tools
+from guest_tools import (ALICE, CGROUP, SOCKET, SUBUIDS, UNIT, client, drop_in, pids, read, seconds,
+                         sh, show, test)
+from guest_power import PLACE, LoggedDisk, replay
+from harness import equal
+from package_index import Index
+from package_store import environments, install, leftovers, names, verify
+
+STATE = "/var/lib/mcp-pythond"
+STORE = STATE + "/environments"
+AUDIT = STATE + "/records/audit.jsonl"
+ADMIN = "/run/mcp-pythond/admin.sock"
+CONF_D = "/etc/mcp-pythond/conf.d"
+OPERATOR = 4021
+# doc/operators.md: a service that lets packages in has a network.
+NETWORK = "[Service]\nPrivateNetwork=no\n"
+APPROVALS = """\
+[admin]
+socket = %s
+[policy]
+approvers = uid:%d
+""" % (ADMIN, OPERATOR)
+
+
+def packages_config(index):
+    return "[packages]\nindex = %s\nstore = %s\n" % (index.url, STORE)
+
+
+@contextlib.contextmanager
+def configured(text, unit=NETWORK):
+    """The service with more configuration and a drop-in."""
+    os.makedirs(CONF_D, exist_ok=True)
+    path = CONF_D + "/50-test.conf"
+    with open(path, "w") as f:
+        f.write(text)
+    os.chmod(path, 0o644)
+    try:
+        with drop_in(unit):
+            yield path
+    finally:
+        os.unlink(path)
+
+
+def fill(index):
+    index.add("alpha", "1.0", requires=["beta>=1"])
+    index.add("beta", "1.2")
+    index.add("wide", "1.0", {"wide/%s.py" % ("__init__" if i == 0 else "m%d" % i):
+                              "x = %r\n" % ("y" * 2000) for i in range(40)})
+
+
+def as_user(uid, *command, check=True):
+    return sh("setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups", *command,
+              check=check)
+
+
+def operator(*command, uid=OPERATOR, check=True):
+    return as_user(uid, "mcp-python", *command, "--admin-socket", ADMIN, check=check)
+
+
+def journal(event, **fields):
+    """Records of the audit log in the journal, the last ones first."""
+    sh("journalctl", "--sync")
+    said = sh("journalctl", "-r", "-o", "json", "MCP_EVENT=" + event,
+              *("%s=%s" % f for f in fields.items()))
+    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+
+
+@test
+def packages_are_installed_behind_the_units_walls():
+    service = pwd.getpwnam("mcp-python")
+    with LoggedDisk(STATE) as disk, Index() as index:
+        fill(index)
+        with configured(packages_config(index) + APPROVALS), client(ALICE) as c:
+            disk.mark("begun")
+            asked = install(c, "alpha", timeout=seconds(60), reason="for a test")
+            equal((asked["status"], names(asked)), ("approval_pending", ["alpha 1.0", "beta 1.2"]))
+            id = asked["approval_id"]
+            listed = json.loads(operator("approvals", "--json").strip().split("\n")[0])
+            assert id in json.dumps(listed), listed
+            shown = operator("approvals", "show", id)
+            assert "alpha" in shown and "1.2" in shown and "for a test" in shown, shown
+            refused = operator("approve", id, uid=ALICE, check=False)
+            assert refused.returncode != 0, "a tenant approves for herself: " + refused.stdout
+            equal(environments(STORE), [])
+            operator("approve", id)
+            disk.mark("approved")
+            done = install(c, "alpha", timeout=seconds(60))
+            disk.mark("installed")
+            equal((done["status"], names(done)), ("ok", ["alpha 1.0", "beta 1.2"]), done)
+            o = c.run("import alpha, beta; print(beta.__file__)", seconds(60),
+                      dependencies=["alpha"])
+            equal((o.status, o.stdout), ("ok", "/environment/beta/__init__.py\n"), o)
+            equal((verify(STORE), leftovers(STORE)), (1, []))
+
+            for at, _, files in os.walk(STORE):
+                for name in [".", *files]:
+                    st = os.lstat(os.path.join(at, name))
+                    equal((st.st_uid, stat.S_IMODE(st.st_mode) & 0o022), (service.pw_uid, 0),
+                          os.path.join(at, name))
+            equal(stat.S_IMODE(os.stat(STORE).st_mode), 0o700)
+            for path, mode in ((STATE + "/records", 0o700), (AUDIT, 0o600)):
+                st = os.stat(path)
+                equal((st.st_uid, stat.S_IMODE(st.st_mode)), (service.pw_uid, mode), path)
+            assert as_user(ALICE, "ls", STORE, check=False).returncode != 0
+
+            assert "ok: up to record" in sh("mcp-python", "audit", "verify")
+            said = [json.loads(line)["event"] for line in
+                    sh("mcp-python", "audit", "show", "--tenant", "uid:%d" % ALICE).splitlines()]
+            for event in ("approval-asked", "approval-granted", "package-installed"):
+                assert event in said, "%s is not in %r" % (event, said)
+
+
+@test
+def a_loss_of_power_at_any_point_of_that_leaves_it_whole():
+    assert os.path.exists(PLACE + "/log"), "the test before this one makes it"
+    disks = guest_tools.disks
+    flushes, whole, half, image = replay(disks, 5)
+    said = "%d disks of %d flushes: %d with the packages, %d with something half made" % (
+        disks, flushes, whole, half)
+    assert disks < 20 or 0 < whole < disks, said
+    sh("mount", "-o", "loop", image or PLACE + "/trial", STATE)
+    try:	# and the service goes on from there
+        with configured(APPROVALS + "[packages]\nindex = http://127.0.0.1:9/simple\nstore = %s\n"
+                        % STORE), client(ALICE) as c:
+            equal(c.run("print(1)", seconds(60)).status, "ok")
+            left = leftovers(STORE)
+            assert "ok: up to record" in sh("mcp-python", "audit", "verify")
+            operator("approvals")
+    finally:
+        sh("systemctl", "stop", UNIT)
+        sh("umount", STATE)
+        sh("umount", PLACE)
+    equal(left, [], "what was half made is there still")
+    return said
+
+
+@test
+def records_are_in_the_journal_and_explained_there():
+    with client(ALICE) as c:
+        o = c.run("print('journal')", seconds(60))
+    sh("journalctl", "--update-catalog")	# as doc/operators.md has it
+    found = journal("execution-ended", MCP_EXECUTION=o.id)
+    equal(len(found), 1, found)
+    one = found[0]
+    equal(one["MCP_TENANT"], "uid:%d" % ALICE)
+    equal(one["_SYSTEMD_UNIT"], UNIT)
+    catalog = sh("journalctl", "--dump-catalog", one["MESSAGE_ID"])
+    assert "Defined-By: mcp-pythond" in catalog, catalog
+    explained = sh("journalctl", "-x", "MCP_EXECUTION=" + o.id)
+    assert "mcp-pythond: an execution ended" in explained and (
+        "Execution: " + o.id) in explained, explained
+    record = json.loads(one["MCP_RECORD"])
+    equal((record["event"], record["status"]), ("execution-ended", "ok"))
+    ids = set(re.findall(r"^-- ([0-9a-f]{32})$", read("/usr/lib/systemd/catalog/mcp-pythond.catalog"),
+                         re.M))
+    used = {line for line in sh("journalctl", "-u", UNIT, "-F", "MESSAGE_ID").split()}
+    known = {line.split()[0] for line in sh("journalctl", "--list-catalog").splitlines()
+             if line.split()}
+    assert ids <= known, "not in the catalog: %s" % (ids - known)
+    return "%d kinds of records, all in the catalog" % len(ids & used)
+
+
+def outside_of(pid):
+    return {name: os.readlink("/proc/%d/ns/%s" % (pid, name)) for name in ("user", "net", "mnt")}
+
+
+@test
+def the_way_out_is_walled_in_too():
+    with Index() as index:
+        fill(index)
+        allow = "[network]\nallow = localhost.localdomain:%d\nallow_private = 127.0.0.1\n" % index.port
+        with open("/etc/hosts", "a") as f:
+            f.write("127.0.0.1 localhost.localdomain\n")
+        with configured(allow), client(ALICE) as c:
+            # Not by its number: a script's own loopback is never asked of the proxy.
+            script = ("import time, urllib.request, urllib.error\n"
+                      "print(urllib.request.urlopen('http://localhost.localdomain:%d/simple/alpha/')"
+                      ".status)\n"
+                      "try: urllib.request.urlopen('http://elsewhere.example/')\n"
+                      "except urllib.error.HTTPError as e: print(e.code)\n"
+                      "print('there', flush=True)\ntime.sleep(300)\n" % index.port)
+            id = c.request("tools/call", {
+                "name": "run_script", "_meta": {"progressToken": 1},
+                "arguments": {"script": script, "timeout_seconds": 300}})
+            deadline = time.monotonic() + seconds(60)
+            while not any("there" in n["params"].get("message", "") for n in c.notices):
+                assert time.monotonic() < deadline and not c.answers, "no way out: %r" % c.answers
+                c.pump(1)
+            proxies = [p for p in pids(CGROUP + "/supervisor")
+                       if read("/proc/%d/comm" % p).startswith("mcp-python-egre")]
+            equal(len(proxies), 1, proxies)
+            status = dict(line.split(":\t", 1) for line in
+                          read("/proc/%d/status" % proxies[0]).split("\n") if ":\t" in line)
+            for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+                equal(int(status[key], 16), 0, key)
+            equal((status["NoNewPrivs"].strip(), status["Seccomp"].strip()), ("1", "2"))
+            uids = {int(u) for u in status["Uid"].split()}
+            assert uids <= set(SUBUIDS), uids
+            open_files = [os.readlink("/proc/%d/fd/%s" % (proxies[0], fd))
+                          for fd in os.listdir("/proc/%d/fd" % proxies[0])]
+            files = [f for f in open_files if f.startswith("/") and not f.startswith("/dev/null")]
+            equal(files, [], "files that it has open")
+            c.cancel(id)
+            found = journal("connection-refused")
+            return "%d descriptors, none of a file; %d refusals in the journal" % (
+                len(open_files), len(found))
+
+
+def reload_(marker):
+    """systemctl reload, and what the service said of it."""
+    sh("journalctl", "--sync")
+    cursor = sh("journalctl", "-n", "0", "--show-cursor").split("cursor: ")[1].strip()
+    sh("systemctl", "reload", UNIT)
+    deadline = time.monotonic() + seconds(30)
+    while True:
+        said = sh("journalctl", "-u", UNIT, "--after-cursor", cursor, "-o", "cat")
+        if marker in said:
+            return said
+        assert time.monotonic() < deadline, "no %s in: %s" % (marker, said)
+        select.select([], [], [], 0.05)
+
+
+@test
+def a_reload_is_all_or_nothing():
+    with configured("[limits]\npids = 60\n", "[Unit]\n") as path, client(ALICE) as c:
+        def status():
+            return c.ask("tools/call", {"name": "run_script", "arguments": {
+                "script": "print(1)"}}, seconds(60))["structuredContent"]["status"]
+
+        def write(text):
+            with open(path, "w") as f:
+                f.write(text)
+        equal(status(), "ok")
+        write("[policy]\nrun_script = deny\n[limits]\nmemory_mb = plenty\n")
+        said = reload_("reload-failed")
+        assert re.search(r"50-test\.conf:4: .*memory_mb", said), said
+        equal(status(), "ok", "after a file with a mistake")
+        equal(show("ActiveState"), "active")
+        write("[policy]\nrun_script = deny\n")
+        reload_("reloaded")
+        equal(status(), "denied")
+        write("")
+        reload_("reloaded")
+        equal(status(), "ok")
+        equal(show("NRestarts"), "0")
+
+
+@test
+def a_restart_keeps_sockets_and_requests():
+    config = APPROVALS + "run_script = approve\n"
+    with configured(config, "[Unit]\n"):
+        with client(ALICE) as c:
+            def ask():
+                return c.ask("tools/call", {"name": "run_script", "arguments": {
+                    "script": "print(6 * 7)"}}, seconds(60))
+            first = ask()
+            equal(first["structuredContent"]["status"], "approval_pending")
+        id = re.search(r"\ba-[a-z0-9]+", json.dumps(first["content"]))[0]
+        before = os.stat(SOCKET).st_ino
+        sh("systemctl", "stop", UNIT)
+        with client(ALICE) as c:	# who connects meanwhile starts it
+            equal(os.stat(SOCKET).st_ino, before)
+            assert id in operator("approvals"), "the request is forgotten"
+            operator("approve", id)
+            sh("systemctl", "restart", UNIT)
+        with client(ALICE) as c:
+            o = c.run("print(6 * 7)", seconds(60))
+            equal((o.status, o.stdout), ("ok", "42\n"))
+            again = c.ask("tools/call", {"name": "run_script", "arguments": {
+                "script": "print(6 * 7)"}}, seconds(60))["structuredContent"]
+            equal(again["status"], "approval_pending", "a grant is for one call")
