@@ -35,6 +35,7 @@ struct peer {
 	struct bufferevent *buffer;
 	char principal[32];
 	bool watches, is_stranger;
+	bool is_behind;			/* what it watches has changed since it was told */
 };
 
 struct admin {
@@ -248,6 +249,12 @@ on_read(struct bufferevent *buffer, void *arg)
 static void
 on_written(struct bufferevent *buffer, void *arg)
 {
+	struct peer *peer = arg;
+
+	if (peer->is_behind) {
+		peer->is_behind = false;
+		send_line(peer, make_list(peer, false));
+	}
 	on_read(buffer, arg);
 }
 
@@ -321,9 +328,15 @@ on_change(void *arg)
 	struct admin *admin = arg;
 	struct peer *peer;
 
-	LIST_FOREACH(peer, &admin->peers, link)
-		if (peer->watches)
+	LIST_FOREACH(peer, &admin->peers, link) {
+		if (!peer->watches)
+			continue;
+		/* whoever does not read is told when they do, of how it is then */
+		if (evbuffer_get_length(bufferevent_get_output(peer->buffer)) >= UNREAD_MAX)
+			peer->is_behind = true;
+		else
 			send_line(peer, make_list(peer, false));
+	}
 }
 
 struct admin *

@@ -221,6 +221,44 @@ def who_asks_much_is_answered_in_turn(ctx):
                 sender.join()
 
 
+@test(private=True)
+def who_watches_and_does_not_read_is_told_of_the_last(ctx):
+    """Not of each change: that would grow without end."""
+    config = "[policy]\nrun_script = approve\napprovers = self\n"
+    with Directory() as d, ctx.private(d.config(config)) as s, ctx.client(path=s.socket) as c, \
+            contextlib.closing(connect_as(d.socket)) as watcher, \
+            contextlib.closing(connect_as(d.socket)) as operator:
+        for one in (watcher, operator):
+            one.settimeout(ctx.seconds(60))
+        answers = operator.makefile("r", encoding="utf-8")
+
+        def do(what, **arguments):
+            operator.sendall(json.dumps({"do": what, **arguments}).encode() + b"\n")
+            return json.loads(answers.readline())
+
+        def ask(n):
+            c.ask("tools/call", {"name": "run_script", "arguments": {"script": "# %d" % n}})
+
+        for n in range(30):
+            ask(n)
+        lines = watcher.makefile("r", encoding="utf-8")
+        watcher.sendall(b'{"do":"watch"}\n')
+        said = len(lines.readline())		# it watches from now on
+        most = 4 * said + (2 << 20)		# what it is sent at most, and what sockets hold
+        changes = 2 * most // said
+        for n in range(changes // 2):
+            newest = do("list")["approvals"][-1]["id"]
+            equal(do("deny", id=newest), {"ok": True})
+            ask(1000 + n)
+        last = do("list")["approvals"]
+        size, seen = 0, None
+        while seen != last:
+            line = lines.readline()
+            size += len(line)
+            seen = json.loads(line)["approvals"]
+        assert size < most, "%d KiB of %d KiB" % (size >> 10, changes * said >> 10)
+
+
 # ---- metrics ----
 
 def parse(text):
