@@ -99,6 +99,15 @@ put(struct place *p, pid_t pid, int line)
 	*p = (struct place){ .pid = pid, .line = line };
 }
 
+/* Only where memory is short in the worker's own group. Where it can be short on the whole
+ * machine alone, all of ours are to be ended before anything of the host's. */
+static void
+weigh(pid_t pid, const char *weight)
+{
+	if (memory_counted)
+		processes_weigh(pid, weight);
+}
+
 /* A line of its own; *theirs_r is the other end. 0 or -errno. */
 static int
 make_line(int *ours_r, int *theirs_r)
@@ -264,7 +273,7 @@ static void
 commit(void)
 {
 	put(&place[now.place], now.pid, now.line);
-	processes_weigh(now.pid, WEIGHT_STATE);
+	weigh(now.pid, WEIGHT_STATE);
 	reap();
 	cell_ended(CELL_COMMITTED, 0, 0, false, now.ended);
 }
@@ -424,7 +433,7 @@ on_forked(pid_t pid)
 		return;
 	}
 	now.pid = pid;
-	processes_weigh(pid, WEIGHT_CELL);
+	weigh(pid, WEIGHT_CELL);
 	if (now.interrupt)
 		kill(pid, SIGINT);
 }
@@ -537,7 +546,7 @@ static void
 weigh_self(void)
 {
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	processes_weigh(getpid(), WEIGHT_STATE);
+	weigh(getpid(), WEIGHT_STATE);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 

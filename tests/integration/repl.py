@@ -122,6 +122,16 @@ def has(session, module):
                          % module) == "True"
 
 
+@test
+def states_are_ended_before_the_host(ctx):
+    """Where nothing counts memory it can be short on the whole machine alone."""
+    if not ctx.fallback:
+        raise Skip("memory is counted here")
+    with begun(ctx, "def weight(): return int(open('/proc/self/oom_score_adj').read())") as s:
+        for _ in range(3):
+            equal(s.value("weight()"), "500")
+
+
 # ---- what is kept ----
 
 @test
