@@ -6,14 +6,14 @@ libclient_a_SOURCES = \
 	client/audit.c \
 	client/bridge.c client/bridge.h \
 	client/call.c client/call.h \
-	client/check_host.c \
+	client/host/check_host.c \
 	client/cell.c client/cell.h \
 	client/endpoint.c client/endpoint.h \
 	client/exits.h \
 	client/operator.c client/operator.h \
 	client/options.c client/options.h \
-	client/probe.c client/probe.h \
-	client/probe_cgroup.c client/probe_install.c client/probe_jail.c \
+	client/host/probe.c client/host/probe.h \
+	client/host/probe_cgroup.c client/host/probe_install.c client/host/probe_jail.c \
 	client/results.c client/results.h \
 	client/repl.c client/repl.h \
 	client/repl_input.c client/repl_input.h \

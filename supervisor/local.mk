@@ -40,20 +40,20 @@ libsupervisor_a_SOURCES += \
 
 # ---- mcp: from the socket to the tools -------------------------------------------
 libsupervisor_a_SOURCES += \
-	supervisor/admin.c supervisor/admin.h \
-	supervisor/approvals.c supervisor/approvals.h supervisor/approvals_parts.h \
-	supervisor/approvals_file.c supervisor/approvals_file.h \
-	supervisor/approvals_load.c \
+	supervisor/govern/admin.c supervisor/govern/admin.h \
+	supervisor/govern/approvals.c supervisor/govern/approvals.h supervisor/govern/approvals_parts.h \
+	supervisor/govern/approvals_file.c supervisor/govern/approvals_file.h \
+	supervisor/govern/approvals_load.c \
 	supervisor/arguments.c supervisor/arguments.h \
-	supervisor/audit.c supervisor/audit.h \
-	supervisor/audit_file.c supervisor/audit_file.h \
+	supervisor/govern/audit.c supervisor/govern/audit.h \
+	supervisor/govern/audit_file.c supervisor/govern/audit_file.h \
 	supervisor/configuration.c supervisor/configuration.h \
-	supervisor/gate.c supervisor/gate.h \
-	supervisor/governance.c supervisor/governance.h \
-	supervisor/metrics.c supervisor/metrics.h \
-	supervisor/openmetrics.c supervisor/openmetrics.h \
-	supervisor/operation.c supervisor/operation.h supervisor/operation_parts.h \
-	supervisor/operation_metrics.c \
+	supervisor/govern/gate.c supervisor/govern/gate.h \
+	supervisor/govern/governance.c supervisor/govern/governance.h \
+	supervisor/govern/metrics.c supervisor/govern/metrics.h \
+	supervisor/govern/openmetrics.c supervisor/govern/openmetrics.h \
+	supervisor/govern/operation.c supervisor/govern/operation.h supervisor/govern/operation_parts.h \
+	supervisor/govern/operation_metrics.c \
 	supervisor/subject.c supervisor/subject.h \
 	supervisor/mcp/jsonout.c supervisor/mcp/jsonout.h \
 	supervisor/mcp/jsonrpc.c supervisor/mcp/jsonrpc.h \

@@ -14,7 +14,7 @@
 
 #include "policy/config.h"
 #include "supervisor/engine/engine.h"
-#include "supervisor/gate.h"
+#include "supervisor/govern/gate.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/mcp/stream.h"

@@ -21,7 +21,7 @@
 #include "supervisor/mcp/jsonrpc.h"
 #include "supervisor/log.h"
 #include "supervisor/mcp/revision.h"
-#include "supervisor/openmetrics.h"
+#include "supervisor/govern/openmetrics.h"
 #include "supervisor/xalloc.h"
 
 #define ALLOWED "POST, DELETE"		/* and GET, in a session */

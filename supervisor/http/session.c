@@ -13,7 +13,7 @@
 
 #include "supervisor/http/account.h"
 #include "supervisor/http/replay.h"
-#include "supervisor/gate.h"
+#include "supervisor/govern/gate.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/mcp/conversation.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "policy/config.h"
-#include "supervisor/gate.h"
+#include "supervisor/govern/gate.h"
 #include "supervisor/mcp/conversation_parts.h"
 #include "supervisor/mcp/parking.h"
 #include "supervisor/mcp/repeat.h"

@@ -9,9 +9,9 @@
 #include "policy/chain.h"
 #include "policy/config.h"
 #include "policy/why.h"
-#include "supervisor/audit.h"
+#include "supervisor/govern/audit.h"
 #include "supervisor/engine/engine.h"
-#include "supervisor/gate.h"
+#include "supervisor/govern/gate.h"
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/xalloc.h"
 

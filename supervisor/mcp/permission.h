@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "policy/rules.h"
-#include "supervisor/approvals.h"
+#include "supervisor/govern/approvals.h"
 #include "supervisor/tools/tool.h"
 
 /* What policy says of a call. An install is decided about by its tool, once it is known what

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "policy/why.h"
-#include "supervisor/approvals.h"
-#include "supervisor/audit.h"
+#include "supervisor/govern/approvals.h"
+#include "supervisor/govern/audit.h"
 #include "supervisor/engine/engine.h"
-#include "supervisor/gate.h"
+#include "supervisor/govern/gate.h"
 #include "supervisor/mcp/permission.h"
 #include "supervisor/xalloc.h"
 

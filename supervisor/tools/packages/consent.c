@@ -10,7 +10,7 @@
 #include "policy/packages.h"
 #include "policy/why.h"
 #include "supervisor/engine/engine.h"
-#include "supervisor/gate.h"
+#include "supervisor/govern/gate.h"
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/xalloc.h"
 

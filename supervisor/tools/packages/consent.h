@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "policy/rules.h"
-#include "supervisor/approvals.h"
+#include "supervisor/govern/approvals.h"
 #include "supervisor/tools/tool.h"
 
 struct consent;

@@ -7,7 +7,7 @@
 #include "policy/config.h"
 #include "policy/packages.h"
 #include "policy/why.h"
-#include "supervisor/approvals.h"
+#include "supervisor/govern/approvals.h"
 #include "supervisor/tools/packages/consent.h"
 #include "supervisor/tools/packages/set.h"
 #include "supervisor/tools/packages/store.h"

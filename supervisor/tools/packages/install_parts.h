@@ -4,7 +4,7 @@
 #ifndef SUPERVISOR_TOOLS_PACKAGES_INSTALL_PARTS_H
 #define SUPERVISOR_TOOLS_PACKAGES_INSTALL_PARTS_H
 
-#include "supervisor/audit.h"
+#include "supervisor/govern/audit.h"
 #include "supervisor/tools/packages/install.h"
 
 #define INSTALL_MESSAGE_MAX 3000	/* bytes */

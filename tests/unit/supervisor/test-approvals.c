@@ -1,6 +1,6 @@
 /* Approvals: who may decide, once; what is remembered, used up, revoked, over in time; and that
  * a restart knows the same, wherever the file was torn. */
-#include "supervisor/approvals.h"
+#include "supervisor/govern/approvals.h"
 
 #include <errno.h>
 #include <setjmp.h>

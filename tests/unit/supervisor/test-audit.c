@@ -1,6 +1,6 @@
 /* The audit log's file: its chain holds over restarts, rotation, a line torn at any byte and a
  * full disk; and what is no chain is put aside, not continued. */
-#include "supervisor/audit.h"
+#include "supervisor/govern/audit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "policy/chain.h"
 #include "policy/config.h"
 #include "policy/why.h"
-#include "supervisor/audit_file.h"
+#include "supervisor/govern/audit_file.h"
 
 struct rig {
 	char directory[64], path[96];

@@ -13,8 +13,8 @@
 #include "supervisor/engine/execution.h"
 #include "supervisor/engine/observer.h"
 #include "supervisor/engine/tenant.h"
-#include "supervisor/metrics.h"
-#include "supervisor/openmetrics.h"
+#include "supervisor/govern/metrics.h"
+#include "supervisor/govern/openmetrics.h"
 
 /* ---- text ---- */
 

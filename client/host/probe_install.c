@@ -1,6 +1,6 @@
 /* Runs in: mcp-python check-host.   Owns: nothing. What has to be installed, asked of the
  * programs themselves. */
-#include "client/probe.h"
+#include "client/host/probe.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: audit log, approvals and gate. */
-#include "supervisor/governance.h"
+#include "supervisor/govern/governance.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@
 #include "policy/config.h"
 #include "policy/why.h"
 #include "proto/own.h"
-#include "supervisor/admin.h"
-#include "supervisor/approvals.h"
-#include "supervisor/audit.h"
+#include "supervisor/govern/admin.h"
+#include "supervisor/govern/approvals.h"
+#include "supervisor/govern/audit.h"
 #include "supervisor/configuration.h"
-#include "supervisor/gate.h"
+#include "supervisor/govern/gate.h"
 #include "supervisor/log.h"
 #include "supervisor/socketfile.h"
 #include "supervisor/xalloc.h"

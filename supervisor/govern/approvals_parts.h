@@ -6,7 +6,7 @@
 #include <sys/queue.h>
 
 #include "proto/own.h"
-#include "supervisor/approvals.h"
+#include "supervisor/govern/approvals.h"
 
 struct event;
 

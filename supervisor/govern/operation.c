@@ -1,18 +1,18 @@
 /* Runs in: the supervisor.   Owns: when it began. Asks everybody else. */
-#include "supervisor/operation_parts.h"
+#include "supervisor/govern/operation_parts.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "policy/config.h"
-#include "supervisor/approvals.h"
-#include "supervisor/audit.h"
+#include "supervisor/govern/approvals.h"
+#include "supervisor/govern/audit.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/survey.h"
-#include "supervisor/gate.h"
-#include "supervisor/governance.h"
+#include "supervisor/govern/gate.h"
+#include "supervisor/govern/governance.h"
 #include "supervisor/http/server.h"
-#include "supervisor/metrics.h"
+#include "supervisor/govern/metrics.h"
 #include "supervisor/session.h"
 #include "supervisor/tools/background.h"
 #include "supervisor/tools/repl_sessions.h"

@@ -1,7 +1,7 @@
 /* Runs in: mcp-python check-host.   Owns: a cgroup of its own while a trial lasts. It is made
  * where the service would have its own, and nothing else there is changed: no controller is
  * enabled for others. */
-#include "client/probe.h"
+#include "client/host/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>

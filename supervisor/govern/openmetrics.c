@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing. */
-#include "supervisor/openmetrics.h"
+#include "supervisor/govern/openmetrics.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Runs in: the supervisor.   Owns: the audit log's file and its lock.
  * A line is one write(2) at the end of the file. What a crash leaves of the last one is found
  * by its missing newline, or by the bytes of nothing that a file system may show instead. */
-#include "supervisor/audit_file.h"
+#include "supervisor/govern/audit_file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: the operators' socket and its connections.
  * Reads:   lines of local users, hostile; anybody may connect, and is told no. */
-#include "supervisor/admin.h"
+#include "supervisor/govern/admin.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 
 #include "policy/config.h"
 #include "policy/why.h"
-#include "supervisor/approvals.h"
-#include "supervisor/gate.h"
-#include "supervisor/operation.h"
+#include "supervisor/govern/approvals.h"
+#include "supervisor/govern/gate.h"
+#include "supervisor/govern/operation.h"
 #include "supervisor/xalloc.h"
 
 #define CONNECTIONS_MAX 64		/* operators find room when the others have theirs */

@@ -1,6 +1,6 @@
 /* Runs in: mcp-python check-host.   Owns: nothing. The walls of a worker, each put up in a child
  * and leant against. Root is given up first where the service does, too. */
-#include "client/probe.h"
+#include "client/host/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>

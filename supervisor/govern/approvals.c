@@ -1,7 +1,7 @@
 /* Runs in: the supervisor.   Owns: requests for approvals and what was decided about them.
  * A request changes its state once, and only after the file says so: what a restart would not
  * know of has not happened. */
-#include "supervisor/approvals.h"
+#include "supervisor/govern/approvals.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 
 #include "policy/config.h"
 #include "policy/why.h"
-#include "supervisor/approvals_file.h"
-#include "supervisor/approvals_parts.h"
-#include "supervisor/audit.h"
+#include "supervisor/govern/approvals_file.h"
+#include "supervisor/govern/approvals_parts.h"
+#include "supervisor/govern/audit.h"
 #include "supervisor/log.h"
 #include "supervisor/xalloc.h"
 

@@ -39,7 +39,7 @@ struct metrics_sum {
 };
 void metrics_sum(const struct metrics *metrics, struct metrics_sum *sum_r);
 
-/* Writes the families of all counters (supervisor/openmetrics.h), without the end. tenants:
+/* Writes the families of all counters (supervisor/govern/openmetrics.h), without the end. tenants:
  * those of tenants too. */
 void metrics_write(const struct metrics *metrics, bool tenants, FILE *out);
 

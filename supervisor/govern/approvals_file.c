@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: nothing. Approvals come by hand: that each of them waits
  * for the disk is felt by nobody. */
-#include "supervisor/approvals_file.h"
+#include "supervisor/govern/approvals_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "supervisor/operation.h"
+#include "supervisor/govern/operation.h"
 
 struct operation {
 	struct operation_sources from;

@@ -1,5 +1,5 @@
 /* Runs in: mcp-python check-host.   Owns: children of trials, until they are waited for. */
-#include "client/probe.h"
+#include "client/host/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* The audit log: what was asked, decided, run and refused, and by whom. Each record goes to
  * the journal, with a MESSAGE_ID by its kind, and to a file of JSON lines in which each one
- * has the hash of the one before it (policy/chain.h, supervisor/audit_file.h).
+ * has the hash of the one before it (policy/chain.h, supervisor/govern/audit_file.h).
  *
  * A record that has to be there before something happens is written first: when that fails
  * and [audit] on_failure is stop, it must not happen.

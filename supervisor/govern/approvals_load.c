@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "policy/why.h"
-#include "supervisor/approvals_file.h"
-#include "supervisor/approvals_parts.h"
+#include "supervisor/govern/approvals_file.h"
+#include "supervisor/govern/approvals_parts.h"
 #include "supervisor/xalloc.h"
 
 #define KEEP_S (30 * 86400)	/* what grants nothing, after it was decided */

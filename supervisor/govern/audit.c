@@ -1,7 +1,7 @@
 /* Runs in: the supervisor.   Owns: the audit log: its file, and what was lost of it.
  * A record is made once and goes to both places; the file's comes first, because only that
  * one can say no. */
-#include "supervisor/audit.h"
+#include "supervisor/govern/audit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 #include "policy/config.h"
 #include "proto/own.h"
-#include "supervisor/audit_file.h"
+#include "supervisor/govern/audit_file.h"
 #include "supervisor/log.h"
 #include "supervisor/xalloc.h"
 

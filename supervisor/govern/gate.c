@@ -1,7 +1,7 @@
 /* Runs in: the supervisor.   Owns: an account of each principal: who it is, what is in force
  * for it, and what it has used. An account outlives its tenant in the engine, or coming back
  * would be a way around a quota; it is forgotten when the longest window has gone by. */
-#include "supervisor/gate.h"
+#include "supervisor/govern/gate.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "policy/config.h"
 #include "policy/quota.h"
 #include "policy/why.h"
-#include "supervisor/audit.h"
+#include "supervisor/govern/audit.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/execution.h"
 #include "supervisor/engine/observer.h"

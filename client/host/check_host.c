@@ -16,7 +16,7 @@
 #include <jansson.h>
 
 #include "client/exits.h"
-#include "client/probe.h"
+#include "client/host/probe.h"
 #include "client/say.h"
 
 #define STORE "/var/lib/mcp-pythond"

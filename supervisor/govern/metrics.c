@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: counters and histograms.
  * Reads:   verdicts and outcomes that the engine decided on; nothing of a client's. */
-#include "supervisor/metrics.h"
+#include "supervisor/govern/metrics.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/execution.h"
 #include "supervisor/engine/observer.h"
-#include "supervisor/openmetrics.h"
+#include "supervisor/govern/openmetrics.h"
 #include "supervisor/xalloc.h"
 
 #define VERDICTS_MAX 16		/* of connections */

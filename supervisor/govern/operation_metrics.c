@@ -1,20 +1,20 @@
 /* Runs in: the supervisor.   Owns: nothing. Gauges, from what others know now; the counters are
  * those of metrics.c. */
-#include "supervisor/operation_parts.h"
+#include "supervisor/govern/operation_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "policy/config.h"
-#include "supervisor/approvals.h"
-#include "supervisor/audit.h"
+#include "supervisor/govern/approvals.h"
+#include "supervisor/govern/audit.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/survey.h"
-#include "supervisor/gate.h"
-#include "supervisor/governance.h"
+#include "supervisor/govern/gate.h"
+#include "supervisor/govern/governance.h"
 #include "supervisor/http/server.h"
-#include "supervisor/metrics.h"
-#include "supervisor/openmetrics.h"
+#include "supervisor/govern/metrics.h"
+#include "supervisor/govern/openmetrics.h"
 #include "supervisor/session.h"
 #include "supervisor/tools/background.h"
 
