@@ -525,16 +525,33 @@ look_for_idle_work(struct repl *repl)
 		end(repl, "it went on using the processor while no cell ran");
 }
 
+/* What a cell has left running in its state's own process may have grown since the cell ended,
+ * until it was frozen. */
+static void
+look_at_memory(struct repl *repl)
+{
+	if (!fits_memory(repl))
+		end(repl, "it took more memory than it may while no cell ran");
+}
+
 void
 repl_look_after(struct repl *repl)
 {
-	if (repl->phase != REPL_IDLE || repl->frozen ||
+	if (repl->phase != REPL_IDLE ||
 	    engine_now_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
 		return;
-	if (repl->worker->leaf == NULL)
+	if (repl->frozen) {
+		if (!repl->was_looked_at)
+			look_at_memory(repl);
+		repl->was_looked_at = true;
+	} else if (repl->worker->leaf != NULL) {
+		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
+		repl->was_looked_at = false;
+	} else {
 		look_for_idle_work(repl);
-	else if (cgroup_leaf_freeze(repl->worker->leaf, true) == 0)
-		repl->frozen = true;
+		if (repl->phase == REPL_IDLE)
+			look_at_memory(repl);
+	}
 }
 
 static uint64_t

@@ -53,6 +53,7 @@ struct repl {
 	bool has_place;				/* the first one was made */
 	uint32_t places;			/* that hold a state, as init has told */
 	bool frozen;
+	bool was_looked_at;			/* since it is */
 	uint64_t idle_since_ms;
 	uint64_t idle_cpu_us;			/* used until then; without a leaf */
 	TAILQ_HEAD(repl_jobs, repl_job) jobs, answers;
@@ -91,7 +92,7 @@ int repl_on_message(struct repl *repl, struct frame *frame);
 /* Its worker is no more: ENDING, or about to be. A cell that ran has been closed already. */
 void repl_on_worker_gone(struct repl *repl, const char *text);
 
-/* Called each second: an idle one is frozen. */
+/* Called each second: an idle one is frozen, and has to be within its memory then. */
 void repl_look_after(struct repl *repl);
 
 /* Forgets it without a word. */

@@ -8,6 +8,7 @@ import contextlib
 import copy
 import datetime
 import os
+import platform
 import pty
 import random
 import re
@@ -130,6 +131,38 @@ def states_are_ended_before_the_host(ctx):
     with begun(ctx, "def weight(): return int(open('/proc/self/oom_score_adj').read())") as s:
         for _ in range(3):
             equal(s.value("weight()"), "500")
+
+
+# A thread that knows nothing of Python: nanosleep for 0.2 s, then fork ten times and, in each
+# child, mmap of 30 MiB with MAP_POPULATE; pause.
+GROW_LATER = """import ctypes, mmap
+page = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
+page.write(bytes.fromhex("6800c2eb0b6a004889e731f6b8230000000f05bb0a000000b8390000000f0585c07522b80900000031"
+                         "ffbe0000e001ba0300000041ba228000004983c8ff4531c90f05eb04ffcb75cfb8220000000f05ebf7"))
+at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+thread = ctypes.c_ulong()
+ctypes.CDLL(None).pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(at), None)
+"""
+
+
+@test
+def a_session_does_not_grow_between_cells(ctx):
+    """Where nothing counts memory, it is looked at again when it rests."""
+    if platform.machine() != "x86_64":
+        raise Skip("the machine code is of another processor")
+    with begun(ctx, "x = 1", memory_mb=96) as s:
+        s.well(GROW_LATER)
+        deadline = time.monotonic() + ctx.seconds(30)
+        while True:
+            seen = [r for r in mine(s.client) if r["session"] == s.handle]
+            if not seen:
+                break			# ended for it
+            if seen[0]["state"] == "frozen" and not ctx.fallback:
+                break			# the kernel kept it within its limit
+            assert time.monotonic() < deadline, seen
+        if seen:
+            assert seen[0]["memory_bytes"] <= 112 << 20, seen
+        ctx.healthy(s.client)
 
 
 # ---- what is kept ----
