@@ -63,10 +63,17 @@ def same(answer, other, id, other_id, what):
     equal(json.dumps(answer).replace(id, "?"), json.dumps(other).replace(other_id, "?"), what)
 
 
-def least(call, *choices, n=25):
-    """The shortest time of each choice, asked for in turn."""
+def alike(times):
+    return max(times) < min(times) * 1.5 + 0.0005
+
+
+def least(call, *choices, n=25, most=250):
+    """The shortest time of each choice, asked for in turn: a difference that is more than a busy
+    machine's stays however often it is tried."""
     best = [float("inf")] * len(choices)
-    for _ in range(n):
+    for tried in range(most):
+        if tried >= n and alike(best):
+            break
         for i, choice in enumerate(choices):
             started = time.perf_counter()
             call(choice)
@@ -148,7 +155,7 @@ def what_is_anothers_never_was():
             equal(len(id), len(never))
             same(call(id), call(never), id, never, what)
             times = least(call, id, never)
-            assert max(times) < min(times) * 1.5 + 0.0005, "%s: %r s" % (what, times)
+            assert alike(times), "%s: %r s" % (what, times)
             said.append("%s %.2f and %.2f ms" % (what, times[0] * 1000, times[1] * 1000))
         for arguments in ({"close": True}, {"reset": True}, {"branch": True}, {"restore": "c"}):
             never = NOBODY_S[:28] + s.handle[28:]
