@@ -15,7 +15,7 @@ from mcpclient import LEGACY, MODERN, ProtocolViolation, Timeout, connect_as, pa
 
 try:
     import jsonschema
-    from mcp_schema import Validator
+    from mcp_schema import NOTICES, Validator
 except ImportError:
     jsonschema = None
 
@@ -78,6 +78,7 @@ class Connection:
         self.sock.setblocking(False)
         self.inbuf = b""
         self.ended = False
+        self.checker = None	# of what comes in streams
         self.event_ids = []	# of the events that came, those without data too
         self.retry_ms = None	# as the server said
 
@@ -209,7 +210,10 @@ class Connection:
                 if primes:
                     self.retry_ms = int(m[2])
                 else:
-                    yield parse_line(m[2])
+                    message = parse_line(m[2])
+                    if self.checker:
+                        self.checker.message(message)
+                    yield message
         if rest:
             raise ProtocolViolation("ended within an event: %.300r" % rest)
 
@@ -306,6 +310,18 @@ class Checker:
     def note(self, message):
         self.check("ProgressNotification", message)
 
+    def message(self, message):
+        """Of a stream, whatever it may be; its result is checked by who knows what was asked."""
+        if not self.validator:
+            return
+        for one in message if isinstance(message, list) else [message]:
+            if "method" not in one:
+                self.error(one) if "error" in one else self.check("JSONRPCMessage", one)
+            elif one["method"] in NOTICES and "id" not in one:
+                self.check(NOTICES[one["method"]], one)
+            else:
+                self.check("JSONRPCMessage", one)
+
 
 RESULTS = {"initialize": "InitializeResult", "ping": "EmptyResult",
            "tools/list": "ListToolsResult", "tools/call": "CallToolResult",
@@ -335,7 +351,9 @@ class Session:
             self.connection.close()
 
     def fresh(self):
-        return Connection(self.place, self.timeout, self.uid)
+        connection = Connection(self.place, self.timeout, self.uid)
+        connection.checker = self.checker
+        return connection
 
     def headers(self, message, change=None):
         if self.modern:

@@ -43,6 +43,12 @@ ARGUMENTS = [{}, {"script": 1}, {"script": "1", "x": 1}, {"script": "1", "timeou
              {"script": "1", "profile": "none-such"}, {"script": "1", "timeout_seconds": 2.5}]
 
 
+NOTICES = {"notifications/progress": "ProgressNotification",
+           "notifications/cancelled": "CancelledNotification",
+           "notifications/tools/list_changed": "ToolListChangedNotification",
+           "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification"}
+
+
 class Validator:
     def __init__(self, revision):
         with open(os.path.join(SCHEMAS, revision + ".json"), encoding="utf-8") as file:

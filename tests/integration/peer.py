@@ -4,7 +4,7 @@ gets to the schema of its revision."""
 import time
 
 from harness import Skip
-from mcp_schema import MODERN, Validator, jsonschema
+from mcp_schema import MODERN, NOTICES, Validator, jsonschema
 from mcpclient import LEGACY, Client, Timeout, id_key
 
 TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -17,10 +17,6 @@ RESULTS = {
     "subscriptions/listen": "SubscriptionsListenResult"}
 EXTENSION = {"tasks/get": "GetTaskResult", "tasks/update": "UpdateTaskResult",
              "tasks/cancel": "CancelTaskResult"}
-NOTICES = {"notifications/progress": "ProgressNotification",
-           "notifications/cancelled": "CancelledNotification",
-           "notifications/tools/list_changed": "ToolListChangedNotification",
-           "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification"}
 MODERN_ONLY = ("resultType", "ttlMs", "cacheScope")
 validators = {}
 

@@ -335,6 +335,13 @@ a_large_state_survives(void **state)
 	assert_false(session.ended);
 }
 
+/* AddressSanitizer keeps what was freed, and with it a process stays as large as it was. */
+#ifdef __SANITIZE_ADDRESS__
+#define FREED_IS_KEPT true
+#else
+#define FREED_IS_KEPT false
+#endif
+
 static void
 checkpoints_count_as_memory(void **state)
 {
@@ -344,6 +351,8 @@ checkpoints_count_as_memory(void **state)
 	unsigned int i;
 
 	(void)state;
+	if (FREED_IS_KEPT)
+		skip();
 	if (rig.engine->memory_counted)
 		skip();		/* where the kernel counts no look of ours is needed */
 	repl_close(session.repl);
@@ -381,6 +390,8 @@ a_full_session_can_be_emptied(void **state)
 	struct rig_result r;
 
 	(void)state;
+	if (FREED_IS_KEPT)
+		skip();
 	repl_close(session.repl);
 	open_with(64);
 	run_in(&r, 0, "with open('/tmp/x', 'wb') as f:\n    while True: f.write(bytes(1 << 20))");
