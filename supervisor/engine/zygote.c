@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,9 +261,12 @@ zygote_is_ready(const struct zygote *z)
 bool
 zygote_is_alive(const struct zygote *z)
 {
+	struct pollfd line = { .fd = z->child.launch.control };
 	siginfo_t info = { 0 };
 
-	return z->child.launch.pidfd >= 0 &&
+	/* One that is ending has closed its line, and with it what was on its way to it, a
+	 * while before it can be waited for. */
+	return child_is_up(&z->child) && poll(&line, 1, 0) == 0 &&
 	       waitid(P_PIDFD, (id_t)z->child.launch.pidfd, &info,
 		      WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	       info.si_pid == 0;

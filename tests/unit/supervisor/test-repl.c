@@ -320,7 +320,9 @@ a_large_state_survives(void **state)
 	rig_start(&r, "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n"
 		  "        pass", &request);
 	rig_turn_until(&r.over);
-	assert_true(r.status == OUTCOME_PIDS_LIMIT || r.status == OUTCOME_TIMEOUT);
+	/* Which limit is met first is the machine's matter: each copy takes memory too. */
+	if (r.status != OUTCOME_PIDS_LIMIT && r.status != OUTCOME_TIMEOUT)
+		rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
 	assert_int_equal(r.became, STATE_ROLLED_BACK);
 	gives(0, "zlib.crc32(big) == sum_", "True");
 	request = request_in(0);
