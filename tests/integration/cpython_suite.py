@@ -7,6 +7,7 @@ the same driver script, the same interpreter, an unprivileged user, an empty dir
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 
@@ -70,6 +71,9 @@ def counts_in(text):
 
 
 def become_somebody():
+    # As a shell in the foreground has them, though we may run in the background of one.
+    for number in signal.SIGINT, signal.SIGQUIT, signal.SIGHUP:
+        signal.signal(number, signal.SIG_DFL)
     if os.getuid() == 0:
         os.setgroups([])
         os.setresgid(SOMEBODY, SOMEBODY, SOMEBODY)
