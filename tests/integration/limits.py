@@ -336,7 +336,7 @@ def misbehave(client):
     """Starts one of each kind of trouble; returns the ids."""
     return [client.start_script("while True: pass", cpu_seconds=2),
             client.start_script("import sys\nwhile True: sys.stdout.write('x' * 65536)"),
-            client.start_script(eats(400), memory_mb=128),
+            client.start_script(eats(4000), memory_mb=128),
             client.start_script("import os, time\nwhile True:\n    os.fork()", pids=30,
                                 timeout_seconds=3),
             client.start_script("import time\ntime.sleep(60)", timeout_seconds=2)]

@@ -9,7 +9,7 @@ import signal
 import time
 
 from harness import equal, main, test
-from http_client import Session, encode, modern, modern_headers
+from http_client import Checker, Session, encode, modern, modern_headers
 from http_suite import healthy, place_of, seconds, wait_ready
 from mcp_schema import MODERN
 from mcpclient import LEGACY
@@ -190,6 +190,7 @@ def all_of_many_are_told_once(ctx):
         for _ in range(60):
             client = stack.enter_context(Session(place, timeout=seconds(ctx, 60)))
             listener, listening = (stack.enter_context(client.fresh()) for _ in range(2))
+            listening.checker = Checker(MODERN)
             listener.send("GET", headers=[("Accept", "text/event-stream"),
                                           ("Mcp-Session-Id", client.id)])
             listening.send(headers=modern_headers(message), body=encode(message))
