@@ -24,7 +24,7 @@ from package_store import OPEN, config, install, keeper_of, leftovers, new_store
 from supervisor import Supervisor, descendants, libc
 
 IN_MODIFY, IN_CREATE, IN_MOVED_TO, IN_IGNORED = 0x2, 0x100, 0x80, 0x8000
-ROUNDS, MOST = 20, 200	# --count for more
+ROUNDS, MOST = 50, 200	# --count for others
 
 
 class Watch:
