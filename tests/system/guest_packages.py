@@ -281,3 +281,5 @@ def a_restart_keeps_sockets_and_requests():
             again = c.ask("tools/call", {"name": "run_script", "arguments": {
                 "script": "print(6 * 7)"}}, seconds(60))["structuredContent"]
             equal(again["status"], "approval_pending", "a grant is for one call")
+        for id in re.findall(r"\ba-[a-z0-9]+", operator("approvals")):	# nor for the next test
+            operator("deny", id, "--reason", "the test is over")
