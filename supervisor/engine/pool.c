@@ -24,6 +24,7 @@
 #define BACKOFF_MOST_MS 60000
 #define FAILURES_TELL 3		/* in a row, before those who wait are told */
 #define QUIET_US 6000		/* by a clock of 4 ms: 2 at least */
+#define SPENT_US 20000		/* between an answer and the end of its worker, about */
 #define SPENT_MOST 16
 #define ENDING_MOST 8		/* workers given up for others and not yet gone */
 
@@ -274,9 +275,15 @@ pool_settle(struct engine *engine, const struct share *share)
 	    somebody_waits(pool)) {
 		end_spent(pool);
 		top_up(engine);
-	} else if (pool->n_spent == 1 || !evtimer_pending(&pool->quiet, NULL)) {
-		/* Counted from the first of them, for what a script left running runs on. */
-		await_quiet(engine);
+	} else {
+		uint64_t now = engine_now_us();
+
+		if (pool->n_spent == 1)
+			pool->spent_us = now;
+		/* In a row of short calls each puts it off, but not for long: what a script
+		 * left running runs on. */
+		if (now - pool->spent_us < SPENT_US || !evtimer_pending(&pool->quiet, NULL))
+			await_quiet(engine);
 	}
 }
 

@@ -55,6 +55,7 @@ struct pool {
 	TAILQ_HEAD(pool_ages, worker) age;	/* warm ones */
 	struct pool_ages spent;			/* answered, not yet ended */
 	struct event quiet;
+	uint64_t spent_us;		/* when the first of those that are spent was */
 	unsigned int n_workers, n_warm, n_starting, n_spent, n_ending;
 	LIST_HEAD(, worker_stray) strays;
 };
