@@ -166,6 +166,23 @@ def waiting_has_a_bound(ctx):
 
 
 @test
+def cells_run_there_too(ctx):
+    with ctx.client() as client:
+        def repl(**arguments):
+            return client.ask("tools/call", {"name": "run_repl", "arguments": arguments}, ctx.seconds(60))
+
+        begun = repl(code="print('begun')\nx = 6", background=True)["structuredContent"]
+        equal((begun["status"], begun["session"]), ("running", None))
+        done = call(client, id=begun["job"], action="wait",
+                    wait_seconds=min(300, ctx.seconds(60)))["structuredContent"]
+        equal((done["tool"], done["state"]), ("run_repl", "done"))
+        answer = done["answer"]
+        equal((answer["status"], answer["stdout"], answer["state"]), ("ok", "begun\n", "kept"))
+        after = repl(code="x * 7", session=answer["session"])["structuredContent"]
+        equal(after["result"]["repr"], "42", "the session is there for others")
+
+
+@test
 def cancelling_stops_it(ctx):
     with ctx.client() as client, ctx.client() as other:
         id = start(client, HANGS)
