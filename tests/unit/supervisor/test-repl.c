@@ -249,7 +249,9 @@ cancel_interrupts_first(void **state)
 	struct rig_result r;
 
 	(void)state;
-	e = rig_start(&r, "import time\nx = 1\nprint('go', flush=True)\ntime.sleep(60)", &request);
+	/* A signal just before one long sleep would be noticed after it. */
+	e = rig_start(&r, "import time\nx = 1\nprint('go', flush=True)\n"
+			  "while True: time.sleep(.01)", &request);
 	while (r.seen == 0)
 		event_base_loop(rig.base, EVLOOP_ONCE);
 	execution_cancel(e, CANCEL_BY_CLIENT);
