@@ -97,7 +97,6 @@ copy(int from, int to, uint64_t size, struct sha256 *sum)
 	char bytes[65536];
 
 	sha256_init(sum);
-
 	while (size) {
 		size_t now = size < sizeof(bytes) ? (size_t)size : sizeof(bytes);
 		int r = read_all(from, bytes, now);

@@ -135,7 +135,8 @@ attach(const struct keeper *keeper, const char *name, int worker)
 	/* What a session had before goes, or its mounts would pile up; mostly nothing is there. */
 	if (umount2(MOUNTS_ENVIRONMENT, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL)
 		r = -errno;
-	if (r == 0 && move_mount(tree, "", AT_FDCWD, MOUNTS_ENVIRONMENT, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+	if (r == 0 && move_mount(tree, "", AT_FDCWD, MOUNTS_ENVIRONMENT,
+				 MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		r = -errno;
 	/* A keeper that cannot come home is of no use, and another one takes its place. */
 	if (setns(keeper->home, CLONE_NEWNS) < 0)

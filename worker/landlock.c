@@ -127,8 +127,8 @@ landlock_enter(unsigned int abi, int made)
 {
 	own_fd int fd = made;
 
-	if (fd >= 0 && syscall(SYS_landlock_restrict_self, fd,
-			       abi >= 7 ? LOG_SAME_EXEC_OFF : 0) < 0)
-		return -errno;
-	return 0;
+	if (abi == 0)
+		return 0;
+	return syscall(SYS_landlock_restrict_self, fd, abi >= 7 ? LOG_SAME_EXEC_OFF : 0) < 0
+	       ? -errno : 0;
 }

@@ -16,8 +16,8 @@ unsigned int landlock_abi(void);
  * *rules_r: a descriptor, the caller's; -1 when abi is 0. 0 or -errno. */
 int landlock_make(unsigned int abi, bool memory_counted, int *rules_r);
 
-/* Confines the calling thread to them for good, and closes them. made: by landlock_make, -1
- * does nothing. no_new_privs must be set. 0 or -errno. */
+/* Confines the calling thread to them for good, and closes them. made: by landlock_make; when
+ * abi is 0 there are none, and nothing is done. no_new_privs must be set. 0 or -errno. */
 int landlock_enter(unsigned int abi, int made);
 
 #endif

@@ -206,7 +206,6 @@ execution_begin(struct execution *e, struct worker *w)
 }
 
 static void stop_cell(struct execution *e, enum stop_reason reason);
-static void end_now(struct execution *e, enum stop_reason reason);
 
 static void
 on_deadline(evutil_socket_t fd, short what, void *arg)
@@ -221,7 +220,7 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (e->stopping == KILLED) {
-		end_now(e, STOP_WALL);
+		execution_lose(e, STOP_WALL);
 		return;
 	}
 	if (engine_now_us() - e->start_us >= (uint64_t)e->limits.wall_ms * 1000) {
@@ -271,9 +270,8 @@ close_run(struct execution *e)
 	return w;
 }
 
-/* By the end of its worker. The reason counts when there was none before. */
-static void
-end_now(struct execution *e, enum stop_reason reason)
+void
+execution_lose(struct execution *e, enum stop_reason reason)
 {
 	if (e->facts.stop == STOP_NONE)
 		e->facts.stop = reason;
@@ -305,7 +303,7 @@ stop_script(struct execution *e, enum stop_reason reason)
 	/* First: what its end closes would look as if it had closed it. */
 	egress_grant_end(give_ptr(e->grant));
 	if (worker_stop(e->worker) < 0) {
-		end_now(e, reason);
+		execution_lose(e, reason);
 		return;
 	}
 	arm_ms(e, TELL_MS);
@@ -314,12 +312,6 @@ stop_script(struct execution *e, enum stop_reason reason)
 }
 
 /* ---- the end of a cell ---- */
-
-void
-execution_lose(struct execution *e, enum stop_reason reason)
-{
-	end_now(e, reason);
-}
 
 /* It ends when its init says so. */
 static void
@@ -453,7 +445,7 @@ execution_stop(struct execution *e, enum stop_reason reason)
 		if (is_to_tell(e, reason))
 			stop_script(e, reason);
 		else
-			end_now(e, reason);
+			execution_lose(e, reason);
 		break;
 	case EXECUTION_DUE:
 		break;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/worker/host.h"
+#include "worker/landlock.h"
 
 #define DISK_BYTES (32 << 20)
 #define DISK_INODES 512
@@ -394,6 +395,17 @@ landlock_holds_by_itself(void **state)
 	host_result_done(&r);
 }
 
+/* A wall that the kernel has and that cannot be put up is not gone without. */
+static void
+without_its_rules_nothing_runs(void **state)
+{
+	(void)state;
+	assert_int_equal(landlock_enter(0, -1), 0);
+	if (landlock_abi() == 0)
+		skip();
+	assert_int_equal(landlock_enter(landlock_abi(), -1), -EBADF);
+}
+
 int
 main(void)
 {
@@ -402,6 +414,7 @@ main(void)
 		cmocka_unit_test(every_wall_holds_across_exec),
 		cmocka_unit_test(uncounted_memory_is_refused),
 		cmocka_unit_test(landlock_holds_by_itself),
+		cmocka_unit_test(without_its_rules_nothing_runs),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);
