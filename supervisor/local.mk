@@ -95,6 +95,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/check_environment.c supervisor/tools/check_environment.h \
 	supervisor/tools/environment.c supervisor/tools/environment.h \
 	supervisor/tools/exec_sandbox.c supervisor/tools/exec_sandbox.h \
+	supervisor/tools/icon.c supervisor/tools/icon.h \
 	supervisor/tools/inside.c supervisor/tools/inside.h \
 	supervisor/tools/python_sandbox.c supervisor/tools/python_sandbox.h \
 	supervisor/tools/sandbox_info.c \

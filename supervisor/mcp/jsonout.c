@@ -245,17 +245,16 @@ jsonout_real(struct jsonout *out, double number)
 	jsonout_raw(out, digits, strlen(digits));
 }
 
-void
-jsonout_base64(struct jsonout *out, const void *bytes, size_t len)
+/* Without the quotation marks. */
+static void
+put_base64(struct jsonout *out, const void *bytes, size_t len)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *at = bytes;
 	char *to;
 
-	begin_value(out);
-	to = room_for(out, (len + 2) / 3 * 4 + 2);
-	*to++ = '"';
+	to = room_for(out, (len + 2) / 3 * 4);
 	for (; len > 0; len -= len < 3 ? len : 3, at += 3) {
 		uint32_t three = (uint32_t)at[0] << 16 | (uint32_t)(len > 1 ? at[1] : 0) << 8 |
 				 (len > 2 ? at[2] : 0);
@@ -265,8 +264,27 @@ jsonout_base64(struct jsonout *out, const void *bytes, size_t len)
 		*to++ = len > 1 ? digits[three >> 6 & 63] : '=';
 		*to++ = len > 2 ? digits[three & 63] : '=';
 	}
-	*to++ = '"';
 	out->len = (size_t)(to - out->at);
+}
+
+void
+jsonout_base64(struct jsonout *out, const void *bytes, size_t len)
+{
+	begin_value(out);
+	put(out, "\"", 1);
+	put_base64(out, bytes, len);
+	put(out, "\"", 1);
+}
+
+void
+jsonout_data_uri(struct jsonout *out, const char *type, const void *bytes, size_t len)
+{
+	begin_value(out);
+	put(out, "\"data:", 6);
+	put(out, type, strlen(type));
+	put(out, ";base64,", 8);
+	put_base64(out, bytes, len);
+	put(out, "\"", 1);
 }
 
 void

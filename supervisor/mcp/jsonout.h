@@ -50,6 +50,9 @@ void jsonout_raw(struct jsonout *out, const char *json, size_t len);
 /* A string: len bytes in base64, with padding. */
 void jsonout_base64(struct jsonout *out, const void *bytes, size_t len);
 
+/* The same as a data: URI. type: plain ASCII, of our own. */
+void jsonout_data_uri(struct jsonout *out, const char *type, const void *bytes, size_t len);
+
 /* Members, for the common case. text ends with NUL. */
 void jsonout_member_text(struct jsonout *out, const char *key, const char *text);
 void jsonout_member_uint(struct jsonout *out, const char *key, uint64_t number);

@@ -5,6 +5,7 @@
 
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/catalog.h"
+#include "supervisor/tools/icon.h"
 
 #define SERVER_NAME "mcp-pythond"
 #define SERVER_TITLE "Python in a jail"
@@ -21,11 +22,11 @@ static const struct revision revisions[] = {
 	{ .name = "2025-11-25", .event_ids = true, .primes = true,
 	  .tool_annotations = true, .progress_message = true, .audio = true,
 	  .titles = true, .structured = true, .links = true, .elicits = true,
-	  .elicit_mode = true, .about = true },
+	  .elicit_mode = true, .about = true, .icons = true },
 	{ .name = "2026-07-28", .modern = true,
 	  .tool_annotations = true, .progress_message = true, .audio = true,
 	  .titles = true, .structured = true, .links = true, .elicits = true,
-	  .elicit_mode = true, .about = true },
+	  .elicit_mode = true, .about = true, .icons = true },
 };
 
 /* What of a catalog a method belongs to. */
@@ -135,7 +136,26 @@ revision_modern_list(void)
 }
 
 static void
-write_implementation(const struct revision *revision, struct jsonout *out)
+write_icon(const struct revision *revision, struct jsonout *out, enum icon icon)
+{
+	const char *svg = icon_svg(icon);
+
+	if (!revision->icons || !svg)
+		return;
+	jsonout_key(out, "icons");
+	jsonout_open(out, '[');
+	jsonout_open(out, '{');
+	jsonout_key(out, "src");
+	jsonout_data_uri(out, ICON_TYPE, svg, strlen(svg));
+	jsonout_member_text(out, "mimeType", ICON_TYPE);
+	jsonout_member_raw(out, "sizes", "[\"any\"]");
+	jsonout_close(out, '}');
+	jsonout_close(out, ']');
+}
+
+/* icon: ICON_NONE where it would be sent with every answer. */
+static void
+write_implementation(const struct revision *revision, struct jsonout *out, enum icon icon)
 {
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "name", SERVER_NAME);
@@ -144,12 +164,14 @@ write_implementation(const struct revision *revision, struct jsonout *out)
 		jsonout_member_text(out, "title", SERVER_TITLE);
 	if (revision->about)
 		jsonout_member_text(out, "description", SERVER_ABOUT);
+	write_icon(revision, out, icon);
 	jsonout_close(out, '}');
 }
 
 /* Every modern result says what it is and who made it. */
-void
-revision_open_result(const struct revision *revision, struct jsonout *out, const char *type)
+static void
+open_result(const struct revision *revision, struct jsonout *out, const char *type,
+	    enum icon icon)
 {
 	jsonout_open(out, '{');
 	if (!revision->modern)
@@ -158,8 +180,14 @@ revision_open_result(const struct revision *revision, struct jsonout *out, const
 	jsonout_key(out, "_meta");
 	jsonout_open(out, '{');
 	jsonout_key(out, META_SERVER_INFO);
-	write_implementation(revision, out);
+	write_implementation(revision, out, icon);
 	jsonout_close(out, '}');
+}
+
+void
+revision_open_result(const struct revision *revision, struct jsonout *out, const char *type)
+{
+	open_result(revision, out, type, ICON_NONE);
 }
 
 void
@@ -202,7 +230,7 @@ revision_write_initialized(const struct revision *revision, struct jsonout *out,
 	jsonout_member_text(out, "protocolVersion", revision->name);
 	write_capabilities(revision, out, catalog);
 	jsonout_key(out, "serverInfo");
-	write_implementation(revision, out);
+	write_implementation(revision, out, ICON_SERVER);
 	jsonout_member_text(out, "instructions", instructions);
 	jsonout_close(out, '}');
 }
@@ -211,7 +239,7 @@ void
 revision_write_discovered(const struct revision *revision, struct jsonout *out,
 			  const struct catalog *catalog, const char *instructions)
 {
-	revision_open_result(revision, out, "complete");
+	open_result(revision, out, "complete", ICON_SERVER);
 	jsonout_member_raw(out, "supportedVersions", revision_modern_list());
 	write_capabilities(revision, out, catalog);
 	jsonout_member_text(out, "instructions", instructions);
@@ -269,6 +297,7 @@ write_tool(const struct revision *revision, struct jsonout *out,
 	jsonout_member_text(out, "name", tool->name);
 	if (revision->titles && tool->title)
 		jsonout_member_text(out, "title", tool->title);
+	write_icon(revision, out, tool->icon);
 	jsonout_member_text(out, "description", tool->description);
 	jsonout_member_raw(out, "inputSchema", tool->input_schema);
 	if (revision->structured && tool->output_schema)

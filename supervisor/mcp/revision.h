@@ -72,7 +72,8 @@ struct revision {
 	bool tool_annotations;
 	bool titles;			/* of tools and implementations */
 	bool structured;		/* outputSchema and structuredContent */
-	bool about;			/* description and more of an implementation */
+	bool about;			/* description of an implementation */
+	bool icons;			/* of tools and implementations */
 	bool progress_message;
 	bool audio;			/* blocks; before: told of in a text */
 	bool links;			/* resource_link; before: told of in a text */

@@ -172,6 +172,7 @@ describe(const struct config *config, struct tool_description *description_r)
 	*description_r = (struct tool_description){
 		.name = check_environment_tool.name,
 		.title = "What scripts find here",
+		.icon = ICON_ENVIRONMENT,
 		.description = xstrdup(description),
 		.input_schema = write_input_schema(config),
 		.output_schema = xstrdup(output_schema),

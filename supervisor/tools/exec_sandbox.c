@@ -245,6 +245,7 @@ describe_execute(const struct config *config, struct tool_description *descripti
 	*description_r = (struct tool_description){
 		.name = execute_python_tool.name,
 		.title = "Execute a Python script",
+		.icon = ICON_RUN,
 		.description = description,
 		.input_schema = schema,
 		.output_schema = xstrdup(output_schema),
@@ -271,6 +272,7 @@ describe_environment(const struct config *config, struct tool_description *descr
 	*description_r = (struct tool_description){
 		.name = exec_sandbox_environment_tool.name,
 		.title = "Check the execution environment",
+		.icon = ICON_ENVIRONMENT,
 		.description = xstrdup("Check the execution environment: Python version, "
 				       "platform, how scripts are isolated, limits, and the "
 				       "installed packages."),
@@ -350,6 +352,7 @@ describe_validate(const struct config *config, struct tool_description *descript
 	*description_r = (struct tool_description){
 		.name = exec_sandbox_validate_tool.name,
 		.title = "Validate a Python script",
+		.icon = ICON_CHECK,
 		.description = xstrdup("Validate a Python script without executing it: its "
 				       "syntax, its inline metadata (PEP 723) and dependencies. "
 				       "The answer is VALID or INVALID, and what was found."),

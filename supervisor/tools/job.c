@@ -84,6 +84,7 @@ describe(const struct config *config, struct tool_description *description_r)
 	*description_r = (struct tool_description){
 		.name = job_tool.name,
 		.title = "Follow a background job",
+		.icon = ICON_JOB,
 		.description = xstrdup(description),
 		.input_schema = xstrdup(input_schema),
 		.output_schema = xstrdup(output_schema),

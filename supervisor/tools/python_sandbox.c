@@ -438,6 +438,7 @@ describe_execute(const struct config *config, struct tool_description *descripti
 	*description_r = (struct tool_description){
 		.name = execute_code_tool.name,
 		.title = "Execute Python code",
+		.icon = ICON_RUN,
 		.description = xstrdup(
 			"Execute Python code in a secure sandbox. Returns stdout, stderr, the names of "
 			"its variables, and as result the variable of that name or the value of the last "

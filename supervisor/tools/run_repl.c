@@ -48,6 +48,7 @@ describe(const struct config *config, struct tool_description *description_r)
 	*description_r = (struct tool_description){
 		.name = run_repl_tool.name,
 		.title = "Run Python in a session",
+		.icon = ICON_SESSION,
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_REPL, config),
 		.output_schema = run_script_output_schema(RUN_FOR_REPL),

@@ -61,6 +61,7 @@ describe(const struct config *config, struct tool_description *description_r)
 	*description_r = (struct tool_description){
 		.name = run_script_tool.name,
 		.title = "Run a Python script",
+		.icon = ICON_RUN,
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
 		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT),

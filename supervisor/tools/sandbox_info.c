@@ -40,6 +40,7 @@ describe_info(const struct config *config, struct tool_description *description_
 	*description_r = (struct tool_description){
 		.name = get_sandbox_info_tool.name,
 		.title = "What the sandbox allows",
+		.icon = ICON_ENVIRONMENT,
 		.description = xstrdup("Tells which modules code may import, by security profile "
 				       "and whether that is enabled, and the limits."),
 		.input_schema = xstrdup("{\"type\":\"object\",\"properties\":{},"

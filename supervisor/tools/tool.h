@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "supervisor/engine/execution.h"
+#include "supervisor/tools/icon.h"
 
 struct config;
 struct engine;
@@ -37,6 +38,7 @@ enum tool_task {
 struct tool_description {
 	const char *name;		/* static */
 	const char *title;		/* static; NULL: none */
+	enum icon icon;
 	char *description;		/* for a language model */
 	char *input_schema;
 	char *output_schema;		/* NULL: none */

@@ -48,6 +48,7 @@ describe(const struct config *config, struct tool_description *description_r)
 	*description_r = (struct tool_description){
 		.name = validate_code_tool.name,
 		.title = "Validate Python code",
+		.icon = ICON_CHECK,
 		.description = xstrdup("Validate Python code without executing it: its syntax, and "
 				       "whether it imports or reaches modules that are not allowed "
 				       "here, with lines."),

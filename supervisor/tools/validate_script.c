@@ -61,6 +61,7 @@ describe(const struct config *config, struct tool_description *description_r)
 	*description_r = (struct tool_description){
 		.name = validate_script_tool.name,
 		.title = "Check a Python script",
+		.icon = ICON_CHECK,
 		.description = xstrdup(description),
 		.input_schema = xstrdup(input_schema),
 		.output_schema = xstrdup(output_schema),

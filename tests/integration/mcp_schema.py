@@ -9,12 +9,14 @@ python3-jsonschema):
 
   mcp_schema.py --start PROGRAM    starts PROGRAM with a socket path
 """
+import base64
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from xml.etree import ElementTree
 
 try:
     import jsonschema
@@ -118,15 +120,30 @@ def expect(condition, text):
         raise AssertionError(text)
 
 
+def check_icons(client, bearer):
+    """One small picture, of strokes alone, from the revision on that has the field."""
+    if client.revision < "2025-11-25":
+        expect("icons" not in bearer, f"icons before their time: {bearer}")
+        return
+    (icon,) = bearer["icons"]
+    start = "data:image/svg+xml;base64,"
+    expect(icon["src"].startswith(start) and len(icon["src"]) < 400, f"an icon: {icon}")
+    picture = ElementTree.fromstring(base64.b64decode(icon["src"][len(start):], validate=True))
+    tags = {element.tag.rpartition("}")[2] for element in picture.iter()}
+    expect(tags <= {"svg", "path", "circle"}, f"an icon's elements: {tags}")
+
+
 def open_session(client):
     if client.modern:
         answer = client.ask("server/discover", kind="DiscoverResult")
         expect(answer["result"]["supportedVersions"] == [MODERN], "supportedVersions")
+        check_icons(client, answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"])
         return
     answer = client.ask("initialize", {"protocolVersion": client.revision, "capabilities": {},
                                        "clientInfo": {"name": "mcp_schema", "version": "1"}},
                         kind="InitializeResult")
     expect(answer["result"]["protocolVersion"] == client.revision, "another revision")
+    check_icons(client, answer["result"]["serverInfo"])
     client.connection.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
     expect(client.ask("ping", kind="EmptyResult")["result"] == {}, "ping is not answered by {}")
 
@@ -164,6 +181,7 @@ def check_revision(path, revision, is_real):
     names = [tool["name"] for tool in tools]
     expect(names[:4] == ["run_script", "run_repl", "validate_script", "check_environment"], f"tools: {names}")
     for tool in tools:
+        check_icons(client, tool)
         jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
         jsonschema.Draft202012Validator.check_schema(tool.get("outputSchema", {}))
     tool = tools[0]

@@ -76,6 +76,7 @@ describe(const struct config *config, struct tool_description *description_r)
 	*description_r = (struct tool_description){
 		.name = install_package_tool.name,
 		.title = "Install Python packages",
+		.icon = ICON_PACKAGE,
 		.description = xstrdup(description),
 		.input_schema = xstrdup(input_schema),
 		.output_schema = xstrdup(output_schema),

@@ -134,10 +134,32 @@ a_fitting_head_ends_between_characters(void **state)
 	assert_int_equal(jsonout_fit(BYTES(text), 12), 7);
 }
 
+static void
+bytes_become_a_data_uri(void **state)
+{
+	static const char *const uris[] = { "[\"data:a/b;base64,\",", "\"data:a/b;base64,YQ==\",",
+					    "\"data:a/b;base64,YWI=\",", "\"data:a/b;base64,YWJj\"]" };
+	struct jsonout out;
+	char *json, *at;
+
+	(void)state;
+	jsonout_init(&out);
+	jsonout_open(&out, '[');
+	for (size_t len = 0; len < 4; len++)
+		jsonout_data_uri(&out, "a/b", "abc", len);
+	jsonout_close(&out, ']');
+	json = at = jsonout_take(&out);
+	for (size_t i = 0; i < 4; at += strlen(uris[i++]))
+		assert_memory_equal(at, uris[i], strlen(uris[i]));
+	assert_string_equal(at, "");
+	free(json);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bytes_become_a_data_uri),
 		cmocka_unit_test(values_and_commas),
 		cmocka_unit_test(any_bytes_become_a_string),
 		cmocka_unit_test(two_bytes_are_always_json),

@@ -26,7 +26,7 @@
 #define META(rest) "\"_meta\":{\"io.modelcontextprotocol/" rest "}"
 #define CAPS "\"io.modelcontextprotocol/clientCapabilities\":{}"
 
-#define ALL_MAX 4
+#define ALL_MAX 5
 
 struct a_case {
 	const char *name;
@@ -73,9 +73,9 @@ static const struct a_case cases[] = {
 	{ "initialize R03", NULL, "initialize", "\"protocolVersion\":\"2025-03-26\",\"capabilities\":{},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}",
 	  0, { "\"protocolVersion\":\"2025-03-26\"" }, { "\"title\"" } },
 	{ "initialize R06", NULL, "initialize", "\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}",
-	  0, { "\"protocolVersion\":\"2025-06-18\"", "\"title\"" }, { "description" } },
+	  0, { "\"protocolVersion\":\"2025-06-18\"", "\"title\"" }, { "description", "icons" } },
 	{ "initialize R11", NULL, "initialize", "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}",
-	  0, { "\"protocolVersion\":\"2025-11-25\"", "\"title\"", "description" }, { "resultType", "_meta" } },
+	  0, { "\"protocolVersion\":\"2025-11-25\"", "\"title\"", "description", "\"icons\":[{\"src\":\"data:" }, { "resultType", "_meta" } },
 	{ "initialize with the modern one", NULL, "initialize", "\"protocolVersion\":\"2026-07-28\",\"capabilities\":{},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}",
 	  0, { "\"protocolVersion\":\"2025-11-25\"" }, { 0 } },
 	{ "initialize with an unknown one", NULL, "initialize", "\"protocolVersion\":\"1999-01-01\",\"capabilities\":{},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}",
@@ -86,7 +86,7 @@ static const struct a_case cases[] = {
 	{ "initialize twice", "2025-06-18", "initialize", "\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"a\",\"version\":\"1\"}", -32600, { 0 }, { 0 } },
 
 	{ "discover", NULL, "server/discover", "$", 0,
-	  { "\"supportedVersions\":[\"2026-07-28\"]", "\"resultType\":\"complete\"", "\"ttlMs\":", "\"io.modelcontextprotocol/serverInfo\":{\"name\":\"mcp-pythond\"" }, { "serverInfo\":null" } },
+	  { "\"supportedVersions\":[\"2026-07-28\"]", "\"resultType\":\"complete\"", "\"ttlMs\":", "\"io.modelcontextprotocol/serverInfo\":{\"name\":\"mcp-pythond\"", "\"icons\":[{\"src\":\"data:" }, { "serverInfo\":null" } },
 	{ "discover after a handshake", "2024-11-05", "server/discover", "$", 0, { "\"cacheScope\":\"public\"" }, { 0 } },
 	{ "discover without an envelope", NULL, "server/discover", NULL, -32602, { 0 }, { 0 } },
 	{ "discover without an envelope in a session", "2025-11-25", "server/discover", "\"x\":1", -32602, { 0 }, { 0 } },
@@ -108,9 +108,9 @@ static const struct a_case cases[] = {
 	{ "tools/call before the handshake", NULL, "tools/call", "\"name\":\"run_script\"", -32600, { 0 }, { 0 } },
 	{ "tools R24", "2024-11-05", "tools/list", NULL, 0, { "\"name\":\"run_script\"", "\"inputSchema\":{\"type\":\"object\"" }, { "outputSchema", "\"title\"", "annotations", "ttlMs" } },
 	{ "tools R03", "2025-03-26", "tools/list", NULL, 0, { "\"annotations\":{\"title\":" }, { "outputSchema", "\"run_script\",\"title\"" } },
-	{ "tools R06", "2025-06-18", "tools/list", NULL, 0, { "\"annotations\"", "outputSchema", "\"run_script\",\"title\"" }, { "resultType", "ttlMs" } },
-	{ "tools R11", "2025-11-25", "tools/list", "", 0, { "\"annotations\"", "outputSchema" }, { "_meta", "execution\":" } },
-	{ "tools R26", NULL, "tools/list", "$", 0, { "\"resultType\":\"complete\"", "\"ttlMs\":300000", "\"cacheScope\":\"private\"", "outputSchema" }, { "nextCursor" } },
+	{ "tools R06", "2025-06-18", "tools/list", NULL, 0, { "\"annotations\"", "outputSchema", "\"run_script\",\"title\"" }, { "resultType", "ttlMs", "icons" } },
+	{ "tools R11", "2025-11-25", "tools/list", "", 0, { "\"annotations\"", "outputSchema", "\"icons\":[{\"src\":\"data:image/svg+xml;base64,PHN2Zy" }, { "_meta", "execution\":" } },
+	{ "tools R26", NULL, "tools/list", "$", 0, { "\"resultType\":\"complete\"", "\"ttlMs\":300000", "\"cacheScope\":\"private\"", "\"run_script\",\"title\":\"Run a Python script\",\"icons\"" }, { "nextCursor" } },
 	{ "the empty cursor", "2025-11-25", "tools/list", "\"cursor\":\"\"", 0, { "run_script" }, { 0 } },
 	{ "a cursor we never gave", "2025-11-25", "tools/list", "\"cursor\":\"abc\"", -32602, { 0 }, { 0 } },
 	{ "a cursor of the wrong type", NULL, "tools/list", "$,\"cursor\":1", -32602, { 0 }, { 0 } },
@@ -125,7 +125,7 @@ static const struct a_case cases[] = {
 	{ "call R03", "2025-03-26", "tools/call", "\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"}", 0, { "result: 42" }, { "structuredContent" } },
 	{ "call R06", "2025-06-18", "tools/call", "\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"}", 0, { "\"structuredContent\":{\"execution_id\":\"x-", "\"status\":\"ok\"", "\"result\":{\"repr\":\"42\",\"json\":42}" }, { "resultType" } },
 	{ "call R11 with a task asked for", "2025-11-25", "tools/call", "\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"},\"task\":{\"ttl\":1}", 0, { "structuredContent" }, { "task\"" } },
-	{ "call R26", NULL, "tools/call", "$,\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"}", 0, { "\"resultType\":\"complete\"", "io.modelcontextprotocol/serverInfo", "structuredContent" }, { "ttlMs" } },
+	{ "call R26", NULL, "tools/call", "$,\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"}", 0, { "\"resultType\":\"complete\"", "io.modelcontextprotocol/serverInfo", "structuredContent" }, { "ttlMs", "icons" } },
 	{ "call R26 in a legacy session", "2024-11-05", "tools/call", "$,\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"}", 0, { "\"resultType\":\"complete\"", "structuredContent" }, { 0 } },
 };
 /* clang-format on */
