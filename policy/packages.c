@@ -253,6 +253,19 @@ packages_decide(const struct config *config, const struct package *package, size
 	return result;
 }
 
+bool
+packages_allows_all(const struct config *config)
+{
+	enum policy_verdict tool = policy_tool(config, "install_package"), others;
+
+	others = (enum policy_verdict)config->packages.others;
+	if (others == POLICY_UNSAID)
+		others = tool;
+	return tool != POLICY_DENY && config->packages.deny.n == 0 &&
+	       (others == POLICY_ALLOW ||
+		find_word(&config->packages.allow, "*", NULL, false));
+}
+
 int
 packages_check_requirement(const struct config *config, const struct requirement *requirement,
 			   struct why *why_r)

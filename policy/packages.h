@@ -34,6 +34,10 @@ bool packages_is_wheel_url(const char *url);
 int packages_check_requirement(const struct config *config,
 			       const struct requirement *requirement, struct why *why_r);
 
+/* Does policy let every package in, whatever it is: is there nothing that a list or somebody
+ * has to say? What bounds the size of a set holds all the same. */
+bool packages_allows_all(const struct config *config);
+
 /* The strictest verdict about any of them; never POLICY_UNSAID. each_r: room for n verdicts,
  * one per package, NULL: not wanted. why_r: which package and rule made it so, with
  * POLICY_DENY and POLICY_APPROVE. Adding a package, or a deny rule, never makes it milder. */

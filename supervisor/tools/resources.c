@@ -214,9 +214,10 @@ find(const struct tenant *tenant, const char *uri)
 	const struct kept *kept;
 
 	forget_expired();
+	/* In this order: how far a guess is right about another's must not be timed. */
 	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
-		if (strcmp(kept->uri, uri) == 0 &&
-		    strcmp(kept->principal, tenant_principal(tenant)) == 0)
+		if (strcmp(kept->principal, tenant_principal(tenant)) == 0 &&
+		    strcmp(kept->uri, uri) == 0)
 			break;
 	return kept;
 }

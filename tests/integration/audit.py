@@ -4,46 +4,13 @@ the service, that changes are found, and what happens when it cannot be written.
 
 import contextlib
 import hashlib
-import json
 import os
 import random
-import shutil
 import signal
 import subprocess
-import tempfile
 
+from audit_log import Log
 from harness import equal, main, test
-
-
-class Log:
-    def __init__(self, ctx):
-        self.ctx = ctx
-
-    def __enter__(self):
-        self.directory = tempfile.mkdtemp(prefix="mcp-audit-")
-        os.chmod(self.directory, 0o777)
-        self.path = os.path.join(self.directory, "log")
-        return self
-
-    def __exit__(self, *exc):
-        shutil.rmtree(self.directory)
-
-    def config(self, more=""):
-        return "[audit]\nfile = %s\njournal = no\n%s" % (self.path, more)
-
-    def command(self, *arguments):
-        return subprocess.run([os.path.join(self.ctx.options.build, "mcp-python"), "audit",
-                               *arguments, "--file", self.path], capture_output=True, text=True)
-
-    def verify(self, want=0):
-        done = self.command("verify")
-        equal(done.returncode, want, done.stdout + done.stderr)
-        return done.stdout
-
-    def records(self, *arguments):
-        done = self.command("show", *arguments)
-        equal(done.returncode, 0, done.stderr)
-        return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @test(private=True)

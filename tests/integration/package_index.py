@@ -60,10 +60,9 @@ def wheel(name, version, files, requires=(), tag="py3-none-any", extra_members=(
     members[info + "/RECORD"] = (record + info + "/RECORD,,\n").encode()
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
-        for path, data in members.items():
-            z.writestr(path, data)
-        for path, data in extra_members:
-            z.writestr(path, data)
+        # without the time of day: what is made again is the same
+        for path, data in [*members.items(), *extra_members]:
+            z.writestr(zipfile.ZipInfo(path), data, zipfile.ZIP_DEFLATED)
     return "%s-%s-%s.whl" % (name, version, tag), out.getvalue()
 
 

@@ -8,12 +8,10 @@ log and the audit log, progress, files in the store. Each round then kills at on
 
 import collections
 import contextlib
-import ctypes
 import os
 import random
 import select
 import signal
-import struct
 import subprocess
 import sys
 
@@ -21,46 +19,10 @@ from harness import equal, main, test
 from mcpclient import id_key
 from package_index import NGINX, Index
 from package_store import OPEN, config, install, keeper_of, leftovers, new_store, verify
-from supervisor import Supervisor, descendants, libc
+from supervisor import Supervisor, descendants
+from watch import IN_CREATE, IN_MOVED_TO, Watch
 
-IN_MODIFY, IN_CREATE, IN_MOVED_TO, IN_IGNORED = 0x2, 0x100, 0x80, 0x8000
 ROUNDS, MOST = 50, 200	# --count for others
-
-
-class Watch:
-    """What happens in files, as it happens."""
-
-    def __init__(self):
-        self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-        if self.fd < 0:
-            raise OSError(ctypes.get_errno(), "inotify")
-        self.what = {}
-
-    def add(self, path, kind, mask=IN_MODIFY):
-        wd = libc.inotify_add_watch(self.fd, path.encode(), mask)
-        if wd >= 0:     # else it went as fast as it came
-            self.what[wd] = (kind, path)
-
-    def read(self):
-        """The kinds of what has happened, in order."""
-        try:
-            data = os.read(self.fd, 1 << 20)
-        except BlockingIOError:
-            return
-        while data:
-            wd, mask, _, length = struct.unpack_from("iIII", data)
-            name = data[16:16 + length].rstrip(b"\0").decode()
-            data = data[16 + length:]
-            if wd not in self.what or mask & IN_IGNORED:
-                continue
-            kind, path = self.what[wd]
-            path = os.path.join(path, name)
-            if mask & IN_CREATE and os.path.isdir(path):
-                self.add(path, "file", IN_CREATE)
-            yield kind
-
-    def close(self):
-        os.close(self.fd)
 
 
 class Round:

@@ -363,20 +363,33 @@ resolve(struct install *install)
 
 /* ---- beginning ---- */
 
-/* What is there already needs no network and no worker. */
+/* What is there already needs no network and no worker. Whose policy may have something against
+ * it finds here only what answered them before: else they would be told, by the time that it
+ * takes, what others have, before anybody knows whether they may have it. */
+static json_t *
+conditions_of(const struct install *install)
+{
+	const struct config *config = install->host.config;
+	json_t *conditions = xalloc_check(json_copy(install->indexes));
+
+	/* What was found where hashes are not asked for is not what is asked for here. */
+	if (config->packages.require_hashes)
+		json_array_append_new(conditions, json_string("hashes"));
+	if (!packages_allows_all(config))
+		json_array_append_new(conditions,
+				      json_string(tenant_principal(install->host.tenant)));
+	return conditions;
+}
+
 static void
 look_up(struct install *install, const json_t *environment)
 {
 	const struct config *config = install->host.config;
-	json_t *manifest, *from;
+	json_t *conditions = conditions_of(install), *manifest;
 
 	install->platform = set_platform(environment);
-	/* What was found where hashes are not asked for is not what is asked for here. */
-	from = xalloc_check(json_copy(install->indexes));
-	if (config->packages.require_hashes)
-		json_array_append_new(from, json_string("hashes"));
-	set_request(install->platform, from, install->requirements, install->request);
-	json_decref(from);
+	set_request(install->platform, conditions, install->requirements, install->request);
+	json_decref(conditions);
 	manifest = store_find(config->packages.store, install->request, install->name);
 	if (!manifest) {
 		resolve(install);
@@ -384,7 +397,7 @@ look_up(struct install *install, const json_t *environment)
 	}
 	install->set = json_incref(set_of_manifest(manifest));
 	json_decref(manifest);
-	/* Others may have been allowed what this tenant is not. */
+	/* Policy may have changed since. */
 	install_decide(install);
 }
 

@@ -171,6 +171,49 @@ one_more_deny_never_allows_more(void **state)
 }
 
 static void
+whom_everything_is_allowed(void **state)
+{
+	static const struct {
+		const char *settings;
+		bool all;
+	} cases[] = {
+		{ "", false },
+		{ "tool=allow", true },
+		{ "tool=allow;others=approve", false },
+		{ "tool=allow;others=deny", false },
+		{ "tool=allow;deny=numpy<1", false },
+		{ "tool=allow;allow=numpy", true },
+		{ "others=allow", true },
+		{ "others=deny;allow=*", true },
+		{ "allow=numpy *", true },
+		{ "allow=numpy>=1", false },
+		{ "allow=*;deny=pandas", false },
+		{ "tool=deny;others=allow", false },
+		{ "tool=deny;allow=*", false },
+	};
+	struct config *config;
+	bool all;
+
+	(void)state;
+	for (size_t i = 0; i < N(cases); i++) {
+		config = make(cases[i].settings);
+		if (packages_allows_all(config) != cases[i].all)
+			fail_msg("%s", cases[i].settings);
+		config_free(config);
+	}
+	/* Then no verdict about a package is milder than it says. */
+	for (size_t i = 0; i < N(rows); i++) {
+		const struct package numpy = good("numpy", "1.26.4");
+
+		config = make(rows[i].settings);
+		all = packages_allows_all(config);
+		if (all && packages_decide(config, &numpy, 1, NULL, NULL) != POLICY_ALLOW)
+			fail_msg("%zu: %s", i, rows[i].settings);
+		config_free(config);
+	}
+}
+
+static void
 requirements_are_checked_before(void **state)
 {
 	static const struct {
@@ -244,6 +287,7 @@ main(void)
 		cmocka_unit_test(each_rule_holds),
 		cmocka_unit_test(the_strictest_counts),
 		cmocka_unit_test(one_more_deny_never_allows_more),
+		cmocka_unit_test(whom_everything_is_allowed),
 		cmocka_unit_test(requirements_are_checked_before),
 		cmocka_unit_test(look_alikes_are_known),
 	};

@@ -1,0 +1,208 @@
+#!/usr/bin/python3
+"""Environments and tenants: who may have a package shares what is in the store; for who may not, or
+has to ask, what others have installed never was. Not by timing it, which no test could decide on a
+busy machine: they are given the same answer, of the same work, and the store is not looked into."""
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import sys
+import urllib.error
+import urllib.request
+
+from audit_log import Log
+from harness import equal, main, test
+from package_index import NGINX, Index
+from package_store import config, environments, install, names, new_store, wait_for
+from watch import IN_ACCESS, IN_CREATE, IN_MOVED_TO, IN_OPEN, Watch
+
+ALICE, BOB, CAROL, DAVE, ERIN = range(4001, 4006)
+marks = itertools.count()
+# Alice may have everything, and installs "alpha". What it depends on Bob may not have at all, and
+# Carol when it was approved. "amiga" is the same, and nobody has it.
+POLICY = """\
+[policy]
+install_package = allow
+[tenant uid:%d]
+packages.deny = beta
+[tenant uid:%d]
+packages.others = approve
+policy.approvers = uid:0
+[tenant uid:%d]
+policy.install_package = approve
+packages.allow = alpha beta
+""" % (BOB, CAROL, ERIN)
+
+
+class Place:
+    """A service with a store and an audit log, in which Alice has installed alpha."""
+
+    def __init__(self, ctx):
+        self.ctx = ctx
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            self.store = stack.enter_context(new_store())
+            self.log = stack.enter_context(Log(self.ctx))
+            self.service = stack.enter_context(self.ctx.private(config(
+                index.url, self.store, POLICY + self.log.config())))
+            self.alice = stack.enter_context(self.client(ALICE))
+            equal(install(self.alice, "alpha")["status"], "ok")
+            self.name, = environments(self.store)
+            self.stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exc):
+        self.stack.close()
+
+    def client(self, uid):
+        return self.ctx.client(path=self.service.socket, uid=uid)
+
+    def watch(self):
+        """Whatever is opened or read of what is in the store now."""
+        watch = Watch()
+        for at, _, files in list(os.walk(self.store)):
+            watch.add(at, at, IN_ACCESS | IN_OPEN | IN_CREATE | IN_MOVED_TO)
+            for name in files:
+                watch.add(os.path.join(at, name), os.path.join(at, name), IN_ACCESS | IN_OPEN)
+        return watch
+
+
+def plain(value):
+    """Without the names, and what comes of them."""
+    text = json.dumps(value, sort_keys=True).replace("amiga", "alpha")
+    text = re.sub(r"sha256:[0-9a-f]{64}", "HASH", text)
+    text = re.sub(r"\ba-[0-9a-z-]{16,}", "ID", text)
+    return re.sub(r'("name": "alpha".*?"size": )\d+', r"\1N", text)
+
+
+def asked_of_index(since):
+    """Requests after the first ones. nginx does one thing after the other, so it has logged them
+    when it has logged one more."""
+    mark = "/mark-%d-%d" % (os.getpid(), next(marks))
+    with contextlib.suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(index.host + mark, timeout=30).close()
+    wait_for(lambda: any(mark in r for r in index.requests()), 30, "the index logs nothing")
+    return [r for r in index.requests()[since:] if "/mark-" not in r]
+
+
+def work(place, uid, act):
+    """What act comes to, and what that took: records of the audit log and requests at the index."""
+    who = "uid:%d" % uid
+    records, requests = len(place.log.records("--tenant", who)), len(index.requests())
+    answer = act()
+    asked = [r.replace("amiga", "alpha") for r in asked_of_index(requests)]
+    # A connection is told of at its end, which may be later; the index has them all.
+    events = [r["event"] for r in place.log.records("--tenant", who)[records:]
+              if r["event"] != "connection"]
+    return plain(answer), events, sorted(asked)
+
+
+def ways(client, name):
+    """All that may lead to an environment."""
+    yield "install_package", lambda: install(client, name)
+    yield "again", lambda: install(client, name)
+    yield "run_script", lambda: client.ask("tools/call", {"name": "run_script", "arguments": {
+        "script": "import alpha", "dependencies": [name]}})
+    yield "a block", lambda: client.ask("tools/call", {"name": "run_script", "arguments": {
+        "script": "# /// script\n# dependencies = [%s]\n# ///\n" % json.dumps(name)}})
+    yield "run_repl", lambda: client.ask("tools/call", {"name": "run_repl", "arguments": {
+        "code": "import alpha", "dependencies": [name]}})
+    yield "check_environment", lambda: client.ask("tools/call", {
+        "name": "check_environment", "arguments": {"requirements": [name]}})
+
+
+@test(root=True, private=True)
+def who_may_not_cannot_tell(ctx):
+    compared = 0
+    with Place(ctx) as place:
+        for uid, status in ((BOB, "denied"), (CAROL, "approval_pending")):
+            with place.client(uid) as c, contextlib.closing(place.watch()) as watch:
+                for (what, known), (_, never) in zip(ways(c, "alpha"), ways(c, "amiga")):
+                    one, other = work(place, uid, known), work(place, uid, never)
+                    equal(one, other, "%s of %d" % (what, uid))
+                    assert what != "install_package" or '"%s"' % status in one[0], one
+                    compared += 1
+                equal(list(watch.read()), [], "what of the store was looked at for %d" % uid)
+        # and that shows what is looked at
+        with contextlib.closing(place.watch()) as watch:
+            equal(install(place.alice, "alpha")["message"], "2 packages, already installed")
+            seen = set(watch.read())
+        assert os.path.join(place.store, place.name, "manifest") in seen, seen
+        equal(environments(place.store), [place.name])
+    return "%d answers, each as for what nobody has" % compared
+
+
+@test(root=True, private=True)
+def who_may_have_it_shares_it(ctx):
+    with Place(ctx) as place:
+        before = len(index.requests())
+        with place.client(DAVE) as c:
+            answer = install(c, "alpha")
+            equal((answer["status"], names(answer)), ("ok", ["alpha 1.0", "beta 1.2"]))
+            equal(asked_of_index(before), [], "whom nothing is refused")
+        with place.client(ERIN) as c:
+            # What it comes to is found out before anything is said of it, once.
+            equal(install(c, "alpha")["message"], "2 packages, already installed")
+            before = len(index.requests())
+            equal(install(c, "alpha")["message"], "2 packages, already installed")
+            o = c.run("import alpha; print(alpha.__file__)", dependencies=["alpha"])
+            equal((o.status, o.stdout), ("ok", "/environment/alpha/__init__.py\n"))
+            equal(asked_of_index(before), [])
+        equal(environments(place.store), [place.name])
+
+
+LOOK = """\
+import os, sys
+def read(path):
+    try:
+        return open(path).read()
+    except OSError as e:
+        return e.strerror
+seen = [os.listdir("/environment"), read("/proc/self/mountinfo"), read("/proc/self/mounts"),
+        read("/proc/self/maps"), sys.path]
+for path in (%(store)r, %(store)r + "/%(name)s", %(store)r + "/%(name)s/tree/alpha/__init__.py",
+             "/%(name)s", "/environment/alpha"):
+    seen.append([path and os.path.exists(path)])
+try:
+    import alpha
+except ImportError as e:
+    seen.append(type(e).__name__)
+print(seen)
+"""
+
+
+@test(root=True, private=True)
+def it_is_in_no_other_tenants_sight(ctx):
+    with Place(ctx) as place, place.client(BOB) as bob, place.client(ALICE) as alice:
+        running = alice.request("tools/call", {
+            "name": "run_script", "_meta": {"progressToken": 1},
+            "arguments": {"script": "import alpha, time\nprint('there', flush=True)\n"
+                                    "time.sleep(600)", "dependencies": ["alpha"],
+                          "timeout_seconds": 120}})
+        while not any("there" in n["params"].get("message", "") for n in alice.notices):
+            assert not alice.answers, alice.answers
+            alice.pump(ctx.seconds(30))
+        o = bob.run(LOOK % {"store": place.store, "name": place.name})
+        equal(o.status, "ok", repr(o))
+        assert place.name not in o.stdout and place.store not in o.stdout, o.stdout
+        seen = eval(o.stdout, {})
+        equal((seen[0], seen[5:]), ([], [[False]] * 5 + ["ModuleNotFoundError"]))
+        text = json.dumps(bob.ask("tools/call", {"name": "check_environment", "arguments": {}}))
+        assert place.name not in text and "alpha" not in text, text
+        for method, key in (("resources/list", "resources"), ("tools/list", "tools")):
+            text = json.dumps(bob.ask(method)[key])
+            assert place.name not in text, text
+        alice.cancel(running)
+
+
+if not os.path.exists(NGINX):
+    print("SKIPPED all: no nginx here\n0 passed, 0 failed, 1 skipped")
+    sys.exit(1 if os.environ.get("CI") == "true" else 0)
+with Index() as index:
+    for top in ("alpha", "amiga"):
+        index.add(top, "1.0", requires=["beta>=1"])
+    index.add("beta", "1.2")
+    main(__doc__)
