@@ -78,6 +78,16 @@ mcp_ask_open(struct mcp_ask *ask, const struct tool_question *question, size_t n
 	return 0;
 }
 
+unsigned int
+mcp_ask_needs(const struct mcp_ask *ask)
+{
+	unsigned int needs = 0;
+
+	for (size_t i = 0; i < ask->n; i++)
+		needs |= kinds[ask->question[i].kind].needs;
+	return needs;
+}
+
 void
 mcp_ask_clear(struct mcp_ask *ask)
 {

@@ -33,6 +33,9 @@ struct mcp_ask {
 int mcp_ask_open(struct mcp_ask *ask, const struct tool_question *question, size_t n,
 		 const char *state, unsigned int abilities);
 
+/* What a client has to be able to do for it (enum client_ability). */
+unsigned int mcp_ask_needs(const struct mcp_ask *ask);
+
 /* Empties it, and frees what it held. */
 void mcp_ask_clear(struct mcp_ask *ask);
 

@@ -9,14 +9,15 @@
 #include "supervisor/mcp/question.h"
 #include "supervisor/xalloc.h"
 
-/* The youngest of those that can be asked. */
+/* The youngest of those that can be asked, and can ask all of it. */
 static struct mcp_audience *
 whom_to_ask(struct mcp_run *run)
 {
+	unsigned int needs = mcp_ask_needs(&run->ask);
 	struct mcp_audience *audience;
 
 	LIST_FOREACH(audience, &run->audience, link)
-		if (audience->type->on_ask)
+		if (audience->type->on_ask && (audience->abilities & needs) == needs)
 			return audience;
 	return NULL;
 }

@@ -56,6 +56,14 @@ bind_to_request(const struct request *request, struct seal_binding *binding_r)
 		  request->message->method, request->message->params, binding_r);
 }
 
+/* May a run of the tool ask the client of this request? */
+static bool
+may_be_asked(const struct request *request, const struct wanted *wanted)
+{
+	return wanted->tool->reply &&
+	       (request->abilities & (CLIENT_ELICITS | CLIENT_SAMPLES | CLIENT_HAS_ROOTS));
+}
+
 /* A call for the request, in the list of those in flight; there is room for it. */
 static struct mcp_call *
 enter_call(const struct request *request, const struct wanted *wanted)
@@ -161,11 +169,11 @@ begin(const struct request *request, const struct wanted *wanted, struct mcp_run
 	const json_t *responses = json_object_get(request->message->params, "inputResponses");
 	bool must = wanted->task == TOOL_TASK_MUST && request->revision->modern;
 	bool wants_output = request->envelope.progress_token || mcp_run_is_kept(run) ||
-			    wanted->tool->reply;
+			    may_be_asked(request, wanted);
 	struct mcp_call *call = enter_call(request, wanted);
 
 	mcp_call_join(call, run, request);
-	if (request->revision->modern && wanted->tool->reply)
+	if (request->revision->modern && may_be_asked(request, wanted))
 		bind_to_request(request, &call->binding);
 	if (request->revision->modern && !wanted->anew)
 		mcp_run_set_early(run, responses);
@@ -208,7 +216,7 @@ attach(const struct request *request, const struct wanted *wanted, struct mcp_ru
 	if (!has_room(request))
 		return;
 	call = enter_call(request, wanted);
-	if (wanted->tool->reply || mcp_run_asks_consent(run))
+	if (may_be_asked(request, wanted) || mcp_run_asks_consent(run))
 		bind_to_request(request, &call->binding);
 	if (mcp_run_task(run) && (request->abilities & CLIENT_TAKES_TASKS)) {
 		call->audience.type->on_task(&call->audience, mcp_run_task(run));
