@@ -295,6 +295,14 @@ on_tool_fail(void *arg, const struct tool_failure *failure)
 
 /* ---- its start ---- */
 
+static void
+wind_clock(struct mcp_run *run)
+{
+	const struct timeval wait = { .tv_sec = run->config->mcp.task_after_seconds };
+
+	evtimer_add(run->long_now, &wait);
+}
+
 /* It runs for longer than a client should be made to wait. Until then it was a call like
  * any other, for most are answered sooner and need no second question. */
 static void
@@ -304,16 +312,18 @@ on_long(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	(void)mcp_run_become_task(run, run->tool->long_status);
+	/* Nobody is there to be told of a task: whoever brings the answers is, and waits anew. */
+	if (run->parked)
+		wind_clock(run);
+	else
+		(void)mcp_run_become_task(run, run->tool->long_status);
 }
 
 static void
 start_clock(struct mcp_run *run)
 {
-	const struct timeval wait = { .tv_sec = run->config->mcp.task_after_seconds };
-
 	run->long_now = xalloc_check(evtimer_new(mcp_base(run->mcp), on_long, run));
-	evtimer_add(run->long_now, &wait);
+	wind_clock(run);
 }
 
 void
