@@ -136,6 +136,7 @@ struct config {
 	struct {
 		uint32_t preset;	/* enum policy_preset */
 		uint32_t run_script, run_repl, install_package;	/* enum policy_verdict */
+		uint32_t input;		/* enum policy_input; 0: as the preset has it */
 		struct config_list profiles;	/* that scripts may run in; none: all */
 		struct config_list approvers;
 		uint32_t approval_seconds;	/* then a question that nobody decided is over */

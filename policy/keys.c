@@ -141,6 +141,7 @@ static const struct key keys[] = {
 	TENANT_KEY("limits", "memory_max_mb",   U64, limits.cap.memory_bytes,      16, 1048576, MiB, "2048"),
 	TENANT_KEY("limits", "pids",            U32, limits.standard.pids,         1, 65536,      1, "64"),
 	TENANT_KEY("limits", "pids_max",        U32, limits.cap.pids,              1, 65536,      1, "512"),
+	TENANT_KEY("limits", "input_seconds",   U32, limits.input_ms,              1, 86400,   1000, "600"),
 	TENANT_KEY("limits", "output_kb",       U64, limits.standard.output_bytes, 1, 65536,    KiB, "1024"),
 	TENANT_KEY("limits", "output_total_mb", U64, limits.standard.output_total, 1, 1048576,  MiB, "64"),
 
@@ -165,6 +166,7 @@ static const struct key keys[] = {
 	TENANT_CHOICE_KEY("policy", "run_script",      policy.run_script, VERDICTS, ""),
 	TENANT_CHOICE_KEY("policy", "run_repl",        policy.run_repl, VERDICTS, ""),
 	TENANT_CHOICE_KEY("policy", "install_package", policy.install_package, VERDICTS, ""),
+	TENANT_CHOICE_KEY("policy", "input",           policy.input, "allow|deny", ""),
 	TENANT_KEY("policy", "profiles",         PROFILES, policy.profiles, 0, CONFIG_PROFILES_MAX, 1, ""),
 	TENANT_KEY("policy", "approvers",        WHO, policy.approvers, 0, CONFIG_LIST_MAX, 1, "uid:0"),
 	TENANT_KEY("policy", "approval_seconds", U32, policy.approval_seconds, 1, 2592000, 1, "86400"),

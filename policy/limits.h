@@ -39,6 +39,8 @@ struct limits_asked {
 struct limits_policy {
 	struct limits standard;	/* when the client does not say */
 	struct limits cap;	/* what a client may ask for at most */
+	uint32_t input_ms;	/* that a script may wait for its user's answers, in all, beside
+				 * wall_ms */
 	uint32_t cpu_percent;	/* of one processor, that a worker gets at most (cpu.max) */
 };
 

@@ -85,6 +85,14 @@ policy_may_approve(const struct config *config, const struct policy_subject *app
 }
 
 bool
+policy_allows_input(const struct config *config)
+{
+	if (config->policy.input)
+		return config->policy.input == POLICY_INPUT_ALLOW;
+	return config->policy.preset == POLICY_PRESET_OPEN;
+}
+
+bool
 policy_allows_profile(const struct config *config, const char *profile)
 {
 	return config->policy.profiles.n == 0 || has_word(&config->policy.profiles, profile);

@@ -17,6 +17,9 @@ enum policy_verdict { POLICY_UNSAID, POLICY_ALLOW, POLICY_APPROVE, POLICY_DENY }
  * before anything, open never. In the order of the key's choices. */
 enum policy_preset { POLICY_PRESET_DEFAULT = 1, POLICY_PRESET_STRICT, POLICY_PRESET_OPEN };
 
+/* May scripts ask their user for input? In the order of the key's choices. */
+enum policy_input { POLICY_INPUT_ALLOW = 1, POLICY_INPUT_DENY };
+
 /* "allow", "approve", "deny"; "" of POLICY_UNSAID. */
 const char *policy_verdict_name(enum policy_verdict verdict);
 
@@ -45,6 +48,10 @@ bool policy_may_approve(const struct config *config, const struct policy_subject
 
 /* May the session's own user decide, asked in the session? */
 bool policy_asks_session(const struct config *config);
+
+/* May its scripts ask the session's user for lines of input? Unless somebody says so, they may with
+ * the preset open alone: what they show to a person is a stranger's text. */
+bool policy_allows_input(const struct config *config);
 
 /* May its scripts run in this profile? */
 bool policy_allows_profile(const struct config *config, const char *profile);

@@ -67,6 +67,7 @@ forget_verdicts(struct config *config)
 	config->policy.run_script = POLICY_UNSAID;
 	config->policy.run_repl = POLICY_UNSAID;
 	config->policy.install_package = POLICY_UNSAID;
+	config->policy.input = 0;
 }
 
 static bool

@@ -18,7 +18,7 @@
 
 /* The first byte of every frame. Both sides are of one build, so any change of
  * messages.def or of the framing raises it. */
-#define PROTO_VERSION 4
+#define PROTO_VERSION 5
 
 /* Both sides' build, which HELLO compares. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
@@ -42,6 +42,9 @@
 #define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all that are kept of a run */
 #define REPL_PLACES_MAX 16		/* states of a session */
 #define NOTES_MAX 16			/* of a cell, on what its state cannot keep */
+#define QUESTIONS_OF_RUN_MAX 100	/* that a script may ask */
+#define PROMPT_MAX 1024			/* bytes of one */
+#define ANSWER_CHARACTERS 4096		/* of a line that answers one */
 #define ENVIRONMENT_NAME 64		/* bytes: a SHA-256 in hexadecimal, lower case */
 #define MANIFEST_MAX (1024 * 1024)	/* bytes of what is written beside one */
 

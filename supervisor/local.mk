@@ -14,6 +14,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/engine.c supervisor/engine/engine.h supervisor/engine/engine_parts.h \
 	supervisor/engine/execution.c supervisor/engine/execution.h supervisor/engine/execution_parts.h \
 	supervisor/engine/execution_text.c \
+	supervisor/engine/execution_question.c \
 	supervisor/engine/execution_results.c \
 	supervisor/engine/execution_run.c \
 	supervisor/engine/execution_usage.c \
@@ -95,6 +96,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/check_environment.c supervisor/tools/check_environment.h \
 	supervisor/tools/environment.c supervisor/tools/environment.h \
 	supervisor/tools/exec_sandbox.c supervisor/tools/exec_sandbox.h \
+	supervisor/tools/script_input.c supervisor/tools/script_input.h \
 	supervisor/tools/icon.c supervisor/tools/icon.h \
 	supervisor/tools/inside.c supervisor/tools/inside.h \
 	supervisor/tools/python_sandbox.c supervisor/tools/python_sandbox.h \

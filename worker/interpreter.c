@@ -18,6 +18,7 @@
 #include "worker/display.h"
 #include "worker/import_check.h"
 #include "worker/imports.h"
+#include "worker/question.h"
 #include "worker/rich.h"
 #include "worker/turns.h"
 
@@ -134,7 +135,7 @@ load_bootstrap(void)
 	name = PyUnicode_FromString("<mcp-python>");
 	turn = turns_type();
 	send = display_sender();
-	if (bootstrap && builtins && name && turn && send &&
+	if (bootstrap && question_prepare() == 0 && builtins && name && turn && send &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
@@ -383,6 +384,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	PyObject *args, *list = list_of(&run->args), *result = NULL, *imports;
 
 	display_begin(run->id);
+	question_begin(run->id, run->questions);
 	imports = run->has_imports ? list_of(&run->imports) : Py_NewRef(Py_None);
 	args = list && imports ? Py_BuildValue("(y#OIOOi)", run->script.at ? run->script.at : "",
 					       (Py_ssize_t)run->script.len, list,
@@ -472,6 +474,7 @@ interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 
 	Py_CLEAR(last_cell);
 	display_begin(run->id);
+	question_begin(run->id, run->questions);
 	args = Py_BuildValue("(Iy#Ii)", (unsigned int)run->cell,
 			     run->script.at ? run->script.at : "",
 			     (Py_ssize_t)run->script.len, (unsigned int)run->value_max,

@@ -4,6 +4,7 @@ libexec_PROGRAMS += mcp-python-worker
 
 libworker_a_SOURCES = \
 	worker/display.c worker/display.h \
+	worker/question.c worker/question.h \
 	worker/execution.c worker/execution.h \
 	worker/intake.c worker/intake.h \
 	worker/interpreter.c worker/interpreter.h \

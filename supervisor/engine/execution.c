@@ -172,7 +172,7 @@ static void
 arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 {
 	static unsigned int processors;
-	uint64_t elapsed_ms = (engine_now_us() - e->start_us) / 1000, ms;
+	uint64_t elapsed_ms = execution_wall_us(e) / 1000, ms;
 	uint64_t wall_left =
 		e->limits.wall_ms > elapsed_ms ? e->limits.wall_ms - elapsed_ms : 0;
 	uint64_t cpu_left =
@@ -184,9 +184,17 @@ arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 	ms = cpu_left / processors;
 	if (ms < CPU_LOOK_LEAST_MS)
 		ms = CPU_LOOK_LEAST_MS;
+	wall_left += execution_patience_ms(e);
 	if (ms > wall_left)
 		ms = wall_left;
 	arm_ms(e, ms);
+}
+
+void
+execution_look_at_clocks(struct execution *e)
+{
+	if (e->stopping == GOES_ON)
+		arm_deadline(e, execution_cpu_ms(e));
 }
 
 void
@@ -223,7 +231,7 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 		execution_lose(e, STOP_WALL);
 		return;
 	}
-	if (engine_now_us() - e->start_us >= (uint64_t)e->limits.wall_ms * 1000) {
+	if (execution_wall_us(e) >= (uint64_t)e->limits.wall_ms * 1000) {
 		execution_stop(e, STOP_WALL);
 		return;
 	}
@@ -390,7 +398,7 @@ deliver(struct execution *e)
 {
 	struct tenant *tenant = e->tenant;
 	bool ran = e->end_us != 0;
-	uint64_t took_ms = (e->end_us - e->start_us) / 1000;
+	uint64_t took_ms = ran ? execution_wall_us(e) / 1000 : 0;
 
 	if (e->watcher.on_outcome != NULL || e->observed)
 		execution_answer(e);

@@ -175,6 +175,9 @@ struct execution_request {
 	unsigned int place;		/* where it runs */
 	unsigned int cell;		/* its number, from 1: tracebacks say <cell 1> */
 	bool internal;			/* a program of our own, for what a tenant asked */
+	uint32_t questions;		/* that its input() may ask when there is no more standard
+					 * input, at most QUESTIONS_OF_RUN_MAX; 0: none */
+	uint32_t question_ms;		/* for answers, in all, that do not count as wall_ms */
 };
 
 /* How the asker hears of it. on_output may be NULL; its bytes are raw, as read. Neither is
@@ -182,6 +185,9 @@ struct execution_request {
 struct execution_watcher {
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
 	void (*on_outcome)(void *arg, const struct outcome *outcome);
+	/* The script waits for a line: execution_answer_question, now or later. prompt: the
+	 * script's, UTF-8 without NUL, at most PROMPT_MAX bytes. NULL: nobody answers. */
+	void (*on_question)(void *arg, unsigned int number, const char *prompt, size_t len);
 	void *arg;
 };
 
@@ -200,7 +206,12 @@ int execution_start(struct engine *engine, struct tenant *tenant,
  * twice. */
 void execution_cancel(struct execution *execution, enum cancel_reason reason);
 
-/* The asker is gone: neither callback is called any more. The execution goes on or is
+/* The answer to the open question: a line of UTF-8 without NUL or line break, at most
+ * 4 * ANSWER_CHARACTERS bytes; NULL: there is none, which is EOFError there. Fine when no question
+ * is open. */
+void execution_answer_question(struct execution *execution, const char *line, size_t len);
+
+/* The asker is gone: no callback is called any more. The execution goes on or is
  * cancelled by a call of execution_cancel before this one. */
 void execution_unwatch(struct execution *execution);
 

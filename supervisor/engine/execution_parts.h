@@ -92,6 +92,10 @@ struct execution {
 	bool listens;				/* its LISTENER came */
 	uint64_t asked_us;			/* when it was made */
 	uint64_t start_us, end_us;
+	uint32_t questions_max, question_ms;	/* see execution_request */
+	uint32_t question;			/* number of the last one; 0: none */
+	uint64_t question_us;			/* since when its answer is waited for; 0: it has one */
+	uint64_t waited_us;			/* for the answers before that one */
 	size_t burst;				/* read since the last rest */
 	struct output output;
 	size_t spilled;				/* bytes charged to the tenant and the engine */
@@ -118,6 +122,7 @@ void execution_grant_network(struct execution *execution);
 struct msg_run execution_run_message(const struct execution *execution);
 int execution_make_stdin(const struct execution *execution);	/* a descriptor or -errno */
 void execution_begin(struct execution *execution, struct worker *worker);
+void execution_look_at_clocks(struct execution *execution);	/* they go on otherwise than before */
 void execution_keep_done(struct execution *execution, struct frame *frame);
 void execution_on_cell_ended(struct execution *execution, enum outcome_state became,
 			     const struct msg_cell_ended *ended);
@@ -149,6 +154,19 @@ int execution_on_left_more(struct execution *execution, const struct frame *fram
 
 /* What it has told of files is no more true. */
 void execution_forget_left(struct execution *execution);
+
+/* ---- execution_question.c ---- */
+
+/* Its script asks. 0 or -EBADMSG. */
+int execution_on_question(struct execution *execution, const struct frame *frame);
+
+/* The time on its wall clock: since its start, but for what it has waited for answers. */
+uint64_t execution_wall_us(const struct execution *execution);
+
+/* For how much longer the wait that goes on does not count; 0: it does, or there is none. */
+uint64_t execution_patience_ms(const struct execution *execution);
+
+/* ---- execution_results.c ---- */
 
 /* Shows them in an outcome, which borrows them. */
 void execution_show_results(struct execution *execution, struct outcome *outcome);

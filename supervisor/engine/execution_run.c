@@ -72,6 +72,7 @@ execution_run_message(const struct execution *e)
 		.has_imports = e->imports != NULL,
 		.imports = { .item = e->imports, .n = e->n_imports },
 		.tell_names = e->tell_names,
+		.questions = e->questions_max,
 	};
 
 	if (!engine->memory_counted)

@@ -129,6 +129,8 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->channel = request->channel != NULL ? *request->channel : -1;
 	e->limits = request->limits;
 	e->internal = request->internal;
+	e->questions_max = request->questions;
+	e->question_ms = request->question_ms;
 	if (request->repl != NULL)
 		e->limits.memory_bytes = request->repl->memory_bytes;
 	e->memory_max = e->limits.memory_bytes;

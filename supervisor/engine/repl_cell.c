@@ -45,6 +45,8 @@ on_message(struct execution *e, struct frame *frame)
 		return execution_on_display(e, frame);
 	if (type == MSG_LEFT)
 		return execution_on_left(e, frame);
+	if (type == MSG_QUESTION)
+		return execution_on_question(e, frame);
 	if (type == MSG_LISTENER)
 		return execution_on_listener(e, frame);
 	if (type == MSG_LEFT_MORE)
@@ -235,6 +237,16 @@ repl_start_cell(struct repl *repl, struct execution *e)
 		r = send_run(repl, e, tasks);
 	if (r < 0)
 		execution_lose(e, STOP_PROTOCOL);
+}
+
+int
+repl_send_cell(struct repl *repl, const struct msg *msg)
+{
+	int r = frame_writer_put(&repl->writer, msg, NULL, 0);
+
+	if (r == 0)
+		on_writable(repl->channel, EV_WRITE, repl);
+	return r;
 }
 
 bool

@@ -110,6 +110,9 @@ void repl_rest(struct repl *repl);
 /* Runs the cell of the first job, which is taken out. */
 void repl_start_cell(struct repl *repl, struct execution *execution);
 
+/* Tells the cell something on its own socket. 0 or -errno. */
+int repl_send_cell(struct repl *repl, const struct msg *msg);
+
 /* Stops it: by KeyboardInterrupt first when it is cancelled. False: it is to be ended with
  * its worker, at once. */
 bool repl_stop_cell(struct repl *repl, bool interrupt);

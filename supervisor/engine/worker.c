@@ -342,6 +342,8 @@ on_message(struct worker *w, struct frame *frame)
 		return runs ? execution_on_display(w->execution, frame) : -EBADMSG;
 	case MSG_LEFT:
 		return runs ? execution_on_left(w->execution, frame) : -EBADMSG;
+	case MSG_QUESTION:
+		return runs ? execution_on_question(w->execution, frame) : -EBADMSG;
 	case MSG_LISTENER:
 		return runs ? execution_on_listener(w->execution, frame) : -EBADMSG;
 	case MSG_LEFT_ANEW:
@@ -370,7 +372,7 @@ on_message(struct worker *w, struct frame *frame)
 	case MSG_CELL_READY: case MSG_COMMIT: case MSG_STATES:
 	case MSG_COPY: case MSG_COPIED: case MSG_DROP:
 	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
-	case MSG_DISCARD:
+	case MSG_DISCARD: case MSG_ANSWER:
 		break;
 	}
 	return -EBADMSG;

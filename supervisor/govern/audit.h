@@ -29,6 +29,8 @@ enum audit_event {
 	AUDIT_EXECUTION_STARTED,
 	AUDIT_EXECUTION_ENDED,
 	AUDIT_LIMIT_HIT,		/* by an execution that has ended */
+	AUDIT_INPUT_ASKED,		/* a script asks its user for a line */
+	AUDIT_INPUT_ENDED,		/* ... and has one, or none; not which */
 	AUDIT_APPROVAL_ASKED,
 	AUDIT_APPROVAL_GRANTED,
 	AUDIT_APPROVAL_REFUSED,		/* by an approver, or over without a decision */

@@ -212,7 +212,7 @@ read_arguments(const json_t *json, const struct config *config,
 static struct tool_run *
 start_script(const struct tool_host *host, const json_t *json)
 {
-	static const struct script_tool kind = { read_arguments, answer, refuse };
+	static const struct script_tool kind = { read_arguments, answer, refuse, NULL };
 
 	return run_script_start(&kind, host, json);
 }

@@ -455,7 +455,7 @@ describe_execute(const struct config *config, struct tool_description *descripti
 static struct tool_run *
 start_execute(const struct tool_host *host, const json_t *json)
 {
-	static const struct script_tool kind = { read_arguments, answer, refuse };
+	static const struct script_tool kind = { read_arguments, answer, refuse, NULL };
 
 	return run_script_start(&kind, host, json);
 }

@@ -31,12 +31,12 @@ make_description(const struct config *config)
 		"processes and sockets end with their cell (not_carried).\n"
 		"checkpoint and restore keep a state by name and go back to it; branch works in "
 		"a copy. One cell at a time runs in a session, others wait. A session that is not "
-		"used for %u s is closed. It sees no files of the machine and %s.\n"
+		"used for %u s is closed. It sees no files of the machine and %s.%s\n"
 		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
 		"\"x + 1\"} gives result 21.\n%s memory_mb, profile and dependencies are chosen when "
 		"a session begins, and memory_mb bounds all of it.",
 		PYTHON_VERSION, config->repl.idle_seconds, run_script_network_text(config),
-		limits);
+		script_input_text(config), limits);
 	xalloc_check(n < 0 ? NULL : text);
 	free(limits);
 	return text;
@@ -189,6 +189,7 @@ start_here(const struct tool_host *host, const json_t *json)
 	run->over = &over;
 	run->json = json_incref((json_t *)json);
 	run->checkpoint = -1;
+	run->input.tool = run_repl_tool.name;
 	run->turn = repl_run_turn(run);
 	r = run_script_read(RUN_FOR_REPL, json, host->config, &run->arguments, &why);
 	if (r == 0)
@@ -236,8 +237,19 @@ cancel(struct tool_run *run, enum cancel_reason reason)
 		repl_run_free(run);
 		return;
 	}
+	if (!run->execution)
+		return;
+	script_input_end(&run->input, &run->host, execution_id(run->execution));
+	execution_cancel(run->execution, reason);
+}
+
+static void
+reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+{
+	(void)n;
+	(void)state;
 	if (run->execution)
-		execution_cancel(run->execution, reason);
+		script_input_reply(&run->input, &run->host, run->execution, replies);
 }
 
 static void
@@ -254,5 +266,6 @@ const struct tool run_repl_tool = {
 	.describe = describe,
 	.start = start,
 	.cancel = cancel,
+	.reply = reply,
 	.once = run_script_once,
 };

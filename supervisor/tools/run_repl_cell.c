@@ -201,6 +201,8 @@ on_outcome(void *arg, const struct outcome *outcome)
 	struct repl_session *session = run->turn.session;
 
 	run->execution = NULL;
+	if (!run->orphan)
+		script_input_end(&run->input, &run->host, outcome->id);
 	if (session && run->checkpoint >= 0) {
 		if (outcome->status == OUTCOME_OK && outcome->state == STATE_COMMITTED &&
 		    !run->orphan) {
@@ -213,6 +215,17 @@ on_outcome(void *arg, const struct outcome *outcome)
 	repl_run_finish(run, outcome);
 }
 
+static void
+on_question(void *arg, unsigned int number, const char *prompt, size_t len)
+{
+	struct tool_run *run = arg;
+
+	if (run->orphan)
+		execution_answer_question(run->execution, NULL, 0);
+	else
+		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
+}
+
 /* 0, or negative with why_r: then nothing runs. */
 int
 repl_run_cell(struct tool_run *run, struct why *why_r)
@@ -222,6 +235,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	const struct execution_watcher watcher = {
 		.on_output = run->host.on_output ? on_output : NULL,
 		.on_outcome = on_outcome,
+		.on_question = on_question,
 		.arg = run,
 	};
 	struct execution_request request = {
@@ -249,6 +263,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		request.input = arguments->files.item;
 		request.n_inputs = arguments->files.n;
 		request.cell = repl_session_number_cell(session);
+		script_input_offer(&run->host, &request);
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);
 	}

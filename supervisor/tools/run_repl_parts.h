@@ -6,6 +6,7 @@
 
 #include "supervisor/tools/packages/set.h"
 #include "supervisor/tools/run_repl.h"
+#include "supervisor/tools/script_input.h"
 
 struct needs;
 struct outcome_copy;
@@ -33,6 +34,7 @@ struct tool_run {
 	bool began;			/* by this call: nobody else knows its handle yet */
 	bool orphan;			/* its client is gone */
 	struct execution *execution;	/* STEP_CELL */
+	struct script_input input;
 	int checkpoint;			/* its place; -1: none */
 	int checkpoint_error;		/* why it could not be made; 0: not tried */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */

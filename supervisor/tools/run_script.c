@@ -14,6 +14,7 @@
 #include "supervisor/tools/packages/needs.h"
 #include "supervisor/tools/packages/set.h"
 #include "supervisor/tools/resources.h"
+#include "supervisor/tools/script_input.h"
 #include "supervisor/xalloc.h"
 
 /* First what the script requires is checked, if it says so; then it runs. */
@@ -28,6 +29,7 @@ struct tool_run {
 	size_t candidate;		/* its place, when any profile with such a Python will do */
 	bool *over;			/* not NULL: set when the run is freed */
 	struct execution *execution;
+	struct script_input input;
 	bool cancelling;
 };
 
@@ -46,10 +48,10 @@ make_description(const struct config *config)
 		"send a whole program each time, or use run_repl. Calls may run in parallel. "
 		"The script starts in /workspace, which is writable and empty but for files "
 		"that you send; it sees no files of the machine and %s. Top-level "
-		"await, threads, subprocesses and multiprocessing work.\n"
+		"await, threads, subprocesses and multiprocessing work.%s\n"
 		"Example: {\"script\": \"import math\\nprint('computing')\\n"
 		"math.factorial(10)\"} gives stdout \"computing\\n\" and result 3628800.\n%s",
-		PYTHON_VERSION, run_script_network_text(config), limits);
+		PYTHON_VERSION, run_script_network_text(config), script_input_text(config), limits);
 	xalloc_check(n < 0 ? NULL : text);
 	free(limits);
 	return text;
@@ -114,8 +116,20 @@ on_outcome(void *arg, const struct outcome *outcome)
 	run->execution = NULL;
 	if (run->cancelling)
 		return;
+	script_input_end(&run->input, &host, outcome->id);
 	free_run(run);
 	kind->answer(outcome, flags, &host);
+}
+
+static void
+on_question(void *arg, unsigned int number, const char *prompt, size_t len)
+{
+	struct tool_run *run = arg;
+
+	if (run->cancelling)
+		execution_answer_question(run->execution, NULL, 0);
+	else
+		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
 }
 
 static int
@@ -142,6 +156,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 	const struct execution_watcher watcher = {
 		.on_output = run->host.on_output ? on_output : NULL,
 		.on_outcome = on_outcome,
+		.on_question = on_question,
 		.arg = run,
 	};
 	int r = limits_merge(&run->host.config->limits, &arguments->asked, &request.limits,
@@ -150,6 +165,8 @@ start_execution(struct tool_run *run, struct why *why_r)
 	if (r == 0)
 		r = run_script_files_resolve(&run->arguments.files, run->host.config,
 					     run->host.tenant, why_r);
+	if (r == 0 && run->kind->asks)
+		script_input_offer(&run->host, &request);
 	if (r == 0)
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);
@@ -305,6 +322,7 @@ run_script_start(const struct script_tool *kind, const struct tool_host *host,
 	}
 	run = xcalloc(1, sizeof(*run));
 	run->kind = kind;
+	run->input.tool = kind->asks;
 	run->host = *host;
 	run->json = json_incref((json_t *)json);
 	run->arguments = arguments;
@@ -335,6 +353,8 @@ void
 run_script_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	run->cancelling = true;
+	if (run->execution)
+		script_input_end(&run->input, &run->host, execution_id(run->execution));
 	if (run->needs) {
 		needs_cancel(run->needs, reason);
 	} else {
@@ -384,13 +404,21 @@ start_in_background(const struct tool_host *host, const json_t *json)
 static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
-	static const struct script_tool kind = { read_arguments, answer, refuse };
+	static const struct script_tool kind = { read_arguments, answer, refuse, "run_script" };
 
 	if (background_wanted(json)) {
 		start_in_background(host, json);
 		return NULL;
 	}
 	return run_script_start(&kind, host, json);
+}
+
+static void
+reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+{
+	(void)n;
+	(void)state;
+	script_input_reply(&run->input, &run->host, run->execution, replies);
 }
 
 const char *
@@ -410,5 +438,6 @@ const struct tool run_script_tool = {
 	.describe = describe,
 	.start = start,
 	.cancel = run_script_cancel,
+	.reply = reply,
 	.once = run_script_once,
 };

@@ -47,6 +47,8 @@ struct script_tool {
 		       const struct tool_host *host);
 	/* Calls on_answer once: nothing was run. reason, text: as run_script_refuse_as. */
 	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
+	/* Its name, if its scripts may ask for input; the tool has a reply then. NULL: not. */
+	const char *asks;
 };
 
 /* What such a tool's start and cancel are made of (tool.h). */

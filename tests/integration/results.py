@@ -15,7 +15,7 @@ import time
 import urllib.parse
 import zlib
 
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import SOMEBODY, Skip, equal, main, proto_version, test
 from mcpclient import Client, RpcError
 
 try:
@@ -296,8 +296,8 @@ import os, struct
 def left(path):
     path = path.encode()
     body = b"\\x82\\xa4path" + bytes([0xa0 + len(path)]) + path + b"\\xa4size\\x05"
-    os.write(63, struct.pack(">BBI", 4, 15, len(body)) + body)	# PROTO_VERSION, LEFT
-"""
+    os.write(63, struct.pack(">BBI", %d, 15, len(body)) + body)	# LEFT
+""" % proto_version()
 
 
 @test
@@ -510,8 +510,8 @@ def what_a_stopped_script_told_of_files_is_void(ctx):
         assert o.status in ("timeout", "cpu_limit"), repr(o)
         equal([f["path"] for f in o.structured["files"]], ["real"])
         # Half a message is in the way of those that would follow.
-        o = client.run(FORGED + "os.write(63, b'\\x04\\x0f')\nopen('real', 'w').close()\n"
-                       "import time\ntime.sleep(600)", timeout_seconds=1)
+        o = client.run(FORGED + "os.write(63, bytes((%d, 15)))\nopen('real', 'w').close()\n"
+                       "import time\ntime.sleep(600)" % proto_version(), timeout_seconds=1)
         equal((o.status, o.structured["files"], o.structured["omitted"]),
               ("timeout", [], {"displays": 0, "files": None}))
         # Nor does it help to ask init for it, where a script can reach it at all: with a

@@ -181,6 +181,7 @@ MCP_TESTS = \
 	tests/unit/supervisor/test-job \
 	tests/unit/supervisor/test-run-repl \
 	tests/unit/supervisor/test-run-script \
+	tests/unit/supervisor/test-script-input \
 	tests/unit/supervisor/test-toolsets \
 	tests/unit/supervisor/test-seal \
 	tests/unit/supervisor/test-session \
@@ -247,6 +248,10 @@ tests_unit_supervisor_test_run_script_SOURCES = tests/unit/supervisor/test-run-s
 	$(MCP_BENCH)
 tests_unit_supervisor_test_run_script_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_run_script_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_script_input_SOURCES = tests/unit/supervisor/test-script-input.c \
+	$(MCP_BENCH)
+tests_unit_supervisor_test_script_input_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_script_input_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_toolsets_SOURCES = tests/unit/supervisor/test-toolsets.c \
 	$(MCP_BENCH)
 tests_unit_supervisor_test_toolsets_CPPFLAGS = $(MCP_TEST_CPPFLAGS)

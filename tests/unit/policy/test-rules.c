@@ -170,6 +170,37 @@ profiles_can_be_few(void **state)
 	config_free(config);
 }
 
+static void
+scripts_ask_where_it_is_said(void **state)
+{
+	static const struct {
+		const char *text;
+		bool may, bob;
+	} cases[] = {
+		{ "", false, false },
+		{ "[policy]\ninput = allow\n", true, true },
+		{ "[policy]\npreset = open\n", true, true },
+		{ "[policy]\npreset = strict\n", false, false },
+		{ "[policy]\npreset = open\ninput = deny\n", false, false },
+		{ "[tenant uid:1001]\npolicy.input = allow\n", false, true },
+		{ "[policy]\ninput = allow\n[tenant uid:1001]\npolicy.input = deny\n", true, false },
+		{ "[policy]\ninput = allow\n[tenant uid:1001]\npolicy.preset = strict\n", true,
+		  false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(cases); i++) {
+		struct config *config = read_text(cases[i].text);
+		const struct config *theirs = config_for(config, &bob);
+
+		if (policy_allows_input(config) != cases[i].may ||
+		    policy_allows_input(theirs) != cases[i].bob)
+			fail_msg("%zu: %s", i, cases[i].text);
+		config_free(theirs);
+		config_free(config);
+	}
+}
+
 /* ---- one more deny ---- */
 
 static const char *const tools[] = { "run_script", "run_repl", "install_package" };
@@ -260,6 +291,7 @@ main(void)
 		cmocka_unit_test(values_come_from_the_nearest_section),
 		cmocka_unit_test(only_named_approvers_may),
 		cmocka_unit_test(profiles_can_be_few),
+		cmocka_unit_test(scripts_ask_where_it_is_said),
 		cmocka_unit_test(one_more_deny_never_allows_more),
 		cmocka_unit_test(only_what_needs_a_start_is_named),
 	};

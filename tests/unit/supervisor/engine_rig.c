@@ -110,7 +110,8 @@ struct execution *
 rig_start(struct rig_result *r, const char *script, const struct execution_request *more)
 {
 	struct execution_request request = *more;
-	struct execution_watcher watcher = { on_output, on_outcome, r };
+	struct execution_watcher watcher = { .on_output = on_output, .on_outcome = on_outcome,
+					     .arg = r };
 	struct execution *execution = NULL;
 	struct why why;
 

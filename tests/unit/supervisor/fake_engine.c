@@ -38,6 +38,9 @@ struct execution {
 	bool is_cell;
 	char *script;
 	char *answer;			/* of a program of ours; NULL: it is a script */
+	unsigned int questions;		/* that it may ask */
+	bool asks;			/* ... and waits for the answer */
+	char *line;			/* that it got; NULL: none */
 	struct event *soon;
 };
 
@@ -85,6 +88,7 @@ forget(struct execution *x)
 	event_free(x->soon);
 	free(x->script);
 	free(x->answer);
+	free(x->line);
 	free(x);
 	record.alive--;
 }
@@ -179,6 +183,14 @@ fill(const struct execution *x, struct outcome *o, char **text)
 		o->stream[STREAM_STDOUT] = (struct outcome_stream){ *text, len, len, 0 };
 	} else if (strncmp(x->script, "json ", 5) == 0) {
 		o->value_repr = o->value_json = x->script + 5;
+	} else if (x->line) {
+		len = strlen(x->line);
+		o->stream[STREAM_STDOUT] = (struct outcome_stream){ x->line, len, len, 0 };
+	} else if (strncmp(x->script, "ask ", 4) == 0) {
+		o->status = OUTCOME_ERROR;
+		o->exit_code = 1;
+		o->message = "the fake says so";
+		o->error_type = "EOFError";
 	} else if (strncmp(x->script, "names ", 6) == 0) {
 		o->names = x->script + 6;
 	} else {
@@ -206,6 +218,12 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 		if (x->watched && x->watcher.on_output)
 			x->watcher.on_output(x->watcher.arg, STREAM_STDOUT, x->script + 4,
 					     strlen(x->script + 4));
+		return;
+	}
+	if (!x->cancelled && x->questions > 0 && strncmp(x->script, "ask ", 4) == 0) {
+		x->questions = 0;
+		x->asks = true;
+		x->watcher.on_question(x->watcher.arg, 1, x->script + 4, strlen(x->script + 4));
 		return;
 	}
 	if (x->cancelled) {
@@ -266,6 +284,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	x->is_cell = request->repl;
 	x->script = strndup(request->script, request->script_len);
 	x->answer = answer_of(request);
+	x->questions = request->questions;
 	x->soon = evtimer_new(engine->base, on_soon, x);
 	x->next = engine->first;
 	engine->first = x;
@@ -276,6 +295,19 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		evtimer_add(x->soon, &now);
 	*execution_r = x;
 	return 0;
+}
+
+void
+execution_answer_question(struct execution *x, const char *line, size_t len)
+{
+	static const struct timeval now;
+
+	if (!x->asks || x->cancelled)
+		return;
+	x->asks = false;
+	x->line = line ? strndup(line, len) : NULL;
+	record.answered++;
+	evtimer_add(x->soon, &now);
 }
 
 void

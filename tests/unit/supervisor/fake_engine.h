@@ -7,6 +7,7 @@
  *   json TEXT            TEXT as the JSON of the result, and as its repr
  *   names TEXT           TEXT as the names of the script, when they were asked for
  *   say TEXT             TEXT as output while it runs, then hang
+ *   ask TEXT             TEXT as a question; the answer on stdout, or EOFError
  *   anything else        echoed on stdout; result 42
  *
  * Outcomes come from a later turn of the loop, as supervisor/engine/execution.h says.
@@ -18,7 +19,7 @@
 #include "supervisor/engine/execution.h"
 
 struct fake_record {
-	unsigned int started, cancelled, unwatched, alive, tenants_held;
+	unsigned int started, cancelled, answered, unwatched, alive, tenants_held;
 	enum cancel_reason last_reason;
 	char last_args[256];		/* joined by '|' */
 	char last_stdin[64], last_profile[64];

@@ -1,0 +1,196 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   prompts of scripts, which want a person's trust, and what a client replied. */
+#include "supervisor/tools/script_input.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/config.h"
+#include "policy/rules.h"
+#include "supervisor/engine/engine.h"
+#include "supervisor/govern/audit.h"
+#include "supervisor/govern/gate.h"
+#include "supervisor/xalloc.h"
+
+#define LINES_MAX 12		/* of a prompt; more would push what is ours out of sight */
+#define TEXT(x) TEXT_(x)
+#define TEXT_(x) #x
+#define SCHEMA \
+	"{\"type\":\"object\",\"properties\":{\"line\":{\"type\":\"string\"," \
+	"\"title\":\"Input for the script\",\"maxLength\":" TEXT(ANSWER_CHARACTERS) "}}}"
+
+const char *
+script_input_text(const struct config *config)
+{
+	return policy_allows_input(config)
+		? " input() asks your user for a line, if your client can show them forms "
+		  "(elicitation); not for secrets." : "";
+}
+
+void
+script_input_offer(const struct tool_host *host, struct execution_request *request)
+{
+	if (!(host->client & CLIENT_ELICITS) || !policy_allows_input(host->config))
+		return;
+	request->questions = QUESTIONS_OF_RUN_MAX;
+	request->question_ms = host->config->limits.input_ms;
+}
+
+/* ---- what the user sees ---- */
+
+static uint32_t
+code_point(const unsigned char *at, size_t bytes)
+{
+	uint32_t code = bytes == 1 ? at[0] : at[0] & (0xffU >> (bytes + 1));
+
+	for (size_t i = 1; i < bytes; i++)
+		code = code << 6 | (at[i] & 0x3fU);
+	return code;
+}
+
+/* What could make the rest look like something else than it is: controls, and the marks that turn
+ * or hide text. */
+static bool
+deceives(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
+	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
+	       (code >= 0xe0000 && code <= 0xe007f);
+}
+
+/* Each line of the prompt as a quotation. It is UTF-8: its message was checked. */
+static void
+quote(FILE *to, const char *prompt, size_t len)
+{
+	const unsigned char *at = (const unsigned char *)prompt, *end = at + len;
+	unsigned int lines = 1;
+
+	fputs("> ", to);
+	while (at < end) {
+		size_t bytes = *at < 0x80 ? 1 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
+
+		if (*at == '\n' && ++lines > LINES_MAX) {
+			fputs("\n> [...]", to);
+			return;
+		}
+		if (*at == '\n')
+			fputs("\n> ", to);
+		else if (*at == '\t')
+			fputc(' ', to);
+		else if (deceives(code_point(at, bytes)))
+			fputs("\xef\xbf\xbd", to);
+		else
+			fwrite(at, 1, bytes, to);
+		at += bytes;
+	}
+}
+
+/* Malloc'd. */
+static char *
+write_message(const struct script_input *input, const char *id, const char *prompt, size_t len)
+{
+	char *text = NULL;
+	size_t text_len;
+	FILE *to = xalloc_check(open_memstream(&text, &text_len));
+
+	fprintf(to, "A Python script that is running for you (%s, %s) asks for a line of input. What "
+		"follows is the script's own text and not this server's. Do not enter passwords or "
+		"other secrets.\n\n", input->tool, id);
+	quote(to, prompt, len);
+	if (fclose(to) != 0)
+		abort();
+	return text;
+}
+
+/* ---- records ---- */
+
+static struct audit *
+audit_of(const struct tool_host *host)
+{
+	return host->gate ? gate_audit(host->gate) : NULL;
+}
+
+static int
+record_asked(const struct script_input *input, const struct tool_host *host, const char *id,
+	     unsigned int number, const char *prompt, size_t len)
+{
+	struct audit *audit = audit_of(host);
+	json_t *more = xalloc_check(json_pack("{s:s,s:i}", "tool", input->tool, "number",
+					      (int)number));
+
+	if (audit && audit_wants_source(audit))
+		json_object_set_new(more, "source", json_stringn(prompt, len));
+	return audit_write(audit, AUDIT_INPUT_ASKED, tenant_principal(host->tenant), id, more);
+}
+
+static void
+record_end(struct script_input *input, const struct tool_host *host, const char *id,
+	   const char *result)
+{
+	json_t *more = json_pack("{s:s,s:i,s:s}", "tool", input->tool, "number",
+				 (int)input->number, "result", result);
+
+	input->number = 0;
+	audit_write(audit_of(host), AUDIT_INPUT_ENDED, tenant_principal(host->tenant), id,
+		    xalloc_check(more));
+}
+
+void
+script_input_end(struct script_input *input, const struct tool_host *host, const char *id)
+{
+	if (input->number)
+		record_end(input, host, id, "unanswered");
+}
+
+/* ---- asking ---- */
+
+void
+script_input_ask(struct script_input *input, const struct tool_host *host,
+		 struct execution *execution, unsigned int number, const char *prompt,
+		 size_t len)
+{
+	const char *id = execution_id(execution);
+	struct tool_question question = { .kind = QUESTION_ELICIT, .schema = SCHEMA };
+	char key[QUESTION_KEY_MAX];
+	char *message;
+	int r;
+
+	if (record_asked(input, host, id, number, prompt, len) < 0) {
+		execution_answer_question(execution, NULL, 0);
+		return;
+	}
+	input->number = number;
+	snprintf(key, sizeof(key), "line-%u", number);
+	message = write_message(input, id, prompt, len);
+	question.key = key;
+	question.message = message;
+	r = host->on_ask(host->arg, &question, 1, NULL);
+	free(message);
+	if (r == 0)
+		return;
+	record_end(input, host, id, "nobody to ask");
+	execution_answer_question(execution, NULL, 0);
+}
+
+void
+script_input_reply(struct script_input *input, const struct tool_host *host,
+		   struct execution *execution, const struct tool_reply *reply)
+{
+	static const char *const results[] = { [REPLY_ACCEPT] = "line",
+					       [REPLY_DECLINE] = "declined",
+					       [REPLY_CANCEL] = "cancelled" };
+	const char *line = json_string_value(json_object_get(reply->content, "line"));
+
+	if (!input->number)
+		return;
+	record_end(input, host, execution_id(execution), results[reply->action]);
+	if (reply->action != REPLY_ACCEPT) {
+		execution_answer_question(execution, NULL, 0);
+		return;
+	}
+	/* A field that was left empty is an empty line; it ends where a line ends. */
+	if (!line)
+		line = "";
+	execution_answer_question(execution, line, strcspn(line, "\r\n"));
+}
