@@ -104,6 +104,28 @@ Dot()` });
     });
     await answers(client);
   },
+  async is_asked_by_a_script(client) {
+    const before = client.asked.length;
+    client.reply = { action: 'accept', content: { line: 'ada' } };
+    const script = 'a = input("first? ")\nprint(a, input("second? "))';
+    const result = await client.call('run_script', { script });
+    assert.match(text(result), /ada ada/);
+    const asked = client.asked.slice(before).map((question) => question.message);
+    assert.equal(asked.length, 2);
+    assert.match(asked[0], /Python script.*> first\? $/s);
+    assert.match(asked[1], /> second\? $/);
+  },
+  async declines_what_a_script_asks(client) {
+    client.reply = { action: 'decline' };
+    const result = await client.call('run_script', { script: 'input()' });
+    assert.equal(result.isError, true);
+    assert.match(text(result), /EOFError/);
+  },
+  async shows_icons(client) {
+    for (const tool of await client.tools()) {
+      assert.match(tool.icons[0].src, /^data:image\/svg\+xml;base64,/);
+    }
+  },
   async runs_several_at_once(client) {
     const results = await Promise.all([...Array(8).keys()].map(
       (i) => client.call('run_script', { script: `print("<", ${i} ** 2, ">")` })));
