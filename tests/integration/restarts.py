@@ -133,6 +133,20 @@ def a_call_that_was_halfway_has_to_be_made_again(ctx):
 
 
 @test(private=True)
+def a_script_that_asked_is_gone(ctx):
+    """It had run; whoever brings the answer is told to begin again."""
+    with Restarting(ctx, "[policy]\ninput = allow\n").start() as s:
+        params = call("print('ran', input('Who? ') == '')")
+        before = s.asked(params)
+        s.restart()
+        response = s.ask(params, **before)
+        expect(response, 200, -32602)
+        assert "restarted" in response.message["error"]["message"], response
+        result = s.ask(params, **s.asked(params)).message["result"]
+        equal(result["structuredContent"]["stdout"], "Who? ran True\n")
+
+
+@test(private=True)
 def without_its_key_nothing_is_known(ctx):
     with Restarting(ctx, CONSENT, key=False).start() as s:
         params = call("print(1)")
