@@ -148,12 +148,13 @@ struct config {
 		char *store;		/* directory; NULL: nothing can be installed */
 		uint64_t store_bytes;	/* of all environments: those unused longest go */
 		uint32_t keep_seconds;	/* since its last use one is kept */
-		uint32_t timeout_ms;	/* of one step: resolving, installing */
+		uint32_t timeout_ms;	/* of one step: resolving, building, installing */
 		uint64_t memory_bytes;	/* of the installer's worker */
 		uint64_t environment_bytes;	/* of one environment, in whole pages */
 		uint32_t environment_files;
 		struct config_list allow, deny;
 		uint32_t others;	/* enum policy_verdict */
+		uint32_t build;		/* enum packages_build */
 		bool require_hashes, allow_urls;
 		uint32_t max_packages;	/* of one resolved set */
 		uint64_t max_bytes;	/* of its files together */

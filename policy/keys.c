@@ -180,6 +180,7 @@ static const struct key keys[] = {
 	TENANT_KEY("packages", "allow",          PACKAGES, packages.allow, 0, CONFIG_LIST_MAX, 1, ""),
 	TENANT_DENY_KEY("packages", "deny",      PACKAGES, packages.deny, CONFIG_LIST_MAX, ""),
 	TENANT_CHOICE_KEY("packages", "others",  packages.others, VERDICTS, ""),
+	TENANT_CHOICE_KEY("packages", "build",   packages.build, "deny|allow", "deny"),
 	TENANT_KEY("packages", "require_hashes", BOOL, packages.require_hashes, 0, 1, 1, "yes"),
 	TENANT_KEY("packages", "allow_urls",     BOOL, packages.allow_urls, 0, 1, 1, "no"),
 	TENANT_KEY("packages", "max_packages",   U32, packages.max_packages, 1, 4096, 1, "256"),

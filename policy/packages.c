@@ -176,6 +176,9 @@ judge_form(const struct config *config, const struct package *package, struct wh
 	if (!package->url && !is_index(config, package->index))
 		return SAY(POLICY_DENY, "%.100s: comes from an index that policy does not name",
 			   package->name);
+	if (package->built && config->packages.build != PACKAGES_BUILD_ALLOW)
+		return SAY(POLICY_DENY, "%.100s %.60s: has no wheel, and [packages] build is "
+			   "deny", package->name, package->version);
 	if (!has_hash(package) && config->packages.require_hashes)
 		return SAY(POLICY_DENY, "%.100s %.60s: has no SHA-256, and [packages] "
 			   "require_hashes is yes", package->name, package->version);

@@ -23,7 +23,11 @@ struct package {
 	const char *index;	/* base URL of the index that it comes from; NULL: none */
 	const char *url;	/* of a direct reference (URL, VCS, path); NULL: none */
 	uint64_t size;		/* bytes of the file; 0: not known */
+	bool built;		/* from source, whose hash and size these are */
 };
+
+/* What [packages] build says; in the order of the key's choices. */
+enum packages_build { PACKAGES_BUILD_DENY = 1, PACKAGES_BUILD_ALLOW };
 
 /* Does this text, an index or a direct reference, name a single wheel? */
 bool packages_is_wheel_url(const char *url);

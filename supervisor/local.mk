@@ -124,6 +124,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/packages/consent.c supervisor/tools/packages/consent.h \
 	supervisor/tools/packages/delivery.c supervisor/tools/packages/delivery.h \
 	supervisor/tools/packages/install.c supervisor/tools/packages/install.h \
+	supervisor/tools/packages/install_build.c \
 	supervisor/tools/packages/install_decide.c supervisor/tools/packages/install_parts.h \
 	supervisor/tools/packages/install_package.c supervisor/tools/packages/install_package.h \
 	supervisor/tools/packages/needs.c supervisor/tools/packages/needs.h \
@@ -161,23 +162,33 @@ supervisor/tools/libsupervisor_a-requirements.$(OBJEXT): supervisor/tools/look_s
 supervisor/tools/libsupervisor_a-environment.$(OBJEXT): supervisor/tools/look_environment.h
 
 BUILT_SOURCES += supervisor/tools/packages/resolve_packages.h \
-	supervisor/tools/packages/install_packages.h
+	supervisor/tools/packages/build_package.h supervisor/tools/packages/install_packages.h
 CLEANFILES += supervisor/tools/packages/resolve_packages.h \
-	supervisor/tools/packages/install_packages.h
-EXTRA_DIST += supervisor/tools/packages/resolve_packages.py \
-	supervisor/tools/packages/install_packages.py
-supervisor/tools/packages/resolve_packages.h: supervisor/tools/packages/resolve_packages.py \
-		supervisor/tools/embed.py
+	supervisor/tools/packages/build_package.h supervisor/tools/packages/install_packages.h
+EXTRA_DIST += supervisor/tools/packages/handed.py supervisor/tools/packages/resolve_packages.py \
+	supervisor/tools/packages/build_package.py supervisor/tools/packages/install_packages.py
+supervisor/tools/packages/resolve_packages.h: supervisor/tools/packages/handed.py \
+		supervisor/tools/packages/resolve_packages.py supervisor/tools/embed.py
 	@$(MKDIR_P) supervisor/tools/packages
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/supervisor/tools/embed.py \
+		$(srcdir)/supervisor/tools/packages/handed.py \
 		$(srcdir)/supervisor/tools/packages/resolve_packages.py $@
-supervisor/tools/packages/install_packages.h: supervisor/tools/packages/install_packages.py \
-		supervisor/tools/embed.py
+supervisor/tools/packages/build_package.h: supervisor/tools/packages/handed.py \
+		supervisor/tools/packages/build_package.py supervisor/tools/embed.py
 	@$(MKDIR_P) supervisor/tools/packages
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/supervisor/tools/embed.py \
+		$(srcdir)/supervisor/tools/packages/handed.py \
+		$(srcdir)/supervisor/tools/packages/build_package.py $@
+supervisor/tools/packages/install_packages.h: supervisor/tools/packages/handed.py \
+		supervisor/tools/packages/install_packages.py supervisor/tools/embed.py
+	@$(MKDIR_P) supervisor/tools/packages
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/supervisor/tools/embed.py \
+		$(srcdir)/supervisor/tools/packages/handed.py \
 		$(srcdir)/supervisor/tools/packages/install_packages.py $@
 supervisor/tools/packages/libsupervisor_a-install.$(OBJEXT): \
 	supervisor/tools/packages/resolve_packages.h supervisor/tools/packages/install_packages.h
+supervisor/tools/packages/libsupervisor_a-install_build.$(OBJEXT): \
+	supervisor/tools/packages/build_package.h
 
 # ---- http: from a listening socket to conversations -------------------------------
 libsupervisor_a_SOURCES += \

@@ -64,6 +64,8 @@ static const struct {
 		"packages were installed" },
 	[AUDIT_PACKAGE_REFUSED] = { "package-refused", "8d4f031b4a4240b28154845a724e2a4c", LOG_WARNING,
 		"packages were refused" },
+	[AUDIT_PACKAGE_BUILT] = { "package-built", "9e62012d4f494c2fa618cedbdcc83007", LOG_NOTICE,
+		"a package was built from source" },
 	[AUDIT_CONNECTION] = { "connection", "e23a7f79809d469eb09c7fc340c0be63", LOG_INFO,
 		"a script connected to the network" },
 	[AUDIT_CONNECTION_REFUSED] = { "connection-refused", "d011b466fa09493cb6b16eb494925ccd", LOG_WARNING,

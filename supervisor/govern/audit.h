@@ -37,6 +37,7 @@ enum audit_event {
 	AUDIT_APPROVAL_REVOKED,
 	AUDIT_PACKAGE_INSTALLED,
 	AUDIT_PACKAGE_REFUSED,
+	AUDIT_PACKAGE_BUILT,		/* from source, or its build failed */
 	AUDIT_CONNECTION,		/* out of a worker, made */
 	AUDIT_CONNECTION_REFUSED,
 	/* Of the file itself. */

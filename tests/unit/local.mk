@@ -185,6 +185,7 @@ MCP_TESTS = \
 	tests/unit/supervisor/test-toolsets \
 	tests/unit/supervisor/test-seal \
 	tests/unit/supervisor/test-session \
+	tests/unit/supervisor/test-set \
 	tests/unit/supervisor/test-socketfile
 MCP_LIVE_TESTS = \
 	tests/unit/supervisor/live-corpus.sh \
@@ -218,6 +219,9 @@ tests_unit_supervisor_test_jsonout_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_jsonrpc_SOURCES = tests/unit/supervisor/test-jsonrpc.c
 tests_unit_supervisor_test_jsonrpc_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_jsonrpc_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_set_SOURCES = tests/unit/supervisor/test-set.c
+tests_unit_supervisor_test_set_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_set_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_metrics_SOURCES = tests/unit/supervisor/test-metrics.c
 tests_unit_supervisor_test_metrics_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_metrics_LDADD = $(MCP_TEST_LDADD)

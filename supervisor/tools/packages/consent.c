@@ -66,9 +66,10 @@ consent_new(const struct tool_host *host, const json_t *set, const enum policy_v
 	json_array_foreach(set, i, package) {
 		if (each[i] != POLICY_APPROVE)
 			continue;
-		if (asprintf(&consent->item[consent->n_items], "package %s==%s %s",
+		if (asprintf(&consent->item[consent->n_items], "package %s==%s %s%s",
 			     text_of(package, "name"), text_of(package, "version"),
-			     text_of(package, "hash")) < 0)
+			     text_of(package, "hash"),
+			     json_object_get(package, "built") ? " built from source" : "") < 0)
 			abort();
 		consent->n_items++;
 	}
@@ -155,6 +156,8 @@ write_list(FILE *to, const struct consent *consent)
 			text_of(package, "index"),
 			json_integer_value(json_object_get(package, "size")),
 			text_of(package, "hash"));
+		if (json_object_get(package, "built"))
+			fputs(" (a source, built here)", to);
 		if (known)
 			fprintf(to, " (WARNING: this is not the well-known %s)", known);
 	}

@@ -64,6 +64,7 @@ static void
 free_install(struct install *install)
 {
 	event_free(install->begin);
+	install_build_done(install);
 	json_decref(install->requirements);
 	json_decref(install->indexes);
 	json_decref(install->urls);
@@ -98,8 +99,8 @@ install_finish(struct install *install, const struct install_result *result)
 	free_install(install);
 }
 
-static void __attribute__((format(printf, 2, 3)))
-fail(struct install *install, const char *format, ...)
+void
+install_fail(struct install *install, const char *format, ...)
 {
 	struct install_result result = { .status = INSTALL_ERROR,
 					 .packages = install->set };
@@ -114,9 +115,9 @@ fail(struct install *install, const char *format, ...)
 }
 
 /* The worker's own end said more than the installer. */
-static void
-fail_of_outcome(struct install *install, const struct outcome *outcome, const char *what,
-		const char *words)
+void
+install_fail_of_outcome(struct install *install, const struct outcome *outcome,
+			const char *what, const char *words)
 {
 	const char *said = *words ? words : outcome->status != OUTCOME_OK && outcome->message
 						    ? outcome->message
@@ -140,11 +141,20 @@ fail_of_outcome(struct install *install, const struct outcome *outcome, const ch
 void
 install_record(const struct install *install, enum audit_event event, const char *why)
 {
+	install_record_more(install, event,
+			    json_pack("{s:s,s:O,s:s*}", "environment", install->name,
+				      "packages", install->set, "why", why));
+}
+
+void
+install_record_more(const struct install *install, enum audit_event event, json_t *more)
+{
+	xalloc_check(more);
 	if (install->host.gate)
 		(void)audit_write(gate_audit(install->host.gate), event,
-				  tenant_principal(install->host.tenant), NULL,
-				  json_pack("{s:s,s:O,s:s*}", "environment", install->name,
-					    "packages", install->set, "why", why));
+				  tenant_principal(install->host.tenant), NULL, more);
+	else
+		json_decref(more);
 }
 
 /* Names that are easily taken for well-known ones. */
@@ -198,7 +208,7 @@ install_succeed(struct install *install, bool cached)
 
 /* ---- installing ---- */
 
-/* What a program is given beside where it is to look. more is consumed. */
+/* What a program is given beside where it is to look and what was built. more is consumed. */
 static char *
 argument_of(const struct install *install, json_t *more)
 {
@@ -207,6 +217,7 @@ argument_of(const struct install *install, json_t *more)
 	xalloc_check(more);
 	json_object_set(more, "indexes", install->indexes);
 	json_object_set_new(more, "seconds", json_integer(INDEX_SECONDS));
+	json_object_set_new(more, "built", install_built(install));
 	text = json_dumps(more, JSON_COMPACT);
 	json_decref(more);
 	return xalloc_check(text);
@@ -218,9 +229,9 @@ end_installing(struct install *install)
 	if (!install->installed || !install->taken)
 		return;
 	if (install->words)
-		fail(install, "the packages could not be installed: %s", install->words);
+		install_fail(install, "the packages could not be installed: %s", install->words);
 	else if (install->take_error)
-		fail(install, "the packages could not be stored: %s", install->take_text);
+		install_fail(install, "the packages could not be stored: %s", install->take_text);
 	else
 		install_succeed(install, false);
 }
@@ -254,8 +265,8 @@ on_installed(void *arg, const json_t *answer, const char *words,
 	install->program = NULL;
 	install->installed = true;
 	if (!answer && (outcome->status != OUTCOME_ERROR || !*words)) {
-		fail_of_outcome(install, outcome, "the packages could not be installed",
-				words);
+		install_fail_of_outcome(install, outcome, "the packages could not be installed",
+					words);
 		return;
 	}
 	if (!answer)
@@ -292,17 +303,26 @@ install_make(struct install *install)
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-		fail(install, "the packages could not be installed: %s", strerror(errno));
+		install_fail(install, "the packages could not be installed: %s", strerror(errno));
 		return;
 	}
 	manifest = manifest_of(install, &taking.manifest_len);
 	taking.manifest = manifest;
 	taking.stream = pair[0];
+	r = install_hand_wheels(install, pair[0]);
+	if (r < 0) {
+		close(pair[0]);
+		close(pair[1]);
+		free(manifest);
+		install_fail(install, "the packages could not be installed: %s", strerror(-r));
+		return;
+	}
 	r = keeper_take(keeper, &taking, on_taken, install, &install->taking);
 	free(manifest);
 	if (r < 0) {
 		close(pair[1]);
-		fail(install, "the packages could not be stored: %s", keeper_trouble(keeper));
+		install_fail(install, "the packages could not be stored: %s",
+			     keeper_trouble(keeper));
 		return;
 	}
 	request.channel = &pair[1];
@@ -312,7 +332,7 @@ install_make(struct install *install)
 			  &why);
 	free(request.argument);
 	if (r < 0)
-		fail(install, "%s", why.text);
+		install_fail(install, "%s", why.text);
 }
 
 /* ---- resolving ---- */
@@ -325,40 +345,55 @@ on_resolved(void *arg, const json_t *answer, const char *words,
 	json_t *origins = xalloc_check(json_copy(install->indexes));
 
 	install->program = NULL;
+	if (json_object_get(answer, "source")) {
+		json_decref(origins);
+		install_build(install, json_object_get(answer, "source"), outcome);
+		return;
+	}
 	json_array_extend(origins, install->urls);
 	if (answer)
 		install->set = set_read(json_object_get(answer, "packages"), origins);
 	json_decref(origins);
-	if (!install->set) {
-		fail_of_outcome(install, outcome, "the packages could not be resolved", words);
+	if (!install->set || !install_knows_built(install)) {
+		install_fail_of_outcome(install, outcome, "the packages could not be resolved",
+					words);
 		return;
 	}
 	set_name(install->platform, install->set, install->name);
 	install_decide(install);
 }
 
-static void
-resolve(struct install *install)
+void
+install_resolve(struct install *install)
 {
+	const struct config *config = install->host.config;
+	bool build = install_may_build(install);
 	struct program_request request = { .text = resolve_packages,
 					   .profile = install->profile };
 	struct keeper *keeper = engine_keeper(install->host.engine);
 	struct why why = { .field = "" };
-	int r;
+	int channel = -1, r;
 
 	if (!keeper || !keeper_is_ready(keeper)) {
-		fail(install, "packages cannot be installed now: %s",
+		install_fail(install, "packages cannot be installed now: %s",
 		     keeper ? keeper_trouble(keeper) : "there is no store");
 		return;
 	}
-	request.argument = argument_of(install, json_pack("{s:O,s:O,s:b}", "requirements",
-		install->requirements, "urls", install->urls, "require_hashes",
-		(int)install->host.config->packages.require_hashes));
+	r = build ? install_build_channel(install, &channel) : 0;
+	if (r < 0) {
+		install_fail(install, "packages cannot be installed now: %s", strerror(-r));
+		return;
+	}
+	request.channel = build ? &channel : NULL;
+	request.argument = argument_of(install, json_pack("{s:O,s:O,s:b,s:b,s:I}",
+		"requirements", install->requirements, "urls", install->urls, "require_hashes",
+		(int)config->packages.require_hashes, "build", (int)build, "max_bytes",
+		(json_int_t)config->packages.max_bytes));
 	r = program_start(&install->host, &request, on_resolved, install, &install->program,
 			  &why);
 	free(request.argument);
 	if (r < 0)
-		fail(install, "%s", why.text);
+		install_fail(install, "%s", why.text);
 }
 
 /* ---- beginning ---- */
@@ -388,11 +423,18 @@ look_up(struct install *install, const json_t *environment)
 	json_t *conditions = conditions_of(install), *manifest;
 
 	install->platform = set_platform(environment);
+	/* What was found where hashes are not asked for is not what is asked for here, nor is what
+	 * was built what wheels alone come to. */
+	from = xalloc_check(json_copy(install->indexes));
+	if (config->packages.require_hashes)
+		json_array_append_new(from, json_string("hashes"));
+	if (install_may_build(install))
+		json_array_append_new(from, json_string("build"));
 	set_request(install->platform, conditions, install->requirements, install->request);
 	json_decref(conditions);
 	manifest = store_find(config->packages.store, install->request, install->name);
 	if (!manifest) {
-		resolve(install);
+		install_resolve(install);
 		return;
 	}
 	install->set = json_incref(set_of_manifest(manifest));
@@ -410,7 +452,8 @@ on_environment(void *arg, const json_t *environment, const struct outcome *outco
 	if (environment)
 		look_up(install, environment);
 	else
-		fail_of_outcome(install, outcome, "the environment could not be looked at", "");
+		install_fail_of_outcome(install, outcome,
+					"the environment could not be looked at", "");
 }
 
 static void
@@ -425,7 +468,7 @@ on_begin(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (r < 0) {
-		fail(install, "%s", why.text);
+		install_fail(install, "%s", why.text);
 	} else if (r > 0) {
 		look_up(install, environment);
 		json_decref(environment);
@@ -487,6 +530,7 @@ install_start(const struct tool_host *host, const struct install_request *reques
 	}
 	install = xcalloc(1, sizeof(*install));
 	install->host = *host;
+	install_build_init(install);
 	install->done = done;
 	install->arg = arg;
 	install->profile = request->profile;

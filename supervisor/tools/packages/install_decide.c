@@ -13,8 +13,8 @@
 #include "supervisor/tools/packages/store.h"
 #include "supervisor/xalloc.h"
 
-static void
-deny(struct install *install, const char *why)
+void
+install_deny(struct install *install, const char *why)
 {
 	struct install_result result = { .status = INSTALL_DENIED, .packages = install->set,
 					 .message = why };
@@ -52,7 +52,7 @@ on_decided(void *arg, enum approval_state state, const char *reason)
 	snprintf(message, sizeof(message), "%s%s%s", state == APPROVAL_EXPIRED
 		 ? "nobody decided about these packages in time" : "an approver refused them",
 		 reason ? ": " : "", reason ? reason : "");
-	deny(install, message);
+	install_deny(install, message);
 }
 
 /* Operators. A task waits for them; any other call is answered at once, and made again. */
@@ -67,7 +67,7 @@ ask_operator(struct install *install, const char *why)
 
 	if (consent_ask(install->consent, NULL, NULL, &approval, &trouble) < 0) {
 		snprintf(message, sizeof(message), "%s, and %s", why, trouble.text);
-		deny(install, message);
+		install_deny(install, message);
 		return;
 	}
 	snprintf(message, sizeof(message), "%s: %s has to be approved by an operator; make the "
@@ -99,7 +99,7 @@ install_decide(struct install *install)
 	if (verdict == POLICY_ALLOW || (install->consent && consent_is_given(install->consent)))
 		proceed(install);
 	else if (verdict != POLICY_APPROVE)
-		deny(install, why.text);
+		install_deny(install, why.text);
 	else if (!install->may_ask || !consent_ask_session(install->consent))
 		ask_operator(install, why.text);
 }
@@ -110,5 +110,5 @@ install_reply(struct install *install, const struct tool_reply *reply)
 	if (consent_take_reply(install->consent, reply))
 		proceed(install);
 	else
-		deny(install, "the session's user did not agree to these packages");
+		install_deny(install, "the session's user did not agree to these packages");
 }

@@ -63,7 +63,8 @@ static const char output_schema[] =
 	"\"packages\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
 	"\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},"
 	"\"hash\":{\"type\":\"string\"},\"index\":{\"type\":\"string\"},"
-	"\"size\":{\"type\":\"integer\"}},"
+	"\"size\":{\"type\":\"integer\"},\"built\":{\"type\":\"boolean\",\"description\":"
+	"\"True: built from source, whose hash and size these are.\"}},"
 	"\"required\":[\"name\",\"version\",\"hash\",\"index\",\"size\"],"
 	"\"additionalProperties\":false}},"
 	"\"message\":{\"type\":\"string\"}},"
@@ -115,12 +116,13 @@ say(FILE *to, const struct install_result *result)
 
 	fprintf(to, "%s: %s\n", install_status_name(result->status), result->message);
 	json_array_foreach(result->packages, i, package)
-		fprintf(to, "%s %s (%s, %" JSON_INTEGER_FORMAT " bytes, %s)\n",
+		fprintf(to, "%s %s (%s, %" JSON_INTEGER_FORMAT " bytes, %s%s)\n",
 			json_string_value(json_object_get(package, "name")),
 			json_string_value(json_object_get(package, "version")),
 			json_string_value(json_object_get(package, "index")),
 			json_integer_value(json_object_get(package, "size")),
-			json_string_value(json_object_get(package, "hash")));
+			json_string_value(json_object_get(package, "hash")),
+			json_object_get(package, "built") ? ", built from source" : "");
 }
 
 static void

@@ -2,35 +2,37 @@
 
 pip does the work; what it made goes out as the stream that worker/intake.h describes, and no
 link, device or mode with it. argv[1] is JSON: {"packages": [{"name", "version", "hash", "index"}],
-"indexes": [urls], "seconds": for one answer of an index}; the index that is none of these is the
-URL of the wheel. Standard input is a socket.
+"indexes": [urls], "seconds": for one answer of an index, "built": [{"file", "hash", "package"}]: wheels
+that were built from source}; the index that is none of these is the URL of the wheel. Standard
+input is a socket; it hands over the files of the wheels first.
 """
 
 import compileall
 import json
-import os
 import py_compile
 import stat
 import struct
 import subprocess
-import sys
 
 TARGET = "/tmp/environment"
 PLACE = "/environment"  # where scripts will find it
 PROXY = "http://127.0.0.1:3128"  # named, for an index may be on loopback too
 
 
-def install(packages, indexes, seconds):
+def install(packages, indexes, seconds, built):
+    # Of what was built the set has the hash of the source.
+    hashes = {wheel["package"]["hash"]: wheel["hash"] for wheel in built}
     with open("/tmp/requirements", "w", encoding="utf-8") as f:
         for p in packages:
             which = ("%(name)s==%(version)s" if p["index"] in indexes else "%(name)s @ %(index)s")
-            f.write(which % p + " --hash=%(hash)s\n" % p)
+            f.write(which % p + " --hash=%s\n" % (
+                hashes[p["hash"]] if p.get("built") else p["hash"]))
     pip = subprocess.run(
         [sys.executable, "-m", "pip", "--isolated", "--no-input", "--no-color",
          "--disable-pip-version-check", "--no-cache-dir", "--proxy", PROXY, "--timeout", str(seconds),
          "--retries", "1", "install", "--progress-bar", "off", "--only-binary", ":all:",
          "--no-deps", "--require-hashes", "--no-compile", "--no-warn-script-location",
-         "--index-url", indexes[0],
+         *(["--find-links", BUILT] if built else []), "--index-url", indexes[0],
          *("--extra-index-url=" + url for url in indexes[1:]), "--target", TARGET, "--requirement", "/tmp/requirements"],
         stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     if pip.returncode:
@@ -58,7 +60,10 @@ def send(to):
 
 
 def main():
-    install(**json.loads(sys.argv[1]))
+    asked = json.loads(sys.argv[1])
+    built = asked["built"]
+    take_built(built, handed(len(built)) if built else [])
+    install(**asked)
     # Never stale, for nobody changes them; and looked at without asking for the source.
     compileall.compile_dir(TARGET, maxlevels=40, quiet=2, stripdir=TARGET, prependdir=PLACE,
                            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)

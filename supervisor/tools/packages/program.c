@@ -238,7 +238,7 @@ program_start(const struct tool_host *host, const struct program_request *asked,
 		.profile = asked->profile,
 		.channel = asked->channel,
 		.limits = &limits,
-		.network = &way.network,
+		.network = asked->sealed ? NULL : &way.network,
 		.on_output = host->on_progress ? on_output : NULL,
 	};
 	int r;

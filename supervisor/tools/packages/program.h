@@ -4,6 +4,8 @@
 #ifndef SUPERVISOR_TOOLS_PACKAGES_PROGRAM_H
 #define SUPERVISOR_TOOLS_PACKAGES_PROGRAM_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 #include "supervisor/tools/tool.h"
@@ -22,6 +24,7 @@ struct program_request {
 	char *argument;			/* JSON for argv[1] */
 	const char *profile;
 	const int *channel;		/* as execution_request has it */
+	bool sealed;			/* without a way to the index */
 };
 
 /* Runs it; ended is called once from a later turn of the loop. 0, or what execution_start

@@ -41,8 +41,8 @@ is_name(const char *name)
 	return strcmp(name, normal) == 0;
 }
 
-static bool
-is_hash(const char *hash)
+bool
+set_is_hash(const char *hash)
 {
 	size_t prefix = strlen(HASH_PREFIX);
 
@@ -57,11 +57,12 @@ is_package(const json_t *package)
 	const char *version = text_of(package, "version", VERSION_MAX);
 	const char *hash = text_of(package, "hash", 80);
 	const json_t *size = json_object_get(package, "size");
+	const json_t *built = json_object_get(package, "built");
 	struct version read;
 
-	return name && version && hash && is_name(name) && is_hash(hash) &&
+	return name && version && hash && is_name(name) && set_is_hash(hash) &&
 	       version_read(version, strlen(version), &read) == 0 && json_is_integer(size) &&
-	       json_integer_value(size) >= 0;
+	       json_integer_value(size) >= 0 && (!built || json_is_true(built));
 }
 
 static int
@@ -76,12 +77,13 @@ by_name(const void *a, const void *b)
 static json_t *
 copy_package(const json_t *package)
 {
-	json_t *copy = json_pack("{s:O,s:O,s:O,s:O,s:O}", "name",
+	json_t *copy = json_pack("{s:O,s:O,s:O,s:O,s:O,s:O*}", "name",
 				 json_object_get(package, "name"), "version",
 				 json_object_get(package, "version"), "hash",
 				 json_object_get(package, "hash"), "index",
 				 json_object_get(package, "index"), "size",
-				 json_object_get(package, "size"));
+				 json_object_get(package, "size"), "built",
+				 json_object_get(package, "built"));
 
 	return xalloc_check(copy);
 }
@@ -155,6 +157,7 @@ set_packages(const json_t *set, struct package *package)
 			.index = direct ? NULL : from,
 			.url = direct ? from : NULL,
 			.size = (uint64_t)json_integer_value(json_object_get(one, "size")),
+			.built = json_is_true(json_object_get(one, "built")),
 		};
 	}
 }
@@ -204,10 +207,13 @@ set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1])
 	const json_t *package;
 	size_t i;
 
-	json_array_foreach(set, i, package)
+	json_array_foreach(set, i, package) {
 		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
 			digest_part(digest,
 				    json_string_value(json_object_get(package, keys[k])));
+		if (json_object_get(package, "built"))
+			digest_part(digest, "built");
+	}
 	digest_end(digest, name_r);
 }
 

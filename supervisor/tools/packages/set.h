@@ -1,11 +1,13 @@
 /* A set of packages with their exact versions and hashes: what a resolver found, what an
  * environment holds. As JSON, an array of objects, ordered by name:
  *   {"name", "version", "hash": "sha256:...", "index", "size"}
+ * and "built": true where that is the hash of a source: its wheel was built here.
  * The index of what was asked for by a direct reference is that: the URL of a wheel.
  */
 #ifndef SUPERVISOR_TOOLS_PACKAGES_SET_H
 #define SUPERVISOR_TOOLS_PACKAGES_SET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
@@ -15,6 +17,9 @@
 
 #define SET_NAME 64		/* bytes of a name: SHA-256 in hexadecimal */
 #define SET_PACKAGES_MAX 500
+
+/* "sha256:" and 64 hexadecimal digits? */
+bool set_is_hash(const char *hash);
 
 /* Reads what a worker says ("packages" of its answer): every text is checked, names are
  * normalised and unlike, and all are of these origins, indexes and URLs. NULL when it is no

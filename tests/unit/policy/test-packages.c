@@ -63,7 +63,8 @@ static const struct row {
 	const char *why;		/* a part of it */
 } rows[] = {
 #define P(version, hash, index, url, size) \
-	{ "numpy", version, hash, index, url, size }
+	{ "numpy", version, hash, index, url, size, false }
+#define BUILT { "numpy", "1.26.4", HASH, INDEX, NULL, 1000, true }
 #define NUMPY P("1.26.4", HASH, INDEX, NULL, 1000)
 	{ "", NUMPY, POLICY_APPROVE, "numpy 1.26.4: needs an approval" },
 	{ "tool=allow", NUMPY, POLICY_ALLOW, "" },
@@ -104,6 +105,12 @@ static const struct row {
 	{ "allow=*;max_bytes=64K", P("1.26.4", HASH, INDEX, NULL, 65537), POLICY_DENY, "max_bytes" },
 	{ "allow=*;max_bytes=64K", P("1.26.4", HASH, INDEX, NULL, 65536), POLICY_ALLOW, "" },
 	{ "allow=*", P("1.26.4", HASH, INDEX, NULL, UINT64_MAX), POLICY_DENY, "max_bytes" },
+	{ "allow=*", BUILT, POLICY_DENY, "has no wheel, and [packages] build is deny" },
+	{ "allow=*;build=deny", BUILT, POLICY_DENY, "build is deny" },
+	{ "allow=*;build=allow", BUILT, POLICY_ALLOW, "" },
+	{ "build=allow", BUILT, POLICY_APPROVE, "needs an approval" },
+	{ "build=allow;deny=numpy", BUILT, POLICY_DENY, "denied by numpy" },
+	{ "allow=*;build=allow", NUMPY, POLICY_ALLOW, "" },
 };
 
 static void
