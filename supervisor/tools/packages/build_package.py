@@ -1,7 +1,8 @@
 """Builds the wheel of a package from its source, which runs what is in there: without a network.
 
 argv[1] is JSON: {"file": name of the source's archive, "sha256": its hash, "max_bytes": of the
-wheel}. Standard input is a socket that hands over the archive, and the file for the wheel. The answer is the trailing expression: {"file": name of the wheel, "hash"}.
+wheel}. Standard input is a socket that hands over the archive, and the file for the wheel. The
+answer is the trailing expression: {"file": name of the wheel, "hash"}.
 """
 
 import importlib.metadata

@@ -14,11 +14,11 @@ def handed(n):
         return socket.recv_fds(channel, 1, n)[1]
 
 
-def digest_of(file):
-    digest = hashlib.sha256()
+def digest_of(file, kind="sha256"):
+    digest = hashlib.new(kind)
     while block := file.read(1 << 20):
         digest.update(block)
-    return "sha256:" + digest.hexdigest()
+    return "%s:%s" % (kind, digest.hexdigest())
 
 
 def fail(*words):

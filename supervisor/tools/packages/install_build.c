@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "policy/config.h"
@@ -229,6 +230,19 @@ is_wheel_of(const char *file, const json_t *package)
 	       same_version(version, version_len, text_of(package, "version"));
 }
 
+/* Of all wheels, and of what is in their files: a build's worker has a descriptor of one. */
+static uint64_t
+count_bytes(const struct install *install)
+{
+	uint64_t bytes = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < install->n_sources; i++)
+		if (fstat(install->source[i].fd, &st) == 0)
+			bytes += (uint64_t)st.st_size;
+	return bytes;
+}
+
 static void
 say_built(struct install *install, const json_t *package, const char *trouble)
 {
@@ -265,6 +279,9 @@ on_built(void *arg, const json_t *answer, const char *words, const struct outcom
 		snprintf(message, sizeof(message), "what its build made is another thing: %.*s",
 			 is_file_name(file) ? FILE_MAX_BYTES : 0, file);
 		fail_build(install, message, outcome);
+	} else if (count_bytes(install) > install->host.config->packages.max_bytes) {
+		fail_build(install, "the wheels that were built are larger than [packages] "
+			   "max_bytes", outcome);
 	} else {
 		source->wheel = xalloc_check(json_pack("{s:s,s:s}", "file", file, "hash", hash));
 		say_built(install, source->package, NULL);

@@ -137,12 +137,11 @@ class Resolver:
             self.download(url, to)
             to.seek(0)
             sha256 = digest_of(to)
+            size = to.tell()
             to.seek(0)
-            if needed["hash"]:
-                kind, value = needed["hash"]
-                if hashlib.new(kind, to.read()).hexdigest() != value:
-                    fail("%s: DO NOT MATCH THE HASHES: the index says another %s" % (file, kind))
-            size = to.seek(0, os.SEEK_END)
+            kind, value = needed["hash"] or ("sha256", sha256.removeprefix("sha256:"))
+            if digest_of(to, kind) != "%s:%s" % (kind, value):
+                fail("%s is another file than the index says, by its %s" % (file, kind))
         return {"file": file,
                 **self.describe(needed["name"], needed["version"], file, sha256, size)}
 
