@@ -15,6 +15,7 @@ import tempfile
 import time
 import zipfile
 
+from audit_log import Log
 from harness import Skip, equal, main, proto_version, test
 from outside import Names, Origin, Strange, echo, endless, make_tls, silent
 from supervisor import libc, read_text
@@ -300,6 +301,23 @@ print(p.returncode != 0)
         raise Skip("pip is not installed", missing=True)
     equal(o.stdout, "1.5\nTrue\n", repr(o))
     report(ctx.service, o, "denied-by-rule", r'host="elsewhere\.test" port=443')
+
+
+@test
+def what_goes_out_or_may_not_is_in_the_audit_log(ctx):
+    with Log(ctx) as log, ctx.private(out.config() + log.config()) as s, ctx.client(path=s.socket) as c:
+        o = run(c, RAW + "for w in 'origin.test:%d', 'other.test:%d':\n    s, head = tunnel(w)\n"
+                "    print(head.split()[1])\n    s.close()\n" % (out.port, out.port))
+        equal(o.stdout, "200\n403\n")
+        for verdict in ("carried", "denied-by-rule"):	# a record is written before its line
+            report(s, o, verdict)
+        said = {r["event"]: r for r in log.records("--execution", o.id)}
+        for event, verdict, host in (("connection", "carried", "origin.test"),
+                                     ("connection-refused", "denied-by-rule", "other.test")):
+            equal((said[event]["verdict"], said[event]["host"], said[event]["port"]),
+                  (verdict, host, out.port))
+            equal(said[event]["tenant"], "uid:%d" % os.getuid())
+        log.verify()
 
 
 # ---- what is refused ----
