@@ -41,6 +41,10 @@
 #define LEFT_DATA_MAX (4 * 1024 * 1024)	/* bytes of one that is kept */
 #define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all that are kept of a run */
 #define REPL_PLACES_MAX 16		/* states of a session */
+#define HANDOVER_SESSIONS_MAX 4096	/* that one supervisor leaves to the next */
+#define HANDLE_TEXT_MAX 92		/* bytes of a session's handle */
+#define CHECKPOINT_TEXT_MAX 64		/* bytes of a checkpoint's name */
+#define PRINCIPAL_TEXT_MAX 4096		/* bytes of who a tenant is */
 #define NOTES_MAX 16			/* of a cell, on what its state cannot keep */
 #define QUESTIONS_OF_RUN_MAX 100	/* that a script may ask */
 #define PROMPT_MAX 1024			/* bytes of one */
@@ -108,6 +112,7 @@ enum msg_from {
 	FROM_WORKER,
 	FROM_EGRESS,
 	FROM_KEEPER,
+	FROM_PREDECESSOR,	/* the supervisor before this one */
 };
 
 /* MSG_HELLO = 1 ... */

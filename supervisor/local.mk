@@ -29,6 +29,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/pool.c supervisor/engine/pool.h \
 	supervisor/engine/privilege.c supervisor/engine/privilege.h \
 	supervisor/engine/repl.c supervisor/engine/repl_cell.c supervisor/engine/repl.h \
+	supervisor/engine/repl_keep.c supervisor/engine/repl_keep.h \
 	supervisor/engine/repl_parts.h \
 	supervisor/engine/scheduler.c supervisor/engine/scheduler.h \
 	supervisor/engine/startup.c supervisor/engine/startup.h \
@@ -59,6 +60,8 @@ libsupervisor_a_SOURCES += \
 	supervisor/mcp/jsonout.c supervisor/mcp/jsonout.h \
 	supervisor/mcp/jsonrpc.c supervisor/mcp/jsonrpc.h \
 	supervisor/handle.c supervisor/handle.h \
+	supervisor/handover.c supervisor/handover.h \
+	supervisor/handover_table.c supervisor/handover_table.h \
 	supervisor/listener.c supervisor/listener.h \
 	supervisor/log.c supervisor/log.h \
 	supervisor/loop.c supervisor/loop.h \
@@ -109,6 +112,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/tools/outcome_copy.c supervisor/tools/outcome_copy.h \
 	supervisor/tools/repl_checkpoints.c \
 	supervisor/tools/repl_sessions.c supervisor/tools/repl_sessions.h \
+	supervisor/tools/repl_sessions_keep.c supervisor/tools/repl_sessions_keep.h \
 	supervisor/tools/repl_sessions_parts.h \
 	supervisor/tools/run_repl.c supervisor/tools/run_repl.h \
 	supervisor/tools/run_repl_answer.c supervisor/tools/run_repl_begin.c \

@@ -30,6 +30,7 @@
 #include "supervisor/engine/engine.h"
 #include "supervisor/govern/gate.h"
 #include "supervisor/govern/governance.h"
+#include "supervisor/handover.h"
 #include "supervisor/http/server.h"
 #include "supervisor/listener.h"
 #include "supervisor/log.h"
@@ -79,6 +80,7 @@ struct supervisor {
 	struct operation *operation;
 	struct event *deadline;
 	bool stopping, engine_done;
+	bool keeps_sessions;		/* when it stops */
 	enum exit_code exit_code;
 };
 
@@ -256,6 +258,8 @@ stop(struct supervisor *s)
 	session_set_drain(s->sessions);
 	http_server_drain(s->http);
 	set_deadline(s, STOP_S);
+	if (s->keeps_sessions)
+		engine_keep_sessions(s->engine);
 	engine_shutdown(s->engine, on_engine_done, s);
 }
 
@@ -444,6 +448,11 @@ build(struct supervisor *s)
 		.http = s->http, .governance = s->governance, .metrics = s->metrics,
 	});
 	governance_serve(s->governance, engine.base, give_fd(s->admin_fd), s->operation);
+	handover_take(&(struct handover_takers){
+		.places = s->places, .engine = s->engine, .base = engine.base,
+		.config = s->config, .audit = gate_audit(mcp.gate),
+	});
+	s->keeps_sessions = handover_is_possible(s->as_service, s->cgroups != NULL);
 	s->notify = notify_new(s->loop, describe, s);
 	engine_when_ready(s->engine, on_ready, s);
 	return 0;
@@ -459,6 +468,8 @@ tear_down(struct supervisor *s)
 	auth_free(s->auth);
 	mcp_free(s->mcp);
 	background_forget();
+	if (s->keeps_sessions && s->stopping)
+		handover_give(s->engine, gate_audit(governance_gate(s->governance)));
 	repl_sessions_close_all();
 	mcp_seal_free(s->seal);
 	notify_free(s->notify);

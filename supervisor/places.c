@@ -12,6 +12,7 @@
 #include "policy/config.h"
 #include "policy/why.h"
 #include "proto/own.h"
+#include "supervisor/handover.h"
 #include "supervisor/http/origin.h"
 #include "supervisor/http/server.h"
 #include "supervisor/log.h"
@@ -64,17 +65,32 @@ take_handed_socket(struct places *places, const struct config *config, int fd,
 	return 0;
 }
 
+static void
+take_stored(struct places *places, int fd, const char *name)
+{
+	places->stored = xalloc_check(reallocarray(places->stored, places->n_stored + 1,
+						   sizeof(*places->stored)));
+	places->stored[places->n_stored++] = (struct places_stored){ xstrdup(name), fd };
+}
+
 static int
 take_handed_sockets(struct places *places, const struct config *config, struct why *why_r)
 {
 	char **names = NULL;
-	int r = 0, n = sd_listen_fds_with_names(1, &names);
+	int r = 0, n = sd_listen_fds_with_names(1, &names), sockets = 0;
 
-	if (n > PLACES_MAX - 3)
-		r = why_say(why_r, -E2BIG, "socket", "%d sockets were handed over", n);
-	for (int i = 0; r == 0 && i < n; i++)
-		r = take_handed_socket(places, config, SD_LISTEN_FDS_START + i,
-				       names && names[i] ? names[i] : "", why_r);
+	for (int i = 0; r == 0 && i < n; i++) {
+		const char *name = names && names[i] ? names[i] : "";
+
+		if (strncmp(name, HANDOVER_PREFIX, strlen(HANDOVER_PREFIX)) == 0)
+			take_stored(places, SD_LISTEN_FDS_START + i, name);
+		else if (++sockets > PLACES_MAX - 3)
+			r = why_say(why_r, -E2BIG, "socket",
+				    "more than %d sockets were handed over", PLACES_MAX - 3);
+		else
+			r = take_handed_socket(places, config, SD_LISTEN_FDS_START + i, name,
+					       why_r);
+	}
 	for (int i = 0; names && names[i]; i++)
 		free(names[i]);
 	free(names);
@@ -212,6 +228,12 @@ places_free(struct places *places)
 	for (size_t i = 0; i < places->n; i++)
 		if (places->place[i].fd >= 0)
 			close(places->place[i].fd);
+	for (size_t i = 0; i < places->n_stored; i++) {
+		if (places->stored[i].fd >= 0)
+			close(places->stored[i].fd);
+		free(places->stored[i].name);
+	}
+	free(places->stored);
 	socketfile_close(places->http_file);
 	socketfile_close(places->file);
 	free(places);

@@ -20,10 +20,18 @@ struct place {
 	bool metrics;
 };
 
+/* What systemd's store of descriptors had (supervisor/handover.h). */
+struct places_stored {
+	char *name;
+	int fd;			/* -1: given away */
+};
+
 struct places {
 	struct place place[PLACES_MAX];
 	size_t n;
 	struct socketfile *file, *http_file;
+	struct places_stored *stored;
+	size_t n_stored;
 };
 
 /* What the command line says; NULL: nothing, then the configuration counts. */

@@ -32,6 +32,7 @@
 #define DEATHS_MS 20
 #define COPY_S 5		/* for a place to be forked from */
 
+static bool held;		/* all others are stopped */
 static bool memory_counted;	/* by a controller, which needs no help */
 
 static struct place {
@@ -464,11 +465,34 @@ on_own_report(void)
 
 /* ---- the supervisor ---- */
 
+/* Init alone is left to see the end of the socket, and nothing can grow meanwhile. SIGSTOP to
+ * all cannot be outrun: a fork that it meets is done again when it is over. */
+static void
+on_hold(const struct msg_hold *hold)
+{
+	struct msg msg = { .type = MSG_HELD, .held.number = hold->number };
+
+	if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0)
+		_exit(1);
+	kill(-1, SIGSTOP);
+	held = true;
+	tell(&msg);
+}
+
+static void
+let_go_on(void)
+{
+	held = false;
+	kill(-1, SIGCONT);
+}
+
 static void
 on_message(struct frame *frame)
 {
 	const struct msg *msg = &frame->msg;
 
+	if (held)
+		let_go_on();
 	/* The supervisor waits for the answer to one before it asks for another. */
 	if (now.what != NOTHING && msg->type != MSG_STOP && msg->type != MSG_COMMIT)
 		_exit(1);
@@ -482,6 +506,8 @@ on_message(struct frame *frame)
 		on_copy(&msg->copy);
 	else if (msg->type == MSG_DROP)
 		empty(&place[msg->drop.place]);
+	else if (msg->type == MSG_HOLD)
+		on_hold(&msg->hold);
 	else
 		_exit(1);
 }
@@ -553,7 +579,7 @@ weigh_self(void)
 void
 session_live(const struct jail *jail, const struct msg_open *open)
 {
-	struct sigaction action = { .sa_handler = on_child };
+	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
 	int line = -1, theirs = -1;
 	sigset_t child;
 	pid_t pid = -1;

@@ -119,52 +119,80 @@ cgroup_enable_controllers(int dir, bool *changed_r)
 	}
 }
 
+/* What is its owner's beside a directory itself. */
+static const char *const handed[] = {
+	"cgroup.procs", "cgroup.subtree_control", "cgroup.threads",
+};
+
 static int
 hand_over(int dir, uid_t uid, gid_t gid)
 {
-	static const char *const files[] = {
-		"cgroup.procs", "cgroup.subtree_control", "cgroup.threads",
-	};
 	struct stat st;
 
 	if (fstat(dir, &st) < 0)
 		return -errno;
 	if (st.st_uid == uid)
 		return 0;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (fchownat(dir, files[i], uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
+	for (size_t i = 0; i < sizeof(handed) / sizeof(handed[0]); i++)
+		if (fchownat(dir, handed[i], uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
 			return -errno;
 	return fchown(dir, uid, gid) < 0 ? -errno : 0;
 }
 
-/* After a supervisor that was killed the unit's cgroup may still hold what it made,
- * handed over to the service's user; without CAP_DAC_OVERRIDE it must be ours to be
- * used again. */
+/* Calls visit for each directory in dir. */
 static void
-take_back(int dir, int depth)
+each_below(int dir, void (*visit)(int dir, const char *name, void *arg), void *arg)
 {
+	int fd = openat(dir, ".", DIR_FLAGS);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	DIR *list;
-	int fd;
 
-	hand_over(dir, geteuid(), getegid());
-	fd = openat(dir, ".", DIR_FLAGS);
-	list = fd < 0 ? NULL : fdopendir(fd);
 	if (list == NULL) {
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
-	while (depth > 0 && (entry = readdir(list)) != NULL) {
-		own_fd int child = -1;
-
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		child = openat(dir, entry->d_name, DIR_FLAGS);
-		if (child >= 0)
-			take_back(child, depth - 1);
-	}
+	while ((entry = readdir(list)) != NULL)
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			visit(dirfd(list), entry->d_name, arg);
 	closedir(list);
+}
+
+/* After a supervisor that was killed, or has left sessions, the unit's cgroup may still hold what
+ * it made, handed over to the service's user; without CAP_DAC_OVERRIDE each directory must be ours
+ * before it can be looked into. */
+static void
+take_back(int dir, const char *name, void *arg)
+{
+	own_fd int fd = -1;
+
+	if (fchownat(dir, name, geteuid(), getegid(), AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	fd = openat(dir, name, DIR_FLAGS);
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < sizeof(handed) / sizeof(handed[0]); i++)
+		if (fchownat(fd, handed[i], geteuid(), getegid(), AT_SYMLINK_NOFOLLOW) < 0)
+			return;
+	each_below(fd, take_back, arg);
+}
+
+struct owner {
+	uid_t uid;
+	gid_t gid;
+};
+
+/* And here what is in it comes first. */
+static void
+give_back(int dir, const char *name, void *arg)
+{
+	own_fd int fd = openat(dir, name, DIR_FLAGS);
+	const struct owner *owner = arg;
+
+	if (fd < 0)
+		return;
+	each_below(fd, give_back, arg);
+	hand_over(fd, owner->uid, owner->gid);
 }
 
 static int
@@ -233,7 +261,7 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	} else {
 		r = cgroup_make_directory(root->home_fd, ".", &root->base_fd);
 		if (r == 0) {
-			take_back(root->base_fd, DEPTH_MAX);
+			take_back(root->base_fd, ".", NULL);
 			remove_tree(root->base_fd, "tenants", DEPTH_MAX);
 		}
 	}
@@ -263,6 +291,9 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 			       AT_SYMLINK_NOFOLLOW) < 0 &&
 	    errno != ENOENT && errno != EACCES)
 		r = -errno;
+	/* Sessions' leaves, where there are any. */
+	if (r == 0)
+		each_below(root->tenants_fd, give_back, &(struct owner){ uid, gid });
 	if (r == 0)
 		r = hand_over(root->tenants_fd, uid, gid);
 	if (r == 0)
@@ -316,28 +347,39 @@ cgroup_root_count(const struct cgroup_root *root)
 	return root->count;
 }
 
+static int
+left_ms(const struct timespec *end)
+{
+	struct timespec now;
+	int64_t ms;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ms = (end->tv_sec - now.tv_sec) * 1000 + (end->tv_nsec - now.tv_nsec) / 1000000;
+	return ms > 0 ? (int)ms : 0;
+}
+
+static void
+wait_until_empty(int dir, const struct timespec *end)
+{
+	own_fd int events = openat(dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	struct pollfd poll_fd = { .fd = events, .events = POLLPRI };
+	int ms;
+
+	while (events >= 0 && is_populated(events) && (ms = left_ms(end)) > 0)
+		poll(&poll_fd, 1, ms);
+}
+
 /* Ends what is left and waits for it, within bounds: this is the way out. A worker may be
  * left that was made while its zygote was being ended. */
 static void
 empty_tenants(struct cgroup_root *root)
 {
-	own_fd int events =
-		openat(root->tenants_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
-	struct pollfd poll_fd = { .fd = events, .events = POLLPRI };
-	struct timespec now, end;
+	struct timespec end;
 
-	if (events < 0)
-		return;
 	cgroup_write_at(root->tenants_fd, "cgroup.kill", "1");
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += EMPTY_MOST_S;
-	while (is_populated(events)) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec > end.tv_sec ||
-		    (now.tv_sec == end.tv_sec && now.tv_nsec > end.tv_nsec))
-			return;
-		poll(&poll_fd, 1, 100);
-	}
+	wait_until_empty(root->tenants_fd, &end);
 }
 
 /* By hand: back to where we came from, so that BASE can go. Started as root this fails,
@@ -352,6 +394,74 @@ leave(struct cgroup_root *root)
 	remove_tree(root->home_fd, root->name, DEPTH_MAX);
 }
 
+/* ---- what earlier processes have left, and what is left to later ones ---- */
+
+struct sweep {
+	bool (*is_known)(void *arg, uint64_t serial);
+	void *arg;
+	struct timespec end;
+};
+
+static void
+sweep_leaf(int tenant, const char *name, void *arg)
+{
+	const struct sweep *sweep = arg;
+	own_fd int leaf = openat(tenant, name, DIR_FLAGS);
+	uint64_t serial;
+
+	if (leaf < 0 || (cgroup_text_number(name, &serial) == 0 &&
+			 sweep->is_known(sweep->arg, serial)))
+		return;
+	cgroup_write_at(leaf, "cgroup.kill", "1");
+	wait_until_empty(leaf, &sweep->end);
+	unlinkat(tenant, name, AT_REMOVEDIR);
+}
+
+static void
+sweep_tenant(int tenants, const char *name, void *arg)
+{
+	own_fd int tenant = openat(tenants, name, DIR_FLAGS);
+
+	if (tenant < 0)
+		return;
+	each_below(tenant, sweep_leaf, arg);
+	unlinkat(tenants, name, AT_REMOVEDIR);
+}
+
+void
+cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t serial),
+		  void *arg)
+{
+	struct sweep sweep = { .is_known = is_known, .arg = arg };
+
+	clock_gettime(CLOCK_MONOTONIC, &sweep.end);
+	sweep.end.tv_sec++;
+	each_below(root->tenants_fd, sweep_tenant, &sweep);
+}
+
+void
+cgroup_root_leave(struct cgroup_root *root)
+{
+	root->left = true;
+}
+
+static void
+disable_controllers(int dir, const char *name, void *arg)
+{
+	own_fd int fd = openat(dir, name, DIR_FLAGS);
+
+	if (fd < 0)
+		return;
+	each_below(fd, disable_controllers, arg);
+	/* One at a time, for one that is not enabled is an error. */
+	for (size_t i = 0; i < N_CONTROLLERS; i++) {
+		char word[16];
+
+		snprintf(word, sizeof(word), "-%s", controllers[i].name);
+		cgroup_write_at(fd, "cgroup.subtree_control", word);
+	}
+}
+
 void
 cgroup_root_free(struct cgroup_root *root)
 {
@@ -361,8 +471,11 @@ cgroup_root_free(struct cgroup_root *root)
 		return;
 	cgroup_root_unwatch(root);
 	if (root->tenants_fd >= 0) {
-		empty_tenants(root);
+		if (!root->left)
+			empty_tenants(root);
 		remove_tree(root->base_fd, "tenants", DEPTH_MAX);
+		if (root->left)
+			disable_controllers(root->base_fd, ".", NULL);
 	}
 	while ((leaf = TAILQ_FIRST(&root->dying)) != NULL) {
 		struct cgroup_tenant *tenant = leaf->tenant;

@@ -57,12 +57,19 @@ void cgroup_root_unwatch(struct cgroup_root *root);
 /* Directories made for tenants and leaves that still exist, retired ones included. */
 unsigned int cgroup_root_count(const struct cgroup_root *root);
 
+/* Ends what is in leaves that is_known does not know, by their serials, and removes them: what
+ * an earlier process of the service has left. Waits for it, for a second at most. */
+void cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t serial),
+		       void *arg);
+
+/* Leaves are left behind with what is in them. systemd starts the service's next process in BASE,
+ * where none may be while controllers are enabled below (cgroups(7), "no internal processes"):
+ * so cgroup_root_free ends nothing, and takes the controllers out. */
+void cgroup_root_leave(struct cgroup_root *root);
+
 /* name: of its directory, copied. 0 or -errno. */
 int cgroup_tenant_new(struct cgroup_root *root, const char *name,
 		      struct cgroup_tenant **tenant_r);
-
-/* What all its leaves have now, where a controller counts it. 0 or -errno. */
-int cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r);
 
 /* What all its leaves have now, where a controller counts it. 0 or -errno. */
 int cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r);
@@ -72,6 +79,10 @@ void cgroup_tenant_release(struct cgroup_tenant *tenant);
 
 int cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 		    const struct cgroup_limits *limits, struct cgroup_leaf **leaf_r);
+
+/* One that is there already, with what is in it; its limits are to be set. 0 or -errno. */
+int cgroup_leaf_adopt(struct cgroup_tenant *tenant, uint64_t serial,
+		      struct cgroup_leaf **leaf_r);
 
 /* A directory descriptor for CLONE_INTO_CGROUP; borrowed. */
 int cgroup_leaf_fd(const struct cgroup_leaf *leaf);

@@ -179,6 +179,37 @@ cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 }
 
 int
+cgroup_leaf_adopt(struct cgroup_tenant *tenant, uint64_t serial, struct cgroup_leaf **leaf_r)
+{
+	struct cgroup_leaf *leaf = calloc(1, sizeof(*leaf));
+	int r;
+
+	if (leaf == NULL)
+		return -ENOMEM;
+	leaf->tenant = tenant;
+	leaf->watch = leaf->cpu_fd = -1;
+	snprintf(leaf->name, sizeof(leaf->name), "%llu", (unsigned long long)serial);
+	leaf->fd = openat(tenant->fd, leaf->name,
+			  O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (leaf->fd < 0) {
+		r = -errno;
+		free(leaf);
+		return r;
+	}
+	tenant->leaves++;
+	tenant->root->count++;
+	if (tenant->root->controllers.memory) {
+		r = cgroup_write_at(leaf->fd, "memory.swap.max", "0");
+		if (r < 0 && r != -ENOENT) {
+			cgroup_leaf_retire(leaf);
+			return r;
+		}
+	}
+	*leaf_r = leaf;
+	return 0;
+}
+
+int
 cgroup_leaf_fd(const struct cgroup_leaf *leaf)
 {
 	return leaf->fd;

@@ -38,6 +38,7 @@ struct cgroup_root {
 	int inotify_fd;
 	unsigned int count;
 	bool by_hand, enabled_in_own;
+	bool left;			/* what is in the leaves outlives this process */
 	char name[40];			/* of BASE below our own cgroup; by hand */
 };
 

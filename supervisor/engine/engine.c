@@ -154,11 +154,18 @@ cancel_waiting(struct tenant *tenant)
 }
 
 void
+engine_keep_sessions(struct engine *engine)
+{
+	engine->keeps_sessions = true;
+}
+
+void
 engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg)
 {
 	static const struct timeval most = { SHUTDOWN_MOST_MS / 1000,
 					     SHUTDOWN_MOST_MS % 1000 * 1000 };
 	struct execution *e;
+	struct repl *repl;
 
 	if (engine->shutting_down)
 		return;
@@ -170,6 +177,9 @@ engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg)
 		execution_cancel(e, CANCEL_SHUTDOWN);
 	each_tenant(engine, cancel_waiting);
 	pool_stop(engine);
+	if (engine->keeps_sessions)
+		LIST_FOREACH(repl, &engine->repls, link)
+			repl_turn(repl);
 	engine_check_shutdown(engine);
 }
 

@@ -44,6 +44,10 @@ void engine_free(struct engine *engine);
  * all workers and zygotes, then calls on_done from the loop. */
 void engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg);
 
+/* engine_shutdown ends no sessions: they come to rest, so that they can be handed over
+ * (supervisor/engine/repl_keep.h). Those that do not in time end with engine_free. */
+void engine_keep_sessions(struct engine *engine);
+
 /* Calls on_ready from the loop once the default profile's zygote is ready, or has failed for
  * the first time (error: negative errno, text: which step); at most once. */
 void engine_when_ready(struct engine *engine,

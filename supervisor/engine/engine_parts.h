@@ -63,6 +63,7 @@ struct engine {
 	struct event tell_ready;
 
 	bool shutting_down, shut_down;
+	bool keeps_sessions;			/* when it shuts down */
 	void (*on_shut_down)(void *arg);
 	void *on_shut_down_arg;
 	struct event shutdown_timer;

@@ -325,7 +325,8 @@ stop_script(struct execution *e, enum stop_reason reason)
 static void
 stop_cell(struct execution *e, enum stop_reason reason)
 {
-	bool at_once = reason != STOP_CANCEL || e->facts.cancel == CANCEL_SESSION_ENDED;
+	bool at_once = reason != STOP_CANCEL || e->facts.cancel == CANCEL_SESSION_ENDED ||
+		       e->engine->shutting_down;
 	bool interrupt = !at_once && e->stopping == GOES_ON;
 
 	if (e->facts.stop == STOP_NONE)
@@ -446,7 +447,8 @@ execution_stop(struct execution *e, enum stop_reason reason)
 		never_ran(e);
 		break;
 	case EXECUTION_RUNNING:
-		if (e->repl != NULL && !e->engine->shutting_down) {
+		if (e->repl != NULL &&
+		    (!e->engine->shutting_down || e->engine->keeps_sessions)) {
 			stop_cell(e, reason);
 			break;
 		}

@@ -330,6 +330,14 @@ pool_enter(struct worker *w)
 }
 
 void
+pool_adopt(struct worker *w)
+{
+	LIST_INSERT_HEAD(bucket(w->engine, w->serial), w, all_link);
+	w->engine->pool.n_workers++;
+	w->share->tenant->workers++;
+}
+
+void
 pool_on_state(struct worker *w, int from, int to)
 {
 	struct pool *pool = &w->engine->pool;
@@ -552,6 +560,8 @@ pool_stop(struct engine *engine)
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
 		for (w = LIST_FIRST(&pool->by_serial[i]); w != NULL; w = next) {
 			next = LIST_NEXT(w, all_link);
+			if (engine->keeps_sessions && w->repl != NULL && repl_may_stay(w->repl))
+				continue;
 			worker_end(w);
 			/* Its zygote is about to end too, and tells us no more. */
 			if (w->pidfd < 0)
@@ -566,7 +576,13 @@ pool_stop(struct engine *engine)
 bool
 pool_is_empty(const struct engine *engine)
 {
-	return engine->pool.n_workers == 0 && engine->pool.zygotes_running == 0 &&
+	const struct repl *repl;
+	unsigned int still = 0;
+
+	if (engine->keeps_sessions)
+		LIST_FOREACH(repl, &engine->repls, link)
+			still += repl_is_still(repl);
+	return engine->pool.n_workers == still && engine->pool.zygotes_running == 0 &&
 	       LIST_EMPTY(&engine->pool.strays);
 }
 

@@ -98,6 +98,7 @@ void pool_settle(struct engine *engine, const struct share *share);
 
 /* From supervisor/engine/worker.c. */
 void pool_enter(struct worker *worker);			/* STARTING */
+void pool_adopt(struct worker *worker);			/* LEASED, from elsewhere */
 void pool_on_warm(struct worker *worker);
 void pool_on_failed(struct worker *worker, int error, const char *text);
 void pool_on_state(struct worker *worker, int from, int to);	/* enum worker_state */

@@ -182,6 +182,28 @@ leaves_room(const struct engine *engine)
 	return n < max - (max + 3) / 4;
 }
 
+struct repl *
+repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
+	  uint64_t memory_bytes, const struct repl_watcher *watcher)
+{
+	struct repl *repl = calloc(1, sizeof(*repl));
+
+	if (repl == NULL)
+		abort();
+	*repl = (struct repl){
+		.engine = engine, .tenant = tenant, .share = &tenant->share[profile],
+		.watcher = *watcher, .memory_bytes = memory_bytes, .channel = -1,
+	};
+	TAILQ_INIT(&repl->jobs);
+	TAILQ_INIT(&repl->answers);
+	evtimer_assign(&repl->timer, engine->base, on_timer, repl);
+	evtimer_assign(&repl->tell, engine->base, on_tell, repl);
+	tenant_hold(tenant);
+	tenant->repls++;
+	LIST_INSERT_HEAD(&engine->repls, repl, link);
+	return repl;
+}
+
 int
 repl_open(struct engine *engine, struct tenant *tenant, const struct repl_options *options,
 	  const struct repl_watcher *watcher, struct repl **repl_r, struct why *why_r)
@@ -202,24 +224,10 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 		return why_say(why_r, -EDQUOT, NULL, "the service has as many sessions as it can "
 			       "hold beside scripts, of all tenants together: close one, or "
 			       "come back later");
-	repl = calloc(1, sizeof(*repl));
-	if (repl == NULL)
-		abort();
-	*repl = (struct repl){
-		.engine = engine, .tenant = tenant, .share = &tenant->share[index],
-		.watcher = *watcher, .memory_bytes = options->limits.memory_bytes,
-		.channel = -1,
-	};
+	repl = repl_make(engine, tenant, index, options->limits.memory_bytes, watcher);
 	if (options->environment != NULL)
 		snprintf(repl->environment, sizeof(repl->environment), "%s",
 			 options->environment);
-	TAILQ_INIT(&repl->jobs);
-	TAILQ_INIT(&repl->answers);
-	evtimer_assign(&repl->timer, engine->base, on_timer, repl);
-	evtimer_assign(&repl->tell, engine->base, on_tell, repl);
-	tenant_hold(tenant);
-	tenant->repls++;
-	LIST_INSERT_HEAD(&engine->repls, repl, link);
 	TAILQ_INSERT_TAIL(&repl->share->opening, repl, waiting_link);
 	repl->share->n_opening++;
 	tenant_dispatch(tenant, index);
@@ -242,6 +250,7 @@ repl_send(struct repl *repl, const struct msg *msg, int fd)
 		cgroup_leaf_freeze(repl->worker->leaf, false);
 		repl->frozen = false;
 	}
+	repl->held = false;
 	return worker_send(repl->worker, msg, fd);
 }
 
@@ -371,9 +380,9 @@ start_copy(struct repl *repl, struct repl_job *job)
 {
 	struct msg copy = { .type = MSG_COPY, .copy = { .from = job->from, .to = job->to } };
 
-	if ((repl->places & 1U << job->from) == 0) {
+	if ((repl->places & 1U << job->from) == 0 || repl->engine->shutting_down) {
 		TAILQ_REMOVE(&repl->jobs, job, link);
-		answer(repl, job, -ENOENT);
+		answer(repl, job, repl->engine->shutting_down ? -ESRCH : -ENOENT);
 		return;
 	}
 	job->adds = (repl->places & 1U << job->to) == 0;
@@ -416,6 +425,8 @@ repl_turn(struct repl *repl)
 			return;
 		}
 	}
+	if (repl->engine->shutting_down && repl->engine->keeps_sessions)
+		repl_hold(repl);
 }
 
 void
@@ -498,6 +509,8 @@ repl_on_message(struct repl *repl, struct frame *frame)
 
 	if (type == MSG_STATES)
 		return on_states(repl, &frame->msg.states);
+	if (type == MSG_HELD)
+		return repl_on_held(repl, &frame->msg.held);
 	if (type == MSG_COPIED)
 		return on_copied(repl, &frame->msg.copied);
 	if (type == MSG_CELL_READY)
@@ -540,10 +553,14 @@ repl_look_after(struct repl *repl)
 	if (repl->phase != REPL_IDLE ||
 	    engine_now_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
 		return;
-	if (repl->frozen) {
+	if (repl->frozen || repl->held) {
 		if (!repl->was_looked_at)
 			look_at_memory(repl);
 		repl->was_looked_at = true;
+	} else if (repl->adopted) {
+		/* No signal comes to it when we end: its init has to see the end of the socket. */
+		repl_hold(repl);
+		repl->was_looked_at = false;
 	} else if (repl->worker->leaf != NULL) {
 		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
 		repl->was_looked_at = false;
@@ -563,7 +580,7 @@ memory_of(const struct repl *repl)
 	if (w == NULL)
 		return 0;
 	if (repl->engine->memory_counted)
-		return cgroup_leaf_memory(w->leaf, &bytes) == 0 ? bytes : 0;
+		return cgroup_leaf_memory(w->leaf, &bytes) == 0 ? bytes + repl_uncounted(repl) : 0;
 	return watchdog_true_memory(w->pid, w->leaf);
 }
 
@@ -575,7 +592,7 @@ repl_usage(struct repl *repl, struct repl_usage *usage_r)
 	*usage_r = (struct repl_usage){
 		.ended = repl->phase == REPL_ENDED,
 		.busy = !idle && repl->phase != REPL_ENDED,
-		.frozen = repl->frozen,
+		.frozen = repl_is_frozen(repl),
 		.places = repl->places,
 		.memory_bytes = memory_of(repl),
 		.idle_ms = idle ? engine_now_ms() - repl->idle_since_ms : 0,
@@ -585,7 +602,7 @@ repl_usage(struct repl *repl, struct repl_usage *usage_r)
 bool
 repl_is_frozen(const struct repl *repl)
 {
-	return repl->frozen;
+	return repl->frozen || repl->held;
 }
 
 bool
@@ -605,6 +622,9 @@ repl_mount(struct repl *repl, const char *environment, void (*mounted)(void *arg
 
 	if (repl->worker == NULL || repl->engine->keeper == NULL)
 		return -EAGAIN;
+	/* Its namespaces are not below those of this service's keeper. */
+	if (repl->adopted)
+		return -EXDEV;
 	r = keeper_mount(repl->engine->keeper, environment, repl->worker->pidfd, mounted, arg,
 			 mounting_r);
 	if (r == 0)

@@ -76,7 +76,8 @@ bool repl_holds(const struct repl *repl, unsigned int place);
 
 /* Mounts an environment of the store (supervisor/engine/keeper.h) in the session, over the one
  * before: from the next cell on its states import from it. mounted is called once from the
- * loop. 0 and *mounting_r (keeper_unwait), or -errno: -EAGAIN when it has no worker yet. */
+ * loop. 0 and *mounting_r (keeper_unwait), or -errno: -EAGAIN when it has no worker yet,
+ * -EXDEV when it began before the service was restarted. */
 int repl_mount(struct repl *repl, const char *environment,
 	       void (*mounted)(void *arg, int error), void *arg,
 	       struct mounting **mounting_r);

@@ -16,8 +16,6 @@
 #include "supervisor/engine/watchdog.h"
 #include "supervisor/engine/worker.h"
 
-#define CELL_ROOM (16U << 20)		/* for a cell in a session whose memory is used up */
-
 /* ---- its socket ---- */
 
 void
@@ -187,7 +185,7 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 /* Files outlive the cell that filled the memory with them. A later one, which may remove them, has
  * room to run in, beyond the limit once and not each time. */
 static uint64_t
-memory_limit(const struct repl *repl, const struct watchdog_usage *usage)
+memory_limit(const struct repl *repl, const struct watchdog_usage *usage, uint64_t uncounted)
 {
 	const struct worker *w = repl->worker;
 	uint64_t used = 0, kept = 0, roomy = repl->memory_bytes > CELL_ROOM
@@ -201,6 +199,7 @@ memory_limit(const struct repl *repl, const struct watchdog_usage *usage)
 	} else if (cgroup_leaf_memory(w->leaf, &used) < 0) {
 		used = 0;
 	}
+	used += uncounted;
 	if (used <= roomy)
 		return repl->memory_bytes;
 	used -= kept;
@@ -217,13 +216,17 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial, .place = e->place } };
 	int theirs = -1, r = 0;
 	struct watchdog_usage usage;
+	uint64_t uncounted;
 	uint32_t tasks;
 
 	repl->phase = REPL_CELL;
 	repl->execution = e;
 	repl->left_by_init = repl->ready = false;
 	tasks = take_stock(repl, &usage);
-	limits.memory_bytes = e->memory_max = memory_limit(repl, &usage);
+	uncounted = repl_uncounted(repl);
+	e->memory_max = memory_limit(repl, &usage, uncounted);
+	limits.memory_bytes = e->memory_max > uncounted + CELL_ROOM
+			      ? e->memory_max - uncounted : CELL_ROOM;
 	limits.pids = tasks + e->limits.pids;
 	if (w->leaf != NULL)
 		r = cgroup_leaf_limit(w->leaf, &limits);

@@ -25,6 +25,8 @@ enum repl_phase {
 	REPL_ENDED,
 };
 
+#define CELL_ROOM (16U << 20)		/* for a cell in a session whose memory is used up */
+
 /* What happens in a session, in the order of asking. That of a cell is part of its execution,
  * the others are the repl's own. */
 struct repl_job {
@@ -53,6 +55,10 @@ struct repl {
 	bool has_place;				/* the first one was made */
 	uint32_t places;			/* that hold a state, as init has told */
 	bool frozen;
+	bool adopted;				/* from the supervisor before this one */
+	bool held;				/* its init has stopped all, or is about to */
+	uint32_t holds, holds_heard;		/* asked for, and answered */
+	uint64_t uncounted_most;		/* bytes that no controller counts any more */
 	bool was_looked_at;			/* since it is */
 	uint64_t idle_since_ms;
 	uint64_t idle_cpu_us;			/* used until then; without a leaf */
@@ -104,6 +110,25 @@ int repl_send(struct repl *repl, const struct msg *msg, int fd);
 
 /* It has nothing to do. */
 void repl_rest(struct repl *repl);
+
+/* One that waits for its worker, in a list of its own kind. */
+struct repl *repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
+		       uint64_t memory_bytes, const struct repl_watcher *watcher);
+
+/* ---- repl_keep.c ---- */
+
+/* Has init stop all that is in it until something is sent again. */
+void repl_hold(struct repl *repl);
+int repl_on_held(struct repl *repl, const struct msg_held *held);
+
+/* Has it a state that can be kept, once it has come to rest? */
+bool repl_may_stay(const struct repl *repl);
+
+/* Has it come to rest, so that it can outlive this process? */
+bool repl_is_still(const struct repl *repl);
+
+/* Bytes of an adopted one that were charged before controllers were enabled anew. */
+uint64_t repl_uncounted(const struct repl *repl);
 
 /* ---- repl_cell.c ---- */
 

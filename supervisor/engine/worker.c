@@ -174,7 +174,7 @@ worker_free(struct worker *w)
 {
 	siginfo_t info;
 
-	if (w->pidfd >= 0) {
+	if (w->pidfd >= 0 && !w->kept) {
 		worker_kill(w);
 		while (waitid(P_PIDFD, (id_t)w->pidfd, &info, WEXITED) < 0 &&
 		       errno == EINTR)
@@ -219,6 +219,9 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 			return;
 	} else if (errno != ECHILD) {
 		return;
+	} else {
+		/* Not our child, so how it ended is not known; nobody leaves an init by exit. */
+		info.si_status = SIGKILL;
 	}
 	status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
 					    : info.si_status & 0x7f;
@@ -373,6 +376,8 @@ on_message(struct worker *w, struct frame *frame)
 	case MSG_COPY: case MSG_COPIED: case MSG_DROP:
 	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
 	case MSG_DISCARD: case MSG_ANSWER:
+	case MSG_HOLD: case MSG_HELD:
+	case MSG_HANDOVER: case MSG_KEPT: case MSG_KEPT_HANDLE: case MSG_KEPT_CHECKPOINT:
 		break;
 	}
 	return -EBADMSG;
@@ -623,4 +628,27 @@ worker_lease(struct worker *w, struct repl *repl, const struct msg *open)
 	w->repl = repl;
 	set_state(w, WORKER_LEASED);
 	return 0;
+}
+
+struct worker *
+worker_adopt(struct engine *engine, struct share *share, uint64_t serial, uint32_t slot,
+	     pid_t pid, int pidfd, int control, const int pipe[STREAM_COUNT],
+	     struct cgroup_leaf *leaf)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		abort();
+	*w = (struct worker){ .engine = engine, .share = share, .serial = serial, .slot = slot,
+			      .state = WORKER_LEASED, .pid = pid, .pidfd = pidfd,
+			      .control = control, .is_ready = true, .leaf = leaf };
+	memcpy(w->pipe, pipe, sizeof(w->pipe));
+	frame_reader_init(&w->reader, FROM_WORKER);
+	frame_writer_init(&w->writer, WORKER_WRITER_MAX);
+	assign_events(w);
+	event_assign(&w->ended, engine->base, pidfd, EV_READ | EV_PERSIST, on_ended, w);
+	event_add(&w->readable, NULL);
+	event_add(&w->ended, NULL);
+	pool_adopt(w);
+	return w;
 }

@@ -49,6 +49,7 @@ struct worker {
 	pid_t pid;				/* of its init; 0: not told yet */
 	int pidfd, control, pipe[STREAM_COUNT];
 	bool is_ready;				/* READY came */
+	bool kept;				/* it outlives this process */
 	bool throttled;				/* pipes are not read until the timer fires */
 	struct cgroup_leaf *leaf;		/* NULL: no cgroups */
 	struct watchdog_usage baseline;		/* at READY */
@@ -82,6 +83,13 @@ int worker_run(struct worker *worker, struct execution *execution,
 
 /* Makes a warm one a session's, with its OPEN. 0 or -errno; then it is ENDING. */
 int worker_lease(struct worker *worker, struct repl *repl, const struct msg *open);
+
+/* Makes one of a session's that another process has left: its profile, serial and slot (which is
+ * its own already), its init, and the descriptors, which belong to it from now on; of pipe those
+ * that are not -1. leaf may be NULL. */
+struct worker *worker_adopt(struct engine *engine, struct share *share, uint64_t serial,
+			    uint32_t slot, pid_t pid, int pidfd, int control,
+			    const int pipe[STREAM_COUNT], struct cgroup_leaf *leaf);
 
 /* Sends a session's worker a message; the descriptor (-1: none) belongs to the worker from
  * now on. 0 or -errno: it is of no use any more. */
@@ -145,6 +153,7 @@ struct worker_slots {
 void worker_slots_init(struct worker_slots *slots, uint32_t count);
 void worker_slots_done(struct worker_slots *slots);
 int worker_slots_take(struct worker_slots *slots, uint32_t *slot_r);	/* -EAGAIN: all taken */
+int worker_slots_reserve(struct worker_slots *slots, uint32_t slot);	/* that one; -EBUSY */
 void worker_slots_give(struct worker_slots *slots, uint32_t slot);
 
 #endif

@@ -41,6 +41,25 @@ worker_slots_take(struct worker_slots *slots, uint32_t *slot_r)
 	return 0;
 }
 
+int
+worker_slots_reserve(struct worker_slots *slots, uint32_t slot)
+{
+	uint32_t at = 0;
+
+	if (slots->count == 0)
+		return slot == 0 ? 0 : -EBUSY;
+	while (at < slots->free &&
+	       slots->ring[(slots->first + at) % slots->count] != slot)
+		at++;
+	if (at == slots->free)
+		return -EBUSY;
+	slots->free--;
+	for (; at < slots->free; at++)
+		slots->ring[(slots->first + at) % slots->count] =
+			slots->ring[(slots->first + at + 1) % slots->count];
+	return 0;
+}
+
 void
 worker_slots_give(struct worker_slots *slots, uint32_t slot)
 {

@@ -199,6 +199,8 @@ on_message(void *arg, struct frame *frame)
 	case MSG_CELL_READY: case MSG_COMMIT: case MSG_STATES: case MSG_LEFT_ANEW: case MSG_COPIED: case MSG_DROP:
 	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
 	case MSG_DISCARD: case MSG_QUESTION: case MSG_ANSWER:
+	case MSG_HOLD: case MSG_HELD:
+	case MSG_HANDOVER: case MSG_KEPT: case MSG_KEPT_HANDLE: case MSG_KEPT_CHECKPOINT:
 		break;
 	}
 	return -EBADMSG;

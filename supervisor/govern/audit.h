@@ -24,6 +24,8 @@ enum audit_event {
 	AUDIT_RELOADED,			/* the configuration, or why it was not */
 	AUDIT_SESSION_OPENED,
 	AUDIT_SESSION_CLOSED,
+	AUDIT_SESSION_KEPT,		/* of run_repl, over a restart of the service */
+	AUDIT_SESSION_LOST,		/* one that was not, and why */
 	AUDIT_DENIED,			/* a call, by policy */
 	AUDIT_QUOTA_HIT,
 	AUDIT_EXECUTION_STARTED,

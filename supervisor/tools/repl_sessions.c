@@ -125,8 +125,8 @@ on_expiry(evutil_socket_t fd, short what, void *arg)
 		end_session(session, "the session has expired");
 }
 
-static void
-set_clock(struct repl_session *session)
+void
+repl_session_set_clock(struct repl_session *session)
 {
 	uint64_t left = left_ms(session);
 	const struct timeval wait = { .tv_sec = (time_t)(left / 1000),
@@ -135,25 +135,36 @@ set_clock(struct repl_session *session)
 	evtimer_add(session->expiry, &wait);
 }
 
-static struct repl_session *
-head_of(const struct origin *origin)
+struct repl_session *
+repl_session_of(const struct origin *origin, const struct repl_session *after)
 {
-	struct repl_session *session;
+	struct repl_session *session = after ? TAILQ_NEXT(after, link) : TAILQ_FIRST(&sessions);
 
-	TAILQ_FOREACH(session, &sessions, link)
-		if (session->origin == origin)
-			break;
+	while (session && session->origin != origin)
+		session = TAILQ_NEXT(session, link);
 	return session;
 }
 
-static void
-on_origin_end(void *arg, const char *text)
+void
+repl_origin_ended(void *origin, const char *text)
 {
 	struct repl_session *session;
 
 	/* From the first one each time: whoever hears of one's end may close another. */
-	while ((session = head_of(arg)))
+	while ((session = repl_session_of(origin, NULL)))
 		end_session(session, text);
+}
+
+void
+repl_origin_add(struct origin *origin)
+{
+	LIST_INSERT_HEAD(&origins, origin, link);
+}
+
+struct origin *
+repl_origin_next(const struct origin *after)
+{
+	return after ? LIST_NEXT(after, link) : LIST_FIRST(&origins);
 }
 
 /* ---- turns ---- */
@@ -240,7 +251,7 @@ repl_session_leave(struct repl_turn *turn, bool used)
 	if (session->n_waiting > 0)
 		wake(session);
 	else if (!session->holder)
-		set_clock(session);
+		repl_session_set_clock(session);
 }
 
 void
@@ -316,7 +327,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 		.environment = packages ? packages->environment : NULL,
 	};
 	struct origin *origin = xcalloc(1, sizeof(*origin));
-	const struct repl_watcher watcher = { .on_end = on_origin_end, .arg = origin };
+	const struct repl_watcher watcher = { .on_end = repl_origin_ended, .arg = origin };
 	int r = repl_open(host->engine, host->tenant, &options, &watcher, &origin->repl,
 			  why_r);
 
@@ -329,7 +340,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	origin->profile = profile ? xstrdup(profile) : NULL;
 	if (packages)
 		set_packages(origin, packages);
-	LIST_INSERT_HEAD(&origins, origin, link);
+	repl_origin_add(origin);
 	*origin_r = origin;
 	return 0;
 }
@@ -345,22 +356,30 @@ take_origin(struct repl_session *session, struct origin *origin)
 	origin->places = 1;
 }
 
-static struct repl_session *
-make(const struct tool_host *host, struct repl_turn *turn)
+struct repl_session *
+repl_session_make(struct tenant *tenant, struct event_base *base)
 {
 	struct repl_session *session = xcalloc(1, sizeof(*session));
 
-	session->tenant = host->tenant;
+	session->tenant = tenant;
+	TAILQ_INIT(&session->waiting);
+	session->next = xalloc_check(evtimer_new(base, on_next, session));
+	session->expiry = xalloc_check(evtimer_new(base, on_expiry, session));
+	TAILQ_INSERT_TAIL(&sessions, session, link);
+	return session;
+}
+
+static struct repl_session *
+make(const struct tool_host *host, struct repl_turn *turn)
+{
+	struct repl_session *session = repl_session_make(host->tenant, host->base);
+
 	handle_new('r', session->handle);
 	session->age_ms = (uint64_t)host->config->repl.age_seconds * 1000;
 	session->idle_ms = (uint64_t)host->config->repl.idle_seconds * 1000;
 	session->born_ms = session->used_ms = now_ms();
-	TAILQ_INIT(&session->waiting);
-	session->next = xalloc_check(evtimer_new(host->base, on_next, session));
-	session->expiry = xalloc_check(evtimer_new(host->base, on_expiry, session));
 	session->holder = turn;
 	turn->session = session;
-	TAILQ_INSERT_TAIL(&sessions, session, link);
 	return session;
 }
 

@@ -44,6 +44,24 @@ struct repl_session {
 	struct event *expiry;
 };
 
+/* ---- repl_sessions.c ---- */
+
+/* One more in the list, without an origin, a handle or a clock. */
+struct repl_session *repl_session_make(struct tenant *tenant, struct event_base *base);
+
+/* Ends it when it is old or idle. */
+void repl_session_set_clock(struct repl_session *session);
+
+/* The handles of an engine's session, oldest first; after NULL: the first one. */
+struct repl_session *repl_session_of(const struct origin *origin,
+				     const struct repl_session *after);
+
+void repl_origin_add(struct origin *origin);
+struct origin *repl_origin_next(const struct origin *after);	/* NULL: the first one */
+
+/* on_end of an engine's session. */
+void repl_origin_ended(void *origin, const char *text);
+
 /* ---- repl_checkpoints.c ---- */
 
 /* A place that nobody has, or -ENOSPC. */

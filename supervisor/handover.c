@@ -1,0 +1,283 @@
+/* Runs in: the supervisor, when it begins and when it ends.   Owns: nothing in between.
+ * Reads: descriptors of systemd's store, by their names, and a table that is one of them. */
+#include "supervisor/handover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <systemd/sd-daemon.h>
+
+#include "policy/why.h"
+#include "proto/own.h"
+#include "supervisor/engine/repl_keep.h"
+#include "supervisor/govern/audit.h"
+#include "supervisor/handover_table.h"
+#include "supervisor/log.h"
+#include "supervisor/places.h"
+#include "supervisor/tools/repl_sessions_keep.h"
+#include "supervisor/xalloc.h"
+
+#define TABLE HANDOVER_PREFIX "table"
+#define NAME_MAX_ 64
+#define HANDLE_SHOWN 8
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define BARRIER_US (5 * 1000 * 1000)
+
+static const char *const role[REPL_FDS] = { "init", "control", "stdout", "stderr" };
+
+bool
+handover_is_possible(bool as_service, bool has_cgroups)
+{
+	/* systemd 252 does not tell of its store, but the unit that is ours has one. */
+	return getenv("NOTIFY_SOCKET") && (as_service || (!has_cgroups && getenv("FDSTORE")));
+}
+
+static void
+name_descriptor(char name_r[NAME_MAX_], uint64_t serial, unsigned int which)
+{
+	snprintf(name_r, NAME_MAX_, HANDOVER_PREFIX "%llu-%s", (unsigned long long)serial,
+		 role[which]);
+}
+
+static void
+record(struct audit *audit, enum audit_event event, const char *principal, const char *handle,
+       const char *text)
+{
+	char shown[HANDLE_SHOWN + 4];
+	json_t *more;
+
+	snprintf(shown, sizeof(shown), "%.*s...", HANDLE_SHOWN, handle);
+	more = text ? json_pack("{s:s,s:s}", "session", shown, "why", text)
+		    : json_pack("{s:s}", "session", shown);
+	/* It has happened already. */
+	if (audit_write(audit, event, principal, NULL, more) < 0)
+		log_line(LOG_WARNING, "not-recorded", "event=%s", audit_event_name(event));
+}
+
+/* ---- giving ---- */
+
+struct giver {
+	struct handover_table table;
+	size_t size;			/* room in table.session */
+	struct audit *audit;
+};
+
+static int
+store(const char *name, int fd)
+{
+	char state[NAME_MAX_ + 64];
+	int r;
+
+	/* Not watched by systemd: whoever takes it sees what has become of it. */
+	snprintf(state, sizeof(state), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+	r = sd_pid_notify_with_fds(0, 0, state, &fd, 1);
+	return r > 0 ? 0 : r < 0 ? r : -ENOTCONN;
+}
+
+static void
+add(struct giver *giver, const struct handover_session *session)
+{
+	struct handover_table *table = &giver->table;
+	struct handover_session *added;
+
+	if (table->is.sessions == giver->size) {
+		giver->size = 2 * giver->size + 16;
+		table->session = xalloc_check(reallocarray(table->session, giver->size,
+							   sizeof(*table->session)));
+	}
+	added = &table->session[table->is.sessions++];
+	*added = *session;
+	added->handle = xcalloc(session->is.handles, sizeof(*added->handle));
+	memcpy(added->handle, session->handle, session->is.handles * sizeof(*added->handle));
+}
+
+static int
+give(void *arg, const struct handover_session *session, const int fd[REPL_FDS])
+{
+	struct giver *giver = arg;
+	char name[NAME_MAX_];
+	int r = giver->table.is.sessions == HANDOVER_SESSIONS_MAX ? -E2BIG : 0;
+
+	for (unsigned int i = 0; r == 0 && i < REPL_FDS; i++)
+		if (fd[i] >= 0) {
+			name_descriptor(name, session->is.serial, i);
+			r = store(name, fd[i]);
+		}
+	if (r == 0)
+		add(giver, session);
+	return r;
+}
+
+static void
+lose(void *arg, const char *principal, const char *handle, const char *text)
+{
+	struct giver *giver = arg;
+
+	record(giver->audit, AUDIT_SESSION_LOST, principal, handle, text);
+}
+
+static int
+store_table(const struct handover_table *table)
+{
+	own_fd int fd = memfd_create("sessions", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct codec_buffer buffer = { 0 };
+	int r = fd < 0 ? -errno : handover_table_write(table, &buffer);
+	ssize_t n;
+
+	if (r == 0 && buffer.len > HANDOVER_TABLE_MAX)
+		r = -E2BIG;
+	if (r == 0) {
+		n = write(fd, buffer.at, buffer.len);
+		r = n == (ssize_t)buffer.len ? 0 : n < 0 ? -errno : -EIO;
+	}
+	codec_buffer_done(&buffer);
+	if (r == 0 && fcntl(fd, F_ADD_SEALS, SEALS) < 0)
+		r = -errno;
+	return r < 0 ? r : store(TABLE, fd);
+}
+
+void
+handover_give(struct engine *engine, struct audit *audit)
+{
+	struct giver giver = { .audit = audit };
+	int r = 0;
+
+	engine_describe(engine, &giver.table.is);
+	repl_sessions_give(&(struct repl_giving){ .give = give, .lose = lose, .arg = &giver });
+	if (giver.table.is.sessions > 0) {
+		r = store_table(&giver.table);
+		/* What systemd hears after our end it does not take from us. */
+		if (r == 0)
+			r = sd_notify_barrier(0, BARRIER_US);
+		log_line(r < 0 ? LOG_WARNING : LOG_NOTICE, "sessions-left", "n=%u err=%s",
+			 giver.table.is.sessions, r < 0 ? strerrorname_np(-r) : "-");
+	}
+	for (uint32_t i = 0; i < giver.table.is.sessions; i++)
+		free(giver.table.session[i].handle);
+	free(giver.table.session);
+}
+
+/* ---- taking ---- */
+
+/* Given away from the places, or -1: there is none, or there are several. */
+static int
+take_fd(struct places *places, const char *name)
+{
+	struct places_stored *found = NULL;
+
+	for (size_t i = 0; i < places->n_stored; i++)
+		if (places->stored[i].fd >= 0 && strcmp(places->stored[i].name, name) == 0) {
+			if (found)
+				return -1;
+			found = &places->stored[i];
+		}
+	return found ? give_fd(found->fd) : -1;
+}
+
+/* Nobody can change it any more, and it is whole. 0 or -errno. */
+static int
+read_table(int fd, struct handover_table **table_r)
+{
+	int seals = fcntl(fd, F_GET_SEALS), r;
+	own_mem unsigned char *bytes = NULL;
+	struct stat st;
+	ssize_t n;
+
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 ||
+	    st.st_size > HANDOVER_TABLE_MAX)
+		return -EBADMSG;
+	bytes = xalloc_check(malloc((size_t)st.st_size + 1));
+	n = pread(fd, bytes, (size_t)st.st_size, 0);
+	r = n == st.st_size ? handover_table_read(bytes, (size_t)n, table_r) : -EIO;
+	return r;
+}
+
+static void
+tell(const struct handover_takers *takers, const struct handover_session *session,
+     const char *lost)
+{
+	own_mem char *principal = xmemdup0(session->is.tenant.at, session->is.tenant.len);
+
+	for (uint32_t i = 0; i < session->is.handles; i++) {
+		const struct msg_str *text = &session->handle[i].is.handle;
+		own_mem char *handle = xmemdup0(text->at, text->len);
+
+		record(takers->audit, lost ? AUDIT_SESSION_LOST : AUDIT_SESSION_KEPT,
+		       principal, handle, lost);
+	}
+}
+
+static bool
+take_session(const struct handover_takers *takers, const struct handover_session *session,
+	     const char *refused)
+{
+	struct why why = { .field = "" };
+	int fd[REPL_FDS], r;
+
+	for (unsigned int i = 0; i < REPL_FDS; i++) {
+		char name[NAME_MAX_];
+
+		name_descriptor(name, session->is.serial, i);
+		fd[i] = take_fd(takers->places, name);
+	}
+	r = refused ? why_say(&why, -EINVAL, NULL, "%s", refused)
+		    : repl_session_adopt(takers->engine, takers->base, takers->config, session,
+					 fd, &why);
+	for (unsigned int i = 0; r < 0 && i < REPL_FDS; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+	tell(takers, session, r < 0 ? why.text : NULL);
+	return r == 0;
+}
+
+static uint64_t
+take_table(const struct handover_takers *takers, int fd)
+{
+	struct handover_table *table = NULL;
+	struct why why = { .field = "" };
+	unsigned int kept = 0;
+	uint64_t last_serial;
+	int r = read_table(fd, &table);
+
+	if (r < 0) {
+		log_line(LOG_WARNING, "sessions-refused", "err=%s", strerrorname_np(-r));
+		return 0;
+	}
+	r = engine_admits(takers->engine, &table->is, &why);
+	/* The oldest is the last one. */
+	for (uint32_t i = table->is.sessions; i-- > 0;)
+		kept += take_session(takers, &table->session[i], r < 0 ? why.text : NULL);
+	log_line(LOG_NOTICE, "sessions-kept", "n=%u lost=%u", kept, table->is.sessions - kept);
+	last_serial = table->is.last_serial;
+	handover_table_free(table);
+	return last_serial;
+}
+
+/* The store's own copies: without them whatever was not taken ends. */
+static void
+empty_store(struct places *places)
+{
+	for (size_t i = 0; i < places->n_stored; i++) {
+		if (places->stored[i].fd >= 0)
+			close(give_fd(places->stored[i].fd));
+		sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", places->stored[i].name);
+	}
+}
+
+void
+handover_take(const struct handover_takers *takers)
+{
+	own_fd int fd = take_fd(takers->places, TABLE);
+	uint64_t last_serial = 0;
+
+	if (fd >= 0)
+		last_serial = take_table(takers, fd);
+	empty_store(takers->places);
+	engine_adopted_all(takers->engine, last_serial);
+}
