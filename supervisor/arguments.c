@@ -24,6 +24,7 @@ print_help(FILE *to)
 	      "  --dump-config       print the configuration in force and exit\n"
 	      "  --show-policy WHO   print what is in force for a user, a uid or a principal\n"
 	      "                      such as token:ci, and exit\n"
+	      "  --sweep             end what a service that failed has left; for its unit\n"
 	      "  --version           print the version and exit\n"
 	      "  --help              print this and exit\n\n"
 	      "Sockets that systemd hands over are used instead of --socket. Exit status:\n"
@@ -55,6 +56,7 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 		{ "check-config", no_argument, NULL, 'k' },
 		{ "dump-config", no_argument, NULL, 'd' },
 		{ "show-policy", required_argument, NULL, 'p' },
+		{ "sweep", no_argument, NULL, 'w' },
 		{ "version", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -89,6 +91,9 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 		case 'p':
 			arguments_r->action = SHOW_POLICY;
 			arguments_r->who = optarg;
+			break;
+		case 'w':
+			arguments_r->action = SWEEP;
 			break;
 		case 'v':
 			puts(PACKAGE_NAME " " PACKAGE_VERSION);

@@ -15,7 +15,7 @@ enum exit_code {
 	EXIT_CONFIGURATION = EX_CONFIG,
 };
 
-enum action { SERVE, CHECK_CONFIG, DUMP_CONFIG, SHOW_POLICY };
+enum action { SERVE, CHECK_CONFIG, DUMP_CONFIG, SHOW_POLICY, SWEEP };
 
 /* Strings are argv's. */
 struct arguments {

@@ -529,6 +529,24 @@ show(const struct arguments *arguments, const struct config *config)
 	return EXIT_FAILED;
 }
 
+/* Of the unit's ExecStopPost=. A service that has ended as asked has left nothing but sessions for
+ * the next one; of any other all that there may be is to be gone before that is started. */
+static enum exit_code
+sweep(void)
+{
+	const char *result = getenv("SERVICE_RESULT");
+	int r;
+
+	if (!result) {
+		fputs("mcp-pythond: --sweep is for ExecStopPost= of a unit\n", stderr);
+		return EXIT_USAGE;
+	}
+	r = strcmp(result, "success") == 0 ? 0 : cgroup_end_service();
+	if (r < 0)
+		log_line(LOG_ERR, "sweep-failed", "err=%s", strerrorname_np(-r));
+	return r < 0 ? EXIT_FAILED : EXIT_FINE;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -543,6 +561,8 @@ main(int argc, char **argv)
 	arguments_read(argc, argv, &arguments);
 	log_init(LOG_INFO);
 	signal(SIGPIPE, SIG_IGN);
+	if (arguments.action == SWEEP)
+		return sweep();
 	s.config = configuration_read(arguments.config, !is_service(), stderr);
 	if (!s.config)
 		return EXIT_CONFIGURATION;

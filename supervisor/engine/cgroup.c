@@ -439,6 +439,38 @@ cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t
 	each_below(root->tenants_fd, sweep_tenant, &sweep);
 }
 
+/* A program of ExecStopPost= runs beside what it is to end: in BASE/.control. */
+int
+cgroup_end_service(void)
+{
+	static const char *const parts[] = { "supervisor", "tenants" };
+	own_fd int own = -1, base = -1;
+	struct timespec end;
+	int r = open_own(&own);
+
+	if (r < 0)
+		return r;
+	base = openat(own, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (base < 0)
+		return -errno;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += EMPTY_MOST_S;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		own_fd int part = openat(base, parts[i], DIR_FLAGS);
+
+		if (part >= 0)
+			cgroup_write_at(part, "cgroup.kill", "1");
+	}
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		own_fd int part = openat(base, parts[i], DIR_FLAGS);
+
+		if (part >= 0)
+			wait_until_empty(part, &end);
+		remove_tree(base, parts[i], DEPTH_MAX);
+	}
+	return 0;
+}
+
 void
 cgroup_root_leave(struct cgroup_root *root)
 {

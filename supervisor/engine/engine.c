@@ -164,7 +164,7 @@ engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg)
 {
 	static const struct timeval most = { SHUTDOWN_MOST_MS / 1000,
 					     SHUTDOWN_MOST_MS % 1000 * 1000 };
-	struct execution *e;
+	struct execution *e, *next;
 	struct repl *repl;
 
 	if (engine->shutting_down)
@@ -173,8 +173,11 @@ engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg)
 	engine->on_shut_down = on_done;
 	engine->on_shut_down_arg = arg;
 	evtimer_add(&engine->shutdown_timer, &most);
-	while ((e = TAILQ_FIRST(&engine->running)) != NULL)
+	for (e = TAILQ_FIRST(&engine->running); e != NULL; e = next) {
+		/* That of a cell whose session is kept goes on until init has ended it. */
+		next = TAILQ_NEXT(e, link);
 		execution_cancel(e, CANCEL_SHUTDOWN);
+	}
 	each_tenant(engine, cancel_waiting);
 	pool_stop(engine);
 	if (engine->keeps_sessions)

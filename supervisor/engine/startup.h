@@ -37,6 +37,10 @@ int startup_open_interpreter(const char *interpreter);
 int startup_open_egress(bool as_service);
 
 void outer_namespace_free(struct outer_namespace *outer);
+/* Ends whatever a service that failed has left in its cgroup, waits for it, and removes what it
+ * made there. For ExecStopPost= alone, in whose cgroup this process is then: 0, or -errno. */
+int cgroup_end_service(void);
+
 void cgroup_root_free(struct cgroup_root *cgroups);	/* removes what it made, NULL is fine */
 
 #endif

@@ -3,12 +3,12 @@
 store of descriptors. Here the test plays systemd: it receives what is stored, and starts the next
 process with it. The service has no cgroups, for by hand those are of one process."""
 
-import array
 import contextlib
-import ctypes
+import fcntl
 import os
 import re
 import select
+import json
 import signal
 import socket
 import subprocess
@@ -17,11 +17,13 @@ import tempfile
 import threading
 import time
 
-from harness import SOMEBODY, Skip, equal, main, test
+from harness import SOMEBODY, Skip, equal, main, test, tests
 from mcpclient import LEGACY, Client
-from repl import Session, refused
+from repl import Session, environment, refused
 from supervisor import (Supervisor, cgroup2_mount, cgroup_of, children, descendants, is_alive,
                         process_table, read_text, reap, wait_gone)
+
+tests.clear()	# those of repl.py
 
 # Becomes the service: with the descriptors from 3 on, and where nobody sees cgroups.
 LAUNCHER = r"""
@@ -84,6 +86,13 @@ class Manager:
                 os.close(fd)
             self.stored = []
 
+    def replace(self, stored):
+        """What was stored, otherwise: each entry has a descriptor of its own then."""
+        with self.lock:
+            stored = [(name, os.dup(fd)) for name, fd in stored]
+        self.drop()
+        self.stored = stored
+
     def close(self):
         os.write(self.waker, b"x")
         self.thread.join()
@@ -97,9 +106,10 @@ class Unit:
     """A service that is restarted."""
 
     def __init__(self, ctx, config="", store=True):
-        self.ctx, self.config, self.store = ctx, config, store
+        self.ctx, self.store = ctx, store
         self.directory = tempfile.mkdtemp(prefix="mcp-handover-")
-        os.chmod(self.directory, 0o755)
+        self.config = config
+        os.chmod(self.directory, 0o777)
         self.manager = Manager(self.directory)
         self.before = children(os.getpid())
         self.service = None
@@ -112,29 +122,33 @@ class Unit:
             self.__exit__()
             raise
 
-    def start(self, config=None, stored=None):
+    def start(self, config=None):
         env = {"NOTIFY_SOCKET": self.manager.path}
         if self.store:
             env["FDSTORE"] = "512"
+        config = (self.config if config is None else config).replace("%s", self.directory)
         with self.manager.lock:
-            stored = self.manager.stored if stored is None else stored
-            names = ":".join(name for name, _ in stored)
-            fds = [fd for _, fd in stored]
-            s = Supervisor(self.ctx.options.build, self.config if config is None else config,
-                           env=env, socket_path=os.path.join(self.directory, "mcp.sock"))
+            names = ":".join(name for name, _ in self.manager.stored)
+            fds = [fd for _, fd in self.manager.stored]
+            s = Supervisor(self.ctx.options.build, config, env=env, socket_path=os.path.join(self.directory, "mcp.sock"))
             s.argv = [sys.executable, "-c", LAUNCHER, " ".join(map(str, fds)), names, self.mount,
                       *s.argv]
             s.pass_fds = fds
             self.service = s
             s.start()
-        deadline = time.monotonic() + self.ctx.seconds(60)
         with self.client() as c:	# whoever is answered finds it started
             o = c.run("1", self.ctx.seconds(60))
             equal(o.status, "ok")
         if os.path.basename(cgroup_of(s.pid) or "") == "supervisor":
             raise Skip("this user has cgroups of their own")
-        del deadline
         return self
+
+    def manager_is_empty(self, what):
+        """It hears of it in its own time."""
+        deadline = time.monotonic() + self.ctx.seconds(20)
+        while self.manager.stored:
+            assert time.monotonic() < deadline, "%s: %s" % (what, self.manager.stored)
+            select.select([], [], [], 0.01)
 
     def stop(self, sig=signal.SIGTERM):
         """The processes that were below it."""
@@ -193,23 +207,267 @@ class Unit:
         assert not left, "left running: %s" % [read_text("/proc/%d/comm" % p) for p, _ in left]
 
 
+def audited(unit, event):
+    with open(unit.directory + "/audit.log", encoding="utf-8") as f:
+        return [r for r in map(json.loads, f) if r["event"] == event]
+
+
 @test(private=True)
 def a_session_survives_restarts(ctx):
     with Unit(ctx) as unit:
-        handle = unit.begin("x = 20\nopen('kept.txt', 'w').write('a file')")
+        handle = unit.begin("x = 20\nopen('kept.txt', 'w').write('a file')", memory_mb=96)
         with unit.session(handle) as s:
             s.well("x = 21", checkpoint="twenty-one")
             s.well("x = 22")
+            before = environment(s.client)["repl_sessions"]
+            b = s.branch("x = 'of a branch'")
         for i in range(3):
             unit.restart()
             with unit.session(handle) as s:
                 equal(s.value("x"), str(22 + i))
                 equal(s.value("open('kept.txt').read()"), "'a file'")
                 s.well("x += 1")
+            with unit.session(b.handle) as s:
+                equal(s.value("x"), "'of a branch'")
         with unit.session(handle) as s:
+            after = environment(s.client)["repl_sessions"]
+            equal([m["session"] for m in after], [handle, b.handle])
+            equal(after[0]["cells"], before[0]["cells"] + 9)
             s.well(restore="twenty-one")
             equal(s.value("x"), "21")
-            s.well(close=True)
+            o = s.call("kept = []\nwhile True: kept.append(bytearray(1 << 22))")
+            equal((o.status, o.state), ("memory_limit", "rolled_back"), repr(o))
+            equal(s.value("x"), "21")
+            c = s.branch("x += 1\nx")
+            equal((c.value("x"), s.value("x")), ("22", "21"))
+            for one in (b.handle, c.handle, handle):
+                Session(s.client, one).well(close=True)
+            equal(environment(s.client)["repl_sessions"], [])
+
+
+@test(private=True, root=True)
+def it_stays_its_tenant_s(ctx):
+    with Unit(ctx) as unit:
+        handle = unit.begin("x = 1")
+        other = unit.begin("x = 2", SOMEBODY)
+        unit.restart()
+        for uid, own, foreign, value in ((None, handle, other, "1"),
+                                         (SOMEBODY, other, handle, "2")):
+            with unit.session(foreign, uid) as s:
+                equal(s.call("x").status, "no_session")
+                equal([m["session"] for m in environment(s.client)["repl_sessions"]], [own])
+            with unit.session(own, uid) as s:
+                equal(s.value("x"), value)
+
+
+@test(private=True)
+def what_there_may_be_counts_them(ctx):
+    config = "[repl]\nsessions_max = 3\nmemory_total_mb = 500\n"
+    with Unit(ctx, config) as unit:
+        handle = unit.begin("x = 1", memory_mb=300)
+        unit.restart()
+        with unit.client() as c:
+            refused(Session(c).call("1", memory_mb=300), "session_limit", "memory")
+            Session(c).well("1", memory_mb=64)
+            Session(c).well("1", memory_mb=64)
+            refused(Session(c).call("1", memory_mb=64), "session_limit", "3 are allowed")
+        with unit.session(handle) as s:
+            s.well("x", close=True)
+            Session(s.client).well("1", memory_mb=300)
+
+
+@test(private=True)
+def a_cell_that_runs_is_cancelled(ctx):
+    """Its session is as it was before, and new processes are not in its way."""
+    with Unit(ctx) as unit:
+        handle = unit.begin("x = 1")
+        deaf = unit.begin("import signal\nx = 1")
+        with unit.session(handle) as s, unit.session(deaf) as d:
+            ids = []
+            for one, code in ((s, "x = 2\nimport time\nprint('go', flush=True)\n"
+                                  "time.sleep(1000)"),
+                              (d, "x = 2\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                                  "print('go', flush=True)\nwhile True: pass")):
+                ids.append(one.start(code, meta={"progressToken": "p",
+                                                 "mcp-pythond/stream": True}))
+                end = time.monotonic() + ctx.seconds(60)
+                while not any("go" in json.dumps(n) for n in one.client.notices):
+                    assert time.monotonic() < end, "the cell does not run"
+                    one.client.pump(1)
+            unit.service.process.send_signal(signal.SIGTERM)
+            for one, id in ((s, ids[0]), (d, ids[1])):
+                o = one.finish(id)
+                equal((o.status, o.state), ("cancelled", "rolled_back"), repr(o))
+        unit.restart()
+        for one in (handle, deaf):
+            with unit.session(one) as s:
+                equal(s.value("x"), "1")
+
+
+@test(private=True)
+def a_stop_leaves_nothing(ctx):
+    with Unit(ctx) as unit:
+        handle = unit.begin("import threading, time\n"
+                            "threading.Thread(target=time.sleep, args=(1000,)).start()")
+        for _ in range(2):
+            below = unit.stop()
+            assert [n for n, _ in unit.manager.stored if n == "kept-table"]
+            assert [1 for p in below if is_alive(*p)], "the session did not outlive it"
+            unit.manager.drop()	# as systemd does when no start is queued
+            unit.all_gone(below, "after a stop")
+            unit.start()
+            with unit.session(handle) as s:
+                equal(s.call("1").status, "no_session")
+            handle = unit.begin("1")
+
+
+@test(private=True)
+def a_kill_leaves_nothing(ctx):
+    """Not even of sessions that the one before it had left, be they at rest or at work."""
+    with Unit(ctx) as unit:
+        rests, works = unit.begin("x = 1"), unit.begin("x = 2")
+        unit.restart()
+        unit.begin("x = 3")
+        with unit.session(works) as s:
+            s.start("import time\nprint('go', flush=True)\ntime.sleep(1000)",
+                    meta={"progressToken": "p", "mcp-pythond/stream": True})
+            end = time.monotonic() + ctx.seconds(60)
+            while not any("go" in json.dumps(n) for n in s.client.notices):
+                assert time.monotonic() < end, "the cell does not run"
+                s.client.pump(1)
+            orphans = [p for p in descendants(os.getpid())
+                       if p[0] != unit.service.pid]
+            below = unit.stop(signal.SIGKILL)
+            unit.all_gone([p for p in orphans if p not in below] + below, "after a kill")
+        equal(unit.manager.stored, [], "what systemd still has")
+        unit.start()
+        with unit.session(rests) as s:
+            equal(s.call("x").status, "no_session")
+
+
+@test(private=True)
+def without_a_store_they_end(ctx):
+    with Unit(ctx, store=False) as unit:
+        handle = unit.begin("x = 1")
+        below = unit.stop()
+        equal(unit.manager.stored, [])
+        unit.all_gone(below, "after a stop")
+        unit.start()
+        with unit.session(handle) as s:
+            equal(s.call("x").status, "no_session")
+
+
+@contextlib.contextmanager
+def twisted(stored, how):
+    """What is stored, with one thing about it that is not right."""
+    made = []
+    try:
+        yield twist(stored, how, made)
+    finally:
+        for fd in made:
+            os.close(fd)
+
+
+def twist(stored, how, made):
+    by_name = dict(stored)
+    name = sorted(n for n in by_name if n.endswith("-control"))[0][:-len("control")]
+    if how == "no init":
+        return [e for e in stored if e[0] != name + "init"]
+    if how == "no control":
+        return [e for e in stored if e[0] != name + "control"]
+    if how == "no stdout":
+        return [e for e in stored if e[0] != name + "stdout"]
+    if how == "another init":
+        made.append(os.pidfd_open(os.getpid()))
+        return [(n, made[0] if n == name + "init" else fd) for n, fd in stored]
+    if how == "a pipe as control":
+        return [(n, by_name[name + "stdout"] if n == name + "control" else fd)
+                for n, fd in stored]
+    if how == "control twice":
+        return stored + [(name + "control", by_name[name + "control"])]
+    if how == "no table":
+        return [e for e in stored if e[0] != "kept-table"]
+    if how == "two tables":
+        return stored + [("kept-table", by_name["kept-table"])]
+    table = os.pread(by_name["kept-table"], 1 << 20, 0)
+    assert len(table) > 100, table
+    data, seal = {
+        "garbage": (os.urandom(len(table)), True),
+        "half a table": (table[:len(table) // 2], True),
+        "an open table": (table, False),
+        "another build": (re.sub(rb"(build.)(.)", rb"\1X", table, 1), True),
+        "another version": (bytes([table[0] ^ 1]) + table[1:], True),
+    }[how]
+    fd = os.memfd_create("table", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    made.append(fd)
+    os.write(fd, data)
+    if seal:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, 15)
+    return [(n, fd if n == "kept-table" else old) for n, old in stored]
+
+
+ONE = ("no init", "no control", "no stdout", "another init", "a pipe as control", "control twice")
+ALL = ("no table", "two tables", "garbage", "half a table", "an open table", "another build",
+       "another version")
+
+
+@test(private=True)
+def what_does_not_fit_is_not_taken(ctx):
+    """Either session, or both, end at once, and the service is well."""
+    with Unit(ctx, "[audit]\nfile = %s/audit.log\n") as unit:
+        for how in ONE + ALL:
+            handles = [unit.begin("x = %d" % i) for i in range(2)]
+            before = len(audited(unit, "session-lost"))
+            below = unit.stop()
+            with twisted(list(unit.manager.stored), how) as stored:
+                unit.manager.replace(stored)
+            unit.start()
+            unit.manager_is_empty(how)
+            states = []
+            for i, handle in enumerate(handles):
+                with unit.session(handle) as s:
+                    o = s.call("x")
+                    states.append(o.status)
+                    if o.status == "ok":
+                        equal(o.result["repr"], str(i), how)
+                        s.well(close=True)
+            equal(sorted(states), ["no_session", "ok" if how in ONE else "no_session"], how)
+            unit.all_gone(below, how)
+            lost = len(audited(unit, "session-lost")) - before
+            equal(lost, 1 if how in ONE else 2 if how == "another build" else 0, how)
+
+
+@test(private=True)
+def another_configuration_may_not_fit(ctx):
+    profile = "[profile other]\nmodules = json\n"
+    with Unit(ctx, profile + "[audit]\nfile = %s/audit.log\n") as unit:
+        stays, goes = unit.begin("x = 1"), unit.begin("x = 2", profile="other")
+        unit.restart(config="[audit]\nfile = %s/audit.log\n")
+        with unit.session(stays) as s:
+            equal(s.value("x"), "1")
+        with unit.session(goes) as s:
+            equal(s.call("x").status, "no_session")
+        kept, lost = audited(unit, "session-kept"), audited(unit, "session-lost")
+        equal([r["session"][:8] for r in kept], [stays[:8]])
+        equal([(r["session"][:8], r["why"]) for r in lost],
+              [(goes[:8], "there is no profile other any more")])
+        assert stays not in json.dumps(kept), "a record tells a whole handle"
+
+
+@test(private=True)
+def time_goes_on(ctx):
+    with Unit(ctx, "[repl]\nidle_seconds = 2\n") as unit:
+        handle = unit.begin("x = 1")
+        with unit.session(handle) as s:
+            expires = environment(s.client)["repl_sessions"][0]["expires"]
+        below = unit.stop()
+        deadline = time.monotonic() + 2.5
+        while time.monotonic() < deadline:	# the time itself is what is tested
+            select.select([], [], [], deadline - time.monotonic())
+        unit.start()
+        unit.all_gone(below, "after %s" % expires)
+        with unit.session(handle) as s:
+            equal(s.call("x").status, "no_session")
 
 
 if __name__ == "__main__":

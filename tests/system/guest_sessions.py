@@ -5,9 +5,11 @@ import contextlib
 import os
 import re
 import select
+import signal
 import time
 
-from guest_tools import ALICE, CGROUP, Neighbour, client, pids, read, seconds, test
+from guest_tools import (ALICE, BOB, CGROUP, UNIT, Neighbour, client, hold, main_pid, pids, read,
+                         seconds, sh, show, test, wait_ended)
 from harness import equal
 from repl import Session
 
@@ -28,21 +30,27 @@ def begun(code="", uid=ALICE, **arguments):
             s.call(close=True)
 
 
-def leaf_of(session, uid=ALICE):
-    """The directory of its cgroup, found by what a cell runs there."""
+def wait_sleeping(uid, what):
+    """The directory of the cgroup in which sleep runs with this argument."""
     branch = "%s/tenants/%d" % (CGROUP, uid)
-    id = session.start("import subprocess\nsubprocess.run(['sleep', '4343'])")
-    session.client.flush()
     deadline = time.monotonic() + seconds(60)
     while time.monotonic() < deadline:
         for name in os.listdir(branch):
             for pid in pids(branch + "/" + name):
                 with contextlib.suppress(OSError):
-                    if read("/proc/%d/cmdline" % pid) == "sleep\x004343\x00":
-                        session.client.cancel(id)
-                        del session.client.pending[("int", id)]
+                    if read("/proc/%d/cmdline" % pid) == "sleep\x00%s\x00" % what:
                         return branch + "/" + name
     raise AssertionError("the session's cgroup is not found")
+
+
+def leaf_of(session, uid=ALICE):
+    """The directory of its cgroup, found by what a cell runs there."""
+    id = session.start("import subprocess\nsubprocess.run(['sleep', '4343'])")
+    session.client.flush()
+    leaf = wait_sleeping(uid, "4343")
+    session.client.cancel(id)
+    del session.client.pending[("int", id)]
+    return leaf
 
 
 def number(leaf, name):
@@ -185,3 +193,119 @@ def states_are_charged_to_their_tenant():
         for i in range(3):
             equal(s.well("len(parts[0])", restore="c%d" % i).result["repr"], str(20 * MIB))
     return "%d MiB for three checkpoints of 20" % ((held - before) // MIB)
+
+
+# ---- a restart of the service ----
+
+def kept(code, uid=ALICE, **arguments):
+    """A new session, with nobody connected."""
+    with client(uid, 120) as c:
+        s = Session(c)
+        s.well(code, seconds(60), **arguments)
+        return s.handle, leaf_of(s, uid)
+
+
+@contextlib.contextmanager
+def again(handle, uid=ALICE):
+    with client(uid, 120) as c:
+        yield Session(c, handle)
+
+
+def wait_left(paths):
+    """Until none of these directories is there any more."""
+    deadline = time.monotonic() + seconds(30)
+    while any(os.path.exists(p) for p in paths):
+        assert time.monotonic() < deadline, "left: %s, with %s" % (paths, pids())
+        select.select([], [], [], 0.05)
+
+
+@test
+def a_restart_keeps_sessions():
+    handle, leaf = kept("x = 20\nopen('kept.txt', 'w').write('a file')")
+    with again(handle) as s:
+        s.well("x = 21", checkpoint="twenty-one")
+        s.well("x = 22")
+    other, _ = kept("x = 'of another'", BOB)
+    wait_frozen(leaf, "1")
+    for i in range(3):
+        before = main_pid()
+        sh("systemctl", "restart", UNIT)
+        assert main_pid() not in (0, before)
+        with again(handle) as s:
+            equal(s.value("x", seconds(60)), str(22 + i))
+            equal(s.value("open('kept.txt').read()"), "'a file'")
+            s.well("x += 1")
+        with again(other, BOB) as s:
+            equal(s.value("x", seconds(60)), "'of another'")
+        with again(handle, BOB) as s:
+            equal(s.call("x").status, "no_session")
+        # What systemd keeps would keep sessions from ending with us.
+        equal(show("NFileDescriptorStore"), "0")
+    with again(handle) as s:
+        s.well(restore="twenty-one")
+        equal(s.value("x", seconds(60)), "21")
+        b = s.branch("x += 100")
+        equal((b.value("x"), s.value("x")), ("121", "21"))
+        b.well(close=True)
+        s.well(close=True)
+    with again(other, BOB) as s:
+        s.well(close=True)
+    wait_left([leaf])
+    said = sh("journalctl", "-b", "-o", "cat", "MCP_EVENT=session-kept")
+    assert said.count("uid:%d" % ALICE) == 3, said
+
+
+@test
+def limits_hold_after_a_restart():
+    handle, leaf = kept(STATE, memory_mb=160)
+    with again(handle) as s:
+        want = s.value(CHECKSUM, seconds(60))
+    sh("systemctl", "restart", UNIT)
+    limit = number(leaf, "memory.max")
+    assert limit < 110 * MIB, "memory.max %d beside 60 MiB that nobody counts" % limit
+    equal(read(leaf + "/memory.swap.max").strip(), "0")
+    with again(handle) as s, Neighbour():
+        equal(s.value(CHECKSUM, seconds(60)), want)
+        for what, code in OVER.items():
+            survives(s, code, what, want)
+        o = s.call("import os\nwhile True: os.fork()", seconds(60), pids=12, timeout_seconds=5)
+        equal((o.status, o.state), ("pids_limit", "rolled_back"))
+        # What is given up makes room for as much.
+        s.well("del array", seconds(60))
+        s.well("array = bytearray(b'y') * %d" % (90 * MIB), seconds(60))
+        survives(s, OVER["it grows"], "anew", s.value(CHECKSUM, seconds(60)))
+        s.well(close=True)
+    wait_left([leaf])
+    return "memory.max %d MiB of 160 beside a state of 60" % (limit // MIB)
+
+
+@test
+def a_stop_leaves_no_session():
+    handles = [kept("x = %d" % i) for i in range(3)]
+    fds = hold(pids())
+    assert len(fds) > 6, len(fds)
+    sh("systemctl", "stop", UNIT)
+    wait_ended(fds, 10)
+    wait_left([CGROUP])
+    with again(handles[0][0]) as s:
+        equal(s.call("x", seconds(60)).status, "no_session")
+
+
+@test
+def a_kill_leaves_no_session():
+    first, _ = kept("x = 1")
+    sh("systemctl", "restart", UNIT)
+    second, leaf = kept("x = 2")
+    wait_frozen(leaf, "1")
+    with again(first) as s:		# it runs when it happens
+        s.start("import subprocess\nsubprocess.run(['sleep', '4444'])")
+        s.client.flush()
+        wait_sleeping(ALICE, "4444")
+        supervisor = main_pid()
+        fds = hold(pids())
+        os.kill(supervisor, signal.SIGKILL)
+        wait_ended(fds, 10)
+    for handle in (first, second):
+        with again(handle) as s:
+            equal(s.call("x", seconds(60)).status, "no_session")
+    assert main_pid() not in (0, supervisor)

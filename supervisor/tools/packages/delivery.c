@@ -153,15 +153,19 @@ on_turn(void *arg)
 	struct delivery *delivery = arg;
 	struct repl_session *session = delivery->turn.session;
 	const struct repl_packages *has = repl_session_packages(session);
+	int r;
 
 	if (!keeps(has, delivery->set))
 		finish(delivery, "the session got other packages meanwhile; make the same call "
 		       "again");
 	else if (has && strcmp(has->environment, delivery->environment) == 0)
 		finish(delivery, NULL);
-	else if (repl_mount(repl_session_repl(session), delivery->environment, on_mounted,
-			    delivery, &delivery->mounting) < 0)
-		finish(delivery, "the packages cannot be mounted in the session now");
+	else if ((r = repl_mount(repl_session_repl(session), delivery->environment, on_mounted,
+				 delivery, &delivery->mounting)) < 0)
+		finish(delivery, r == -EXDEV
+			? "the session began before the service was restarted, and can get no "
+			  "packages any more: begin another one, or reset it"
+			: "the packages cannot be mounted in the session now");
 }
 
 static void
