@@ -407,9 +407,12 @@ conditions_of(const struct install *install)
 	const struct config *config = install->host.config;
 	json_t *conditions = xalloc_check(json_copy(install->indexes));
 
-	/* What was found where hashes are not asked for is not what is asked for here. */
+	/* What was found where hashes are not asked for is not what is asked for here, nor is what
+	 * was built what wheels alone come to. */
 	if (config->packages.require_hashes)
 		json_array_append_new(conditions, json_string("hashes"));
+	if (install_may_build(install))
+		json_array_append_new(conditions, json_string("build"));
 	if (!packages_allows_all(config))
 		json_array_append_new(conditions,
 				      json_string(tenant_principal(install->host.tenant)));
@@ -423,13 +426,6 @@ look_up(struct install *install, const json_t *environment)
 	json_t *conditions = conditions_of(install), *manifest;
 
 	install->platform = set_platform(environment);
-	/* What was found where hashes are not asked for is not what is asked for here, nor is what
-	 * was built what wheels alone come to. */
-	from = xalloc_check(json_copy(install->indexes));
-	if (config->packages.require_hashes)
-		json_array_append_new(from, json_string("hashes"));
-	if (install_may_build(install))
-		json_array_append_new(from, json_string("build"));
 	set_request(install->platform, conditions, install->requirements, install->request);
 	json_decref(conditions);
 	manifest = store_find(config->packages.store, install->request, install->name);
