@@ -670,7 +670,7 @@ def pack(x):
 control = socket.socket(fileno=os.dup(63))
 def question(id, number=1, prompt=b"?", length=None):
     body = pack({"id": id, "number": number, "prompt": prompt})
-    control.sendall(struct.pack(">BBI", %d, 28, length or len(body)) + body)
+    control.sendall(struct.pack(">BBI", %d, 30, length or len(body)) + body)
 """ % proto_version()
 HANG = "\nthreading.Event().wait()\n"
 
