@@ -97,12 +97,30 @@ add(struct giver *giver, const struct handover_session *session)
 	memcpy(added->handle, session->handle, session->is.handles * sizeof(*added->handle));
 }
 
+/* Only what the next one can read: what cannot be must not cost it all others. */
+static bool
+is_sound(const struct handover_table *all, const struct handover_session *session)
+{
+	struct handover_session copy = *session;
+	struct handover_table one = { .is = all->is, .session = &copy }, *back = NULL;
+	struct codec_buffer buffer = { 0 };
+	bool sound;
+
+	one.is.sessions = 1;
+	sound = handover_table_write(&one, &buffer) == 0 &&
+		handover_table_read(buffer.at, buffer.len, &back) == 0;
+	handover_table_free(back);
+	codec_buffer_done(&buffer);
+	return sound;
+}
+
 static int
 give(void *arg, const struct handover_session *session, const int fd[REPL_FDS])
 {
 	struct giver *giver = arg;
 	char name[NAME_MAX_];
-	int r = giver->table.is.sessions == HANDOVER_SESSIONS_MAX ? -E2BIG : 0;
+	int r = giver->table.is.sessions == HANDOVER_SESSIONS_MAX ? -E2BIG
+		: is_sound(&giver->table, session) ? 0 : -EINVAL;
 
 	for (unsigned int i = 0; r == 0 && i < REPL_FDS; i++)
 		if (fd[i] >= 0) {

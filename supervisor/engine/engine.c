@@ -26,6 +26,7 @@
 #include "supervisor/engine/zygote.h"
 
 #define SHUTDOWN_MOST_MS 1800
+#define KEEPING_MOST_MS 5000	/* sessions have to come to rest */
 
 uint64_t
 engine_now_us(void)
@@ -162,8 +163,8 @@ engine_keep_sessions(struct engine *engine)
 void
 engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg)
 {
-	static const struct timeval most = { SHUTDOWN_MOST_MS / 1000,
-					     SHUTDOWN_MOST_MS % 1000 * 1000 };
+	unsigned int ms = engine->keeps_sessions ? KEEPING_MOST_MS : SHUTDOWN_MOST_MS;
+	const struct timeval most = { ms / 1000, ms % 1000 * 1000 };
 	struct execution *e, *next;
 	struct repl *repl;
 
