@@ -38,8 +38,10 @@ admin_connect(const char *path, bool quiet)
 	strcpy(address.sun_path, path);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		if (!quiet)
-			say("%s: %s; the service listens there if its [admin] socket says so",
-			    path, strerror(errno));
+			say("%s: %s; %s", path, strerror(errno), errno == EACCES
+			    ? "only operators may connect there"
+			    : "mcp-pythond-admin.socket makes it, or the service for its [admin] "
+			      "socket");
 		close(fd);
 		return NULL;
 	}

@@ -27,7 +27,7 @@ static const char help[] =
 	"  --watch               the list again after each change\n"
 	"  --json                as JSON\n"
 	"  --reason TEXT         told to whoever asked\n"
-	"  --admin-socket PATH   the service's [admin] socket; otherwise\n"
+	"  --admin-socket PATH   the operators' socket; otherwise\n"
 	"                        $MCP_PYTHON_ADMIN_SOCKET or " ADMIN_SOCKET "\n"
 	"  --help                this text\n";
 

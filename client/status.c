@@ -29,7 +29,7 @@ static const char status_help[] =
 	"Who is no operator ([admin] operators) is told of themselves.\n"
 	"\n"
 	"  --json                as JSON\n"
-	"  --admin-socket PATH   the service's [admin] socket; otherwise\n"
+	"  --admin-socket PATH   the operators' socket; otherwise\n"
 	"                        $MCP_PYTHON_ADMIN_SOCKET or " ADMIN_SOCKET "\n"
 	"  --socket PATH         where MCP is served, for when there is none\n"
 	"  --help                this text\n";

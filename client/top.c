@@ -41,7 +41,7 @@ static const char help[] =
 	"                        while it runs c, m, r, w, s, e and n\n"
 	"  --interval SECONDS    between two looks; otherwise 2\n"
 	"  --once                one table, as when this is no terminal\n"
-	"  --admin-socket PATH   the service's [admin] socket; otherwise\n"
+	"  --admin-socket PATH   the operators' socket; otherwise\n"
 	"                        $MCP_PYTHON_ADMIN_SOCKET or " ADMIN_SOCKET "\n"
 	"  --help                this text\n";
 

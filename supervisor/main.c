@@ -57,7 +57,7 @@ struct supervisor {
 	const char *config_path;	/* absolute; NULL: the installed one */
 	struct governance *governance;
 	struct socketfile *admin_file;	/* NULL: none */
-	int admin_fd;			/* the operators' socket; -1: none, or given away */
+	int admin_fd[ADMIN_SOCKETS];	/* the operators'; -1: none, or given away */
 	bool as_service, stdio;
 	uid_t own_uid;			/* whoever started us: the tenant of --stdio and TCP */
 	struct places *places;
@@ -172,7 +172,7 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	int r;
 
 	/* First: whoever finds the clients' socket finds the operators' one, too. */
-	r = governance_listen(s->config, &s->admin_file, &s->admin_fd, why_r);
+	r = governance_listen(s->config, &s->admin_file, s->admin_fd, why_r);
 	if (r < 0)
 		return r;
 	asked.none = s->stdio;
@@ -447,7 +447,7 @@ build(struct supervisor *s)
 		.config = s->config, .engine = s->engine, .sessions = s->sessions,
 		.http = s->http, .governance = s->governance, .metrics = s->metrics,
 	});
-	governance_serve(s->governance, engine.base, give_fd(s->admin_fd), s->operation);
+	governance_serve(s->governance, engine.base, s->admin_fd, s->operation);
 	handover_take(&(struct handover_takers){
 		.places = s->places, .engine = s->engine, .base = engine.base,
 		.config = s->config, .audit = gate_audit(mcp.gate),
@@ -478,8 +478,9 @@ tear_down(struct supervisor *s)
 	operation_free(s->operation);
 	metrics_free(s->metrics);
 	socketfile_close(s->admin_file);
-	if (s->admin_fd >= 0)
-		close(s->admin_fd);
+	for (size_t i = 0; i < ADMIN_SOCKETS; i++)
+		if (s->admin_fd[i] >= 0)
+			close(s->admin_fd[i]);
 	if (s->deadline)
 		event_free(s->deadline);
 	loop_free(s->loop);
@@ -550,7 +551,7 @@ sweep(void)
 int
 main(int argc, char **argv)
 {
-	struct supervisor s = { .worker_fd = -1, .egress_fd = -1, .admin_fd = -1, .own_uid = getuid() };
+	struct supervisor s = { .worker_fd = -1, .egress_fd = -1, .admin_fd = { -1, -1 }, .own_uid = getuid() };
 	struct why why = { .field = "" };
 	struct arguments arguments;
 	char path[PATH_MAX];

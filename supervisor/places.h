@@ -13,6 +13,7 @@ struct socketfile;
 struct why;
 
 #define PLACES_MAX 8
+#define PLACE_ADMIN "admin"	/* FileDescriptorName= of what is the operators' alone */
 
 struct place {
 	int fd;			/* -1: given away */

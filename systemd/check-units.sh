@@ -44,7 +44,7 @@ command -v systemd-analyze >/dev/null || {
 }
 for unit in mcp-pythond mcp-pythond-user; do
 	mkdir "$work/$unit"
-	for kind in -http -metrics; do
+	for kind in -admin -http -metrics; do
 		[ $unit = mcp-pythond-user ] ||
 			sed '/^Documentation=/d' "$srcdir/systemd/$unit$kind.socket" >"$work/$unit/$unit$kind.socket"
 	done
@@ -54,7 +54,7 @@ for unit in mcp-pythond mcp-pythond-user; do
 		"systemd/$unit.service" >"$work/$unit/mcp-pythond.service"
 	sed -i '/^Documentation=/d' "$work/$unit/mcp-pythond.socket"
 	case $unit in *-user) manager=--user ;; *) manager=--system ;; esac
-	for kind in "" -http -metrics; do
+	for kind in "" -admin -http -metrics; do
 		[ -e "$work/$unit/mcp-pythond$kind.socket" ] || continue
 		said=$(XDG_RUNTIME_DIR=$work systemd-analyze verify $manager --man=no \
 			"$work/$unit/mcp-pythond$kind.socket" 2>&1) || bad "$unit$kind.socket is refused"

@@ -4,6 +4,7 @@ UNIT_TEMPLATES = systemd/mcp-pythond.service.in systemd/mcp-pythond-user.service
 UNITS_MADE = systemd/mcp-pythond.service systemd/mcp-pythond-user.service
 EXTRA_DIST += $(UNIT_TEMPLATES) \
 	systemd/mcp-pythond.socket systemd/mcp-pythond-user.socket \
+	systemd/mcp-pythond-admin.socket \
 	systemd/mcp-pythond-http.socket \
 	systemd/mcp-pythond-metrics.socket \
 	systemd/mcp-pythond.sysusers systemd/mcp-pythond.tmpfiles systemd/mcp-pythond.conf \
@@ -29,10 +30,10 @@ install-data-local: $(UNITS_MADE)
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.socket \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.socket"
-	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-http.socket \
-		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-http.socket"
-	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-metrics.socket \
-		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-metrics.socket"
+	for kind in admin http metrics; do \
+		$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-$$kind.socket \
+			"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-$$kind.socket" || exit 1; \
+	done
 	$(INSTALL_DATA) systemd/mcp-pythond-user.service \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-user.socket \
@@ -49,6 +50,7 @@ uninstall-local:
 	rm -f "$(DESTDIR)$(catalogdir)/mcp-pythond.catalog" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.service" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond.socket" \
+		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-admin.socket" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-http.socket" \
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-metrics.socket" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service" \

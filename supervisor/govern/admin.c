@@ -40,7 +40,7 @@ struct peer {
 
 struct admin {
 	struct admin_options options;
-	struct evconnlistener *listener;
+	struct evconnlistener *listener[ADMIN_SOCKETS];
 	LIST_HEAD(, peer) peers;
 	unsigned int n;
 };
@@ -346,8 +346,11 @@ admin_new(const struct admin_options *options)
 
 	admin->options = *options;
 	LIST_INIT(&admin->peers);
-	admin->listener = xalloc_check(evconnlistener_new(options->base, on_accept, admin,
-		LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, options->fd));
+	for (size_t i = 0; i < ADMIN_SOCKETS; i++)
+		if (options->fd[i] >= 0)
+			admin->listener[i] = xalloc_check(evconnlistener_new(options->base,
+				on_accept, admin, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+				0, options->fd[i]));
 	approvals_on_change(gate_approvals(options->gate), on_change, admin);
 	return admin;
 }
@@ -362,6 +365,8 @@ admin_free(struct admin *admin)
 	approvals_on_change(gate_approvals(admin->options.gate), NULL, NULL);
 	while ((peer = LIST_FIRST(&admin->peers)))
 		close_peer(peer);
-	evconnlistener_free(admin->listener);
+	for (size_t i = 0; i < ADMIN_SOCKETS; i++)
+		if (admin->listener[i])
+			evconnlistener_free(admin->listener[i]);
 	free(admin);
 }

@@ -12,6 +12,8 @@
 #ifndef SUPERVISOR_ADMIN_H
 #define SUPERVISOR_ADMIN_H
 
+#define ADMIN_SOCKETS 2		/* systemd's and our own */
+
 struct admin;
 struct event_base;
 struct gate;
@@ -21,7 +23,7 @@ struct admin_options {
 	struct event_base *base;	/* borrowed */
 	struct gate *gate;		/* borrowed */
 	const struct operation *operation;	/* borrowed */
-	int fd;				/* listening; taken over */
+	int fd[ADMIN_SOCKETS];		/* listening; taken over. -1: none */
 };
 
 struct admin *admin_new(const struct admin_options *options);

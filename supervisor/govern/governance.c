@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <event2/util.h>
+#include <systemd/sd-daemon.h>
 
 #include "policy/config.h"
 #include "policy/why.h"
@@ -19,6 +22,7 @@
 #include "supervisor/configuration.h"
 #include "supervisor/govern/gate.h"
 #include "supervisor/log.h"
+#include "supervisor/places.h"
 #include "supervisor/socketfile.h"
 #include "supervisor/xalloc.h"
 
@@ -83,29 +87,72 @@ governance_new(const struct config *config, bool as_service,
 }
 
 void
-governance_serve(struct governance *g, struct event_base *base, int fd,
+governance_serve(struct governance *g, struct event_base *base, int fd[ADMIN_SOCKETS],
 		 const struct operation *operation)
 {
-	const struct admin_options options = { .base = base, .gate = g->gate,
-					       .operation = operation, .fd = fd };
+	struct admin_options options = { .base = base, .gate = g->gate,
+					 .operation = operation };
+	size_t n = 0;
 
-	if (fd < 0)
-		return;
-	evutil_make_socket_nonblocking(fd);
-	g->admin = admin_new(&options);
+	for (size_t i = 0; i < ADMIN_SOCKETS; i++) {
+		options.fd[i] = give_fd(fd[i]);
+		if (options.fd[i] < 0)
+			continue;
+		evutil_make_socket_nonblocking(options.fd[i]);
+		n++;
+	}
+	if (n)
+		g->admin = admin_new(&options);
 }
 
-/* Everybody may connect: who they are the kernel says, and what they may, policy. */
+/* What systemd hands over as "admin", of which everything else is supervisor/places.c's. */
+static int
+take_handed_socket(int *fd_r, struct why *why_r)
+{
+	char **names = NULL;
+	int r = 0, n = sd_listen_fds_with_names(0, &names);
+
+	for (int i = 0; i < n; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+
+		if (strcmp(names[i], PLACE_ADMIN) != 0)
+			continue;
+		if (*fd_r >= 0 || sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) <= 0)
+			r = why_say(why_r, -EINVAL, "socket", "what was handed over as \"%s\" is "
+				    "not one listening unix stream socket", PLACE_ADMIN);
+		else
+			*fd_r = fd;
+	}
+	for (int i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+	return r;
+}
+
+static bool
+is_at(int fd, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNSPEC };
+	socklen_t len = sizeof(address) - 1;
+
+	return fd >= 0 && getsockname(fd, (struct sockaddr *)&address, &len) == 0 &&
+	       strcmp(address.sun_path, path) == 0;
+}
+
+/* Everybody may connect to ours: who they are the kernel says, and what they may, policy. */
 int
-governance_listen(const struct config *config, struct socketfile **file_r, int *fd_r,
-		  struct why *why_r)
+governance_listen(const struct config *config, struct socketfile **file_r,
+		  int fd_r[ADMIN_SOCKETS], struct why *why_r)
 {
 	const char *path = config->admin.socket;
 	int r;
 
-	if (!path)
-		return 0;
-	r = socketfile_open(path, geteuid(), file_r, fd_r, why_r);
+	fd_r[0] = fd_r[1] = -1;
+	r = take_handed_socket(&fd_r[0], why_r);
+	/* Whoever may connect to what is there already is its unit's to say. */
+	if (r < 0 || !path || is_at(fd_r[0], path))
+		return r;
+	r = socketfile_open(path, geteuid(), file_r, &fd_r[1], why_r);
 	if (r == 0 && chmod(path, 0666) < 0)
 		r = why_say(why_r, -errno, "socket", "[admin] socket = %s: %s", path,
 			    strerror(errno));

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "supervisor/govern/admin.h"
+
 struct config;
 struct event_base;
 struct gate;
@@ -22,17 +24,19 @@ struct why;
 int governance_new(const struct config *config, bool as_service,
 		   struct governance **governance_r, struct why *why_r);
 
-/* Makes the operators' socket, if the configuration names one, while that may need root. */
-int governance_listen(const struct config *config, struct socketfile **file_r, int *fd_r,
-		      struct why *why_r);
+/* The operators' sockets: the one that systemd hands over as "admin", and that of the configuration,
+ * which is made while that may need root. Either may be none: -1. fd_r: the caller's, and set
+ * in any case. 0, or -errno and why_r. */
+int governance_listen(const struct config *config, struct socketfile **file_r,
+		      int fd_r[ADMIN_SOCKETS], struct why *why_r);
 
 /* Before anything is served. base: borrowed. */
 void governance_start(struct governance *governance, struct event_base *base);
 
-/* Serves operators. fd: of governance_listen, taken over; -1: none. operation: what they are
+/* Serves operators. fd: of governance_listen, taken over, and -1 then. operation: what they are
  * told of the service; borrowed, and outlives governance. */
-void governance_serve(struct governance *governance, struct event_base *base, int fd,
-		      const struct operation *operation);
+void governance_serve(struct governance *governance, struct event_base *base,
+		      int fd[ADMIN_SOCKETS], const struct operation *operation);
 void governance_free(struct governance *governance);	/* NULL is fine */
 
 struct gate *governance_gate(struct governance *governance);

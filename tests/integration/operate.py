@@ -183,6 +183,68 @@ def nobody_sees_another(ctx):
         assert ME not in json.dumps(seen).replace("uid:%d" % SOMEBODY, ""), seen
 
 
+def hand_over(fds, argv):
+    """The command that runs argv with these as its operators' sockets, and its environment."""
+    # Above all of them first: they are to end as 3, 4 ...
+    moves = "".join("exec %d<&%d; " % (100 + i, fd) for i, fd in enumerate(fds)) + "".join(
+        "exec %d<&%d; exec %d<&-; " % (3 + i, 100 + i, 100 + i) for i in range(len(fds)))
+    return (["/bin/bash", "-c", moves + 'export LISTEN_PID=$$; exec "$0" "$@"'] + argv,
+            {"LISTEN_FDS": str(len(fds)), "LISTEN_FDNAMES": ":".join(["admin"] * len(fds))})
+
+
+@contextlib.contextmanager
+def handed(ctx, config, *sockets):
+    """A service that is handed these as its operators' sockets."""
+    service = Supervisor(ctx.options.build, config)
+    fds = [s.fileno() for s in sockets]
+    service.argv, more = hand_over(fds, service.argv)
+    service.env.update(more)
+    service.pass_fds = fds
+    with service:
+        yield service
+
+
+@contextlib.contextmanager
+def listening(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        s.bind(path)
+        s.listen()
+        yield s
+
+
+@test(private=True)
+def an_operators_socket_is_handed_over(ctx):
+    with Directory() as d, listening(d.path + "/handed") as s:
+        def scope(path):
+            return json.loads(command(ctx, "status", "--json", "--admin-socket", path).stdout)["scope"]
+        operators = "[admin]\noperators = %s\n" % ME
+        with handed(ctx, operators, s) as service, ctx.client(path=service.socket) as c:
+            equal((scope(d.path + "/handed"), c.run("1").status), ("service", "ok"))
+            equal(service.stop(), 0)
+        # One of our own besides; the same place is no second one.
+        with handed(ctx, d.config(), s) as service:
+            equal((scope(d.path + "/handed"), scope(d.socket)), ("service", "service"))
+            equal(service.stop(), 0)
+        with handed(ctx, operators + "socket = %s/handed\n" % d.path, s) as service:
+            equal(scope(d.path + "/handed"), "service")
+            equal(service.stop(), 0)
+        assert os.path.exists(d.path + "/handed"), "it was systemd's"
+
+
+@test(private=True)
+def what_is_no_operators_socket_is_refused(ctx):
+    with Directory() as d, listening(d.path + "/one") as one, listening(d.path + "/two") as two, \
+            socket.create_server(("127.0.0.1", 0)) as tcp:
+        for sockets in ((one, two), (tcp,)):
+            fds = [s.fileno() for s in sockets]
+            argv, more = hand_over(fds, [os.path.join(ctx.options.build, "mcp-pythond"),
+                                         "--socket", d.path + "/mcp"])
+            done = subprocess.run(argv, pass_fds=fds, env=dict(os.environ, **more), text=True,
+                                  capture_output=True, timeout=ctx.seconds(60))
+            equal(done.returncode, 1, done.stderr)
+            assert '"admin" is not one listening unix' in done.stderr.replace("\\", ""), done.stderr
+
+
 @test(private=True)
 def without_an_operators_socket_there_is_the_tool(ctx):
     with ctx.private("") as s, ctx.client(path=s.socket) as c:
