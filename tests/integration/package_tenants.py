@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -18,7 +19,7 @@ from package_index import NGINX, Index
 from package_store import config, environments, install, names, new_store, wait_for
 from watch import IN_ACCESS, IN_CREATE, IN_MOVED_TO, IN_OPEN, Watch
 
-ALICE, BOB, CAROL, DAVE, ERIN = range(4001, 4006)
+ALICE, BOB, CAROL, DAVE, ERIN, FRED = range(4001, 4007)
 marks = itertools.count()
 # Alice may have everything, and installs "alpha". What it depends on Bob may not have at all, and
 # Carol when it was approved. "amiga" is the same, and nobody has it.
@@ -33,7 +34,9 @@ policy.approvers = uid:0
 [tenant uid:%d]
 policy.install_package = approve
 packages.allow = alpha beta
-""" % (BOB, CAROL, ERIN)
+[tenant uid:%d]
+packages.others = approve
+""" % (BOB, CAROL, ERIN, FRED)
 
 
 class Place:
@@ -46,8 +49,9 @@ class Place:
         with contextlib.ExitStack() as stack:
             self.store = stack.enter_context(new_store())
             self.log = stack.enter_context(Log(self.ctx))
+            self.admin = os.path.join(self.log.directory, "admin")
             self.service = stack.enter_context(self.ctx.private(config(
-                index.url, self.store, POLICY + self.log.config())))
+                index.url, self.store, POLICY + self.log.config("[admin]\nsocket = %s\n" % self.admin))))
             self.alice = stack.enter_context(self.client(ALICE))
             equal(install(self.alice, "alpha")["status"], "ok")
             self.name, = environments(self.store)
@@ -59,6 +63,13 @@ class Place:
 
     def client(self, uid):
         return self.ctx.client(path=self.service.socket, uid=uid)
+
+    def operator(self, *command):
+        done = subprocess.run([os.path.join(self.ctx.options.build, "mcp-python"), *command,
+                               "--admin-socket", self.admin], capture_output=True, text=True,
+                              timeout=self.ctx.seconds(60))
+        equal(done.returncode, 0, "%s: %s" % (command, done.stderr))
+        return done.stdout
 
     def watch(self):
         """Whatever is opened or read of what is in the store now."""
@@ -154,6 +165,37 @@ def who_may_have_it_shares_it(ctx):
         equal(environments(place.store), [place.name])
 
 
+@test(root=True, private=True)
+def a_grant_is_for_exactly_these(ctx):
+    """Of these packages, versions and hashes, for one tenant, until it is revoked."""
+    with Place(ctx) as place, place.client(CAROL) as carol, place.client(FRED) as fred:
+        def asks(client, name):
+            answer = install(client, name)
+            equal(answer["status"], "approval_pending", answer)
+            return answer["approval_id"]
+        id = asks(carol, "zeta")
+        shown = place.operator("approvals", "show", id)
+        assert "zeta" in shown and "beta" in shown, shown
+        place.operator("approve", id)
+        equal(install(carol, "zeta")["status"], "ok")
+        equal(install(carol, "beta==1.2")["status"], "ok", "a part of it")
+        asks(fred, "zeta")	# it is no grant for him
+        first = index.files.pop("zeta")
+        index.add("zeta", "1.1", requires=["beta>=1"])
+        asks(carol, "zeta>1")
+        index.files["zeta"] = []
+        index.add("zeta", "1.0", {"zeta.py": "other = True\n"}, requires=["beta>=1"])
+        asks(carol, "zeta==1.0")	# the same version, another file
+        assert index.files["zeta"] != first
+        # What it came to before it comes to again, without the index.
+        equal(names(install(carol, "zeta")), ["beta 1.2", "zeta 1.0"])
+        place.operator("approvals", "revoke", id)
+        assert asks(carol, "zeta") != id
+        o = carol.run("import zeta", dependencies=["zeta"])
+        equal(o.status, "approval_pending", repr(o))
+        place.log.verify()
+
+
 LOOK = """\
 import os, sys
 def read(path):
@@ -205,4 +247,5 @@ with Index() as index:
     for top in ("alpha", "amiga"):
         index.add(top, "1.0", requires=["beta>=1"])
     index.add("beta", "1.2")
+    index.add("zeta", "1.0", requires=["beta>=1"])
     main(__doc__)
