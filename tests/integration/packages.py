@@ -219,6 +219,24 @@ def what_nobody_uses_is_removed(ctx):
               "700000\n")
 
 
+@test(private=True)
+def requests_are_forgotten(ctx):
+    """Those of long ago, and those beyond some thousands."""
+    with new_store() as store, ctx.private(config(index.url, store)) as s, \
+            ctx.client(path=s.socket) as client:
+        equal(install(client, "alpha")["status"], "ok")
+        requests = os.path.join(store, "requests")
+        name, = os.listdir(requests)
+        os.utime(os.path.join(requests, name), (1, 1))
+        for i in range(5000):
+            with open(os.path.join(requests, "%064x" % i), "w") as f:
+                f.write(name)
+        equal(install(client, "delta")["status"], "ok")
+        left = os.listdir(requests)
+        assert name not in left and 4000 < len(left) <= 4097, len(left)
+        equal(install(client, "alpha")["message"], "2 packages, already installed")
+
+
 # ---- what is refused -----------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@
 #include "supervisor/engine/keeper.h"
 #include "supervisor/log.h"
 #include "supervisor/tools/packages/set.h"
+#include "supervisor/tools/packages/store.h"
 #include "supervisor/xalloc.h"
 
 #define DUE_S 3600
@@ -107,6 +108,7 @@ collect(struct engine *engine, const struct config *config, const char *keep, bo
 	if (!keeper || (due_only && now - last < DUE_S))
 		return;
 	last = now;
+	store_forget(config->packages.store, oldest);
 	found = look(config->packages.store, &n);
 	for (size_t i = 0; i < n; i++)
 		total += found[i].bytes;

@@ -3,6 +3,7 @@
  * crash makes of them is no name, and then they count for nothing. */
 #include "supervisor/tools/packages/store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +15,8 @@
 #include "proto/message.h"
 #include "proto/own.h"
 #include "supervisor/xalloc.h"
+
+#define REQUESTS_MAX 4096
 
 static ssize_t
 read_file(const char *path, char *text, size_t size)
@@ -82,4 +85,24 @@ store_remember(const char *store, const char *request, const char *name)
 	fd = open(half, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || write(fd, name, SET_NAME) != SET_NAME || rename(half, path) < 0)
 		unlink(half);
+}
+
+void
+store_forget(const char *store, time_t oldest)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	struct stat st;
+	size_t n = 0;
+	DIR *list;
+
+	snprintf(path, sizeof(path), "%s/requests", store);
+	list = opendir(path);
+	while (list && (entry = readdir(list)))
+		if (*entry->d_name != '.' &&
+		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    (st.st_mtime < oldest || ++n > REQUESTS_MAX))
+			unlinkat(dirfd(list), entry->d_name, 0);
+	if (list)
+		closedir(list);
 }

@@ -5,6 +5,8 @@
 #ifndef SUPERVISOR_TOOLS_PACKAGES_STORE_H
 #define SUPERVISOR_TOOLS_PACKAGES_STORE_H
 
+#include <time.h>
+
 #include <jansson.h>
 
 #include "supervisor/tools/packages/set.h"
@@ -18,5 +20,9 @@ json_t *store_find(const char *store, const char *request, char name_r[SET_NAME 
 
 /* From now on it answers this request. What fails is not remembered, and only costs time. */
 void store_remember(const char *store, const char *request, const char *name);
+
+/* Forgets the requests of before a time, and others when they are too many: each tenant may make
+ * as many as they like. */
+void store_forget(const char *store, time_t oldest);
 
 #endif
