@@ -551,7 +551,8 @@ sweep(void)
 int
 main(int argc, char **argv)
 {
-	struct supervisor s = { .worker_fd = -1, .egress_fd = -1, .admin_fd = { -1, -1 }, .own_uid = getuid() };
+	struct supervisor s = { .worker_fd = -1, .egress_fd = -1, .admin_fd = { -1, -1 },
+				.own_uid = getuid() };
 	struct why why = { .field = "" };
 	struct arguments arguments;
 	char path[PATH_MAX];

@@ -46,16 +46,14 @@ take_metrics_socket(struct places *places, int fd, struct why *why_r)
 	return 0;
 }
 
-/* The unit's FileDescriptorName= says what it is: "http", "metrics", "admin", and anything
- * else byte streams. */
+/* The unit's FileDescriptorName= says what it is: "http", "metrics", and anything else byte
+ * streams. */
 static int
 take_handed_socket(struct places *places, const struct config *config, int fd,
 		   const char *name, struct why *why_r)
 {
 	bool http = strcmp(name, "http") == 0, metrics = strcmp(name, "metrics") == 0;
 
-	if (strcmp(name, PLACE_ADMIN) == 0)
-		return 0;	/* govern/governance.c has it */
 	if (sd_is_socket(fd, http || metrics ? AF_UNSPEC : AF_UNIX, SOCK_STREAM, 1) <= 0)
 		return why_say(why_r, -EINVAL, "socket", "what was handed over as \"%s\" is no "
 			       "listening %sstream socket", name, http || metrics ? "" : "unix ");
@@ -79,16 +77,15 @@ static int
 take_handed_sockets(struct places *places, const struct config *config, struct why *why_r)
 {
 	char **names = NULL;
-	int r = 0, n = sd_listen_fds_with_names(1, &names)&names);
-
-	if (n > PLACES_MAX + 1 - 3)	/* one is none of these */
-		r = why_say(why_r, -E2BIG, sockets = 0;
+	int r = 0, n = sd_listen_fds_with_names(1, &names), sockets = 0;
 
 	for (int i = 0; r == 0 && i < n; i++) {
 		const char *name = names && names[i] ? names[i] : "";
 
 		if (strncmp(name, HANDOVER_PREFIX, strlen(HANDOVER_PREFIX)) == 0)
 			take_stored(places, SD_LISTEN_FDS_START + i, name);
+		else if (strcmp(name, PLACE_ADMIN) == 0)
+			;	/* govern/governance.c has it */
 		else if (++sockets > PLACES_MAX - 3)
 			r = why_say(why_r, -E2BIG, "socket",
 				    "more than %d sockets were handed over", PLACES_MAX - 3);
