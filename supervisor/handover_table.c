@@ -111,6 +111,15 @@ is_principal(const struct msg_str *text)
 }
 
 static bool
+is_environment(const struct msg_str *name)
+{
+	for (size_t i = 0; i < name->len; i++)
+		if (!memchr("0123456789abcdef", name->at[i], 16))
+			return false;
+	return true;
+}
+
+static bool
 is_same(const struct msg_str *a, const struct msg_str *b)
 {
 	return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
@@ -174,7 +183,8 @@ read_session(struct reading *reading, struct handover_session *session)
 		return false;
 	session->is = msg->kept;
 	session->handle = xcalloc(session->is.handles, sizeof(*session->handle));
-	if (session->is.serial > all->last_serial || !is_principal(&session->is.tenant) ||
+	if ((session->is.has_environment && !is_environment(&session->is.environment)) ||
+	    session->is.serial > all->last_serial || !is_principal(&session->is.tenant) ||
 	    (all->slots == 0 ? session->is.slot != 0
 			     : session->is.slot < 1 || session->is.slot > all->slots))
 		return false;

@@ -172,8 +172,6 @@ repl_describe(const struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FD
 
 	if (!repl_is_still(repl) || w->reader.header_len != 0 || frame_writer_waits(&w->writer))
 		return why_say(why_r, -EBUSY, NULL, "it did not come to rest in time");
-	if (repl->environment[0] != '\0')
-		return why_say(why_r, -EBUSY, NULL, "it has packages");
 	if (engine->memory_counted) {
 		if (cgroup_leaf_memory(w->leaf, &used) < 0)
 			return why_say(why_r, -EBUSY, NULL, "its memory is not known");
@@ -193,6 +191,9 @@ repl_describe(const struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FD
 	kept_r->base_memory = w->baseline.memory_bytes;
 	kept_r->base_kept = w->baseline.kept_bytes;
 	kept_r->idle_since_ms = repl->idle_since_ms;
+	kept_r->has_environment = repl->environment[0] != '\0';
+	if (kept_r->has_environment)
+		kept_r->environment = msg_str(repl->environment);
 	fd_r[REPL_FD_INIT] = w->pidfd;
 	fd_r[REPL_FD_CONTROL] = w->control;
 	fd_r[REPL_FD_STDOUT] = w->pipe[STREAM_STDOUT];
@@ -339,6 +340,9 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	repl->places = kept->places;
 	repl->idle_since_ms = kept->idle_since_ms;
 	repl->uncounted_most = kept->memory_used;
+	if (kept->has_environment)
+		snprintf(repl->environment, sizeof(repl->environment), "%.*s",
+			 (int)kept->environment.len, kept->environment.at);
 	*repl_r = repl;
 	return 0;
 }

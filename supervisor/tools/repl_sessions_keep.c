@@ -12,6 +12,7 @@
 #include "policy/config.h"
 #include "policy/why.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/tools/packages/store.h"
 #include "supervisor/tools/repl_sessions_parts.h"
 #include "supervisor/xalloc.h"
 
@@ -153,6 +154,27 @@ is_of_the_past(const struct handover_session *session)
 	return true;
 }
 
+/* The store tells what is in the environment that is mounted in it; packages_r->set is to be
+ * released. 0, also when there is none, or -ENOENT. */
+static int
+find_packages(const struct config *config, const struct msg_kept *kept,
+	      char name_r[ENVIRONMENT_NAME + 1], struct repl_packages *packages_r,
+	      struct why *why_r)
+{
+	json_t *manifest;
+
+	*packages_r = (struct repl_packages){ .environment = NULL };
+	if (!kept->has_environment)
+		return 0;
+	copy(name_r, &kept->environment);
+	manifest = config->packages.store ? store_manifest(config->packages.store, name_r) : NULL;
+	if (!manifest)
+		return why_say(why_r, -ENOENT, NULL, "its packages are not in the store any more");
+	*packages_r = (struct repl_packages){ name_r, json_incref(set_of_manifest(manifest)) };
+	json_decref(manifest);
+	return 0;
+}
+
 int
 repl_session_adopt(struct engine *engine, struct event_base *base,
 		   const struct config *config, const struct handover_session *session,
@@ -161,11 +183,17 @@ repl_session_adopt(struct engine *engine, struct event_base *base,
 	const struct msg_kept *kept = &session->is;
 	struct origin *origin = xcalloc(1, sizeof(*origin));
 	const struct repl_watcher watcher = { .on_end = repl_origin_ended, .arg = origin };
-	int r = is_of_the_past(session)
-		? repl_adopt(engine, kept, fd, &watcher, &origin->repl, why_r)
+	char environment[ENVIRONMENT_NAME + 1];
+	struct repl_packages packages = { .environment = NULL };
+	int r = is_of_the_past(session) ? 0
 		: why_say(why_r, -EINVAL, NULL, "its times are not of this clock");
 
+	if (r == 0)
+		r = find_packages(config, kept, environment, &packages, why_r);
+	if (r == 0)
+		r = repl_adopt(engine, kept, fd, &watcher, &origin->repl, why_r);
 	if (r < 0) {
+		json_decref((json_t *)packages.set);
 		free(origin);
 		return r;
 	}
@@ -183,5 +211,8 @@ repl_session_adopt(struct engine *engine, struct event_base *base,
 	repl_origin_add(origin);
 	for (uint32_t i = 0; i < kept->handles; i++)
 		make_handle(origin, base, &session->handle[i]);
+	if (packages.environment)
+		repl_session_set_packages(repl_session_of(origin, NULL), &packages);
+	json_decref((json_t *)packages.set);
 	return 0;
 }

@@ -10,6 +10,7 @@ import os
 import re
 import select
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +21,9 @@ import time
 
 from harness import SOMEBODY, Skip, equal, main, test, tests
 from mcpclient import LEGACY, Client
+from package_index import NGINX, Index
+from package_store import environments, install, new_store
+from package_store import config as with_packages
 from repl import Session, environment, refused
 from supervisor import (Supervisor, cgroup2_mount, cgroup_of, children, descendants, is_alive,
                         process_table, read_text, reap, wait_gone)
@@ -453,6 +457,50 @@ def another_configuration_may_not_fit(ctx):
         equal([(r["session"][:8], r["why"]) for r in lost],
               [(goes[:8], "there is no profile other any more")])
         assert stays not in json.dumps(kept), "a record tells a whole handle"
+
+
+@test(private=True)
+def packages_stay(ctx):
+    if not os.path.exists(NGINX):
+        raise Skip("no nginx here", missing=True)
+    with Index() as index, new_store() as store:
+        index.add("alpha", "1.0")
+        index.add("gamma", "1.0")
+        config = with_packages(index.url, store) + "[audit]\nfile = %s/audit.log\n"
+        with Unit(ctx, config) as unit:
+            handle = unit.begin("import alpha\nx = 1", dependencies=["alpha"])
+            with unit.session(handle) as s:
+                b = s.branch("x = 2")
+            bare = unit.begin("y = 1")
+            for _ in range(2):
+                unit.restart()
+                with unit.session(handle) as s:
+                    equal(s.value("x, __import__('importlib').reload(alpha).VERSION"),
+                          "(1, '1.0')")
+                    answer = install(s.client, "alpha", session=handle)
+                    equal(answer["status"], "ok", answer)	# it has it
+                    for one in (handle, b.handle, bare):
+                        answer = install(s.client, "gamma", session=one)
+                        equal(answer["status"], "error", answer)
+                        assert "before the service was restarted" in answer["message"], answer
+                with unit.session(bare) as s:
+                    equal(s.value("y"), "1")
+            with unit.session(bare) as s:	# made anew, it is of this service
+                s.well("import gamma", reset=True, dependencies=["gamma"])
+                equal(install(s.client, "alpha", session=bare)["status"], "ok")
+                s.well("import alpha", close=True)
+            with unit.session(handle) as s:
+                s.well("import alpha", reset=True)
+            below = unit.stop()
+            for name in environments(store):
+                shutil.rmtree(os.path.join(store, name))
+            unit.start()
+            for one in (handle, b.handle):
+                with unit.session(one) as s:
+                    equal(s.call("x").status, "no_session")
+            unit.all_gone(below, "without its packages")
+            lost = audited(unit, "session-lost")
+            equal({r["why"] for r in lost}, {"its packages are not in the store any more"})
 
 
 def end_of(unit, handle):

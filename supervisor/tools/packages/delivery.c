@@ -164,7 +164,7 @@ on_turn(void *arg)
 				 delivery, &delivery->mounting)) < 0)
 		finish(delivery, r == -EXDEV
 			? "the session began before the service was restarted, and can get no "
-			  "packages any more: begin another one, or reset it"
+			  "other packages any more: begin another one, or reset it"
 			: "the packages cannot be mounted in the session now");
 }
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #define N_SESSIONS 3
+#define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
 #define HANDLE "r-ABCDEFGHIJKLMNOPQRSTUVWX%c%c-host-1"
 
 /* Sessions 0 to 2; the second one has a branch, the third one checkpoints. */
@@ -53,6 +54,8 @@ fill(struct sample *s)
 	s->handle[2][0].is.note = msg_str("a note");
 	s->handle[2][0].checkpoint[0] = (struct msg_kept_checkpoint){ msg_str("one"), 15 };
 	s->handle[2][0].checkpoint[1] = (struct msg_kept_checkpoint){ msg_str("two"), 7 };
+	s->session[2].is.has_environment = true;
+	s->session[2].is.environment = msg_str(HEX "f");
 	s->session[2].is.taken = 1 | 1 << 15 | 1 << 7;
 	s->session[2].is.places = 1 | 1 << 7;
 }
@@ -159,6 +162,10 @@ what_cannot_be_is_refused(void **state)
 	REFUSED(s.session[0].is.places = 2);
 	REFUSED(s.handle[0][0].is.used_ms = 4);
 	/* texts */
+	REFUSED(s.session[0].is.has_environment = true;
+		s.session[0].is.environment = msg_str(HEX "F"));
+	REFUSED(s.session[0].is.has_environment = true;
+		s.session[0].is.environment = msg_str(HEX "/"));
 	REFUSED(s.session[0].is.tenant = msg_str("uid:1 0"));
 	REFUSED(s.session[0].is.tenant = msg_str("uid:\x7f"));
 	REFUSED(s.handle[0][0].is.handle = msg_str("r-ABCDEFGHIJKLMNOPQRSTUVWXYZ-"));
