@@ -439,7 +439,40 @@ cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t
 	each_below(root->tenants_fd, sweep_tenant, &sweep);
 }
 
-/* A program of ExecStopPost= runs beside what it is to end: in BASE/.control. */
+/* systemd starts the service's next process in BASE, where none may be while controllers are
+ * enabled below and something lives there (cgroups(7), "no internal processes"). */
+static void
+disable_controllers(int dir, const char *name, void *arg)
+{
+	own_fd int fd = openat(dir, name, DIR_FLAGS);
+
+	if (fd < 0)
+		return;
+	each_below(fd, disable_controllers, arg);
+	/* One at a time, for one that is not enabled is an error. */
+	for (size_t i = 0; i < N_CONTROLLERS; i++) {
+		char word[16];
+
+		snprintf(word, sizeof(word), "-%s", controllers[i].name);
+		cgroup_write_at(fd, "cgroup.subtree_control", word);
+	}
+}
+
+/* A program of ExecStopPost= runs beside what it is to end: in BASE/.control. Anywhere else what
+ * is above is not the service's. */
+static bool
+is_beside_service(int own)
+{
+	static const char control[] = "/.control";
+	char path[4096], link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", own);
+	n = readlink(link, path, sizeof(path));
+	return n > (ssize_t)strlen(control) && n < (ssize_t)sizeof(path) &&
+	       memcmp(path + n - strlen(control), control, strlen(control)) == 0;
+}
+
 int
 cgroup_end_service(void)
 {
@@ -448,8 +481,8 @@ cgroup_end_service(void)
 	struct timespec end;
 	int r = open_own(&own);
 
-	if (r < 0)
-		return r;
+	if (r < 0 || !is_beside_service(own))
+		return r < 0 ? r : -EPERM;
 	base = openat(own, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (base < 0)
 		return -errno;
@@ -468,6 +501,7 @@ cgroup_end_service(void)
 			wait_until_empty(part, &end);
 		remove_tree(base, parts[i], DEPTH_MAX);
 	}
+	disable_controllers(base, ".", NULL);
 	return 0;
 }
 
@@ -475,23 +509,6 @@ void
 cgroup_root_leave(struct cgroup_root *root)
 {
 	root->left = true;
-}
-
-static void
-disable_controllers(int dir, const char *name, void *arg)
-{
-	own_fd int fd = openat(dir, name, DIR_FLAGS);
-
-	if (fd < 0)
-		return;
-	each_below(fd, disable_controllers, arg);
-	/* One at a time, for one that is not enabled is an error. */
-	for (size_t i = 0; i < N_CONTROLLERS; i++) {
-		char word[16];
-
-		snprintf(word, sizeof(word), "-%s", controllers[i].name);
-		cgroup_write_at(fd, "cgroup.subtree_control", word);
-	}
 }
 
 void
@@ -506,7 +523,8 @@ cgroup_root_free(struct cgroup_root *root)
 		if (!root->left)
 			empty_tenants(root);
 		remove_tree(root->base_fd, "tenants", DEPTH_MAX);
-		if (root->left)
+		/* What is left may be dying processes, too. */
+		if (!root->by_hand)
 			disable_controllers(root->base_fd, ".", NULL);
 	}
 	while ((leaf = TAILQ_FIRST(&root->dying)) != NULL) {

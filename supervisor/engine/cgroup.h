@@ -62,9 +62,7 @@ unsigned int cgroup_root_count(const struct cgroup_root *root);
 void cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t serial),
 		       void *arg);
 
-/* Leaves are left behind with what is in them. systemd starts the service's next process in BASE,
- * where none may be while controllers are enabled below (cgroups(7), "no internal processes"):
- * so cgroup_root_free ends nothing, and takes the controllers out. */
+/* Leaves are left behind with what is in them: cgroup_root_free ends nothing then. */
 void cgroup_root_leave(struct cgroup_root *root);
 
 /* name: of its directory, copied. 0 or -errno. */
