@@ -55,15 +55,26 @@ close_peer(struct peer *peer)
 }
 
 static void
+free_text(const void *bytes, size_t len, void *arg)
+{
+	(void)bytes;
+	(void)len;
+	free(arg);
+}
+
+/* Not copied: a request for an approval may show a MiB. */
+static void
 send_line(struct peer *peer, json_t *answer)
 {
 	char *text = xalloc_check(json_dumps(answer, JSON_COMPACT));
 	struct evbuffer *out = bufferevent_get_output(peer->buffer);
+	size_t len = strlen(text);
 
 	json_decref(answer);
-	if (evbuffer_get_length(out) < WAITING_MAX)
-		evbuffer_add_printf(out, "%s\n", text);
-	free(text);
+	text[len] = '\n';	/* in the place of its end */
+	if (evbuffer_get_length(out) >= WAITING_MAX ||
+	    evbuffer_add_reference(out, text, len + 1, free_text, text) < 0)
+		free(text);
 }
 
 /* ---- requests ---- */

@@ -134,7 +134,8 @@ def killed_at_any_point_everything_is_whole(ctx):
                 print("        " + where, flush=True)
                 raise
         with Round(ctx, place, rounds) as one:
-            equal(install(one.client, *one.packages)["status"], "ok")
+            answer = install(one.client, *one.packages)
+            equal(answer["status"], "ok", answer)
             o = one.client.run("import wide, serial; print(serial.VERSION)",
                                dependencies=one.packages)
             equal(o.stdout, "%d\n" % rounds)
