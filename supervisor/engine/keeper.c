@@ -138,9 +138,10 @@ keeper_pid(const struct keeper *k)
 }
 
 bool
-keeper_is_ready(const struct keeper *k)
+keeper_is_there(const struct keeper *k)
 {
-	return k->child.state == CHILD_SERVING;
+	return k->child.state == CHILD_SERVING ||
+	       (k->child.state == CHILD_STARTING && k->child.failed_starts == 0);
 }
 
 const char *
@@ -153,13 +154,14 @@ keeper_trouble(const struct keeper *k)
 
 /* ---- what it is asked for ---- */
 
-/* The descriptors are the keeper's from now on. */
+/* The descriptors are the keeper's from now on. One that just begins reads it when it serves, or
+ * its end closes them. */
 static int
 put(struct keeper *k, const struct msg *msg, const int *fd, size_t n)
 {
 	int r;
 
-	if (k->child.state != CHILD_SERVING) {
+	if (!child_is_up(&k->child)) {
 		for (size_t i = 0; i < n; i++)
 			close(fd[i]);
 		return -EAGAIN;

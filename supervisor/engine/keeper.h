@@ -33,14 +33,15 @@ void keeper_free(struct keeper *keeper);
 
 pid_t keeper_pid(const struct keeper *keeper);	/* 0: there is none now; NULL is fine */
 
-bool keeper_is_ready(const struct keeper *keeper);
+/* Does it serve, or is it about to, with nothing against it? What it is asked for waits. */
+bool keeper_is_there(const struct keeper *keeper);
 
-/* Why it is not ready; "" when it is. Lives until the next start. */
+/* Why it does not serve; "" when it does. Lives until the next start. */
 const char *keeper_trouble(const struct keeper *keeper);
 
 /* Mounts an environment in a worker. pidfd is borrowed; gate, a pipe, is the keeper's from now
  * on and gets one byte: 0, or an errno. It gets none when the keeper ends before. 0 or
- * -errno: -EAGAIN when it is not ready. */
+ * -errno: -EAGAIN when there is none now. */
 int keeper_attach(struct keeper *keeper, const char *name, int pidfd, int gate);
 
 /* The same for whoever wants to know: mounted is called once, from the loop, with 0 or a

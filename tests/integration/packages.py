@@ -610,6 +610,7 @@ def a_lost_keeper_is_replaced(ctx):
 
 @test(private=True)
 def half_made_environments_are_removed(ctx):
+    """Which may take a while, and calls wait for it."""
     with new_store() as store:
         with ctx.private(config(index.url, store)) as s, ctx.client(path=s.socket) as client:
             equal(install(client, "alpha")["status"], "ok")
@@ -618,10 +619,14 @@ def half_made_environments_are_removed(ctx):
             os.makedirs(os.path.join(store, name, "tree", "a", "b"))
             with open(os.path.join(store, name, "tree", "a", "f"), "w") as f:
                 f.write("half")
+            for i in range(500):
+                os.mkdir(os.path.join(store, name, "tree", "a", "b", str(i)))
             subprocess.run(["chown", "-R", "%d:%d" % (owner.st_uid, owner.st_gid),
                             os.path.join(store, name)], check=True)
         with ctx.private(config(index.url, store)) as s, ctx.client(path=s.socket) as client:
-            wait_for(lambda: "keeper-ready removed=2" in s.log(), ctx.seconds(10), s.log())
+            o = client.run("import alpha; print(alpha.VERSION)", 60, dependencies=["alpha"])
+            equal((o.status, o.stdout), ("ok", "1.0\n"), o)
+            assert "keeper-ready removed=2" in s.log(), s.log()
             equal((verify(store), leftovers(store)), (1, []))
             equal(install(client, "alpha")["message"], "2 packages, already installed")
 

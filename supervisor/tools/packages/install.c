@@ -374,7 +374,7 @@ install_resolve(struct install *install)
 	struct why why = { .field = "" };
 	int channel = -1, r;
 
-	if (!keeper || !keeper_is_ready(keeper)) {
+	if (!keeper || !keeper_is_there(keeper)) {
 		install_fail(install, "packages cannot be installed now: %s",
 		     keeper ? keeper_trouble(keeper) : "there is no store");
 		return;
