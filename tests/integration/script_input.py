@@ -661,6 +661,8 @@ def a_modern_cell_waits_in_its_session(ctx):
 FRAMES = """
 import os, socket, struct, threading
 def pack(x):
+    if x is False:
+        return b"\\xc2"
     if isinstance(x, int):
         return struct.pack(">BQ", 0xcf, x)
     if isinstance(x, bytes):
@@ -668,9 +670,11 @@ def pack(x):
     return struct.pack(">BI", 0xdf, len(x)) + b"".join(pack(k.encode()) + pack(v)
                                                        for k, v in x.items())
 control = socket.socket(fileno=os.dup(63))
+def frame(kind, length=None, **fields):
+    body = pack(fields)
+    return struct.pack(">BBI", %d, kind, length or len(body)) + body
 def question(id, number=1, prompt=b"?", length=None):
-    body = pack({"id": id, "number": number, "prompt": prompt})
-    control.sendall(struct.pack(">BBI", %d, 30, length or len(body)) + body)
+    control.sendall(frame(30, length, id=id, number=number, prompt=prompt))
 """ % proto_version()
 HANG = "\nthreading.Event().wait()\n"
 
@@ -724,6 +728,19 @@ def forged_questions_end_their_script(ctx):
             text = FRAMES + forged.replace("%d", str(n)) + HANG
             equal(c.run(text, timeout_seconds=100).status, "worker_protocol_error", forged)
         works(c)
+
+
+@test(private=True)
+def who_has_ended_asks_nothing(ctx):
+    """DONE, and a question behind it."""
+    text = FRAMES + ("control.sendall(frame(11, id=%d, exit_code=0, raised=False) + "
+                     "frame(30, id=%d, number=1, prompt=b'?'))" + HANG)
+    with ctx.private(ALLOW) as s, Person.at(ctx, s.socket) as c:
+        equal(c.run(text % (1, 1), timeout_seconds=100).status, "ok")
+        id = c.request("tools/call", cell(text % (2, 2), timeout_seconds=100))
+        equal(c.outcome(id).status, "worker_protocol_error")
+        works(c)
+        assert not c.asked, c.asked
 
 
 @test(private=True)
