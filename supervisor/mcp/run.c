@@ -296,9 +296,9 @@ on_tool_fail(void *arg, const struct tool_failure *failure)
 /* ---- its start ---- */
 
 static void
-wind_clock(struct mcp_run *run)
+wind_clock(struct mcp_run *run, uint32_t seconds)
 {
-	const struct timeval wait = { .tv_sec = run->config->mcp.task_after_seconds };
+	const struct timeval wait = { .tv_sec = seconds };
 
 	evtimer_add(run->long_now, &wait);
 }
@@ -309,12 +309,13 @@ static void
 on_long(evutil_socket_t fd, short what, void *arg)
 {
 	struct mcp_run *run = arg;
+	uint32_t seconds = run->config->mcp.task_after_seconds;
 
 	(void)fd;
 	(void)what;
 	/* Nobody is there to be told of a task: whoever brings the answers is, and waits anew. */
 	if (run->parked)
-		wind_clock(run);
+		wind_clock(run, seconds ? seconds : 1);
 	else
 		(void)mcp_run_become_task(run, run->tool->long_status);
 }
@@ -323,7 +324,7 @@ static void
 start_clock(struct mcp_run *run)
 {
 	run->long_now = xalloc_check(evtimer_new(mcp_base(run->mcp), on_long, run));
-	wind_clock(run);
+	wind_clock(run, run->config->mcp.task_after_seconds);
 }
 
 void
