@@ -10,6 +10,7 @@ beforehand, and this module has a dictionary of builtins of its own.
 """
 
 import _ast
+import _thread
 import atexit
 import builtins
 import codecs
@@ -46,9 +47,17 @@ main_module = sys.modules["__main__"]
 native_excepthook = sys.excepthook
 thread_shutdown = threading._shutdown
 run_atexit = atexit._run_exitfuncs
+count_threads, count_exits = _thread._count, atexit._ncallbacks
+thread_exits = threading._threading_atexits
 
 
 # ---- in the zygote -------------------------------------------------------------------
+
+
+class Prepared:
+    """How many functions wait for the end of the process without the script's doing."""
+
+    exits = thread_exits = 0
 
 
 def prepare(modules, remove_env):
@@ -65,6 +74,11 @@ def prepare(modules, remove_env):
         sys.modules["platform"]._uname_cache = None
     for name in remove_env:
         os.environ.pop(name, None)
+    logging = sys.modules.get("logging")
+    if logging is not None:  # its handler of last resort holds nothing back for the end
+        logging._handlerList[:] = [handler for handler in logging._handlerList
+                                   if handler() is not logging.lastResort]
+    Prepared.exits, Prepared.thread_exits = count_exits(), len(thread_exits)
 
     sys.path.insert(0, "")
     sys.path_importer_cache.clear()
@@ -112,13 +126,10 @@ STDERR = stream(2, "<stderr>", "backslashreplace", True)
 def rehearse():
     """Goes through what every run goes through, without its effects."""
     names = {"__builtins__": builtins}
-    value = execute(compile_script("import sys\nx = [1]\nprint, len(x)\n"), names)
-    value_repr(value, 4096)
-    show_result(value)
-    value_json(value, 4096)
+    attempt(b"import sys\nx = [1]\nprint, len(x)\n", names, 4096, None, False, 0)
     value_json([1, "x", 0.5], 4096)
-    remember_source("x\n")
     linecache.cache.pop(FILE)
+    flush_output()
     clear_names(names)
 
 
@@ -167,7 +178,7 @@ def decode(script):
         line = script.count(b"\n", 0, at) + 1
         refuse("source holds a NUL byte at offset %d, line %d" % (at + before, line),
                line, None, None)
-    if b"coding" in script:
+    if script.find(b"coding") >= 0:  # "in" would try it as a number first
         check_cookie(script)
     return text
 
@@ -276,9 +287,18 @@ def run(script, args, value_max, imports, tell_names, environment):
     Returns (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
     names); texts are bytes, None where there is none."""
     names = main_module.__dict__
-    value = caught = code = None
     sys.argv[:] = [FILE, *args]
     sys.orig_argv[:] = ["python3", FILE, *args]
+    status, raised, result, told = attempt(
+        script, names, value_max, imports, tell_names, environment)
+    if end(names):
+        status = 120
+    return (status, raised, *result, Shown.undisplayed or None, told)
+
+
+def attempt(script, names, value_max, imports, tell_names, environment):
+    """Runs a script in these names. Nothing of it is held by this module afterwards."""
+    value = caught = code = None
     try:
         if environment < 0:
             raise ImportError("the installed packages could not be mounted: %s"
@@ -301,10 +321,7 @@ def run(script, args, value_max, imports, tell_names, environment):
     sys.setprofile(None)
     status, raised, result = tell(caught, value, value_max)
     told = names_json(names) if tell_names and caught is None else None
-    value = caught = code = text = script = None
-    if end(names):
-        status = 120
-    return (status, raised, *result, Shown.undisplayed or None, told)
+    return status, raised, result, told
 
 
 def tell(caught, value, value_max):
@@ -341,7 +358,12 @@ def exit_code(e):
 
 def end(names):
     """What an interpreter does before its process ends; true when output was lost."""
-    for step in (thread_shutdown, run_atexit, flush_output, lambda: clear_names(names)):
+    steps = [run_atexit, flush_output, lambda: clear_names(names)]
+    # It waits for threads. What else it does only they, and who runs after it, can see.
+    if (count_threads() or len(thread_exits) > Prepared.thread_exits
+            or count_exits() > Prepared.exits):
+        steps.insert(0, thread_shutdown)
+    for step in steps:
         try:
             step()
         except BaseException:
@@ -350,15 +372,9 @@ def end(names):
 
 
 def clear_names(names):
-    """Ends the life of the script's objects in the order that CPython has: what starts
-    with one underscore first, __builtins__ never."""
+    """Ends the life of the script's objects in the order that CPython has."""
     sys.last_type = sys.last_value = sys.last_traceback = None
-    for key in list(names):
-        if type(key) is str and key[:1] == "_" and key[1:2] != "_":
-            names[key] = None
-    for key in list(names):
-        if key != "__builtins__":
-            names[key] = None
+    clear_dict(names)
     gc.collect(1)
 
 

@@ -124,10 +124,52 @@ set_number(const char *name, unsigned long number)
 	return fine;
 }
 
+static bool
+is_private(PyObject *key)
+{
+	Py_ssize_t len = PyUnicode_GET_LENGTH(key);
+
+	return len > 0 && PyUnicode_READ_CHAR(key, 0) == '_' &&
+	       (len == 1 || PyUnicode_READ_CHAR(key, 1) != '_');
+}
+
+/* Names of a module at its end, as CPython goes about it: those with one underscore first,
+ * __builtins__ never. No key is taken out, so that what a destructor does meanwhile harms
+ * no one. */
+static PyObject *
+clear_dict(PyObject *self, PyObject *dict)
+{
+	PyObject *key, *value;
+
+	(void)self;
+	if (!PyDict_Check(dict))
+		return PyErr_Format(PyExc_TypeError, "names have to be a dictionary");
+	for (int all = 0; all < 2; all++)
+		for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
+			if (value == Py_None || !PyUnicode_Check(key) ||
+			    PyUnicode_READY(key) < 0 || (!all && !is_private(key)) ||
+			    PyUnicode_CompareWithASCIIString(key, "__builtins__") == 0)
+				continue;
+			Py_INCREF(key);
+			if (PyDict_SetItem(dict, key, Py_None) < 0)
+				PyErr_Clear();
+			Py_DECREF(key);
+		}
+	Py_RETURN_NONE;
+}
+
+static PyObject *
+dict_clearer(void)
+{
+	static PyMethodDef method = { "clear_dict", clear_dict, METH_O, NULL };
+
+	return PyCFunction_New(&method, NULL);
+}
+
 static int
 load_bootstrap(void)
 {
-	PyObject *builtins, *name, *turn, *send;
+	PyObject *builtins, *name, *turn, *send, *clear;
 	int r = -EIO;
 
 	bootstrap = PyDict_New();
@@ -135,11 +177,13 @@ load_bootstrap(void)
 	name = PyUnicode_FromString("<mcp-python>");
 	turn = turns_type();
 	send = display_sender();
-	if (bootstrap && question_prepare() == 0 && builtins && name && turn && send &&
+	clear = dict_clearer();
+	if (bootstrap && question_prepare() == 0 && builtins && name && turn && send && clear &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
 	    PyDict_SetItemString(bootstrap, "send_display", send) == 0 &&
+	    PyDict_SetItemString(bootstrap, "clear_dict", clear) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__name__", name) == 0)
 		r = 0;
@@ -149,6 +193,7 @@ load_bootstrap(void)
 	Py_XDECREF(name);
 	Py_XDECREF(turn);
 	Py_XDECREF(send);
+	Py_XDECREF(clear);
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
 	if (r == 0)
