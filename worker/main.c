@@ -56,13 +56,16 @@ __asan_default_options(void)
 }
 #endif
 
-/* What the script finds in os.environ. */
+/* What the script finds in os.environ; and what has the dynamic linker look up all names of
+ * libraries now, not in each worker once more. */
+#define BIND_NOW "LD_BIND_NOW"
 static char *const environment[] = {
 	(char[]){ "PATH=/usr/local/bin:/usr/bin:/bin" },
 	(char[]){ "HOME=/home/python" },
 	(char[]){ "USER=python" },
 	(char[]){ "LOGNAME=python" },
 	(char[]){ "LANG=C.UTF-8" },
+	(char[]){ BIND_NOW "=1" },
 	NULL,
 };
 
@@ -104,6 +107,20 @@ start_sealed(char **argv)
 	return -errno;
 }
 
+/* What scripts start looks up its names as it likes. /proc/self/environ shows the place
+ * where a variable was, so nothing is left there. */
+static void
+forget_binding(void)
+{
+	char *value = getenv(BIND_NOW);
+
+	if (!value)
+		return;
+	unsetenv(BIND_NOW);
+	value -= sizeof(BIND_NOW);
+	memset(value, 0, strlen(value));
+}
+
 static int
 zygote(char **argv)
 {
@@ -118,8 +135,10 @@ zygote(char **argv)
 			ZYGOTE_CONTROL);
 		return EXIT_FAILURE;
 	}
-	if (is_sealed())
+	if (is_sealed()) {
+		forget_binding();
 		return zygote_main();
+	}
 	/* Across the exec only the control socket and standard error go along. */
 	if (fcntl(ZYGOTE_CONTROL, F_SETFD, 0) < 0) {
 		r = -errno;

@@ -58,14 +58,14 @@ private_areas(void)
 	return n;
 }
 
+/* To the ranges from first on: those before are of other areas. */
 static void
-add_page(struct learnt *to, uintptr_t at, uintptr_t page, bool written)
+add_page(struct learnt *to, size_t first, uintptr_t at, uintptr_t page, bool written)
 {
-	struct range *last = to->n > 0 ? &to->range[to->n - 1] : NULL;
+	struct range *last = to->n > first ? &to->range[to->n - 1] : NULL;
 
 	/* Copying one page too many costs less than one call more. */
-	if (last && last->written == written && at <= last->end + page &&
-	    at >= last->end)
+	if (last && at <= last->end + page)
 		last->end = at + page;
 	else if (to->n < RANGES_MAX)
 		to->range[to->n++] = (struct range){ at, at + page, written };
@@ -89,6 +89,7 @@ find_touched(struct learnt *to, size_t n_areas)
 
 	for (size_t i = 0; fd >= 0 && i < n_areas; i++) {
 		uintptr_t at = area[i].start;
+		size_t first = to->n;
 
 		while (at < area[i].end) {
 			size_t want = (area[i].end - at) / page;
@@ -103,25 +104,27 @@ find_touched(struct learnt *to, size_t n_areas)
 			for (size_t k = 0; k < (size_t)n / sizeof(entry[0]);
 			     k++, at += page)
 				if (is_touched(entry[k], area[i].written))
-					add_page(to, at, page, area[i].written);
+					add_page(to, first, at, page,
+						 area[i].written);
 		}
 	}
 }
 
 void
-warm_learn(void (*rehearse)(void))
+warm_learn(void (*rehearse)(const void *arg), const void *arg)
 {
 	struct learnt *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	size_t n_areas;
 	pid_t pid;
 
 	if (shared == MAP_FAILED)
 		return;
+	/* Here, because it allocates memory: the child is to find the heap as workers do. */
+	n_areas = private_areas();
 	pid = fork();
 	if (pid == 0) {
-		size_t n_areas = private_areas();
-
-		rehearse();
+		rehearse(arg);
 		find_touched(shared, n_areas);
 		_exit(0);
 	}

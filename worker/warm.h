@@ -11,7 +11,7 @@
 
 /* In the zygote, single-threaded, last of all: runs rehearse in a child and keeps what
  * it touched. Failures leave nothing learnt. */
-void warm_learn(void (*rehearse)(void));
+void warm_learn(void (*rehearse)(const void *arg), const void *arg);
 
 /* In a worker's script process, right after its fork. */
 void warm_up(void);

@@ -171,18 +171,42 @@ send_ready(const struct jail *jail, const struct msg_strs *missing)
 	return 0;
 }
 
-/* What a worker's script process does with a small script, in a child of the zygote. */
+/* What a worker's script process does with a small script, in a child of the zygote: from
+ * READY to DONE, with the same memory allocated in the same order. arg: the bytes of RUN. */
 static void
-rehearse(void)
+rehearse(const void *arg)
 {
-	static const char script[] = "import sys\nprint('hello')\n['a value', 1]\n";
-	struct msg_run run = { .id = 1, .value_max = 4096,
-			       .script = { script, sizeof(script) - 1 } };
-	struct msg_done done;
+	struct msg ready = { .type = MSG_READY, .ready.worker = 1 };
+	struct msg done = { .type = MSG_DONE };
+	const struct codec_buffer *run = arg;
+	struct codec_buffer bytes = { 0 };
+	struct frame_reader reader;
+	struct frame frame = { 0 };
+	size_t used;
 
 	interpreter_after_fork();
-	if (interpreter_fresh() == 0)
-		interpreter_run(&run, 0, &done);
+	if (interpreter_fresh() < 0 || frame_encode(&ready, 0, &bytes) < 0)
+		return;
+	codec_buffer_done(&bytes);
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	if (frame_reader_feed(&reader, run->at, run->len, &used, &frame) < 1)
+		return;
+	interpreter_run(&frame.msg.run, 0, &done.done);
+	frame_encode(&done, 0, &bytes);
+}
+
+static void
+learn(void)
+{
+	static const char script[] = "import sys\nprint('hello')\n['a value', 1]\n";
+	struct msg msg = { .type = MSG_RUN,
+			   .run = { .id = 1, .value_max = 4096,
+				    .script = { script, sizeof(script) - 1 } } };
+	struct codec_buffer run = { 0 };
+
+	if (frame_encode(&msg, 0, &run) == 0)
+		warm_learn(rehearse, &run);
+	codec_buffer_done(&run);
 }
 
 /* Becomes what workers are cloned from. */
@@ -227,10 +251,7 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 	if (!is_alone())
 		return -EDEADLK;
 	*what = "file system of imports";
-	r = mounts_settle();
-	if (r == 0)
-		warm_learn(rehearse);
-	return r;
+	return mounts_settle();
 }
 
 /* ---- cloning ---- */
@@ -375,6 +396,7 @@ zygote_main(void)
 	}
 	free(missing.item);
 	frame_done(&frame);
+	learn();
 	/* Ends with the supervisor's end of the socket; anything but SPAWN is a fault.
 	 */
 	while (receive(&reader, &frame) == 0) {
