@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #define FIRST "{\"n\":"
@@ -29,11 +30,19 @@ chain_init(struct chain_link *link)
 void
 chain_hash(const void *bytes, size_t len, char hash_r[CHAIN_DIGITS + 1])
 {
+	static const char digits[] = "0123456789abcdef";
+	static EVP_MD *sha256;		/* SHA256() would look for it every time */
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 
-	SHA256(bytes, len, hash);
-	for (size_t i = 0; i < sizeof(hash); i++)
-		sprintf(hash_r + 2 * i, "%02x", hash[i]);
+	if (!sha256)
+		sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+	if (!sha256 || !EVP_Digest(bytes, len, hash, NULL, sha256, NULL))
+		abort();
+	for (size_t i = 0; i < sizeof(hash); i++) {
+		hash_r[2 * i] = digits[hash[i] >> 4];
+		hash_r[2 * i + 1] = digits[hash[i] & 15];
+	}
+	hash_r[CHAIN_DIGITS] = '\0';
 }
 
 char *

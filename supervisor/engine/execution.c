@@ -543,6 +543,7 @@ finish(struct execution *e)
 	w = close_run(e);
 	worker_spend(w);
 	deliver(e);
+	worker_ignore(w);
 	pool_settle(engine, w->share);
 }
 

@@ -286,14 +286,19 @@ execution_announce(struct execution *e, struct why *why_r)
 	return r;
 }
 
+/* The asker, and before and after it who hears of every execution. */
 static void
-tell_observer(struct execution *e, const struct outcome *outcome)
+tell(struct execution *e, const struct outcome *outcome)
 {
 	const struct engine_observer *observer = e->engine->options.observer;
 	struct engine_event event = event_of(e);
 
 	if (e->observed)
 		observer->on_end(observer->arg, &event, outcome);
+	if (e->watcher.on_outcome != NULL)
+		e->watcher.on_outcome(e->watcher.arg, outcome);
+	if (e->observed)
+		observer->on_answered(observer->arg, &event, outcome);
 }
 
 void
@@ -334,9 +339,7 @@ execution_answer(struct execution *e)
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
 	outcome.retry_after_ms = e->retry_after_ms;
-	tell_observer(e, &outcome);
-	if (e->watcher.on_outcome != NULL)
-		e->watcher.on_outcome(e->watcher.arg, &outcome);
+	tell(e, &outcome);
 	for (int i = 0; i < STREAM_COUNT; i++)
 		free(text[i].text);
 	free(transcript.text);

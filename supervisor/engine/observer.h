@@ -44,9 +44,13 @@ struct engine_observer {
 	/* Before anything of it is run. 0, or -errno and why_r, which execution_start gives
 	 * back: it is not run. */
 	int (*on_start)(void *arg, const struct engine_event *event, struct why *why_r);
-	/* Once for each that was let through, before its asker hears of it. */
+	/* Once for each that was let through, before its asker hears of it: what it used is
+	 * to count when the asker starts the next one. */
 	void (*on_end)(void *arg, const struct engine_event *event,
 		       const struct outcome *outcome);
+	/* The same, right after its asker has heard: for what nobody need wait for. */
+	void (*on_answered)(void *arg, const struct engine_event *event,
+			    const struct outcome *outcome);
 	/* NULL: of no interest. May come after the end of its execution. */
 	void (*on_connection)(void *arg, const struct engine_connection *connection);
 	void *arg;

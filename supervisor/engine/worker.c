@@ -131,13 +131,19 @@ worker_end(struct worker *w)
 void
 worker_spend(struct worker *w)
 {
-	if (w->state != WORKER_RUNNING)
+	if (w->state == WORKER_RUNNING)
+		set_state(w, WORKER_SPENT);
+}
+
+void
+worker_ignore(struct worker *w)
+{
+	if (w->state != WORKER_SPENT)
 		return;
 	event_del(&w->readable);
 	event_del(&w->writable);
 	event_del(&w->timer);
 	worker_output_mute(w);
-	set_state(w, WORKER_SPENT);
 }
 
 /* Gives back everything; the process is reaped, or there is none. */

@@ -127,9 +127,13 @@ int worker_stop(struct worker *worker);
 /* Sends SIGKILL without any change of state. */
 void worker_kill(struct worker *worker);
 
-/* Its execution is answered. Nothing it says is heard any more; it lives until the pool ends
- * it, in a moment of quiet. */
+/* Its execution is over, and is about to be answered. It lives until the pool ends it, in a
+ * moment of quiet. */
 void worker_spend(struct worker *worker);
+
+/* After the answer: nothing that it says is heard any more, if it is spent. To be called
+ * before the loop goes on. */
+void worker_ignore(struct worker *worker);
 
 /* Kills it, whatever its state. Safe to call twice. It is freed once reaped. */
 void worker_end(struct worker *worker);

@@ -350,19 +350,28 @@ describe_end(const struct outcome *outcome)
 static void
 on_end(void *arg, const struct engine_event *event, const struct outcome *outcome)
 {
-	struct gate *gate = arg;
-	struct account *account = find(gate, tenant_principal(event->tenant));
+	struct account *account = find(arg, tenant_principal(event->tenant));
 
 	assert(account->executions > 0 && account->disk_bytes >= event->disk_bytes);
 	account->executions--;
 	account->disk_bytes -= event->disk_bytes;
 	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, now_ms(), outcome->cpu_ms);
+}
+
+/* The record of an end says nothing that could still be refused, so no answer waits for the
+ * disk or the journal. */
+static void
+on_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
+{
+	const struct gate *gate = arg;
+	const char *principal = tenant_principal(event->tenant);
+
 	if (!gate->options.audit)
 		return;
-	audit_write(gate->options.audit, AUDIT_EXECUTION_ENDED, account->subject.principal,
-		    event->id, describe_end(outcome));
+	audit_write(gate->options.audit, AUDIT_EXECUTION_ENDED, principal, event->id,
+		    describe_end(outcome));
 	if (is_limit(outcome->status))
-		audit_write(gate->options.audit, AUDIT_LIMIT_HIT, account->subject.principal,
+		audit_write(gate->options.audit, AUDIT_LIMIT_HIT, principal,
 			    event->id, json_pack("{s:s,s:s}", "status",
 						 outcome_status_name(outcome->status),
 						 "message", outcome->message));
@@ -400,6 +409,7 @@ gate_new(const struct gate_options *options)
 	gate->options = *options;
 	gate->config = config_hold(options->config);
 	gate->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
+						   .on_answered = on_answered,
 						   .on_connection = on_connection,
 						   .arg = gate };
 	for (size_t i = 0; i < BUCKETS; i++)

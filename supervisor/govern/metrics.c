@@ -156,6 +156,15 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 }
 
 static void
+on_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
+{
+	const struct metrics *metrics = arg;
+
+	if (metrics->next)
+		metrics->next->on_answered(metrics->next->arg, event, outcome);
+}
+
+static void
 on_connection(void *arg, const struct engine_connection *connection)
 {
 	struct metrics *metrics = arg;
@@ -185,6 +194,7 @@ metrics_new(void)
 	struct metrics *metrics = xcalloc(1, sizeof(*metrics));
 
 	metrics->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
+						      .on_answered = on_answered,
 						      .on_connection = on_connection,
 						      .arg = metrics };
 	return metrics;

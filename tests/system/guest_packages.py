@@ -150,6 +150,7 @@ def a_loss_of_power_at_any_point_of_that_leaves_it_whole():
 def records_are_in_the_journal_and_explained_there():
     with client(ALICE) as c:
         o = c.run("print('journal')", seconds(60))
+        c.ask("ping", timeout=seconds(60))	# the record of an end is made after the answer
     sh("journalctl", "--update-catalog")	# as doc/operators.md has it
     found = journal("execution-ended", MCP_EXECUTION=o.id)
     equal(len(found), 1, found)

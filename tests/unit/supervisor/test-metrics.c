@@ -107,7 +107,7 @@ sums_are_exact(void **state)
 /* ---- counters ---- */
 
 struct heard {
-	unsigned int started, ended, connections;
+	unsigned int started, ended, answered, connections;
 	int verdict;		/* of on_start */
 };
 
@@ -131,6 +131,14 @@ hear_end(void *arg, const struct engine_event *event, const struct outcome *outc
 }
 
 static void
+hear_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
+{
+	(void)event;
+	(void)outcome;
+	((struct heard *)arg)->answered++;
+}
+
+static void
 hear_connection(void *arg, const struct engine_connection *connection)
 {
 	(void)connection;
@@ -148,7 +156,8 @@ static void
 set_up(struct rig *rig)
 {
 	*rig = (struct rig){ .metrics = metrics_new() };
-	rig->next = (struct engine_observer){ hear_start, hear_end, hear_connection, &rig->heard };
+	rig->next = (struct engine_observer){ hear_start, hear_end, hear_answered,
+					      hear_connection, &rig->heard };
 	rig->front = metrics_observer(rig->metrics, &rig->next);
 }
 
@@ -159,8 +168,10 @@ run(const struct rig *rig, const char *principal, enum outcome_status status, ui
 	const struct engine_event event = { .tenant = &tenant, .waited_us = 10, .ran_us = 20 };
 	const struct outcome outcome = { .status = status, .cpu_ms = cpu_ms };
 
-	if (rig->front->on_start(rig->front->arg, &event, NULL) == 0)
-		rig->front->on_end(rig->front->arg, &event, &outcome);
+	if (rig->front->on_start(rig->front->arg, &event, NULL) < 0)
+		return;
+	rig->front->on_end(rig->front->arg, &event, &outcome);
+	rig->front->on_answered(rig->front->arg, &event, &outcome);
 }
 
 static void
@@ -195,6 +206,7 @@ everything_is_passed_on_and_counted(void **state)
 	run(&rig, "uid:1", OUTCOME_OK, 0);
 	assert_int_equal(rig.heard.started, 4);
 	assert_int_equal(rig.heard.ended, 2);
+	assert_int_equal(rig.heard.answered, 2);
 	metrics_sum(rig.metrics, &sum);
 	assert_int_equal(sum.executions, 2);
 	assert_int_equal(sum.limits_hit, 1);
