@@ -46,7 +46,7 @@ share_init(struct share *share, struct tenant *tenant, struct pool_profile *prof
 struct worker *
 share_warm_worker(struct share *share)
 {
-	return TAILQ_FIRST(&share->warm);
+	return TAILQ_LAST(&share->warm, share_warm);
 }
 
 void

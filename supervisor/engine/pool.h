@@ -27,7 +27,7 @@ struct share {
 	struct tenant *tenant;
 	struct pool_profile *profile;
 	struct sched_entity entity;
-	TAILQ_HEAD(, worker) warm;	/* the one warm longest first */
+	TAILQ_HEAD(share_warm, worker) warm;	/* the one warm longest first */
 	unsigned int n_warm, n_starting;
 	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
 	unsigned int n_opening;
