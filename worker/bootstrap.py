@@ -127,6 +127,7 @@ def rehearse():
     """Goes through what every run goes through, without its effects."""
     names = {"__builtins__": builtins}
     attempt(b"import sys\nx = [1]\nprint, len(x)\n", names, 4096, None, False, 0)
+    attempt(b"len('x')", names, 4096, None, False, 0)
     value_json([1, "x", 0.5], 4096)
     linecache.cache.pop(FILE)
     flush_output()
@@ -217,9 +218,25 @@ def parse(text):
         raise ImportNotAllowed("the script is nested too deeply to be checked") from None
 
 
+def compile_call(text, flags):
+    """Code with a value, of a script that is a call in one line, or None. Python's form of its
+    tree, which others need, takes longer to make and to read than all the rest."""
+    line = text.rstrip()
+    if (line[-1:] != ")" or "\n" in line or "await" in line
+            or not line.partition("(")[0].replace(".", "").isidentifier()):
+        return None
+    try:
+        return compile(text, FILE, "eval", flags, True)
+    except Exception:
+        return None
+
+
 def compile_script(text, future=0):
-    """Code that leaves the value of a trailing expression, if there is one, under RESULT
-    in its namespace: what is one frame on a host is one frame here too."""
+    """Code that has the value of a trailing expression, if there is one, or leaves it under
+    RESULT in its namespace: what is one frame on a host is one frame here too."""
+    code = compile_call(text, CODE | future)
+    if code is not None:
+        return code
     try:
         tree = compile(text, FILE, "exec", AST | future, True)
         last = tree.body[-1] if tree.body else None
@@ -248,8 +265,8 @@ def execute(code, names):
     if code.co_flags & COROUTINE:
         import asyncio
 
-        asyncio.run(value)
-    return names.pop(RESULT, None)
+        value = asyncio.run(value)
+    return names.pop(RESULT, value)
 
 
 def own_frames(e, code):
