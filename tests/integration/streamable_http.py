@@ -2,8 +2,10 @@
 """Streamable HTTP: both eras over TCP and unix sockets, every rung of the ladder of checks,
 sessions, and streams of events."""
 
+import contextlib
 import os
 import re
+import select
 import time
 
 import http_client
@@ -424,6 +426,32 @@ def calls_of_two_clients_with_one_id(ctx):
     for i, connection in enumerate(connections):
         equal(connection.read().message["result"]["structuredContent"]["stdout"], "%d\n" % i)
         connection.close()
+
+
+@test(private=True)
+def discover_is_answered_however_much_runs(ctx):
+    """A status of 4xx would make clients take us for a server of the other era. Calls that find no
+    room say so themselves, and what runs nothing needs none."""
+    hold = call("print('held', flush=True)\nimport threading; threading.Event().wait()",
+                token=1, stream=True, timeout_seconds=300)
+    with http_private(ctx, "[pool]\ntenant_running_max = 1\ntenant_queue_max = 1\n") \
+            as (_, where), contextlib.ExitStack() as stack:
+        holding, one, other, asking = [
+            stack.enter_context(Connection(where, seconds(ctx, 60))) for _ in range(4)]
+        post(holding, modern("tools/call", hold))
+        assert holding.read_head().streams
+        next(event for event in holding.events() if "held" in str(event))
+        # One of two waits for its turn.
+        for connection in (one, other):
+            post(connection, modern("tools/call", call("1")))
+        refused, _, _ = select.select([one.sock, other.sock], [], [], seconds(ctx, 60))
+        equal(len(refused), 1)
+        response = expect((one if one.sock in refused else other).read(), 200)
+        result = response.message["result"]
+        equal((result["structuredContent"]["status"], result["isError"]), ("overloaded", True))
+        for method in ("server/discover", "tools/list"):
+            post(asking, modern(method))
+            expect(asking.read(), 200)
 
 
 @test
