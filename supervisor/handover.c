@@ -24,7 +24,7 @@
 #include "supervisor/xalloc.h"
 
 #define TABLE HANDOVER_PREFIX "table"
-#define NAME_MAX_ 64
+#define FD_NAME_MAX 64
 #define HANDLE_SHOWN 8
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define BARRIER_US (5 * 1000 * 1000)
@@ -39,9 +39,9 @@ handover_is_possible(bool as_service, bool has_cgroups)
 }
 
 static void
-name_descriptor(char name_r[NAME_MAX_], uint64_t serial, unsigned int which)
+name_descriptor(char name_r[FD_NAME_MAX], uint64_t serial, unsigned int which)
 {
-	snprintf(name_r, NAME_MAX_, HANDOVER_PREFIX "%llu-%s", (unsigned long long)serial,
+	snprintf(name_r, FD_NAME_MAX, HANDOVER_PREFIX "%llu-%s", (unsigned long long)serial,
 		 role[which]);
 }
 
@@ -71,7 +71,7 @@ struct giver {
 static int
 store(const char *name, int fd)
 {
-	char state[NAME_MAX_ + 64];
+	char state[FD_NAME_MAX + 64];
 	int r;
 
 	/* Not watched by systemd: whoever takes it sees what has become of it. */
@@ -118,7 +118,7 @@ static int
 give(void *arg, const struct handover_session *session, const int fd[REPL_FDS])
 {
 	struct giver *giver = arg;
-	char name[NAME_MAX_];
+	char name[FD_NAME_MAX];
 	int r = giver->table.is.sessions == HANDOVER_SESSIONS_MAX ? -E2BIG
 		: is_sound(&giver->table, session) ? 0 : -EINVAL;
 
@@ -239,7 +239,7 @@ take_session(const struct handover_takers *takers, const struct handover_session
 	int fd[REPL_FDS], r;
 
 	for (unsigned int i = 0; i < REPL_FDS; i++) {
-		char name[NAME_MAX_];
+		char name[FD_NAME_MAX];
 
 		name_descriptor(name, session->is.serial, i);
 		fd[i] = take_fd(takers->places, name);

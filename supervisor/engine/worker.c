@@ -226,7 +226,7 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 	} else if (errno != ECHILD) {
 		return;
 	} else {
-		/* Not our child, so how it ended is not known; nobody leaves an init by exit. */
+		/* Not our child, so how it ended is not known: by no doing of its own, as a rule. */
 		info.si_status = SIGKILL;
 	}
 	status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8

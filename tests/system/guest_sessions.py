@@ -252,7 +252,7 @@ def a_restart_keeps_sessions():
         s.well(close=True)
     wait_left([leaf])
     said = sh("journalctl", "-b", "-o", "cat", "MCP_EVENT=session-kept")
-    assert said.count("uid:%d" % ALICE) == 3, said
+    assert said.count("uid:%d" % ALICE) >= 3, said
 
 
 @test
