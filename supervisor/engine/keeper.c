@@ -164,10 +164,10 @@ put(struct keeper *k, const struct msg *msg, const int *fd, size_t n)
 	if (!child_is_up(&k->child)) {
 		for (size_t i = 0; i < n; i++)
 			close(fd[i]);
-		return -EAGAIN;
+		return -ENOTCONN;
 	}
 	r = child_send(&k->child, msg, fd, n);
-	return child_is_up(&k->child) ? r : -EAGAIN;
+	return child_is_up(&k->child) ? r : -ENOTCONN;
 }
 
 int

@@ -41,7 +41,7 @@ const char *keeper_trouble(const struct keeper *keeper);
 
 /* Mounts an environment in a worker. pidfd is borrowed; gate, a pipe, is the keeper's from now
  * on and gets one byte: 0, or an errno. It gets none when the keeper ends before. 0 or
- * -errno: -EAGAIN when there is none now. */
+ * -errno: -ENOTCONN when there is none now. */
 int keeper_attach(struct keeper *keeper, const char *name, int pidfd, int gate);
 
 /* The same for whoever wants to know: mounted is called once, from the loop, with 0 or a

@@ -183,7 +183,9 @@ tenant_dispatch(struct tenant *tenant, unsigned int profile)
 			continue;
 		sched_queue_put_back(&tenant->queue, item);
 		if (r != -EAGAIN)
-			execution_fail(e, strerror(-r));
+			execution_fail(e, r == -ENOTCONN
+					  ? "there is no keeper of its packages now"
+					  : strerror(-r));
 	}
 	while ((w = share_warm_worker(share)) != NULL && !TAILQ_EMPTY(&share->opening))
 		repl_lease(TAILQ_FIRST(&share->opening), w);

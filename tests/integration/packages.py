@@ -609,6 +609,26 @@ def a_lost_keeper_is_replaced(ctx):
 
 
 @test(private=True)
+def while_there_is_no_keeper_everything_else_goes_on(ctx):
+    with new_store() as store, ctx.private(config(index.url, store)) as s, \
+            ctx.client(path=s.socket) as client:
+        equal(install(client, "alpha")["status"], "ok")
+        keeper = keeper_of(s.pid)
+        os.chmod(store, 0o777)      # which none serves
+        os.kill(keeper[0], signal.SIGKILL)
+        wait_for(lambda: "keeper-failed" in s.log(), ctx.seconds(20), s.log())
+        o = client.run("import alpha", 60, dependencies=["alpha"])
+        equal(o.status, "jail_failed", o)
+        assert "there is no keeper of its packages now" in o.text, o.text
+        equal(client.run("print(1)").stdout, "1\n")
+        refused(install(client, "gamma"), "others may write to it")
+        os.chmod(store, 0o755)
+        wait_for(lambda: s.log().count("keeper-ready") == 2, ctx.seconds(60), s.log())
+        o = client.run("import alpha; print(alpha.VERSION)", 60, dependencies=["alpha"])
+        equal((o.status, o.stdout), ("ok", "1.0\n"), o)
+
+
+@test(private=True)
 def half_made_environments_are_removed(ctx):
     """Which may take a while, and calls wait for it."""
     with new_store() as store:
