@@ -423,7 +423,7 @@ def an_answer_that_is_too_much_has_its_id(ctx):
                    % what).encode())
             message = p.stream.recv()
             assert message["id"] == "big" and message["error"]["code"] == -32600, message
-        p.raw(b'"' + b"a" * (33 << 20))
+        p.raw(b'"' + b"a" * (17 << 20))
         message = p.stream.recv()
         assert "id" not in message and message["error"]["code"] == -32600, message
         try:
