@@ -24,12 +24,18 @@
 static pid_t seen = 1;		/* all that have such a number, or less, were met before */
 
 bool
-processes_is_alive(pid_t pid)
+processes_outlives(pid_t pid, int ms)
 {
 	own_fd int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd ended = { .fd = fd, .events = POLLIN };
 
-	return fd >= 0 && poll(&ended, 1, 0) == 0;
+	return fd >= 0 && poll(&ended, 1, ms) == 0;
+}
+
+bool
+processes_is_alive(pid_t pid)
+{
+	return processes_outlives(pid, 0);
 }
 
 void

@@ -26,4 +26,7 @@ void processes_weigh(pid_t pid, const char *weight);
  * go on. */
 bool processes_is_alive(pid_t pid);
 
+/* The same after so many milliseconds, or as soon as it has ended: its memory is free then. */
+bool processes_outlives(pid_t pid, int ms);
+
 #endif

@@ -30,6 +30,7 @@
 #define LOOKS_MAX 300	/* when nothing is left of it */
 #define TRIES_MAX 500		/* a millisecond apart */
 #define DEATHS_MS 20
+#define DROP_MS 1000
 #define COPY_S 5		/* for a place to be forked from */
 
 static bool held;		/* all others are stopped */
@@ -91,6 +92,17 @@ empty(struct place *p)
 	kill(p->pid, SIGKILL);
 	close(p->line);
 	p->pid = 0;
+}
+
+/* What it holds is free when the next cell begins, whose memory is measured then. */
+static void
+drop(struct place *p)
+{
+	pid_t pid = p->pid;
+
+	empty(p);
+	if (pid > 0)
+		processes_outlives(pid, DROP_MS);
 }
 
 static void
@@ -505,7 +517,7 @@ on_message(struct frame *frame)
 	else if (msg->type == MSG_COPY)
 		on_copy(&msg->copy);
 	else if (msg->type == MSG_DROP)
-		empty(&place[msg->drop.place]);
+		drop(&place[msg->drop.place]);
 	else if (msg->type == MSG_HOLD)
 		on_hold(&msg->hold);
 	else
