@@ -524,14 +524,18 @@ repl_on_message(struct repl *repl, struct frame *frame)
 
 /* ---- idle ---- */
 
-/* Nothing of a session should run between its cells, but what runs there is a script. */
+/* Nothing of a session should run between its cells, but what runs there is a script: what was
+ * stopped may have a timer with SIGCONT for its signal. */
 static void
 look_for_idle_work(struct repl *repl)
 {
 	struct worker *w = repl->worker;
-	struct watchdog_usage usage;
+	struct watchdog_usage usage = { 0 };
 
-	watchdog_measure(w->pid, NULL, &w->seen, &usage);
+	if (w->leaf != NULL)
+		cgroup_leaf_cpu(w->leaf, &usage.cpu_us);
+	else
+		watchdog_measure(w->pid, NULL, &w->seen, &usage);
 	if (repl->idle_cpu_us == 0)
 		repl->idle_cpu_us = usage.cpu_us;
 	else if (usage.cpu_us > repl->idle_cpu_us + IDLE_CPU_US)
@@ -553,15 +557,14 @@ repl_look_after(struct repl *repl)
 	if (repl->phase != REPL_IDLE ||
 	    engine_now_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
 		return;
-	if (repl->frozen || repl->held) {
+	if (repl->frozen) {
 		if (!repl->was_looked_at)
 			look_at_memory(repl);
 		repl->was_looked_at = true;
-	} else if (repl->adopted) {
+	} else if (repl->adopted && !repl->held) {
 		/* No signal comes to it when we end: its init has to see the end of the socket. */
 		repl_hold(repl);
-		repl->was_looked_at = false;
-	} else if (repl->worker->leaf != NULL) {
+	} else if (repl->worker->leaf != NULL && !repl->held) {
 		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
 		repl->was_looked_at = false;
 	} else {

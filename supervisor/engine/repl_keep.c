@@ -336,7 +336,7 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	w->repl = repl;
 	repl->worker = w;
 	repl->phase = REPL_IDLE;
-	repl->has_place = repl->adopted = repl->held = repl->was_looked_at = true;
+	repl->has_place = repl->adopted = repl->held = true;
 	repl->places = kept->places;
 	repl->idle_since_ms = kept->idle_since_ms;
 	repl->uncounted_most = kept->memory_used;

@@ -61,7 +61,7 @@ struct repl {
 	uint64_t uncounted_most;		/* bytes that no controller counts any more */
 	bool was_looked_at;			/* since it is */
 	uint64_t idle_since_ms;
-	uint64_t idle_cpu_us;			/* used until then; without a leaf */
+	uint64_t idle_cpu_us;			/* used until then; while not frozen */
 	TAILQ_HEAD(repl_jobs, repl_job) jobs, answers;
 	struct event timer;			/* of what the worker has to answer */
 	struct event tell;			/* answers, and on_end */

@@ -30,6 +30,26 @@ from supervisor import (Supervisor, cgroup2_mount, cgroup_of, children, descenda
 
 tests.clear()	# those of repl.py
 
+# A timer wakes what was stopped, and a thread has something to do then. Without a handler the
+# signal would be ignored, and the timer with it.
+WAKES = r"""
+import ctypes, mmap
+libc = ctypes.CDLL(None)
+class Event(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("notify", ctypes.c_int),
+                ("rest", ctypes.c_char * 48)]
+libc.signal(18, libc.getpid)
+for i in range(1, 128):
+    timer, at = ctypes.c_void_p(), (ctypes.c_long * 4)(0, 0, i >> 1, (i & 1) * 500000000)
+    assert libc.timer_create(1, ctypes.byref(Event(None, 18)), ctypes.byref(timer)) == 0
+    assert libc.timer_settime(timer, 0, at, None) == 0
+page = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
+page.write(%r)
+code, thread = ctypes.addressof(ctypes.c_char.from_buffer(page)), ctypes.c_ulong()
+assert libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(code), None) == 0
+"""
+FOR_EVER = {"x86_64": b"\xeb\xfe", "aarch64": b"\x00\x00\x00\x14"}	# a jump to itself
+
 # Becomes the service: with the descriptors from 3 on, and where nobody sees cgroups.
 LAUNCHER = r"""
 import ctypes, os, sys
@@ -348,6 +368,31 @@ def a_kill_leaves_nothing(ctx):
         unit.start()
         with unit.session(rests) as s:
             equal(s.call("x").status, "no_session")
+
+
+@test(private=True)
+def what_wakes_itself_is_ended(ctx):
+    """What is held stands still, or it is over soon."""
+    machine = os.uname().machine
+    if machine not in FOR_EVER:
+        raise Skip("no code for " + machine)
+    with Unit(ctx) as unit:
+        quiet = unit.begin("x = 1")
+        handle = unit.begin(WAKES % FOR_EVER[machine])
+        below = unit.stop()
+        unit.start()
+        kept = [p for p in below if is_alive(*p)]
+        with unit.client() as c:
+            deadline = time.monotonic() + ctx.seconds(40)
+            while [m for m in environment(c)["repl_sessions"] if m["session"] == handle]:
+                assert time.monotonic() < deadline, "it runs on"
+                c.pump(0.1)
+        with unit.session(handle) as s:
+            equal(s.call("1").status, "no_session")
+        with unit.session(quiet) as s:
+            equal(s.value("x"), "1")
+            s.well(close=True)
+        unit.all_gone(kept, "after its end")
 
 
 @test(private=True)
