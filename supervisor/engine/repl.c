@@ -525,12 +525,13 @@ repl_on_message(struct repl *repl, struct frame *frame)
 /* ---- idle ---- */
 
 /* Nothing of a session should run between its cells, but what runs there is a script: what was
- * stopped may have a timer with SIGCONT for its signal. */
-static void
+ * stopped may have a timer with SIGCONT for its signal. False: nothing has since the last look. */
+static bool
 look_for_idle_work(struct repl *repl)
 {
 	struct worker *w = repl->worker;
 	struct watchdog_usage usage = { 0 };
+	bool worked;
 
 	if (w->leaf != NULL)
 		cgroup_leaf_cpu(w->leaf, &usage.cpu_us);
@@ -540,6 +541,10 @@ look_for_idle_work(struct repl *repl)
 		repl->idle_cpu_us = usage.cpu_us;
 	else if (usage.cpu_us > repl->idle_cpu_us + IDLE_CPU_US)
 		end(repl, "it went on using the processor while no cell ran");
+	/* A leaf counts to the microsecond. */
+	worked = w->leaf == NULL || usage.cpu_us != repl->looked_cpu_us;
+	repl->looked_cpu_us = usage.cpu_us;
+	return worked;
 }
 
 /* What a cell has left running in its state's own process may have grown since the cell ended,
@@ -568,8 +573,7 @@ repl_look_after(struct repl *repl)
 		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
 		repl->was_looked_at = false;
 	} else {
-		look_for_idle_work(repl);
-		if (repl->phase == REPL_IDLE)
+		if (look_for_idle_work(repl) && repl->phase == REPL_IDLE)
 			look_at_memory(repl);
 	}
 }

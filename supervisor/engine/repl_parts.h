@@ -62,6 +62,7 @@ struct repl {
 	bool was_looked_at;			/* since it is */
 	uint64_t idle_since_ms;
 	uint64_t idle_cpu_us;			/* used until then; while not frozen */
+	uint64_t looked_cpu_us;			/* ... until the last look */
 	TAILQ_HEAD(repl_jobs, repl_job) jobs, answers;
 	struct event timer;			/* of what the worker has to answer */
 	struct event tell;			/* answers, and on_end */
