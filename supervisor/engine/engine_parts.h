@@ -40,6 +40,7 @@ struct engine {
 	struct pool pool;
 	struct worker_slots slots;
 	uint64_t next_serial;
+	uint64_t next_look_us;		/* at the memory of adopted sessions: repl_keep.c */
 
 	LIST_HEAD(, tenant) tenants[TENANT_BUCKETS];
 	unsigned int n_tenants;

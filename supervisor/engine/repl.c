@@ -579,9 +579,9 @@ repl_look_after(struct repl *repl)
 }
 
 static uint64_t
-memory_of(const struct repl *repl)
+memory_of(struct repl *repl)
 {
-	const struct worker *w = repl->worker;
+	struct worker *w = repl->worker;
 	uint64_t bytes = 0;
 
 	if (w == NULL)

@@ -23,6 +23,8 @@
 #include "supervisor/engine/watchdog.h"
 #include "supervisor/engine/worker.h"
 
+#define LOOK_PAUSE 20	/* times as long as looks at memory took: 5 % of the time */
+
 /* ---- at rest ---- */
 
 void
@@ -65,8 +67,8 @@ repl_is_still(const struct repl *repl)
 
 /* The kernel charges what is used anew, and forgets nothing of it; what was there before shows
  * only in the processes themselves, and can have become less since. */
-uint64_t
-repl_uncounted(const struct repl *repl)
+static uint64_t
+look_for_uncounted(const struct repl *repl)
 {
 	const struct worker *w = repl->worker;
 	uint64_t now = 0, all;
@@ -77,6 +79,23 @@ repl_uncounted(const struct repl *repl)
 	if (all == 0 || all > now + repl->uncounted_most)
 		return repl->uncounted_most;
 	return all > now ? all - now : 0;
+}
+
+/* A look is as dear as a session makes it (a second, with many mappings in many places), and
+ * nothing else is served meanwhile. What was seen last is never too little, for it only becomes
+ * less. */
+uint64_t
+repl_uncounted(struct repl *repl)
+{
+	struct engine *engine = repl->engine;
+	uint64_t begun_us = engine_now_us(), ended_us;
+
+	if (repl->uncounted_most > 0 && begun_us >= engine->next_look_us) {
+		repl->uncounted = look_for_uncounted(repl);
+		ended_us = engine_now_us();
+		engine->next_look_us = ended_us + LOOK_PAUSE * (ended_us - begun_us);
+	}
+	return repl->uncounted;
 }
 
 /* ---- what is known of a process ---- */
@@ -163,7 +182,7 @@ engine_describe(const struct engine *engine, struct msg_handover *handover_r)
 }
 
 int
-repl_describe(const struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
+repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 	      struct why *why_r)
 {
 	const struct worker *w = repl->worker;
@@ -339,7 +358,7 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	repl->has_place = repl->adopted = repl->held = true;
 	repl->places = kept->places;
 	repl->idle_since_ms = kept->idle_since_ms;
-	repl->uncounted_most = kept->memory_used;
+	repl->uncounted_most = repl->uncounted = kept->memory_used;
 	if (kept->has_environment)
 		snprintf(repl->environment, sizeof(repl->environment), "%.*s",
 			 (int)kept->environment.len, kept->environment.at);

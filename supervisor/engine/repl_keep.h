@@ -28,7 +28,7 @@ int engine_admits(const struct engine *engine, const struct msg_handover *handov
 
 /* Fills in what the engine knows of the session, and fd_r (borrowed; -1: none). 0, or -EBUSY with
  * why_r: it cannot be kept. */
-int repl_describe(const struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
+int repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 		  struct why *why_r);
 
 /* It has been given away: its processes are left alone from now on, and its leaf is left where it

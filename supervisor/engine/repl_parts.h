@@ -59,6 +59,7 @@ struct repl {
 	bool held;				/* its init has stopped all, or is about to */
 	uint32_t holds, holds_heard;		/* asked for, and answered */
 	uint64_t uncounted_most;		/* bytes that no controller counts any more */
+	uint64_t uncounted;			/* of them, when last looked at */
 	bool was_looked_at;			/* since it is */
 	uint64_t idle_since_ms;
 	uint64_t idle_cpu_us;			/* used until then; while not frozen */
@@ -129,7 +130,7 @@ bool repl_may_stay(const struct repl *repl);
 bool repl_is_still(const struct repl *repl);
 
 /* Bytes of an adopted one that were charged before controllers were enabled anew. */
-uint64_t repl_uncounted(const struct repl *repl);
+uint64_t repl_uncounted(struct repl *repl);
 
 /* ---- repl_cell.c ---- */
 
