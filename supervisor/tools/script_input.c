@@ -13,6 +13,7 @@
 #include "supervisor/xalloc.h"
 
 #define LINES_MAX 12		/* of a prompt; more would push what is ours out of sight */
+#define BLANKS_MAX 8		/* in a row; more would begin a line that shows no mark */
 #define TEXT(x) TEXT_(x)
 #define TEXT_(x) #x
 #define SCHEMA \
@@ -59,26 +60,41 @@ deceives(uint32_t code)
 	       (code >= 0xe0000 && code <= 0xe007f);
 }
 
+/* What is seen as nothing: blanks, and letters that have no shape. */
+static bool
+is_blank(uint32_t code)
+{
+	static const uint32_t others[] = { 0xa0, 0x115f, 0x1160, 0x1680, 0x180e, 0x202f, 0x205f,
+					   0x2800, 0x3000, 0x3164, 0xffa0 };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (code == others[i])
+			return true;
+	return code == ' ' || code == '\t' || (code >= 0x2000 && code <= 0x200a);
+}
+
 /* Each line of the prompt as a quotation. It is UTF-8: its message was checked. */
 static void
 quote(FILE *to, const char *prompt, size_t len)
 {
 	const unsigned char *at = (const unsigned char *)prompt, *end = at + len;
-	unsigned int lines = 1;
+	unsigned int lines = 1, blanks = 0;
 
 	fputs("> ", to);
 	while (at < end) {
 		size_t bytes = *at < 0x80 ? 1 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
+		uint32_t code = code_point(at, bytes);
 
+		blanks = is_blank(code) ? blanks + 1 : 0;
 		if (*at == '\n' && ++lines > LINES_MAX) {
 			fputs("\n> [...]", to);
 			return;
 		}
 		if (*at == '\n')
 			fputs("\n> ", to);
-		else if (*at == '\t')
-			fputc(' ', to);
-		else if (deceives(code_point(at, bytes)))
+		else if (blanks > 0)
+			fputs(blanks <= BLANKS_MAX ? " " : "", to);
+		else if (deceives(code))
 			fputs("\xef\xbf\xbd", to);
 		else
 			fwrite(at, 1, bytes, to);

@@ -692,6 +692,7 @@ def prompts_are_quoted_and_bounded(ctx):
                 ("a\r\x1b[31mb\x7f\t\x85c", "> a\ufffd\ufffd[31mb\ufffd \ufffdc"),
                 ("\u202egnp.exe\u2066\ufeff\u200b\u2028x",
                  "> \ufffdgnp.exe\ufffd\ufffd\ufffd\ufffdx"),
+                ("x" + " \t\u3000\u2800\u3164\xa0" * 50 + "y\u2003z", "> x" + " " * 8 + "y z"),
                 ("\udcff\0\u00e9", "> ? \u00e9"), ("", "> "), (7, "> 7")):
             equal(see(ascii(prompt)), want, ascii(prompt))
         equal(see("'\\n' * 500"), "> " + "\n> " * 11 + "\n> [...]")
