@@ -303,6 +303,14 @@ def a_build_is_walled(ctx):
 
 
 @test
+def a_build_may_leave_files(ctx):
+    """Where a script's are listed: nobody asks for them here."""
+    own("littering", "open('/workspace/left', 'w').write('x')\nreturn named(to, usual)")
+    with service(ctx) as s, ctx.client(path=s.socket) as client:
+        equal(names(install(client, "littering")), ["littering 1.0"])
+
+
+@test
 def builds_that_fail(ctx):
     plain("failing", after="\nraise RuntimeError('it does not ' + 'want to')\n")
     plain("muttering", after="\nfor _ in range(100):\n    print('x' * 999999, 'word')\n"

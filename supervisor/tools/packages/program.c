@@ -222,6 +222,8 @@ installer_limits(const struct config *config)
 		.pids = PIDS,
 		.output_bytes = OUTPUT_BYTES,
 		.output_total = OUTPUT_TOTAL,
+		/* Workers tell of what was left whoever asked for the run. */
+		.results = config->limits.standard.results,
 	};
 }
 
