@@ -16,6 +16,7 @@
 #include "policy/why.h"
 #include "proto/own.h"
 #include "supervisor/engine/cgroup.h"
+#include "supervisor/engine/cgroup_text.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/outer.h"
 #include "supervisor/engine/repl_parts.h"
@@ -24,6 +25,12 @@
 #include "supervisor/engine/worker.h"
 
 #define LOOK_PAUSE 20	/* times as long as looks at memory took: 5 % of the time */
+
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 /* ---- at rest ---- */
 
@@ -65,20 +72,46 @@ repl_is_still(const struct repl *repl)
 	       TAILQ_EMPTY(&repl->jobs);
 }
 
-/* The kernel charges what is used anew, and forgets nothing of it; what was there before shows
- * only in the processes themselves, and can have become less since. */
+/* Of what a leaf is charged: private memory of processes, and what is nobody's alone and does not
+ * go away when memory is short, as the page cache does. */
+struct charged {
+	uint64_t private, lasting;
+};
+
+static int
+read_charged(const struct cgroup_leaf *leaf, struct charged *charged_r)
+{
+	uint64_t all, private, file, shmem;
+	char text[8192];
+
+	if (cgroup_leaf_memory(leaf, &all) < 0 ||
+	    cgroup_leaf_read(leaf, "memory.stat", text, sizeof(text)) <= 0 ||
+	    cgroup_text_counter(text, "anon", &private) < 0 ||
+	    cgroup_text_counter(text, "file", &file) < 0 ||
+	    cgroup_text_counter(text, "shmem", &shmem) < 0)
+		return -EIO;
+	file -= smaller(file, shmem);
+	charged_r->private = private;
+	charged_r->lasting = all - smaller(all, private + file);
+	return 0;
+}
+
+/* The kernel charges what is used anew, and forgets nothing of it. Private memory that was there
+ * before shows only in the processes themselves, and can have become less since. The rest may
+ * hang on a descriptor alone, where nobody sees it: it counts for as long as the session lives. */
 static uint64_t
 look_for_uncounted(const struct repl *repl)
 {
 	const struct worker *w = repl->worker;
-	uint64_t now = 0, all;
+	struct charged now;
+	uint64_t all;
 
-	if (repl->uncounted_most == 0 || cgroup_leaf_memory(w->leaf, &now) < 0)
+	if (read_charged(w->leaf, &now) < 0)
 		return repl->uncounted_most;
-	all = watchdog_true_memory(w->pid, w->leaf);
-	if (all == 0 || all > now + repl->uncounted_most)
+	all = watchdog_private_memory(w->pid, w->leaf);
+	if (all == 0 || all > now.private + repl->uncounted_most)
 		return repl->uncounted_most;
-	return all > now ? all - now : 0;
+	return all - smaller(all, now.private);
 }
 
 /* A look is as dear as a session makes it (a second, with many mappings in many places), and
@@ -95,7 +128,7 @@ repl_uncounted(struct repl *repl)
 		ended_us = engine_now_us();
 		engine->next_look_us = ended_us + LOOK_PAUSE * (ended_us - begun_us);
 	}
-	return repl->uncounted;
+	return repl->uncounted + repl->uncounted_lasting;
 }
 
 /* ---- what is known of a process ---- */
@@ -187,14 +220,16 @@ repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 {
 	const struct worker *w = repl->worker;
 	const struct engine *engine = repl->engine;
-	uint64_t used = 0;
+	struct charged charged = { 0 };
 
 	if (!repl_is_still(repl) || w->reader.header_len != 0 || frame_writer_waits(&w->writer))
 		return why_say(why_r, -EBUSY, NULL, "it did not come to rest in time");
 	if (engine->memory_counted) {
-		if (cgroup_leaf_memory(w->leaf, &used) < 0)
+		if (read_charged(w->leaf, &charged) < 0)
 			return why_say(why_r, -EBUSY, NULL, "its memory is not known");
-		used += repl_uncounted(repl);
+		(void)repl_uncounted(repl);
+		charged.private += repl->uncounted;
+		charged.lasting += repl->uncounted_lasting;
 	}
 	kept_r->serial = w->serial;
 	kept_r->slot = w->slot;
@@ -206,7 +241,8 @@ repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 			  (w->pipe[STREAM_STDERR] >= 0 ? 2U : 0);
 	kept_r->places = repl->places;
 	kept_r->memory_bytes = repl->memory_bytes;
-	kept_r->memory_used = used;
+	kept_r->memory_used = charged.private;
+	kept_r->memory_lasting = charged.lasting;
 	kept_r->base_memory = w->baseline.memory_bytes;
 	kept_r->base_kept = w->baseline.kept_bytes;
 	kept_r->idle_since_ms = repl->idle_since_ms;
@@ -300,9 +336,10 @@ static int
 find_leaf(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	  struct cgroup_leaf **leaf_r)
 {
+	uint64_t used = kept->memory_used + kept->memory_lasting;
 	struct cgroup_limits limits = {
-		.memory_bytes = kept->memory_bytes > kept->memory_used + CELL_ROOM
-				? kept->memory_bytes - kept->memory_used : CELL_ROOM,
+		.memory_bytes = kept->memory_bytes > used + CELL_ROOM
+				? kept->memory_bytes - used : CELL_ROOM,
 		.pids = engine->standard.pids,
 		.cpu_percent = engine->standard.cpu_percent,
 	};
@@ -359,6 +396,7 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	repl->places = kept->places;
 	repl->idle_since_ms = kept->idle_since_ms;
 	repl->uncounted_most = repl->uncounted = kept->memory_used;
+	repl->uncounted_lasting = kept->memory_lasting;
 	if (kept->has_environment)
 		snprintf(repl->environment, sizeof(repl->environment), "%.*s",
 			 (int)kept->environment.len, kept->environment.at);

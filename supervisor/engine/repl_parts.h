@@ -58,8 +58,9 @@ struct repl {
 	bool adopted;				/* from the supervisor before this one */
 	bool held;				/* its init has stopped all, or is about to */
 	uint32_t holds, holds_heard;		/* asked for, and answered */
-	uint64_t uncounted_most;		/* bytes that no controller counts any more */
+	uint64_t uncounted_most;		/* private bytes that no controller counts any more */
 	uint64_t uncounted;			/* of them, when last looked at */
+	uint64_t uncounted_lasting;		/* beside them */
 	bool was_looked_at;			/* since it is */
 	uint64_t idle_since_ms;
 	uint64_t idle_cpu_us;			/* used until then; while not frozen */

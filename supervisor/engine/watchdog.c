@@ -337,6 +337,26 @@ watchdog_true_memory(pid_t init, const struct cgroup_leaf *leaf)
 }
 
 uint64_t
+watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf)
+{
+	struct members members;
+	uint64_t bytes = 0;
+	char text[4096];
+
+	find_members(init, leaf, &members);
+	for (size_t i = 0; i < members.n; i++) {
+		pid_t pid;
+
+		if (read_proc(members.pid[i], "status", text, sizeof(text)) <= 0)
+			continue;
+		pid = living_thread(members.pid[i], text, sizeof(text));
+		if (read_proc(pid, "smaps_rollup", text, sizeof(text)) > 0)
+			bytes += field(text, "\nPss_Anon:") * 1024;
+	}
+	return bytes;
+}
+
+uint64_t
 watchdog_memory_since(pid_t init, const struct cgroup_leaf *leaf,
 		      const struct watchdog_usage *before, const struct watchdog_usage *usage,
 		      uint64_t limit)

@@ -47,6 +47,9 @@ void watchdog_measure(pid_t init, const struct cgroup_leaf *leaf,
  * processes that forked. 0 when the kernel does not tell. */
 uint64_t watchdog_true_memory(pid_t init, const struct cgroup_leaf *leaf);
 
+/* What of it is the processes' own: without files and what is shared on purpose. */
+uint64_t watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf);
+
 /* What was measured beyond what was there before. Each process counts pages that it still
  * shares with its parent: where that is more than limit they are counted once, as above. */
 uint64_t watchdog_memory_since(pid_t init, const struct cgroup_leaf *leaf,

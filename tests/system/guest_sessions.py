@@ -281,6 +281,21 @@ def limits_hold_after_a_restart():
 
 
 @test
+def what_no_process_shows_counts_after_a_restart():
+    handle, leaf = kept("import os\nheld = os.memfd_create('held')\n"
+                        "for _ in range(100): os.write(held, bytes(1 << 20))", memory_mb=160)
+    for _ in range(2):
+        sh("systemctl", "restart", UNIT)
+        limit = number(leaf, "memory.max")
+        assert limit < 70 * MIB, "memory.max %d beside 100 MiB that nobody counts" % limit
+        with again(handle) as s:
+            equal(s.value("os.fstat(held).st_size >> 20", seconds(60)), "100")
+            survives(s, "more = bytearray(b'y') * (100 << 20)", "as much again", None)
+    with again(handle) as s:
+        s.well(close=True)
+
+
+@test
 def a_stop_leaves_no_session():
     handles = [kept("x = %d" % i) for i in range(3)]
     fds = hold(pids())
