@@ -309,13 +309,14 @@ def what_goes_out_or_may_not_is_in_the_audit_log(ctx):
         o = run(c, RAW + "for w in 'origin.test:%d', 'other.test:%d':\n    s, head = tunnel(w)\n"
                 "    print(head.split()[1])\n    s.close()\n" % (out.port, out.port))
         equal(o.stdout, "200\n403\n")
-        for verdict in ("carried", "denied-by-rule"):	# a record is written before its line
+        # Whether the proxy or the execution ends first is nobody's promise.
+        for verdict in ("(?:carried|cut)", "denied-by-rule"):	# a record is written before its line
             report(s, o, verdict)
         said = {r["event"]: r for r in log.records("--execution", o.id)}
-        for event, verdict, host in (("connection", "carried", "origin.test"),
-                                     ("connection-refused", "denied-by-rule", "other.test")):
-            equal((said[event]["verdict"], said[event]["host"], said[event]["port"]),
-                  (verdict, host, out.port))
+        for event, verdicts, host in (("connection", ("carried", "cut"), "origin.test"),
+                                      ("connection-refused", ("denied-by-rule",), "other.test")):
+            equal((said[event]["host"], said[event]["port"]), (host, out.port))
+            assert said[event]["verdict"] in verdicts, said[event]
             equal(said[event]["tenant"], "uid:%d" % os.getuid())
         log.verify()
 
