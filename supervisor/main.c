@@ -458,9 +458,24 @@ build(struct supervisor *s)
 	return 0;
 }
 
+/* From here on the end comes anyway. Who asks for it once more, when the loop hears no signals
+ * any longer, must not keep what is left from being put away. */
+static void
+stay_deaf(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
 static void
 tear_down(struct supervisor *s)
 {
+	stay_deaf();
 	while (s->n_listeners)
 		listener_free(s->listener[--s->n_listeners]);
 	session_set_free(s->sessions);

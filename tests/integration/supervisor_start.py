@@ -189,6 +189,17 @@ def shutdown_answers_what_runs(directory):
 
 
 @alone
+def who_asks_for_the_end_again_changes_nothing(directory):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        path = os.path.join(directory, f"s{number}.sock")
+        supervisor = Supervisor(directory, "--socket", path).ready()
+        supervisor.process.send_signal(signal.SIGTERM)
+        while supervisor.process.poll() is None:
+            supervisor.process.send_signal(number)
+        assert supervisor.finish() == 0, (number, supervisor.process.returncode, supervisor.log)
+
+
+@alone
 def a_signal_may_come_early(directory):
     supervisor = Supervisor(directory, "--socket", os.path.join(directory, "mcp.sock"))
     supervisor.wait_log(b"listening")
