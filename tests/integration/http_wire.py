@@ -21,7 +21,7 @@ from supervisor import Supervisor
 
 # ---- HTTP itself ----
 
-@test
+@test(private=True)
 def garbage(ctx):
     """Each is refused, or the connection closed; nothing of it is taken for a second request."""
     body = encode(modern("tools/list"))
@@ -55,18 +55,20 @@ def garbage(ctx):
         "CONNECT": b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "expectation": start + length + b"Expect: miracles\r\n\r\n" + body,
     }
-    for name, data in rows.items():
-        with open_to(ctx) as connection:
-            with contextlib.suppress(Closed):
-                connection.send_raw(data)
-            try:
-                response = connection.read()
-            except Closed:
-                continue
-            assert 400 <= response.status <= 501, "%s: %r" % (name, response)
-            if name not in ("no Host", "CONNECT"):
-                assert connection.at_end(), "%s: more than one answer: %r" % (name, connection.inbuf)
-    healthy(place(ctx))
+    # What is no request to evhttp ends by its time.
+    with http_private(ctx, "request_seconds = 3\n") as (_, where):
+        for name, data in rows.items():
+            with Connection(where, seconds(ctx, 60)) as connection:
+                with contextlib.suppress(Closed):
+                    connection.send_raw(data)
+                try:
+                    response = connection.read()
+                except Closed:
+                    continue
+                assert 400 <= response.status <= 501, "%s: %r" % (name, response)
+                if name not in ("no Host", "CONNECT"):
+                    assert connection.at_end(), "%s: more than one answer: %r" % (name, connection.inbuf)
+        healthy(where)
 
 
 @test(private=True)
