@@ -323,6 +323,8 @@ def a_cell_that_runs_is_cancelled(ctx):
             for one, id in ((s, ids[0]), (d, ids[1])):
                 o = one.finish(id)
                 equal((o.status, o.state), ("cancelled", "rolled_back"), repr(o))
+        # A second signal would mean that it is not to wait for anybody.
+        unit.service.process.wait(ctx.seconds(20))
         unit.restart()
         for one in (handle, deaf):
             with unit.session(one) as s:
