@@ -16,6 +16,7 @@
 
 #include "worker/bootstrap.h"
 #include "worker/display.h"
+#include "worker/heap.h"
 #include "worker/import_check.h"
 #include "worker/imports.h"
 #include "worker/question.h"
@@ -215,6 +216,7 @@ interpreter_start(const char **what_r)
 	for (size_t i = 0; one_thread[i]; i++)
 		if (setenv(one_thread[i], "1", 1) < 0)
 			return -errno;
+	heap_gather();
 	PyPreConfig_InitIsolatedConfig(&before);
 	before.utf8_mode = 1;
 	before.configure_locale = 1;
@@ -301,6 +303,7 @@ interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
 		add_missing(result, modules, missing);
 	Py_DECREF(result);
 	leave_room();
+	heap_settle();
 	return 0;
 }
 

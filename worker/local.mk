@@ -19,6 +19,7 @@ libworker_a_SOURCES = \
 	worker/sha256.c worker/sha256.h \
 	worker/sharedmap.c worker/sharedmap.h \
 	worker/turns.c worker/turns.h \
+	worker/heap.c worker/heap.h \
 	worker/warm.c worker/warm.h \
 	worker/workspace.c worker/workspace.h \
 	worker/zygote.c worker/zygote.h

@@ -1,6 +1,7 @@
 # Tests of the worker. run-script is for people: it runs a script in a real worker
 # without a supervisor.
 WORKER_TESTS = \
+	tests/unit/worker/test-heap \
 	tests/unit/worker/test-intake \
 	tests/unit/worker/test-jail \
 	tests/unit/worker/test-run \
@@ -38,3 +39,6 @@ tests_unit_worker_test_workspace_LDADD = libworker.a $(WORKER_TEST_LDADD)
 tests_unit_worker_test_intake_SOURCES = tests/unit/worker/test-intake.c
 tests_unit_worker_test_intake_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_intake_LDADD = libworker.a $(WORKER_TEST_LDADD)
+tests_unit_worker_test_heap_SOURCES = tests/unit/worker/test-heap.c
+tests_unit_worker_test_heap_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%)
+tests_unit_worker_test_heap_LDADD = libworker.a $(PYTHON_LIBS) $(WORKER_TEST_LDADD)
