@@ -261,7 +261,6 @@ execution_live(const struct jail *jail, uint64_t serial)
 	/* It may lie in the worker's own file system, which a script can fill: who touched it first
 	 * then would end by SIGBUS. */
 	shared->told = false;
-	interpreter_before_fork();
 	init_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	script = fork();

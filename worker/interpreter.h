@@ -33,8 +33,11 @@ int interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing
 /* "3.11.2": static. */
 const char *interpreter_version(void);
 
-/* Around the fork(2) that makes a script's process. */
+/* In the zygote, once, when no more Python is to run there: all that is forked of it, and of
+ * that, is as CPython wants it to be at the moment of a fork. */
 void interpreter_before_fork(void);
+
+/* In each process that is to run Python. */
 void interpreter_after_fork(void);
 
 /* In the script's process, before READY: nothing is shared with sibling workers.

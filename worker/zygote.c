@@ -396,6 +396,7 @@ zygote_main(void)
 	}
 	free(missing.item);
 	frame_done(&frame);
+	interpreter_before_fork();
 	learn();
 	/* Ends with the supervisor's end of the socket; anything but SPAWN is a fault.
 	 */
