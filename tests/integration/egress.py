@@ -442,6 +442,7 @@ def without_the_program_the_answer_says_so(ctx):
 
 @test(private=True)
 def a_proxy_that_dies_is_started_again(ctx):
+    origin = Strange(silent)	# its own, for it counts who comes
     script = RAW + "print(ask(b'GET http://origin.test:%d/again HTTP/1.1\\r\\n\\r\\n').split()[1])\n" % out.port
     with ctx.private(out.strange()) as s, ctx.client(path=s.socket) as c:
         equal(run(c, script).stdout, "200\n")
@@ -449,9 +450,9 @@ def a_proxy_that_dies_is_started_again(ctx):
         slow = c.run(RAW + "s, head = tunnel('127.0.0.1:%d')\nprint(rest(s), flush=True)\n"
                      "while True:\n    try:\n        with proxy() as p: p.recv(1)\n"
                      "    except ConnectionRefusedError: break\n    except OSError: pass\n"
-                     "print('refused', flush=True)\nimport signal\nsignal.pause()\n" % out.silent.port,
+                     "print('refused', flush=True)\nimport signal\nsignal.pause()\n" % origin.port,
                      background=True).structured["job"]
-        assert out.silent.accepted.acquire(timeout=60)
+        assert origin.accepted.acquire(timeout=60)
         os.kill(first, signal.SIGKILL)
         wait_log(s, "egress-lost .*signal 9")
         wait_log(s, "egress-cut execution=")
@@ -650,15 +651,16 @@ def an_origin_that_never_answers_is_given_up(ctx):
 
 @test(private=True)
 def who_never_reads_holds_up_nobody(ctx):
+    origin = Strange(endless)	# its own, for it counts who comes and goes
     with ctx.private(out.strange("rate_max = 1G", "bytes_max = 64G")) as s, ctx.client(path=s.socket) as c, \
             ctx.client(path=s.socket) as other:
         deaf = c.start_script(RAW + """
 deaf = [tunnel("127.0.0.1:%d")[0] for i in range(32)]
 for s in deaf: s.sendall(b"x")
 time.sleep(600)
-""" % out.endless.port, timeout_seconds=600)
+""" % origin.port, timeout_seconds=600)
         for i in range(32):
-            assert out.endless.accepted.acquire(timeout=60)
+            assert origin.accepted.acquire(timeout=60)
         pid = proxy_process(s)
         for i in range(10):
             started = time.monotonic()
@@ -669,9 +671,9 @@ time.sleep(600)
         assert resident < (400 if "ASAN_OPTIONS" in os.environ else 64) * 1024, "%d KiB" % resident
         c.cancel(deaf)
         for i in range(32):
-            assert out.endless.ended.acquire(timeout=60), "connections outlive their execution"
+            assert origin.ended.acquire(timeout=60), "connections outlive their execution"
         # The script's end and the proxy's order to end them are on their way at once.
-        wait_log(s, r'verdict=(?:cut|carried) host="127.0.0.1" port=%d ' % out.endless.port, 32)
+        wait_log(s, r'verdict=(?:cut|carried) host="127.0.0.1" port=%d ' % origin.port, 32)
 
 
 @test(private=True)
