@@ -50,6 +50,7 @@ struct connection {
 	struct head_body_state body;
 	bool body_over;			/* of a request in absolute form */
 	bool asked;			/* there is something to report */
+	bool connected;			/* to the origin, however it ends */
 	bool status_seen;		/* the origin's status line went by */
 	struct dial *dial;
 	struct event timer;
@@ -76,6 +77,7 @@ report(const struct connection *c)
 	struct msg msg = { .type = MSG_EGRESS_REPORT, .egress_report = {
 		.execution = c->grant->execution,
 		.verdict = c->verdict,
+		.connected = c->connected,
 		.has_host = c->head.target.host[0] != '\0',
 		.host = msg_str(c->head.target.host),
 		.has_address = c->address[0] != '\0',
@@ -409,6 +411,7 @@ begin_relay(struct connection *c)
 	size_t len;
 	char *text;
 
+	c->connected = true;
 	enter(c, RELAY);
 	if (c->head.connect) {
 		evbuffer_drain(in, c->head.len);

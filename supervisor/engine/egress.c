@@ -160,7 +160,7 @@ tell_observer(const struct egress *e, const struct egress_grant *grant,
 		.tenant = grant->tenant,
 		.execution = grant->id,
 		.verdict = verdict_name(report->verdict),
-		.carried = report->verdict == EGRESS_CARRIED,
+		.connected = report->connected,
 		.host = report->has_host ? report->host.at : NULL,
 		.host_len = report->has_host ? report->host.len : 0,
 		.address = report->has_address ? report->address.at : NULL,
@@ -184,7 +184,7 @@ on_report(struct egress *e, const struct msg_egress_report *report)
 	if (grant == NULL)
 		return -EBADMSG;
 	tell_observer(e, grant, report);
-	log_line(report->verdict == EGRESS_CARRIED ? LOG_INFO : LOG_NOTICE, "egress",
+	log_line(report->connected ? LOG_INFO : LOG_NOTICE, "egress",
 		 "execution=%s tenant=%s verdict=%s host=%s port=%u address=%s sent=%llu "
 		 "received=%llu ms=%llu",
 		 grant->id, grant->tenant, verdict_name(report->verdict),

@@ -32,7 +32,7 @@ struct engine_event {
 struct engine_connection {
 	const char *tenant, *execution;	/* a principal, an id */
 	const char *verdict;		/* "carried", "denied-by-rule" ... */
-	bool carried;
+	bool connected;			/* to the outside, however it ended */
 	const char *host, *address;	/* hostile, no NUL behind; NULL: not known */
 	size_t host_len, address_len;
 	unsigned int port;

@@ -394,8 +394,10 @@ on_connection(void *arg, const struct engine_connection *c)
 		json_object_set_new(more, "host", json_stringn(c->host, c->host_len));
 	if (c->address)
 		json_object_set_new(more, "address", json_stringn(c->address, c->address_len));
-	audit_write(gate->options.audit, c->carried ? AUDIT_CONNECTION : AUDIT_CONNECTION_REFUSED,
-		    c->tenant, c->execution, more);
+	/* Of one that a limit or its execution's end has cut something may have gone out. */
+	audit_write(gate->options.audit,
+		    c->connected ? AUDIT_CONNECTION : AUDIT_CONNECTION_REFUSED, c->tenant,
+		    c->execution, more);
 }
 
 /* ---- from its beginning to its end ---- */

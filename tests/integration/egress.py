@@ -17,7 +17,7 @@ import zipfile
 
 from audit_log import Log
 from harness import Skip, equal, main, proto_version, test
-from outside import Names, Origin, Strange, echo, endless, make_tls, silent
+from outside import Names, Origin, Strange, echo, endless, make_tls, silent, stubborn
 from supervisor import libc, read_text
 
 IN_MODIFY = 2
@@ -36,7 +36,7 @@ class Outside:
     def __init__(self):
         self.names = Names({
             "origin.test": ["127.0.0.2"], "a.below.test": ["127.0.0.2"], "below.test": ["127.0.0.2"],
-            "other.test": ["127.0.0.2"], "six.test": ["::1"], "silent.test": None,
+            "other.test": ["127.0.0.2"], "six.test": ["::1"], "silent.test": None, "mute.test": None,
             "loop.test": ["127.0.0.1"], "mixed.test": ["127.0.0.1", "10.1.2.3", "127.0.0.2"],
             "mapped.test": ["::ffff:127.0.0.1"], "nat64.test": ["64:ff9b::7f00:1"],
             "sixtofour.test": ["2002:7f00:1::1"], "ten.test": ["10.0.0.1"],
@@ -46,6 +46,7 @@ class Outside:
         self.port = self.origin.port
         self.secret = Origin("127.0.0.1", self.port)	# what nobody may reach
         self.echo, self.silent, self.endless = Strange(echo), Strange(silent), Strange(endless)
+        self.stubborn = Strange(stubborn)
         self.directory = tempfile.mkdtemp(prefix="mcp-egress-")
         try:
             context, self.certificate = make_tls(self.directory, "origin.test")
@@ -318,6 +319,44 @@ def what_goes_out_or_may_not_is_in_the_audit_log(ctx):
             equal((said[event]["host"], said[event]["port"]), (host, out.port))
             assert said[event]["verdict"] in verdicts, said[event]
             equal(said[event]["tenant"], "uid:%d" % os.getuid())
+        log.verify()
+
+
+def audited(log, service, verdict, host, port):
+    """The event that a connection with one of these verdicts is in the audit log. A record is
+    written before its line."""
+    wait_log(service, r'egress .* verdict=(?:%s) host="%s" port=%d ' % (verdict, re.escape(host), port))
+    events = [r["event"] for r in log.records() if re.fullmatch(verdict, r.get("verdict", "")) and
+              (r["host"], r["port"]) == (host, port)]
+    equal(len(events), 1, events)
+    return events[0]
+
+
+@test(private=True)
+def what_was_connected_and_is_cut_was_not_refused(ctx):
+    with Log(ctx) as log, ctx.private(out.strange() + log.config()) as s, ctx.client(path=s.socket) as c:
+        equal(run(c, RAW + "print(tunnel('127.0.0.1:%d')[1].split()[1])\n" % out.stubborn.port).stdout, "200\n")
+        equal(audited(log, s, "cut", "127.0.0.1", out.stubborn.port), "connection")
+        dialling = c.start_script(RAW + "tunnel('mute.test:1')\n")
+        out.names.wait("mute.test", ctx.seconds(60))
+        c.cancel(dialling)	# or it is given up before that comes
+        equal(audited(log, s, "cut|no-such-name|timed-out", "mute.test", 1), "connection-refused")
+        log.verify()
+
+
+@test(private=True)
+def what_was_connected_and_hits_a_limit_was_not_refused(ctx):
+    with Log(ctx) as log, ctx.private(out.strange("idle_seconds = 1") + log.config()) as s, \
+            ctx.client(path=s.socket) as c:
+        equal(run(c, RAW + "print(tunnel('127.0.0.1:%d')[0].recv(1))\n" % out.silent.port).stdout, "b''\n")
+        equal(audited(log, s, "timed-out", "127.0.0.1", out.silent.port), "connection")
+        log.verify()
+    with Log(ctx) as log, ctx.private(out.strange("bytes_max = 1M") + log.config()) as s, \
+            ctx.client(path=s.socket) as c:
+        run(c, RAW + "ask(b'GET http://127.0.0.1:%d/ HTTP/1.1\\r\\n\\r\\n')\ntunnel('127.0.0.1:%d')\n" % (
+            out.endless.port, out.echo.port))
+        equal(audited(log, s, "bytes-limit", "127.0.0.1", out.endless.port), "connection")
+        equal(audited(log, s, "bytes-limit", "127.0.0.1", out.echo.port), "connection-refused")
         log.verify()
 
 

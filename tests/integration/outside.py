@@ -16,7 +16,7 @@ class Names:
     None is never answered; a name that is not there does not exist."""
 
     def __init__(self, table):
-        self.table, self.asked, self.lock = dict(table), [], threading.Lock()
+        self.table, self.asked, self.lock = dict(table), [], threading.Condition()
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
@@ -37,6 +37,7 @@ class Names:
         name, kind = ".".join(labels), struct.unpack("!H", query[at + 1:at + 3])[0]
         with self.lock:
             self.asked.append((name, kind))
+            self.lock.notify_all()
             known = name in self.table
             addresses = self.table.get(name, ())
             if callable(addresses):
@@ -52,6 +53,12 @@ class Names:
         flags = 0x8580 if known else 0x8583
         return (query[:2] + struct.pack("!HHHHH", flags, 1, len(data), 0, 0) +
                 query[12:at + 5] + b"".join(data))
+
+    def wait(self, name, seconds):
+        """Until somebody has asked for it."""
+        with self.lock:
+            assert self.lock.wait_for(lambda: any(n == name for n, _ in self.asked), seconds), \
+                "nobody has asked for " + name
 
     def times(self, name, kind=1):
         with self.lock:
@@ -145,6 +152,11 @@ class Strange(socketserver.ThreadingTCPServer):
 def silent(connection):
     while connection.recv(65536):
         pass
+
+
+def stubborn(connection):
+    """Says nothing, and never ends by itself."""
+    threading.Event().wait()
 
 
 def endless(connection):

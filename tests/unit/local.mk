@@ -317,9 +317,15 @@ tests_unit_supervisor_test_auth_jwt_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
 tests_unit_supervisor_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
 
 # ---- egress ----
-EGRESS_TESTS = tests/unit/egress/test-head
+EGRESS_TESTS = \
+	tests/unit/egress/test-connection \
+	tests/unit/egress/test-head
 check_PROGRAMS += $(EGRESS_TESTS)
 TESTS += $(EGRESS_TESTS)
+tests_unit_egress_test_connection_SOURCES = tests/unit/egress/test-connection.c
+tests_unit_egress_test_connection_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(TEST_CFLAGS)
+tests_unit_egress_test_connection_LDADD = libegress.a libpolicy.a libproto.a $(EVENT_LIBS) \
+	$(TEST_LIBS)
 tests_unit_egress_test_head_SOURCES = tests/unit/egress/test-head.c
 tests_unit_egress_test_head_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_egress_test_head_LDADD = libegress.a libpolicy.a $(TEST_LIBS)

@@ -268,7 +268,7 @@ labels_are_bounded(void **state)
 static void
 connections_are_counted(void **state)
 {
-	struct engine_connection connection = { .verdict = "carried", .carried = true,
+	struct engine_connection connection = { .verdict = "carried", .connected = true,
 						.sent = 10, .received = 20 };
 	struct rig rig;
 

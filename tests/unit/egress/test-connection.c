@@ -1,0 +1,324 @@
+/* One connection through the proxy, the script, the origin and the name server being sockets
+ * of this program: what is reported of it at each of its ends. */
+#include "egress/proxy.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/dns.h>
+#include <event2/event.h>
+
+#include <cmocka.h>
+
+#define EXECUTION 7
+#define SECONDS_MAX 60
+#define REPORTS_MAX 4
+
+struct rig {
+	struct proxy proxy;
+	struct event *tick;
+	int listener;			/* the grant's */
+	int names, origin;		/* a name server that says nothing; a listening socket */
+	int script, accepted;		/* the two ends; -1: none yet */
+	uint16_t origin_port;
+	struct msg_egress_report report[REPORTS_MAX];
+	unsigned int n_reports, n_closed;
+};
+
+static void
+tell(void *arg, const struct msg *msg)
+{
+	struct rig *rig = arg;
+
+	if (msg->type == MSG_EGRESS_CLOSED) {
+		rig->n_closed++;
+		return;
+	}
+	assert_int_equal(msg->type, MSG_EGRESS_REPORT);
+	assert_int_equal(msg->egress_report.execution, EXECUTION);
+	assert_in_range(rig->n_reports, 0, REPORTS_MAX - 1);
+	rig->report[rig->n_reports++] = msg->egress_report;
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+/* Bound to a port of its own on loopback. */
+static int
+bound(int type, uint16_t *port_r)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	*port_r = ntohs(at.sin_port);
+	return fd;
+}
+
+static int
+set_up(void **state)
+{
+	static const struct timeval often = { 0, 10000 };
+	struct rig *rig = calloc(1, sizeof(*rig));
+	uint16_t port;
+	char text[32];
+
+	assert_non_null(rig);
+	signal(SIGPIPE, SIG_IGN);
+	rig->script = rig->accepted = -1;
+	rig->listener = bound(SOCK_STREAM, &port);
+	assert_int_equal(listen(rig->listener, 8), 0);
+	rig->origin = bound(SOCK_STREAM, &rig->origin_port);
+	assert_int_equal(listen(rig->origin, 8), 0);
+	rig->names = bound(SOCK_DGRAM, &port);
+	snprintf(text, sizeof(text), "127.0.0.1:%u", port);
+	rig->proxy = (struct proxy){ .base = event_base_new(), .tell = tell, .tell_arg = rig,
+				     .connections_max = 8 };
+	LIST_INIT(&rig->proxy.grants);
+	assert_non_null(rig->proxy.base);
+	rig->proxy.dns = evdns_base_new(rig->proxy.base, 0);
+	assert_non_null(rig->proxy.dns);
+	assert_int_equal(evdns_base_nameserver_ip_add(rig->proxy.dns, text), 0);
+	rig->tick = event_new(rig->proxy.base, -1, EV_PERSIST, on_tick, NULL);
+	event_add(rig->tick, &often);
+	*state = rig;
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	grant_close(&rig->proxy, EXECUTION);
+	event_free(rig->tick);
+	evdns_base_free(rig->proxy.dns, 1);
+	event_base_loop(rig->proxy.base, EVLOOP_NONBLOCK);
+	event_base_free(rig->proxy.base);
+	close(rig->names);
+	close(rig->origin);
+	if (rig->script >= 0)
+		close(rig->script);
+	if (rig->accepted >= 0)
+		close(rig->accepted);
+	free(rig);
+	return 0;
+}
+
+static bool
+readable(int fd)
+{
+	struct pollfd one = { .fd = fd, .events = POLLIN };
+
+	return poll(&one, 1, 0) == 1;
+}
+
+/* Turns the loop until the condition holds. */
+#define UNTIL(rig, condition) \
+	do { \
+		time_t begun = time(NULL); \
+\
+		while (!(condition)) { \
+			assert_in_range(time(NULL) - begun, 0, SECONDS_MAX); \
+			event_base_loop((rig)->proxy.base, EVLOOP_ONCE); \
+		} \
+	} while (0)
+
+static void
+serve(struct rig *rig, const char *rule, uint64_t bytes_max, unsigned int idle_seconds)
+{
+	struct msg_str allow = { rule, strlen(rule) };
+	struct msg_str private = { "127.0.0.0/8", strlen("127.0.0.0/8") };
+	struct msg_egress_open open = { .execution = EXECUTION, .allow = { &allow, 1 },
+		.allow_private = { &private, 1 }, .bytes_max = bytes_max,
+		.rate_max = 1 << 20, .connections = 4, .connections_max = 8,
+		.idle_seconds = idle_seconds, .connection_seconds = 100 };
+
+	assert_int_equal(grant_open(&rig->proxy, &open, dup(rig->listener)), 0);
+}
+
+/* A script asks for a tunnel. */
+static void
+ask(struct rig *rig, const char *host, uint16_t port)
+{
+	struct sockaddr_in at;
+	socklen_t len = sizeof(at);
+	char text[128];
+	int n = snprintf(text, sizeof(text), "CONNECT %s:%u HTTP/1.1\r\n\r\n", host, port);
+
+	if (rig->script >= 0)
+		close(rig->script);
+	rig->script = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(rig->script >= 0);
+	assert_int_equal(getsockname(rig->listener, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(connect(rig->script, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(send(rig->script, text, (size_t)n, 0), n);
+}
+
+/* The status that it is answered with. */
+static int
+status(struct rig *rig)
+{
+	char head[256];
+	ssize_t n;
+
+	UNTIL(rig, readable(rig->script));
+	n = recv(rig->script, head, sizeof(head) - 1, 0);
+	assert_in_range(n, 12, sizeof(head) - 1);
+	head[n] = '\0';
+	return atoi(head + strlen("HTTP/1.1 "));
+}
+
+/* A tunnel to the origin that is there. */
+static void
+relay(struct rig *rig)
+{
+	ask(rig, "127.0.0.1", rig->origin_port);
+	assert_int_equal(status(rig), 200);
+	rig->accepted = accept4(rig->origin, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(rig->accepted >= 0);
+}
+
+static void
+assert_report(struct rig *rig, unsigned int n, enum egress_verdict verdict, bool connected)
+{
+	UNTIL(rig, rig->n_reports >= n);
+	assert_int_equal(rig->n_reports, n);
+	assert_int_equal(rig->report[n - 1].verdict, verdict);
+	assert_int_equal(rig->report[n - 1].connected, connected);
+}
+
+static void
+both_ends_come_to_their_end(void **state)
+{
+	struct rig *rig = *state;
+
+	serve(rig, "*:*", 1000, 100);
+	relay(rig);
+	assert_int_equal(send(rig->script, "hello", 5, 0), 5);
+	shutdown(rig->script, SHUT_WR);
+	UNTIL(rig, readable(rig->accepted));
+	assert_int_equal(rig->n_reports, 0);
+	close(rig->accepted);
+	rig->accepted = -1;
+	assert_report(rig, 1, EGRESS_CARRIED, true);
+	assert_int_equal(rig->report[0].sent, 5);
+}
+
+static void
+an_execution_ends_before_its_connection(void **state)
+{
+	struct rig *rig = *state;
+
+	serve(rig, "*:*", 1000, 100);
+	relay(rig);
+	assert_int_equal(rig->n_reports, 0);
+	grant_close(&rig->proxy, EXECUTION);
+	assert_report(rig, 1, EGRESS_CUT, true);
+	assert_int_equal(rig->n_closed, 1);
+}
+
+static void
+an_execution_ends_before_its_name_is_known(void **state)
+{
+	struct rig *rig = *state;
+
+	serve(rig, "*:*", 1000, 100);
+	ask(rig, "silent.test", 80);
+	UNTIL(rig, readable(rig->names));
+	assert_int_equal(rig->n_reports, 0);
+	grant_close(&rig->proxy, EXECUTION);
+	assert_report(rig, 1, EGRESS_CUT, false);
+}
+
+static void
+no_rule_allows_it(void **state)
+{
+	struct rig *rig = *state;
+
+	serve(rig, "elsewhere.test:1", 1000, 100);
+	ask(rig, "127.0.0.1", rig->origin_port);
+	assert_int_equal(status(rig), 403);
+	close(rig->script);
+	rig->script = -1;
+	assert_report(rig, 1, EGRESS_DENIED_RULE, false);
+}
+
+static void
+nobody_listens_there(void **state)
+{
+	struct rig *rig = *state;
+	uint16_t port;
+	int silent = bound(SOCK_STREAM, &port);
+
+	serve(rig, "*:*", 1000, 100);
+	ask(rig, "127.0.0.1", port);
+	assert_int_equal(status(rig), 502);
+	grant_close(&rig->proxy, EXECUTION);
+	assert_report(rig, 1, EGRESS_NO_CONNECTION, false);
+	close(silent);
+}
+
+static void
+bytes_are_used_up_in_between_and_before(void **state)
+{
+	static const char much[2000];
+	struct rig *rig = *state;
+
+	serve(rig, "*:*", sizeof(much) / 2, 100);
+	relay(rig);
+	assert_int_equal(send(rig->accepted, much, sizeof(much), 0), sizeof(much));
+	assert_report(rig, 1, EGRESS_LIMIT_BYTES, true);
+	ask(rig, "127.0.0.1", rig->origin_port);
+	assert_int_equal(status(rig), 403);
+	grant_close(&rig->proxy, EXECUTION);
+	assert_report(rig, 2, EGRESS_LIMIT_BYTES, false);
+}
+
+static void
+nothing_comes_for_too_long(void **state)
+{
+	struct rig *rig = *state;
+
+	serve(rig, "*:*", 1000, 1);
+	relay(rig);
+	assert_report(rig, 1, EGRESS_TIMED_OUT, true);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(both_ends_come_to_their_end),
+		TEST(an_execution_ends_before_its_connection),
+		TEST(an_execution_ends_before_its_name_is_known),
+		TEST(no_rule_allows_it),
+		TEST(nobody_listens_there),
+		TEST(bytes_are_used_up_in_between_and_before),
+		TEST(nothing_comes_for_too_long),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
