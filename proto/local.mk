@@ -1,6 +1,7 @@
 # proto: the boundary between the processes; depends on msgpack alone.
 noinst_LIBRARIES += libproto.a
 libproto_a_SOURCES = \
+	proto/clock.h \
 	proto/codec.c proto/codec.h \
 	proto/fdpass.c proto/fdpass.h \
 	proto/frame.c proto/frame.h \

@@ -2,7 +2,7 @@
  * signs of life, and systemd restarts us. */
 #include "supervisor/notify.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +10,7 @@
 #include <event2/event.h>
 #include <systemd/sd-daemon.h>
 
+#include "proto/clock.h"
 #include "supervisor/loop.h"
 #include "supervisor/xalloc.h"
 
@@ -85,13 +86,8 @@ notify_ready(struct notify *n)
 void
 notify_reloading(struct notify *n)
 {
-	struct timespec now;
-
 	(void)n;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		   (unsigned long long)now.tv_sec * 1000000 +
-			   (unsigned long long)now.tv_nsec / 1000);
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_us());
 }
 
 void

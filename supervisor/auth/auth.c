@@ -13,6 +13,7 @@
 #include "policy/config.h"
 #include "policy/tokens.h"
 #include "policy/why.h"
+#include "proto/clock.h"
 #include "supervisor/auth/tokens.h"
 #include "supervisor/http/server.h"
 #include "supervisor/log.h"
@@ -291,15 +292,6 @@ token_of(const char *authorization)
 	    (authorization[len] != ' ' && authorization[len] != '\0'))
 		return NULL;
 	return authorization + len + strspn(authorization + len, " ");
-}
-
-static uint64_t
-clock_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 bool

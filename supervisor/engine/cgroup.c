@@ -11,19 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 
 #include "policy/why.h"
+#include "proto/clock.h"
 #include "proto/own.h"
 #include "supervisor/engine/cgroup_text.h"
 #include "supervisor/engine/startup.h"
 
 #define BY_HAND "mcp-pythond-"
 #define DEPTH_MAX 4
-#define EMPTY_MOST_S 3
+#define EMPTY_MOST_MS 3000
+#define SWEEP_MOST_MS 1000
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 
 static const struct controller {
@@ -348,24 +349,21 @@ cgroup_root_count(const struct cgroup_root *root)
 }
 
 static int
-left_ms(const struct timespec *end)
+left_ms(uint64_t end_ms)
 {
-	struct timespec now;
-	int64_t ms;
+	uint64_t now_ms = clock_ms();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ms = (end->tv_sec - now.tv_sec) * 1000 + (end->tv_nsec - now.tv_nsec) / 1000000;
-	return ms > 0 ? (int)ms : 0;
+	return end_ms > now_ms ? (int)(end_ms - now_ms) : 0;
 }
 
 static void
-wait_until_empty(int dir, const struct timespec *end)
+wait_until_empty(int dir, uint64_t end_ms)
 {
 	own_fd int events = openat(dir, "cgroup.events", O_RDONLY | O_CLOEXEC);
 	struct pollfd poll_fd = { .fd = events, .events = POLLPRI };
 	int ms;
 
-	while (events >= 0 && is_populated(events) && (ms = left_ms(end)) > 0)
+	while (events >= 0 && is_populated(events) && (ms = left_ms(end_ms)) > 0)
 		poll(&poll_fd, 1, ms);
 }
 
@@ -374,12 +372,8 @@ wait_until_empty(int dir, const struct timespec *end)
 static void
 empty_tenants(struct cgroup_root *root)
 {
-	struct timespec end;
-
 	cgroup_write_at(root->tenants_fd, "cgroup.kill", "1");
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += EMPTY_MOST_S;
-	wait_until_empty(root->tenants_fd, &end);
+	wait_until_empty(root->tenants_fd, clock_ms() + EMPTY_MOST_MS);
 }
 
 /* By hand: back to where we came from, so that BASE can go. Started as root this fails,
@@ -399,7 +393,7 @@ leave(struct cgroup_root *root)
 struct sweep {
 	bool (*is_known)(void *arg, uint64_t serial);
 	void *arg;
-	struct timespec end;
+	uint64_t end_ms;
 };
 
 static void
@@ -413,7 +407,7 @@ sweep_leaf(int tenant, const char *name, void *arg)
 			 sweep->is_known(sweep->arg, serial)))
 		return;
 	cgroup_write_at(leaf, "cgroup.kill", "1");
-	wait_until_empty(leaf, &sweep->end);
+	wait_until_empty(leaf, sweep->end_ms);
 	unlinkat(tenant, name, AT_REMOVEDIR);
 }
 
@@ -432,10 +426,12 @@ void
 cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t serial),
 		  void *arg)
 {
-	struct sweep sweep = { .is_known = is_known, .arg = arg };
+	struct sweep sweep = {
+		.is_known = is_known,
+		.arg = arg,
+		.end_ms = clock_ms() + SWEEP_MOST_MS,
+	};
 
-	clock_gettime(CLOCK_MONOTONIC, &sweep.end);
-	sweep.end.tv_sec++;
 	each_below(root->tenants_fd, sweep_tenant, &sweep);
 }
 
@@ -478,7 +474,7 @@ cgroup_end_service(void)
 {
 	static const char *const parts[] = { "supervisor", "tenants" };
 	own_fd int own = -1, base = -1;
-	struct timespec end;
+	uint64_t end_ms;
 	int r = open_own(&own);
 
 	if (r < 0 || !is_beside_service(own))
@@ -486,8 +482,7 @@ cgroup_end_service(void)
 	base = openat(own, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (base < 0)
 		return -errno;
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += EMPTY_MOST_S;
+	end_ms = clock_ms() + EMPTY_MOST_MS;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		own_fd int part = openat(base, parts[i], DIR_FLAGS);
 
@@ -498,7 +493,7 @@ cgroup_end_service(void)
 		own_fd int part = openat(base, parts[i], DIR_FLAGS);
 
 		if (part >= 0)
-			wait_until_empty(part, &end);
+			wait_until_empty(part, end_ms);
 		remove_tree(base, parts[i], DEPTH_MAX);
 	}
 	disable_controllers(base, ".", NULL);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <event2/event.h>
 
@@ -27,21 +26,6 @@
 
 #define SHUTDOWN_MOST_MS 1800
 #define KEEPING_MOST_MS 5000	/* sessions have to come to rest */
-
-uint64_t
-engine_now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-uint64_t
-engine_now_ms(void)
-{
-	return engine_now_us() / 1000;
-}
 
 static void
 each_tenant(struct engine *engine, void (*visit)(struct tenant *tenant))

@@ -73,10 +73,6 @@ struct engine {
 	unsigned char scratch[SCRATCH_BYTES];
 };
 
-/* Milliseconds and microseconds of CLOCK_MONOTONIC. */
-uint64_t engine_now_ms(void);
-uint64_t engine_now_us(void);
-
 /* The default profile's zygote is ready (error 0) or failed. */
 void engine_note_ready(struct engine *engine, int error, const char *text);
 

@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "policy/why.h"
+#include "proto/clock.h"
 #include "proto/own.h"
 #include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
@@ -128,7 +129,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		return r;
 	}
 	*execution_r = e;
-	tenant->active_ms = engine_now_ms();
+	tenant->active_ms = clock_ms();
 	profile = &engine->pool.profile[index];
 	if (engine->shutting_down || sched_queue_put(&tenant->queue, &e->item) < 0) {
 		e->facts.overloaded = true;
@@ -203,7 +204,7 @@ execution_begin(struct execution *e, struct worker *w)
 	struct engine *engine = e->engine;
 
 	if (e->start_us == 0)
-		e->start_us = engine_now_us();
+		e->start_us = clock_us();
 	e->state = EXECUTION_RUNNING;
 	e->worker = w;
 	TAILQ_INSERT_TAIL(&engine->running, e, link);
@@ -254,7 +255,7 @@ close_run(struct execution *e)
 	/* From here on nothing that is called back can end it again. */
 	e->state = EXECUTION_DUE;
 	if (e->end_us == 0)
-		e->end_us = engine_now_us();
+		e->end_us = clock_us();
 	TAILQ_REMOVE(&e->engine->running, e, link);
 	e->engine->n_running--;
 	event_del(&e->deadline);
@@ -305,7 +306,7 @@ stop_script(struct execution *e, enum stop_reason reason)
 		return;
 	e->facts.stop = reason;
 	e->stopping = KILLED;
-	e->end_us = engine_now_us();
+	e->end_us = clock_us();
 	watchdog_forget(&e->watchdog);
 	execution_count(e);
 	/* First: what its end closes would look as if it had closed it. */
@@ -404,7 +405,7 @@ deliver(struct execution *e)
 	if (e->watcher.on_outcome != NULL || e->observed)
 		execution_answer(e);
 	execution_free(e);
-	tenant->active_ms = engine_now_ms();
+	tenant->active_ms = clock_ms();
 	if (!ran)
 		return;
 	sched_queue_done(&tenant->queue,

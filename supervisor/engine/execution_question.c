@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "proto/clock.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/worker.h"
 
@@ -29,7 +30,7 @@ excused_us(const struct execution *e, uint64_t now_us)
 uint64_t
 execution_wall_us(const struct execution *e)
 {
-	uint64_t now_us = e->end_us != 0 ? e->end_us : engine_now_us();
+	uint64_t now_us = e->end_us != 0 ? e->end_us : clock_us();
 	uint64_t excused = excused_us(e, now_us);
 
 	return now_us - e->start_us > excused ? now_us - e->start_us - excused : 0;
@@ -40,7 +41,7 @@ execution_patience_ms(const struct execution *e)
 {
 	if (e->question_us == 0)
 		return 0;
-	return e->question_ms - excused_us(e, engine_now_us()) / 1000;
+	return e->question_ms - excused_us(e, clock_us()) / 1000;
 }
 
 int
@@ -52,7 +53,7 @@ execution_on_question(struct execution *e, const struct frame *frame)
 	    question->number != e->question + 1 || question->number > e->questions_max)
 		return -EBADMSG;
 	e->question = question->number;
-	e->question_us = engine_now_us();
+	e->question_us = clock_us();
 	if (e->stopping != GOES_ON || e->watcher.on_question == NULL)
 		execution_answer_question(e, NULL, 0);
 	else
@@ -68,7 +69,7 @@ execution_answer_question(struct execution *e, const char *line, size_t len)
 
 	if (e->state != EXECUTION_RUNNING || e->question_us == 0)
 		return;
-	e->waited_us += engine_now_us() - e->question_us;
+	e->waited_us += clock_us() - e->question_us;
 	e->question_us = 0;
 	msg.answer.has_line = line != NULL;
 	msg.answer.line = (struct msg_str){ .at = line, .len = len };

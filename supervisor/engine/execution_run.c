@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "proto/clock.h"
 #include "proto/own.h"
 #include "supervisor/engine/cgroup.h"
 #include "supervisor/engine/egress.h"
@@ -182,7 +183,7 @@ execution_lease(struct execution *e, struct worker *w)
 		r = run_descriptors(e, w, fd, &n_fds);
 	if (r < 0)
 		return r;
-	e->start_us = engine_now_us();
+	e->start_us = clock_us();
 	if (worker_run(w, e, &run, fd, n_fds) < 0)
 		return -EAGAIN;
 	if (e->channel >= 0)

@@ -10,6 +10,7 @@
 
 #include <event2/event.h>
 
+#include "proto/clock.h"
 #include "supervisor/engine/egress.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/observer.h"
@@ -119,7 +120,7 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->tenant = tenant;
 	e->watcher = *watcher;
 	e->profile = profile;
-	e->asked_us = engine_now_us();
+	e->asked_us = clock_us();
 	e->item.kind = request->repl != NULL ? SCHED_CELLS : profile;
 	e->repl = request->repl;
 	e->place = request->place;

@@ -11,6 +11,7 @@
 
 #include <event2/event.h>
 
+#include "proto/clock.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/execution_parts.h"
 #include "supervisor/engine/repl_parts.h"
@@ -276,7 +277,7 @@ pool_settle(struct engine *engine, const struct share *share)
 		end_spent(pool);
 		top_up(engine);
 	} else {
-		uint64_t now = engine_now_us();
+		uint64_t now = clock_us();
 
 		if (pool->n_spent == 1)
 			pool->spent_us = now;

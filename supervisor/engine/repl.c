@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "policy/why.h"
+#include "proto/clock.h"
 #include "supervisor/engine/cgroup.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/keeper.h"
@@ -433,7 +434,7 @@ void
 repl_rest(struct repl *repl)
 {
 	repl->phase = REPL_IDLE;
-	repl->idle_since_ms = engine_now_ms();
+	repl->idle_since_ms = clock_ms();
 	repl->idle_cpu_us = 0;
 	if (repl->places == 0)
 		end(repl, "its last state was lost");
@@ -560,7 +561,7 @@ void
 repl_look_after(struct repl *repl)
 {
 	if (repl->phase != REPL_IDLE ||
-	    engine_now_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
+	    clock_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
 		return;
 	if (repl->frozen) {
 		if (!repl->was_looked_at)
@@ -602,7 +603,7 @@ repl_usage(struct repl *repl, struct repl_usage *usage_r)
 		.frozen = repl_is_frozen(repl),
 		.places = repl->places,
 		.memory_bytes = memory_of(repl),
-		.idle_ms = idle ? engine_now_ms() - repl->idle_since_ms : 0,
+		.idle_ms = idle ? clock_ms() - repl->idle_since_ms : 0,
 	};
 }
 

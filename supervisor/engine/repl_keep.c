@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "policy/why.h"
+#include "proto/clock.h"
 #include "proto/own.h"
 #include "supervisor/engine/cgroup.h"
 #include "supervisor/engine/cgroup_text.h"
@@ -121,11 +122,11 @@ uint64_t
 repl_uncounted(struct repl *repl)
 {
 	struct engine *engine = repl->engine;
-	uint64_t begun_us = engine_now_us(), ended_us;
+	uint64_t begun_us = clock_us(), ended_us;
 
 	if (repl->uncounted_most > 0 && begun_us >= engine->next_look_us) {
 		repl->uncounted = look_for_uncounted(repl);
-		ended_us = engine_now_us();
+		ended_us = clock_us();
 		engine->next_look_us = ended_us + LOOK_PAUSE * (ended_us - begun_us);
 	}
 	return repl->uncounted + repl->uncounted_lasting;

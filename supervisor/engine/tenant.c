@@ -13,6 +13,7 @@
 #include <event2/event.h>
 #include <openssl/sha.h>
 
+#include "proto/clock.h"
 #include "supervisor/engine/cgroup.h"
 #include "supervisor/engine/engine_parts.h"
 #include "supervisor/engine/execution_parts.h"
@@ -105,7 +106,7 @@ engine_tenant_named(struct engine *engine, const char *principal)
 	if (tenant == NULL)
 		tenant = make(engine, principal);
 	tenant->holders++;
-	tenant->active_ms = engine_now_ms();
+	tenant->active_ms = clock_ms();
 	/* Most calls are for the default profile; others warm up when first used. */
 	if (tenant->share[0].target == 0)
 		share_grow(&tenant->share[0]);
@@ -163,7 +164,7 @@ tenant_release(struct tenant *tenant)
 {
 	assert(tenant->holders > 0);
 	tenant->holders--;
-	tenant->active_ms = engine_now_ms();
+	tenant->active_ms = clock_ms();
 }
 
 void
@@ -225,7 +226,7 @@ void
 tenant_look_after(struct tenant *tenant)
 {
 	const struct engine *engine = tenant->engine;
-	uint64_t idle_ms = engine_now_ms() - tenant->active_ms;
+	uint64_t idle_ms = clock_ms() - tenant->active_ms;
 	bool busy = tenant->queue.n_running > 0 || tenant->queue.n_waiting > 0;
 	bool idle =
 		!busy && idle_ms >= (uint64_t)engine->config->pool.idle_seconds * 1000;

@@ -16,6 +16,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#include "proto/clock.h"
 #include "proto/own.h"
 #include "supervisor/engine/cgroup.h"
 
@@ -388,15 +389,6 @@ struct watchdog {
 	struct watchdog_link *first, *next;	/* next: after the one being checked */
 };
 
-static uint64_t
-now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 static void
 arm(struct watchdog *watchdog, uint64_t us)
 {
@@ -413,7 +405,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct watchdog *watchdog = arg;
 	struct watchdog_link *link;
-	uint64_t start = now_us(), took;
+	uint64_t start = clock_us(), took;
 
 	(void)fd;
 	(void)what;
@@ -421,7 +413,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 		watchdog->next = link->next;
 		watchdog->check(link->execution);
 	}
-	took = now_us() - start;
+	took = clock_us() - start;
 	if (watchdog->first != NULL)
 		arm(watchdog, took * 10 > INTERVAL_US ? took * 10 : INTERVAL_US);
 }

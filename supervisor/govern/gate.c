@@ -15,6 +15,7 @@
 #include "policy/config.h"
 #include "policy/quota.h"
 #include "policy/why.h"
+#include "proto/clock.h"
 #include "supervisor/govern/audit.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/execution.h"
@@ -44,15 +45,6 @@ struct gate {
 	LIST_HEAD(, account) account[BUCKETS];
 	struct event *look;
 };
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* ---- accounts ---- */
 
@@ -102,7 +94,7 @@ find(struct gate *gate, const char *principal)
 		make_config(gate, account);
 		LIST_INSERT_HEAD(&gate->account[bucket], account, link);
 	}
-	account->used_ms = now_ms();
+	account->used_ms = clock_ms();
 	return account;
 }
 
@@ -131,7 +123,7 @@ static void
 forget_if_unused(struct gate *gate, struct account *account)
 {
 	(void)gate;
-	if (account->executions == 0 && now_ms() - account->used_ms > FORGET_AFTER_MS)
+	if (account->executions == 0 && clock_ms() - account->used_ms > FORGET_AFTER_MS)
 		free_account(account);
 }
 
@@ -241,7 +233,7 @@ check_quotas(struct gate *gate, struct account *account, const struct engine_eve
 	     struct why *why_r)
 {
 	const struct config *config = account->config;
-	uint64_t now = now_ms(), wait;
+	uint64_t now = clock_ms(), wait;
 
 	wait = config->quota.per_minute
 	       ? quota_wait_ms(&account->starts, QUOTA_MINUTE_SLOT_MS, now,
@@ -322,7 +314,7 @@ on_start(void *arg, const struct engine_event *event, struct why *why_r)
 		return why_say(why_r, -EIO, "", "the audit log cannot be written, and nothing "
 			       "may run without it: tell the operator");
 	if (!event->internal)
-		quota_add(&account->starts, QUOTA_MINUTE_SLOT_MS, now_ms(), 1);
+		quota_add(&account->starts, QUOTA_MINUTE_SLOT_MS, clock_ms(), 1);
 	account->disk_bytes += event->disk_bytes;
 	account->executions++;
 	return 0;
@@ -355,7 +347,7 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 	assert(account->executions > 0 && account->disk_bytes >= event->disk_bytes);
 	account->executions--;
 	account->disk_bytes -= event->disk_bytes;
-	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, now_ms(), outcome->cpu_ms);
+	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, clock_ms(), outcome->cpu_ms);
 }
 
 /* The record of an end says nothing that could still be refused, so no answer waits for the

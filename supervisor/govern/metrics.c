@@ -4,8 +4,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
+#include "proto/clock.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/execution.h"
 #include "supervisor/engine/observer.h"
@@ -13,12 +13,12 @@
 #include "supervisor/xalloc.h"
 
 #define VERDICTS_MAX 16		/* of connections */
-#define STAYS_S 3600		/* a tenant that was heard of in it does not make room */
+#define STAYS_MS 3600000	/* a tenant that was heard of in it does not make room */
 
 struct slot {
 	char *principal;		/* NULL: free */
 	struct metrics_tenant count;
-	time_t heard;
+	uint64_t heard_ms;
 };
 
 struct metrics {
@@ -35,15 +35,6 @@ struct metrics {
 	} connection[VERDICTS_MAX];
 	uint64_t sent, received;
 };
-
-static time_t
-now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
 
 static bool
 is_limit(enum outcome_status status)
@@ -71,10 +62,10 @@ make_room(struct metrics *metrics)
 	for (size_t i = 0; i < METRICS_TENANTS; i++) {
 		if (!metrics->tenant[i].principal)
 			return &metrics->tenant[i];
-		if (metrics->tenant[i].heard < slot->heard)
+		if (metrics->tenant[i].heard_ms < slot->heard_ms)
 			slot = &metrics->tenant[i];
 	}
-	if (now_s() - slot->heard < STAYS_S)
+	if (clock_ms() - slot->heard_ms < STAYS_MS)
 		return NULL;
 	metrics->others.executions += slot->count.executions;
 	metrics->others.cpu_ms += slot->count.cpu_ms;
@@ -95,7 +86,7 @@ count_of(struct metrics *metrics, const char *principal)
 			return &metrics->others;
 		slot->principal = xstrdup(principal);
 	}
-	slot->heard = now_s();
+	slot->heard_ms = clock_ms();
 	return &slot->count;
 }
 

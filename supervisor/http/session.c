@@ -11,6 +11,7 @@
 
 #include <event2/event.h>
 
+#include "proto/clock.h"
 #include "supervisor/http/account.h"
 #include "supervisor/http/replay.h"
 #include "supervisor/govern/gate.h"
@@ -41,15 +42,6 @@ struct http_sessions {
 	struct event *expiry;
 };
 
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static size_t
 bucket_of(const char *id)
 {
@@ -65,7 +57,7 @@ static void
 arm_expiry(struct http_sessions *sessions)
 {
 	const struct http_session *first = TAILQ_FIRST(&sessions->idle);
-	uint64_t now = now_ms(), due;
+	uint64_t now = clock_ms(), due;
 	struct timeval wait;
 
 	if (!first || evtimer_pending(sessions->expiry, NULL))
@@ -79,7 +71,7 @@ arm_expiry(struct http_sessions *sessions)
 static void
 begin_idle(struct http_session *session)
 {
-	session->idle_since_ms = now_ms();
+	session->idle_since_ms = clock_ms();
 	TAILQ_INSERT_TAIL(&session->all->idle, session, when_idle);
 	arm_expiry(session->all);
 }
@@ -88,7 +80,7 @@ static void
 on_expiry(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_sessions *sessions = arg;
-	uint64_t now = now_ms();
+	uint64_t now = clock_ms();
 	struct http_session *session;
 
 	(void)fd;

@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include <event2/buffer.h>
 #include <event2/event.h>
 
 #include "policy/config.h"
+#include "proto/clock.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/output.h"
 #include "supervisor/handle.h"
@@ -39,15 +39,6 @@ struct job {
 
 /* Oldest first, of all tenants. */
 static TAILQ_HEAD(job_list, job) jobs = TAILQ_HEAD_INITIALIZER(jobs);
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* ---- news ---- */
 
@@ -206,7 +197,7 @@ come_to_end(struct job *job, enum job_state state)
 
 	job->run = NULL;
 	job->state = state;
-	job->ended_ms = now_ms();
+	job->ended_ms = clock_ms();
 	evtimer_add(job->late, &keep);
 	log_line(LOG_INFO, "job-end", "tenant=%s tool=%s state=%s ms=%llu",
 		 tenant_principal(job->tenant), job->tool->name, state_names[state],
@@ -317,7 +308,7 @@ new_job(const struct tool_host *host, const struct tool *tool)
 	tenant_hold(job->tenant);
 	job->config = config_hold(host->config);
 	job->tool = tool;
-	job->started_ms = now_ms();
+	job->started_ms = clock_ms();
 	job->output = xalloc_check(evbuffer_new());
 	job->output_most = host->config->limits.standard.output_bytes;
 	job->late = xalloc_check(evtimer_new(host->base, on_late, job));
@@ -403,7 +394,7 @@ background_cancel(struct job *job)
 void
 background_view(const struct job *job, struct job_view *view_r)
 {
-	const uint64_t now = now_ms(), keep_ms = job->config->mcp.job_seconds * 1000ULL;
+	const uint64_t now = clock_ms(), keep_ms = job->config->mcp.job_seconds * 1000ULL;
 	struct job_view view = {
 		.handle = job->handle,
 		.tool = job->tool->name,

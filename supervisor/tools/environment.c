@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "policy/config.h"
 #include "policy/rules.h"
 #include "policy/version.h"
 #include "policy/why.h"
+#include "proto/clock.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/tools/inside.h"
 #include "supervisor/tools/look_environment.h"
@@ -37,15 +37,6 @@ struct environment_ask {
 	void *arg;
 };
 
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* ---- what is remembered ---- */
 
 static struct remembered *
@@ -71,7 +62,7 @@ remember(const struct environment_ask *ask, const json_t *environment)
 		return;
 	json_decref(place->environment);
 	place->engine = ask->engine;
-	place->until_ms = now_ms() + ENVIRONMENT_AGE_MS;
+	place->until_ms = clock_ms() + ENVIRONMENT_AGE_MS;
 	place->environment = json_incref((json_t *)environment);
 	snprintf(place->profile, sizeof(place->profile), "%s", ask->profile);
 }
@@ -171,7 +162,7 @@ environment_get(const struct tool_host *host, const char *profile, environment_k
 	struct environment_ask *ask;
 	int r;
 
-	if (have && now_ms() < have->until_ms) {
+	if (have && clock_ms() < have->until_ms) {
 		*environment_r = json_incref(have->environment);
 		return 1;
 	}

@@ -11,6 +11,7 @@
 #include <event2/event.h>
 
 #include "policy/why.h"
+#include "proto/clock.h"
 #include "supervisor/mcp/jsonout.h"
 #include "supervisor/tools/background.h"
 #include "supervisor/xalloc.h"
@@ -327,18 +328,9 @@ answer_now(const struct tool_host *host, const char *id, enum action action,
 /* ---- the run ---- */
 
 static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static uint64_t
 left_ms(const struct tool_run *run)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_ms();
 
 	return run->until_ms > now ? run->until_ms - now : 0;
 }
@@ -392,7 +384,7 @@ wait_for_news(const struct tool_host *host, const struct arguments *arguments,
 	run->id = xstrdup(arguments->id);
 	run->action = arguments->action;
 	run->offset = arguments->offset;
-	run->until_ms = now_ms() + (uint64_t)(seconds * 1000);
+	run->until_ms = clock_ms() + (uint64_t)(seconds * 1000);
 	run->watch.on_news = on_news;
 	run->timer = xalloc_check(evtimer_new(host->base, on_timer, run));
 	background_watch(background_find(host->tenant, run->id), &run->watch);

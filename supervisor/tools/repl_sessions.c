@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "policy/config.h"
+#include "proto/clock.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/repl.h"
 #include "supervisor/tools/tool.h"
@@ -21,15 +22,6 @@
 
 static TAILQ_HEAD(session_list, repl_session) sessions = TAILQ_HEAD_INITIALIZER(sessions);
 static LIST_HEAD(, origin) origins = LIST_HEAD_INITIALIZER(origins);
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* ---- the end of a session ---- */
 
@@ -77,7 +69,7 @@ leave_origin(struct repl_session *session)
 static uint64_t
 left_ms(const struct repl_session *session)
 {
-	uint64_t end = session->born_ms + session->age_ms, now = now_ms();
+	uint64_t end = session->born_ms + session->age_ms, now = clock_ms();
 
 	if (session->used_ms + session->idle_ms < end)
 		end = session->used_ms + session->idle_ms;
@@ -87,7 +79,7 @@ left_ms(const struct repl_session *session)
 static bool
 is_too_old(const struct repl_session *session)
 {
-	return now_ms() >= session->born_ms + session->age_ms;
+	return clock_ms() >= session->born_ms + session->age_ms;
 }
 
 /* Tells everybody who waits, and whoever has the turn unless that is who ends it. */
@@ -247,7 +239,7 @@ repl_session_leave(struct repl_turn *turn, bool used)
 		session->n_waiting--;
 	}
 	if (used)
-		session->used_ms = now_ms();
+		session->used_ms = clock_ms();
 	if (session->n_waiting > 0)
 		wake(session);
 	else if (!session->holder)
@@ -377,7 +369,7 @@ make(const struct tool_host *host, struct repl_turn *turn)
 	handle_new('r', session->handle);
 	session->age_ms = (uint64_t)host->config->repl.age_seconds * 1000;
 	session->idle_ms = (uint64_t)host->config->repl.idle_seconds * 1000;
-	session->born_ms = session->used_ms = now_ms();
+	session->born_ms = session->used_ms = clock_ms();
 	session->holder = turn;
 	turn->session = session;
 	return session;
@@ -567,8 +559,8 @@ repl_session_glance(const struct repl_session *session, struct repl_session_info
 		.busy = session->holder || session->n_waiting > 0,
 		.frozen = origin && repl_is_frozen(origin->repl),
 		.memory_limit = origin ? origin->limits.memory_bytes : 0,
-		.age_ms = now_ms() - session->born_ms,
-		.idle_ms = now_ms() - session->used_ms,
+		.age_ms = clock_ms() - session->born_ms,
+		.idle_ms = clock_ms() - session->used_ms,
 	};
 	repl_session_expires(session, info_r->expires);
 }

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "policy/config.h"
 #include "policy/why.h"
+#include "proto/clock.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/tools/packages/store.h"
 #include "supervisor/tools/repl_sessions_parts.h"
@@ -100,15 +100,6 @@ repl_sessions_give(const struct repl_giving *giving)
 
 /* ---- taking ---- */
 
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void
 copy(char *to, const struct msg_str *text)
 {
@@ -144,7 +135,7 @@ make_handle(struct origin *origin, struct event_base *base,
 static bool
 is_of_the_past(const struct handover_session *session)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_ms();
 
 	if (session->is.idle_since_ms > now)
 		return false;

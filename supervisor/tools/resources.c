@@ -3,9 +3,9 @@
 #include "supervisor/tools/resources.h"
 
 #include <sys/queue.h>
-#include <time.h>
 
 #include "policy/config.h"
+#include "proto/clock.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/tools/media.h"
 #include "supervisor/xalloc.h"
@@ -23,16 +23,7 @@ struct kept {
 static TAILQ_HEAD(kept_list, kept) store = TAILQ_HEAD_INITIALIZER(store);
 static size_t store_bytes;
 
-static uint64_t
-monotonic_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static uint64_t (*now_ms)(void) = monotonic_ms;
+static uint64_t (*now_ms)(void) = clock_ms;
 
 void
 resources_set_clock(uint64_t (*clock)(void))
