@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -23,6 +22,7 @@
 
 #include "egress/dial.h"
 #include "egress/head.h"
+#include "proto/clock.h"
 #include "proto/own.h"
 
 #define HEAD_MS 10000		/* for a whole head */
@@ -60,15 +60,6 @@ struct connection {
 	char address[NETWORK_ADDRESS_TEXT];
 };
 
-static uint64_t
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* ---- the end ---- */
 
 static void
@@ -85,7 +76,7 @@ report(const struct connection *c)
 		.port = c->head.target.port,
 		.sent = c->sent,
 		.received = c->received,
-		.milliseconds = now_ms() - c->start_ms,
+		.milliseconds = clock_ms() - c->start_ms,
 	} };
 
 	c->grant->proxy->tell(c->grant->proxy->tell_arg, &msg);
@@ -157,7 +148,7 @@ deadline_ms(const struct connection *c)
 static void
 arm(struct connection *c)
 {
-	uint64_t now = now_ms(), deadline = deadline_ms(c);
+	uint64_t now = clock_ms(), deadline = deadline_ms(c);
 	uint64_t wait = deadline > now ? deadline - now : 0;
 	struct timeval delay = { (time_t)(wait / 1000), (suseconds_t)(wait % 1000 * 1000) };
 
@@ -168,7 +159,7 @@ static void
 enter(struct connection *c, enum state state)
 {
 	c->state = state;
-	c->state_ms = c->active_ms = now_ms();
+	c->state_ms = c->active_ms = clock_ms();
 	arm(c);
 }
 
@@ -227,7 +218,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (now_ms() < deadline_ms(c)) {
+	if (clock_ms() < deadline_ms(c)) {
 		arm(c);
 		return;
 	}
@@ -254,7 +245,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 static bool
 count(struct connection *c, uint64_t *counter, size_t n)
 {
-	c->active_ms = now_ms();
+	c->active_ms = clock_ms();
 	*counter += n;
 	c->grant->bytes += n;
 	if (c->grant->bytes <= c->grant->bytes_max)
@@ -545,7 +536,7 @@ on_written(struct bufferevent *io, void *arg)
 	}
 	if (c->state != RELAY)
 		return;
-	c->active_ms = now_ms();
+	c->active_ms = clock_ms();
 	if (settle(c) && other->io && !other->ended)
 		bufferevent_enable(other->io, EV_READ);
 }
@@ -589,7 +580,7 @@ connection_new(struct grant *grant, int fd)
 	}
 	c->grant = grant;
 	c->verdict = EGRESS_CARRIED;
-	c->start_ms = now_ms();
+	c->start_ms = clock_ms();
 	evtimer_assign(&c->timer, grant->proxy->base, on_timer, c);
 	if (side_open(c, &c->script, fd) < 0) {
 		if (c->script.io)
