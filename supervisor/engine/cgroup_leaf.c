@@ -49,18 +49,23 @@ cgroup_write_at(int dir, const char *file, const char *text)
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-int
-cgroup_make_directory(int dir, const char *name, int *fd_r)
+static int
+open_directory(int dir, const char *name, int *fd_r)
 {
-	int fd;
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
-		return -errno;
-	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
 	*fd_r = fd;
 	return 0;
+}
+
+int
+cgroup_make_directory(int dir, const char *name, int *fd_r)
+{
+	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return open_directory(dir, name, fd_r);
 }
 
 /* ---- tenants and leaves ---- */
@@ -143,9 +148,11 @@ cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
 	return r;
 }
 
-int
-cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
-		const struct cgroup_limits *limits, struct cgroup_leaf **leaf_r)
+/* open: how its directory is come by. Swap accounting may be off on this kernel; then there
+ * is no such file. */
+static int
+leaf_open(struct cgroup_tenant *tenant, uint64_t serial,
+	  int (*open)(int dir, const char *name, int *fd_r), struct cgroup_leaf **leaf_r)
 {
 	struct cgroup_leaf *leaf = calloc(1, sizeof(*leaf));
 	int r;
@@ -155,21 +162,35 @@ cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 	leaf->tenant = tenant;
 	leaf->watch = leaf->cpu_fd = -1;
 	snprintf(leaf->name, sizeof(leaf->name), "%llu", (unsigned long long)serial);
-	r = cgroup_make_directory(tenant->fd, leaf->name, &leaf->fd);
+	r = open(tenant->fd, leaf->name, &leaf->fd);
 	if (r < 0) {
 		free(leaf);
 		return r;
 	}
 	tenant->leaves++;
 	tenant->root->count++;
-	r = cgroup_leaf_limit(leaf, limits);
-	if (r == 0 && tenant->root->controllers.memory) {
-		/* Swap accounting may be off on this kernel; then there is no such
-		 * file. */
+	if (tenant->root->controllers.memory)
 		r = cgroup_write_at(leaf->fd, "memory.swap.max", "0");
-		if (r == 0 || r == -ENOENT)
-			r = cgroup_leaf_keep_together(leaf, true);
+	if (r < 0 && r != -ENOENT) {
+		cgroup_leaf_retire(leaf);
+		return r;
 	}
+	*leaf_r = leaf;
+	return 0;
+}
+
+int
+cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
+		const struct cgroup_limits *limits, struct cgroup_leaf **leaf_r)
+{
+	struct cgroup_leaf *leaf;
+	int r = leaf_open(tenant, serial, cgroup_make_directory, &leaf);
+
+	if (r < 0)
+		return r;
+	r = cgroup_leaf_limit(leaf, limits);
+	if (r == 0)
+		r = cgroup_leaf_keep_together(leaf, true);
 	if (r < 0) {
 		cgroup_leaf_retire(leaf);
 		return r;
@@ -181,32 +202,7 @@ cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 int
 cgroup_leaf_adopt(struct cgroup_tenant *tenant, uint64_t serial, struct cgroup_leaf **leaf_r)
 {
-	struct cgroup_leaf *leaf = calloc(1, sizeof(*leaf));
-	int r;
-
-	if (leaf == NULL)
-		return -ENOMEM;
-	leaf->tenant = tenant;
-	leaf->watch = leaf->cpu_fd = -1;
-	snprintf(leaf->name, sizeof(leaf->name), "%llu", (unsigned long long)serial);
-	leaf->fd = openat(tenant->fd, leaf->name,
-			  O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (leaf->fd < 0) {
-		r = -errno;
-		free(leaf);
-		return r;
-	}
-	tenant->leaves++;
-	tenant->root->count++;
-	if (tenant->root->controllers.memory) {
-		r = cgroup_write_at(leaf->fd, "memory.swap.max", "0");
-		if (r < 0 && r != -ENOENT) {
-			cgroup_leaf_retire(leaf);
-			return r;
-		}
-	}
-	*leaf_r = leaf;
-	return 0;
+	return leaf_open(tenant, serial, open_directory, leaf_r);
 }
 
 int
