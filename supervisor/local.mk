@@ -32,6 +32,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/repl_keep.c supervisor/engine/repl_keep.h \
 	supervisor/engine/repl_parts.h \
 	supervisor/engine/scheduler.c supervisor/engine/scheduler.h \
+	supervisor/engine/share.c supervisor/engine/share.h \
 	supervisor/engine/startup.c supervisor/engine/startup.h \
 	supervisor/engine/survey.c supervisor/engine/survey.h \
 	supervisor/engine/tenant.c supervisor/engine/tenant.h \

@@ -1,6 +1,5 @@
-/* Workers kept warm, by tenant and profile: a share. Each has a target that starts at
- * the configured number, grows when an execution finds no warm worker, shrinks when
- * some were never needed; all of them together stay below the pool's own bounds.
+/* All workers, and the zygotes that make them: for tenants' shares (share.h), which together stay
+ * below the pool's own bounds.
  */
 #ifndef SUPERVISOR_POOL_H
 #define SUPERVISOR_POOL_H
@@ -16,24 +15,10 @@
 #define POOL_BUCKETS 256
 
 struct engine;
-struct repl;
-struct tenant;
+struct share;
 struct worker;
 struct worker_stray;
 struct zygote;
-
-/* One tenant's part of the pool for one profile. Embedded in the tenant. */
-struct share {
-	struct tenant *tenant;
-	struct pool_profile *profile;
-	struct sched_entity entity;
-	TAILQ_HEAD(share_warm, worker) warm;	/* the one warm longest first */
-	unsigned int n_warm, n_starting;
-	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
-	unsigned int n_opening;
-	unsigned int target;		/* 0: nothing is kept warm */
-	unsigned int least_warm;	/* since the last look: how many were never needed */
-};
 
 /* What the pool knows of a profile. */
 struct pool_profile {
@@ -67,24 +52,6 @@ void pool_done(struct engine *engine);	/* kills at once */
 /* Gives up warm workers and stops zygotes; pool_is_empty tells when it is over. */
 void pool_stop(struct engine *engine);
 bool pool_is_empty(const struct engine *engine);
-
-void share_init(struct share *share, struct tenant *tenant,
-		struct pool_profile *profile);
-
-/* A warm worker, still in state WARM, or NULL. */
-struct worker *share_warm_worker(struct share *share);
-
-/* An execution found none: keep more from now on. */
-void share_grow(struct share *share);
-
-/* Looks again at what the share needs, after anything it depends on has changed. */
-void share_update(struct share *share);
-
-/* Called each second: fewer when some were never needed. */
-void share_shrink(struct share *share);
-
-/* Gives up all that is kept warm. */
-void share_cool(struct share *share);
 
 /* Asks for workers as far as zygotes and bounds allow: at once for those who wait; for
  * what is only kept warm a moment later while something runs, since making workers

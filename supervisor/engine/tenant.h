@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 #include "supervisor/engine/engine.h"
-#include "supervisor/engine/pool.h"
 #include "supervisor/engine/scheduler.h"
+#include "supervisor/engine/share.h"
 
 struct cgroup_tenant;
 
