@@ -58,6 +58,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/govern/operation.c supervisor/govern/operation.h supervisor/govern/operation_parts.h \
 	supervisor/govern/operation_metrics.c \
 	supervisor/subject.c supervisor/subject.h \
+	supervisor/unit.c supervisor/unit.h \
 	supervisor/mcp/jsonout.c supervisor/mcp/jsonout.h \
 	supervisor/mcp/jsonrpc.c supervisor/mcp/jsonrpc.h \
 	supervisor/handle.c supervisor/handle.h \

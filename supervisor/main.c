@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include <event2/event.h>
-#include <systemd/sd-login.h>
 
 #include "policy/config.h"
 #include "policy/why.h"
@@ -47,6 +46,7 @@
 #include "supervisor/tools/background.h"
 #include "supervisor/tools/repl_sessions.h"
 #include "supervisor/tools/catalog.h"
+#include "supervisor/unit.h"
 #include "supervisor/xalloc.h"
 
 #define FLUSH_S 2		/* for clients to read their last answers */
@@ -86,16 +86,6 @@ struct supervisor {
 
 /* ---- start ---- */
 
-/* Is this very process a unit? A shell below one inherits the variables, but has another
- * pid. */
-static bool
-is_service(void)
-{
-	const char *pid = getenv("SYSTEMD_EXEC_PID");
-
-	return pid && strtol(pid, NULL, 10) == getpid();
-}
-
 /* Descriptors 0 to 2 must be something, or a socket would get such a number. */
 static void
 fill_standard_descriptors(void)
@@ -110,28 +100,13 @@ fill_standard_descriptors(void)
 	close(fd);
 }
 
-/* A system service is what the system's systemd itself started as root, and no user's manager
- * stands in between. Then nothing may be missing (startup.h). */
-static bool
-is_system_service(void)
-{
-	char *unit = NULL;
-	bool by_user_manager;
-
-	if (geteuid() != 0 || !is_service())
-		return false;
-	by_user_manager = sd_pid_get_user_unit(0, &unit) >= 0;
-	free(unit);
-	return !by_user_manager;
-}
-
 /* The key by which clients' states are sealed: from the file that the configuration names,
  * or of the unit's state directory; else one for this process alone. */
 static int
 open_seal(struct supervisor *s, struct why *why_r)
 {
 	const char *configured = s->config->mcp.state_key_file;
-	const char *directory = is_service() ? getenv("STATE_DIRECTORY") : NULL;
+	const char *directory = unit_is_service() ? getenv("STATE_DIRECTORY") : NULL;
 	char *path;
 	int r;
 
@@ -288,7 +263,7 @@ static void
 reload(struct supervisor *s)
 {
 	notify_reloading(s->notify);
-	governance_reload(s->governance, s->config_path, !is_service());
+	governance_reload(s->governance, s->config_path, !unit_is_service());
 	mcp_tools_changed(s->mcp);
 	notify_ready(s->notify);
 }
@@ -545,24 +520,6 @@ show(const struct arguments *arguments, const struct config *config)
 	return EXIT_FAILED;
 }
 
-/* Of the unit's ExecStopPost=. A service that has ended as asked has left nothing but sessions for
- * the next one; of any other all that there may be is to be gone before that is started. */
-static enum exit_code
-sweep(void)
-{
-	const char *result = getenv("SERVICE_RESULT");
-	int r;
-
-	if (!result) {
-		fputs("mcp-pythond: --sweep is for ExecStopPost= of a unit\n", stderr);
-		return EXIT_USAGE;
-	}
-	r = strcmp(result, "success") == 0 ? 0 : cgroup_end_service();
-	if (r < 0)
-		log_line(LOG_ERR, "sweep-failed", "err=%s", strerrorname_np(-r));
-	return r < 0 ? EXIT_FAILED : EXIT_FINE;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -579,8 +536,8 @@ main(int argc, char **argv)
 	log_init(LOG_INFO);
 	signal(SIGPIPE, SIG_IGN);
 	if (arguments.action == SWEEP)
-		return sweep();
-	s.config = configuration_read(arguments.config, !is_service(), stderr);
+		return unit_sweep();
+	s.config = configuration_read(arguments.config, !unit_is_service(), stderr);
 	if (!s.config)
 		return EXIT_CONFIGURATION;
 	if (arguments.action != SERVE) {
@@ -590,7 +547,7 @@ main(int argc, char **argv)
 	}
 	if (arguments.config)
 		s.config_path = realpath(arguments.config, path);
-	s.as_service = is_system_service();
+	s.as_service = unit_is_system_service();
 	if (s.as_service)
 		s.own_uid = startup_service_uid(s.config);	/* nobody started it */
 	s.stdio = arguments.stdio;

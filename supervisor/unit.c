@@ -1,0 +1,50 @@
+/* Runs in: the supervisor, as it begins; mcp-pythond --sweep.   Owns: nothing.
+ * Reads:   variables that systemd sets: systemd.exec(5). */
+#include "supervisor/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <systemd/sd-login.h>
+
+#include "supervisor/engine/startup.h"
+#include "supervisor/log.h"
+
+bool
+unit_is_service(void)
+{
+	const char *pid = getenv("SYSTEMD_EXEC_PID");
+
+	return pid && strtol(pid, NULL, 10) == getpid();
+}
+
+bool
+unit_is_system_service(void)
+{
+	char *unit = NULL;
+	bool by_user_manager;
+
+	if (geteuid() != 0 || !unit_is_service())
+		return false;
+	by_user_manager = sd_pid_get_user_unit(0, &unit) >= 0;
+	free(unit);
+	return !by_user_manager;
+}
+
+enum exit_code
+unit_sweep(void)
+{
+	const char *result = getenv("SERVICE_RESULT");
+	int r;
+
+	if (!result) {
+		fputs("mcp-pythond: --sweep is for ExecStopPost= of a unit\n", stderr);
+		return EXIT_USAGE;
+	}
+	r = strcmp(result, "success") == 0 ? 0 : cgroup_end_service();
+	if (r < 0)
+		log_line(LOG_ERR, "sweep-failed", "err=%s", strerrorname_np(-r));
+	return r < 0 ? EXIT_FAILED : EXIT_FINE;
+}

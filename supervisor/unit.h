@@ -1,0 +1,21 @@
+/* What this process is to systemd.
+ */
+#ifndef SUPERVISOR_UNIT_H
+#define SUPERVISOR_UNIT_H
+
+#include <stdbool.h>
+
+#include "supervisor/arguments.h"
+
+/* Is this very process a unit? A shell below one inherits the variables, but has another pid. */
+bool unit_is_service(void);
+
+/* A system service is what the system's systemd itself started as root, and no user's manager
+ * stands in between. Then nothing may be missing (startup.h). */
+bool unit_is_system_service(void);
+
+/* Of the unit's ExecStopPost=. A service that has ended as asked has left nothing but sessions for
+ * the next one; of any other all that there may be is to be gone before that is started. */
+enum exit_code unit_sweep(void);
+
+#endif
