@@ -9,6 +9,21 @@
 
 #define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
 
+static const struct option options[] = {
+	{ "socket", required_argument, NULL, 's' },
+	{ "http", required_argument, NULL, 't' },
+	{ "http-socket", required_argument, NULL, 'u' },
+	{ "config", required_argument, NULL, 'c' },
+	{ "stdio", no_argument, NULL, 'i' },
+	{ "check-config", no_argument, NULL, 'k' },
+	{ "dump-config", no_argument, NULL, 'd' },
+	{ "show-policy", required_argument, NULL, 'p' },
+	{ "sweep", no_argument, NULL, 'w' },
+	{ "version", no_argument, NULL, 'v' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
 static void
 print_help(FILE *to)
 {
@@ -47,20 +62,6 @@ conflict(const struct arguments *arguments, bool any_left)
 void
 arguments_read(int argc, char **argv, struct arguments *arguments_r)
 {
-	static const struct option options[] = {
-		{ "socket", required_argument, NULL, 's' },
-		{ "http", required_argument, NULL, 't' },
-		{ "http-socket", required_argument, NULL, 'u' },
-		{ "config", required_argument, NULL, 'c' },
-		{ "stdio", no_argument, NULL, 'i' },
-		{ "check-config", no_argument, NULL, 'k' },
-		{ "dump-config", no_argument, NULL, 'd' },
-		{ "show-policy", required_argument, NULL, 'p' },
-		{ "sweep", no_argument, NULL, 'w' },
-		{ "version", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *wrong;
 	int option;
 
