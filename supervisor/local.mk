@@ -30,7 +30,7 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/privilege.c supervisor/engine/privilege.h \
 	supervisor/engine/repl.c supervisor/engine/repl_cell.c supervisor/engine/repl.h \
 	supervisor/engine/repl_keep.c supervisor/engine/repl_keep.h \
-	supervisor/engine/repl_parts.h \
+	supervisor/engine/repl_parts.h supervisor/engine/repl_usage.c \
 	supervisor/engine/scheduler.c supervisor/engine/scheduler.h \
 	supervisor/engine/share.c supervisor/engine/share.h \
 	supervisor/engine/startup.c supervisor/engine/startup.h \

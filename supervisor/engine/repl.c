@@ -19,17 +19,14 @@
 #include "supervisor/engine/execution_parts.h"
 #include "supervisor/engine/repl_parts.h"
 #include "supervisor/engine/tenant.h"
-#include "supervisor/engine/watchdog.h"
 #include "supervisor/engine/worker.h"
 
 #define ANSWER_MS 10000		/* for a place to be made or copied */
-#define FREEZE_AFTER_MS 1000
-#define IDLE_CPU_US 1000000	/* more than this is not idle */
 
 /* ---- the end of it ---- */
 
-static void
-end(struct repl *repl, const char *text)
+void
+repl_end(struct repl *repl, const char *text)
 {
 	struct worker *w = repl->worker;
 
@@ -125,7 +122,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	end(arg, "the session's worker did not answer in time");
+	repl_end(arg, "the session's worker did not answer in time");
 }
 
 static void
@@ -164,7 +161,7 @@ repl_close(struct repl *repl)
 		repl->execution->facts.cancel = CANCEL_SESSION_ENDED;
 		execution_lose(repl->execution, STOP_CANCEL);
 	}
-	end(repl, "it was closed");
+	repl_end(repl, "it was closed");
 	repl_free(repl);
 }
 
@@ -266,7 +263,7 @@ on_mounted(void *arg, int error)
 	if (error != 0) {
 		snprintf(text, sizeof(text), "its packages could not be mounted: %s",
 			 strerror(error));
-		end(repl, text);
+		repl_end(repl, text);
 	} else if (repl->has_place) {
 		repl_rest(repl);
 	}
@@ -280,7 +277,7 @@ mount_first(struct repl *repl)
 			       repl->worker->pidfd, on_mounted, repl, &repl->mounting);
 
 	if (r < 0)
-		end(repl, "its packages could not be mounted: there is no store of them now");
+		repl_end(repl, "its packages could not be mounted: there is no store of them now");
 }
 
 int
@@ -390,7 +387,7 @@ start_copy(struct repl *repl, struct repl_job *job)
 	repl->phase = REPL_COPY;
 	arm(repl);
 	if (repl_send(repl, &copy, -1) < 0)
-		end(repl, "the session's worker is gone");
+		repl_end(repl, "the session's worker is gone");
 }
 
 static void
@@ -402,9 +399,9 @@ start_drop(struct repl *repl, struct repl_job *job)
 	repl->places &= ~(1U << job->to);
 	free(job);
 	if (repl_send(repl, &drop, -1) < 0)
-		end(repl, "the session's worker is gone");
+		repl_end(repl, "the session's worker is gone");
 	else if (repl->places == 0)
-		end(repl, "its last state was given up");
+		repl_end(repl, "its last state was given up");
 }
 
 void
@@ -437,23 +434,9 @@ repl_rest(struct repl *repl)
 	repl->idle_since_ms = clock_ms();
 	repl->idle_cpu_us = 0;
 	if (repl->places == 0)
-		end(repl, "its last state was lost");
+		repl_end(repl, "its last state was lost");
 	else
 		repl_turn(repl);
-}
-
-/* Where no controller counts it. */
-static bool
-fits_memory(struct repl *repl)
-{
-	struct worker *w = repl->worker;
-	struct watchdog_usage usage;
-
-	if (repl->engine->memory_counted)
-		return true;
-	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
-	return watchdog_memory_since(w->pid, w->leaf, &w->baseline, &usage,
-				     repl->memory_bytes) <= repl->memory_bytes;
 }
 
 /* What was copied is one more, and too much: it is given up again. */
@@ -485,7 +468,7 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 	if (job->to != copied->to)
 		return -EBADMSG;
 	TAILQ_REMOVE(&repl->jobs, job, link);
-	if (error == 0 && job->adds && !fits_memory(repl))
+	if (error == 0 && job->adds && !repl_fits_memory(repl))
 		error = undo_copy(repl, job->to);
 	else if (error != 0 && error != -ENOENT)
 		error = -EAGAIN;
@@ -499,7 +482,7 @@ on_states(struct repl *repl, const struct msg_states *states)
 {
 	repl->places = states->places;
 	if (repl->phase == REPL_IDLE && repl->places == 0)
-		end(repl, "its last state was lost");
+		repl_end(repl, "its last state was lost");
 	return 0;
 }
 
@@ -523,89 +506,7 @@ repl_on_message(struct repl *repl, struct frame *frame)
 	return -EBADMSG;
 }
 
-/* ---- idle ---- */
-
-/* Nothing of a session should run between its cells, but what runs there is a script: what was
- * stopped may have a timer with SIGCONT for its signal. False: nothing has since the last look. */
-static bool
-look_for_idle_work(struct repl *repl)
-{
-	struct worker *w = repl->worker;
-	struct watchdog_usage usage = { 0 };
-	bool worked;
-
-	if (w->leaf != NULL)
-		cgroup_leaf_cpu(w->leaf, &usage.cpu_us);
-	else
-		watchdog_measure(w->pid, NULL, &w->seen, &usage);
-	if (repl->idle_cpu_us == 0)
-		repl->idle_cpu_us = usage.cpu_us;
-	else if (usage.cpu_us > repl->idle_cpu_us + IDLE_CPU_US)
-		end(repl, "it went on using the processor while no cell ran");
-	/* A leaf counts to the microsecond. */
-	worked = w->leaf == NULL || usage.cpu_us != repl->looked_cpu_us;
-	repl->looked_cpu_us = usage.cpu_us;
-	return worked;
-}
-
-/* What a cell has left running in its state's own process may have grown since the cell ended,
- * until it was frozen. */
-static void
-look_at_memory(struct repl *repl)
-{
-	if (!fits_memory(repl))
-		end(repl, "it took more memory than it may while no cell ran");
-}
-
-void
-repl_look_after(struct repl *repl)
-{
-	if (repl->phase != REPL_IDLE ||
-	    clock_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
-		return;
-	if (repl->frozen) {
-		if (!repl->was_looked_at)
-			look_at_memory(repl);
-		repl->was_looked_at = true;
-	} else if (repl->adopted && !repl->held) {
-		/* No signal comes to it when we end: its init has to see the end of the socket. */
-		repl_hold(repl);
-	} else if (repl->worker->leaf != NULL && !repl->held) {
-		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
-		repl->was_looked_at = false;
-	} else {
-		if (look_for_idle_work(repl) && repl->phase == REPL_IDLE)
-			look_at_memory(repl);
-	}
-}
-
-static uint64_t
-memory_of(struct repl *repl)
-{
-	struct worker *w = repl->worker;
-	uint64_t bytes = 0;
-
-	if (w == NULL)
-		return 0;
-	if (repl->engine->memory_counted)
-		return cgroup_leaf_memory(w->leaf, &bytes) == 0 ? bytes + repl_uncounted(repl) : 0;
-	return watchdog_true_memory(w->pid, w->leaf);
-}
-
-void
-repl_usage(struct repl *repl, struct repl_usage *usage_r)
-{
-	bool idle = repl->phase == REPL_IDLE && TAILQ_EMPTY(&repl->jobs);
-
-	*usage_r = (struct repl_usage){
-		.ended = repl->phase == REPL_ENDED,
-		.busy = !idle && repl->phase != REPL_ENDED,
-		.frozen = repl_is_frozen(repl),
-		.places = repl->places,
-		.memory_bytes = memory_of(repl),
-		.idle_ms = idle ? clock_ms() - repl->idle_since_ms : 0,
-	};
-}
+/* ---- what it has ---- */
 
 bool
 repl_is_frozen(const struct repl *repl)

@@ -98,11 +98,11 @@ void repl_turn(struct repl *repl);
 /* What its worker says, the frame of which may be taken. 0 or -EBADMSG. */
 int repl_on_message(struct repl *repl, struct frame *frame);
 
+/* Ends it, with what its clients are told. */
+void repl_end(struct repl *repl, const char *text);
+
 /* Its worker is no more: ENDING, or about to be. A cell that ran has been closed already. */
 void repl_on_worker_gone(struct repl *repl, const char *text);
-
-/* Called each second: an idle one is frozen, and has to be within its memory then. */
-void repl_look_after(struct repl *repl);
 
 /* Forgets it without a word. */
 void repl_free(struct repl *repl);
@@ -117,6 +117,14 @@ void repl_rest(struct repl *repl);
 /* One that waits for its worker, in a list of its own kind. */
 struct repl *repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 		       uint64_t memory_bytes, const struct repl_watcher *watcher);
+
+/* ---- repl_usage.c ---- */
+
+/* Called each second: an idle one is frozen, and has to be within its memory then. */
+void repl_look_after(struct repl *repl);
+
+/* Where no controller counts it. */
+bool repl_fits_memory(struct repl *repl);
 
 /* ---- repl_keep.c ---- */
 
