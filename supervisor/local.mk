@@ -37,8 +37,9 @@ libsupervisor_a_SOURCES += \
 	supervisor/engine/survey.c supervisor/engine/survey.h \
 	supervisor/engine/tenant.c supervisor/engine/tenant.h \
 	supervisor/engine/watchdog.c supervisor/engine/watchdog.h \
-	supervisor/engine/worker.c supervisor/engine/worker.h supervisor/engine/worker_slots.c \
-	supervisor/engine/worker_output.c supervisor/engine/worker_stray.c \
+	supervisor/engine/worker.c supervisor/engine/worker.h supervisor/engine/worker_message.c \
+	supervisor/engine/worker_output.c supervisor/engine/worker_slots.c \
+	supervisor/engine/worker_stray.c \
 	supervisor/engine/zygote.c supervisor/engine/zygote.h
 
 # ---- mcp: from the socket to the tools -------------------------------------------

@@ -70,8 +70,6 @@ set_state(struct worker *w, enum worker_state to)
 
 /* ---- the end ---- */
 
-static int on_message(struct worker *w, struct frame *frame);
-
 static void
 arm(struct worker *w, uint32_t ms)
 {
@@ -189,9 +187,8 @@ worker_free(struct worker *w)
 	release(w);
 }
 
-/* It did not live to be of use. */
-static void
-fail(struct worker *w, int error, const char *text)
+void
+worker_fail(struct worker *w, int error, const char *text)
 {
 	bool was_new = w->state == WORKER_STARTING || w->state == WORKER_WARM;
 
@@ -234,7 +231,7 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 	/* What it said last may lie unread in the socket. */
 	while (w->state == WORKER_RUNNING && w->execution != NULL &&
 	       frame_reader_read(&w->reader, w->control, &frame) > 0) {
-		int r = on_message(w, &frame);
+		int r = worker_on_message(w, &frame);
 
 		frame_done(&frame);
 		if (r < 0)
@@ -248,7 +245,7 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 	if (w->state == WORKER_SPENT)
 		worker_end(w);
 	else if (w->state != WORKER_ENDING)
-		fail(w, -ECHILD, "the worker ended before it was of use");
+		worker_fail(w, -ECHILD, "the worker ended before it was of use");
 	remove_worker(w);
 }
 
@@ -265,7 +262,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		if (w->pidfd < 0 && zygote_pid(w->share->profile->zygote) > 0)
 			kill(zygote_pid(w->share->profile->zygote), SIGKILL);
 		else
-			fail(w, -ETIMEDOUT, "the worker was not ready in time");
+			worker_fail(w, -ETIMEDOUT, "the worker was not ready in time");
 		break;
 	case WORKER_WARM: case WORKER_LEASED: case WORKER_SPENT:
 		break;
@@ -288,106 +285,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* ---- what it says ---- */
-
-static void
-become_warm(struct worker *w)
-{
-	const struct engine *engine = w->engine;
-
-	event_del(&w->timer);
-	if (!engine->memory_counted || !engine->pids_counted || w->leaf == NULL) {
-		watchdog_measure(w->pid, w->leaf, &w->seen, &w->baseline);
-		w->cpu_baseline_us = w->baseline.cpu_us;
-	}
-	if (w->leaf != NULL)
-		cgroup_leaf_cpu(w->leaf, &w->cpu_baseline_us);
-	set_state(w, WORKER_WARM);
-	pool_on_warm(w);
-}
-
-static int
-on_ready(struct worker *w, const struct msg_ready *ready)
-{
-	if (w->state != WORKER_STARTING || w->is_ready || ready->worker != w->serial)
-		return -EBADMSG;
-	w->is_ready = true;
-	if (w->pidfd >= 0)
-		become_warm(w);
-	return 0;
-}
-
-static int
-on_jail_failed(struct worker *w, const struct msg_jail_failed *failed)
-{
-	char text[1200];
-
-	if (w->state != WORKER_STARTING)
-		return -EBADMSG;
-	snprintf(text, sizeof(text), "%.*s: %s", (int)failed->what.len, failed->what.at,
-		 strerror((int)failed->error));
-	fail(w, -(int)failed->error, text);
-	return 0;
-}
-
-static int
-on_message(struct worker *w, struct frame *frame)
-{
-	bool runs = w->state == WORKER_RUNNING && w->execution != NULL;
-
-	if (w->repl != NULL)
-		return repl_on_message(w->repl, frame);
-	switch (frame->msg.type) {
-	case MSG_READY:
-		return on_ready(w, &frame->msg.ready);
-	case MSG_JAIL_FAILED:
-		return on_jail_failed(w, &frame->msg.jail_failed);
-	case MSG_DONE:
-		if (!runs || frame->msg.done.id != w->execution->serial)
-			return -EBADMSG;
-		execution_on_done(w->execution, frame);
-		return 0;
-	case MSG_DISPLAY:
-		return runs ? execution_on_display(w->execution, frame) : -EBADMSG;
-	case MSG_LEFT:
-		return runs ? execution_on_left(w->execution, frame) : -EBADMSG;
-	case MSG_QUESTION:
-		return runs ? execution_on_question(w->execution, frame) : -EBADMSG;
-	case MSG_LISTENER:
-		return runs ? execution_on_listener(w->execution, frame) : -EBADMSG;
-	case MSG_LEFT_ANEW:
-		/* Init says so once; a script could go on for ever. */
-		if (!runs || frame->msg.left_anew.worker != w->serial ||
-		    w->execution->results.is_anew)
-			return -EBADMSG;
-		execution_forget_left(w->execution);
-		w->execution->results.is_anew = true;
-		return 0;
-	case MSG_LEFT_MORE:
-		return runs ? execution_on_left_more(w->execution, frame) : -EBADMSG;
-	case MSG_EXITED:
-		if (!runs)
-			return -EBADMSG;
-		execution_on_exited(w->execution, (int)frame->msg.exited.status);
-		return 0;
-	case MSG_HELLO:
-	case MSG_CONFIGURE:
-	case MSG_ZYGOTE_READY:
-	case MSG_ZYGOTE_FAILED:
-	case MSG_SPAWN: case MSG_SPAWNED: case MSG_SPAWN_FAILED: case MSG_RUN:
-	case MSG_EGRESS_CONFIGURE: case MSG_EGRESS_READY: case MSG_EGRESS_OPEN:
-	case MSG_EGRESS_CLOSE: case MSG_EGRESS_REPORT: case MSG_EGRESS_CLOSED:
-	case MSG_INPUT: case MSG_OPEN: case MSG_CELL: case MSG_CELL_ENDED: case MSG_STOP:
-	case MSG_CELL_READY: case MSG_COMMIT: case MSG_STATES:
-	case MSG_COPY: case MSG_COPIED: case MSG_DROP:
-	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
-	case MSG_DISCARD: case MSG_ANSWER:
-	case MSG_HOLD: case MSG_HELD:
-	case MSG_HANDOVER: case MSG_KEPT: case MSG_KEPT_HANDLE: case MSG_KEPT_CHECKPOINT:
-		break;
-	}
-	return -EBADMSG;
-}
+/* ---- its socket ---- */
 
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
@@ -399,14 +297,14 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	r = frame_reader_read(&w->reader, fd, &frame);
 	if (r > 0) {
-		r = on_message(w, &frame);
+		r = worker_on_message(w, &frame);
 		frame_done(&frame);
 	}
 	if (r >= 0)
 		return;
 	if (w->state != WORKER_RUNNING) {
-		fail(w, r, r == -EBADMSG ? "the worker broke its protocol"
-					 : "the worker closed its socket");
+		worker_fail(w, r, r == -EBADMSG ? "the worker broke its protocol"
+						: "the worker closed its socket");
 	} else if (r == -EBADMSG || frame_reader_broke_off(&w->reader)) {
 		on_broken(w);
 	} else {
@@ -527,6 +425,22 @@ worker_start(struct engine *engine, struct share *share)
 }
 
 void
+worker_become_warm(struct worker *w)
+{
+	const struct engine *engine = w->engine;
+
+	event_del(&w->timer);
+	if (!engine->memory_counted || !engine->pids_counted || w->leaf == NULL) {
+		watchdog_measure(w->pid, w->leaf, &w->seen, &w->baseline);
+		w->cpu_baseline_us = w->baseline.cpu_us;
+	}
+	if (w->leaf != NULL)
+		cgroup_leaf_cpu(w->leaf, &w->cpu_baseline_us);
+	set_state(w, WORKER_WARM);
+	pool_on_warm(w);
+}
+
+void
 worker_on_spawned(struct worker *w, pid_t pid, int pidfd)
 {
 	if (w->pidfd >= 0) {
@@ -541,7 +455,7 @@ worker_on_spawned(struct worker *w, pid_t pid, int pidfd)
 	if (w->state == WORKER_ENDING)
 		worker_kill(w);
 	else if (w->is_ready)
-		become_warm(w);
+		worker_become_warm(w);
 }
 
 void
@@ -549,7 +463,7 @@ worker_on_spawn_failed(struct worker *w, int error, const char *text)
 {
 	if (w->pidfd >= 0)
 		return;
-	fail(w, error, text);
+	worker_fail(w, error, text);
 	remove_worker(w);
 }
 
@@ -582,7 +496,7 @@ worker_run(struct worker *w, struct execution *execution, const struct msg_run *
 	if (r == 0)
 		r = frame_writer_flush(&w->writer, w->control);
 	if (r < 0) {
-		fail(w, r, "the worker did not take the script");
+		worker_fail(w, r, "the worker did not take the script");
 		return r;
 	}
 	if (r > 0)
@@ -628,7 +542,7 @@ worker_lease(struct worker *w, struct repl *repl, const struct msg *open)
 	int r = worker_send(w, open, -1);
 
 	if (r < 0) {
-		fail(w, r, "the worker did not become a session's");
+		worker_fail(w, r, "the worker did not become a session's");
 		return r;
 	}
 	w->repl = repl;

@@ -145,6 +145,16 @@ void worker_free(struct worker *worker);
 void worker_adopt_strays(struct engine *engine);
 void worker_forget_strays(struct engine *engine);	/* waits for them */
 
+/* It did not live to be of use: it is ENDING, and if it was new the pool is told. */
+void worker_fail(struct worker *worker, int error, const char *text);
+
+/* READY came, and the zygote has named it. */
+void worker_become_warm(struct worker *worker);
+
+/* worker_message.c: what it says, the frame of which may be taken. 0, or -EBADMSG: it may not
+ * say that, or not now. */
+int worker_on_message(struct worker *worker, struct frame *frame);
+
 /* ---- uids ---- */
 
 /* Ids 1 to count, each held by at most one living worker; given out in turn so that one
