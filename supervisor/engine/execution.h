@@ -211,6 +211,10 @@ void execution_cancel(struct execution *execution, enum cancel_reason reason);
  * is open. */
 void execution_answer_question(struct execution *execution, const char *line, size_t len);
 
+/* The engine's observer hears what became of a question: of that only those know who ask. */
+enum engine_input;
+void engine_tell_input(const struct engine *engine, enum engine_input what);
+
 /* The asker is gone: no callback is called any more. The execution goes on or is
  * cancelled by a call of execution_cancel before this one. */
 void execution_unwatch(struct execution *execution);

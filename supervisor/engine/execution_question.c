@@ -8,6 +8,7 @@
 
 #include "proto/clock.h"
 #include "supervisor/engine/engine_parts.h"
+#include "supervisor/engine/observer.h"
 #include "supervisor/engine/worker.h"
 
 static uint64_t
@@ -79,4 +80,13 @@ execution_answer_question(struct execution *e, const char *line, size_t len)
 	else
 		(void)worker_send(e->worker, &msg, -1);
 	execution_look_at_clocks(e);
+}
+
+void
+engine_tell_input(const struct engine *engine, enum engine_input what)
+{
+	const struct engine_observer *observer = engine->options.observer;
+
+	if (observer != NULL && observer->on_input != NULL)
+		observer->on_input(observer->arg, what);
 }

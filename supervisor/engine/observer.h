@@ -40,6 +40,17 @@ struct engine_connection {
 	uint64_t milliseconds;
 };
 
+/* A script asks its user for a line, and how that ends: one of the others follows INPUT_ASKED. */
+enum engine_input {
+	INPUT_ASKED,
+	INPUT_LINE,
+	INPUT_DECLINED,
+	INPUT_CANCELLED,		/* or nobody answered in time */
+	INPUT_UNANSWERED,		/* its execution ended first */
+	INPUT_NOBODY,			/* could be asked */
+	INPUT_COUNT,
+};
+
 struct engine_observer {
 	/* Before anything of it is run. 0, or -errno and why_r, which execution_start gives
 	 * back: it is not run. */
@@ -53,6 +64,8 @@ struct engine_observer {
 			    const struct outcome *outcome);
 	/* NULL: of no interest. May come after the end of its execution. */
 	void (*on_connection)(void *arg, const struct engine_connection *connection);
+	/* NULL: of no interest. */
+	void (*on_input)(void *arg, enum engine_input what);
 	void *arg;
 };
 

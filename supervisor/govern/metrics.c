@@ -34,6 +34,7 @@ struct metrics {
 		uint64_t count;
 	} connection[VERDICTS_MAX];
 	uint64_t sent, received;
+	uint64_t input[INPUT_COUNT];
 };
 
 static bool
@@ -172,6 +173,16 @@ on_connection(void *arg, const struct engine_connection *connection)
 		metrics->next->on_connection(metrics->next->arg, connection);
 }
 
+static void
+on_input(void *arg, enum engine_input what)
+{
+	struct metrics *metrics = arg;
+
+	metrics->input[what]++;
+	if (metrics->next && metrics->next->on_input)
+		metrics->next->on_input(metrics->next->arg, what);
+}
+
 const struct engine_observer *
 metrics_observer(struct metrics *metrics, const struct engine_observer *next)
 {
@@ -187,6 +198,7 @@ metrics_new(void)
 	metrics->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
 						      .on_answered = on_answered,
 						      .on_connection = on_connection,
+						      .on_input = on_input,
 						      .arg = metrics };
 	return metrics;
 }
@@ -253,6 +265,25 @@ write_connections(const struct metrics *metrics, FILE *out)
 			 "received", NULL);
 }
 
+static void
+write_questions(const struct metrics *metrics, FILE *out)
+{
+	static const char *const results[] = {
+		[INPUT_LINE] = "line", [INPUT_DECLINED] = "declined",
+		[INPUT_CANCELLED] = "cancelled", [INPUT_UNANSWERED] = "unanswered",
+		[INPUT_NOBODY] = "nobody",
+	};
+
+	openmetrics_family(out, NAME("input_asked"), "counter", NULL,
+			   "Questions of scripts to their users.");
+	openmetrics_uint(out, NAME("input_asked_total"), metrics->input[INPUT_ASKED], NULL);
+	openmetrics_family(out, NAME("input_ended"), "counter", NULL,
+			   "These, by how they ended.");
+	for (int i = INPUT_LINE; i < INPUT_COUNT; i++)
+		openmetrics_uint(out, NAME("input_ended_total"), metrics->input[i], "result",
+				 results[i], NULL);
+}
+
 /* A family's samples have to stand together, so each is a walk of its own. */
 static void
 write_tenants(const struct metrics *metrics, FILE *out)
@@ -288,6 +319,7 @@ metrics_write(const struct metrics *metrics, bool tenants, FILE *out)
 {
 	write_executions(metrics, out);
 	write_connections(metrics, out);
+	write_questions(metrics, out);
 	if (tenants)
 		write_tenants(metrics, out);
 }

@@ -8,6 +8,7 @@
 #include "policy/config.h"
 #include "policy/rules.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/engine/observer.h"
 #include "supervisor/govern/audit.h"
 #include "supervisor/govern/gate.h"
 #include "supervisor/xalloc.h"
@@ -140,14 +141,20 @@ record_asked(const struct script_input *input, const struct tool_host *host, con
 	return audit_write(audit, AUDIT_INPUT_ASKED, tenant_principal(host->tenant), id, more);
 }
 
+static const char *const results[] = {
+	[INPUT_LINE] = "line", [INPUT_DECLINED] = "declined", [INPUT_CANCELLED] = "cancelled",
+	[INPUT_UNANSWERED] = "unanswered", [INPUT_NOBODY] = "nobody to ask",
+};
+
 static void
 record_end(struct script_input *input, const struct tool_host *host, const char *id,
-	   const char *result)
+	   enum engine_input result)
 {
 	json_t *more = json_pack("{s:s,s:i,s:s}", "tool", input->tool, "number",
-				 (int)input->number, "result", result);
+				 (int)input->number, "result", results[result]);
 
 	input->number = 0;
+	engine_tell_input(host->engine, result);
 	audit_write(audit_of(host), AUDIT_INPUT_ENDED, tenant_principal(host->tenant), id,
 		    xalloc_check(more));
 }
@@ -156,7 +163,7 @@ void
 script_input_end(struct script_input *input, const struct tool_host *host, const char *id)
 {
 	if (input->number)
-		record_end(input, host, id, "unanswered");
+		record_end(input, host, id, INPUT_UNANSWERED);
 }
 
 /* ---- asking ---- */
@@ -177,6 +184,7 @@ script_input_ask(struct script_input *input, const struct tool_host *host,
 		return;
 	}
 	input->number = number;
+	engine_tell_input(host->engine, INPUT_ASKED);
 	snprintf(key, sizeof(key), "line-%u", number);
 	message = write_message(input, id, prompt, len);
 	question.key = key;
@@ -185,7 +193,7 @@ script_input_ask(struct script_input *input, const struct tool_host *host,
 	free(message);
 	if (r == 0)
 		return;
-	record_end(input, host, id, "nobody to ask");
+	record_end(input, host, id, INPUT_NOBODY);
 	execution_answer_question(execution, NULL, 0);
 }
 
@@ -193,14 +201,14 @@ void
 script_input_reply(struct script_input *input, const struct tool_host *host,
 		   struct execution *execution, const struct tool_reply *reply)
 {
-	static const char *const results[] = { [REPLY_ACCEPT] = "line",
-					       [REPLY_DECLINE] = "declined",
-					       [REPLY_CANCEL] = "cancelled" };
+	static const enum engine_input ends[] = { [REPLY_ACCEPT] = INPUT_LINE,
+						  [REPLY_DECLINE] = INPUT_DECLINED,
+						  [REPLY_CANCEL] = INPUT_CANCELLED };
 	const char *line = json_string_value(json_object_get(reply->content, "line"));
 
 	if (!input->number)
 		return;
-	record_end(input, host, execution_id(execution), results[reply->action]);
+	record_end(input, host, execution_id(execution), ends[reply->action]);
 	if (reply->action != REPLY_ACCEPT) {
 		execution_answer_question(execution, NULL, 0);
 		return;

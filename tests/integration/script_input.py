@@ -5,8 +5,10 @@ input_required with a sealed state, a task; what may happen while it waits; and 
 import contextlib
 import json
 import os
+import re
 import select
 import signal
+import subprocess
 import tempfile
 import time
 
@@ -790,6 +792,36 @@ def questions_are_recorded_and_answers_are_not(ctx):
         equal(found[-1]["execution"], o.id)
         with open(log.path, encoding="utf-8") as f:
             assert "my answer" not in f.read()
+
+
+@test(private=True)
+def questions_are_counted(ctx):
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o777)
+        admin = os.path.join(d, "admin")
+        config = "[admin]\nsocket = %s\noperators = uid:%d\n" % (admin, os.getuid())
+
+        def counted():
+            text = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "metrics",
+                                   "--admin-socket", admin], capture_output=True, text=True,
+                                  check=True, timeout=ctx.seconds(60)).stdout
+            return dict(re.findall(r"^mcp_python_(input_\S+) (\d+)$", text, re.M))
+        with ctx.private(ALLOW + config) as s, Person.at(ctx, s.socket) as c:
+            results = ("line", "declined", "cancelled", "unanswered", "nobody")
+            ended = {'input_ended_total{result="%s"}' % r: "0" for r in results}
+            equal(counted(), {"input_asked_total": "0", **ended})
+            for result in (line("x"), {"action": "decline"}, {"action": "cancel"}):
+                id = begin(c, "try: input()\nexcept EOFError: pass")
+                c.answer(c.question(), result)
+                c.outcome(id)
+            id = begin(c, NAME, timeout_seconds=600)
+            c.question()
+            equal(counted(), {"input_asked_total": "4", **dict(zip(ended, "11100"))})
+            c.cancel(id)
+            c.until(lambda: c.withdrawn, "that it is not asked any more")
+            deadline = time.monotonic() + ctx.seconds(60)
+            while (now := counted()) != {"input_asked_total": "4", **dict(zip(ended, "11110"))}:
+                assert time.monotonic() < deadline, now
 
 
 if __name__ == "__main__":

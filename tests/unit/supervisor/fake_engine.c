@@ -311,6 +311,13 @@ execution_answer_question(struct execution *x, const char *line, size_t len)
 }
 
 void
+engine_tell_input(const struct engine *engine, enum engine_input what)
+{
+	(void)engine;
+	record.input[what]++;
+}
+
+void
 execution_cancel(struct execution *x, enum cancel_reason reason)
 {
 	static const struct timeval now;

@@ -17,6 +17,7 @@
 
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/execution.h"
+#include "supervisor/engine/observer.h"
 
 struct fake_record {
 	unsigned int started, cancelled, answered, unwatched, alive, tenants_held;
@@ -25,6 +26,7 @@ struct fake_record {
 	char last_stdin[64], last_profile[64];
 	char last_imports[4096];	/* joined by ' '; "any" */
 	struct limits last_limits;
+	unsigned int input[INPUT_COUNT];
 };
 
 /* What happened in the engine so far. */

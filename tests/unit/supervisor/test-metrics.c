@@ -107,7 +107,7 @@ sums_are_exact(void **state)
 /* ---- counters ---- */
 
 struct heard {
-	unsigned int started, ended, answered, connections;
+	unsigned int started, ended, answered, connections, questions;
 	int verdict;		/* of on_start */
 };
 
@@ -145,6 +145,13 @@ hear_connection(void *arg, const struct engine_connection *connection)
 	((struct heard *)arg)->connections++;
 }
 
+static void
+hear_input(void *arg, enum engine_input what)
+{
+	(void)what;
+	((struct heard *)arg)->questions++;
+}
+
 struct rig {
 	struct metrics *metrics;
 	const struct engine_observer *front;
@@ -157,7 +164,7 @@ set_up(struct rig *rig)
 {
 	*rig = (struct rig){ .metrics = metrics_new() };
 	rig->next = (struct engine_observer){ hear_start, hear_end, hear_answered,
-					      hear_connection, &rig->heard };
+					      hear_connection, hear_input, &rig->heard };
 	rig->front = metrics_observer(rig->metrics, &rig->next);
 }
 
@@ -285,6 +292,29 @@ connections_are_counted(void **state)
 	metrics_free(rig.metrics);
 }
 
+static void
+questions_are_counted(void **state)
+{
+	static const enum engine_input told[] = { INPUT_ASKED, INPUT_LINE, INPUT_ASKED,
+						  INPUT_NOBODY, INPUT_ASKED };
+	struct rig rig;
+
+	(void)state;
+	set_up(&rig);
+	assert_says(&rig, "mcp_python_input_asked_total 0\n");
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		rig.front->on_input(rig.front->arg, told[i]);
+	assert_int_equal(rig.heard.questions, 5);
+	assert_says(&rig, "mcp_python_input_asked_total 3\n");
+	assert_says(&rig, "mcp_python_input_ended_total{result=\"line\"} 1\n");
+	assert_says(&rig, "mcp_python_input_ended_total{result=\"nobody\"} 1\n");
+	assert_says(&rig, "mcp_python_input_ended_total{result=\"declined\"} 0\n");
+	rig.next.on_input = NULL;
+	rig.front->on_input(rig.front->arg, INPUT_UNANSWERED);
+	assert_says(&rig, "mcp_python_input_ended_total{result=\"unanswered\"} 1\n");
+	metrics_free(rig.metrics);
+}
+
 int
 main(void)
 {
@@ -296,6 +326,7 @@ main(void)
 		cmocka_unit_test(what_never_ran_has_no_time),
 		cmocka_unit_test(labels_are_bounded),
 		cmocka_unit_test(connections_are_counted),
+		cmocka_unit_test(questions_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

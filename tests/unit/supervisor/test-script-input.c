@@ -157,17 +157,19 @@ replies_are_a_line_or_none(void **state)
 {
 	static const struct {
 		const char *result, *output;
+		enum engine_input told;
 	} cases[] = {
-		{ "\"result\":" LINE("Ann"), "Ann" },
-		{ "\"result\":" LINE(""), "" },
-		{ "\"result\":" LINE("one\\r\\ntwo"), "one" },
-		{ "\"result\":" LINE("a\\u0000b"), "a" },
-		{ "\"result\":{\"action\":\"accept\",\"content\":{}}", "" },
-		{ "\"result\":{\"action\":\"accept\",\"content\":{\"line\":1}}", "EOFError" },
-		{ "\"result\":{\"action\":\"decline\"}", "EOFError" },
-		{ "\"result\":{\"action\":\"cancel\"}", "EOFError" },
-		{ "\"result\":7", "EOFError" },
-		{ "\"error\":{\"code\":-1,\"message\":\"no\"}", "EOFError" },
+		{ "\"result\":" LINE("Ann"), "Ann", INPUT_LINE },
+		{ "\"result\":" LINE(""), "", INPUT_LINE },
+		{ "\"result\":" LINE("one\\r\\ntwo"), "one", INPUT_LINE },
+		{ "\"result\":" LINE("a\\u0000b"), "a", INPUT_LINE },
+		{ "\"result\":{\"action\":\"accept\",\"content\":{}}", "", INPUT_LINE },
+		{ "\"result\":{\"action\":\"accept\",\"content\":{\"line\":1}}", "EOFError",
+		  INPUT_CANCELLED },
+		{ "\"result\":{\"action\":\"decline\"}", "EOFError", INPUT_DECLINED },
+		{ "\"result\":{\"action\":\"cancel\"}", "EOFError", INPUT_CANCELLED },
+		{ "\"result\":7", "EOFError", INPUT_CANCELLED },
+		{ "\"error\":{\"code\":-1,\"message\":\"no\"}", "EOFError", INPUT_CANCELLED },
 	};
 
 	(void)state;
@@ -183,6 +185,8 @@ replies_are_a_line_or_none(void **state)
 		bench_turn(bench);
 		assert_int_equal(bench_unread(bench), 0);
 		assert_int_equal(fake_engine_record()->answered, 1);
+		assert_int_equal(fake_engine_record()->input[INPUT_ASKED], 1);
+		assert_int_equal(fake_engine_record()->input[cases[i / 2].told], 1);
 		bench_free(bench);
 	}
 }
