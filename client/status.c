@@ -225,7 +225,8 @@ print_sessions(const json_t *list)
 		table_add(table, "%s", admin_text(one, "session"));
 		table_add(table, "%s", admin_text(one, "tenant"));
 		table_add(table, "%s", admin_text(one, "profile"));
-		table_add(table, "%s", admin_text(one, "state"));
+		table_add(table, "%s%s", admin_text(one, "state"),
+			  json_is_true(json_object_get(one, "kept")) ? ", kept" : "");
 		table_add(table, "%ld", count(one, "cells"));
 		table_add(table, "%s", seconds(one, "age_seconds"));
 		table_add(table, "%s", seconds(one, "idle_seconds"));

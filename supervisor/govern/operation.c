@@ -197,6 +197,7 @@ describe_session(const struct listing *listing, const char *principal,
 			info.profile ? info.profile : config->profile[0].name, "state",
 			info.busy ? "busy" : info.frozen ? "frozen" : "idle", "expires",
 			info.expires);
+	put(one, "kept", json_boolean(info.kept));
 	put_uint(one, "cells", info.cells);
 	put_uint(one, "age_seconds", info.age_ms / 1000);
 	put_uint(one, "idle_seconds", info.idle_ms / 1000);

@@ -46,6 +46,7 @@ write_repl_session(struct jsonout *out, const struct repl_session *session,
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "session", info.handle);
 	jsonout_member_text(out, "state", state_of(&info));
+	jsonout_member_bool(out, "kept", info.kept);
 	jsonout_member_text(out, "profile", profile_of(&info, config));
 	jsonout_member_uint(out, "cells", info.cells);
 	jsonout_key(out, "memory_bytes");
@@ -126,12 +127,13 @@ static const char output_schema[] = OBJECT(
 		",\"queued\":" COUNT ",\"queued_most\":" COUNT,
 		"\"sessions\",\"running\",\"running_most\",\"queued\",\"queued_most\"") ","
 	"\"repl_sessions\":{\"type\":\"array\",\"description\":\"Yours, oldest first. memory_bytes is "
-	"what a session and its branches use together; null: not known.\",\"items\":" OBJECT(
-		"\"session\":" TEXT ",\"state\":{\"enum\":[\"busy\",\"idle\",\"frozen\"]},\"profile\":"
-		TEXT ",\"cells\":" COUNT ",\"memory_bytes\":{\"type\":[\"integer\",\"null\"]},"
+	"what a session and its branches use together; null: not known. kept: over a restart of "
+	"the service.\",\"items\":" OBJECT(
+		"\"session\":" TEXT ",\"state\":{\"enum\":[\"busy\",\"idle\",\"frozen\"]},"
+		"\"kept\":" TRUTH ",\"profile\":" TEXT ",\"cells\":" COUNT ",\"memory_bytes\":{\"type\":[\"integer\",\"null\"]},"
 		"\"memory_mb\":" NUMBER ",\"idle_seconds\":" COUNT ",\"expires\":" TEXT
 		",\"checkpoints\":{\"type\":\"array\",\"items\":" TEXT "}",
-		"\"session\",\"state\",\"profile\",\"cells\",\"memory_bytes\",\"memory_mb\","
+		"\"session\",\"state\",\"kept\",\"profile\",\"cells\",\"memory_bytes\",\"memory_mb\","
 		"\"idle_seconds\",\"expires\",\"checkpoints\"") "},"
 	"\"repl_sessions_most\":" COUNT,
 	"\"python_version\",\"implementation\",\"platform\",\"profile\",\"profiles\","

@@ -558,6 +558,7 @@ repl_session_glance(const struct repl_session *session, struct repl_session_info
 		.cells = session->cells,
 		.busy = session->holder || session->n_waiting > 0,
 		.frozen = origin && repl_is_frozen(origin->repl),
+		.kept = origin && origin->kept,
 		.memory_limit = origin ? origin->limits.memory_bytes : 0,
 		.age_ms = clock_ms() - session->born_ms,
 		.idle_ms = clock_ms() - session->used_ms,

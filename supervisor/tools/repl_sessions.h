@@ -142,6 +142,7 @@ struct repl_session_info {
 	const char *handle, *profile;
 	unsigned int cells;
 	bool busy, frozen;
+	bool kept;			/* over a restart: its interpreter is from before it */
 	uint64_t memory_bytes;		/* of the engine's session: its branches' too; 0: not known */
 	uint64_t memory_limit;
 	uint64_t age_ms, idle_ms;

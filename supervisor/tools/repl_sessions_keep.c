@@ -199,6 +199,7 @@ repl_session_adopt(struct engine *engine, struct event_base *base,
 		origin->profile = xmemdup0(kept->profile.at, kept->profile.len);
 	origin->heads = kept->handles;
 	origin->places = kept->taken;
+	origin->kept = true;
 	repl_origin_add(origin);
 	for (uint32_t i = 0; i < kept->handles; i++)
 		make_handle(origin, base, &session->handle[i]);

@@ -19,6 +19,7 @@ struct origin {
 	struct repl_packages packages;	/* environment NULL: none */
 	unsigned int heads;
 	uint32_t places;		/* bit n: place n is somebody's */
+	bool kept;			/* over a restart: an earlier supervisor made it */
 };
 
 struct checkpoint {

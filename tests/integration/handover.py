@@ -550,6 +550,38 @@ def packages_stay(ctx):
             equal({r["why"] for r in lost}, {"its packages are not in the store any more"})
 
 
+def seen(ctx, *options):
+    return subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "status", *options],
+                          capture_output=True, text=True, check=True,
+                          timeout=ctx.seconds(60)).stdout
+
+
+@test(private=True)
+def who_looks_sees_which_were_kept(ctx):
+    with Unit(ctx, "[admin]\nsocket = %%s/admin\noperators = uid:%d\n" % os.getuid()) as unit:
+        operator = ("--admin-socket", unit.directory + "/admin")
+        oneself = ("--socket", unit.directory + "/mcp.sock")
+
+        def kept(*options):
+            sessions = json.loads(seen(ctx, "--json", *options))["sessions"]
+            return {s["session"][:10]: s["kept"] for s in sessions}
+        old = unit.begin("x = 1")
+        equal(kept(*operator), {old[:10]: False})
+        unit.restart()
+        with unit.session(old) as s:
+            branch = s.branch("x += 1").handle
+        new = unit.begin("x = 2")
+        want = {old[:10]: True, branch[:10]: True, new[:10]: False}
+        equal((kept(*operator), kept(*oneself)), (want, want))
+        for options in (operator, oneself):
+            rows = {line[:10]: ", kept " in line for line in seen(ctx, *options).split("\n")
+                    if line.startswith("r-")}
+            equal(rows, want)
+        with unit.session(old) as s:
+            s.well(reset=True)
+        equal(kept(*operator)[old[:10]], False)
+
+
 def end_of(unit, handle):
     """When it is closed, in seconds, if nobody uses it."""
     with unit.client() as c:
