@@ -20,6 +20,7 @@ libpolicy_a_SOURCES = \
 	policy/sandbox_environment.c policy/sandbox_environment.h \
 	policy/tokens.c policy/tokens.h \
 	policy/version.c policy/version.h \
+	policy/visible.c policy/visible.h \
 	policy/why.c policy/why.h \
 	policy/words.c policy/words.h
 libpolicy_a_CPPFLAGS = $(AM_CPPFLAGS) $(INIH_CFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS)

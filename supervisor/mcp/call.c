@@ -141,6 +141,8 @@ ask_by_answer(struct mcp_call *call)
 void
 mcp_call_ask(struct mcp_call *call)
 {
+	/* Whoever is asked has seen what came before. */
+	mcp_progress_finish(call->progress);
 	if (call->revision->modern)
 		ask_by_answer(call);
 	else

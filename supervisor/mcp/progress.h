@@ -47,8 +47,8 @@ void mcp_progress_output(struct mcp_progress *progress, enum stream stream,
 /* What a tool says itself, sent at once; then there are no signs of life beside it. */
 void mcp_progress_say(struct mcp_progress *progress, const struct tool_progress *said);
 
-/* Before the answer: sends what waits, when it streams, so that its order is not lost; an
- * answer has each stream by itself. NULL is fine. */
+/* Before a question or the answer: sends what waits, when it streams, so that its order is not
+ * lost; an answer has each stream by itself. NULL is fine. */
 void mcp_progress_finish(struct mcp_progress *progress);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "policy/config.h"
 #include "policy/rules.h"
+#include "policy/visible.h"
 #include "supervisor/engine/engine.h"
 #include "supervisor/engine/observer.h"
 #include "supervisor/govern/audit.h"
@@ -40,27 +41,6 @@ script_input_offer(const struct tool_host *host, struct execution_request *reque
 
 /* ---- what the user sees ---- */
 
-static uint32_t
-code_point(const unsigned char *at, size_t bytes)
-{
-	uint32_t code = bytes == 1 ? at[0] : at[0] & (0xffU >> (bytes + 1));
-
-	for (size_t i = 1; i < bytes; i++)
-		code = code << 6 | (at[i] & 0x3fU);
-	return code;
-}
-
-/* What could make the rest look like something else than it is: controls, and the marks that turn
- * or hide text. */
-static bool
-deceives(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad || code == 0x61c ||
-	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
-	       (code >= 0xe0000 && code <= 0xe007f);
-}
-
 /* What is seen as nothing: blanks, and letters that have no shape. */
 static bool
 is_blank(uint32_t code)
@@ -78,13 +58,13 @@ is_blank(uint32_t code)
 static void
 quote(FILE *to, const char *prompt, size_t len)
 {
-	const unsigned char *at = (const unsigned char *)prompt, *end = at + len;
+	const char *at = prompt, *end = at + len;
 	unsigned int lines = 1, blanks = 0;
 
 	fputs("> ", to);
 	while (at < end) {
-		size_t bytes = *at < 0x80 ? 1 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
-		uint32_t code = code_point(at, bytes);
+		size_t bytes;
+		uint32_t code = visible_code(at, &bytes);
 
 		blanks = is_blank(code) ? blanks + 1 : 0;
 		if (*at == '\n' && ++lines > LINES_MAX) {
@@ -95,7 +75,7 @@ quote(FILE *to, const char *prompt, size_t len)
 			fputs("\n> ", to);
 		else if (blanks > 0)
 			fputs(blanks <= BLANKS_MAX ? " " : "", to);
-		else if (deceives(code))
+		else if (visible_deceives(code))
 			fputs("\xef\xbf\xbd", to);
 		else
 			fwrite(at, 1, bytes, to);

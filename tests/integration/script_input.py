@@ -391,6 +391,22 @@ def all_questions_have_theirs(ctx):
         equal(c.outcome(id).status, "timeout")
 
 
+@test(private=True)
+def who_is_asked_has_seen_what_came_before(ctx):
+    meta = {"progressToken": 1, "mcp-pythond/stream": True}
+    params = {**script("print('before', flush=True)\n" + NAME), "_meta": meta}
+    with ctx.private(ALLOW) as s:
+        for revision in (LEGACY[-1], MODERN):
+            with Person.at(ctx, s.socket, revision) as c:
+                if c.modern:
+                    equal(c.call(params)["resultType"], "input_required")
+                else:
+                    c.request("tools/call", params)
+                    c.question()
+                pieces = [n["params"]["_meta"]["mcp-pythond/output"]["text"] for n in c.notices]
+                equal("".join(pieces), "before\nYour name? ", revision)
+
+
 # ---- its end while somebody is asked ----
 
 @test(private=True)
