@@ -11,7 +11,13 @@
 struct relation {
 	const char *section, *small, *large;
 	uint64_t a, b;
+	const char *in;		/* the section of large */
+	const char *less;	/* that by which a is to be below large, as words */
 };
+
+#define WITHIN(section, small, large, a, b) { section, small, large, a, b, section, "" }
+#define ACROSS(section, small, in, large, less, a, b) \
+	{ section, small, large, a, b, in, less }
 
 static const struct config_said *
 said_of(const struct config *config, const char *section, const char *name)
@@ -98,38 +104,41 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 	const struct limits *standard = &config->limits.standard, *cap = &config->limits.cap;
 	const struct relation relations[] = {
 		/* clang-format off */
-		{ "service", "sessions_per_tenant", "sessions_max",
-		  config->service.sessions_per_tenant, config->service.sessions_max },
-		{ "http", "connections_per_peer", "connections_max",
-		  config->http.connections_per_peer, config->http.connections_max },
-		{ "http", "sessions_per_tenant", "sessions_max",
-		  config->http.sessions_per_tenant, config->http.sessions_max },
-		{ "pool", "warm", "warm_max", config->pool.warm, config->pool.warm_max },
-		{ "pool", "warm_max", "workers_max", config->pool.warm_max, config->pool.workers_max },
-		{ "pool", "tenant_running_max", "workers_max",
-		  config->pool.tenant_running_max, config->pool.workers_max },
+		WITHIN("service", "sessions_per_tenant", "sessions_max",
+		       config->service.sessions_per_tenant, config->service.sessions_max),
+		WITHIN("http", "connections_per_peer", "connections_max",
+		       config->http.connections_per_peer, config->http.connections_max),
+		WITHIN("http", "sessions_per_tenant", "sessions_max",
+		       config->http.sessions_per_tenant, config->http.sessions_max),
+		WITHIN("pool", "warm", "warm_max", config->pool.warm, config->pool.warm_max),
+		WITHIN("pool", "warm_max", "workers_max", config->pool.warm_max, config->pool.workers_max),
+		WITHIN("pool", "tenant_running_max", "workers_max",
+		       config->pool.tenant_running_max, config->pool.workers_max),
 		/* each worker has a uid of its own; the first of the range is the service's, the
 		 * last one mcp-python-egress's */
-		{ "pool", "workers_max", "subuid_count in [service], less 2",
-		  config->pool.workers_max, config->service.subuid_count - 2 },
-		{ "exec-sandbox", "default_timeout", "max_timeout",
-		  config->exec_sandbox.default_timeout, config->exec_sandbox.max_timeout },
-		{ "python-sandbox", "default_timeout", "max_timeout",
-		  config->python_sandbox.default_timeout, config->python_sandbox.max_timeout },
-		{ "limits", "timeout_seconds", "timeout_max", standard->wall_ms, cap->wall_ms },
-		{ "limits", "cpu_seconds", "cpu_max", standard->cpu_ms, cap->cpu_ms },
-		{ "limits", "memory_mb", "memory_max_mb", standard->memory_bytes, cap->memory_bytes },
-		{ "limits", "pids", "pids_max", standard->pids, cap->pids },
-		{ "limits", "output_kb", "output_total_mb",
-		  standard->output_bytes, standard->output_total },
-		{ "results", "file_kb", "files_kb",
-		  standard->results.file_bytes, standard->results.files_bytes },
-		{ "results", "input_kb", "inputs_kb",
-		  config->results.input_bytes, config->results.inputs_bytes },
-		{ "results", "keep_bytes", "keep_bytes_max",
-		  config->results.keep_bytes, config->results.keep_bytes_max },
-		{ "network", "connections", "connections_max",
-		  config->network.connections, config->network.connections_max },
+		ACROSS("pool", "workers_max", "service", "subuid_count", ", less 2",
+		       config->pool.workers_max, config->service.subuid_count - 2),
+		WITHIN("exec-sandbox", "default_timeout", "max_timeout",
+		       config->exec_sandbox.default_timeout, config->exec_sandbox.max_timeout),
+		WITHIN("python-sandbox", "default_timeout", "max_timeout",
+		       config->python_sandbox.default_timeout, config->python_sandbox.max_timeout),
+		WITHIN("limits", "timeout_seconds", "timeout_max", standard->wall_ms, cap->wall_ms),
+		WITHIN("limits", "cpu_seconds", "cpu_max", standard->cpu_ms, cap->cpu_ms),
+		WITHIN("limits", "memory_mb", "memory_max_mb", standard->memory_bytes, cap->memory_bytes),
+		WITHIN("limits", "pids", "pids_max", standard->pids, cap->pids),
+		WITHIN("limits", "output_kb", "output_total_mb",
+		       standard->output_bytes, standard->output_total),
+		/* no run in the background would ever have room */
+		ACROSS("limits", "output_kb", "mcp", "job_bytes", "",
+		       standard->output_bytes, config->mcp.job_bytes),
+		WITHIN("results", "file_kb", "files_kb",
+		       standard->results.file_bytes, standard->results.files_bytes),
+		WITHIN("results", "input_kb", "inputs_kb",
+		       config->results.input_bytes, config->results.inputs_bytes),
+		WITHIN("results", "keep_bytes", "keep_bytes_max",
+		       config->results.keep_bytes, config->results.keep_bytes_max),
+		WITHIN("network", "connections", "connections_max",
+		       config->network.connections, config->network.connections_max),
 		/* clang-format on */
 	};
 	int r = 0;
@@ -142,14 +151,15 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 		if (relation->a <= relation->b)
 			continue;
 		if (!said->line)
-			said = said_of(config, relation->section, relation->large);
-		if (!said->line)	/* the only one that is in another section */
-			said = said_of(config, "service", "subuid_count");
+			said = said_of(config, relation->in, relation->large);
 		config_print_said(config, said, path, errors);
 		if (config->origin->base)
 			fprintf(errors, "[tenant %s] ", config->origin->from[0]->name);
-		fprintf(errors, "[%s] %s: is above %s\n", relation->section,
+		fprintf(errors, "[%s] %s: is above %s", relation->section,
 			relation->small, relation->large);
+		if (strcmp(relation->in, relation->section) != 0)
+			fprintf(errors, " in [%s]%s", relation->in, relation->less);
+		fputc('\n', errors);
 		r = -EINVAL;
 	}
 	return r;

@@ -124,7 +124,7 @@ static const struct key keys[] = {
 	KEY("pool", "warm_max",           U32, pool.warm_max,           0, 4096,    1, "64"),
 	KEY("pool", "workers_max",        U32, pool.workers_max,        1, 16384,   1, "256"),
 	KEY("pool", "tenant_running_max", U32, pool.tenant_running_max, 1, 16384,   1, "64"),
-	KEY("pool", "tenant_queue_max",   U32, pool.tenant_queue_max,   0, 1000000, 1, "512"),
+	KEY("pool", "tenant_queue_max",   U32, pool.tenant_queue_max,   1, 1000000, 1, "512"),
 	KEY("pool", "idle_seconds",       U32, pool.idle_seconds,       1, 86400,   1, "60"),
 
 	TENANT_KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),

@@ -323,6 +323,10 @@ static const struct bad_case {
 	  "FILE:4: [limits] memory_mb: is above memory_max_mb\n"
 	  "FILE:5: [limits] pids: is above pids_max\n"
 	  "FILE:7: [limits] output_kb: is above output_total_mb\n" },
+	{ "nothing could wait", "[pool]\ntenant_queue_max = 0\n",
+	  "FILE:2: tenant_queue_max: \"0\" is not a whole number from 1 to 1000000\n" },
+	{ "no room for any job", "[mcp]\njob_bytes = 1023K\n",
+	  "FILE:2: [limits] output_kb: is above job_bytes in [mcp]\n" },
 	{ "warm above warm_max", "[pool]\nwarm = 65\n[service]\nsubuid_count = 256\n",
 	  "FILE:2: [pool] warm: is above warm_max\n"
 	  "FILE:4: [pool] workers_max: is above subuid_count in [service], less 2\n" },
