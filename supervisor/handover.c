@@ -60,6 +60,21 @@ record(struct audit *audit, enum audit_event event, const char *principal, const
 		log_line(LOG_WARNING, "not-recorded", "event=%s", audit_event_name(event));
 }
 
+/* Of each of its handles that it was kept, or why it is lost. */
+static void
+tell(struct audit *audit, const struct handover_session *session, const char *lost)
+{
+	own_mem char *principal = xmemdup0(session->is.tenant.at, session->is.tenant.len);
+
+	for (uint32_t i = 0; i < session->is.handles; i++) {
+		const struct msg_str *text = &session->handle[i].is.handle;
+		own_mem char *handle = xmemdup0(text->at, text->len);
+
+		record(audit, lost ? AUDIT_SESSION_LOST : AUDIT_SESSION_KEPT, principal, handle,
+		       lost);
+	}
+}
+
 /* ---- giving ---- */
 
 struct giver {
@@ -160,6 +175,18 @@ store_table(const struct handover_table *table)
 	return r < 0 ? r : store(TABLE, fd);
 }
 
+/* Without it nobody knows what the descriptors are: they are closed by the next process. */
+static void
+lose_all(const struct giver *giver, int error)
+{
+	struct why why = { .field = "" };
+
+	why_say(&why, error, NULL, "the table of what is handed over was not stored: %s",
+		strerror(-error));
+	for (uint32_t i = 0; i < giver->table.is.sessions; i++)
+		tell(giver->audit, &giver->table.session[i], why.text);
+}
+
 void
 handover_give(struct engine *engine, struct audit *audit)
 {
@@ -170,8 +197,9 @@ handover_give(struct engine *engine, struct audit *audit)
 	repl_sessions_give(&(struct repl_giving){ .give = give, .lose = lose, .arg = &giver });
 	if (giver.table.is.sessions > 0) {
 		r = store_table(&giver.table);
-		/* What systemd hears after our end it does not take from us. */
-		if (r == 0)
+		if (r < 0)
+			lose_all(&giver, r);
+		else	/* What systemd hears after our end it does not take from us. */
 			r = sd_notify_barrier(0, BARRIER_US);
 		log_line(r < 0 ? LOG_WARNING : LOG_NOTICE, "sessions-left", "n=%u err=%s",
 			 giver.table.is.sessions, r < 0 ? strerrorname_np(-r) : "-");
@@ -216,21 +244,6 @@ read_table(int fd, struct handover_table **table_r)
 	return r;
 }
 
-static void
-tell(const struct handover_takers *takers, const struct handover_session *session,
-     const char *lost)
-{
-	own_mem char *principal = xmemdup0(session->is.tenant.at, session->is.tenant.len);
-
-	for (uint32_t i = 0; i < session->is.handles; i++) {
-		const struct msg_str *text = &session->handle[i].is.handle;
-		own_mem char *handle = xmemdup0(text->at, text->len);
-
-		record(takers->audit, lost ? AUDIT_SESSION_LOST : AUDIT_SESSION_KEPT,
-		       principal, handle, lost);
-	}
-}
-
 static bool
 take_session(const struct handover_takers *takers, const struct handover_session *session,
 	     const char *refused)
@@ -250,7 +263,7 @@ take_session(const struct handover_takers *takers, const struct handover_session
 	for (unsigned int i = 0; r < 0 && i < REPL_FDS; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
-	tell(takers, session, r < 0 ? why.text : NULL);
+	tell(takers->audit, session, r < 0 ? why.text : NULL);
 	return r == 0;
 }
 
@@ -296,6 +309,8 @@ handover_take(const struct handover_takers *takers)
 
 	if (fd >= 0)
 		last_serial = take_table(takers, fd);
+	else if (takers->places->n_stored > 0)
+		log_line(LOG_WARNING, "sessions-refused", "err=ENOENT");
 	empty_store(takers->places);
 	engine_adopted_all(takers->engine, last_serial);
 }

@@ -172,6 +172,7 @@ MCP_TESTS = \
 	tests/unit/supervisor/test-eras \
 	tests/unit/supervisor/test-jsonout \
 	tests/unit/supervisor/test-jsonrpc \
+	tests/unit/supervisor/test-handover \
 	tests/unit/supervisor/test-handover-table \
 	tests/unit/supervisor/test-log \
 	tests/unit/supervisor/test-metrics \
@@ -214,6 +215,9 @@ tests_unit_supervisor_test_eras_SOURCES = tests/unit/supervisor/test-eras.c \
 	tests/unit/supervisor/test_catalog.c tests/unit/supervisor/test_catalog.h $(MCP_BENCH)
 tests_unit_supervisor_test_eras_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_eras_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_handover_SOURCES = tests/unit/supervisor/test-handover.c
+tests_unit_supervisor_test_handover_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_handover_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_handover_table_SOURCES = \
 	tests/unit/supervisor/test-handover-table.c
 tests_unit_supervisor_test_handover_table_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
