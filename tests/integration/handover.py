@@ -26,7 +26,7 @@ from package_store import environments, install, new_store
 from package_store import config as with_packages
 from repl import Session, environment, refused
 from supervisor import (Supervisor, cgroup2_mount, cgroup_of, children, descendants, is_alive,
-                        process_table, read_text, reap, wait_gone)
+                        process_table, read_text, reap, strays, wait_gone)
 
 tests.clear()	# those of repl.py
 
@@ -130,6 +130,9 @@ class Manager:
 class Unit:
     """A service that is restarted."""
 
+    lock = threading.Lock()
+    behind = {}		# of each that is: pids that it may have left behind, our children then
+
     def __init__(self, ctx, config="", store=True):
         self.ctx, self.store = ctx, store
         self.directory = tempfile.mkdtemp(prefix="mcp-handover-")
@@ -138,6 +141,8 @@ class Unit:
         self.manager = Manager(self.directory)
         self.before = children(os.getpid())
         self.service = None
+        with self.lock:
+            self.behind[self] = set()
         self.mount = (cgroup2_mount() or "") if os.getuid() == 0 else ""
 
     def __enter__(self):
@@ -175,13 +180,19 @@ class Unit:
             assert time.monotonic() < deadline, "%s: %s" % (what, self.manager.stored)
             select.select([], [], [], 0.01)
 
+    def send(self, sig):
+        """The processes that are below it."""
+        below = descendants(self.service.pid)
+        with self.lock:
+            self.behind[self].update(pid for pid, _ in below)
+        self.service.process.send_signal(sig)
+        return below
+
     def stop(self, sig=signal.SIGTERM):
         """The processes that were below it."""
         s = self.service
-        below = descendants(s.pid)
-        s.process.send_signal(sig)
+        below = self.send(sig)
         status = s.process.wait(self.ctx.seconds(20))
-        Supervisor.running.discard(s.pid)
         log = s.log()
         s.process = None
         s.remove()
@@ -221,10 +232,12 @@ class Unit:
             left = descendants(self.service.pid)
             self.service.process.kill()
             self.service.process.wait()
-            Supervisor.running.discard(self.service.pid)
             self.service.remove()
         self.manager.close()
-        orphans = children(os.getpid()) - self.before - Supervisor.running
+        with self.lock:
+            del self.behind[self]
+            others = {pid for below in self.behind.values() for pid in below}
+        orphans = strays(self.before) - others
         left += [(pid, start) for pid, start in descendants(os.getpid()) if pid in orphans]
         left = wait_gone(left, self.ctx.seconds(20))
         reap(orphans)
@@ -319,7 +332,7 @@ def a_cell_that_runs_is_cancelled(ctx):
                 while not any("go" in json.dumps(n) for n in one.client.notices):
                     assert time.monotonic() < end, "the cell does not run"
                     one.client.pump(1)
-            unit.service.process.send_signal(signal.SIGTERM)
+            unit.send(signal.SIGTERM)
             for one, id in ((s, ids[0]), (d, ids[1])):
                 o = one.finish(id)
                 equal((o.status, o.state), ("cancelled", "rolled_back"), repr(o))

@@ -13,7 +13,7 @@ import time
 
 from harness import LEGACY, MODERN, Skip, equal, main, test
 from mcpclient import Client, Closed
-from supervisor import (Supervisor, describe, descendants, is_alive, process_table, read_text,
+from supervisor import (Supervisor, children, describe, descendants, is_alive, process_table, read_text,
                         wait_gone)
 
 
@@ -145,12 +145,10 @@ def stop_while_starting(ctx):
     """SIGTERM at any moment of the start: gone, with nothing left."""
     for delay in (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4):
         s = Supervisor(ctx.options.build)
+        s.strangers = children(os.getpid())
         with open(s.log_path, "ab") as log:
             s.process = subprocess.Popen(s.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        s.strangers = set()
         select.select([], [], [], delay)		# the moment is what is tested
-        s.strangers = {pid for pid, _ in descendants(os.getpid())} - {s.process.pid} - {
-            pid for pid, _ in descendants(s.process.pid)}
         status = s.stop(timeout=20)
         assert status in (0, -signal.SIGTERM), "after %g s: %s\n%s" % (delay, status, s.log())
         s.remove()

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -21,6 +22,22 @@ def adopt_orphans():
     """Whatever loses its parent below us becomes our child, so that nothing can hide."""
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
+
+
+class Popen(subprocess.Popen):
+    """Everything that the test program starts is one, also by subprocess.run: so its own
+    children are told from those that came to it, by whichever thread they were started."""
+
+    making = threading.Lock()
+    unended = set()	# those that nobody has waited for
+
+    def __init__(self, *args, **more):
+        with self.making:
+            super().__init__(*args, **more)
+            self.unended.add(self)
+
+
+subprocess.Popen = Popen
 
 
 def read_text(path):
@@ -91,6 +108,13 @@ def children(pid):
     return {child for child, (parent, _, _) in process_table().items() if parent == pid}
 
 
+def strays(known):
+    """pids of our children that are not known, and that we have not started."""
+    with Popen.making:
+        Popen.unended -= {p for p in Popen.unended if p.returncode is not None}
+        return children(os.getpid()) - known - {p.pid for p in Popen.unended}
+
+
 def reap(pids):
     """Collects those of pids that came to us and have ended."""
     for pid in pids:
@@ -129,7 +153,6 @@ class NotStarted(Exception):
 class Supervisor:
     """with Supervisor(build) as s: s.socket is served."""
 
-    running = set()	# pids of all of them in this test program
     pass_fds = ()	# what the process gets beside its standard descriptors
 
     def __init__(self, build, config=None, args=(), env=None, socket_path=None):
@@ -179,7 +202,6 @@ class Supervisor:
                 self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL,
                                                 stdout=log, stderr=log, env=self.env,
                                                 pass_fds=self.pass_fds)
-            self.running.add(self.process.pid)
             self.wait_served(inotify, time.monotonic() + timeout)
         finally:
             os.close(inotify)
@@ -237,9 +259,8 @@ class Supervisor:
             raise AssertionError("mcp-pythond did not end within %g s of %s:\n%s" % (
                 timeout, sig, self.log()[-4000:])) from None
         finally:
-            self.running.discard(self.process.pid)
             left = wait_gone(below, timeout)
-            orphans = children(os.getpid()) - self.strangers - self.running
+            orphans = strays(self.strangers)
             # A worker that was just being made notices by itself.
             left += wait_gone([(pid, start) for pid, start in descendants(os.getpid())
                                if pid in orphans and (pid, start) not in left], timeout)
