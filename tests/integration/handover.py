@@ -148,8 +148,8 @@ class Unit:
     def __enter__(self):
         try:
             return self.start()
-        except BaseException:
-            self.__exit__()
+        except BaseException as e:
+            self.__exit__(type(e), e, None)
             raise
 
     def start(self, config=None):
@@ -226,8 +226,10 @@ class Unit:
             s.well(code, **arguments)
             return s.handle
 
-    def __exit__(self, *exc):
+    def __exit__(self, kind, error, trace):
         left = []
+        if self.service:
+            self.service.explain(error, self.service.process and self.service.process.poll())
         if self.service and self.service.process:
             left = descendants(self.service.pid)
             self.service.process.kill()

@@ -136,7 +136,7 @@ class Report:
         self.lock = threading.Lock()
         self.verbose = verbose
 
-    def say(self, kind, name, seconds, text=""):
+    def say(self, kind, name, seconds, text="", notes=()):
         word = {"passed": "ok", "failed": "FAILED", "skipped": "SKIPPED"}[kind]
         with self.lock:
             self.counts[kind] += 1
@@ -146,6 +146,8 @@ class Report:
                 lines = text.split("\n")
                 if len(lines) > 40:
                     lines[10:-30] = ["..."]
+                for note in notes:
+                    lines += note.split("\n")
                 print("".join("        | %s\n" % line for line in lines), end="")
             elif self.verbose and text:
                 print("        %s" % text)
@@ -153,7 +155,7 @@ class Report:
 
     def run(self, one, ctx):
         started = time.monotonic()
-        kind, text = "passed", ""
+        kind, text, notes = "passed", "", ()
         try:
             if one.private and ctx.options.socket:
                 raise Skip("needs a service of its own, not --socket")
@@ -165,15 +167,17 @@ class Report:
             if e.missing and os.environ.get("CI") == "true":
                 kind, text = "failed", "missing, and CI=true: " + text
         except AssertionError as e:
+            notes = getattr(e, "__notes__", ())
             frames = traceback.extract_tb(e.__traceback__)
             place = next((f for f in reversed(frames) if f.name != "equal"), frames[-1])
             kind, text = "failed", "%s:%d: %s%s" % (
                 os.path.basename(place.filename), place.lineno,
                 "" if type(e) is AssertionError else type(e).__name__ + ": ",
                 e or place.line)
-        except Exception:
+        except Exception as e:
+            notes = e.__dict__.pop("__notes__", ())
             kind, text = "failed", traceback.format_exc(limit=-3).rstrip()
-        self.say(kind, one.name, time.monotonic() - started, text)
+        self.say(kind, one.name, time.monotonic() - started, text, notes)
 
     def end(self):
         print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % self.counts)

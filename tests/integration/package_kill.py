@@ -46,9 +46,10 @@ class Round:
         self.watch.add(self.store, "store", IN_CREATE | IN_MOVED_TO)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, kind, error, trace):
         self.watch.close()
         self.client.close()
+        self.supervisor.explain(error)
         with contextlib.suppress(AssertionError):
             self.supervisor.stop(signal.SIGKILL)
         self.supervisor.remove()

@@ -29,7 +29,7 @@ class Restarting:
 
     def __exit__(self, *exc):
         if self.service:
-            self.service.__exit__()
+            self.service.__exit__(*exc)
         self.directory.cleanup()
 
     def start(self):

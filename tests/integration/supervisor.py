@@ -180,15 +180,28 @@ class Supervisor:
     def __enter__(self):
         try:
             return self.start()
-        except BaseException:
-            self.remove()
+        except BaseException as e:
+            self.__exit__(type(e), e, None)
             raise
 
-    def __exit__(self, *exc):
+    def __exit__(self, kind, error, trace):
+        status = self.process.poll() if self.process else None
         try:
             self.stop()
+        except AssertionError as e:
+            if error is None:
+                raise
+            error.add_note(str(e))	# what went wrong first is what is told
         finally:
+            self.explain(error, status)
             self.remove()
+
+    def explain(self, error, status=None):
+        """Adds what the service has said to an error, when there is one."""
+        if error is not None:
+            error.add_note("log of the service%s, its end:\n%s" % (
+                "" if status is None else ", which had ended with %d" % status,
+                "\n".join(self.log().splitlines()[-60:])))
 
     def start(self, timeout=60.0):
         inotify = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
