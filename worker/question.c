@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,21 +34,37 @@ may_ask(void)
 
 /* ---- the exchange ---- */
 
+/* As poll of the control socket, but a signal that came before it ends it, too: who is asked
+ * may be quicker than who waits. */
+static int
+poll_control(void)
+{
+	struct pollfd control = { .fd = JAIL_CONTROL, .events = POLLIN };
+	sigset_t all, before;
+	int n = -1, error = EINTR;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (PyErr_CheckSignals() == 0) {
+		Py_BEGIN_ALLOW_THREADS
+		n = ppoll(&control, 1, NULL, &before);
+		error = errno;
+		Py_END_ALLOW_THREADS
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = error;
+	return n;
+}
+
 /* Waits for something to read; signals are handled meanwhile, as in any read of Python's. After a
  * KeyboardInterrupt nobody is asked any more: a cell that is cancelled gets one. */
 static int
 await_bytes(void)
 {
-	struct pollfd control = { .fd = JAIL_CONTROL, .events = POLLIN };
-	int n;
-
 	for (;;) {
-		Py_BEGIN_ALLOW_THREADS
-		n = poll(&control, 1, -1);
-		Py_END_ALLOW_THREADS
-		if (n >= 0)
+		if (poll_control() >= 0)
 			return 0;
-		if (errno == EINTR && PyErr_CheckSignals() == 0)
+		if (errno == EINTR && !PyErr_Occurred() && PyErr_CheckSignals() == 0)
 			continue;
 		if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
 			questions_left = 0;
