@@ -111,7 +111,7 @@ options_help(enum command about)
 		       "usage or refused\n"
 		       "by the service, 65 not UTF-8, 66 no such file, 69 no service, "
 		       "70 the jail\n"
-		       "failed, 75 try again later, 76 not understood.\n";
+		       "failed, 75 try again later, 76 not understood, 77 denied.\n";
 	case COMMAND_REPL:
 		return "Usage: mcp-python repl [OPTIONS]\n"
 		       "\n"

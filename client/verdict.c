@@ -38,6 +38,12 @@ static const struct verdict_row {
 	{ "session_limit", FIXED, EX_TEMPFAIL,       "there are too many sessions" },
 	{ "session_busy",  FIXED, EX_TEMPFAIL,       "too many calls wait for the session" },
 	{ "invalid_arguments", FIXED, EX_USAGE,      "the service refused the arguments" },
+	{ "denied",        FIXED, EX_NOPERM,         "policy does not let it be run" },
+	{ "approval_pending",  FIXED, EX_TEMPFAIL,   "it has to be approved first" },
+	{ "quota_exceeded",    FIXED, EX_TEMPFAIL,   "a quota is used up; try again later" },
+	{ "audit_unavailable", FIXED, EX_TEMPFAIL,   "the audit log cannot be written" },
+	{ "dependency_unavailable", FIXED, EX_USAGE, "a requirement is not installed" },
+	{ "python_unavailable", FIXED, EX_USAGE,     "no such version of Python is there" },
 	{ "worker_protocol_error", FIXED, EX_SOFTWARE, "the worker broke its protocol" },
 };
 /* clang-format on */

@@ -142,6 +142,12 @@ static const struct verdict_case {
 	{ "{}", EX_PROTOCOL, "does not know" },
 	/* clang-format on */
 };
+	{ "{\"status\":\"denied\",\"error\":{\"message\":\"nobody may\"}}", EX_NOPERM, "nobody may" },
+	{ "{\"status\":\"approval_pending\"}", EX_TEMPFAIL, "approved" },
+	{ "{\"status\":\"quota_exceeded\"}", EX_TEMPFAIL, "later" },
+	{ "{\"status\":\"audit_unavailable\"}", EX_TEMPFAIL, "audit" },
+	{ "{\"status\":\"dependency_unavailable\"}", EX_USAGE, "requirement" },
+	{ "{\"status\":\"python_unavailable\"}", EX_USAGE, "Python" },
 
 static void
 only_success_looks_like_success(void **state)
