@@ -11,6 +11,7 @@
 
 #include "client/exits.h"
 #include "client/options.h"
+#include "client/question.h"
 #include "client/say.h"
 
 void
@@ -45,18 +46,46 @@ call_add_limits(json_t *arguments, const struct options *options)
 		call_set(arguments, "profile", json_string(options->profile));
 }
 
-/* The revision without a handshake: one request, one answer. */
-static json_t *
-make_meta(int id, bool streams)
-{
-	json_t *meta = json_pack(
-		"{s:s, s:{}, s:{s:s, s:s}}", "io.modelcontextprotocol/protocolVersion",
-		"2026-07-28", "io.modelcontextprotocol/clientCapabilities",
-		"io.modelcontextprotocol/clientInfo", "name", "mcp-python", "version",
-		PACKAGE_VERSION);
+#define GREETING_ID 0 /* before those of calls */
 
-	if (!meta)
+static json_t *
+checked(json_t *made)
+{
+	if (!made)
 		abort();
+	return made;
+}
+
+static json_t *
+client_info(void)
+{
+	return json_pack("{s:s, s:s}", "name", "mcp-python", "version", PACKAGE_VERSION);
+}
+
+void
+call_greet(struct call_channel *channel)
+{
+	call_send(channel,
+		  checked(json_pack("{s:s, s:i, s:s, s:{s:s, s:{s:{s:{}}}, s:o}}", "jsonrpc",
+				    "2.0", "id", GREETING_ID, "method", "initialize",
+				    "params", "protocolVersion", "2025-11-25", "capabilities",
+				    "elicitation", "form", "clientInfo", client_info())));
+	call_send(channel, checked(json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method",
+					     "notifications/initialized")));
+}
+
+/* Without a session: the revision of one request, one answer. */
+static json_t *
+make_meta(const struct call_channel *channel, int id, bool streams)
+{
+	json_t *meta = json_object();
+
+	if (!channel->question) {
+		call_set(meta, "io.modelcontextprotocol/protocolVersion",
+			 json_string("2026-07-28"));
+		call_set(meta, "io.modelcontextprotocol/clientCapabilities", json_object());
+		call_set(meta, "io.modelcontextprotocol/clientInfo", client_info());
+	}
 	if (streams) {
 		call_set(meta, "progressToken", json_integer(id));
 		call_set(meta, "mcp-pythond/stream", json_true());
@@ -65,28 +94,21 @@ make_meta(int id, bool streams)
 }
 
 json_t *
-call_message(int id, const char *tool, json_t *arguments, bool streams)
+call_message(const struct call_channel *channel, int id, const char *tool,
+	     json_t *arguments, bool streams)
 {
-	json_t *message = json_pack("{s:s, s:i, s:s, s:{s:s, s:o, s:o}}", "jsonrpc",
-				    "2.0", "id", id, "method", "tools/call", "params",
-				    "name", tool, "arguments", arguments, "_meta",
-				    make_meta(id, streams));
-
-	if (!message)
-		abort();
-	return message;
+	return checked(json_pack("{s:s, s:i, s:s, s:{s:s, s:o, s:o}}", "jsonrpc", "2.0", "id",
+				 id, "method", "tools/call", "params", "name", tool,
+				 "arguments", arguments, "_meta",
+				 make_meta(channel, id, streams)));
 }
 
 json_t *
-call_read_message(int id, const char *uri)
+call_read_message(const struct call_channel *channel, int id, const char *uri)
 {
-	json_t *message = json_pack("{s:s, s:i, s:s, s:{s:s, s:o}}", "jsonrpc", "2.0", "id", id,
-				    "method", "resources/read", "params", "uri", uri, "_meta",
-				    make_meta(id, false));
-
-	if (!message)
-		abort();
-	return message;
+	return checked(json_pack("{s:s, s:i, s:s, s:{s:s, s:o}}", "jsonrpc", "2.0", "id", id,
+				 "method", "resources/read", "params", "uri", uri, "_meta",
+				 make_meta(channel, id, false)));
 }
 
 static void
@@ -143,6 +165,29 @@ read_some(struct call_channel *channel)
 	return n == 0;
 }
 
+static void
+send_if(struct call_channel *channel, json_t *message)
+{
+	if (message)
+		call_send(channel, message);
+}
+
+/* What is no answer. 0 or -errno. */
+static int
+take_other(struct call_channel *channel, const struct reply *reply,
+	   int (*on_output)(void *arg, const struct reply *piece), void *arg)
+{
+	if (reply->kind == REPLY_OUTPUT)
+		return on_output(arg, reply);
+	if (reply->kind == REPLY_QUESTION && !channel->question)
+		return -EBADMSG;
+	if (reply->kind == REPLY_QUESTION)
+		send_if(channel, question_ask(channel->question, reply->message));
+	else if (reply->kind == REPLY_WITHDRAWN && channel->question)
+		question_withdraw(channel->question, reply->message);
+	return 0;
+}
+
 /* Handles every whole line. 1: that was the answer; 0: more is to come; or -errno. */
 static int
 take_lines(struct call_channel *channel, int id,
@@ -179,8 +224,7 @@ take_lines(struct call_channel *channel, int id,
 			r = 1;
 			break;
 		}
-		if (reply.kind == REPLY_OUTPUT)
-			r = on_output(arg, &reply);
+		r = take_other(channel, &reply, on_output, arg);
 		reply_free(&reply);
 	}
 	if (start > 0) {
@@ -205,6 +249,30 @@ write_some(struct call_channel *channel)
 		channel->out_at = channel->out_len = 0;
 }
 
+/* One wait for whatever comes, and what was sent goes on its way. 1 when the socket has
+ * something to read, 0, or -errno. */
+static int
+wait_once(struct call_channel *channel)
+{
+	struct question *question = channel->question;
+	struct pollfd p[] = {
+		{.fd = channel->fd,
+		 .events = (short)(POLLIN | (channel->out_len ? POLLOUT : 0))},
+		{.fd = question && question->id ? STDIN_FILENO : -1, .events = POLLIN},
+	};
+
+	if (ppoll(p, 2, NULL, channel->mask) < 0) {
+		if (errno != EINTR)
+			return -errno;
+		return channel->interrupted && *channel->interrupted ? -EINTR : 0;
+	}
+	if (p[1].revents)
+		send_if(channel, question_read(question));
+	if (channel->out_len > 0 && p[0].revents & POLLOUT)
+		write_some(channel);
+	return p[0].revents & (POLLIN | POLLHUP | POLLERR) ? 1 : 0;
+}
+
 int
 call_wait(struct call_channel *channel, int id,
 	  int (*on_output)(void *arg, const struct reply *piece), void *arg,
@@ -214,26 +282,16 @@ call_wait(struct call_channel *channel, int id,
 	int r = 0;
 
 	while (r == 0 && !ended) {
-		struct pollfd p = {
-			.fd = channel->fd,
-			.events = (short)(POLLIN | (channel->out_len ? POLLOUT : 0))};
-
-		if (ppoll(&p, 1, NULL, channel->mask) < 0) {
-			if (errno != EINTR)
-				r = -errno;
-			else if (channel->interrupted && *channel->interrupted)
-				r = -EINTR;
+		r = wait_once(channel);
+		if (r <= 0)
 			continue;
-		}
-		if (channel->out_len > 0 && p.revents & POLLOUT)
-			write_some(channel);
-		if (p.revents & (POLLIN | POLLHUP | POLLERR)) {
-			r = read_some(channel);
-			ended = r == 1;
-			if (r >= 0)
-				r = take_lines(channel, id, on_output, arg, answer_r);
-		}
+		r = read_some(channel);
+		ended = r == 1;
+		if (r >= 0)
+			r = take_lines(channel, id, on_output, arg, answer_r);
 	}
+	if (channel->question)
+		question_forget(channel->question);
 	if (r == 0)
 		return -ECONNRESET;
 	return r > 0 ? 0 : r;

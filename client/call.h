@@ -11,6 +11,7 @@
 #include "client/reply.h"
 
 struct options;
+struct question;
 
 #define CALL_LINE_MAX ((size_t)64 << 20) /* of an answer, as JSON */
 
@@ -22,6 +23,8 @@ struct call_channel {
 	 * ends with -EINTR, and nothing is lost. NULL: never. */
 	const sigset_t *mask;
 	const volatile sig_atomic_t *interrupted;
+	/* Whoever can be asked while it waits; call_greet comes first then. NULL: nobody. */
+	struct question *question;
 	bool takes_structured; /* REPLY_STRUCTURED is an answer; else it is not understood */
 	/* call.c's own. */
 	char *out, *in;
@@ -32,12 +35,17 @@ struct call_channel {
 
 void call_channel_done(struct call_channel *channel);
 
+/* Opens a session, in which the service's questions come as requests, and are withdrawn with
+ * the call that asks them. Without one each request is on its own. Queues only. */
+void call_greet(struct call_channel *channel);
+
 /* A tools/call of tool; takes arguments. With streams its output is told as it comes. The
  * message is the caller's. */
-json_t *call_message(int id, const char *tool, json_t *arguments, bool streams);
+json_t *call_message(const struct call_channel *channel, int id, const char *tool,
+		     json_t *arguments, bool streams);
 
 /* A resources/read of uri. The message is the caller's. */
-json_t *call_read_message(int id, const char *uri);
+json_t *call_read_message(const struct call_channel *channel, int id, const char *uri);
 
 /* Puts the limits and the profile that the command line has into arguments. */
 void call_add_limits(json_t *arguments, const struct options *options);
@@ -49,7 +57,7 @@ void call_set(json_t *object, const char *key, json_t *value);
 void call_send(struct call_channel *channel, json_t *message);
 
 /* Reads until the answer with this id, which must be of what was sent last: earlier ones
- * are passed over. on_output hears of each piece of its output before; a negative value
+ * are passed over. Questions are asked meanwhile. on_output hears of each piece of its output before; a negative value
  * from it ends the wait and is returned. Returns 0 with *answer_r (REPLY_OUTCOME or
  * REPLY_REFUSED; the caller frees it), -ECONNRESET when the connection ended first,
  * -EBADMSG when what came is not understood, -EINTR, or another -errno. */

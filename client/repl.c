@@ -1,5 +1,6 @@
 /* Runs in: mcp-python repl. Cells from standard input, one after the other, in a session of
- * the tool run_repl; Ctrl-C cancels the one that runs. Owns the session that it began. */
+ * the tool run_repl; Ctrl-C cancels the one that runs, or that asks. Owns the session that it
+ * began. */
 #include "client/repl.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include "client/endpoint.h"
 #include "client/exits.h"
 #include "client/options.h"
+#include "client/question.h"
 #include "client/repl_input.h"
 #include "client/say.h"
 #include "client/show.h"
@@ -32,6 +34,7 @@ struct repl {
 	const struct options *options;
 	struct repl_input *input;
 	struct call_channel channel;
+	struct question question;
 	int id;
 	char *session;	/* NULL: the next cell begins one */
 	bool began;	/* by us: closed at the end */
@@ -185,7 +188,7 @@ show_answer(struct repl *repl, const struct shown *shown, const struct reply *an
 
 	(void)show_rest(&shown[REPLY_STDOUT], outcome, "stdout");
 	/* The prompt begins a line. */
-	if (is_typed(repl) && len > 0 && out[len - 1] != '\n')
+	if (is_typed(repl) && len > repl->question.out_seen && out[len - 1] != '\n')
 		(void)show_bytes(STDOUT_FILENO, "\n", 1);
 	(void)show_rest(&shown[REPLY_STDERR], outcome, "stderr");
 	(void)show_traceback(outcome);
@@ -233,8 +236,10 @@ take_answer(struct repl *repl)
 		[REPLY_STDERR] = {.fd = STDERR_FILENO},
 	};
 	struct reply answer;
-	int r = call_wait(&repl->channel, repl->id, show_piece, shown, &answer);
+	int r;
 
+	question_watch(&repl->question, &shown[REPLY_STDOUT]);
+	r = call_wait(&repl->channel, repl->id, show_piece, shown, &answer);
 	if (r == 0 && answer.kind == REPLY_REFUSED) {
 		say("the service refused this: %.*s", (int)answer.text_len, answer.text);
 		repl->ended = true;
@@ -248,6 +253,7 @@ take_answer(struct repl *repl)
 		repl->ended = true;
 		repl->code = call_failed(r);
 	}
+	question_watch(&repl->question, NULL);
 	show_done(shown);
 	return r;
 }
@@ -260,7 +266,7 @@ cancel_cell(struct repl *repl)
 	send_cancelled(repl, repl->id);
 	(void)show_bytes(STDERR_FILENO, "\nKeyboardInterrupt\n", 19);
 	call_send(&repl->channel,
-		  call_message(++repl->id, "run_repl", make_arguments(repl), true));
+		  call_message(&repl->channel, ++repl->id, "run_repl", make_arguments(repl), true));
 	if (take_answer(repl) == -EINTR) {
 		say("interrupted again: the session may still be busy");
 		repl->ended = true;
@@ -276,7 +282,7 @@ static void
 call(struct repl *repl, json_t *arguments)
 {
 	call_send(&repl->channel,
-		  call_message(++repl->id, "run_repl", arguments, true));
+		  call_message(&repl->channel, ++repl->id, "run_repl", arguments, true));
 	if (take_answer(repl) == -EINTR)
 		cancel_cell(repl);
 }
@@ -497,7 +503,7 @@ end(struct repl *repl)
 	call_set(arguments, "session", json_string(repl->session));
 	call_set(arguments, "close", json_true());
 	call_send(&repl->channel,
-		  call_message(++repl->id, "run_repl", arguments, false));
+		  call_message(&repl->channel, ++repl->id, "run_repl", arguments, false));
 	if (call_wait(&repl->channel, repl->id, show_piece, NULL, &answer) == 0)
 		reply_free(&answer);
 }
@@ -517,6 +523,10 @@ repl_command(const struct options *options)
 	if (options->session)
 		repl.session = strdup(options->session);
 	repl.input = repl_input_new(&waiting, &interrupted);
+	if (is_typed(&repl) && question_has_terminal()) {
+		repl.channel.question = &repl.question;
+		call_greet(&repl.channel);
+	}
 	if (begin(&repl))
 		work(&repl);
 	end(&repl);

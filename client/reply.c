@@ -29,6 +29,8 @@ parse_notification(struct reply *reply, int id)
 	const char *stream;
 
 	reply->kind = REPLY_OTHER;
+	if (strcmp(method, "notifications/cancelled") == 0)
+		reply->kind = REPLY_WITHDRAWN;
 	if (strcmp(method, "notifications/progress") != 0 || !output)
 		return 0;
 	if (json_integer_value(json_object_get(params, "progressToken")) != id)
@@ -46,6 +48,20 @@ parse_notification(struct reply *reply, int id)
 	else
 		return -EBADMSG;
 	reply->kind = REPLY_OUTPUT;
+	return 0;
+}
+
+/* There is but one that may come. */
+static int
+parse_request(struct reply *reply, const json_t *id)
+{
+	const char *method = reply_string(reply->message, "method", NULL);
+
+	if (strcmp(method, "elicitation/create") != 0 ||
+	    !json_is_object(json_object_get(reply->message, "params")) ||
+	    !(json_is_integer(id) || json_is_string(id)))
+		return -EBADMSG;
+	reply->kind = REPLY_QUESTION;
 	return 0;
 }
 
@@ -97,11 +113,11 @@ parse_message(struct reply *reply, int wanted)
 
 	if (!version || strcmp(version, "2.0") != 0)
 		return -EBADMSG;
-	if (!id && reply_string(reply->message, "method", NULL))
-		return parse_notification(reply, wanted);
+	if (reply_string(reply->message, "method", NULL))
+		return id ? parse_request(reply, id) : parse_notification(reply, wanted);
 	if (!error == !result)
 		return -EBADMSG;
-	if (json_is_integer(id) && json_integer_value(id) > 0 &&
+	if (json_is_integer(id) && json_integer_value(id) >= 0 &&
 	    json_integer_value(id) < wanted) {
 		reply->kind = REPLY_OTHER;
 		return 0;

@@ -10,6 +10,8 @@
 enum reply_kind {
 	REPLY_OUTPUT,  /* a piece of the script's output, before the answer */
 	REPLY_OTHER,   /* a notification that is none of our business */
+	REPLY_QUESTION, /* a request of the service's: elicitation/create, in message */
+	REPLY_WITHDRAWN, /* a notification, perhaps about a question, in message */
 	REPLY_OUTCOME, /* the answer: the script was run, or was to be */
 	REPLY_STRUCTURED, /* the answer of a tool that runs nothing: outcome has no status */
 	REPLY_RESOURCE, /* the answer: contents of a resource, in result */
@@ -30,7 +32,7 @@ struct reply {
 };
 
 /* Takes one line without its end, while the request with this id (from 1 on; also its
- * progress token) waits; what is of an earlier one is REPLY_OTHER. 0, or -EBADMSG when it
+ * progress token) waits; what is of an earlier one, from 0 on, is REPLY_OTHER. 0, or -EBADMSG when it
  * is not a message that may come here; *reply_r is untouched then. */
 int reply_parse(const char *line, size_t len, int id, struct reply *reply_r);
 

@@ -205,7 +205,7 @@ save_file(int top, struct call_channel *channel, int id, const json_t *file)
 	size_t len;
 	int r;
 
-	call_send(channel, call_read_message(id, uri));
+	call_send(channel, call_read_message(channel, id, uri));
 	r = call_wait(channel, id, nothing, NULL, &answer);
 	if (r < 0)
 		return r;

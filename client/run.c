@@ -1,7 +1,7 @@
 /* Runs in: mcp-python run. A file, one call, its output and its exit code.
  *
  * Dying is cancelling: the service stops what a connection asked for when it ends, so
- * signals keep their default actions here. */
+ * signals keep their default actions here, also while a question is asked. */
 #include "client/run.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "client/endpoint.h"
 #include "client/exits.h"
 #include "client/options.h"
+#include "client/question.h"
 #include "client/results.h"
 #include "client/say.h"
 #include "client/script.h"
@@ -74,45 +75,64 @@ conclude(const struct options *options, const struct shown *shown,
 	return verdict_exit_code(answer->outcome);
 }
 
+/* Sends the call, and shows what comes of it. */
 static int
-call_and_show(const struct options *options, json_t *request)
+call_and_show(const struct options *options, struct call_channel *channel, json_t *arguments)
 {
 	struct shown shown[REPLY_STREAMS] = {
 		[REPLY_STDOUT] = {.fd = STDOUT_FILENO},
 		[REPLY_STDERR] = {.fd = STDERR_FILENO},
 	};
-	struct call_channel channel = {.fd = endpoint_connect(options->socket)};
 	struct reply answer;
 	int code, r;
 
-	if (channel.fd < 0) {
-		json_decref(request);
-		return EX_UNAVAILABLE;
-	}
-	call_send(&channel, request);
-	r = call_wait(&channel, REQUEST_ID, show_piece, shown, &answer);
+	call_send(channel, call_message(channel, REQUEST_ID, "run_script", arguments,
+					!options->json));
+	if (channel->question)
+		question_watch(channel->question, &shown[REPLY_STDOUT]);
+	r = call_wait(channel, REQUEST_ID, show_piece, shown, &answer);
 	if (r == 0) {
 		code = conclude(options, shown, &answer);
 		if (answer.kind == REPLY_OUTCOME && !options->json)
 			results_say(answer.outcome);
 		if (answer.kind == REPLY_OUTCOME && options->save &&
-		    results_save(options->save, &channel, REQUEST_ID + 1, &answer) < 0 &&
+		    results_save(options->save, channel, REQUEST_ID + 1, &answer) < 0 &&
 		    code == 0)
 			code = EX_IOERR;
 		reply_free(&answer);
 	} else {
 		code = call_failed(r);
 	}
+	show_done(shown);
+	return code;
+}
+
+/* Takes arguments. */
+static int
+connect_and_call(const struct options *options, json_t *arguments)
+{
+	struct call_channel channel = {.fd = endpoint_connect(options->socket)};
+	struct question question = {.id = NULL};
+	int code;
+
+	if (channel.fd < 0) {
+		json_decref(arguments);
+		return EX_UNAVAILABLE;
+	}
+	if (question_has_terminal()) {
+		channel.question = &question;
+		call_greet(&channel);
+	}
+	code = call_and_show(options, &channel, arguments);
 	close(channel.fd);
 	call_channel_done(&channel);
-	show_done(shown);
 	return code;
 }
 
 /* NULL when an argument is not UTF-8, and it was said. */
 static json_t *
-make_request(const struct options *options, const struct script_text *script,
-	     const struct script_text *stdin_text)
+make_arguments(const struct options *options, const struct script_text *script,
+	       const struct script_text *stdin_text)
 {
 	json_t *arguments = json_object(), *list = json_array();
 	struct text_position where;
@@ -139,26 +159,26 @@ make_request(const struct options *options, const struct script_text *script,
 			 json_stringn(stdin_text->bytes ? stdin_text->bytes : "",
 				      stdin_text->len));
 	call_add_limits(arguments, options);
-	return call_message(REQUEST_ID, "run_script", arguments, !options->json);
+	return arguments;
 }
 
 int
 run_command(const struct options *options)
 {
 	struct script_text script = {0}, stdin_text = {0};
-	json_t *request = NULL;
+	json_t *arguments = NULL;
 	int code;
 
 	code = script_load(options->file, &script);
 	if (code == 0 && options->pass_stdin)
 		code = script_load_stdin(&stdin_text);
 	if (code == 0) {
-		request = make_request(options, &script,
-				       options->pass_stdin ? &stdin_text : NULL);
-		if (!request)
+		arguments = make_arguments(options, &script,
+					   options->pass_stdin ? &stdin_text : NULL);
+		if (!arguments)
 			code = EX_DATAERR;
 	}
 	script_text_free(&script);
 	script_text_free(&stdin_text);
-	return code == 0 ? call_and_show(options, request) : code;
+	return code == 0 ? connect_and_call(options, arguments) : code;
 }

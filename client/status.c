@@ -297,7 +297,7 @@ ask_as_client(const struct asked *asked)
 
 	if (channel.fd < 0)
 		return EX_UNAVAILABLE;
-	call_send(&channel, call_message(1, "check_environment", json_object(), false));
+	call_send(&channel, call_message(&channel, 1, "check_environment", json_object(), false));
 	r = call_wait(&channel, 1, NULL, NULL, &reply);
 	if (r < 0) {
 		code = call_failed(r);

@@ -9,7 +9,6 @@ import copy
 import datetime
 import os
 import platform
-import pty
 import random
 import re
 import select
@@ -21,6 +20,7 @@ import http_client
 from harness import SOMEBODY, Skip, equal, main, test
 from http_suite import http_private
 from mcpclient import LEGACY, MODERN, Outcome, Timeout
+from terminal import Terminal, client_program
 
 try:
     import jsonschema
@@ -809,10 +809,6 @@ def sessions_do_what_plain_python_does(ctx):
 
 # ---- mcp-python repl ----
 
-def client_program(ctx):
-    return os.path.join(ctx.options.build, "mcp-python")
-
-
 def piped(ctx, text, *options):
     done = subprocess.run([client_program(ctx), "repl", "--socket", ctx.socket, *options],
                           input=text, capture_output=True, text=True, timeout=ctx.seconds(60))
@@ -849,62 +845,9 @@ def a_session_goes_on(ctx):
     assert code and "no such session" in err, (code, err)
 
 
-class Terminal:
-    """mcp-python repl on a terminal of its own."""
-
-    def __init__(self, ctx, *options):
-        self.ctx, self.seen = ctx, ""
-        self.master, slave = pty.openpty()
-        self.process = subprocess.Popen(
-            [client_program(ctx), "repl", "--socket", ctx.socket, *options], stdin=slave,
-            stdout=slave, stderr=slave, start_new_session=True, close_fds=True,
-            preexec_fn=take_terminal,
-            # libedit keeps the strings that keys are bound to.
-            env=dict(os.environ, TERM="dumb", HOME="/nonexistent", XDG_STATE_HOME="",
-                     ASAN_OPTIONS="detect_leaks=0"))
-        os.close(slave)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        os.close(self.master)
-
-    def expect(self, pattern):
-        """Reads until it has come; what came before is gone."""
-        deadline = time.monotonic() + self.ctx.seconds(60)
-        while not (found := re.search(pattern, self.seen, re.S)):
-            left = deadline - time.monotonic()
-            ready = select.select([self.master], [], [], max(0, left))[0]
-            assert ready, "no %r in %r" % (pattern, self.seen)
-            try:
-                got = os.read(self.master, 65536)
-            except OSError:
-                got = b""
-            assert got, "ended without %r: %r" % (pattern, self.seen)
-            self.seen += got.decode("utf-8", "replace").replace("\r", "")
-        self.seen = self.seen[found.end():]
-        return found
-
-    def type(self, text):
-        os.write(self.master, text.encode())
-
-    def end(self):
-        return self.process.wait(self.ctx.seconds(60))
-
-
-def take_terminal():
-    import fcntl
-    import termios
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
 @test
 def a_terminal(ctx):
-    with Terminal(ctx) as t:
+    with Terminal(ctx, "repl", "--socket", ctx.socket) as t:
         t.expect(r"session r-[^\n]*\n.*>>> ")
         t.type("x = 5\n")
         t.expect(r"x = 5.*>>> ")
@@ -933,7 +876,7 @@ def a_terminal(ctx):
 @test
 def a_terminal_goes_on_in_a_session(ctx):
     with begun(ctx, "x = 77") as s:
-        with Terminal(ctx, "--session", s.handle) as t:
+        with Terminal(ctx, "repl", "--socket", ctx.socket, "--session", s.handle) as t:
             t.expect(re.escape(s.handle))
             t.expect(">>> ")
             t.type("x\n")

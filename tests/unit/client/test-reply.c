@@ -33,6 +33,10 @@ static const struct line_case {
 		"{\"progressToken\":1,\"progress\":1,\"message\":\"m\"}}", REPLY_OTHER, NULL },
 	{ "another's progress", HEAD "\"method\":\"notifications/progress\",\"params\":{\"progressToken\":2,"
 		"\"progress\":1,\"_meta\":{\"mcp-pythond/output\":{}}}}", REPLY_OTHER, NULL },
+	{ "a question", HEAD "\"id\":9,\"method\":\"elicitation/create\",\"params\":{}}", REPLY_QUESTION, NULL },
+	{ "a question with a name", HEAD "\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{}}", REPLY_QUESTION, NULL },
+	{ "a withdrawal", HEAD "\"method\":\"notifications/cancelled\",\"params\":{}}", REPLY_WITHDRAWN, NULL },
+	{ "the answer to the greeting", HEAD "\"id\":0,\"result\":{}}", REPLY_OTHER, NULL },
 	{ "another notification", HEAD "\"method\":\"notifications/message\"}", REPLY_OTHER, NULL },
 
 	{ "nothing", "", -EBADMSG, NULL },
@@ -42,6 +46,8 @@ static const struct line_case {
 	{ "key twice", HEAD "\"id\":1,\"id\":1,\"error\":{\"message\":\"x\"}}", -EBADMSG, NULL },
 	{ "no version", "{\"id\":1,\"error\":{\"message\":\"x\"}}", -EBADMSG, NULL },
 	{ "a request", HEAD "\"id\":1,\"method\":\"ping\"}", -EBADMSG, NULL },
+	{ "a question without params", HEAD "\"id\":9,\"method\":\"elicitation/create\"}", -EBADMSG, NULL },
+	{ "a question with a number of its own", HEAD "\"id\":1.5,\"method\":\"elicitation/create\",\"params\":{}}", -EBADMSG, NULL },
 	{ "another id", HEAD "\"id\":2,\"result\":{\"content\":[],\"structuredContent\":{\"status\":\"ok\"}}}", -EBADMSG, NULL },
 	{ "id as text", HEAD "\"id\":\"1\",\"result\":{\"content\":[],\"structuredContent\":{\"status\":\"ok\"}}}", -EBADMSG, NULL },
 	{ "result and error", ANSWER "{},\"error\":{\"message\":\"x\"}}", -EBADMSG, NULL },
@@ -136,18 +142,18 @@ static const struct verdict_case {
 	{ "{\"status\":\"jail_failed\"}", EX_SOFTWARE, "jail" },
 	{ "{\"status\":\"worker_protocol_error\"}", EX_SOFTWARE, "protocol" },
 	{ "{\"status\":\"invalid_arguments\",\"error\":{\"message\":\"pids is 0\"}}", EX_USAGE, "pids is 0" },
-	{ "{\"status\":\"transcended\",\"exit_code\":0}", EX_PROTOCOL, "does not know" },
-	{ "{\"status\":\"ok\",\"exit_code\":256}", EX_PROTOCOL, NULL },
-	{ "{\"status\":\"ok\"}", EX_PROTOCOL, NULL },
-	{ "{}", EX_PROTOCOL, "does not know" },
-	/* clang-format on */
-};
 	{ "{\"status\":\"denied\",\"error\":{\"message\":\"nobody may\"}}", EX_NOPERM, "nobody may" },
 	{ "{\"status\":\"approval_pending\"}", EX_TEMPFAIL, "approved" },
 	{ "{\"status\":\"quota_exceeded\"}", EX_TEMPFAIL, "later" },
 	{ "{\"status\":\"audit_unavailable\"}", EX_TEMPFAIL, "audit" },
 	{ "{\"status\":\"dependency_unavailable\"}", EX_USAGE, "requirement" },
 	{ "{\"status\":\"python_unavailable\"}", EX_USAGE, "Python" },
+	{ "{\"status\":\"transcended\",\"exit_code\":0}", EX_PROTOCOL, "does not know" },
+	{ "{\"status\":\"ok\",\"exit_code\":256}", EX_PROTOCOL, NULL },
+	{ "{\"status\":\"ok\"}", EX_PROTOCOL, NULL },
+	{ "{}", EX_PROTOCOL, "does not know" },
+	/* clang-format on */
+};
 
 static void
 only_success_looks_like_success(void **state)

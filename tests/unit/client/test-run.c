@@ -321,6 +321,9 @@ a_service_that_fails_is_told_apart(void **state)
 	assert_string_equal(seen.out, "part");
 	seen = run_saying("SSH-2.0-OpenSSH\r\n");
 	assert_int_equal(seen.code, EX_PROTOCOL);
+	/* Who has no terminal has said so. */
+	seen = run_saying(HEAD "\"id\":1,\"method\":\"elicitation/create\",\"params\":{}}\n");
+	assert_int_equal(seen.code, EX_PROTOCOL);
 	seen = run_saying(OUTCOME("\"status\":\"unheard of\",\"exit_code\":0"));
 	assert_int_equal(seen.code, EX_PROTOCOL);
 }

@@ -1,0 +1,334 @@
+/* Runs in: mcp-python run and repl, while a call waits.   Owns: the question that is open.
+ * Reads:   questions, whose text may be a script's, and lines from the terminal, which does
+ * their editing. The service quotes what is a script's; nothing here depends on that. */
+#include "client/question.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "client/reply.h"
+#include "client/say.h"
+#include "client/show.h"
+#include "client/utf8.h"
+#include "policy/visible.h"
+
+#define MESSAGE_MAX 16384	/* bytes; whoever cannot see all of it is not asked */
+#define MARK "script> "		/* before each line that is a script's own */
+#define INDENT "  "
+
+bool
+question_has_terminal(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+void
+question_watch(struct question *q, const struct shown *out)
+{
+	q->out = isatty(STDOUT_FILENO) ? out : NULL;
+	q->out_seen = 0;
+}
+
+/* ---- answers ---- */
+
+/* Takes content; NULL: none. */
+static json_t *
+make_answer(const json_t *id, const char *action, json_t *content)
+{
+	json_t *answer = json_pack("{s:s, s:O, s:{s:s, s:o*}}", "jsonrpc", "2.0", "id", id,
+				   "result", "action", action, "content", content);
+
+	if (!answer)
+		abort();
+	return answer;
+}
+
+void
+question_forget(struct question *q)
+{
+	if (!q->id)
+		return;
+	json_decref(q->id);
+	free(q->prompt);
+	q->id = NULL;
+	q->prompt = NULL;
+	q->len = 0;
+	q->out_seen = q->out ? q->out->len : 0;
+}
+
+static json_t *
+answer(struct question *q, const char *action, json_t *content)
+{
+	json_t *message = make_answer(q->id, action, content);
+
+	question_forget(q);
+	return message;
+}
+
+/* ---- showing ---- */
+
+static void
+print(const char *text)
+{
+	(void)show_bytes(STDERR_FILENO, text, strlen(text));
+}
+
+static void
+put_clean(FILE *to, const char *text, size_t len)
+{
+	size_t bytes;
+
+	for (size_t at = 0; at < len; at += bytes) {
+		uint32_t code = visible_code(text + at, &bytes);
+
+		if (code == '\t')
+			fputc(' ', to);
+		else if (visible_deceives(code))
+			fputc('?', to);
+		else
+			fwrite(text + at, 1, bytes, to);
+	}
+}
+
+/* Writes text with start before each line, and without an end after the last. */
+static void
+put_lines(FILE *to, const char *start, const char *text)
+{
+	for (;;) {
+		size_t len = strcspn(text, "\n");
+
+		fputs(start, to);
+		put_clean(to, text, len);
+		if (!text[len])
+			return;
+		fputc('\n', to);
+		text += len + 1;
+	}
+}
+
+/* The script's own text: what the service quotes, below what it says itself. Malloc'd. */
+static char *
+unquote(const char *message)
+{
+	const char *quoted = strstr(message, "\n\n");
+	char *text = strdup(quoted ? quoted + 2 : message), *to = text;
+
+	if (!text)
+		abort();
+	for (const char *at = text; *at;) {
+		size_t len;
+
+		if (strncmp(at, "> ", 2) == 0)
+			at += 2;
+		len = strcspn(at, "\n");
+		len += at[len] == '\n';
+		memmove(to, at, len);
+		to += len;
+		at += len;
+	}
+	*to = '\0';
+	return text;
+}
+
+/* What standard output shows behind the last answer. */
+static const char *
+fresh_output(const struct question *q, size_t *len_r)
+{
+	*len_r = q->out ? q->out->len - q->out_seen : 0;
+	return *len_r > 0 ? q->out->bytes + q->out_seen : NULL;
+}
+
+/* Does the cursor stand behind this very text? input() writes it to standard output, too. */
+static bool
+is_shown(const struct question *q, const char *text)
+{
+	size_t len = strlen(text), fresh_len;
+	const char *fresh = fresh_output(q, &fresh_len);
+
+	return len > 0 && len <= fresh_len &&
+	       memcmp(fresh + fresh_len - len, text, len) == 0 &&
+	       (len == fresh_len || fresh[fresh_len - len - 1] == '\n');
+}
+
+static void
+begin_line(const struct question *q)
+{
+	size_t len;
+	const char *fresh = fresh_output(q, &len);
+
+	if (len > 0 && fresh[len - 1] != '\n')
+		print("\n");
+}
+
+/* Fills q->prompt, and shows all of it. */
+static void
+show_script_prompt(struct question *q, const char *message)
+{
+	char *text = unquote(message), *all = NULL, *last;
+	size_t len;
+	FILE *to = open_memstream(&all, &len);
+
+	if (!to)
+		abort();
+	put_lines(to, MARK, text);
+	if (fclose(to) != 0)
+		abort();
+	last = strrchr(all, '\n');
+	q->prompt = strdup(last ? last + 1 : all);
+	if (!q->prompt)
+		abort();
+	if (is_shown(q, text)) {
+		print("\r");	/* the marked one is longer */
+		print(q->prompt);
+	} else {
+		begin_line(q);
+		print(all);
+	}
+	free(all);
+	free(text);
+}
+
+static void
+show_consent(struct question *q, const char *message, const char *title)
+{
+	size_t len;
+	char *all = NULL;
+	FILE *to = open_memstream(&all, &len);
+
+	if (!to)
+		abort();
+	put_lines(to, INDENT, message);
+	fputc('\n', to);
+	if (fclose(to) != 0)
+		abort();
+	to = open_memstream(&q->prompt, &len);
+	if (!to)
+		abort();
+	put_clean(to, title, strlen(title));
+	fputs(" [y/N] ", to);
+	if (fclose(to) != 0)
+		abort();
+	begin_line(q);
+	say("the service asks:");
+	print(all);
+	/* What was typed before was no answer to this. */
+	tcflush(STDIN_FILENO, TCIFLUSH);
+	print(q->prompt);
+	free(all);
+}
+
+/* ---- asking ---- */
+
+/* A string of the service's without NUL, or NULL. */
+static const char *
+text_of(const json_t *object, const char *key)
+{
+	size_t len;
+	const char *text = reply_string(object, key, &len);
+
+	return text && strlen(text) == len ? text : NULL;
+}
+
+/* The only field of a form: NULL when it has others, or one that is neither a line nor a yes. */
+static const json_t *
+only_field(struct question *q, const json_t *params)
+{
+	json_t *fields = json_object_get(json_object_get(params, "requestedSchema"),
+					 "properties");
+	void *first = json_object_iter(fields);
+	const char *name = first ? json_object_iter_key(first) : "", *type;
+	const json_t *field = first ? json_object_iter_value(first) : NULL;
+
+	if (json_object_size(fields) != 1 || strlen(name) > QUESTION_FIELD_MAX)
+		return NULL;
+	strcpy(q->field, name);
+	type = text_of(field, "type");
+	q->consents = type && strcmp(type, "boolean") == 0;
+	return q->consents || (type && strcmp(type, "string") == 0) ? field : NULL;
+}
+
+json_t *
+question_ask(struct question *q, const json_t *request)
+{
+	const json_t *params = json_object_get(request, "params"), *field;
+	json_t *id = json_object_get(request, "id");
+	const char *message = text_of(params, "message"), *title;
+
+	if (q->id)
+		return make_answer(id, "cancel", NULL);
+	field = only_field(q, params);
+	if (!field || !message || strlen(message) > MESSAGE_MAX) {
+		say("the service asked something that cannot be shown here");
+		return make_answer(id, "decline", NULL);
+	}
+	q->id = json_incref(id);
+	title = text_of(field, "title");
+	if (q->consents)
+		show_consent(q, message, title ? title : "Yes?");
+	else
+		show_script_prompt(q, message);
+	return NULL;
+}
+
+/* ---- answering ---- */
+
+static bool
+is_yes(const struct question *q)
+{
+	return (q->len == 1 && strncasecmp(q->line, "y", 1) == 0) ||
+	       (q->len == 3 && strncasecmp(q->line, "yes", 3) == 0);
+}
+
+static json_t *
+take_line(struct question *q)
+{
+	struct text_position where;
+
+	if (q->consents)
+		return is_yes(q) ? answer(q, "accept", json_pack("{s:b}", q->field, 1))
+				 : answer(q, "decline", NULL);
+	if (q->len <= sizeof(q->line) && utf8_check(q->line, q->len, true, &where))
+		return answer(q, "accept", json_pack("{s:s%}", q->field, q->line, q->len));
+	say(q->len > sizeof(q->line) ? "that line is too long" : "that is not UTF-8 text");
+	q->len = 0;
+	print(q->prompt);
+	return NULL;
+}
+
+json_t *
+question_read(struct question *q)
+{
+	/* One, for what follows the line is somebody else's. */
+	char byte = '\n';
+	ssize_t n = read(STDIN_FILENO, &byte, 1);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return NULL;
+	if (n > 0 && byte != '\n') {
+		if (q->len < sizeof(q->line))
+			q->line[q->len] = byte;
+		q->len += q->len <= sizeof(q->line);
+		return NULL;
+	}
+	if (n <= 0)
+		print("\n");
+	return n <= 0 && q->len == 0 ? answer(q, "cancel", NULL) : take_line(q);
+}
+
+void
+question_withdraw(struct question *q, const json_t *notification)
+{
+	const json_t *params = json_object_get(notification, "params");
+	const char *reason = reply_string(params, "reason", NULL);
+
+	if (!q->id || !json_equal(q->id, json_object_get(params, "requestId")))
+		return;
+	print("\n");
+	say("the question was withdrawn%s%s", reason ? ": " : "", reason ? reason : "");
+	question_forget(q);
+}

@@ -1,0 +1,49 @@
+/* What the service asks whoever sits at the terminal: a line for a script's input(), or
+ * whether they agree to something. What is shown of it cannot steer the terminal. */
+#ifndef CLIENT_QUESTION_H
+#define CLIENT_QUESTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+struct shown;
+
+#define QUESTION_LINE_MAX 4096	/* bytes of an answer; a terminal gives no more in one line */
+#define QUESTION_FIELD_MAX 64	/* bytes of its name */
+
+/* One at a time. Zeroed: nothing is asked. */
+struct question {
+	json_t *id; /* NULL: nothing is asked */
+	/* Of what is watched: behind so many bytes the cursor began a line, for one was typed. */
+	size_t out_seen;
+	/* question.c's own. */
+	char field[QUESTION_FIELD_MAX + 1];
+	bool consents; /* yes or no; else a line */
+	char *prompt;  /* what the line is typed behind */
+	char line[QUESTION_LINE_MAX];
+	size_t len; /* more than fits: it is too long */
+	const struct shown *out;
+};
+
+/* Is there somebody to ask, at standard input, who would see it on standard error? */
+bool question_has_terminal(void);
+
+/* From now on this is what standard output shows; borrowed. NULL: nothing. */
+void question_watch(struct question *question, const struct shown *out);
+
+/* Shows the question of a request elicitation/create. Returns the answer when it can be none
+ * of a person's, or NULL: it is asked. */
+json_t *question_ask(struct question *question, const json_t *request);
+
+/* Standard input has something, or has ended: takes it. The answer, or NULL: none yet. */
+json_t *question_read(struct question *question);
+
+/* A notifications/cancelled of the service's: perhaps about this question. */
+void question_withdraw(struct question *question, const json_t *notification);
+
+/* It is not asked any more, if it was. */
+void question_forget(struct question *question);
+
+#endif

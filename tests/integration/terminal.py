@@ -1,0 +1,74 @@
+"""mcp-python on a terminal of its own: what is typed there, and what is seen (log: as it came)."""
+
+import codecs
+import fcntl
+import os
+import pty
+import re
+import select
+import subprocess
+import termios
+import time
+
+
+def client_program(ctx):
+    return os.path.join(ctx.options.build, "mcp-python")
+
+
+def take_terminal():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+class Terminal:
+    def __init__(self, ctx, *arguments, **popen):
+        self.ctx, self.seen, self.log = ctx, "", b""
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.master, slave = pty.openpty()
+        streams = {"stdin": slave, "stdout": slave, "stderr": slave, **popen}
+        self.process = subprocess.Popen(
+            [client_program(ctx), *arguments], **streams, start_new_session=True,
+            close_fds=True, preexec_fn=take_terminal if streams["stdin"] == slave else None,
+            # libedit keeps the strings that keys are bound to.
+            env=dict(os.environ, TERM="dumb", HOME="/nonexistent", XDG_STATE_HOME="",
+                     ASAN_OPTIONS="detect_leaks=0"))
+        os.close(slave)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+
+    def read(self, deadline):
+        """More of what is seen; False: there is no more, for it has ended."""
+        left = deadline - time.monotonic()
+        if not select.select([self.master], [], [], max(0, left))[0]:
+            raise AssertionError("nothing came after %r" % self.log)
+        try:
+            got = os.read(self.master, 65536)
+        except OSError:
+            got = b""
+        self.log += got
+        self.seen += self.decoder.decode(got).replace("\r", "")
+        return bool(got)
+
+    def expect(self, pattern):
+        """Reads until it has come; what came before is gone."""
+        deadline = time.monotonic() + self.ctx.seconds(60)
+        while not (found := re.search(pattern, self.seen, re.S)):
+            assert self.read(deadline), "ended without %r: %r" % (pattern, self.log)
+        self.seen = self.seen[found.end():]
+        return found
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def end(self):
+        """Its exit code, after all that it wrote was read."""
+        deadline = time.monotonic() + self.ctx.seconds(60)
+        while self.read(deadline):
+            pass
+        return self.process.wait(self.ctx.seconds(60))
