@@ -130,6 +130,7 @@ def full_disk(ctx, log, on_failure):
         with ctx.private(log.config("on_failure = %s\n" % on_failure)) as s, \
                 ctx.client(path=s.socket) as c:
             equal(c.run("1").status, "ok")
+            c.ask("ping")	# the record of its end is made after the answer
             # the last page of the log has room still: more than a page does not fit
             fill(os.path.join(disk, "filler"))
             o = c.run("1 + 1 #" + "x" * 5000)

@@ -276,7 +276,7 @@ def an_event_belongs_to_its_user(ctx):
 def one_stream_has_one_listener(ctx):
     """Who takes it up has it; where it was heard before it ends, and nothing is said there."""
     with Session(place(ctx), PRIMED, timeout=seconds(ctx, 60)) as client:
-        connection, message = begin(client, STEPS % 8)
+        connection, message = begin(client, STEPS % 20)
         first_event(connection)
         with client.fresh() as again:
             get(again, client, connection.event_ids[-1])
@@ -398,7 +398,7 @@ def a_session_has_one_stream_of_its_own(ctx):
 
 @test(private=True)
 def a_listener_keeps_its_session(ctx):
-    with http_private(ctx, "session_idle_seconds = 1\n") as (service, where):
+    with http_private(ctx, "session_idle_seconds = 4\n") as (service, where):
         with Session(where, PRIMED, timeout=seconds(ctx, 60)) as client, \
                 Session(where, PRIMED, timeout=seconds(ctx, 60)):
             connection = listen(client)

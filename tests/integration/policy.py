@@ -178,6 +178,7 @@ def a_reload_is_whole_or_nothing(ctx):
             wait_for(lambda: s.log().count(word) > seen, word + "\n" + s.log())
         equal(status_of(call(c, "1")), "ok")
         running = c.start_script("import time; time.sleep(2); print('kept')")
+        c.ask("ping")		# then it has been taken
         reload("[policy]\nrun_script = deny\n[pool]\nwarm = 1\n", "reloaded ")
         assert "[pool] warm" in s.log(), s.log()
         equal(status_of(call(c, "1")), "denied")

@@ -340,7 +340,7 @@ def a_session_is_bound_to_its_user(ctx):
 
 @test(private=True)
 def sessions_expire_and_are_bounded(ctx):
-    with http_private(ctx, "session_idle_seconds = 1\nsessions_max = 3\nsessions_per_tenant = 2\n") \
+    with http_private(ctx, "session_idle_seconds = 4\nsessions_max = 3\nsessions_per_tenant = 2\n") \
             as (service, where):
         clients = [Session(where, timeout=seconds(ctx, 60)) for _ in range(2)]
         with Connection(where, seconds(ctx, 60)) as connection:
@@ -351,7 +351,7 @@ def sessions_expire_and_are_bounded(ctx):
             expect(response, 503)
             assert response.header("Retry-After"), response
             # a call keeps its session, however long
-            assert "done" in clients[0].stdout("import time\ntime.sleep(2.5)\nprint('done')")
+            assert "done" in clients[0].stdout("import time\ntime.sleep(5.5)\nprint('done')")
             deadline = time.monotonic() + seconds(ctx, 30)
             while service.log().count("why=idle") < 2:
                 assert time.monotonic() < deadline, service.log()

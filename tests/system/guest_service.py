@@ -353,6 +353,7 @@ def the_watchdog_ends_a_supervisor_that_hangs():
         with client() as c:
             assert c.run("print(2)", seconds(60)).stdout == "2\n"
         assert main_pid() != first
+        sh("journalctl", "--sync")
         assert "atchdog" in sh("journalctl", "-u", UNIT, "-n", "50", "--no-pager")
 
 
@@ -361,6 +362,7 @@ def the_watchdog_ends_a_supervisor_that_hangs():
 def start_fails(expected):
     p = sh("systemctl", "start", UNIT, check=False)
     assert p.returncode != 0, "it started"
+    sh("journalctl", "--sync")
     log = sh("journalctl", "-u", UNIT, "-n", "30", "--no-pager", "-o", "cat")
     assert re.search(expected, log), "no %r in:\n%s" % (expected, log)
 

@@ -251,6 +251,7 @@ def a_restart_keeps_sessions():
     with again(other, BOB) as s:
         s.well(close=True)
     wait_left([leaf])
+    sh("journalctl", "--sync")
     said = sh("journalctl", "-b", "-o", "cat", "MCP_EVENT=session-kept")
     assert said.count("uid:%d" % ALICE) >= 3, said
 
