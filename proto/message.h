@@ -41,7 +41,8 @@
 #define LEFT_DATA_MAX (4 * 1024 * 1024)	/* bytes of one that is kept */
 #define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all that are kept of a run */
 #define REPL_PLACES_MAX 16		/* states of a session */
-#define HANDOVER_SESSIONS_MAX 4096	/* that one supervisor leaves to the next */
+#define HANDOVER_SESSIONS_MAX 1023	/* that one supervisor leaves to the next: with four
+					 * descriptors each, and their table, systemd's store */
 #define HANDLE_TEXT_MAX 92		/* bytes of a session's handle */
 #define CHECKPOINT_TEXT_MAX 64		/* bytes of a checkpoint's name */
 #define PRINCIPAL_TEXT_MAX 4096		/* bytes of who a tenant is */

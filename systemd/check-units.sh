@@ -37,6 +37,12 @@ code_set=$(sed -n 's/^static const int needed\[\] = {\(.*\)};/\1/p' "$srcdir/sup
 [ -n "$code_set" ] && [ "$unit_set" = "$code_set" ] ||
 	bad "CapabilityBoundingSet=$unit_set, privilege.c has $code_set"
 
+# Of what is beyond its number systemd stores nothing, and says nothing: the table comes last.
+room=$(sed -n 's/^FileDescriptorStoreMax=//p' "$srcdir/systemd/mcp-pythond.service.in")
+kept=$(sed -nE 's/^#define HANDOVER_SESSIONS_MAX ([0-9]+).*/\1/p' "$srcdir/proto/message.h")
+[ "$room" -gt $((4 * kept)) ] ||
+	bad "FileDescriptorStoreMax=$room is too little for $kept sessions, of four each, and a table"
+
 command -v systemd-analyze >/dev/null || {
 	echo "check-units: no systemd-analyze here; the units were not verified" >&2
 	[ $status -eq 0 ] && exit 77
