@@ -63,19 +63,31 @@ is_path(const char *path, size_t len)
 	return depth <= INTAKE_DEPTH_MAX;
 }
 
+/* So much of the disk is used up. */
+static int
+charge(struct intake *intake, uint64_t bytes)
+{
+	if (bytes > intake->bytes_max)
+		return -EFBIG;
+	intake->bytes_max -= bytes;
+	return 0;
+}
+
 /* The directories that lead to the file. Nothing below tree is a link: only this makes
  * anything there. */
 static int
-make_way(int tree, char *path)
+make_way(struct intake *intake, char *path)
 {
 	for (char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
 		int r;
 
 		*at = '\0';
-		r = mkdirat(tree, path, 0755);
+		r = mkdirat(intake->tree, path, 0755);
 		*at = '/';
 		if (r < 0 && errno != EEXIST)
 			return -errno;
+		if (r == 0 && charge(intake, PAGE) < 0)
+			return -EFBIG;
 	}
 	return 0;
 }
@@ -123,7 +135,7 @@ take_file(struct intake *intake, bool executable, const char **what_r)
 	unsigned char head[10];
 	char path[INTAKE_PATH_MAX + 1];
 	own_fd int fd = -1;
-	uint64_t size, pages;
+	uint64_t size;
 	struct sha256 sum;
 	size_t len;
 	int r = read_all(intake->stream, head, sizeof(head));
@@ -144,12 +156,12 @@ take_file(struct intake *intake, bool executable, const char **what_r)
 	*what_r = "the size of the packages";
 	if (intake->files == intake->files_max || size > intake->bytes_max)
 		return -EFBIG;
-	pages = (size / PAGE + (size % PAGE > 0 || size == 0)) * PAGE;
-	if (pages > intake->bytes_max)
-		return -EFBIG;
-	intake->bytes_max -= pages;
+	r = charge(intake, (size / PAGE + (size % PAGE > 0 || size == 0)) * PAGE);
+	if (r == 0)
+		r = make_way(intake, path);
+	if (r == -EFBIG)
+		return r;
 	*what_r = "a file of the packages";
-	r = make_way(intake->tree, path);
 	if (r < 0)
 		return r;
 	fd = openat(intake->tree, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,

@@ -20,7 +20,7 @@ struct intake {
 	int stream;		/* readable, blocking */
 	int tree;		/* an empty directory */
 	FILE *list;		/* gets "SHA256  tree/PATH" of each file, in lines; borrowed */
-	uint64_t bytes_max;	/* of all files, each of them counted as whole pages */
+	uint64_t bytes_max;	/* of all files as whole pages, and a page for each directory */
 	uint32_t files_max;
 	uint64_t bytes;		/* so far: as they are */
 	uint32_t files;

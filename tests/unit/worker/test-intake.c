@@ -205,6 +205,7 @@ static void
 test_sizes(void **state)
 {
 	struct stream stream = { .len = 0 }, large = { .len = 0 }, empty = { .len = 0 };
+	struct stream deep = { .len = 0 };
 	char tree[32];
 
 	(void)state;
@@ -217,6 +218,14 @@ test_sizes(void **state)
 	assert_int_equal(take(&stream, 2 * 4096 - 1, 2, tree), -EFBIG);
 	discard(tree);
 	assert_int_equal(take(&stream, 2 * 4096, 2, tree), 0);
+	discard(tree);
+	/* So do directories, once. */
+	put_text(&deep, "a/b/c", "1");
+	put_text(&deep, "a/b/d", "2");
+	put_end(&deep, 2);
+	assert_int_equal(take(&deep, 4 * 4096 - 1, 2, tree), -EFBIG);
+	discard(tree);
+	assert_int_equal(take(&deep, 4 * 4096, 2, tree), 0);
 	discard(tree);
 	put_file(&large, 'F', "a", 1, UINT64_MAX, "x");
 	expect(&large, -EFBIG);
