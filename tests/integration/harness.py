@@ -97,6 +97,7 @@ class Ctx:
         """A service of the test's own; afterwards nothing of it may be left."""
         s = Supervisor(self.options.build, config, args, env, socket_path)
         with s:
+            s.wait_ready()
             yield s
             s.stop()
             bad = s.leftovers()

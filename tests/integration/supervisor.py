@@ -15,6 +15,7 @@ import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 PR_SET_CHILD_SUBREAPER = 36
+IN_MODIFY = 2
 IN_CREATE_OR_ATTRIB = 0x100 | 0x4 | 0x80
 
 
@@ -240,6 +241,24 @@ class Supervisor:
                         pass
         finally:
             os.close(pidfd)
+
+    def wait_ready(self, timeout=60.0):
+        """Until it takes clients, and signals: before that one would end it where it stands."""
+        deadline = time.monotonic() + timeout
+        pidfd, inotify = os.pidfd_open(self.pid), libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            if inotify < 0 or libc.inotify_add_watch(inotify, self.log_path.encode(), IN_MODIFY) < 0:
+                raise OSError(ctypes.get_errno(), "inotify")
+            while "ready version=" not in self.log():
+                left = deadline - time.monotonic()
+                if left <= 0 or self.process.poll() is not None:
+                    raise NotStarted("mcp-pythond is not ready (%s)" % self.process.poll())
+                if inotify in select.select([pidfd, inotify], [], [], left)[0]:
+                    os.read(inotify, 65536)
+        finally:
+            os.close(pidfd)
+            if inotify >= 0:
+                os.close(inotify)
 
     def answers(self):
         """A client can connect; it then waits for its first answer as long as that takes."""
