@@ -67,9 +67,9 @@ is_path(const char *path, size_t len)
 static int
 charge(struct intake *intake, uint64_t bytes)
 {
-	if (bytes > intake->bytes_max)
+	if (bytes > intake->bytes_max - intake->bytes)
 		return -EFBIG;
-	intake->bytes_max -= bytes;
+	intake->bytes += bytes;
 	return 0;
 }
 
@@ -172,7 +172,6 @@ take_file(struct intake *intake, bool executable, const char **what_r)
 	r = copy(intake->stream, fd, size, &sum);
 	if (r == 0)
 		list_file(intake->list, &sum, path);
-	intake->bytes += size;
 	intake->files++;
 	return r;
 }

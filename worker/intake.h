@@ -22,7 +22,7 @@ struct intake {
 	FILE *list;		/* gets "SHA256  tree/PATH" of each file, in lines; borrowed */
 	uint64_t bytes_max;	/* of all files as whole pages, and a page for each directory */
 	uint32_t files_max;
-	uint64_t bytes;		/* so far: as they are */
+	uint64_t bytes;		/* so far, counted so */
 	uint32_t files;
 };
 

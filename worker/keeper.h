@@ -5,7 +5,7 @@
  * is a directory of
  *   NAME/tree/      the packages, never changed once it is there
  *   NAME/manifest   what they are, as the supervisor said when they were taken in
- *   NAME/bytes      how much that is, in decimal
+ *   NAME/bytes      how much of the disk that is, in decimal: whole pages, directories too
  *   .new-*, .old-*  half made or half removed: gone when a keeper starts
  * where NAME is the SHA-256 of what it holds. An environment is there when its NAME is.
  */

@@ -64,6 +64,7 @@ put_end(struct stream *stream, uint32_t files)
 }
 
 static char listed[4096];	/* by the last intake, or its beginning */
+static uint64_t counted;	/* bytes, by the last intake */
 
 /* Reads the stream into a new directory, *tree_r. */
 static int
@@ -90,6 +91,7 @@ take(const struct stream *stream, uint64_t bytes_max, uint32_t files_max, char *
 	intake.list = tmpfile();
 	assert_non_null(intake.list);
 	r = intake_read(&intake, &what);
+	counted = intake.bytes;
 	rewind(intake.list);
 	listed[fread(listed, 1, sizeof(listed) - 1, intake.list)] = '\0';
 	fclose(intake.list);
@@ -218,6 +220,7 @@ test_sizes(void **state)
 	assert_int_equal(take(&stream, 2 * 4096 - 1, 2, tree), -EFBIG);
 	discard(tree);
 	assert_int_equal(take(&stream, 2 * 4096, 2, tree), 0);
+	assert_int_equal(counted, 2 * 4096);
 	discard(tree);
 	/* So do directories, once. */
 	put_text(&deep, "a/b/c", "1");
@@ -226,6 +229,7 @@ test_sizes(void **state)
 	assert_int_equal(take(&deep, 4 * 4096 - 1, 2, tree), -EFBIG);
 	discard(tree);
 	assert_int_equal(take(&deep, 4 * 4096, 2, tree), 0);
+	assert_int_equal(counted, 4 * 4096);
 	discard(tree);
 	put_file(&large, 'F', "a", 1, UINT64_MAX, "x");
 	expect(&large, -EFBIG);
