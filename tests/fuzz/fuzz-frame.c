@@ -1,5 +1,6 @@
 /* Streams of frames. Three bytes choose who the peer is, in which pieces the rest comes and
- * how many descriptors come with each piece. Must hold: in pieces through a socket it is
+ * how many descriptors come with each piece. The version that a frame begins with stands for
+ * the current one, so that what was found once is good for ever. Must hold: in pieces through a socket it is
  * the same frames and the same end as in one piece from memory; no more descriptors than
  * declared are handed over; and when all is done none is left open. */
 #include "fuzz.h"
@@ -13,6 +14,7 @@
 #include "proto/frame.h"
 
 #define STREAM_MAX 60000	/* fits a socket's buffer */
+#define OTHER_VERSION 0xff	/* and this for another one */
 
 /* What became of a stream: every frame's re-encoded form, one after the other. */
 struct story {
@@ -87,9 +89,25 @@ from_socket(enum msg_from from, const uint8_t *data, size_t size, uint8_t pieces
 	close(pair[1]);
 }
 
+static void
+set_versions(uint8_t *at, size_t size)
+{
+	while (size >= FRAME_HEADER) {
+		size_t len = (size_t)at[2] << 24 | (size_t)at[3] << 16 | (size_t)at[4] << 8 | at[5];
+
+		if (at[0] != OTHER_VERSION)
+			at[0] = PROTO_VERSION;
+		if (len > size - FRAME_HEADER)
+			return;
+		at += FRAME_HEADER + len;
+		size -= FRAME_HEADER + len;
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static uint8_t stream[STREAM_MAX];
 	struct story memory = { 0 }, socket = { 0 };
 	int ends[2], fds[MSG_FDS_MAX];
 	enum msg_from from;
@@ -98,14 +116,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 3 || size > STREAM_MAX)
 		return 0;
-	from = data[0] % 3;
+	from = data[0] % (FROM_PREDECESSOR + 1);
 	n_fds = data[2] % (MSG_FDS_MAX + 1);
 	MUST(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
 	for (size_t i = 0; i < n_fds; i++)
 		fds[i] = ends[1];
 
-	from_memory(from, data + 3, size - 3, &memory);
-	from_socket(from, data + 3, size - 3, data[1], fds, n_fds, &socket);
+	size -= 3;
+	memcpy(stream, data + 3, size);
+	set_versions(stream, size);
+	from_memory(from, stream, size, &memory);
+	from_socket(from, stream, size, data[1], fds, n_fds, &socket);
 	if (n_fds == 0) {
 		MUST(memory.end == socket.end);
 		MUST(memory.frames.len == socket.frames.len);
