@@ -228,6 +228,8 @@ only_a_yes_is_one(void **state)
 
 /* ---- what is not asked ---- */
 
+#define SIXTY_FIVE "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 static void
 forms_that_are_none_of_ours_are_declined(void **state)
 {
@@ -236,8 +238,7 @@ forms_that_are_none_of_ours_are_declined(void **state)
 		"{\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{\"type\":\"string\"}}}",
 		"{\"properties\":{\"a\":{\"type\":\"number\"}}}", "{\"properties\":{\"a\":{}}}",
 		"{\"properties\":{\"a\":{\"type\":[\"string\"]}}}",
-		"{\"properties\":{\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\":"
-		"{\"type\":\"string\"}}}",
+		"{\"properties\":{\"" SIXTY_FIVE "\":{\"type\":\"string\"}}}",
 	};
 	char *much = malloc(20000);
 
