@@ -6,6 +6,7 @@ libworker_a_SOURCES = \
 	worker/display.c worker/display.h \
 	worker/question.c worker/question.h \
 	worker/execution.c worker/execution.h \
+	worker/heap.c worker/heap.h \
 	worker/intake.c worker/intake.h \
 	worker/interpreter.c worker/interpreter.h \
 	worker/jail.c worker/jail.h \
@@ -19,7 +20,6 @@ libworker_a_SOURCES = \
 	worker/sha256.c worker/sha256.h \
 	worker/sharedmap.c worker/sharedmap.h \
 	worker/turns.c worker/turns.h \
-	worker/heap.c worker/heap.h \
 	worker/warm.c worker/warm.h \
 	worker/workspace.c worker/workspace.h \
 	worker/zygote.c worker/zygote.h

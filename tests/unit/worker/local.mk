@@ -12,6 +12,7 @@ WORKER_TESTS = \
 check_PROGRAMS += $(WORKER_TESTS) tests/unit/worker/run-script
 TESTS += $(WORKER_TESTS)
 
+WORKER_HUGE = tests/unit/worker/huge.c tests/unit/worker/huge.h
 WORKER_HOST = tests/unit/worker/host.c tests/unit/worker/host.h
 WORKER_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS) $(TEST_CFLAGS)
 WORKER_TEST_LDADD = libproto.a $(MSGPACK_LIBS) $(TEST_LIBS)
@@ -27,10 +28,12 @@ tests_unit_worker_test_run_LDADD = $(WORKER_TEST_LDADD)
 tests_unit_worker_test_seccomp_SOURCES = tests/unit/worker/test-seccomp.c
 tests_unit_worker_test_seccomp_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(SECCOMP_CFLAGS)
 tests_unit_worker_test_seccomp_LDADD = libworker.a $(SECCOMP_LIBS) $(WORKER_TEST_LDADD)
-tests_unit_worker_test_turns_SOURCES = tests/unit/worker/test-turns.c
+tests_unit_worker_test_turns_SOURCES = tests/unit/worker/test-turns.c \
+	tests/unit/worker/python_leaks.c
 tests_unit_worker_test_turns_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%)
 tests_unit_worker_test_turns_LDADD = libworker.a $(PYTHON_LIBS) $(WORKER_TEST_LDADD)
-tests_unit_worker_test_zygote_SOURCES = tests/unit/worker/test-zygote.c $(WORKER_HOST)
+tests_unit_worker_test_zygote_SOURCES = tests/unit/worker/test-zygote.c $(WORKER_HOST) \
+	$(WORKER_HUGE)
 tests_unit_worker_test_zygote_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_zygote_LDADD = $(WORKER_TEST_LDADD)
 tests_unit_worker_test_workspace_SOURCES = tests/unit/worker/test-workspace.c
@@ -39,6 +42,7 @@ tests_unit_worker_test_workspace_LDADD = libworker.a $(WORKER_TEST_LDADD)
 tests_unit_worker_test_intake_SOURCES = tests/unit/worker/test-intake.c
 tests_unit_worker_test_intake_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_intake_LDADD = libworker.a $(WORKER_TEST_LDADD)
-tests_unit_worker_test_heap_SOURCES = tests/unit/worker/test-heap.c
+tests_unit_worker_test_heap_SOURCES = tests/unit/worker/test-heap.c $(WORKER_HUGE) \
+	tests/unit/worker/python_leaks.c
 tests_unit_worker_test_heap_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%)
 tests_unit_worker_test_heap_LDADD = libworker.a $(PYTHON_LIBS) $(WORKER_TEST_LDADD)

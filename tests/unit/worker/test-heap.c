@@ -8,68 +8,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "tests/unit/worker/huge.h"
 #include "worker/heap.h"
-
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-#define HUGE_PAGE (2UL << 20)
-
-#ifdef WITH_SANITIZERS
-const char *__asan_default_options(void);
-
-/* The interpreter does not give back all that it has when it ends. */
-const char *
-__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
-#endif
 
 static const char fill[] =
 	"few = [str(i) for i in range(100000)]\n"
 	/* more than the heap gathers, so that it goes on elsewhere */
 	"many = [b'x' * 300 + str(i).encode() for i in range(250000)]\n";
 
-/* Of this process, in KiB: a line of /proc/self/smaps_rollup. */
 static long
 kib(const char *key)
 {
-	FILE *f = fopen("/proc/self/smaps_rollup", "re");
-	char line[256];
-	long found = -1;
+	long kib = huge_kib(getpid(), key);
 
-	assert_non_null(f);
-	while (found < 0 && fgets(line, sizeof(line), f))
-		if (strncmp(line, key, strlen(key)) == 0)
-			found = atol(line + strlen(key));
-	fclose(f);
-	assert_true(found >= 0);
-	return found;
-}
-
-static bool
-kernel_can(void)
-{
-	char *at = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	char *huge = (char *)(((uintptr_t)at + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1));
-	bool can;
-
-	assert_ptr_not_equal(at, MAP_FAILED);
-	*huge = 1;
-	can = madvise(huge, HUGE_PAGE, MADV_COLLAPSE) == 0;
-	munmap(at, 2 * HUGE_PAGE);
-	return can;
+	assert_true(kib >= 0);
+	return kib;
 }
 
 static bool
@@ -108,7 +66,7 @@ static void
 it_lies_on_huge_pages(void **state)
 {
 	(void)state;
-	if (!kernel_can())
+	if (!huge_kernel_can())
 		skip();
 	/* 64 MiB of it, less what no huge page is found for on a machine that is short of them. */
 	assert_true(kib("AnonHugePages:") >= 32 << 10);

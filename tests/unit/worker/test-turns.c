@@ -19,17 +19,6 @@
 
 #include "worker/turns.h"
 
-#ifdef WITH_SANITIZERS
-const char *__asan_default_options(void);
-
-/* The interpreter does not give back all that it has when it ends. */
-const char *
-__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
-#endif
-
 static struct {
 	unsigned int looks;	/* times that a writer waited */
 	unsigned int read_at;	/* the look at which the reader reads; 0: never */

@@ -21,6 +21,7 @@
 
 #include "proto/fdpass.h"
 #include "tests/unit/worker/host.h"
+#include "tests/unit/worker/huge.h"
 
 #define SERVICE_UID 1879048192u		/* tests/unit/worker/host.c */
 
@@ -196,6 +197,52 @@ imports_that_fail_are_told_and_the_others_are_there(void **state)
 	host_result_done(&r);
 	host_stop(&host);
 	remove_dir(dir, modules);
+}
+
+/* As around any fork, and not once more for each that a worker is made of. */
+static void
+hooks_of_a_module_run_once(void **state)
+{
+	static const char *const modules[] = { "hooks", NULL };
+	char dir[PATH_MAX];
+	struct host_options options = { .packages = make_dir(dir), .modules = modules };
+	struct host_run run = { .script = "import hooks\n"
+					  "print(hooks.ran, hooks.lock.locked())\n" };
+	struct host_result r;
+	struct host host;
+
+	(void)state;
+	write_module(dir, "hooks",
+		     "import os, threading\n"
+		     "lock = threading.Lock()\n"
+		     "ran = []\n"
+		     "def before():\n    lock.acquire()\n    ran.append('before')\n"
+		     "def child():\n    ran.append('child')\n    lock.release()\n"
+		     "os.register_at_fork(before=before, after_in_child=child)\n");
+	start_with(&options, &host);
+	host_run(&host, &run, &r);
+	assert_string_equal(r.out, "['before', 'child'] False\n");
+	host_result_done(&r);
+	host_stop(&host);
+	remove_dir(dir, modules);
+}
+
+/* Also in init, which each worker's script is forked of: nothing there writes to it. */
+static void
+its_heap_is_on_huge_pages(void **state)
+{
+	struct host_worker worker;
+	struct host host;
+
+	(void)state;
+	if (geteuid() != 0 || !huge_kernel_can())
+		skip();
+	start_with(&plain, &host);
+	assert_true(huge_kib(host.zygote, "AnonHugePages:") >= 2048);
+	assert_int_equal(host_spawn(&host, &worker, NULL), 0);
+	assert_true(huge_kib(worker.pid, "AnonHugePages:") >= 2048);
+	host_kill(&worker);
+	host_stop(&host);
 }
 
 static void
@@ -579,6 +626,8 @@ main(void)
 		cmocka_unit_test(a_link_to_such_a_path_is_refused),
 		cmocka_unit_test(an_import_that_leaves_a_thread_is_refused),
 		cmocka_unit_test(imports_that_fail_are_told_and_the_others_are_there),
+		cmocka_unit_test(hooks_of_a_module_run_once),
+		cmocka_unit_test(its_heap_is_on_huge_pages),
 		cmocka_unit_test(only_configure_comes_first),
 		cmocka_unit_test(a_spawn_that_contradicts_itself_is_refused),
 		cmocka_unit_test(a_uid_that_is_not_ours_fails_closed),

@@ -1,0 +1,14 @@
+/* Huge pages, as the kernel counts them. */
+#ifndef TESTS_WORKER_HUGE_H
+#define TESTS_WORKER_HUGE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* A line of /proc/PID/smaps_rollup, such as "Rss:", in KiB. -1: it may not be read, or has none. */
+long huge_kib(pid_t pid, const char *key);
+
+/* Can this kernel put memory that is there on huge pages? */
+bool huge_kernel_can(void);
+
+#endif
