@@ -4,18 +4,24 @@ install_package."""
 import base64
 import contextlib
 import hashlib
+import itertools
 import json
 import os
+import re
 import select
 import shutil
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
 from harness import equal
 from package_index import digest
 from supervisor import descendants
+from watch import IN_ACCESS, IN_CREATE, IN_MOVED_TO, IN_OPEN, Watch
 
 NOTHING = frozenset()
+marks = itertools.count()
 OPEN = "[policy]\ninstall_package = allow\n"
 
 
@@ -43,8 +49,26 @@ def names(answer):
     return ["%(name)s %(version)s" % p for p in answer["packages"]]
 
 
+def plain(answer, name, like):
+    """An answer about a package as one about another that is like it would be."""
+    text = json.dumps(answer, sort_keys=True).replace(name, like)
+    text = re.sub(r"sha256:[0-9a-f]{64}", "HASH", text)
+    text = re.sub(r"\ba-[0-9a-z-]{16,}", "ID", text)
+    return re.sub(r'("name": "%s".*?"size": )\d+' % like, r"\1N", text)
+
+
 def environments(store):
     return [n for n in os.listdir(store) if len(n) == 64]
+
+
+def watch_store(store):
+    """Whatever is opened or read of what is in the store now."""
+    watch = Watch()
+    for at, _, files in list(os.walk(store)):
+        watch.add(at, at, IN_ACCESS | IN_OPEN | IN_CREATE | IN_MOVED_TO)
+        for name in files:
+            watch.add(os.path.join(at, name), os.path.join(at, name), IN_ACCESS | IN_OPEN)
+    return watch
 
 
 def verify_files(base):
@@ -100,6 +124,16 @@ def wait_for(condition, timeout, what):
     while not condition():
         assert time.monotonic() < deadline, what
         select.select([], [], [], 0.02)
+
+
+def asked_since(index, since):
+    """Requests at an index after the first ones. nginx does one thing after the other, so it has
+    logged them when it has logged one more."""
+    mark = "/mark-%d-%d" % (os.getpid(), next(marks))
+    with contextlib.suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(index.host + mark, timeout=30).close()
+    wait_for(lambda: any(mark in r for r in index.requests()), 30, "the index logs nothing")
+    return [r for r in index.requests()[since:] if "/mark-" not in r]
 
 
 def refused(answer, *words, status="error"):

@@ -4,23 +4,18 @@ has to ask, what others have installed never was. Not by timing it, which no tes
 busy machine: they are given the same answer, of the same work, and the store is not looked into."""
 
 import contextlib
-import itertools
 import json
 import os
-import re
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 
 from audit_log import Log
 from harness import equal, main, test
 from package_index import NGINX, Index
-from package_store import config, environments, install, names, new_store, wait_for
-from watch import IN_ACCESS, IN_CREATE, IN_MOVED_TO, IN_OPEN, Watch
+from package_store import (asked_since, config, environments, install, names, new_store, plain,
+                           watch_store)
 
 ALICE, BOB, CAROL, DAVE, ERIN, FRED = range(4001, 4007)
-marks = itertools.count()
 # Alice may have everything, and installs "alpha". What it depends on Bob may not have at all, and
 # Carol when it was approved. "amiga" is the same, and nobody has it.
 POLICY = """\
@@ -71,33 +66,6 @@ class Place:
         equal(done.returncode, 0, "%s: %s" % (command, done.stderr))
         return done.stdout
 
-    def watch(self):
-        """Whatever is opened or read of what is in the store now."""
-        watch = Watch()
-        for at, _, files in list(os.walk(self.store)):
-            watch.add(at, at, IN_ACCESS | IN_OPEN | IN_CREATE | IN_MOVED_TO)
-            for name in files:
-                watch.add(os.path.join(at, name), os.path.join(at, name), IN_ACCESS | IN_OPEN)
-        return watch
-
-
-def plain(value):
-    """Without the names, and what comes of them."""
-    text = json.dumps(value, sort_keys=True).replace("amiga", "alpha")
-    text = re.sub(r"sha256:[0-9a-f]{64}", "HASH", text)
-    text = re.sub(r"\ba-[0-9a-z-]{16,}", "ID", text)
-    return re.sub(r'("name": "alpha".*?"size": )\d+', r"\1N", text)
-
-
-def asked_of_index(since):
-    """Requests after the first ones. nginx does one thing after the other, so it has logged them
-    when it has logged one more."""
-    mark = "/mark-%d-%d" % (os.getpid(), next(marks))
-    with contextlib.suppress(urllib.error.HTTPError):
-        urllib.request.urlopen(index.host + mark, timeout=30).close()
-    wait_for(lambda: any(mark in r for r in index.requests()), 30, "the index logs nothing")
-    return [r for r in index.requests()[since:] if "/mark-" not in r]
-
 
 def work(place, uid, client, act):
     """What act comes to, and what that took: records of the audit log and requests at the index."""
@@ -105,11 +73,11 @@ def work(place, uid, client, act):
     records, requests = len(place.log.records("--tenant", who)), len(index.requests())
     answer = act()
     client.ask("ping")	# the record of an end is made after the answer
-    asked = [r.replace("amiga", "alpha") for r in asked_of_index(requests)]
+    asked = [r.replace("amiga", "alpha") for r in asked_since(index, requests)]
     # A connection is told of at its end, which may be later; the index has them all.
     events = [r["event"] for r in place.log.records("--tenant", who)[records:]
               if r["event"] != "connection"]
-    return plain(answer), events, sorted(asked)
+    return plain(answer, "amiga", "alpha"), events, sorted(asked)
 
 
 def ways(client, name):
@@ -131,7 +99,7 @@ def who_may_not_cannot_tell(ctx):
     compared = 0
     with Place(ctx) as place:
         for uid, status in ((BOB, "denied"), (CAROL, "approval_pending")):
-            with place.client(uid) as c, contextlib.closing(place.watch()) as watch:
+            with place.client(uid) as c, contextlib.closing(watch_store(place.store)) as watch:
                 for (what, known), (_, never) in zip(ways(c, "alpha"), ways(c, "amiga")):
                     one, other = work(place, uid, c, known), work(place, uid, c, never)
                     equal(one, other, "%s of %d" % (what, uid))
@@ -139,7 +107,7 @@ def who_may_not_cannot_tell(ctx):
                     compared += 1
                 equal(list(watch.read()), [], "what of the store was looked at for %d" % uid)
         # and that shows what is looked at
-        with contextlib.closing(place.watch()) as watch:
+        with contextlib.closing(watch_store(place.store)) as watch:
             equal(install(place.alice, "alpha")["message"], "2 packages, already installed")
             seen = set(watch.read())
         assert os.path.join(place.store, place.name, "manifest") in seen, seen
@@ -154,7 +122,7 @@ def who_may_have_it_shares_it(ctx):
         with place.client(DAVE) as c:
             answer = install(c, "alpha")
             equal((answer["status"], names(answer)), ("ok", ["alpha 1.0", "beta 1.2"]))
-            equal(asked_of_index(before), [], "whom nothing is refused")
+            equal(asked_since(index, before), [], "whom nothing is refused")
         with place.client(ERIN) as c:
             # What it comes to is found out before anything is said of it, once.
             equal(install(c, "alpha")["message"], "2 packages, already installed")
@@ -162,7 +130,7 @@ def who_may_have_it_shares_it(ctx):
             equal(install(c, "alpha")["message"], "2 packages, already installed")
             o = c.run("import alpha; print(alpha.__file__)", dependencies=["alpha"])
             equal((o.status, o.stdout), ("ok", "/environment/alpha/__init__.py\n"))
-            equal(asked_of_index(before), [])
+            equal(asked_since(index, before), [])
         equal(environments(place.store), [place.name])
 
 

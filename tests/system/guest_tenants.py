@@ -1,14 +1,18 @@
 """Two operators and three tenants: whom requests reach, and that what is another's cannot be told
 from what never was, by its answer or by the time that takes."""
 
+import contextlib
 import json
+import os
 import re
 import time
 
-from guest_packages import ADMIN, configured
+from guest_packages import ADMIN, STORE, configured, packages_config
 from guest_tools import ALICE, BOB, UNIT, client, seconds, sh, test
 from harness import equal
 from mcpclient import RpcError, connect_as
+from package_index import Index
+from package_store import asked_since, environments, install, plain, watch_store
 from repl import NOBODY_S, Session
 
 CAROL = 4003
@@ -20,6 +24,17 @@ CONFIG = "[admin]\nsocket = %s\n" % ADMIN + "".join(
         (ALICE, [FIRST], "policy.run_script = approve\n"),
         (BOB, [SECOND], "policy.run_script = approve\n"),
         (CAROL, [FIRST, SECOND], "policy.run_script = approve\n")))
+
+# Alice may have everything. What "alpha" depends on Bob may not have, and Carol when it was approved.
+PACKAGES = """\
+[policy]
+install_package = allow
+[tenant uid:%d]
+packages.deny = beta
+[tenant uid:%d]
+packages.others = approve
+policy.approvers = uid:%d
+""" % (BOB, CAROL, FIRST)
 
 
 class Operators:
@@ -176,3 +191,36 @@ def what_is_anothers_never_was():
             assert "no such job" not in mine, mine
         s.well(close=True)
     return "shortest answers: " + ", ".join(said)
+
+
+@test
+def an_environment_of_anothers_never_was():
+    """Not by the clock, for pip takes seconds here: it is the same work. The index is asked the same,
+    and the store is not looked into."""
+    def attempt(index, c, name):
+        before = len(index.requests())
+        answer = install(c, name, timeout=seconds(60))
+        asked = [r.replace("amiga", "alpha") for r in asked_since(index, before)]
+        return plain(answer, "amiga", "alpha"), sorted(asked)
+
+    with Index() as index:
+        for top in ("alpha", "amiga"):
+            index.add(top, "7.0", requires=["beta>=1"])	# which no other test has installed
+        index.add("beta", "1.2")
+        with configured(packages_config(index) + PACKAGES), client(ALICE) as a, client(BOB) as b, \
+                client(CAROL) as c:
+            had = set(environments(STORE)) if os.path.isdir(STORE) else set()
+            equal(install(a, "alpha", timeout=seconds(60))["status"], "ok")
+            name, = set(environments(STORE)) - had
+            for who, status in ((b, "denied"), (c, "approval_pending")):
+                with contextlib.closing(watch_store(STORE)) as watch:
+                    known, never = attempt(index, who, "alpha"), attempt(index, who, "amiga")
+                    equal(known, never, status)
+                    assert '"%s"' % status in known[0] and known[1], known
+                    equal(list(watch.read()), [], "what of the store was looked at")
+            o = b.run("import os\nprint(os.listdir('/environment'), os.path.exists(%r))\n"
+                      "print(open('/proc/self/mountinfo').read())" % STORE, seconds(60))
+            equal(o.stdout.split("\n")[0], "[] False", repr(o))
+            assert name not in o.stdout, o.stdout
+            text = json.dumps(outcome_of(b, "check_environment", {}))
+            assert name not in text and "alpha" not in text, text
