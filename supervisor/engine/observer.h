@@ -51,6 +51,21 @@ enum engine_input {
 	INPUT_COUNT,
 };
 
+/* As the audit log and the metrics have it; what is no end has none. Static. */
+static inline const char *
+engine_input_name(enum engine_input what)
+{
+	static const char *const names[INPUT_COUNT] = {
+		[INPUT_LINE] = "line",
+		[INPUT_DECLINED] = "declined",
+		[INPUT_CANCELLED] = "cancelled",
+		[INPUT_UNANSWERED] = "unanswered",
+		[INPUT_NOBODY] = "nobody",
+	};
+
+	return names[what];
+}
+
 struct engine_observer {
 	/* Before anything of it is run. 0, or -errno and why_r, which execution_start gives
 	 * back: it is not run. */

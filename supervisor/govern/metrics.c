@@ -268,12 +268,6 @@ write_connections(const struct metrics *metrics, FILE *out)
 static void
 write_questions(const struct metrics *metrics, FILE *out)
 {
-	static const char *const results[] = {
-		[INPUT_LINE] = "line", [INPUT_DECLINED] = "declined",
-		[INPUT_CANCELLED] = "cancelled", [INPUT_UNANSWERED] = "unanswered",
-		[INPUT_NOBODY] = "nobody",
-	};
-
 	openmetrics_family(out, NAME("input_asked"), "counter", NULL,
 			   "Questions of scripts to their users.");
 	openmetrics_uint(out, NAME("input_asked_total"), metrics->input[INPUT_ASKED], NULL);
@@ -281,7 +275,7 @@ write_questions(const struct metrics *metrics, FILE *out)
 			   "These, by how they ended.");
 	for (int i = INPUT_LINE; i < INPUT_COUNT; i++)
 		openmetrics_uint(out, NAME("input_ended_total"), metrics->input[i], "result",
-				 results[i], NULL);
+				 engine_input_name(i), NULL);
 }
 
 /* A family's samples have to stand together, so each is a walk of its own. */

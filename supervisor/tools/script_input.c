@@ -121,17 +121,12 @@ record_asked(const struct script_input *input, const struct tool_host *host, con
 	return audit_write(audit, AUDIT_INPUT_ASKED, tenant_principal(host->tenant), id, more);
 }
 
-static const char *const results[] = {
-	[INPUT_LINE] = "line", [INPUT_DECLINED] = "declined", [INPUT_CANCELLED] = "cancelled",
-	[INPUT_UNANSWERED] = "unanswered", [INPUT_NOBODY] = "nobody to ask",
-};
-
 static void
 record_end(struct script_input *input, const struct tool_host *host, const char *id,
 	   enum engine_input result)
 {
 	json_t *more = json_pack("{s:s,s:i,s:s}", "tool", input->tool, "number",
-				 (int)input->number, "result", results[result]);
+				 (int)input->number, "result", engine_input_name(result));
 
 	input->number = 0;
 	engine_tell_input(host->engine, result);
