@@ -66,7 +66,8 @@ struct jail_state {
 
 int jail_settle(const struct jail *jail, struct jail_state *state_r);
 
-/* The limits that come with RUN; those of 0 are not set. 0 or -errno. */
+/* The limits that come with RUN; those of 0 are not set. Data may grow by so much from what
+ * there was when state was made. 0 or -errno. */
 int jail_limit(const struct jail_state *state, const struct msg_run *run);
 
 /* The first of them alone, RLIMIT_DATA, for all processes of a session. */

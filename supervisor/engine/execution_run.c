@@ -59,7 +59,6 @@ struct msg_run
 execution_run_message(const struct execution *e)
 {
 	const struct engine *engine = e->engine;
-	const struct pool_profile *profile = &engine->pool.profile[e->profile];
 	struct msg_run run = {
 		.id = e->serial,
 		.script = { .at = e->script, .len = e->script_len },
@@ -77,7 +76,7 @@ execution_run_message(const struct execution *e)
 	};
 
 	if (!engine->memory_counted)
-		run.data_bytes = e->limits.memory_bytes + profile->data_bytes;
+		run.data_bytes = e->limits.memory_bytes;
 	/* Other than pids.max, RLIMIT_NPROC does not count the worker's init (seen on
 	 * Linux 6.18). One more would let a script past its limit, and the watchdog,
 	 * if it looked just then, would end one that only came up to it. */

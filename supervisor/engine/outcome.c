@@ -128,7 +128,9 @@ hit_pids(const struct outcome_facts *f)
 static bool
 ran_out_of_data(const struct outcome_facts *f)
 {
-	return f->watchdog_memory && raised(f, "MemoryError");
+	return f->watchdog_memory &&
+	       (raised(f, "MemoryError") ||
+		(raised(f, "OSError") && message_has_errno(f, ENOMEM)));
 }
 
 /* RLIMIT_CPU is the second wall; who sends such a signal to himself has not used it up. */

@@ -298,8 +298,6 @@ pool_on_warm(struct worker *w)
 	struct pool_profile *profile = w->share->profile;
 
 	profile->failed_starts = 0;
-	if (!engine->memory_counted && profile->data_bytes == 0)
-		profile->data_bytes = watchdog_data_bytes(w->pid);
 	if (engine->shutting_down)
 		worker_end(w);
 	else
@@ -336,7 +334,6 @@ on_zygote_ready(void *arg)
 {
 	struct pool_profile *profile = arg;
 
-	profile->data_bytes = 0;
 	if (profile->index == 0)
 		engine_note_ready(profile->engine, 0, "ready");
 	pool_pump(profile->engine);

@@ -29,7 +29,6 @@ struct pool_profile {
 	struct event retry;		/* after failed starts of workers */
 	unsigned int failed_starts;
 	char trouble[512];		/* of the last of them */
-	uint64_t data_bytes;		/* that RLIMIT_DATA counts of a fresh worker; 0: not known */
 };
 
 struct pool {

@@ -294,7 +294,7 @@ repl_lease(struct repl *repl, struct worker *w)
 
 	assert(repl->phase == REPL_WAITING);
 	if (!engine->memory_counted)
-		open.open.data_bytes = repl->memory_bytes + repl->share->profile->data_bytes;
+		open.open.data_bytes = repl->memory_bytes;
 	if (w->leaf != NULL)
 		r = cgroup_leaf_limit(w->leaf, &limits);
 	if (r == 0 && w->leaf != NULL)

@@ -371,15 +371,6 @@ watchdog_memory_since(pid_t init, const struct cgroup_leaf *leaf,
 	return once > 0 && once < memory ? once : memory;
 }
 
-uint64_t
-watchdog_data_bytes(pid_t pid)
-{
-	char text[4096];
-
-	return read_proc(pid, "status", text, sizeof(text)) > 0
-	       ? field(text, "\nVmData:") * 1024 : 0;
-}
-
 /* ---- the timer ---- */
 
 struct watchdog {

@@ -56,9 +56,6 @@ uint64_t watchdog_memory_since(pid_t init, const struct cgroup_leaf *leaf,
 			       const struct watchdog_usage *before,
 			       const struct watchdog_usage *usage, uint64_t limit);
 
-/* What RLIMIT_DATA already counts for a process; 0 when it is gone. */
-uint64_t watchdog_data_bytes(pid_t pid);
-
 /* ---- the timer ---- */
 
 struct event_base;

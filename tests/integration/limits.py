@@ -141,6 +141,19 @@ def memory_limit(ctx):
 
 
 @test
+def memory_that_nobody_counts_is_refused(ctx):
+    """Samples miss what is quick. Without a controller the first wall is RLIMIT_DATA, and what
+    is only asked for counts too."""
+    with ctx.client() as client:
+        o = client.run("len(bytearray(140 << 20))", memory_mb=128)
+        equal(o.status, "memory_limit" if ctx.fallback else "ok", "140 MiB")
+        o = client.run("import mmap\nlen(mmap.mmap(-1, 140 << 20, mmap.MAP_PRIVATE))", memory_mb=128)
+        equal(o.status, "memory_limit" if ctx.fallback else "ok", "140 MiB by hand")
+        o = client.run("len(bytearray(110 << 20))", memory_mb=128)
+        equal((o.status, o.result["json"]), ("ok", 110 << 20), "110 MiB")
+
+
+@test
 def memory_limit_of_children_together(ctx):
     script = ("import os, time\nfor i in range(8):\n    if os.fork() == 0:\n"
               "        b = b'x' * (64 << 20)\n        time.sleep(20)\n        os._exit(0)\n"

@@ -56,6 +56,8 @@ static const struct a_case cases[] = {
 	{ "watchdog memory", F(.stop = STOP_MEMORY, .watchdog_memory = true), OUTCOME_MEMORY_LIMIT, 137, 9, NULL },
 	{ "MemoryError under the watchdog", F(RAISED("MemoryError", ""), .watchdog_memory = true),
 	  OUTCOME_MEMORY_LIMIT, 1, 0, NULL },
+	{ "ENOMEM under the watchdog", F(RAISED("OSError", "[Errno 12] Cannot allocate memory"),
+	    .watchdog_memory = true), OUTCOME_MEMORY_LIMIT, 1, 0, NULL },
 	{ "MemoryError with a controller", F(RAISED("MemoryError", "")), OUTCOME_ERROR, 1, 0, NULL },
 
 	{ "timeout", F(.stop = STOP_WALL), OUTCOME_TIMEOUT, 137, 9, "timeout of 30 s" },
