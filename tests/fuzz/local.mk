@@ -1,12 +1,13 @@
 # Fuzz targets. make check replays their corpora (tests/fuzz/corpus/NAME); configured with
 # --enable-fuzzing they are linked with the fuzzing engine, and make fuzz-short runs each
-# for FUZZ_SECONDS. A target tests/fuzz/fuzz-NAME adds itself to FUZZ_TARGETS and has
-# $(FUZZ_MAIN) among its sources and $(FUZZ_ENGINE) behind its libraries.
+# for FUZZ_SECONDS, FUZZ_JOBS of them at a time. A target tests/fuzz/fuzz-NAME adds itself to
+# FUZZ_TARGETS and has $(FUZZ_MAIN) among its sources and $(FUZZ_ENGINE) behind its libraries.
 FUZZ_TARGETS = \
 	tests/fuzz/fuzz-codec \
 	tests/fuzz/fuzz-config \
 	tests/fuzz/fuzz-frame
 FUZZ_SECONDS = 30
+FUZZ_JOBS = 1
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/replay.c
 
 if FUZZING
@@ -32,13 +33,12 @@ fuzz-targets: $(FUZZ_TARGETS)
 
 # What is found new goes to the build tree; an input that fails is left in crash-NAME-*.
 fuzz-short: $(FUZZ_TARGETS)
-	@for target in $(FUZZ_TARGETS); do \
-		name=$${target#tests/fuzz/fuzz-}; \
+	@printf '%s\n' $(FUZZ_TARGETS) | xargs -P $(FUZZ_JOBS) -I '{}' $(SHELL) -c ' \
+		target={}; name=$${target#tests/fuzz/fuzz-}; \
 		mkdir -p tests/fuzz/found/$$name && \
 		$$target -max_total_time=$(FUZZ_SECONDS) -malloc_limit_mb=64 -rss_limit_mb=1024 \
 			-print_final_stats=1 -artifact_prefix=crash-$$name- \
-			tests/fuzz/found/$$name $(srcdir)/tests/fuzz/corpus/$$name || exit 1; \
-	done
+			tests/fuzz/found/$$name $(srcdir)/tests/fuzz/corpus/$$name'
 
 # ---- supervisor: jsonrpc ----
 FUZZ_TARGETS += tests/fuzz/fuzz-jsonrpc
