@@ -459,7 +459,7 @@ def files_of_a_script_that_ends_badly(ctx):
 
 
 BOMB = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-EAT = "kept = []\nwhile True: kept.append(b'x' * (1 << 20))"
+EAT = "kept = []\nwhile True: kept.append(b'x' * (20 << 20))"
 
 
 @test
