@@ -63,8 +63,11 @@ def process_table():
     return table
 
 
+ENDED = "ZX"	# states of processes: to be reaped, and being reaped
+
+
 def descendants(pid):
-    """(pid, start time) of everything below pid, without it; zombies left out."""
+    """(pid, start time) of everything below pid, without it and what has ended."""
     table = process_table()
     below, found = {pid}, []
     grew = True
@@ -74,7 +77,7 @@ def descendants(pid):
             if parent in below and child not in below:
                 below.add(child)
                 grew = True
-                if state != "Z":
+                if state not in ENDED:
                     found.append((child, start))
     return sorted(found)
 
@@ -84,7 +87,7 @@ def is_alive(pid, start):
     if text is None:
         return False
     fields = text.rpartition(")")[2].split()
-    return fields[0] != "Z" and int(fields[19]) == start
+    return fields[0] not in ENDED and int(fields[19]) == start
 
 
 def wait_gone(processes, timeout):
