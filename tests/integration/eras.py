@@ -14,9 +14,12 @@ import tempfile
 import time
 
 from harness import Skip, main, test
+from held import find_held, held, let_go
 from mcp_schema import MODERN
 from mcpclient import LEGACY, Closed, id_key
 from peer import META, TASKS, Peer, check
+from supervisor import wait_gone
+
 
 def peer(ctx, uid=None):
     return Peer(ctx, uid)
@@ -40,7 +43,11 @@ def finish(p, id):
     return state
 
 
-SLOW = "import time\ntime.sleep(2)\nprint('slow')\n6*7"
+def slow(name):
+    """Takes as long as nobody lets it go on."""
+    return held(name, after="print('slow')\n6*7")
+
+
 ENDLESS = "import time\ntime.sleep(600)"
 
 
@@ -54,36 +61,46 @@ def discover_tells_of_tasks_and_resources(ctx):
         assert result["supportedVersions"] == [MODERN]
 
 
-@test
-def short_calls_are_answered_and_long_ones_become_tasks(ctx):
-    with peer(ctx) as p:
+@test(private=True)
+def short_calls_are_answered(ctx):
+    with ctx.private("[mcp]\ntask_after_seconds = 60\n") as service, Peer(service) as p:
         answer = p.wait(p.script("1+1", capabilities=TASKS))
         assert answer["result"]["resultType"] == "complete", answer
-        id = make_task(p, SLOW)
+
+
+@test
+def long_calls_become_tasks(ctx):
+    with peer(ctx) as p:
+        id = make_task(p, slow("era-long"))
         state = task(p, id)
         assert state["status"] == "working" and state["createdAt"] <= state["lastUpdatedAt"], state
         assert state["ttlMs"] >= 3600000 and state["pollIntervalMs"] > 0, state
+        let_go(ctx, "era-long")
         end = finish(p, id)
         assert end["status"] == "completed", end
         assert end["result"]["structuredContent"]["stdout"] == "slow\n", end
         assert end == task(p, id), "an end changes"
         # whoever did not ask for tasks waits for the answer
-        answer = p.wait(p.script(SLOW))
-        assert answer["result"]["structuredContent"]["result"]["repr"] == "42", answer
+        waits = p.script(slow("era-waits"))
+        let_go(ctx, "era-waits")
+        assert p.wait(waits)["result"]["structuredContent"]["result"]["repr"] == "42"
 
 
 @test
 def a_script_that_fails_is_a_completed_task(ctx):
     with peer(ctx) as p:
-        end = finish(p, make_task(p, "import time\ntime.sleep(1.5)\n1/0"))
+        id = make_task(p, held("era-fails", after="1/0"))
+        let_go(ctx, "era-fails")
+        end = finish(p, id)
         assert end["status"] == "completed" and end["result"]["isError"], end
 
 
 @test
 def a_task_outlives_its_connection_and_is_its_tenants_alone(ctx):
     with peer(ctx) as p:
-        id = make_task(p, SLOW)
+        id = make_task(p, slow("era-outlives"))
     with peer(ctx) as p:
+        let_go(ctx, "era-outlives")
         assert finish(p, id)["status"] == "completed"
         if os.getuid() == 0:
             with peer(ctx, uid=12345) as stranger:
@@ -131,7 +148,7 @@ def tasks_need_the_capability_and_the_era(ctx):
 @test
 def listening_hears_of_a_task_until_its_end(ctx):
     with peer(ctx) as p:
-        id = make_task(p, SLOW)
+        id = make_task(p, slow("era-listens"))
         listen = p.send("subscriptions/listen", {
             "notifications": {"taskIds": [id, "t-none"], "toolsListChanged": True}},
             capabilities=TASKS, id="L\u00e9")
@@ -140,6 +157,7 @@ def listening_hears_of_a_task_until_its_end(ctx):
         assert message["method"] == "notifications/subscriptions/acknowledged", message
         assert message["params"]["notifications"] == {"taskIds": [id], "toolsListChanged": True}, message
         assert message["params"]["_meta"] == {META + "subscriptionId": listen}, message
+        let_go(ctx, "era-listens")
         seen = []
         while "completed" not in seen:
             params = p.notice("notifications/tasks")
@@ -215,7 +233,7 @@ def a_stop_ends_subscriptions_and_tasks(ctx):
 def the_answers_that_are_kept_have_a_bound(ctx):
     with ctx.private("[mcp]\nkept_bytes = 65536\ntask_after_seconds = 0\n") as service, \
             Peer(service) as p:
-        big = "import time\ntime.sleep(.2)\nprint('x' * 40000)"
+        big = "import time\ntime.sleep(1)\nprint('x' * 40000)"
         first = make_task(p, big)
         finish(p, first)
         second = make_task(p, big)
@@ -227,6 +245,10 @@ def the_answers_that_are_kept_have_a_bound(ctx):
 # ---- calls sent again ----
 
 COUNT = "import os, time\nprint(os.urandom(8).hex())\ntime.sleep(%s)"
+
+
+def held_count(name):
+    return held(name, before="import os\nprint(os.urandom(8).hex(), flush=True)")
 
 
 @test
@@ -248,13 +270,18 @@ def a_call_sent_again_is_not_run_again(ctx):
 @test
 def a_call_whose_connection_was_lost_is_found_again(ctx):
     for how in ("running", "over"):
+        name = "era-" + how
         with peer(ctx) as p:
-            p.script(COUNT % 1.5, idempotency_key="lost-" + how, meta={"progressToken": 1})
+            p.script(held_count(name), idempotency_key="lost-" + how, meta={"progressToken": 1})
             p.notice("notifications/progress")	# it runs
         if how == "over":
-            select.select([], [], [], 2)
+            assert not wait_gone([let_go(ctx, name)], ctx.seconds(30)), "it does not end"
         with peer(ctx) as p, peer(ctx) as q:
-            ids = [(c, c.script(COUNT % 1.5, idempotency_key="lost-" + how)) for c in (p, q, q)]
+            ids = [(c, c.script(held_count(name), idempotency_key="lost-" + how)) for c in (p, q, q)]
+            if how == "running":
+                for c in (p, q):
+                    c.result("server/discover")	# answered after those were heard
+                let_go(ctx, name)
             answers = [c.wait(id)["result"]["structuredContent"] for c, id in ids]
             assert answers[0]["status"] == "ok" and answers[0] == answers[1] == answers[2]
 
@@ -262,11 +289,16 @@ def a_call_whose_connection_was_lost_is_found_again(ctx):
 @test
 def a_cancelled_call_with_a_key_is_run_again(ctx):
     with peer(ctx) as p:
-        id = p.script(COUNT % 1, idempotency_key="cancelled", meta={"progressToken": "c"})
+        script = held_count("era-cancelled")
+        id = p.script(script, idempotency_key="cancelled", meta={"progressToken": "c"})
         p.notice("notifications/progress")
+        first = find_held(ctx.pid, "era-cancelled")
         p.cancel(id)
         del p.asked[id_key(id)]
-        answer = p.wait(p.script(COUNT % 1, idempotency_key="cancelled"))["result"]
+        assert not wait_gone(first, ctx.seconds(30)), "it does not end"
+        again = p.script(script, idempotency_key="cancelled")
+        let_go(ctx, "era-cancelled")
+        answer = p.wait(again)["result"]
         assert answer["structuredContent"]["status"] == "ok", answer
 
 
@@ -283,10 +315,12 @@ def keys_are_per_tenant(ctx):
 @test
 def a_key_and_a_task_go_together(ctx):
     with peer(ctx) as p:
-        id = make_task(p, SLOW, idempotency_key="task")
-        assert make_task(p, SLOW, idempotency_key="task") == id
+        script = slow("era-key")
+        id = make_task(p, script, idempotency_key="task")
+        assert make_task(p, script, idempotency_key="task") == id
+        let_go(ctx, "era-key")
         end = finish(p, id)["result"]["structuredContent"]
-        assert p.wait(p.script(SLOW, idempotency_key="task"))["result"]["structuredContent"] == end
+        assert p.wait(p.script(script, idempotency_key="task"))["result"]["structuredContent"] == end
 
 
 # ---- resources ----
@@ -451,17 +485,24 @@ def wrong_arguments_are_an_answer_in_every_revision(ctx):
 def progress_increases_and_ends_with_the_answer(ctx):
     script = "import time\nfor i in range(4):\n print(i, flush=True); time.sleep(.3)"
     with peer(ctx) as p:
-        ids = {token: p.script(script, meta={"progressToken": token}) for token in (0, "0")}
+        ids = {token: p.script(held("era-" + type(token).__name__, before=script),
+                               meta={"progressToken": token}) for token in (0, "0")}
+        told = []
+        while len({id_key(note["progressToken"]) for note in told}) < len(ids):
+            told.append(p.notice("notifications/progress"))	# of each before its end
+        for name in ("era-int", "era-str"):
+            let_go(ctx, name)
         for id in ids.values():
             p.wait(id)
+        told += [note["params"] for note in p.notices]
         values = {id_key(token): [] for token in ids}
         # The newest line, as often as it is told.
-        lines = [note["params"].get("message") for note in p.notices]
-        assert lines and set(lines) <= set("0123"), lines
-        for note in p.notices:
-            values[id_key(note["params"]["progressToken"])].append(note["params"]["progress"])
+        lines = [note.get("message") for note in told]
+        assert set(lines) <= set("0123"), lines
+        for note in told:
+            values[id_key(note["progressToken"])].append(note["progress"])
         for sent in values.values():
-            assert sent and sent == sorted(set(sent)), values
+            assert sent == sorted(set(sent)), values
         p.nothing(0.4)
 
 
@@ -482,12 +523,13 @@ def nothing_follows_a_cancellation(ctx):
 @test
 def the_same_id_twice_is_refused_while_it_is_open(ctx):
     with peer(ctx) as p, peer(ctx) as q:
-        first = p.script("import time\ntime.sleep(.5)")
+        first = p.script(slow("era-twice"))
         p.stream.send({"jsonrpc": "2.0", "id": first, "method": "ping"})
         message = p.stream.recv()
         assert message["id"] == first and message["error"]["code"] == -32600, message
         q.count = first - 1
         q.wait(q.script("1"))		# another client's ids are its own
+        let_go(ctx, "era-twice")
         p.wait(first)
 
 
