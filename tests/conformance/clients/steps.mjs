@@ -66,9 +66,9 @@ const shipped = {
   async streams_progress(client) {
     const seen = [];
     const script = `import time
-for i in range(4):
+for i in range(6):
     print("line", i, flush=True)
-    time.sleep(0.4)`;
+    time.sleep(0.5)`;
     const result = await client.call('run_script', { script }, { onprogress: (p) => seen.push(p) });
     assert.equal(result.isError ?? false, false);
     assert.ok(seen.length >= 2, `${seen.length} notifications`);
