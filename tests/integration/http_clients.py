@@ -197,19 +197,19 @@ def a_byte_a_second_is_too_slow(ctx):
                     continue
                 equal(connection.read().status, 408)
                 assert connection.at_end(), "still open"
-                assert time.monotonic() - started >= 1.9, "too early"
+                assert time.monotonic() - started >= 1, "too early"
         healthy(where)
 
 
 @test(private=True)
 def an_idle_connection_is_closed(ctx):
-    with http_private(ctx, "idle_seconds = 1\nrequest_seconds = 600\n") as (_, where):
+    with http_private(ctx, "idle_seconds = 4\nrequest_seconds = 600\n") as (_, where):
         with Connection(where, seconds(ctx, 30)) as fresh, Connection(where, seconds(ctx, 30)) as used:
             post(used, modern("tools/list"))
             equal(used.read().status, 200)
             assert fresh.at_end() and used.at_end()
         with Connection(where, seconds(ctx, 30)) as connection:
-            post(connection, modern("tools/call", call("import time\ntime.sleep(2.5)")))
+            post(connection, modern("tools/call", call("import time\ntime.sleep(6)")))
             equal(connection.read().status, 200, "a call longer than that")
 
 

@@ -214,7 +214,7 @@ def a_long_answer_is_not_held_back(ctx):
     puts off for 40 ms. Other things may take that long too, but not for all of half a minute."""
     with Session(place(ctx), MODERN, timeout=seconds(ctx, 60)) as client:
         deadline, took = time.monotonic() + seconds(ctx, 30), []
-        while not took or statistics.median(took) > 0.02:
+        while not took or statistics.median(took) > 0.035:
             assert time.monotonic() < deadline, took
             took.clear()
             for _ in range(20):
@@ -227,11 +227,11 @@ def a_long_answer_is_not_held_back(ctx):
 @test
 def a_stream_that_has_nothing_to_say_says_so(ctx):
     with open_to(ctx) as connection:
+        started = time.monotonic()
         post(connection, modern("subscriptions/listen", {"notifications": {}}))
         assert connection.read_head().streams
         chunks = connection.chunks()
         assert b"acknowledged" in next(chunks)
-        started = time.monotonic()
         assert next(chunks).startswith(b":"), "no comment"
         assert 14 < time.monotonic() - started < seconds(ctx, 25)
 
