@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import statistics
 import threading
 import time
 
@@ -19,7 +20,7 @@ class Observer:
     """Another tenant's client (where we may be one) that measures its calls meanwhile."""
 
     def __init__(self, ctx):
-        self.ctx, self.worst, self.count, self.error = ctx, 0.0, 0, None
+        self.ctx, self.took, self.count, self.error = ctx, [], 0, None
         self.uid = SOMEBODY if os.getuid() == 0 else None
         self.stopping = threading.Event()
         self.thread = threading.Thread(target=self.watch)
@@ -30,7 +31,7 @@ class Observer:
                 while not self.stopping.is_set() or not self.count:
                     started = time.monotonic()
                     o = client.run("print(%d)" % self.count, self.ctx.seconds(30))
-                    self.worst = max(self.worst, time.monotonic() - started)
+                    self.took.append(time.monotonic() - started)
                     equal((o.status, o.stdout), ("ok", "%d\n" % self.count), repr(o))
                     self.count += 1
         except Exception as e:
@@ -45,10 +46,12 @@ class Observer:
         self.thread.join()
         if not exc[0]:
             assert not self.error, "the other tenant: %r" % self.error
-            assert self.worst < 3 * self.ctx.slow, "the other tenant waited %.2f s" % self.worst
+            # One may meet a machine that is busy with something else; not every other one.
+            assert statistics.median(self.took) < 3 * self.ctx.slow and \
+                max(self.took) < 10 * self.ctx.slow, "the other tenant waited: %s" % self
 
     def __str__(self):
-        return "the other tenant: %d calls, slowest %.3f s" % (self.count, self.worst)
+        return "the other tenant: %d calls, slowest %.3f s" % (self.count, max(self.took))
 
 
 def fill(s, data, seconds):
@@ -149,7 +152,8 @@ def opens_and_drops(ctx):
             for i in range(count):
                 s = connect_as(ctx.socket)
                 if i % 2:
-                    s.send(hello)
+                    with contextlib.suppress(OSError):	# it may have been turned away
+                        s.send(hello)
                 s.close()
         ctx.healthy()
         service.wait_idle(ctx.seconds(60))
@@ -312,7 +316,7 @@ def many_progress_notes(ctx):
         with ctx.client(revision) as client:
             id = client.request("tools/call", {
                 "name": "run_script", "_meta": {"progressToken": 0},
-                "arguments": {"script": "import time\nend = time.monotonic() + 2\nn = 0\n"
+                "arguments": {"script": "import time\nend = time.monotonic() + 4\nn = 0\n"
                                         "while time.monotonic() < end:\n    n += 1\n"
                                         "    print('note', n, flush=True)\n"
                                         "    time.sleep(0.001)"}})
