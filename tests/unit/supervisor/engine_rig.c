@@ -48,7 +48,6 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 	*(bool *)arg = true;
 }
 
-/* Turns the loop until *over, or fails when patience ends. */
 void
 rig_turn_until(const bool *over)
 {
@@ -61,6 +60,18 @@ rig_turn_until(const bool *over)
 		event_base_loop(rig.base, EVLOOP_ONCE);
 	event_free(deadline);
 	assert_false(late);
+}
+
+void
+rig_turn_until_seen(const struct rig_result *r)
+{
+	uint64_t end = rig_now_us() + RIG_PATIENCE_MS * 1000;
+
+	while (r->seen == 0) {
+		event_base_loop(rig.base, EVLOOP_ONCE);
+		assert_false(r->over && r->seen == 0);
+		assert_in_range(rig_now_us(), 0, end);
+	}
 }
 
 static void
@@ -236,7 +247,7 @@ run_until_killed(int tell)
 	for (int i = 0; i < 4; i++)
 		rig_start(
 			&r[i],
-			"import time, os\nprint(os.fork(), flush=True)\ntime.sleep(60)",
+			"import time, os\nprint(os.fork(), flush=True)\ntime.sleep(600)",
 			&request);
 	while (r[0].seen == 0 || r[1].seen == 0 || r[2].seen == 0 || r[3].seen == 0)
 		event_base_loop(rig.base, EVLOOP_ONCE);
@@ -260,7 +271,7 @@ become_nobody(void)
 static int
 reap_all(pid_t child, int *status_r)
 {
-	uint64_t end = rig_now_us() + 5000000;
+	uint64_t end = rig_now_us() + RIG_PATIENCE_MS * 1000;
 	int others = 0;
 	pid_t pid;
 

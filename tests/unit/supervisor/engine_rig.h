@@ -11,7 +11,7 @@
 
 #include "supervisor/engine/execution.h"
 
-#define RIG_PATIENCE_MS 20000
+#define RIG_PATIENCE_MS 60000
 
 struct rig {
 	struct event_base *base;
@@ -45,6 +45,9 @@ uint64_t rig_now_us(void);
 
 /* Turns the loop until *over, or fails when patience ends. */
 void rig_turn_until(const bool *over);
+
+/* ... until it has written something. */
+void rig_turn_until_seen(const struct rig_result *r);
 
 /* The standard limits and nothing else. */
 struct execution_request rig_request(void);

@@ -252,8 +252,7 @@ cancel_interrupts_first(void **state)
 	/* A signal just before one long sleep would be noticed after it. */
 	e = rig_start(&r, "import time\nx = 1\nprint('go', flush=True)\n"
 			  "while True: time.sleep(.01)", &request);
-	while (r.seen == 0)
-		event_base_loop(rig.base, EVLOOP_ONCE);
+	rig_turn_until_seen(&r);
 	execution_cancel(e, CANCEL_BY_CLIENT);
 	rig_turn_until(&r.over);
 	rig_assert_status(&r, OUTCOME_CANCELLED);
@@ -274,8 +273,7 @@ cancel_kills_what_does_not_listen(void **state)
 	request = request_in(0);
 	e = rig_start(&r, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nx = 2\n"
 		      "print('go', flush=True)\nwhile True: pass", &request);
-	while (r.seen == 0)
-		event_base_loop(rig.base, EVLOOP_ONCE);
+	rig_turn_until_seen(&r);
 	execution_cancel(e, CANCEL_BY_CLIENT);
 	rig_turn_until(&r.over);
 	rig_assert_status(&r, OUTCOME_CANCELLED);
@@ -306,7 +304,7 @@ a_large_state_survives(void **state)
 	gives(0, "zlib.crc32(big) == sum_", "True");
 	/* Not refused as a whole by RLIMIT_DATA, which a script hears of. */
 	run_in(&r, 0, "def eat():\n    more = []\n"
-	       "    while True: more.append(bytearray(b'x') * (1 << 20))\neat()");
+	       "    while True: more.append(bytearray(b'x') * (40 << 20))\neat()");
 	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
 	run_in(&r, 0, "import os\nfor i in range(3):\n    if os.fork() == 0:\n"
 	       "        more = b'x' * (60 << 20)\n        import time; time.sleep(60)\n"
@@ -329,8 +327,7 @@ a_large_state_survives(void **state)
 	gives(0, "zlib.crc32(big) == sum_", "True");
 	request = request_in(0);
 	e = rig_start(&r, "print('go', flush=True)\nwhile True: pass", &request);
-	while (r.seen == 0)
-		event_base_loop(rig.base, EVLOOP_ONCE);
+	rig_turn_until_seen(&r);
 	execution_cancel(e, CANCEL_BY_CLIENT);
 	rig_turn_until(&r.over);
 	rig_assert_status(&r, OUTCOME_CANCELLED);
@@ -705,8 +702,7 @@ closing_answers_its_cells(void **state)
 	rig_start(&r[0], "print('go', flush=True)\nwhile True: pass", &request);
 	request = request_in(0);
 	rig_start(&r[1], "1", &request);
-	while (r[0].seen == 0)
-		event_base_loop(rig.base, EVLOOP_ONCE);
+	rig_turn_until_seen(&r[0]);
 	repl_close(session.repl);
 	session.repl = NULL;
 	for (size_t i = 0; i < 2; i++) {
