@@ -30,17 +30,19 @@ huge_kib(pid_t pid, const char *key)
 }
 
 bool
-huge_kernel_can(void)
+huge_kernel_can(size_t bytes)
 {
-	char *at = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE,
+	char *at = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *huge = (char *)(((uintptr_t)at + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1));
-	bool can;
+	bool can = true;
 
 	if (at == MAP_FAILED)
 		abort();
-	*huge = 1;
-	can = madvise(huge, HUGE_PAGE, MADV_COLLAPSE) == 0;
-	munmap(at, 2 * HUGE_PAGE);
+	for (size_t i = 0; can && i < bytes; i += HUGE_PAGE) {
+		huge[i] = 1;
+		can = madvise(huge + i, HUGE_PAGE, MADV_COLLAPSE) == 0;
+	}
+	munmap(at, bytes + HUGE_PAGE);
 	return can;
 }

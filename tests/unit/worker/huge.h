@@ -3,12 +3,13 @@
 #define TESTS_WORKER_HUGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* A line of /proc/PID/smaps_rollup, such as "Rss:", in KiB. -1: it may not be read, or has none. */
 long huge_kib(pid_t pid, const char *key);
 
-/* Can this kernel put memory that is there on huge pages? */
-bool huge_kernel_can(void);
+/* Can this kernel, now, put so much memory that is there on huge pages? */
+bool huge_kernel_can(size_t bytes);
 
 #endif

@@ -235,7 +235,7 @@ its_heap_is_on_huge_pages(void **state)
 	struct host host;
 
 	(void)state;
-	if (geteuid() != 0 || !huge_kernel_can())
+	if (geteuid() != 0 || !huge_kernel_can(16 << 20))
 		skip();
 	start_with(&plain, &host);
 	assert_true(huge_kib(host.zygote, "AnonHugePages:") >= 2048);
@@ -579,6 +579,7 @@ run_by_hand(const char *argument, char *text, size_t size)
 {
 	const char *program = getenv("MCP_PYTHON_WORKER");
 	int out[2], status;
+	size_t len = 0;
 	ssize_t n;
 	pid_t pid;
 
@@ -593,8 +594,9 @@ run_by_hand(const char *argument, char *text, size_t size)
 		_exit(127);
 	}
 	close(out[1]);
-	n = read(out[0], text, size - 1);
-	text[n > 0 ? n : 0] = '\0';
+	while (len < size - 1 && (n = read(out[0], text + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
 	close(out[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
