@@ -193,7 +193,7 @@ on_late(evutil_socket_t fd, short what, void *arg)
 void
 bench_wait(struct bench *b, size_t n)
 {
-	static const struct timeval most = { .tv_sec = 5 };
+	static const struct timeval most = { .tv_sec = 60 };
 	struct event_base *base = loop_base(b->loop);
 	size_t goal = b->n_lines + n;
 	bool late = false;

@@ -21,20 +21,26 @@
 #define BURN_US 150000u
 #define CHILDREN 4
 
+/* Between a tree of processes and who watches it; both ends of each pipe. */
+static int said[2], looked[2];
+
+/* What nobody waits for ends when it was looked at. */
 static void
-burn(void)
+burn(bool await_look)
 {
 	struct timespec used;
 
 	do
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
 	while ((uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000 < BURN_US);
+	if (await_look && (write(said[1], "b", 1) != 1 || read(looked[0], &(char){ 0 }, 1) != 1))
+		_exit(1);
 }
 
 /* Stands for a worker's init: children one after the other, each burning its time. Then it
- * writes a byte to done and waits. */
+ * says so and waits. */
 static _Noreturn void
-live(bool ignore, bool grandchildren, int done)
+live(bool ignore, bool grandchildren)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGCHLD, ignore ? SIG_IGN : SIG_DFL);
@@ -42,12 +48,12 @@ live(bool ignore, bool grandchildren, int done)
 		pid_t pid = fork();
 
 		if (pid == 0 && grandchildren && fork() == 0) {
-			burn();
+			burn(ignore);
 			_exit(0);
 		}
 		if (pid == 0) {
 			if (!grandchildren)
-				burn();
+				burn(ignore);
 			while (wait(NULL) > 0)
 				;
 			_exit(0);
@@ -55,7 +61,7 @@ live(bool ignore, bool grandchildren, int done)
 		while (wait(NULL) > 0)
 			;
 	}
-	if (write(done, "", 1) == 1)
+	if (write(said[1], "e", 1) == 1)
 		pause();
 	_exit(0);
 }
@@ -67,25 +73,27 @@ watch(bool ignore, bool grandchildren)
 	struct watchdog_usage usage = { 0 };
 	struct watchdog_seen seen = { 0 };
 	time_t most = time(NULL) + 60;
-	struct pollfd done = { .events = POLLIN };
+	struct pollfd ear = { .events = POLLIN };
 	pid_t parent = getpid(), pid;
-	int pipes[2];
+	char word = 0;
 
-	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(pipe(said), 0);
+	assert_int_equal(pipe(looked), 0);
 	pid = fork();
-	if (pid == 0) {
-		close(pipes[0]);
-		live(ignore, grandchildren, pipes[1]);
-	}
+	if (pid == 0)
+		live(ignore, grandchildren);
 	assert_true(pid > 0 && parent == getpid());
-	close(pipes[1]);
-	done.fd = pipes[0];
-	do {
+	ear.fd = said[0];
+	while (word != 'e') {
+		int ready = poll(&ear, 1, 5);
+
 		assert_true(time(NULL) < most);
+		if (ready > 0)
+			assert_int_equal(read(said[0], &word, 1), 1);
 		watchdog_measure(pid, NULL, &seen, &usage);
-	} while (poll(&done, 1, 5) == 0);
-	assert_int_equal(done.revents & POLLIN, POLLIN);
-	watchdog_measure(pid, NULL, &seen, &usage);
+		if (ready > 0 && word == 'b')
+			assert_int_equal(write(looked[1], "", 1), 1);
+	}
 	/* What is gone stays counted. */
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = usage.cpu_us;
@@ -95,28 +103,31 @@ watch(bool ignore, bool grandchildren)
 	}
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	close(pipes[0]);
+	for (int i = 0; i < 2; i++) {
+		close(said[i]);
+		close(looked[i]);
+	}
 	watchdog_seen_done(&seen);
 	return usage.cpu_us;
 }
 
+/* What they use beside it is the machine's matter, but is not as much again. */
 static void
 children_are_counted_once(void **state)
 {
 	(void)state;
 	for (int grandchildren = 0; grandchildren < 2; grandchildren++)
 		assert_in_range(watch(false, grandchildren), CHILDREN * BURN_US * 9 / 10,
-				CHILDREN * BURN_US * 5 / 4);
+				CHILDREN * BURN_US * 7 / 4);
 }
 
-/* Nobody waits for them: all but what they used after they were last looked at. */
 static void
 children_that_nobody_waits_for_are_counted(void **state)
 {
 	(void)state;
 	for (int grandchildren = 0; grandchildren < 2; grandchildren++)
-		assert_in_range(watch(true, grandchildren), CHILDREN * BURN_US / 2,
-				CHILDREN * BURN_US * 5 / 4);
+		assert_in_range(watch(true, grandchildren), CHILDREN * BURN_US * 9 / 10,
+				CHILDREN * BURN_US * 7 / 4);
 }
 
 static int

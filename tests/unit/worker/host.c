@@ -471,7 +471,7 @@ host_finish(struct host_worker *worker, const struct host_run *run,
 	    struct host_result *result_r)
 {
 	double start = now_us(),
-	       end = start + (run->wall_ms ? run->wall_ms : 30000) * 1e3;
+	       end = start + (run->wall_ms ? run->wall_ms : 120000) * 1e3;
 	struct host_result result = { .end = HOST_BROKEN };
 	struct collected out = { 0 }, err = { 0 };
 	bool known = send_run(worker, run) < 0;

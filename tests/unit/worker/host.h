@@ -54,7 +54,7 @@ struct host_run {
 	const char *file, *file_text;	/* put into /workspace first; NULL: none */
 	uint64_t data_bytes;
 	uint32_t processes, cpu_seconds, value_max;	/* 0: none, none, 64 KiB */
-	unsigned int wall_ms;		/* 0: 30 s */
+	unsigned int wall_ms;		/* 0: 2 minutes */
 };
 
 enum host_end {
