@@ -27,7 +27,7 @@ import tempfile
 import time
 
 TOOL, ARGUMENT = "run_script", "script"
-DEFAULT_MAX_S = 15
+DEFAULT_MAX_S = 60
 RAW_ID = re.compile(r'"id"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}]+)')
 
 
@@ -51,7 +51,7 @@ class Connection:
         self.socket.close()
 
     def send(self, data, chunk=None):
-        self.unsent += data
+        self.unsent = memoryview(bytes(self.unsent) + data)
         self.chunk = chunk or 1 << 16
 
     def shut_write(self, deadline):
@@ -308,7 +308,7 @@ def start(program, files):
             failures = run_all(path, cases)
         finally:
             server.terminate()
-            status = server.wait(10)
+            status = server.wait(DEFAULT_MAX_S)
     if status != 0:
         print(f"FAIL the server ended with {status}")
     return 1 if failures or status != 0 else 0

@@ -219,7 +219,7 @@ def start(program):
                 print(check_revision(path, revision, False))
         finally:
             server.terminate()
-            status = server.wait(10)
+            status = server.wait(60)
     expect(status == 0, f"the server ended with {status}")
     return 0
 
