@@ -174,10 +174,11 @@ copy_file(int root, const char *from, const char *to)
 	own_fd int in = open(from, O_RDONLY | O_CLOEXEC);
 	own_fd int out = -1;
 	struct stat st;
-	int r = make_dirs(root, to, false);
+	int r;
 
 	if (in < 0 || fstat(in, &st) < 0)
 		return -errno;
+	r = make_dirs(root, to, false);
 	if (r < 0)
 		return r;
 	out = openat(root, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -237,9 +238,9 @@ copy_entries(int root, const char *dir)
 			continue;
 		if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX) {
 			r = copy_file(root, path, path + 1);
-			if (r == -EACCES)
-				r = 0; /* not for everybody on the host, so not for us
-					*/
+			/* Not for everybody on the host, so not for us; or gone by now. */
+			if (r == -EACCES || r == -ENOENT)
+				r = 0;
 		} else if (S_ISLNK(st.st_mode)) {
 			n = readlink(path, target, sizeof(target) - 1);
 			if (n < 0)

@@ -93,6 +93,25 @@ def other_files_are_not_replaced(ctx):
                 os.unlink(path)
 
 
+@test(private=True, root=True)
+def what_the_service_may_not_read_is_left_out(ctx):
+    """Of small files of the host that every jail has a copy of."""
+    shown = "/etc/ssl/certs"
+    if not os.path.isdir(shown):
+        raise Skip("no " + shown)
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o755)
+        for name, mode in (("everybodys", 0o644), ("roots", 0o600)):
+            with open(os.path.join(d, name), "w", encoding="utf-8"):
+                os.chmod(os.path.join(d, name), mode)
+        s = Supervisor(ctx.options.build)
+        s.argv = ["unshare", "--mount", "sh", "-c",
+                  'mount --bind "$0" %s && exec "$@"' % shown, d, *s.argv]
+        with s, Client.connect(s.socket) as client:
+            equal(client.run("import os\nos.listdir('%s')" % shown).result["json"], ["everybodys"])
+            equal(s.stop(), 0, "exit status")
+
+
 @test(private=True)
 def socket_is_private(ctx):
     s = Supervisor(ctx.options.build)
