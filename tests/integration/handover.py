@@ -24,7 +24,7 @@ from mcpclient import LEGACY, Client
 from package_index import NGINX, Index
 from package_store import environments, install, new_store
 from package_store import config as with_packages
-from repl import Session, environment, refused
+from repl import Session, environment, refused, without_its_memory
 from supervisor import (Supervisor, cgroup2_mount, cgroup_of, children, descendants, is_alive,
                         process_table, read_text, reap, strays, wait_gone)
 
@@ -275,8 +275,9 @@ def a_session_survives_restarts(ctx):
             equal(after[0]["cells"], before[0]["cells"] + 9)
             s.well(restore="twenty-one")
             equal(s.value("x"), "21")
-            o = s.call("kept = []\nwhile True: kept.append(bytearray(1 << 22))")
-            equal((o.status, o.state), ("memory_limit", "rolled_back"), repr(o))
+            o = s.call("kept = []\nwhile True: kept.append(bytearray(20 << 20))")
+            assert without_its_memory(o), repr(o)
+            s.well("kept = None")	# it may be little enough to be kept
             equal(s.value("x"), "21")
             c = s.branch("x += 1\nx")
             equal((c.value("x"), s.value("x")), ("22", "21"))
@@ -381,7 +382,7 @@ def a_kill_leaves_nothing(ctx):
                        if p[0] != unit.service.pid]
             below = unit.stop(signal.SIGKILL)
             unit.all_gone([p for p in orphans if p not in below] + below, "after a kill")
-        equal(unit.manager.stored, [], "what systemd still has")
+        unit.manager_is_empty("what systemd still has")
         unit.start()
         with unit.session(rests) as s:
             equal(s.call("x").status, "no_session")

@@ -229,6 +229,7 @@ def main(doc, config=None):
     service = Supervisor(options.build, config)
     try:
         service.start()
+        service.wait_ready()	# what its log says of it is there
         run_chosen(chosen, report, Ctx(options, service))
         check_end(report, service)
         if report.counts["failed"]:

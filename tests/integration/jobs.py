@@ -302,7 +302,7 @@ def jobs_are_bounded(ctx):
 
 @test(private=True)
 def jobs_expire(ctx):
-    with ctx.private("[mcp]\njob_seconds = 1\n") as service, \
+    with ctx.private("[mcp]\njob_seconds = 3\n") as service, \
             Client.connect(service.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
         id = start(client, "1")
         finish(ctx, client, id)

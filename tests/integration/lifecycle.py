@@ -432,8 +432,8 @@ def configured_limits_hold(ctx):
         equal(client.run("import time\ntime.sleep(30)").status, "timeout", "status")
         assert client.run("1", timeout_seconds=3).refused
         assert client.run("1", memory_mb=129).refused
-        equal(client.run("1", memory_mb=128).status, "ok", "status")
-        o = client.run("print('y' * 100000)")
+        equal(client.run("1", memory_mb=128, timeout_seconds=2).status, "ok", "status")
+        o = client.run("print('y' * 100000)", timeout_seconds=2)
         assert o.truncated["stdout_dropped"] > 90000, o.truncated
         schema = json.dumps(client.ask("tools/list"))
         assert '"maximum": 128' in schema, schema
