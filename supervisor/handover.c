@@ -26,7 +26,8 @@
 #define TABLE HANDOVER_PREFIX "table"
 #define FD_NAME_MAX 64
 #define HANDLE_SHOWN 8
-#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+/* Not F_SEAL_WRITE, which fails while the kernel moves pages: execution_make_stdin(). */
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
 #define BARRIER_US (5 * 1000 * 1000)
 
 static const char *const role[REPL_FDS] = { "init", "control", "stdout", "stderr" };

@@ -99,9 +99,10 @@ start_sealed(char **argv)
 			return n < 0 ? -errno : -EIO;
 		left -= n;
 	}
+	/* F_SEAL_WRITE would do no more, and fails while the kernel moves pages of the file. */
 	if (fchmod(to, 0555) < 0 ||
 	    fcntl(to, F_ADD_SEALS,
-		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0)
 		return -errno;
 	syscall(SYS_execveat, to, "", argv, environment, AT_EMPTY_PATH);
 	return -errno;

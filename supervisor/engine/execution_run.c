@@ -21,7 +21,9 @@
 
 #define INIT_PROCESSES 1		/* the worker's init counts in its leaf as well */
 
-/* Standard input as a file in memory that can neither be changed nor grow. */
+/* Standard input as a file in memory that can neither be changed nor grow. Nobody has it mapped,
+ * so F_SEAL_FUTURE_WRITE is as good as F_SEAL_WRITE, which waits for whoever just moves its
+ * pages, and fails when that takes long (EBUSY). */
 int
 execution_make_stdin(const struct execution *e)
 {
@@ -39,7 +41,7 @@ execution_make_stdin(const struct execution *e)
 	}
 	if (lseek(fd, 0, SEEK_SET) < 0 ||
 	    fcntl(fd, F_ADD_SEALS,
-		  F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		  F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
 		return -errno;
 	return give_fd(fd);
 }

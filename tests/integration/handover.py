@@ -470,7 +470,7 @@ def twist(stored, how, made):
     made.append(fd)
     os.write(fd, data)
     if seal:
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, 15)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, 0x17)	# all but F_SEAL_WRITE
     return [(n, fd if n == "kept-table" else old) for n, old in stored]
 
 

@@ -123,6 +123,24 @@ def random_numbers_differ(ctx):
 
 
 @test
+def what_a_script_is_given_cannot_be_changed(ctx):
+    """Its standard input, and the program that runs it: files in memory, and sealed."""
+    script = ("import mmap, os\n"
+              "def refused(what, *arguments, **more):\n"
+              "    try: what(*arguments, **more)\n"
+              "    except OSError: return True\n"
+              "    return False\n"
+              "shared = dict(flags=mmap.MAP_SHARED, prot=mmap.PROT_READ | mmap.PROT_WRITE)\n"
+              "[refused(os.write, 0, b'x'), refused(os.pwrite, 0, b'x', 9000),\n"
+              " refused(os.truncate, 0, 0), refused(os.truncate, 0, 9000),\n"
+              " refused(mmap.mmap, 0, 6, **shared), refused(open, '/proc/self/exe', 'r+b'),\n"
+              " input() == 'given']")
+    with ctx.client() as client:
+        o = client.run(script, stdin="given\n")
+        equal((o.status, o.result and o.result["json"]), ("ok", [True] * 7), repr(o))
+
+
+@test
 def ids_differ(ctx):
     with ctx.client() as client:
         ids = [client.run("").id for _ in range(5)]
