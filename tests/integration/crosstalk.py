@@ -6,6 +6,7 @@ import os
 import secrets
 
 from harness import SOMEBODY, equal, main, test
+from held import held, let_go
 from mcpclient import LEGACY, MODERN, wait_all
 
 SCRIPT = """
@@ -96,11 +97,12 @@ def the_same_ids_on_two_connections(ctx):
 @test(alone=True)
 def answers_come_as_they_are_ready(ctx):
     with ctx.client() as client:
-        slow = client.start_script("import time\ntime.sleep(3)\nprint('slow')")
+        slow = client.start_script(held("the-slow-one", after="print('slow')"))
         quick = [client.start_script("print(%d)" % i) for i in range(3)]
         for i, id in enumerate(quick):
             equal(client.outcome(id).stdout, "%d\n" % i, "stdout")
-        assert not client.arrived or slow not in client.arrived, "the slow one came first"
+        assert slow not in client.arrived, "the slow one came first"
+        let_go(ctx, "the-slow-one")
         equal(client.outcome(slow).stdout, "slow\n", "stdout")
 
 

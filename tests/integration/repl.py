@@ -593,11 +593,11 @@ def sessions_are_capped(ctx):
 
 @test(private=True)
 def sessions_expire(ctx):
-    with ctx.private("[repl]\nidle_seconds = 1\n") as service, \
+    with ctx.private("[repl]\nidle_seconds = 3\n") as service, \
             ctx.client(path=service.socket) as client:
         s = Session(client)
         s.well("x = 1")
-        s.well("import time\ntime.sleep(1.5)")	# not idle
+        s.well("import time\ntime.sleep(3.5)")	# not idle
         b = s.branch()
         deadline = time.monotonic() + ctx.seconds(30)
         while mine(client):
