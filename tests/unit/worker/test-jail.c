@@ -139,7 +139,7 @@ static const struct attack attacks[] = {
 	  "if os.getpid() == 2:\n"
 	  "    fd = os.open('/proc/self/exe', os.O_RDONLY)\n"
 	  "    refused('F_ADD_SEALS', call(72, fd, 1033, 0), EPERM)\n"
-	  "    if call(72, fd, 1034) != 0xf: bad.append('seals')\n" },
+	  "    if call(72, fd, 1034) != 0x17: bad.append('seals')\n" },
 	{ "root: nothing of the host is there",
 	  "for p in ('/etc/shadow', '/root', '/sys', '/boot', '/opt', '/srv', '/mnt', '/media', '/var/lib', '/var/log', '/usr/sbin/init', '/usr/bin/su',\n"
 	  "          '/usr/bin/mount', '/usr/bin/passwd', '/etc/ssh', '/etc/sudoers', '/usr/lib/systemd', '/lost+found', '/etc/machine-id', '/usr/local/bin'):\n"
