@@ -18,7 +18,7 @@ TESTS = "/usr/lib/python3.11/test/libregrtest"
 
 DRIVER = r"""
 import json, os, sys, unittest, warnings
-name = sys.argv[1] if len(sys.argv) > 1 else ""
+name, *left_out = sys.argv[1:] or [""]
 warnings.simplefilter("default")
 from test import support
 support.use_resources = []		# no network, no gui, nothing that takes long
@@ -41,10 +41,16 @@ class Counting(unittest.TestResult):
         super().addSubTest(test, subtest, err)
         if err:
             self.why.append("subtest %s: %r" % (subtest, err[1]))
+def leave_out(suite):
+    if isinstance(suite, unittest.TestSuite):
+        suite._tests = [t for t in suite if getattr(t, "_testMethodName", "") not in left_out]
+        for part in suite:
+            leave_out(part)
 if __name__ == "__main__":		# multiprocessing's children import this file
     result = Counting()
     try:
         suite = unittest.defaultTestLoader.loadTestsFromName("test." + name)
+        leave_out(suite)
         suite.run(result)
     except unittest.SkipTest as e:
         result.why.append("all skipped: %s" % e)
@@ -59,6 +65,7 @@ COUNTED = ("run", "skipped", "failures", "errors")
 
 
 def modules():
+    """What there is of each: a module, and tests of it that are left out."""
     with open(os.path.join(HERE, "cpython-modules.txt"), encoding="utf-8") as f:
         return [line.split("#")[0].strip() for line in f if line.split("#")[0].strip()]
 
@@ -80,7 +87,7 @@ def become_somebody():
         os.setresuid(SOMEBODY, SOMEBODY, SOMEBODY)
 
 
-def outside(name, timeout):
+def outside(line, timeout):
     with tempfile.TemporaryDirectory() as d:
         os.chmod(d, 0o777)
         os.mkdir(d + "/tmp")
@@ -91,7 +98,7 @@ def outside(name, timeout):
         os.mkdir(d + "/cwd")
         os.chmod(d + "/cwd", 0o777)
         done = subprocess.run(
-            ["/usr/bin/python3", script, name], cwd=d + "/cwd", preexec_fn=become_somebody,
+            ["/usr/bin/python3", script, *line.split()], cwd=d + "/cwd", preexec_fn=become_somebody,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
             timeout=timeout, env={
                 "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": d, "LANG": "C.UTF-8",
@@ -99,9 +106,9 @@ def outside(name, timeout):
         return counts_in(done.stdout), done
 
 
-def inside(ctx, name, timeout):
+def inside(ctx, line, timeout):
     with ctx.client() as client:
-        o = client.run(DRIVER, timeout + 30, args=[name], timeout_seconds=timeout,
+        o = client.run(DRIVER, timeout + 30, args=line.split(), timeout_seconds=timeout,
                        cpu_seconds=timeout, memory_mb=1024, pids=256)
         return counts_in(o.stdout), o
 
@@ -112,13 +119,13 @@ def difference(here, there):
     return "\n".join(w[-1800:] for w in only[:8])
 
 
-def compare(ctx, name):
+def compare(ctx, line):
     if not os.path.isdir(TESTS):
         raise Skip("libpython3.11-testsuite is not installed", missing=True)
     timeout = min(600, int(ctx.seconds(120)))
-    native, done = outside(name, timeout)
+    native, done = outside(line, timeout)
     assert native, "outside: %s %s" % (done.returncode, done.stderr[-2000:])
-    jailed, o = inside(ctx, name, timeout)
+    jailed, o = inside(ctx, line, timeout)
     assert jailed, "inside: %r" % o
     here = {k: native[k] for k in COUNTED}
     there = {k: jailed[k] for k in COUNTED}
@@ -127,6 +134,6 @@ def compare(ctx, name):
     return "%(run)d run, %(skipped)d skipped" % there
 
 
-for module in modules():
-    test(lambda ctx, module=module: compare(ctx, module), name=module)
+for line in modules():
+    test(lambda ctx, line=line: compare(ctx, line), name=line.split()[0])
 main(__doc__)
