@@ -80,7 +80,8 @@ class Index:
             os.makedirs(os.path.join(self.root, part))
 
     def __enter__(self):
-        # It listens before nginx runs, so nobody has to wait for it.
+        # It listens before nginx runs, so nobody has to wait for it; nor for its log.
+        open(os.path.join(self.dir, "access.log"), "w").close()
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.port = listening.getsockname()[1]
             path = os.path.join(self.dir, "nginx.conf")
@@ -110,7 +111,8 @@ class Index:
     def requests(self):
         """Lines of requests so far, such as "GET /simple/a/ HTTP/1.1"."""
         with open(os.path.join(self.dir, "access.log")) as f:
-            return [line.split('"')[1] for line in f]
+            # Who reads while nginx writes may see a part of a line.
+            return [line.split('"')[1] for line in f if line.endswith("\n")]
 
     def add(self, name, version, files=None, requires=(), yanked=None, hashed=True,
             served=None, **more):

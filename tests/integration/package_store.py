@@ -126,14 +126,19 @@ def wait_for(condition, timeout, what):
         select.select([], [], [], 0.02)
 
 
-def asked_since(index, since):
-    """Requests at an index after the first ones. nginx does one thing after the other, so it has
-    logged them when it has logged one more."""
+def asked(index):
+    """Requests at an index. nginx does one thing after the other, and logs it when it is done, so
+    it has logged what was asked until now when it has logged one more."""
     mark = "/mark-%d-%d" % (os.getpid(), next(marks))
     with contextlib.suppress(urllib.error.HTTPError):
         urllib.request.urlopen(index.host + mark, timeout=30).close()
     wait_for(lambda: any(mark in r for r in index.requests()), 30, "the index logs nothing")
-    return [r for r in index.requests()[since:] if "/mark-" not in r]
+    return index.requests()
+
+
+def asked_since(index, since):
+    """Those after the first ones."""
+    return [r for r in asked(index)[since:] if "/mark-" not in r]
 
 
 def refused(answer, *words, status="error"):

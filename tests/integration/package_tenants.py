@@ -12,7 +12,7 @@ import sys
 from audit_log import Log
 from harness import equal, main, test
 from package_index import NGINX, Index
-from package_store import (asked_since, config, environments, install, names, new_store, plain,
+from package_store import (asked, asked_since, config, environments, install, names, new_store, plain,
                            watch_store)
 
 ALICE, BOB, CAROL, DAVE, ERIN, FRED = range(4001, 4007)
@@ -70,14 +70,14 @@ class Place:
 def work(place, uid, client, act):
     """What act comes to, and what that took: records of the audit log and requests at the index."""
     who = "uid:%d" % uid
-    records, requests = len(place.log.records("--tenant", who)), len(index.requests())
+    records, requests = len(place.log.records("--tenant", who)), len(asked(index))
     answer = act()
     client.ask("ping")	# the record of an end is made after the answer
-    asked = [r.replace("amiga", "alpha") for r in asked_since(index, requests)]
+    requested = [r.replace("amiga", "alpha") for r in asked_since(index, requests)]
     # A connection is told of at its end, which may be later; the index has them all.
     events = [r["event"] for r in place.log.records("--tenant", who)[records:]
               if r["event"] != "connection"]
-    return plain(answer, "amiga", "alpha"), events, sorted(asked)
+    return plain(answer, "amiga", "alpha"), events, sorted(requested)
 
 
 def ways(client, name):
@@ -118,7 +118,7 @@ def who_may_not_cannot_tell(ctx):
 @test(root=True, private=True)
 def who_may_have_it_shares_it(ctx):
     with Place(ctx) as place:
-        before = len(index.requests())
+        before = len(asked(index))
         with place.client(DAVE) as c:
             answer = install(c, "alpha")
             equal((answer["status"], names(answer)), ("ok", ["alpha 1.0", "beta 1.2"]))
@@ -126,7 +126,7 @@ def who_may_have_it_shares_it(ctx):
         with place.client(ERIN) as c:
             # What it comes to is found out before anything is said of it, once.
             equal(install(c, "alpha")["message"], "2 packages, already installed")
-            before = len(index.requests())
+            before = len(asked(index))
             equal(install(c, "alpha")["message"], "2 packages, already installed")
             o = c.run("import alpha; print(alpha.__file__)", dependencies=["alpha"])
             equal((o.status, o.stdout), ("ok", "/environment/alpha/__init__.py\n"))
