@@ -183,9 +183,11 @@ def shutdown_answers_what_runs(directory):
         assert outcome["status"] == "cancelled", outcome
         assert "shutting down" in outcome["error"]["message"], outcome
         assert outcome["stdout"] == "begun\n", outcome
-        assert busy.line(time.monotonic() + 5) is None and busy.ended
-        assert idle.line(time.monotonic() + 5) is None and idle.ended
-        assert supervisor.finish() == 0 and time.monotonic() - began < 5
+        assert busy.line(time.monotonic() + DEADLINE_S) is None and busy.ended
+        assert idle.line(time.monotonic() + DEADLINE_S) is None and idle.ended
+        assert supervisor.finish() == 0
+        # Nobody waits for the script.
+        assert time.monotonic() - began < DEADLINE_S / 2
 
 
 @alone
@@ -253,7 +255,7 @@ def stdio_ends_with_its_client(directory):
     supervisor.process.stdout.close()
     began = time.monotonic()
     assert supervisor.process.wait(DEADLINE_S) == 0
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < DEADLINE_S / 2
 
 
 @alone
@@ -333,7 +335,7 @@ def sessions_are_limited(directory):
     third = Connection(supervisor.path)
     refusal = answer(third)
     assert "id" not in refusal and refusal["error"]["code"] == -32603, refusal
-    assert third.line(time.monotonic() + 5) is None and third.ended
+    assert third.line(time.monotonic() + DEADLINE_S) is None and third.ended
     clients.pop().close()
 
     def fits():
