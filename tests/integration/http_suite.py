@@ -91,7 +91,7 @@ def busy_count(service):
                if (read_text("/proc/%d/comm" % pid) or "").strip() == "gone-http")
 
 
-def wait_busy(ctx, service, where, want, timeout=20):
+def wait_busy(ctx, service, where, want, timeout=60):
     """Until so many marked scripts run. Others' processes give no event: this one looks, often."""
     deadline = time.monotonic() + seconds(ctx, timeout)
     while (count := busy_count(service)) != want:

@@ -42,7 +42,7 @@ class Connection:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.connect(path)
         self.socket.setblocking(False)
-        self.unsent = b""
+        self.unsent = bytearray()
         self.received = b""
         self.ended = False      # the server's side
         self.chunk = 1 << 16
@@ -72,14 +72,14 @@ class Connection:
         try:
             if writable:
                 sent = self.socket.send(self.unsent[:self.chunk])
-                self.unsent = self.unsent[sent:]
+                del self.unsent[:sent]
             if readable:
                 data = self.socket.recv(1 << 20)
                 self.received += data
                 self.ended = not data
         except (BrokenPipeError, ConnectionResetError):
             # What was sent before is still there to be read.
-            self.unsent = b""
+            self.unsent.clear()
             if readable:
                 self.ended = True
         return True

@@ -180,7 +180,7 @@ def cluster(ctx):
         for name, address in HOSTS.items():
             hosts[name] = stack.enter_context(Host(
                 ctx.options.build, CONFIG % (address, files.tokens), names[name], name))
-        proxy.wait(dict.fromkeys(HOSTS, "UP"), ctx.seconds(30))
+        proxy.wait(dict.fromkeys(HOSTS, "UP"), ctx.seconds(60))
         one = Cluster(ctx, proxy, hosts, files)
         wait_token(one)
         yield one
@@ -191,7 +191,7 @@ def cluster(ctx):
 
 def wait_token(one):
     """Until every host has read the token file again: it follows it, within a second or two."""
-    deadline = time.monotonic() + one.ctx.seconds(20)
+    deadline = time.monotonic() + one.ctx.seconds(60)
     seen = set()
     while seen != set(HOSTS):
         assert time.monotonic() < deadline, "the token is known on %s alone" % sorted(seen)
@@ -360,7 +360,7 @@ def a_host_that_stops_takes_only_its_own(ctx):
         try:
             status = one.hosts["beta"].stop()
             equal(status, 0, "its exit status")
-            one.proxy.wait({"alpha": "UP", "beta": "DOWN", "gamma": "UP"}, ctx.seconds(20))
+            one.proxy.wait({"alpha": "UP", "beta": "DOWN", "gamma": "UP"}, ctx.seconds(60))
             for host in ("alpha", "gamma"):
                 got = client.tool("run_repl", code="n", session=sessions[host])
                 equal((got["result"]["json"], client.last), (7, host))
