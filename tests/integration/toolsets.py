@@ -198,15 +198,15 @@ def exec_describes_itself(ctx):
 
 @test(private=True)
 def exec_has_its_configuration(ctx):
-    with ctx.private(SETS + "[exec-sandbox]\ndefault_timeout = 1\nmax_timeout = 2\n"
-                     "max_output_bytes = 1K\n[limits]\ntimeout_max = 2\ntimeout_seconds = 1\n") as s, \
+    with ctx.private(SETS + "[exec-sandbox]\ndefault_timeout = 1\nmax_timeout = 5\n"
+                     "max_output_bytes = 1K\n[limits]\ntimeout_max = 5\ntimeout_seconds = 1\n") as s, \
             ctx.client(path=s.socket) as client:
         timeout = tools_of(client)["execute_python"]["inputSchema"]["properties"]["timeout_seconds"]
-        equal((timeout["default"], timeout["maximum"]), (1, 2))
-        for asked, wanted in (({}, "1 s"), ({"timeout_seconds": 100}, "2 s")):
+        equal((timeout["default"], timeout["maximum"]), (1, 5))
+        for asked, wanted in (({}, "1 s"), ({"timeout_seconds": 100}, "5 s")):
             got = parts(say(client, script="while True: pass", **asked))
             assert wanted in got["timeout"], got
-        got = parts(say(client, script="print('x' * 5000)"))
+        got = parts(say(client, script="print('x' * 5000)", timeout_seconds=5))
         assert 900 < len(got["stdout"]) < 1200, got
 
 
@@ -461,8 +461,8 @@ def sandbox_capabilities(ctx):
 @test
 def timeout_is_told(ctx):
     with ctx.client() as client:
-        got = execute(client, "print('so far')\nwhile True: pass", timeout=1)
-        equal((got["success"], got["error"], got["timeout"]), (False, "Execution timeout", 1))
+        got = execute(client, "print('so far')\nwhile True: pass", timeout=4)
+        equal((got["success"], got["error"], got["timeout"]), (False, "Execution timeout", 4))
         equal(got["stdout"], "so far\n")
 
 
@@ -705,8 +705,8 @@ TIERS = SETS + """
 filesystem = yes
 network = yes
 data_science = yes
-default_timeout = 2
-max_timeout = 3
+default_timeout = 5
+max_timeout = 6
 memory_limit = 256M
 [tiers]
 basic = math importlib builtins sys
@@ -720,7 +720,7 @@ def tiers_are_configured(ctx):
         assert all(p["enabled"] for p in info["security_profiles"].values()), info
         equal(info["security_profiles"]["basic"]["modules"], ["math", "importlib", "builtins", "sys"])
         equal((info["resource_limits"]["timeout"], info["resource_limits"]["memory_limit"]),
-              (2, "256m"))
+              (5, "256m"))
         succeeds(client, "import tempfile, pathlib, os.path\np = pathlib.Path(tempfile.mkdtemp())\n"
                  "(p / 'f').write_text('x')\nresult = os.path.getsize(os.path.join(str(p), 'f'))", 1)
         succeeds(client, "import tempfile\ntempfile.tempdir = '/workspace'\n"
@@ -738,7 +738,7 @@ def tiers_are_configured(ctx):
             assert not got["success"] and got.get("validation_errors"), (code, got)
         succeeds(client, "import importlib\nresult = importlib.import_module('math').floor(1.5)", 1)
         got = execute(client, "while True: pass")
-        equal((got["error"], got["timeout"]), ("Execution timeout", 2))
+        equal((got["error"], got["timeout"]), ("Execution timeout", 5))
 
 
 @test(private=True)
