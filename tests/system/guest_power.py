@@ -148,7 +148,9 @@ def replay(points, seed):
     chance = random.Random(seed)
     parts = segments()
     begun = next(i for i, (_, marks) in enumerate(parts) if "begun" in marks)
-    chosen = sorted(chance.choices(range(begun, len(parts)), k=points))
+    # One of before it and one of after it, and where chance has it.
+    chosen = sorted([begun, len(parts) - 1][:points] + chance.choices(
+        range(begun, len(parts)), k=max(0, points - 2)))
     whole = half = 0
     kept = None
     now, trial = PLACE + "/now", PLACE + "/trial"

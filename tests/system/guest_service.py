@@ -165,6 +165,30 @@ def every_worker_has_a_uid_of_its_own():
     return "%d leaves" % len(by_leaf)
 
 
+def limits_of(leaf):
+    """What is written in it; None: it is gone."""
+    try:
+        return {f: read(leaf + "/" + f).strip() for f in (
+            "memory.max", "memory.oom.group", "pids.max", "memory.swap.max")
+            if f != "memory.swap.max" or os.path.exists(leaf + "/" + f)}
+    except OSError:
+        return None
+
+
+def is_as_drawn(leaf):
+    """False: it is gone. One that was just made has its limits in a moment, before a process."""
+    deadline = time.monotonic() + seconds(10)
+    while (values := limits_of(leaf)) is not None:
+        pids_max = values.get("pids.max", "max")
+        if pids_max != "max" and 64 <= int(pids_max) <= 70 and values == {
+                "memory.max": str(512 << 20), "memory.oom.group": "1", "pids.max": pids_max,
+                **({"memory.swap.max": "0"} if "memory.swap.max" in values else {})}:
+            return True
+        assert time.monotonic() < deadline, (leaf, values)
+        os.sched_yield()
+    return False
+
+
 @test
 def the_cgroup_tree_is_as_drawn():
     with client(ALICE) as c:
@@ -179,15 +203,9 @@ def the_cgroup_tree_is_as_drawn():
             assert {"cpu", "memory", "pids"} <= have, (at, have)
         leaves = [tenant + "/" + d for d in os.listdir(tenant) if d.isdigit()]
         assert leaves
-        for leaf in leaves:
-            values = {f: read(leaf + "/" + f).strip() for f in (
-                "memory.max", "memory.oom.group", "pids.max")}
-            assert values == {"memory.max": str(512 << 20), "memory.oom.group": "1",
-                              "pids.max": values["pids.max"]}, (leaf, values)
-            assert 64 <= int(values["pids.max"]) <= 70, values
-            if os.path.exists(leaf + "/memory.swap.max"):
-                assert read(leaf + "/memory.swap.max").strip() == "0"
-    return "%d leaves of a tenant" % len(leaves)
+        looked_at = sum(is_as_drawn(leaf) for leaf in leaves)
+        assert looked_at, leaves
+    return "%d leaves of a tenant" % looked_at
 
 
 # ---- limits ----
@@ -343,7 +361,8 @@ def a_zygote_that_dies_is_replaced():
 
 @test
 def the_watchdog_ends_a_supervisor_that_hangs():
-    with drop_in("[Service]\nWatchdogSec=2\n"):
+    # Not less: on a busy host the machine itself may stand still for seconds.
+    with drop_in("[Service]\nWatchdogSec=10\n"):
         with client() as c:
             assert c.run("print(1)", seconds(60)).status == "ok"
         first, everything = main_pid(), pids()

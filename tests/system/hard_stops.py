@@ -194,18 +194,22 @@ class Stops:
         # Four in five in what has begun, up to a little after its answer; else earlier.
         word = "READY" if self.dice.random() < 0.2 else "BEGIN"
         share = self.dice.uniform(0, 1.2)
-        machine, moment, said = self.start(number, last), None, []
+        machine, begun, said = self.start(number, last), None, []
         late = time.monotonic() + timeout
+
+        def moment():
+            """Sooner when an installation turns out to take less than was thought."""
+            return begun + share * self.took if begun else late
         try:
-            for line in machine.lines(lambda: moment or late):
+            for line in machine.lines(moment):
                 self.hear(line)
                 said.append(line)
-                if line.split(" ")[0] == word and not (last or moment):
-                    moment = time.monotonic() + share * self.took
+                if line.split(" ")[0] == word and not (last or begun):
+                    begun = time.monotonic()
             over = machine.process.poll() is not None
         finally:
             machine.kill()
-        if over != last or over != ("PAYLOAD STATUS 0" in said) or not (last or moment):
+        if over != last or over != ("PAYLOAD STATUS 0" in said) or not (last or begun):
             raise Failed("life %d %s:\n%s" % (number, "ended" if over else "went on for too long",
                                               "\n".join(said[-40:])))
         if not last:
