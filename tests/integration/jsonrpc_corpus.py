@@ -51,7 +51,7 @@ class Connection:
         self.socket.close()
 
     def send(self, data, chunk=None):
-        self.unsent = memoryview(bytes(self.unsent) + data)
+        self.unsent += data
         self.chunk = chunk or 1 << 16
 
     def shut_write(self, deadline):
