@@ -9,11 +9,13 @@ import time
 from harness import Skip
 from supervisor import descendants, read_text
 
+# It gives its name back when it goes on: its process may be there for a while after its answer.
 HELD = """import ctypes, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 ctypes.CDLL(None).prctl(15, b"%s", 0, 0, 0)
 %s
 signal.sigwait({signal.SIGUSR1})
+ctypes.CDLL(None).prctl(15, b"python3", 0, 0, 0)
 %s"""
 
 
