@@ -18,7 +18,6 @@
 #include "supervisor/log.h"
 #include "supervisor/engine/share.h"
 #include "supervisor/engine/tenant.h"
-#include "supervisor/engine/watchdog.h"
 #include "supervisor/engine/worker.h"
 #include "supervisor/engine/zygote.h"
 
