@@ -5,6 +5,7 @@ dist_man_MANS += \
 	doc/man/mcp-pythond.conf.5 \
 	doc/man/mcp-pythond-tokens.5 \
 	doc/man/mcp-python-egress.8 \
+	doc/man/mcp-python-keeper.8 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
 EXTRA_DIST += doc/architecture.md doc/agents.md doc/moving.md doc/operators.md \
