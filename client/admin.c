@@ -9,8 +9,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/quote.h"
 #include "client/exits.h"
 #include "client/say.h"
+#include "policy/shown.h"
+
+#define LINE_MAX_BYTES 1024	/* of one text on a terminal */
 
 const char *
 admin_path(const char *asked, bool *named_r)
@@ -107,12 +111,17 @@ admin_text(const json_t *object, const char *key)
 void
 admin_print(FILE *to, const char *text)
 {
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
+	char line[LINE_MAX_BYTES];
 
-		if (c == '\n' || c == '\t' || (c >= ' ' && c != 0x7f && c < 0x80))
-			fputc(c, to);
-		else
-			fprintf(to, "\\x%02x", c);
-	}
+	quote_line(line, sizeof(line), text, strlen(text));
+	fputs(line, to);
+}
+
+void
+admin_print_json(FILE *to, const json_t *value)
+{
+	char *text = shown_json(value, JSON_COMPACT);
+
+	fprintf(to, "%s\n", text);
+	free(text);
 }

@@ -15,7 +15,7 @@
  * NULL): somebody said it. */
 const char *admin_path(const char *asked, bool *named_r);
 
-/* Connects. quiet: says nothing when nobody listens. NULL after saying why. */
+/* Connects. quiet: says nothing when there is no listener. NULL after saying why. */
 FILE *admin_connect(const char *path, bool quiet);
 
 /* Sends a request, which is taken. False: it could not be sent. */
@@ -33,7 +33,10 @@ void admin_bound(FILE *stream, const struct timeval *most);
 /* A member's text; "" when there is none. */
 const char *admin_text(const json_t *object, const char *key);
 
-/* Prints somebody's text so that nothing in it speaks to a terminal. */
+/* Prints a stranger's text within a line (quote_line), cut when it is very long. */
 void admin_print(FILE *to, const char *text);
+
+/* Prints a value as one line of JSON in ASCII. */
+void admin_print_json(FILE *to, const json_t *value);
 
 #endif

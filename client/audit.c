@@ -2,6 +2,8 @@
  * Reads:   lines that anybody may have changed: that is what it looks for. */
 #include "client/operator.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -12,22 +14,27 @@
 
 #include <jansson.h>
 
+#include "base/own.h"
+#include "client/admin.h"
 #include "client/exits.h"
 #include "client/say.h"
 #include "policy/chain.h"
 
+#define DROPPED "\"event\":\"dropped\""
 #define AUDIT_FILE "/var/lib/mcp-pythond/records/audit.jsonl"
 
 static const char help[] =
 	"Usage: mcp-python audit verify [--file PATH]\n"
 	"       mcp-python audit show [--tenant WHO] [--since TIME] [--execution ID]\n"
-	"                             [--file PATH]\n"
+	"                             [--record N] [--file PATH]\n"
 	"\n"
 	"Checks the chain of the audit log, or prints its records, as JSON lines.\n"
 	"\n"
 	"  --tenant WHO      those of uid:1000, token:ci ...\n"
 	"  --since TIME      those since 2026-01-31, or 2026-01-31T12:00 (UTC)\n"
 	"  --execution ID    those of one execution\n"
+	"  --record N        the one of this number: where source_record of others has it\n"
+	"                    it has their script\n"
 	"  --file PATH       the service's [audit] file; PATH.1, PATH.2 ... are read\n"
 	"                    before it; otherwise\n"
 	"                    " AUDIT_FILE "\n"
@@ -39,17 +46,42 @@ static const char help[] =
 struct audit_asked {
 	bool verify;
 	const char *path, *tenant, *since, *execution;
+	json_int_t record;		/* 0: any */
 };
 
 struct walk {
 	const struct audit_asked *asked;
 	struct chain_link last;
 	bool any;
-	uint64_t first;
+	struct chain_link first;
+	uint64_t beginning_told;	/* the record that tells what was before first; 0: none */
 	unsigned int wrong;
 };
 
 /* ---- one line ---- */
+
+static bool
+is(const json_t *record, const char *key, const char *wanted)
+{
+	const char *text = json_string_value(json_object_get(record, key));
+
+	return !wanted || (text && strcmp(text, wanted) == 0);
+}
+
+/* Does the record say that a file was removed that ended right before the first one? */
+static bool
+tells_beginning(const struct walk *walk, const char *line, size_t len)
+{
+	json_t *record = memmem(line, len, DROPPED, strlen(DROPPED))
+			 ? json_loadb(line, len, 0, NULL) : NULL;
+	const char *hash = json_string_value(json_object_get(record, "last_hash"));
+	json_int_t n = json_integer_value(json_object_get(record, "last_record"));
+	bool tells = hash && is(record, "event", "dropped") && n > 0 &&
+		     (uint64_t)n == walk->first.n - 1 && strcmp(hash, walk->first.prev) == 0;
+
+	json_decref(record);
+	return tells;
+}
 
 static void
 verify_line(struct walk *walk, const char *path, unsigned int number, const char *line, size_t len)
@@ -62,7 +94,7 @@ verify_line(struct walk *walk, const char *path, unsigned int number, const char
 		return;
 	}
 	if (!walk->any)
-		walk->first = link.n;
+		walk->first = link;
 	else if (!chain_follows(&walk->last, &link)) {
 		printf("%s:%u: record %" PRIu64 " does not follow record %" PRIu64 "\n", path,
 		       number, link.n, walk->last.n);
@@ -70,14 +102,8 @@ verify_line(struct walk *walk, const char *path, unsigned int number, const char
 	}
 	walk->any = true;
 	walk->last = link;
-}
-
-static bool
-is(const json_t *record, const char *key, const char *wanted)
-{
-	const char *text = json_string_value(json_object_get(record, key));
-
-	return !wanted || (text && strcmp(text, wanted) == 0);
+	if (walk->first.n > 1 && tells_beginning(walk, line, len))
+		walk->beginning_told = link.n;
 }
 
 static void
@@ -87,12 +113,10 @@ show_line(const struct audit_asked *asked, const char *line, size_t len)
 	const char *time = json_string_value(json_object_get(record, "time"));
 
 	if (record && is(record, "tenant", asked->tenant) &&
+	    (!asked->record || json_integer_value(json_object_get(record, "n")) == asked->record) &&
 	    is(record, "execution", asked->execution) &&
-	    (!asked->since || (time && strcmp(time, asked->since) >= 0))) {
-		/* ASCII: nothing in it may speak to the terminal */
-		json_dumpf(record, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-		putchar('\n');
-	}
+	    (!asked->since || (time && strcmp(time, asked->since) >= 0)))
+		admin_print_json(stdout, record);
 	json_decref(record);
 }
 
@@ -125,31 +149,89 @@ read_file(struct walk *walk, const char *path)
 	return 0;
 }
 
-/* The oldest may be gone: then the chain begins in its middle. */
+static int
+by_number(const void *a, const void *b)
+{
+	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The Ns of all PATH.N, ascending; malloc'd. -errno, or how many. The oldest may be gone, and
+ * numbers be missing between them. */
+static int
+find_numbers(const char *path, unsigned long **number_r)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	own_mem char *directory = strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
+	own_mem unsigned long *number = NULL;
+	const struct dirent *entry;
+	size_t len = strlen(name), n = 0;
+	DIR *list;
+
+	if (!directory)
+		abort();
+	list = opendir(slash ? directory : ".");
+	if (!list)
+		return -errno;
+	while ((entry = readdir(list))) {
+		char *end;
+
+		if (strncmp(entry->d_name, name, len) != 0 || entry->d_name[len] != '.' ||
+		    !isdigit((unsigned char)entry->d_name[len + 1]))
+			continue;
+		number = reallocarray(number, n + 1, sizeof(*number));
+		if (!number)
+			abort();
+		number[n] = strtoul(entry->d_name + len + 1, &end, 10);
+		n += *end == '\0';
+	}
+	closedir(list);
+	if (n > 0)
+		qsort(number, n, sizeof(*number), by_number);
+	*number_r = give_ptr(number);
+	return (int)n;
+}
+
 static int
 read_all(struct walk *walk, const char *path)
 {
-	unsigned int missing = 0;
-	int r;
+	own_mem unsigned long *number = NULL;
+	int n = find_numbers(path, &number), r;
 
-	for (unsigned int n = 1; missing < 10000; n++) {
-		char *rotated;
+	if (n < 0)
+		say("the directory of %s: %s", path, strerror(-n));
+	for (int i = 0; i < n; i++) {
+		own_mem char *rotated = NULL;
 
-		if (asprintf(&rotated, "%s.%u", path, n) < 0)
+		if (asprintf(&rotated, "%s.%lu", path, number[i]) < 0)
 			abort();
-		missing = access(rotated, F_OK) == 0 ? 0 : missing + 1;
-		r = missing ? 0 : read_file(walk, rotated);
-		if (r < 0)
+		r = read_file(walk, rotated);
+		if (r < 0) {
 			say("%s: %s", rotated, strerror(-r));
-		free(rotated);
-		if (r < 0)
 			return EX_NOINPUT;
+		}
 	}
 	r = read_file(walk, path);
 	if (r == 0)
 		return 0;
 	say("%s: %s", path, strerror(-r));
 	return r == -EACCES ? EX_NOPERM : EX_NOINPUT;
+}
+
+/* What is missing at the beginning was removed by the service if a record of the chain says that it
+ * ended with exactly this. */
+static void
+tell_beginning(const struct walk *walk)
+{
+	if (walk->first.n == 1)
+		return;
+	if (walk->beginning_told)
+		printf("begins with record %" PRIu64 ": record %" PRIu64 " says that the service "
+		       "removed what was before it\n", walk->first.n, walk->beginning_told);
+	else
+		printf("begins with record %" PRIu64 ": what was before it is not here, and no "
+		       "record says that the service removed it\n", walk->first.n);
 }
 
 static int
@@ -164,9 +246,7 @@ run(const struct audit_asked *asked)
 		puts("no records");
 		return 0;
 	}
-	if (walk.first != 1)
-		printf("begins with record %" PRIu64 ": what was before it is not here\n",
-		       walk.first);
+	tell_beginning(&walk);
 	printf("%s: up to record %" PRIu64 ", %s\n", walk.wrong ? "BROKEN" : "ok", walk.last.n,
 	       walk.last.hash);
 	return walk.wrong ? EX_DATAERR : 0;
@@ -179,12 +259,14 @@ audit_command(int argc, char **argv)
 		{ "tenant", required_argument, NULL, 't' },
 		{ "since", required_argument, NULL, 's' },
 		{ "execution", required_argument, NULL, 'e' },
+		{ "record", required_argument, NULL, 'r' },
 		{ "file", required_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct audit_asked asked = { .verify = false };
 	int option;
+	char *end;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
@@ -196,6 +278,13 @@ audit_command(int argc, char **argv)
 			break;
 		case 'e':
 			asked.execution = optarg;
+			break;
+		case 'r':
+			asked.record = strtoll(optarg, &end, 10);
+			if (*end || asked.record < 1) {
+				say("audit: --record: a number from 1 on");
+				return EX_USAGE;
+			}
 			break;
 		case 'f':
 			asked.path = optarg;

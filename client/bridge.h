@@ -8,7 +8,7 @@
  * ends and all that came from it is written. The end of in_fd is passed on as a
  * half-close. A side that does not take its bytes stops the reading of the other,
  * nothing is dropped. in_fd and out_fd stay as they are, blocking or not: others may
- * share them. Returns 0; also when nobody reads out_fd any more; or -errno of the
+ * share them. Returns 0; also when out_fd has no reader any more; or -errno of the
  * stream that broke, with *what_r naming it. */
 int bridge(int in_fd, int out_fd, int socket_fd, const char **what_r);
 

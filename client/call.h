@@ -23,7 +23,7 @@ struct call_channel {
 	 * ends with -EINTR, and nothing is lost. NULL: never. */
 	const sigset_t *mask;
 	const volatile sig_atomic_t *interrupted;
-	/* Whoever can be asked while it waits; call_greet comes first then. NULL: nobody. */
+	/* Asks the user while it waits; call_greet comes first then. NULL: there is none. */
 	struct question *question;
 	bool takes_structured; /* REPLY_STRUCTURED is an answer; else it is not understood */
 	/* call.c's own. */

@@ -13,12 +13,12 @@ struct endpoints {
 	const char *named_by; /* "--socket", "MCP_PYTHON_SOCKET"; NULL: looked for */
 };
 
-/* Fills *list_r with the paths to try, in order: asked (NULL: nobody did), else the one
+/* Fills *list_r with the paths to try, in order: asked (NULL: none was), else the one
  * in $MCP_PYTHON_SOCKET, else $XDG_RUNTIME_DIR/mcp-pythond.sock and the system's. 0, or
  * -ENAMETOOLONG when a path does not fit into a socket address. */
 int endpoints_find(const char *asked, struct endpoints *list_r);
 
-/* Connects to the first one where somebody listens. A non-blocking descriptor, or
+/* Connects to the first one that has a listener. A non-blocking descriptor, or
  * -errno after saying on standard error which path, why, and what to do. */
 int endpoint_connect(const char *asked);
 

@@ -25,10 +25,10 @@ libclient_a_SOURCES = \
 	client/show.c client/show.h \
 	client/status.c \
 	client/table.c client/table.h \
+	client/text.c client/text.h \
 	client/token.c client/token.h \
 	client/token_file.c client/token_file.h \
 	client/top.c \
-	client/utf8.c client/utf8.h \
 	client/verdict.c client/verdict.h
 libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) $(EDIT_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DLIBEXECDIR='"$(libexecdir)"' -DSBINDIR='"$(sbindir)"'
@@ -36,4 +36,4 @@ libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) $(EDIT_
 bin_PROGRAMS += mcp-python
 mcp_python_SOURCES = client/main.c
 mcp_python_CPPFLAGS = $(libclient_a_CPPFLAGS)
-mcp_python_LDADD = libclient.a libpolicy.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(EDIT_LIBS)
+mcp_python_LDADD = libclient.a libpolicy.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(EDIT_LIBS)

@@ -4,15 +4,18 @@
 #include "client/operator.h"
 
 #include <getopt.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
 
+#include "base/quote.h"
 #include "client/admin.h"
 #include "client/exits.h"
 #include "client/say.h"
+#include "policy/shown.h"
 
 static const char help[] =
 	"Usage: mcp-python approvals [list|watch] [--all] [--json]\n"
@@ -69,31 +72,28 @@ print_list(const json_t *list)
 		print_one(json_array_get(list, i));
 }
 
+/* Who asks for what, then what they wrote themselves. */
 static void
 print_all(const json_t *approval)
 {
+	static const struct quote_block block = { SHOWN_MARK, QUOTE_COLUMNS, SIZE_MAX, SIZE_MAX };
+	const char *reason = admin_text(approval, "reason");
 	const json_t *shown = json_object_get(approval, "shown");
-	const char *script = json_string_value(json_object_get(shown, "script"));
-	char *text = json_dumps(shown, JSON_INDENT(2) | JSON_SORT_KEYS);
 	const json_t *items = json_object_get(approval, "items");
 
 	print_one(approval);
-	if (*admin_text(approval, "reason")) {
-		printf("reason: ");
-		admin_print(stdout, admin_text(approval, "reason"));
-		putchar('\n');
-	}
 	for (size_t i = 0; i < json_array_size(items); i++) {
 		printf("item: ");
 		admin_print(stdout, json_string_value(json_array_get(items, i)));
 		putchar('\n');
 	}
-	if (script && json_object_size(shown) == 1)
-		admin_print(stdout, script);
-	else if (text)
-		admin_print(stdout, text);
+	printf("\nEach line that begins with \"" SHOWN_MARK "\" is the tenant's. What they ask for:\n\n");
+	shown_write(stdout, shown, &shown_whole);
+	if (*reason) {
+		printf("\n\ntheir reason:\n");
+		quote_block(stdout, &block, reason, strlen(reason));
+	}
 	putchar('\n');
-	free(text);
 }
 
 static void
@@ -103,8 +103,7 @@ print_answer(const struct asked *asked, const json_t *answer)
 	const json_t *one = json_object_get(answer, "approval");
 
 	if (asked->json) {
-		json_dumpf(list ? list : one ? one : answer, stdout, JSON_COMPACT);
-		putchar('\n');
+		admin_print_json(stdout, list ? list : one ? one : answer);
 	} else if (list) {
 		print_list(list);
 	} else if (one) {

@@ -4,6 +4,7 @@
 #include "client/question.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +12,18 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/quote.h"
 #include "client/reply.h"
 #include "client/say.h"
 #include "client/show.h"
-#include "client/utf8.h"
-#include "policy/visible.h"
+#include "client/text.h"
 
 #define MESSAGE_MAX 16384	/* bytes; whoever cannot see all of it is not asked */
-#define MARK "script> "		/* before each line that is a script's own */
-#define INDENT "  "
+#define PROMPT_LINES 100	/* of a script's prompt */
+#define TITLE_BYTES 256		/* of a form's field */
+#define MARK "script>"		/* before each line that is a script's own */
+#define INDENT " "		/* before each that is the service's */
+#define CONSENT_COLUMNS 76	/* the marks of the service's quotations among them */
 
 bool
 question_has_terminal(void)
@@ -78,40 +82,24 @@ print(const char *text)
 	(void)show_bytes(STDERR_FILENO, text, strlen(text));
 }
 
-static void
-put_clean(FILE *to, const char *text, size_t len)
+/* As quote_block; malloc'd. */
+static char *
+make_block(const struct quote_block *block, const char *text)
 {
-	size_t bytes;
+	size_t len;
+	char *shown = NULL;
+	FILE *to = open_memstream(&shown, &len);
 
-	for (size_t at = 0; at < len; at += bytes) {
-		uint32_t code = visible_code(text + at, &bytes);
-
-		if (code == '\t')
-			fputc(' ', to);
-		else if (visible_deceives(code))
-			fputc('?', to);
-		else
-			fwrite(text + at, 1, bytes, to);
-	}
+	if (!to)
+		abort();
+	quote_block(to, block, text, strlen(text));
+	if (fclose(to) != 0)
+		abort();
+	return shown;
 }
 
-/* Writes text with start before each line, and without an end after the last. */
-static void
-put_lines(FILE *to, const char *start, const char *text)
-{
-	for (;;) {
-		size_t len = strcspn(text, "\n");
-
-		fputs(start, to);
-		put_clean(to, text, len);
-		if (!text[len])
-			return;
-		fputc('\n', to);
-		text += len + 1;
-	}
-}
-
-/* The script's own text: what the service quotes, below what it says itself. Malloc'd. */
+/* The script's own text: what the service quotes, below what it says itself, without the marks
+ * and with folded lines whole again. Malloc'd. */
 static char *
 unquote(const char *message)
 {
@@ -123,7 +111,9 @@ unquote(const char *message)
 	for (const char *at = text; *at;) {
 		size_t len;
 
-		if (strncmp(at, "> ", 2) == 0)
+		if (strncmp(at, ">+", 2) == 0 && to > text)
+			to--;		/* the line end of the fold */
+		if (strncmp(at, "> ", 2) == 0 || strncmp(at, ">+", 2) == 0)
 			at += 2;
 		len = strcspn(at, "\n");
 		len += at[len] == '\n';
@@ -169,15 +159,9 @@ begin_line(const struct question *q)
 static void
 show_script_prompt(struct question *q, const char *message)
 {
-	char *text = unquote(message), *all = NULL, *last;
-	size_t len;
-	FILE *to = open_memstream(&all, &len);
+	static const struct quote_block block = { MARK, QUOTE_COLUMNS, PROMPT_LINES, SIZE_MAX };
+	char *text = unquote(message), *all = make_block(&block, text), *last;
 
-	if (!to)
-		abort();
-	put_lines(to, MARK, text);
-	if (fclose(to) != 0)
-		abort();
 	last = strrchr(all, '\n');
 	q->prompt = strdup(last ? last + 1 : all);
 	if (!q->prompt)
@@ -196,26 +180,16 @@ show_script_prompt(struct question *q, const char *message)
 static void
 show_consent(struct question *q, const char *message, const char *title)
 {
-	size_t len;
-	char *all = NULL;
-	FILE *to = open_memstream(&all, &len);
+	static const struct quote_block block = { INDENT, CONSENT_COLUMNS, SIZE_MAX, SIZE_MAX };
+	char *all = make_block(&block, message), line[TITLE_BYTES];
 
-	if (!to)
-		abort();
-	put_lines(to, INDENT, message);
-	fputc('\n', to);
-	if (fclose(to) != 0)
-		abort();
-	to = open_memstream(&q->prompt, &len);
-	if (!to)
-		abort();
-	put_clean(to, title, strlen(title));
-	fputs(" [y/N] ", to);
-	if (fclose(to) != 0)
+	quote_line(line, sizeof(line), title, strlen(title));
+	if (asprintf(&q->prompt, "%s [y/N] ", line) < 0)
 		abort();
 	begin_line(q);
 	say("the service asks:");
 	print(all);
+	print("\n");
 	/* What was typed before was no answer to this. */
 	tcflush(STDIN_FILENO, TCIFLUSH);
 	print(q->prompt);
@@ -292,7 +266,7 @@ take_line(struct question *q)
 	if (q->consents)
 		return is_yes(q) ? answer(q, "accept", json_pack("{s:b}", q->field, 1))
 				 : answer(q, "decline", NULL);
-	if (q->len <= sizeof(q->line) && utf8_check(q->line, q->len, true, &where))
+	if (q->len <= sizeof(q->line) && text_check(q->line, q->len, true, &where))
 		return answer(q, "accept", json_pack("{s:s%}", q->field, q->line, q->len));
 	say(q->len > sizeof(q->line) ? "that line is too long" : "that is not UTF-8 text");
 	q->len = 0;

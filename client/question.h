@@ -1,4 +1,4 @@
-/* What the service asks whoever sits at the terminal: a line for a script's input(), or
+/* What the service asks the user at the terminal: a line for a script's input(), or
  * whether they agree to something. What is shown of it cannot steer the terminal. */
 #ifndef CLIENT_QUESTION_H
 #define CLIENT_QUESTION_H
@@ -27,7 +27,7 @@ struct question {
 	const struct shown *out;
 };
 
-/* Is there somebody to ask, at standard input, who would see it on standard error? */
+/* Is there a user to ask: is standard input a terminal, and standard error too? */
 bool question_has_terminal(void);
 
 /* From now on this is what standard output shows; borrowed. NULL: nothing. */

@@ -20,7 +20,7 @@
 #include "client/repl_input.h"
 #include "client/say.h"
 #include "client/show.h"
-#include "client/utf8.h"
+#include "client/text.h"
 #include "client/verdict.h"
 
 #define EXIT_INTERRUPTED 130 /* 128 + SIGINT */
@@ -293,7 +293,7 @@ run_cell(struct repl *repl)
 	struct text_position where;
 	json_t *arguments;
 
-	if (!utf8_check(repl->cell.bytes, repl->cell.len, true, &where)) {
+	if (!text_check(repl->cell.bytes, repl->cell.len, true, &where)) {
 		say("that is not UTF-8 text");
 		repl->code = EX_DATAERR;
 		return;
@@ -337,7 +337,7 @@ run_command_line(struct repl *repl, char *line)
 	arguments = make_arguments(repl);
 	if (strcmp(name, "reset") == 0) {
 		call_set(arguments, "reset", json_true());
-	} else if (word && utf8_check(word, strlen(word), true, &(struct text_position){0}) &&
+	} else if (word && text_check(word, strlen(word), true, &(struct text_position){0}) &&
 		   (strcmp(name, "checkpoint") == 0 || strcmp(name, "restore") == 0)) {
 		call_set(arguments, name, json_string(word));
 	} else {

@@ -16,7 +16,7 @@ struct repl_input *repl_input_new(const sigset_t *mask,
 /* Writes the history. NULL is fine. */
 void repl_input_free(struct repl_input *input);
 
-/* Does somebody type it? */
+/* Is it typed at a terminal? */
 bool repl_input_is_terminal(const struct repl_input *input);
 
 /* Reads a line, without its end; borrowed until the next call. 0, 1 at the end of input,

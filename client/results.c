@@ -26,22 +26,10 @@ number(const json_t *object, const char *key)
 	return (long long)json_integer_value(json_object_get(object, key));
 }
 
-/* A stranger's name in one line of a terminal. */
-static void
-plain(const char *text, char *to, size_t size)
-{
-	size_t n = 0;
-
-	for (; *text && n + 1 < size; text++)
-		to[n++] = (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text;
-	to[n] = '\0';
-}
-
 void
 results_say(const json_t *outcome)
 {
 	const json_t *item;
-	char name[1024];
 	size_t i;
 
 	json_array_foreach(json_object_get(outcome, "displays"), i, item) {
@@ -49,20 +37,18 @@ results_say(const json_t *outcome)
 
 		if (!type || strncmp(type, "image/", 6) != 0)
 			continue;
-		plain(type, name, sizeof(name));
 		if (json_object_get(item, "width"))
-			say("shown: %s, %lld x %lld, %lld bytes", name, number(item, "width"),
+			say("shown: %s, %lld x %lld, %lld bytes", type, number(item, "width"),
 			    number(item, "height"), number(item, "bytes"));
 		else
-			say("shown: %s, %lld bytes", name, number(item, "bytes"));
+			say("shown: %s, %lld bytes", type, number(item, "bytes"));
 	}
 	json_array_foreach(json_object_get(outcome, "files"), i, item) {
 		const char *path = reply_string(item, "path", NULL);
 
 		if (!path)
 			continue;
-		plain(path, name, sizeof(name));
-		say("left: %s (%lld bytes)%s", name, number(item, "size"),
+		say("left: %s (%lld bytes)%s", path, number(item, "size"),
 		    json_object_get(item, "uri") ? "" : ", not kept");
 	}
 }
@@ -111,16 +97,14 @@ static int
 save(int top, const char *path, const char *bytes, size_t len)
 {
 	int fd = make_file(top, path), r = fd;
-	char name[1024];
 
 	if (fd >= 0) {
 		r = show_bytes(fd, bytes, len);
 		if (close(fd) < 0 && r == 0)
 			r = -errno;
 	}
-	plain(path, name, sizeof(name));
 	if (r < 0)
-		say("cannot save %s: %s", name, strerror(-r));
+		say("cannot save %s: %s", path, strerror(-r));
 	return r;
 }
 

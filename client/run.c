@@ -18,19 +18,18 @@
 #include "client/say.h"
 #include "client/script.h"
 #include "client/show.h"
-#include "client/utf8.h"
+#include "client/text.h"
 #include "client/verdict.h"
+#include "policy/shown.h"
 
 #define REQUEST_ID 1
 
 static int
 show_json(const json_t *outcome)
 {
-	char *text = json_dumps(outcome, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	char *text = shown_json(outcome, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	int r;
 
-	if (!text)
-		abort();
 	r = show_bytes(STDOUT_FILENO, text, strlen(text));
 	if (r == 0)
 		r = show_bytes(STDOUT_FILENO, "\n", 1);
@@ -138,7 +137,7 @@ make_arguments(const struct options *options, const struct script_text *script,
 	struct text_position where;
 
 	for (size_t i = 0; i < options->n_args; i++) {
-		if (!utf8_check(options->args[i], strlen(options->args[i]), true,
+		if (!text_check(options->args[i], strlen(options->args[i]), true,
 				&where)) {
 			say("argument %zu of the script is not UTF-8", i + 1);
 			json_decref(list);

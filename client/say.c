@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/quote.h"
+
 static bool
 has_colour(void)
 {
@@ -24,14 +26,12 @@ static void say_line(const char *start, const char *format, va_list args)
 static void
 say_line(const char *start, const char *format, va_list args)
 {
-	char text[2048], line[2200];
+	char text[4096], shown[2048], line[2200];
 	int n;
 
 	vsnprintf(text, sizeof(text), format, args);
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
-	n = snprintf(line, sizeof(line), "%s%s\n", start, text);
+	quote_line(shown, sizeof(shown), text, strlen(text));
+	n = snprintf(line, sizeof(line), "%s%s\n", start, shown);
 	/* Nobody is left to tell when standard error itself is broken. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;

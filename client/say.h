@@ -4,8 +4,8 @@
 #define CLIENT_SAY_H
 
 /* One line "mcp-python: ..." on standard error, the name in colour on a terminal.
- * Control characters in the text are shown as '?', so that a file name cannot steer a
- * terminal. */
+ * What a file's name, a script or the service brought into it is shown as base/quote.h says,
+ * so that it cannot steer a terminal. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same without the name, indented: a detail of the line before. */

@@ -9,7 +9,7 @@
 
 #include "client/exits.h"
 #include "client/say.h"
-#include "client/utf8.h"
+#include "client/text.h"
 
 int
 script_read_fd(int fd, size_t max, struct script_text *text_r)
@@ -61,7 +61,7 @@ check(const char *name, const struct script_text *text, bool nul_too)
 	struct text_position at;
 	unsigned char byte;
 
-	if (utf8_check(text->bytes, text->len, nul_too, &at))
+	if (text_check(text->bytes, text->len, nul_too, &at))
 		return 0;
 	byte = (unsigned char)text->bytes[at.offset];
 	if (byte == 0)

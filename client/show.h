@@ -26,7 +26,7 @@ int show_rest(const struct shown *s, const json_t *outcome, const char *name);
 /* Prints a traceback that the script's own stderr does not have, on standard error. */
 int show_traceback(const json_t *outcome);
 
-/* Writes all of it, also where somebody made fd non-blocking. 0 or -errno. */
+/* Writes all of it, also when fd is non-blocking. 0 or -errno. */
 int show_bytes(int fd, const char *bytes, size_t len);
 
 void show_done(struct shown shown[REPLY_STREAMS]);

@@ -102,9 +102,12 @@ print_governance(const json_t *answer)
 	const json_t *egress = json_object_get(answer, "egress");
 
 	printf("approvals    %ld pending\n", count(json_object_get(answer, "approvals"), "pending"));
-	printf("audit log    %s, %ld records, %ld lost\n",
+	printf("audit log    %s, %ld records, %ld lost, %ld left out; %ld MiB, most %ld MiB, "
+	       "free %ld MiB\n",
 	       json_is_true(json_object_get(audit, "failing")) ? "FAILING" : "ok",
-	       count(audit, "written"), count(audit, "lost"));
+	       count(audit, "written"), count(audit, "lost"), count(audit, "left_out"),
+	       count(audit, "bytes") >> 20, count(audit, "most_bytes") >> 20,
+	       count(audit, "free_bytes") >> 20);
 	printf("egress       %s, %ld executions may go out\n",
 	       json_is_true(json_object_get(egress, "installed")) ? admin_text(egress, "state")
 								 : "not installed",
@@ -242,8 +245,7 @@ static int
 show(const struct asked *asked, const json_t *answer)
 {
 	if (asked->json) {
-		json_dumpf(answer, stdout, JSON_COMPACT);
-		putchar('\n');
+		admin_print_json(stdout, answer);
 	} else {
 		print_summary(answer);
 		if (json_object_get(answer, "profiles"))

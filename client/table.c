@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quote.h"
+#include "base/utf8.h"
+
 #define COLUMNS_MAX 16
+#define CELL_MAX 256	/* bytes */
 #define FIGURES 8
 #define FIGURE_MAX 32
 
@@ -59,17 +63,13 @@ void
 table_add(struct table *table, const char *format, ...)
 {
 	size_t column = table->n % table->columns, len;
+	char text[CELL_MAX], shown[CELL_MAX];
 	va_list args;
-	char *text;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		abort();
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	for (char *c = text; *c; c++)
-		if (*c < ' ' || *c == 0x7f)
-			*c = '?';
-	len = strlen(text);
+	len = quote_line(shown, sizeof(shown), text, strlen(text));
 	if (len > table->width[column])
 		table->width[column] = len;
 	if (table->n == table->room) {
@@ -78,7 +78,18 @@ table_add(struct table *table, const char *format, ...)
 		if (!table->cell)
 			abort();
 	}
-	table->cell[table->n++] = text;
+	table->cell[table->n] = strdup(shown);
+	if (!table->cell[table->n++])
+		abort();
+}
+
+/* How many bytes of it fit into width, between characters. */
+static size_t
+fit(const char *text, size_t width)
+{
+	size_t len = strlen(text);
+
+	return len <= width ? len : width - utf8_begun(text, width);
 }
 
 /* One line, cut at width. */
@@ -95,7 +106,7 @@ print_line(const struct table *table, FILE *to, const char *const *cell, size_t 
 		if (right)
 			at += (size_t)fprintf(to, "%*s", (int)(pad < width - at ? pad : width - at),
 					      "");
-		at += (size_t)fprintf(to, "%.*s", (int)(width - at), text);
+		at += (size_t)fprintf(to, "%.*s", (int)fit(text, width - at), text);
 		if (last)
 			break;
 		pad = (right ? 0 : pad) + 2;

@@ -14,10 +14,11 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
+#include "base/why.h"
 #include "client/exits.h"
 #include "client/say.h"
 #include "client/token_file.h"
-#include "policy/why.h"
+#include "policy/shown.h"
 
 #define KEPT_S (90 * 24 * 3600)	/* a record that is of no use any more, for those who look */
 
@@ -183,9 +184,7 @@ print_json(const struct tokens *tokens, int64_t now)
 			"created", json_time(token->created), "expires",
 			json_time(token->expires), "revoked", json_time(token->revoked)));
 	}
-	text = json_dumps(list, JSON_INDENT(2));
-	if (!text)
-		abort();
+	text = shown_json(list, JSON_INDENT(2));
 	puts(text);
 	free(text);
 	json_decref(list);

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "policy/why.h"
-#include "proto/own.h"
+#include "base/own.h"
+#include "base/why.h"
 
 #define SERVICE_GROUP "mcp-python"
 

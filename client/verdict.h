@@ -1,4 +1,4 @@
-/* What an outcome means for whoever typed the command: an exit code, and a line to say.
+/* What an outcome means for the user of the command line: an exit code, and a line to say.
  */
 #ifndef CLIENT_VERDICT_H
 #define CLIENT_VERDICT_H

@@ -20,10 +20,10 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
+#include "base/clock.h"
+#include "base/own.h"
 #include "egress/dial.h"
 #include "egress/head.h"
-#include "proto/clock.h"
-#include "proto/own.h"
 
 #define HEAD_MS 10000		/* for a whole head */
 #define DIAL_MS 15000		/* for a name and its addresses */

@@ -16,7 +16,7 @@
 #include <event2/event_struct.h>
 #include <event2/util.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 
 #define ADDRESSES_MAX 4		/* of one name that are tried */
 #define ATTEMPT_S 5		/* for one of them */

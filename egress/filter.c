@@ -16,7 +16,7 @@
 
 #include <seccomp.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 
 /* Newer than the oldest headers that we build with. */
 #define FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
@@ -123,7 +123,7 @@ static const char *const calls[] = {
 	"sendto", "recvfrom", "sendmsg", "recvmsg",
 	/* waiting, time, chance */
 	"epoll_ctl", "epoll_pwait", "clock_gettime", "gettimeofday", "getrandom",
-	"restart_syscall", "nanosleep", "clock_nanosleep",
+	"restart_syscall", "nanosleep", "clock_nanosleep", "timer_settime",
 	/* memory */
 	"brk", "mmap", "munmap", "mremap", "madvise", "futex",
 	/* the end */

@@ -4,13 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 
 #define TICKS_PER_S 10
 #define RETRY_MS 200		/* after an accept that failed for want of something */
@@ -51,12 +52,32 @@ tell_exhausted(const struct grant *g)
 	g->proxy->tell(g->proxy->tell_arg, &msg);
 }
 
+/* A listening socket has flags that the worker could change if it had kept a copy of it. Without
+ * O_NONBLOCK accept waits, until the signal of base/stall.h comes, and says EINTR. */
+static bool
+may_wait(int fd, int error)
+{
+	return error == EINTR || !(fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+/* The socket, and what was just accepted on it (-1: nothing). */
+static void
+give_up(struct grant *g, int accepted)
+{
+	fprintf(stderr, "mcp-python-egress: the listening socket of execution %llu waits; it is "
+		"closed\n", (unsigned long long)g->execution);
+	if (accepted >= 0)
+		close(accepted);
+	grant_close(g->proxy, g->execution);
+}
+
 static void
 on_acceptable(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval retry = { 0, RETRY_MS * 1000 };
+	static const struct linger none;
 	struct grant *g = arg;
-	int accepted;
+	int accepted, error;
 
 	(void)what;
 	if (g->n_accepted == g->in_all) {
@@ -67,13 +88,21 @@ on_acceptable(evutil_socket_t fd, short what, void *arg)
 	if (!has_room(g))
 		return;
 	accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	error = accepted < 0 ? errno : 0;
+	/* It is as the listening socket was set; and this one is ours alone. */
+	if (accepted >= 0)
+		setsockopt(accepted, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	if (may_wait(fd, error)) {
+		give_up(g, accepted);
+		return;
+	}
 	if (accepted >= 0) {
 		g->n_accepted++;
 		g->n_connections++;
 		g->proxy->n_connections++;
 		if (connection_new(g, accepted) < 0)
 			grant_release(g);
-	} else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+	} else if (error != EAGAIN && error != ECONNABORTED) {
 		event_add(&g->retry, &retry);
 		return;
 	}

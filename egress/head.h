@@ -1,4 +1,4 @@
-/* The head of a request to a proxy: parsed strictly, and written anew for its origin.
+/* The head of a request to a proxy: parsed strictly, and written again for its origin.
  * Pure code.
  */
 #ifndef EGRESS_HEAD_H

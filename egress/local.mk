@@ -11,7 +11,7 @@ libegress_a_SOURCES = \
 	egress/head.c egress/head.h \
 	egress/proxy.h
 libegress_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(SECCOMP_CFLAGS)
-mcp_python_egress_SOURCES = egress/main.c
+mcp_python_egress_SOURCES = egress/main.c $(BASE_TURNS)
 mcp_python_egress_CPPFLAGS = $(libegress_a_CPPFLAGS)
-mcp_python_egress_LDADD = libegress.a libpolicy.a libproto.a $(EVENT_LIBS) $(SECCOMP_LIBS) \
+mcp_python_egress_LDADD = libegress.a libpolicy.a libproto.a libbase.a $(EVENT_LIBS) $(SECCOMP_LIBS) \
 	$(MSGPACK_LIBS)

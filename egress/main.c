@@ -12,7 +12,7 @@
  *   1. descriptor 3 is the supervisor's socket; EGRESS_CONFIGURE is read from it
  *   2. /etc/resolv.conf and /etc/hosts are read, the sockets for name servers opened
  *   3. the jail is closed (filter.c) and proved; EGRESS_READY
- *   4. the loop: one thread, nothing waits */
+ *   4. the loop: one thread, in which nothing may wait (base/stall.h) */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,10 +28,11 @@
 #include <event2/event.h>
 #include <event2/util.h>
 
+#include "base/own.h"
+#include "base/turns.h"
 #include "egress/filter.h"
 #include "egress/proxy.h"
 #include "proto/frame.h"
-#include "proto/own.h"
 
 #define PROGRAM "mcp-python-egress"
 #define CONTROL 3
@@ -214,6 +215,9 @@ start(struct egress *e)
 	e->proxy.base = event_base_new();
 	if (!e->proxy.base || evutil_secure_rng_init() < 0)
 		give_up("the loop", ENOMEM);
+	r = turns_guard(e->proxy.base, NULL);
+	if (r < 0)
+		give_up("the guard against waits", -r);
 	e->proxy.dns = open_dns(e->proxy.base, &frame.msg.egress_configure);
 	if (!e->proxy.dns)
 		give_up("names", ENOMEM);

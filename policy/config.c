@@ -12,9 +12,9 @@
 
 #include <ini.h>
 
+#include "base/why.h"
 #include "policy/config_parts.h"
 #include "policy/keys.h"
-#include "policy/why.h"
 #include "policy/words.h"
 
 #define SECTION_MAX 184		/* a line has a little more */

@@ -47,6 +47,8 @@ struct config {
 	struct {
 		char *socket;		/* path; NULL: chosen at start */
 		char *user;		/* service user when started as root */
+		uint32_t directory_seconds;	/* that the host's directory of users may take */
+		uint32_t identity_seconds;	/* that what it says is good for */
 		uint32_t subuid_base;	/* first host uid of the workers' range */
 		uint32_t subuid_count;
 		uint32_t sessions_max;	/* connections at once, all tenants */
@@ -64,7 +66,7 @@ struct config {
 	struct {
 		char *listen;		/* ADDRESS:PORT; NULL: not on TCP */
 		char *socket;		/* path; NULL: none */
-		struct config_list hosts;	/* names of ours beside the loopback ones */
+		struct config_list hosts;	/* names of this server, beside the loopback ones */
 		struct config_list origins;	/* of web pages that may call us */
 		bool insecure;		/* beyond this machine without authentication */
 		uint64_t body_max;	/* bytes of one request's body */
@@ -75,11 +77,12 @@ struct config {
 		uint32_t session_idle_seconds;	/* then a session is forgotten */
 		uint32_t resume_seconds;	/* a stream can be resumed after its end; 0: none */
 		uint32_t stream_seconds;	/* then it is closed, to be resumed; 0: never */
+		uint32_t keepalive_seconds;	/* an open stream says something at least this often */
 		uint32_t idle_seconds;	/* a connection waits for its next request */
 		uint32_t request_seconds;	/* for a request to come in whole */
 	} http;
 	struct {
-		char *token_file;	/* path; NULL: no tokens of our own */
+		char *token_file;	/* path; NULL: the service gives out no tokens */
 		char *jwks_file;	/* path; NULL: no OAuth */
 		char *issuer;		/* of OAuth tokens; with jwks_file */
 		char *resource;		/* URI of our endpoint, their audience */
@@ -132,6 +135,7 @@ struct config {
 		uint32_t cpu_seconds_per_hour;
 		uint32_t sessions;
 		uint64_t disk_bytes;	/* that its executions may have between them */
+		uint64_t audit_bytes_per_hour;
 	} quota;
 	struct {
 		uint32_t preset;	/* enum policy_preset */
@@ -139,7 +143,7 @@ struct config {
 		uint32_t input;		/* enum policy_input; 0: as the preset has it */
 		struct config_list profiles;	/* that scripts may run in; none: all */
 		struct config_list approvers;
-		uint32_t approval_seconds;	/* then a question that nobody decided is over */
+		uint32_t approval_seconds;	/* after which an undecided request is over */
 	} policy;
 	struct {
 		char *index;		/* NULL: nothing can be installed */
@@ -163,7 +167,9 @@ struct config {
 		char *file;		/* NULL: none */
 		bool journal, source, sync;
 		uint32_t on_failure;	/* enum audit_on_failure */
+		uint64_t text_bytes;	/* of one text in a record; the rest is cut off */
 		uint64_t rotate_bytes;
+		uint64_t keep_bytes;	/* of files that were put aside; 0: all are kept */
 	} audit;
 	struct {
 		char *listen;		/* ADDRESS:PORT of the loopback device; NULL: none */
@@ -195,7 +201,7 @@ struct config *config_new(void);
 const struct config *config_hold(const struct config *config);
 void config_free(const struct config *config);	/* of one holder; NULL is fine */
 
-/* What is in force for somebody: the configuration with the [tenant ...] sections that name
+/* What is in force for one principal: the configuration with the [tenant ...] sections that name
  * them on top, those of groups first, then of the user, then of the principal itself. To be
  * freed; NULL: their sections cannot be put together, and nothing may be allowed. */
 const struct config *config_for(const struct config *config,
@@ -229,7 +235,7 @@ void config_place(const struct config *config, const char *section, const char *
  * only a start brings into force; "" when there are none. Malloc'd. */
 char *config_needs_restart(const struct config *old, const struct config *new);
 
-/* Must whoever comes by TCP say who they are? */
+/* Must clients on TCP authenticate? */
 bool config_has_auth(const struct config *config);
 
 const struct config_profile *config_find_profile(const struct config *config,

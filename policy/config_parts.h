@@ -14,7 +14,7 @@
 
 struct config_said {
 	unsigned int file;	/* index into files */
-	unsigned int line;	/* 0: nobody said it */
+	unsigned int line;	/* 0: a default, in no file */
 };
 
 /* SECTION.KEY = VALUE of a tenant, or a line that goes on with its list. */

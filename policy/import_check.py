@@ -1,7 +1,7 @@
 """Which modules a script may use, judged by its text before any of it runs.
 
 Runs in workers alone, never in the supervisor: worker/imports.py checks every script with it
-that runs with a list of modules, and supervisor/tools/look_code.py those that are only looked
+that runs with a list of modules, and tools/compat/look_code.py those that are only looked
 at. This is policy: it finds what is written plainly. The jail is the wall.
 """
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/why.h"
 #include "policy/config.h"
-#include "policy/why.h"
 #include "policy/words.h"
 
 #define KiB UINT64_C(1024)

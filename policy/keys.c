@@ -56,6 +56,8 @@ static const struct key keys[] = {
 	/* clang-format off */
 	KEY("service", "socket",              PATH,  service.socket,              1, 107,        1, ""),
 	KEY("service", "user",                NAME,  service.user,                1, 32,         1, "mcp-python"),
+	KEY("service", "directory_seconds",   U32,   service.directory_seconds,   1, 120,        1, "10"),
+	KEY("service", "identity_seconds",    U32,   service.identity_seconds,    1, 86400,      1, "3600"),
 	KEY("service", "subuid_base",         U32,   service.subuid_base,     65536, 4294836223, 1, "1879048192"),
 	KEY("service", "subuid_count",        U32,   service.subuid_count,        3, 65536,      1, "65536"),
 	KEY("service", "sessions_max",        U32,   service.sessions_max,        1, 65536,      1, "1024"),
@@ -75,6 +77,7 @@ static const struct key keys[] = {
 	KEY("http", "session_idle_seconds", U32,     http.session_idle_seconds, 1, 604800, 1, "3600"),
 	KEY("http", "resume_seconds",       U32,     http.resume_seconds,       0, 3600,  1, "60"),
 	KEY("http", "stream_seconds",       U32,     http.stream_seconds,       0, 86400, 1, "0"),
+	KEY("http", "keepalive_seconds",    U32,     http.keepalive_seconds,    1, 3600,  1, "15"),
 	KEY("http", "idle_seconds",         U32,     http.idle_seconds,         1, 86400, 1, "60"),
 	KEY("http", "request_seconds",      U32,     http.request_seconds,      1, 86400, 1, "60"),
 
@@ -161,6 +164,7 @@ static const struct key keys[] = {
 	TENANT_KEY("quota", "cpu_seconds_per_hour",  U32, quota.cpu_seconds_per_hour, 0, 10000000, 1, "0"),
 	TENANT_KEY("quota", "sessions",              U32, quota.sessions, 0, 65536, 1, "0"),
 	TENANT_KEY("quota", "disk_bytes",            BYTES, quota.disk_bytes, 0, 1024 * 1024 * GiB, 1, "0"),
+	TENANT_KEY("quota", "audit_bytes_per_hour",  BYTES, quota.audit_bytes_per_hour, 0, 1024 * 1024 * GiB, 1, "1G"),
 
 	TENANT_CHOICE_KEY("policy", "preset",          policy.preset, "default|strict|open", "default"),
 	TENANT_CHOICE_KEY("policy", "run_script",      policy.run_script, VERDICTS, ""),
@@ -195,7 +199,9 @@ static const struct key keys[] = {
 	KEY("audit", "source",           BOOL,  audit.source, 0, 1, 1, "yes"),
 	KEY("audit", "sync",             BOOL,  audit.sync, 0, 1, 1, "no"),
 	CHOICE_KEY("audit", "on_failure", audit.on_failure, "stop|continue", "stop"),
+	KEY("audit", "text_bytes",       BYTES, audit.text_bytes, 64, 64 * MiB, 1, "64K"),
 	KEY("audit", "rotate_bytes",     BYTES, audit.rotate_bytes, 4096, 1024 * GiB, 1, "64M"),
+	KEY("audit", "keep_bytes",       BYTES, audit.keep_bytes, 0, 1024 * 1024 * GiB, 1, "2G"),
 
 	KEY("metrics", "listen",  ADDRESS, metrics.listen, 1, 64, 1, ""),
 	KEY("metrics", "tenants", BOOL,    metrics.tenants, 0, 1, 1, "no"),

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "policy/why.h"
+#include "base/why.h"
 
 static uint64_t
 smaller(uint64_t a, uint64_t b)

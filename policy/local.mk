@@ -12,15 +12,15 @@ libpolicy_a_SOURCES = \
 	policy/marker.c policy/marker.h \
 	policy/network.c policy/network.h \
 	policy/packages.c policy/packages.h \
+	policy/people.c policy/people.h \
 	policy/pep723.c policy/pep723.h \
 	policy/quota.c policy/quota.h \
 	policy/requirement.c policy/requirement.h \
 	policy/rules.c policy/rules.h \
 	policy/tenants.c \
+	policy/shown.c policy/shown.h \
 	policy/sandbox_environment.c policy/sandbox_environment.h \
 	policy/tokens.c policy/tokens.h \
 	policy/version.c policy/version.h \
-	policy/visible.c policy/visible.h \
-	policy/why.c policy/why.h \
 	policy/words.c policy/words.h
 libpolicy_a_CPPFLAGS = $(AM_CPPFLAGS) $(INIH_CFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS)

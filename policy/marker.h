@@ -1,4 +1,4 @@
-/* Environment markers (PEP 508), read and, when somebody asks, evaluated in one pass. */
+/* Environment markers (PEP 508), read and, where asked for, evaluated in one pass. */
 #ifndef POLICY_MARKER_H
 #define POLICY_MARKER_H
 

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/why.h"
 #include "policy/config.h"
 #include "policy/network.h"
 #include "policy/requirement.h"
 #include "policy/version.h"
-#include "policy/why.h"
 
 /* The word of a list of packages that names this one, or NULL. version NULL: of any; then a
  * word with versions names none. */

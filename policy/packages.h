@@ -1,6 +1,6 @@
 /* Which packages may be installed: a pure decision about what a resolver came up with, by
  * the rules of [packages] and the verdict about the tool. No I/O, no memory of approvals:
- * whoever asks looks for those when the verdict is POLICY_APPROVE.
+ * the caller looks for those when the verdict is POLICY_APPROVE.
  */
 #ifndef POLICY_PACKAGES_H
 #define POLICY_PACKAGES_H
@@ -50,7 +50,7 @@ enum policy_verdict packages_decide(const struct config *config,
 				    enum policy_verdict *each_r, struct why *why_r);
 
 /* The well-known name that this one could be mistaken for, or NULL; a static string. For a
- * warning to whoever approves. name: normalised. */
+ * warning to the person who approves. name: normalised. */
 const char *packages_look_alike(const char *name);
 
 #endif

@@ -3,7 +3,7 @@
  * Only the finding is done here, linear in the script's length. The block's content is
  * TOML, for which Debian has no C library that is kept up, and a parser of our own would
  * meet hostile text in the process that guards everyone: Python's tomllib reads it, in a
- * jailed worker (supervisor/tools/metadata.h). What comes back is a few strings, which
+ * jailed worker (tools/shared/requirements.h). What comes back is a few strings, which
  * policy/requirement.h and policy/version.h check. No I/O.
  */
 #ifndef POLICY_PEP723_H

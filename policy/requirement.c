@@ -24,7 +24,7 @@ is_alnum(char c)
 static void
 skip_spaces(struct reader *reader)
 {
-	while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t'))
+	while (reader->at < reader->end && *reader->at == ' ')
 		reader->at++;
 }
 
@@ -55,6 +55,17 @@ requirement_normalise(const char *name, size_t len, char *to)
 		}
 	}
 	*to = '\0';
+}
+
+/* No other character has a meaning in a requirement, and some have one where it goes from here:
+ * a line break ends a line, and "${NAME}" stands for a variable in files of pip's. */
+static bool
+is_line(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < ' ' || text[i] > '~' || text[i] == '$')
+			return false;
+	return true;
 }
 
 /* A name of a package or an extra, normalised; malloc'd. */
@@ -189,7 +200,7 @@ take_url(struct reader *reader, struct requirement *requirement)
 
 	skip_spaces(reader);
 	begin = reader->at;
-	while (reader->at < reader->end && *reader->at != ' ' && *reader->at != '\t')
+	while (reader->at < reader->end && *reader->at != ' ')
 		reader->at++;
 	if (reader->at == begin)
 		return -EINVAL;
@@ -241,7 +252,7 @@ requirement_read(const char *text, size_t len, struct requirement *requirement_r
 	struct requirement requirement = { .name = NULL };
 	int r = -EINVAL;
 
-	if (len > REQUIREMENT_MAX || memchr(text, '\0', len))
+	if (len > REQUIREMENT_MAX || !is_line(text, len))
 		return -EINVAL;
 	requirement.written = copy(text, text + len);
 	requirement.extras = strdup("");

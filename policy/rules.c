@@ -75,11 +75,28 @@ policy_asks_session(const struct config *config)
 	return has_word(&config->policy.approvers, "self");
 }
 
+/* The name that they have on the host, or that the proxy has given them; NULL: none. */
+static const char *
+name_of(const struct policy_subject *subject)
+{
+	return strncmp(subject->principal, "user:", 5) == 0 ? subject->principal + 5
+							    : subject->user;
+}
+
+/* As far as names tell: a token and a JWT's subject are nobody's. */
+static bool
+are_the_same(const struct policy_subject *a, const struct policy_subject *b)
+{
+	const char *one = name_of(a), *other = name_of(b);
+
+	return strcmp(a->principal, b->principal) == 0 || (one && other && strcmp(one, other) == 0);
+}
+
 bool
 policy_may_approve(const struct config *config, const struct policy_subject *approver,
 		   const struct policy_subject *requester)
 {
-	if (strcmp(approver->principal, requester->principal) == 0)
+	if (are_the_same(approver, requester))
 		return policy_asks_session(config);
 	return policy_is_any(approver, &config->policy.approvers);
 }

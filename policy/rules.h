@@ -27,7 +27,8 @@ const char *policy_verdict_name(enum policy_verdict verdict);
  * Of install_package: what holds for a package that no rule of [packages] names. */
 enum policy_verdict policy_tool(const struct config *config, const char *tool);
 
-/* Somebody as the kernel or a carrier made sure of, with what the system knows of a uid. */
+/* A person or program as the kernel or a carrier has identified it, with what the system knows of
+ * its uid. */
 struct policy_subject {
 	const char *principal;		/* "uid:1000", "user:alice" (by a proxy), "token:ci",
 					 * "sub:SUB@ISSUER" */
@@ -42,7 +43,8 @@ bool policy_is(const struct policy_subject *subject, const char *word);
 bool policy_is_any(const struct policy_subject *subject, const struct config_list *words);
 
 /* May approver decide about a request of requester? config: the requester's. With "self"
- * among [policy] approvers everybody may decide about their own requests; else nobody may. */
+ * among [policy] approvers everybody may decide about their own requests; else nobody may, also
+ * not when a proxy had given the request the approver's login name. */
 bool policy_may_approve(const struct config *config, const struct policy_subject *approver,
 			const struct policy_subject *requester);
 

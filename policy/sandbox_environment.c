@@ -8,9 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/why.h"
 #include "policy/config.h"
 #include "policy/keys.h"
-#include "policy/why.h"
 
 #define VALUE_MAX 4096
 

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "policy/why.h"
+#include "base/why.h"
 
 #define PREFIX "mcp_"
 #define FORM 1		/* of the file */

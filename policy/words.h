@@ -16,7 +16,7 @@ struct word_kind {
 /* Of strings, and of the words of lists; of other kinds there is none. */
 const struct word_kind *word_kind(enum key_kind kind);
 
-/* Does it name somebody: uid:NUMBER, user:NAME, group:NAME, token:NAME or sub:NAME? */
+/* Is it the name of a principal: uid:NUMBER, user:NAME, group:NAME, token:NAME or sub:NAME? */
 bool word_is_subject(const char *word, size_t len);
 
 #endif

@@ -6,9 +6,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <msgpack.h>
 
+#include "base/utf8.h"
 #include "proto/walk.h"
 
 /* ---- the table ---- */
@@ -72,70 +74,12 @@ value_of(struct msg *msg)
 
 /* ---- bounds, the same in both directions ---- */
 
-static size_t
-utf8_sequence(const unsigned char *at, size_t left)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t n;
-
-	if (at[0] >= 0xc2 && at[0] <= 0xdf)
-		n = 2;
-	else if ((at[0] & 0xf0) == 0xe0)
-		n = 3;
-	else if (at[0] >= 0xf0 && at[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	if (n > left)
-		return 0;
-
-	/* the second byte is bounded so that nothing has two spellings, nothing is a
-	 * surrogate and nothing is above U+10FFFF */
-	if (at[0] == 0xe0)
-		low = 0xa0;
-	else if (at[0] == 0xed)
-		high = 0x9f;
-	else if (at[0] == 0xf0)
-		low = 0x90;
-	else if (at[0] == 0xf4)
-		high = 0x8f;
-	if (at[1] < low || at[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 size_t
 codec_text_prefix(const char *at, size_t len)
 {
-	const unsigned char *bytes = (const unsigned char *)at;
-	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
-	size_t i = 0;
+	const char *nul = len > 0 ? memchr(at, 0, len) : NULL;
 
-	while (i < len) {
-		uint64_t word;
-		size_t n;
-
-		/* eight bytes of ASCII at once: no top bit, and none is zero */
-		if (len - i >= sizeof(word)) {
-			memcpy(&word, bytes + i, sizeof(word));
-			if (!((word | (word - ones)) & tops)) {
-				i += sizeof(word);
-				continue;
-			}
-		}
-		if (bytes[i] > 0 && bytes[i] < 0x80) {
-			i++;
-			continue;
-		}
-		n = utf8_sequence(bytes + i, len - i);
-		if (n == 0)
-			break;
-		i += n;
-	}
-	return i;
+	return utf8_prefix(at, nul ? (size_t)(nul - at) : len);
 }
 
 static bool

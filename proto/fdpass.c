@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 
 /* Room for all the descriptors of any message; the union aligns it for cmsghdr. */
 union control {

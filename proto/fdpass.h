@@ -11,7 +11,7 @@
 
 #include "proto/message.h"
 
-/* Descriptors that belong to whoever holds the set. Zeroed is empty; an entry of -1 was
+/* Descriptors that belong to the holder of the set. Zeroed is empty; an entry of -1 was
  * given away. */
 struct fdpass_set {
 	int fd[MSG_FDS_MAX];

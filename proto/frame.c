@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 
 #define BODY_FIRST 4096		/* bytes allocated for a body before any of it came */
 

@@ -1,11 +1,9 @@
 # proto: the boundary between the processes; depends on msgpack alone.
 noinst_LIBRARIES += libproto.a
 libproto_a_SOURCES = \
-	proto/clock.h \
 	proto/codec.c proto/codec.h \
 	proto/fdpass.c proto/fdpass.h \
 	proto/frame.c proto/frame.h \
 	proto/message.h proto/messages.def \
-	proto/own.h \
 	proto/walk.c proto/walk.h
 libproto_a_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS)

@@ -18,7 +18,7 @@
 
 /* The first byte of every frame. Both sides are of one build, so any change of
  * messages.def or of the framing raises it. */
-#define PROTO_VERSION 6
+#define PROTO_VERSION 9
 
 /* Both sides' build, which HELLO compares. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
@@ -52,6 +52,21 @@
 #define ANSWER_CHARACTERS 4096		/* of a line that answers one */
 #define ENVIRONMENT_NAME 64		/* bytes: a SHA-256 in hexadecimal, lower case */
 #define MANIFEST_MAX (1024 * 1024)	/* bytes of what is written beside one */
+#define ENVIRONMENT_PLACE "/environment"	/* an empty directory of every jail; the keeper mounts
+					 * a set of packages on it */
+#define WHEELS_MAX 500			/* of one set */
+#define PYTHON_PATH_MAX 120		/* bytes: what fits the first line of a script */
+
+#define DIRECTORY_GROUPS_MAX 8192	/* names that a configuration may hold somebody against */
+#define DIRECTORY_USER_MAX 256		/* bytes of a login name */
+
+/* What the launcher starts. */
+enum launch_kind {
+	LAUNCH_ZYGOTE,
+	LAUNCH_KEEPER,
+	LAUNCH_EGRESS,
+	LAUNCH_KIND_COUNT
+};
 
 /* Forms in which an object is shown; worker/display.py has them in this order. */
 enum display_kind {
@@ -65,12 +80,12 @@ enum display_kind {
 	DISPLAY_KIND_COUNT
 };
 
-/* What became of a connection to the outside; supervisor/engine/egress.c has their names in
+/* What became of a connection to the outside; engine/egress.c has their names in
  * this order. */
 enum egress_verdict {
-	EGRESS_CARRIED,			/* to its end, whoever ended it */
+	EGRESS_CARRIED,			/* to its end, whichever side ended it */
 	EGRESS_DENIED_RULE,		/* no rule allows the host and port */
-	EGRESS_DENIED_ADDRESS,		/* the name leads where nobody may */
+	EGRESS_DENIED_ADDRESS,		/* the name leads to an address that is never allowed */
 	EGRESS_BAD_REQUEST,
 	EGRESS_NO_NAME,
 	EGRESS_NO_CONNECTION,
@@ -114,6 +129,9 @@ enum msg_from {
 	FROM_EGRESS,
 	FROM_KEEPER,
 	FROM_PREDECESSOR,	/* the supervisor before this one */
+	FROM_LAUNCHER,
+	FROM_DIRECTORY,
+	FROM_COUNT
 };
 
 /* MSG_HELLO = 1 ... */

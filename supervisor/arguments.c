@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "supervisor/http/server.h"
+#include "http/server.h"
 
 #define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
 

@@ -1,8 +1,9 @@
 /* Runs in: the supervisor.   Owns: nothing. What mcp-pythond offers. */
-#include "supervisor/tools/catalog.h"
+#include "mcp/catalog.h"
+#include "tools/toolsets.h"
 
 void
 catalog_fill(struct catalog *catalog, const struct config *config)
 {
-	catalog_add_own(catalog, config);
+	toolsets_add(catalog, config);
 }

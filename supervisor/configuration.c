@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/own.h"
+#include "base/xalloc.h"
+#include "govern/subject.h"
+#include "host/directory.h"
 #include "policy/config.h"
+#include "policy/people.h"
 #include "policy/sandbox_environment.h"
 #include "policy/words.h"
-#include "proto/own.h"
-#include "supervisor/subject.h"
-#include "supervisor/tools/catalog.h"
-#include "supervisor/xalloc.h"
+#include "tools/toolsets.h"
 
 #define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
 
@@ -45,17 +47,18 @@ configuration_read(const char *path, bool by_hand, FILE *errors)
 	else if (r < 0 && r != -EINVAL)
 		fprintf(errors, "%s: %s\n", file, strerror(-r));
 	beside = read_beside(config, file, errors);
-	if (by_hand && catalog_wants(config, "python-sandbox") &&
+	if (by_hand && toolsets_wants(config, "python-sandbox") &&
 	    sandbox_environment_read(config, errors) < 0)
 		beside = -EINVAL;
 	if (r == 0 && beside == 0 && config_check(config, file, errors) == 0 &&
-	    catalog_check(config, errors) == 0)
+	    toolsets_check(config, errors) == 0)
 		return config;
 	config_free(config);
 	return NULL;
 }
 
-/* "uid:1000" of "1000" and of "alice"; a principal is one already. Malloc'd; NULL: nobody. */
+/* "uid:1000" of "1000" and of "alice"; a principal is one already. Malloc'd; NULL and errno:
+ * ENOENT when there is no such user. */
 static char *
 principal_of(const char *who)
 {
@@ -64,9 +67,12 @@ principal_of(const char *who)
 
 	if (word_is_subject(who, strlen(who)))
 		return xstrdup(who);
+	errno = 0;
 	user = isdigit((unsigned char)*who) ? NULL : getpwnam(who);
-	if (!user && strspn(who, "0123456789") != strlen(who))
+	if (!user && strspn(who, "0123456789") != strlen(who)) {
+		errno = errno ? errno : ENOENT;
 		return NULL;
+	}
 	if (asprintf(&principal, "uid:%u", user ? user->pw_uid
 					    : (unsigned int)strtoul(who, NULL, 10)) < 0)
 		abort();
@@ -77,12 +83,27 @@ int
 configuration_show(const struct config *config, const char *who, FILE *out)
 {
 	own_mem char *principal = principal_of(who);
+	struct directory_person person = { .user = NULL };
 	const struct config *theirs;
 	struct subject subject;
+	struct people people;
+	int r = 0;
+	uid_t uid;
 
 	if (!principal)
-		return -ENOENT;
-	subject_read(principal, &subject);
+		return -errno;
+	people_of(config, &people);
+	subject_init(&subject, principal);
+	if (subject_is_uid(principal, &uid))
+		r = directory_look_up(uid, (const char *const *)people.group, people.n, &person);
+	if (r == 0 && person.member)
+		subject_learn(&subject, &people, &person);
+	directory_person_done(&person);
+	people_done(&people);
+	if (r < 0) {
+		subject_done(&subject);
+		return r;
+	}
 	fprintf(out, "# %s", principal);
 	if (subject.user)
 		fprintf(out, " user:%s", subject.user);

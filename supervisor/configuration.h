@@ -15,7 +15,8 @@ struct config;
 struct config *configuration_read(const char *path, bool by_hand, FILE *errors);
 
 /* Prints what is in force for somebody: a login name, a uid, or a principal such as
- * "token:ci". 0, or -ENOENT: there is no such user. */
+ * "token:ci", with those of their groups that policy names. 0; -ENOENT: there is no such user;
+ * or what the host's directory of users failed with. */
 int configuration_show(const struct config *config, const char *who, FILE *out);
 
 #endif

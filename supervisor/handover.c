@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,15 +14,17 @@
 
 #include <systemd/sd-daemon.h>
 
-#include "policy/why.h"
-#include "proto/own.h"
-#include "supervisor/engine/repl_keep.h"
-#include "supervisor/govern/audit.h"
-#include "supervisor/handover_table.h"
-#include "supervisor/log.h"
+#include "base/log.h"
+#include "base/notify.h"
+#include "base/own.h"
+#include "base/stall.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/repl_keep.h"
+#include "govern/audit.h"
 #include "supervisor/places.h"
-#include "supervisor/tools/repl_sessions_keep.h"
-#include "supervisor/xalloc.h"
+#include "tools/session/handover_table.h"
+#include "tools/session/repl_sessions_keep.h"
 
 #define TABLE HANDOVER_PREFIX "table"
 #define FD_NAME_MAX 64
@@ -92,7 +95,9 @@ store(const char *name, int fd)
 
 	/* Not watched by systemd: whoever takes it sees what has become of it. */
 	snprintf(state, sizeof(state), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
-	r = sd_pid_notify_with_fds(0, 0, state, &fd, 1);
+	do
+		r = sd_pid_notify_with_fds(0, 0, state, &fd, 1);
+	while (r == -EINTR);
 	return r > 0 ? 0 : r < 0 ? r : -ENOTCONN;
 }
 
@@ -188,6 +193,18 @@ lose_all(const struct giver *giver, int error)
 		tell(giver->audit, &giver->table.session[i], why.text);
 }
 
+/* What systemd hears after our end it does not take from us. */
+static int
+wait_for_systemd(void)
+{
+	int r;
+
+	stall_pause();
+	r = sd_notify_barrier(0, BARRIER_US);
+	stall_turn();
+	return r;
+}
+
 void
 handover_give(struct engine *engine, struct audit *audit)
 {
@@ -200,8 +217,8 @@ handover_give(struct engine *engine, struct audit *audit)
 		r = store_table(&giver.table);
 		if (r < 0)
 			lose_all(&giver, r);
-		else	/* What systemd hears after our end it does not take from us. */
-			r = sd_notify_barrier(0, BARRIER_US);
+		else
+			r = wait_for_systemd();
 		log_line(r < 0 ? LOG_WARNING : LOG_NOTICE, "sessions-left", "n=%u err=%s",
 			 giver.table.is.sessions, r < 0 ? strerrorname_np(-r) : "-");
 	}
@@ -296,9 +313,14 @@ static void
 empty_store(struct places *places)
 {
 	for (size_t i = 0; i < places->n_stored; i++) {
+		own_mem char *state = NULL;
+
 		if (places->stored[i].fd >= 0)
 			close(give_fd(places->stored[i].fd));
-		sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", places->stored[i].name);
+		if (asprintf(&state, "FDSTOREREMOVE=1\nFDNAME=%s",
+			     places->stored[i].name) < 0)
+			abort();
+		notify_say(state);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* From one process of the service to the next: systemd keeps descriptors for a service while it
  * is restarted (FileDescriptorStoreMax= in the unit), and drops them when it is stopped for good
  * or does not start again. So sessions of run_repl that have come to rest outlive a restart, and
- * nothing else: when nobody has their sockets any more they end by themselves.
+ * nothing else: when the last descriptor of their sockets is closed they end by themselves.
  *
  * What goes there has names that begin with HANDOVER_PREFIX: a table (handover_table.h) in a
  * sealed memfd, and for each session the descriptors of enum repl_fd.

@@ -10,13 +10,14 @@
 
 #include <event2/event.h>
 
-#include "proto/own.h"
-#include "supervisor/mcp/jsonout.h"
-#include "supervisor/mcp/jsonrpc.h"
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
+#include "base/jsonout.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/own.h"
+#include "base/watched.h"
+#include "base/xalloc.h"
+#include "mcp/jsonrpc.h"
 #include "supervisor/session.h"
-#include "supervisor/xalloc.h"
 
 #define ACCEPTS_PER_TURN 16
 #define BACK_OFF_MS 250
@@ -116,6 +117,7 @@ listener_new(struct loop *loop, int fd, struct session_set *set,
 
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
+	watched_refuse(fd);
 	l = xcalloc(1, sizeof(*l));
 	l->fd = fd;
 	l->set = set;

@@ -20,50 +20,58 @@
 
 #include <event2/event.h>
 
+#include "auth/auth.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/notify.h"
+#include "base/own.h"
+#include "base/socketfile.h"
+#include "base/stall.h"
+#include "base/turns.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "govern/gate.h"
+#include "govern/metrics.h"
+#include "host/directory.h"
+#include "host/fence.h"
+#include "host/launcher.h"
+#include "host/startup.h"
+#include "http/server.h"
+#include "mcp/catalog.h"
+#include "mcp/mcp.h"
+#include "mcp/seal.h"
 #include "policy/config.h"
-#include "policy/why.h"
-#include "proto/own.h"
 #include "supervisor/arguments.h"
-#include "supervisor/auth/auth.h"
 #include "supervisor/configuration.h"
-#include "supervisor/engine/engine.h"
-#include "supervisor/govern/gate.h"
-#include "supervisor/govern/governance.h"
 #include "supervisor/handover.h"
-#include "supervisor/http/server.h"
 #include "supervisor/listener.h"
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
-#include "supervisor/mcp/mcp.h"
-#include "supervisor/mcp/seal.h"
-#include "supervisor/govern/metrics.h"
-#include "supervisor/notify.h"
-#include "supervisor/govern/operation.h"
+#include "supervisor/operate/admin.h"
+#include "supervisor/operate/governance.h"
+#include "supervisor/operate/operation.h"
 #include "supervisor/places.h"
 #include "supervisor/session.h"
-#include "supervisor/socketfile.h"
-#include "supervisor/engine/startup.h"
-#include "supervisor/tools/background.h"
-#include "supervisor/tools/repl_sessions.h"
-#include "supervisor/tools/catalog.h"
 #include "supervisor/unit.h"
-#include "supervisor/xalloc.h"
+#include "tools/job/background.h"
+#include "tools/session/repl_sessions.h"
 
 #define FLUSH_S 2		/* for clients to read their last answers */
+#define SLOW_EVERY_MS 10000	/* a line of the log, at most */
 #define STOP_S 10		/* for the whole end */
 
 struct supervisor {
 	struct config *config;
 	const char *config_path;	/* absolute; NULL: the installed one */
+	struct admin *admin;		/* NULL: nobody asks */
 	struct governance *governance;
 	struct socketfile *admin_file;	/* NULL: none */
 	int admin_fd[ADMIN_SOCKETS];	/* the operators'; -1: none, or given away */
 	bool as_service, stdio;
 	uid_t own_uid;			/* whoever started us: the tenant of --stdio and TCP */
 	struct places *places;
-	int worker_fd, egress_fd;
-	int interpreter_fd[CONFIG_PROFILES_MAX];	/* -1: the profile has the usual one */
-	struct outer_namespace *outer;
+	struct launcher *launcher;
+	struct directory *directory;
 	struct cgroup_root *cgroups;
 	struct loop *loop;
 	struct engine *engine;
@@ -121,29 +129,12 @@ open_seal(struct supervisor *s, struct why *why_r)
 	return r;
 }
 
-static int
-open_interpreters(struct supervisor *s, struct why *why_r)
-{
-	for (size_t i = 0; i < s->config->n_profiles; i++) {
-		const struct config_profile *profile = &s->config->profile[i];
-		int fd = -1;
-
-		if (profile->interpreter)
-			fd = startup_open_interpreter(profile->interpreter);
-		if (profile->interpreter && fd < 0)
-			return why_say(why_r, fd, "interpreter",
-				       "[profile %s] interpreter: mcp-python-worker-%s: %s",
-				       profile->name, profile->interpreter, strerror(-fd));
-		s->interpreter_fd[i] = fd;
-	}
-	return 0;
-}
-
 /* Everything that may need root; none is left when it returns 0. */
 static int
 prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
 {
 	struct places_asked asked = arguments->places;
+	struct startup_programs programs;
 	int r;
 
 	/* First: whoever finds the clients' socket finds the operators' one, too. */
@@ -154,14 +145,6 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	r = places_open(&asked, s->config, startup_service_uid(s->config), &s->places, why_r);
 	if (r < 0)
 		return r;
-	s->worker_fd = startup_open_worker(s->as_service);
-	if (s->worker_fd < 0)
-		return why_say(why_r, s->worker_fd, "worker", "mcp-python-worker: %s",
-			       strerror(-s->worker_fd));
-	r = open_interpreters(s, why_r);
-	if (r < 0)
-		return r;
-	s->egress_fd = startup_open_egress(s->as_service);
 	r = open_seal(s, why_r);
 	if (r < 0)
 		return r;
@@ -170,7 +153,17 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 		r = governance_new(s->config, false, &s->governance, why_r);
 	if (r < 0)
 		return r;
-	r = startup_privilege(s->config, s->as_service, &s->outer, &s->cgroups, why_r);
+	r = startup_open_programs(s->config, s->as_service, &programs, why_r);
+	if (r == 0)
+		r = startup_privilege(s->config, s->as_service, &programs, &s->launcher,
+				      &s->cgroups, why_r);
+	startup_close_programs(&programs);
+	if (r == 0) {
+		r = directory_new(NULL, &s->directory);
+		if (r < 0)
+			why_say(why_r, r, "", "directory: cannot start the helper: %s",
+				strerror(-r));
+	}
 	if (r == 0 && s->as_service)
 		r = governance_new(s->config, true, &s->governance, why_r);
 	if (r < 0 || !places_have_http(s->places))
@@ -258,14 +251,23 @@ on_http_empty(void *arg)
 		finish_if_done(s);
 }
 
+static void
+on_reloaded(void *arg)
+{
+	struct supervisor *s = arg;
+
+	if (s->stopping)
+		return;
+	mcp_tools_changed(s->mcp);
+	notify_ready(s->notify);
+}
+
 /* systemd waits for READY after RELOADING (Type=notify-reload knows the signal). */
 static void
 reload(struct supervisor *s)
 {
 	notify_reloading(s->notify);
-	governance_reload(s->governance, s->config_path, !unit_is_service());
-	mcp_tools_changed(s->mcp);
-	notify_ready(s->notify);
+	governance_reload(s->governance, s->config_path, !unit_is_service(), on_reloaded, s);
 }
 
 static void
@@ -289,6 +291,34 @@ fail(struct supervisor *s, const char *event, int error, const char *text)
 	s->exit_code = EXIT_FAILED;
 	if (s->loop)
 		loop_stop(s->loop);
+}
+
+/* What runs is answered; a service that could not replace a zygote must not go on. systemd
+ * starts another. */
+/* Without a process that cannot be had again. */
+static void
+end_early(struct supervisor *s)
+{
+	s->exit_code = EXIT_FAILED;
+	/* What would be kept is swept away after a failure. */
+	s->keeps_sessions = false;
+	if (!s->stopping)
+		stop(s);
+}
+
+static void
+on_launcher_lost(void *arg)
+{
+	log_line(LOG_ERR, "launcher-lost", "text=\"the service ends: without the launcher no "
+		 "process can be started\"");
+	end_early(arg);
+}
+
+/* Its log line is the directory's. */
+static void
+on_directory_lost(void *arg)
+{
+	end_early(arg);
 }
 
 /* ---- serving ---- */
@@ -378,13 +408,32 @@ uses_files(const struct supervisor *s)
 	       (S_ISREG(in.st_mode) || S_ISREG(out.st_mode));
 }
 
+/* Much work, or a wait that the guard has ended and nobody was found out for: libevent closes
+ * sockets by itself, and older kernels close what others have left in theirs. */
+static void
+on_slow_turn(unsigned int milliseconds)
+{
+	static uint64_t said_ms;
+	static unsigned int unsaid;
+
+	if (milliseconds < STALL_MS / 2)
+		return;
+	if (said_ms != 0 && clock_ms() - said_ms < SLOW_EVERY_MS) {
+		unsaid++;
+		return;
+	}
+	log_line(LOG_INFO, "slow-turn", "ms=%u others=%u", milliseconds, unsaid);
+	said_ms = clock_ms();
+	unsaid = 0;
+}
+
 static int
 build(struct supervisor *s)
 {
-	struct engine_options engine = { .config = s->config, .outer = s->outer,
-					 .cgroups = s->cgroups, .worker_fd = s->worker_fd,
-					 .interpreter_fd = s->interpreter_fd,
-					 .egress_fd = s->egress_fd };
+	struct engine_options engine = { .config = s->config,
+					 .launcher = s->launcher,
+					 .other_child = directory_pid(s->directory),
+					 .cgroups = s->cgroups };
 	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
 				   .seal = s->seal };
 	struct session_options sessions = { .config = s->config };
@@ -396,6 +445,9 @@ build(struct supervisor *s)
 	s->loop = loop_new(uses_files(s));
 	if (!s->loop)
 		return -EIO;
+	r = turns_guard(loop_base(s->loop), on_slow_turn);
+	if (r < 0)
+		return r;
 	engine.base = mcp.base = loop_base(s->loop);
 	sessions.loop = http.loop = s->loop;
 	s->deadline = xalloc_check(evtimer_new(engine.base, on_deadline, s));
@@ -403,7 +455,8 @@ build(struct supervisor *s)
 		r = loop_signal(s->loop, signals[i], on_signal, s);
 	if (r < 0)
 		return r;
-	governance_start(s->governance, engine.base);
+	directory_watch(s->directory, engine.base, on_directory_lost, s);
+	governance_start(s->governance, engine.base, s->directory);
 	s->metrics = metrics_new();
 	mcp.gate = sessions.gate = http.gate = governance_gate(s->governance);
 	engine.observer = metrics_observer(s->metrics, gate_observer(mcp.gate));
@@ -422,13 +475,17 @@ build(struct supervisor *s)
 		.config = s->config, .engine = s->engine, .sessions = s->sessions,
 		.http = s->http, .governance = s->governance, .metrics = s->metrics,
 	});
-	governance_serve(s->governance, engine.base, s->admin_fd, s->operation);
+	s->admin = admin_new(&(struct admin_options){
+		.base = engine.base, .gate = mcp.gate, .operation = s->operation,
+		.fd = { give_fd(s->admin_fd[0]), give_fd(s->admin_fd[1]) },
+	});
 	handover_take(&(struct handover_takers){
 		.places = s->places, .engine = s->engine, .base = engine.base,
 		.config = s->config, .audit = gate_audit(mcp.gate),
 	});
 	s->keeps_sessions = handover_is_possible(s->as_service, s->cgroups != NULL);
 	s->notify = notify_new(s->loop, describe, s);
+	launcher_watch(s->launcher, engine.base, on_launcher_lost, s);
 	engine_when_ready(s->engine, on_ready, s);
 	return 0;
 }
@@ -464,7 +521,9 @@ tear_down(struct supervisor *s)
 	mcp_seal_free(s->seal);
 	notify_free(s->notify);
 	engine_free(s->engine);
+	admin_free(s->admin);
 	governance_free(s->governance);
+	directory_free(s->directory);
 	operation_free(s->operation);
 	metrics_free(s->metrics);
 	socketfile_close(s->admin_file);
@@ -475,16 +534,22 @@ tear_down(struct supervisor *s)
 		event_free(s->deadline);
 	loop_free(s->loop);
 	cgroup_root_free(s->cgroups);
-	outer_namespace_free(s->outer);
+	launcher_free(s->launcher);
 	places_free(s->places);
-	if (s->worker_fd >= 0)
-		close(s->worker_fd);
-	for (size_t i = 0; i < CONFIG_PROFILES_MAX; i++)
-		if (s->interpreter_fd[i] >= 0)
-			close(s->interpreter_fd[i]);
-	if (s->egress_fd >= 0)
-		close(s->egress_fd);
 	config_free(s->config);
+}
+
+/* The last thing before the loop, in which the first client is heard. */
+static int
+enter_fence(void)
+{
+	const char *what;
+	int r = fence_supervisor(&what);
+
+	if (r < 0)
+		log_line(LOG_ERR, "fence-failed", "step=\"%s\" err=%s", what,
+			 strerrorname_np(-r));
+	return r;
 }
 
 static void
@@ -511,26 +576,28 @@ run(struct supervisor *s)
 static enum exit_code
 show(const struct arguments *arguments, const struct config *config)
 {
+	int r;
+
 	if (arguments->action == DUMP_CONFIG)
 		config_dump(config, stdout);
-	if (arguments->action != SHOW_POLICY ||
-	    configuration_show(config, arguments->who, stdout) == 0)
-		return EXIT_FINE;
-	fprintf(stderr, "mcp-pythond: there is no user %s\n", arguments->who);
-	return EXIT_FAILED;
+	r = arguments->action == SHOW_POLICY ? configuration_show(config, arguments->who, stdout) : 0;
+	if (r == -ENOENT)
+		fprintf(stderr, "mcp-pythond: there is no user %s\n", arguments->who);
+	else if (r < 0)
+		fprintf(stderr, "mcp-pythond: %s: the host's directory of users: %s\n",
+			arguments->who, strerror(-r));
+	return r < 0 ? EXIT_FAILED : EXIT_FINE;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct supervisor s = { .worker_fd = -1, .egress_fd = -1, .admin_fd = { -1, -1 },
-				.own_uid = getuid() };
+	struct supervisor s = { .admin_fd = { -1, -1 }, .own_uid = getuid() };
 	struct why why = { .field = "" };
 	struct arguments arguments;
 	char path[PATH_MAX];
 	int r;
 
-	memset(s.interpreter_fd, -1, sizeof(s.interpreter_fd));
 	fill_standard_descriptors();
 	arguments_read(argc, argv, &arguments);
 	log_init(LOG_INFO);
@@ -557,6 +624,8 @@ main(int argc, char **argv)
 		s.exit_code = EXIT_FAILED;
 	} else {
 		r = build(&s);
+		if (r == 0)
+			r = enter_fence();
 		if (r < 0)
 			fail(&s, "start-failed", r, strerror(-r));
 		else

@@ -9,15 +9,15 @@
 
 #include <systemd/sd-daemon.h>
 
+#include "base/log.h"
+#include "base/own.h"
+#include "base/socketfile.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "http/origin.h"
+#include "http/server.h"
 #include "policy/config.h"
-#include "policy/why.h"
-#include "proto/own.h"
 #include "supervisor/handover.h"
-#include "supervisor/http/origin.h"
-#include "supervisor/http/server.h"
-#include "supervisor/log.h"
-#include "supervisor/socketfile.h"
-#include "supervisor/xalloc.h"
 
 static void
 add_place(struct places *places, int fd, bool http)
@@ -85,7 +85,7 @@ take_handed_sockets(struct places *places, const struct config *config, struct w
 		if (strncmp(name, HANDOVER_PREFIX, strlen(HANDOVER_PREFIX)) == 0)
 			take_stored(places, SD_LISTEN_FDS_START + i, name);
 		else if (strcmp(name, PLACE_ADMIN) == 0)
-			;	/* govern/governance.c has it */
+			;	/* supervisor/operate/governance.c has it */
 		else if (++sockets > PLACES_MAX - 3)
 			r = why_say(why_r, -E2BIG, "socket",
 				    "more than %d sockets were handed over", PLACES_MAX - 3);

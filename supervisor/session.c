@@ -12,14 +12,17 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/stall.h"
+#include "base/watched.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "govern/gate.h"
+#include "mcp/stream.h"
 #include "policy/config.h"
-#include "supervisor/engine/engine.h"
-#include "supervisor/govern/gate.h"
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
-#include "supervisor/mcp/stream.h"
 #include "supervisor/session_account.h"
-#include "supervisor/xalloc.h"
 
 struct session {
 	struct session *next, *prev;
@@ -33,9 +36,11 @@ struct session {
 	uint64_t sent, stall_sent;	/* bytes; now, and at the last check */
 	struct event *gone;		/* after half-close: tells when the rest follows */
 	int gone_fd;
+	struct gate_wait identity;	/* until it is known who it is, nothing is read */
+	bool admitted;			/* it was known, and there was room for it */
 	bool paused;			/* too much is unsent to take requests */
 	bool input_ended;		/* the client writes no more, or we want no more */
-	bool discards;			/* what still comes is thrown away */
+	const char *refusal;		/* why what still comes is thrown away; NULL: it is not */
 	bool closed;			/* waits for its turn to be freed */
 };
 
@@ -85,11 +90,13 @@ session_free(void *object)
 		event_free(s->gone);
 		close(s->gone_fd);
 	}
-	session_account_close(&set->accounts, s->account);
-	if (s->tenant) {
+	if (s->admitted) {
+		s->account->admitted--;
 		gate_session(set->options.gate, tenant_principal(s->tenant), "stream", false);
-		tenant_release(s->tenant);
 	}
+	session_account_close(&set->accounts, s->account);
+	if (s->tenant)
+		tenant_release(s->tenant);
 	free(s);
 	if (!set->first && set->on_empty)
 		set->on_empty(set->arg);
@@ -101,10 +108,13 @@ session_close(struct session *s, const char *why)
 	if (s->closed)
 		return;
 	s->closed = true;
+	gate_unwait(&s->identity);
 	s->set->open--;
-	log_line(LOG_INFO, "session-close", "tenant=%u why=%s in_flight=%zu sessions=%zu",
-		 s->account->uid, why, mcp_stream_in_flight(s->stream),
-		 s->set->open);
+	if (s->admitted)
+		log_line(LOG_INFO, "session-close", "tenant=%u why=%s in_flight=%zu sessions=%zu",
+			 s->account->uid, why, mcp_stream_in_flight(s->stream), s->set->open);
+	else
+		log_line(LOG_WARNING, "session-refused", "tenant=%u why=%s", s->account->uid, why);
 	bufferevent_disable(s->in, EV_READ | EV_WRITE);
 	bufferevent_disable(s->out, EV_READ | EV_WRITE);
 	event_del(s->stall);
@@ -123,7 +133,7 @@ session_close(struct session *s, const char *why)
 static void
 close_if_done(struct session *s)
 {
-	if (!s->closed && s->input_ended && !s->paused &&
+	if (!s->closed && s->input_ended && !s->paused && !s->identity.waits &&
 	    mcp_stream_in_flight(s->stream) == 0 && evbuffer_get_length(output_of(s)) == 0)
 		session_close(s, "done");
 }
@@ -173,7 +183,7 @@ on_let_go(void *arg, size_t bytes)
 static void
 arm_stall(struct session *s)
 {
-	const struct timeval wait = { s->discards ? SESSION_LINGER_S : SESSION_STALL_S, 0 };
+	const struct timeval wait = { s->refusal ? SESSION_LINGER_S : SESSION_STALL_S, 0 };
 
 	s->stall_sent = s->sent;
 	evtimer_add(s->stall, &wait);
@@ -186,8 +196,8 @@ on_stall_check(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (s->discards)
-		session_close(s, "line-too-long");
+	if (s->refusal)
+		session_close(s, s->refusal);
 	else if (s->sent == s->stall_sent)
 		session_close(s, "does-not-read");
 	else
@@ -201,7 +211,7 @@ pause_if_full(struct session *s)
 
 	if (unsent > SESSION_OUTPUT_MAX) {
 		session_close(s, "does-not-read");
-	} else if (unsent > SESSION_OUTPUT_HIGH && !s->paused && !s->discards) {
+	} else if (unsent > SESSION_OUTPUT_HIGH && !s->paused && !s->refusal) {
 		s->paused = true;
 		bufferevent_disable(s->in, EV_READ);
 		arm_stall(s);
@@ -256,10 +266,10 @@ on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 static void
 finish_refusal(struct session *s)
 {
-	if (s->discards && evbuffer_get_length(output_of(s)) == 0 &&
+	if (s->refusal && evbuffer_get_length(output_of(s)) == 0 &&
 	    mcp_stream_in_flight(s->stream) == 0 &&
 	    shutdown(bufferevent_getfd(s->out), SHUT_WR) < 0)
-		session_close(s, "line-too-long");	/* a pipe, or gone */
+		session_close(s, s->refusal);	/* a pipe, or gone */
 }
 
 static void
@@ -346,15 +356,65 @@ take_line(struct session *s, size_t len, size_t taken)
 }
 
 /* A client that still writes would get an error there, and never read our answer: so what
- * comes is thrown away for a while. It sees the end of our side when it has the answer. */
+ * comes is thrown away for a while. It sees the end of our side when it has the answer. why is
+ * static, for the log. */
+static void
+session_refuse(struct session *s, const char *why, const char *text)
+{
+	s->refusal = why;
+	mcp_stream_refuse(s->stream, text);
+	evbuffer_drain(input_of(s), evbuffer_get_length(input_of(s)));
+	bufferevent_enable(s->in, EV_READ);
+	arm_stall(s);
+	finish_refusal(s);
+}
+
 static void
 refuse_long_line(struct session *s)
 {
-	mcp_stream_too_long(s->stream, s->set->options.config->service.line_max);
-	evbuffer_drain(input_of(s), evbuffer_get_length(input_of(s)));
-	s->discards = true;
-	arm_stall(s);
-	finish_refusal(s);
+	char text[96];
+
+	snprintf(text, sizeof(text), "a line is longer than %zu bytes",
+		 s->set->options.config->service.line_max);
+	session_refuse(s, "line-too-long", text);
+}
+
+/* One session of its user's more, if there is room for it. 0 or -EDQUOT. */
+static int
+session_admit(struct session *s)
+{
+	const struct session_options *options = &s->set->options;
+	const char *principal = tenant_principal(s->tenant);
+
+	if (s->account->admitted >= gate_sessions_max(options->gate, principal,
+						      options->config->service.sessions_per_tenant))
+		return -EDQUOT;
+	s->account->admitted++;
+	s->admitted = true;
+	gate_session(options->gate, principal, "stream", true);
+	log_line(LOG_INFO, "session-open", "tenant=%u sessions=%zu", s->account->uid,
+		 s->set->open);
+	return 0;
+}
+
+/* Is it known who that is? Who was admitted, and is not known any more, is refused by each call;
+ * who was not yet, as a whole. */
+static bool
+is_identified(struct session *s)
+{
+	struct why why = { .text = "" };
+	int r = gate_identify(s->set->options.gate, tenant_principal(s->tenant), &s->identity,
+			      &why);
+
+	if (r == -EINPROGRESS) {
+		bufferevent_disable(s->in, EV_READ);
+		return false;
+	}
+	if (!s->admitted && r < 0)
+		session_refuse(s, "not-identified", why.text);
+	else if (!s->admitted && session_admit(s) < 0)
+		session_refuse(s, "too-many-sessions", "too many connections of this user");
+	return s->admitted;
 }
 
 /* Takes the next line out of the input, if there is a whole one and it is wanted. */
@@ -365,9 +425,9 @@ next_line(struct session *s)
 	size_t len = evbuffer_get_length(input), most;
 	struct evbuffer_ptr from, newline;
 
-	if (s->discards)
+	if (s->refusal)
 		evbuffer_drain(input, len);
-	if (s->closed || s->paused || s->discards || len == 0)
+	if (s->closed || s->paused || s->refusal || len == 0 || !is_identified(s))
 		return false;
 	most = s->set->options.config->service.line_max;
 	evbuffer_ptr_set(input, &from, s->searched, EVBUFFER_PTR_SET);
@@ -395,11 +455,37 @@ take_lines(struct session *s)
 	close_if_done(s);
 }
 
+/* It has passed descriptors that take long to close. True: the session is closed. */
+static bool
+made_us_wait(struct session *s)
+{
+	if (!stall_waited())
+		return false;
+	watched_log("client", tenant_principal(s->tenant));
+	session_close(s, "made-us-wait");
+	return true;
+}
+
+static void
+on_identified(void *arg)
+{
+	struct session *s = arg;
+
+	if (!is_identified(s))
+		return;
+	if (!s->paused && !s->input_ended)
+		bufferevent_enable(s->in, EV_READ);
+	take_lines(s);
+	if (s->input_ended && !s->closed && !s->identity.waits)
+		end_input(s);
+}
+
 static void
 on_readable(struct bufferevent *in, void *arg)
 {
 	(void)in;
-	take_lines(arg);
+	if (!made_us_wait(arg))
+		take_lines(arg);
 }
 
 static void
@@ -427,14 +513,14 @@ on_event(struct bufferevent *bev, short what, void *arg)
 	struct session *s = arg;
 
 	(void)bev;
-	if (s->closed)
+	if (made_us_wait(s) || s->closed)
 		return;
 	if (what & BEV_EVENT_ERROR) {
 		session_close(s, "disconnect");
 	} else if (what & BEV_EVENT_EOF) {
 		s->input_ended = true;
 		take_lines(s);
-		if (!s->closed)
+		if (!s->closed && !s->identity.waits)
 			end_input(s);
 	}
 }
@@ -467,6 +553,9 @@ session_start(struct session *s, int in, int out, bool borrow)
 	bufferevent_setwatermark(s->out, EV_WRITE, SESSION_OUTPUT_LOW, 0);
 	xalloc_check(evbuffer_add_cb(input_of(s), on_buffer, s));
 	xalloc_check(evbuffer_add_cb(output_of(s), on_buffer, s));
+	/* The socket of the one who started us is theirs. */
+	if (!borrow)
+		watched_buffers(s->in);
 	bufferevent_enable(s->out, EV_WRITE);
 	bufferevent_enable(s->in, EV_READ);
 }
@@ -475,19 +564,22 @@ int
 session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
 {
 	const struct config *config = set->options.config;
+	struct gate *gate = set->options.gate;
 	struct session_account *account;
 	struct session *s;
 	char principal[32];
-	size_t most;
-	int r;
+	int r = session_account_open(&set->accounts, uid, config->service.sessions_max,
+				     config->service.sessions_per_tenant, &account);
 
-	snprintf(principal, sizeof(principal), "uid:%u", uid);
-	most = gate_sessions_max(set->options.gate, principal,
-				 config->service.sessions_per_tenant);
-	r = session_account_open(&set->accounts, uid, config->service.sessions_max, most,
-				 &account);
 	if (r < 0)
 		return r;
+	snprintf(principal, sizeof(principal), "uid:%u", uid);
+	if (gate_identify(gate, principal, NULL, NULL) == 0 &&
+	    account->admitted >= gate_sessions_max(gate, principal,
+						   config->service.sessions_per_tenant)) {
+		session_account_close(&set->accounts, account);
+		return -EDQUOT;
+	}
 	s = xcalloc(1, sizeof(*s));
 	s->set = set;
 	s->account = account;
@@ -497,9 +589,10 @@ session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
 		s->next->prev = s;
 	set->first = s;
 	set->open++;
+	s->identity.on_known = on_identified;
+	s->identity.arg = s;
 	session_start(s, in, out, borrow);
-	gate_session(set->options.gate, principal, "stream", true);
-	log_line(LOG_INFO, "session-open", "tenant=%u sessions=%zu", uid, set->open);
+	(void)is_identified(s);
 	return 0;
 }
 
@@ -519,6 +612,7 @@ session_set_drain(struct session_set *set)
 
 	for (struct session *s = set->first; s; s = next) {
 		next = s->next;
+		gate_unwait(&s->identity);
 		end_input(s);
 	}
 }

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "supervisor/xalloc.h"
+#include "base/xalloc.h"
 
 int
 session_account_open(struct session_accounts *accounts, uid_t uid, size_t sessions_max,

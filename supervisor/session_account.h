@@ -13,6 +13,7 @@ struct session_account {
 	struct session_account *next;
 	uid_t uid;
 	size_t sessions;
+	size_t admitted;		/* of them, that may say something */
 	size_t buffered_bytes;
 };
 

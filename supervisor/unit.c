@@ -9,8 +9,9 @@
 
 #include <systemd/sd-login.h>
 
-#include "supervisor/engine/startup.h"
-#include "supervisor/log.h"
+#include "base/log.h"
+#include "host/privilege.h"
+#include "host/startup.h"
 
 bool
 unit_is_service(void)
@@ -26,7 +27,7 @@ unit_is_system_service(void)
 	char *unit = NULL;
 	bool by_user_manager;
 
-	if (geteuid() != 0 || !unit_is_service())
+	if (!privilege_may_map() || !unit_is_service())
 		return false;
 	by_user_manager = sd_pid_get_user_unit(0, &unit) >= 0;
 	free(unit);

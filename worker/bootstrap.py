@@ -49,6 +49,7 @@ thread_shutdown = threading._shutdown
 run_atexit = atexit._run_exitfuncs
 count_threads, count_exits = _thread._count, atexit._ncallbacks
 thread_exits = threading._threading_atexits
+BufferedWriter, TextIOWrapper = io.BufferedWriter, io.TextIOWrapper
 
 
 # ---- in the zygote -------------------------------------------------------------------
@@ -112,8 +113,8 @@ def stream(fd, name, errors, write_through):
     """As the interpreter makes its own, but for the raw layer (worker/turns.c)."""
     raw = Turn(fd, "wb", closefd=False)
     raw.name = name
-    text = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", errors, "\n",
-                            line_buffering=True, write_through=write_through)
+    text = TextIOWrapper(BufferedWriter(raw), "utf-8", errors, "\n",
+                         line_buffering=True, write_through=write_through)
     text.mode = "w"
     return text
 
@@ -121,6 +122,7 @@ def stream(fd, name, errors, write_through):
 # Made while the zygote's own descriptors are pipes: what a stream is is asked once.
 STDOUT = stream(1, "<stdout>", "surrogateescape", False)
 STDERR = stream(2, "<stderr>", "backslashreplace", True)
+STREAMS = [(text, text.buffer, text.buffer.raw) for text in (STDOUT, STDERR)]
 
 
 def rehearse():
@@ -450,15 +452,33 @@ def renew_packages():
 
 
 def before_copy():
-    """random's own module starts anew in every fork, which the cells of a session are not to
-    notice."""
+    """Whether there are other threads; and random's numbers: that module starts anew in every
+    fork, which the cells of a session are not to notice."""
     random = sys.modules.get("random")
-    return None if random is None else (random._inst, random._inst.getstate())
+    return count_threads() > 0, random and (random._inst, random._inst.getstate())
 
 
-def after_copy(random):
+def after_copy(before, writing):
+    had_threads, random = before
     if random is not None:
         random[0].setstate(random[1])
+    if had_threads or writing:
+        for text, buffer, raw in STREAMS:
+            renew_stream(text, buffer, raw)
+
+
+def renew_stream(text, buffer, raw):
+    """What a thread of before the fork had begun to write is dropped with the thread, and so is
+    its lock. The objects stay, whoever refers to them."""
+    try:
+        if buffer.closed:
+            return
+        BufferedWriter.__init__(buffer, raw)
+        if text.buffer is buffer:
+            TextIOWrapper.__init__(text, buffer, text.encoding, text.errors, "\n",
+                                   text.line_buffering, text.write_through)
+    except ValueError:  # detached by the script
+        pass
 
 
 def renew_stdin(has_stdin):
@@ -774,6 +794,7 @@ def own_hook_frames(e):
 
 
 format_lines = traceback.format_exception
+ENTRIES_MAX = 1000  # as the hook in C has it: the last ones
 SUGGESTION = re.compile(r"\. Did you mean: '[^'\n]*'\?$")
 
 
@@ -785,12 +806,23 @@ def format_exception(kind, e, tb):
             e.text = linecache.getline(FILE, e.lineno) or None
         if tb is None and e.__context__ is None:
             return native_text(e)
-    text = "".join(format_lines(kind, e, tb))
+    limit = None if hasattr(sys, "tracebacklimit") else -ENTRIES_MAX
+    text = "".join(format_lines(kind, e, last_entries(tb), limit))
     if isinstance(e, (NameError, AttributeError)):
         found = SUGGESTION.search(native_text(e).rstrip("\n"))
         if found and not text.endswith(found[0] + "\n"):
             text = text.rstrip("\n") + found[0] + "\n"
     return text
+
+
+def last_entries(tb):
+    """What is shown of a traceback: the module traceback would look at each frame first."""
+    last, n = tb, 0
+    while tb is not None:
+        tb, n = tb.tb_next, n + 1
+        if n > ENTRIES_MAX:
+            last = last.tb_next
+    return last
 
 
 def native_text(e):

@@ -5,25 +5,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "proto/frame.h"
-#include "proto/own.h"
 #include "worker/interpreter.h"
+#include "worker/listener.h"
 #include "worker/session.h"
 #include "worker/sharedmap.h"
 #include "worker/warm.h"
 #include "worker/workspace.h"
-
-#define PROXY_PORT 3128		/* in the worker's own network namespace */
 
 /* Shared between the two. A script that writes to it only makes its own end less clear. */
 static volatile struct shared {
@@ -96,21 +94,19 @@ receive_run(struct frame *frame)
 	}
 }
 
-void
-execution_offer_listener(uint64_t id, unsigned int port)
+/* As RUN says. */
+static void
+offer_listener(uint64_t id)
 {
-	struct msg msg = { .type = MSG_LISTENER, .listener.id = id };
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	own_fd int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t len = sizeof(at);
+	uint16_t port;
+	int fd = listener_offer(id, &port);
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&at, &len) < 0 || listen(fd, SOMAXCONN) < 0)
-		jail_die(JAIL_CONTROL, "the proxy's socket", errno);
-	if (frame_send(JAIL_CONTROL, &msg, &fd, 1) < 0)
+	if (fd == -EPIPE)
 		_exit(0);
-	if (interpreter_use_proxy(ntohs(at.sin_port)) < 0)
+	if (fd < 0)
+		jail_die(JAIL_CONTROL, "the proxy's socket", -fd);
+	close(fd);
+	if (interpreter_use_proxy(port) < 0)
 		jail_die(JAIL_CONTROL, "the proxy's name", EIO);
 }
 
@@ -174,7 +170,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 		_exit(0);
 	receive_run(&frame);
 	if (frame.msg.run.network)
-		execution_offer_listener(frame.msg.run.id, PROXY_PORT);
+		offer_listener(frame.msg.run.id);
 	r = write_source(state.source, &frame.msg.run.script);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the script's file", -r);
@@ -234,6 +230,8 @@ live_as_init(const struct jail *jail, pid_t script, uint64_t serial)
 	if (shared->is_session) {
 		struct msg_open open = shared->open;
 
+		/* A session's processes would show it to scripts as memory that they share. */
+		munmap((void *)(uintptr_t)shared, sizeof(*shared));
 		session_live(jail, &open);
 	}
 	if (!shared->told) {

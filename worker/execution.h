@@ -19,9 +19,4 @@ _Noreturn void execution_live(const struct jail *jail, uint64_t serial);
  * -errno of the socket. *error_r: errno when a file could not be put there, else untouched. */
 int execution_receive(struct frame *frame, bool replace, int *error_r);
 
-/* Makes the LISTENER that RUN asked for, on a port (0: any that is free), and names it to the
- * interpreter. The way out, as far as a worker is concerned: who answers on it is not known
- * here. Ends the process when it cannot be had. */
-void execution_offer_listener(uint64_t id, unsigned int port);
-
 #endif

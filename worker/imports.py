@@ -138,5 +138,6 @@ def drop_guard_frames(tb):
         after = tb.tb_next
         while after is not None and after.tb_frame.f_code.co_filename == "<mcp-python>":
             after = after.tb_next
-        tb.tb_next = after
+        if after is not tb.tb_next:  # it looks for a circle, through all of them
+            tb.tb_next = after
         tb = after

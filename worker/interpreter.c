@@ -19,21 +19,10 @@
 #include "worker/heap.h"
 #include "worker/import_check.h"
 #include "worker/imports.h"
+#include "worker/parallel.h"
 #include "worker/question.h"
 #include "worker/rich.h"
 #include "worker/turns.h"
-
-/* Kept from starting threads while modules are imported: a fork copies only one.
- * Workers do not inherit them. */
-static const char *const one_thread[] = {
-	"OPENBLAS_NUM_THREADS",
-	"OMP_NUM_THREADS",
-	"MKL_NUM_THREADS",
-	"BLIS_NUM_THREADS",
-	"NUMEXPR_NUM_THREADS",
-	"VECLIB_MAXIMUM_THREADS",
-	NULL,
-};
 
 struct display_bounds display_bounds;
 
@@ -213,9 +202,6 @@ interpreter_start(const char **what_r)
 	PyConfig config;
 	PyStatus status;
 
-	for (size_t i = 0; one_thread[i]; i++)
-		if (setenv(one_thread[i], "1", 1) < 0)
-			return -errno;
 	heap_gather();
 	PyPreConfig_InitIsolatedConfig(&before);
 	before.utf8_mode = 1;
@@ -281,10 +267,11 @@ interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
 		    const char **what_r)
 {
 	PyObject *names = list_of(modules), *unset = PyList_New(0), *args, *result;
+	const char *const *variable = parallel_unset();
 
 	*what_r = "importing modules";
-	for (size_t i = 0; unset && one_thread[i]; i++) {
-		PyObject *item = PyUnicode_FromString(one_thread[i]);
+	for (size_t i = 0; unset && variable[i]; i++) {
+		PyObject *item = PyUnicode_FromString(variable[i]);
 
 		if (!item || PyList_Append(unset, item) < 0)
 			Py_CLEAR(unset);
@@ -482,12 +469,18 @@ interpreter_after_copy(bool is_copy)
 		return;
 	}
 	PyOS_AfterFork_Child();
-	args = kept ? PyTuple_Pack(1, kept) : NULL;
+	args = kept ? PyTuple_Pack(2, kept, turns_forked() ? Py_True : Py_False) : NULL;
 	result = call("after_copy", args);
 	PyErr_Clear();
 	Py_XDECREF(args);
 	Py_XDECREF(result);
 	Py_CLEAR(kept);
+}
+
+void
+interpreter_streams_closed(void)
+{
+	turns_closed();
 }
 
 void

@@ -63,6 +63,10 @@ int interpreter_session(void);
 void interpreter_before_copy(void);
 void interpreter_after_copy(bool is_copy);
 
+/* What standard output and error are has changed: other threads have come to the end of what
+ * they were writing, if that takes no longer than a second. */
+void interpreter_streams_closed(void);
+
 /* Forgets what signals came while nothing ran. */
 void interpreter_drop_signals(void);
 

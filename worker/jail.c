@@ -23,8 +23,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "proto/frame.h"
-#include "proto/own.h"
 #include "worker/landlock.h"
 #include "worker/mounts.h"
 #include "worker/seccomp.h"

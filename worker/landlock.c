@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 
 /* Newer than the oldest headers that we build with. */
 #define FS_TRUNCATE (1ULL << 14)		/* ABI 3 */

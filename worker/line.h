@@ -18,6 +18,7 @@ enum order_kind {
 
 struct order {
 	uint32_t kind;
+	uint32_t port;		/* of a cell: where its proxy listens; 0: it has none */
 };
 
 enum report_kind {

@@ -7,18 +7,21 @@ libworker_a_SOURCES = \
 	worker/question.c worker/question.h \
 	worker/execution.c worker/execution.h \
 	worker/heap.c worker/heap.h \
-	worker/intake.c worker/intake.h \
 	worker/interpreter.c worker/interpreter.h \
 	worker/jail.c worker/jail.h \
-	worker/keeper.c worker/keeper.h \
 	worker/landlock.c worker/landlock.h \
+	worker/listener.c worker/listener.h \
+	worker/modes.c \
 	worker/mounts.c worker/mounts.h \
+	worker/parallel.c worker/parallel.h \
 	worker/place.c worker/place.h worker/line.h \
+	worker/priority.c \
 	worker/processes.c worker/processes.h \
 	worker/seccomp.c worker/seccomp.h \
 	worker/session.c worker/session.h \
 	worker/sha256.c worker/sha256.h \
 	worker/sharedmap.c worker/sharedmap.h \
+	worker/sync.c \
 	worker/turns.c worker/turns.h \
 	worker/warm.c worker/warm.h \
 	worker/workspace.c worker/workspace.h \
@@ -27,7 +30,10 @@ libworker_a_SOURCES = \
 libworker_a_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%) $(SECCOMP_CFLAGS) \
 	-DPYTHON_PROGRAM='"$(PYTHON3)"'
 mcp_python_worker_SOURCES = worker/main.c
-mcp_python_worker_LDADD = libworker.a libproto.a $(SECCOMP_LIBS) $(PYTHON_LIBS) $(MSGPACK_LIBS)
+# The worker's own versions of these functions are taken in though nothing of the program calls them.
+WORKER_INTERPOSED = -Wl,-u,mmap -Wl,-u,fsync -Wl,-u,fdatasync -Wl,-u,chmod
+mcp_python_worker_LDFLAGS = $(AM_LDFLAGS) $(WORKER_INTERPOSED)
+mcp_python_worker_LDADD = libworker.a libproto.a libbase.a $(SECCOMP_LIBS) $(PYTHON_LIBS) $(MSGPACK_LIBS)
 
 # The same for the debug build of the interpreter: [profile] interpreter = debug. What is
 # frozen in is good for both.
@@ -38,7 +44,8 @@ libworker_debug_a_SOURCES = $(libworker_a_SOURCES)
 libworker_debug_a_CPPFLAGS = $(AM_CPPFLAGS) $(DEBUG_PYTHON_CFLAGS:-I%=-isystem%) \
 	$(SECCOMP_CFLAGS) -DPYTHON_PROGRAM='"$(DEBUG_PYTHON3)"'
 mcp_python_worker_debug_SOURCES = worker/main.c
-mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a $(SECCOMP_LIBS) \
+mcp_python_worker_debug_LDFLAGS = $(AM_LDFLAGS) $(WORKER_INTERPOSED)
+mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(SECCOMP_LIBS) \
 	$(DEBUG_PYTHON_LIBS) $(MSGPACK_LIBS)
 worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h
 worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h

@@ -1,28 +1,27 @@
-/* mcp-python-worker: runs Python scripts that nobody trusts.
+/* mcp-python-worker: runs Python scripts that are not trusted.
  *
- * One program, four kinds of process:
+ * The program is three kinds of process:
  *
- *   zygote  started by the supervisor, in a user namespace of the service's own, with
- * one socket on descriptor 3. It is told once what the jail of its profile looks like
- *           (CONFIGURE), builds that file tree, makes it its root, starts Python
- * inside, imports the profile's modules and compiles the syscall filter. Then it clones
- *           a worker for each SPAWN, and does nothing else. It reads from the
- * supervisor alone and never runs a line that a client wrote. init    the first process
- * of a worker, cloned straight into seven new namespaces and its cgroup. Puts up the
- * walls in order (worker/jail.c), forks the script's process, reaps, and tells how the
- * script's process ended if that did not. script  proves the walls from inside, says
- * READY, waits for RUN, runs the script to its very end and says DONE. From RUN on
- * nothing that it says is believed.
+ *   zygote   Started for the supervisor, in the service's own user namespace, with one socket on
+ *            descriptor 3. CONFIGURE tells it once what the jail of its profile looks like. It
+ *            builds that file tree, makes it its root, starts Python inside, imports the
+ *            profile's modules and compiles the syscall filter. From then on it clones a worker
+ *            for each SPAWN and does nothing else. It reads from the supervisor alone and never
+ *            runs a line that a client wrote.
  *
- *   keeper  started by the supervisor too, in the same namespace: keeps the store of
- *           installed packages and mounts them in workers (worker/keeper.c).
+ *   init     The first process of a worker, cloned straight into seven new namespaces and its
+ *            cgroup. It puts up the walls in order (worker/jail.c), forks the script's process,
+ *            reaps, and says how that process ended if the process did not say so itself.
  *
- * A worker runs one script and is never used again. The supervisor is its parent, holds
- * its pidfd, and takes the truth about its end from the kernel.
+ *   script   Proves the walls from inside, says READY, waits for RUN, runs the script to its very
+ *            end and says DONE. Nothing that it says after RUN is believed.
  *
- * The program starts over from a sealed copy of itself in memory, with an environment
- * of its own: what a script can see of its process holds nothing of the host's
- * environment, and the file behind /proc/self/exe is one that nobody can write.
+ * A worker runs one script, or the cells of one session, and is never used again. It is a child of
+ * the supervisor, which holds its pidfd and takes the truth about its end from the kernel.
+ *
+ * The program starts over from a sealed copy of itself in memory, with an environment of its own: a
+ * script that looks at its own process finds nothing of the host's environment, and the file
+ * behind /proc/self/exe cannot be written by anybody.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,9 +35,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "proto/message.h"
-#include "proto/own.h"
-#include "worker/keeper.h"
 #include "worker/zygote.h"
 
 #define PROGRAM "mcp-python-worker"
@@ -47,12 +45,13 @@
 #ifdef WITH_SANITIZERS
 const char *__asan_default_options(void);
 
-/* The leak checker traces its own process, which no jail allows. */
+/* The leak checker traces its own process, which no jail allows. Freed memory that is kept back
+ * counts against a script's limit: 32 MiB of it instead of 256. */
 const char *
 __asan_default_options(void)
 {
-	return "detect_leaks=0:abort_on_error=1:handle_segv=0:allocator_may_return_"
-	       "null=1";
+	return "detect_leaks=0:abort_on_error=1:handle_segv=0:allocator_may_return_null=1:"
+	       "quarantine_size_mb=32";
 }
 #endif
 
@@ -150,32 +149,18 @@ zygote(char **argv)
 	return EXIT_FAILURE;
 }
 
-static int
-keeper(void)
-{
-	struct stat st;
-
-	if (fstat(KEEPER_CONTROL, &st) == 0 && S_ISSOCK(st.st_mode))
-		return keeper_main();
-	fprintf(stderr, PROGRAM ": --keeper is started by mcp-pythond, with a socket on "
-		"descriptor %d\n", KEEPER_CONTROL);
-	return EXIT_FAILURE;
-}
-
 static const char help[] =
-	"Usage: " PROGRAM " --zygote | --keeper | --version | --help\n"
+	"Usage: " PROGRAM " --zygote | --version | --help\n"
 	"\n"
 	"Runs Python scripts in jails on behalf of mcp-pythond, which starts it with\n"
-	"--zygote or --keeper and a socket on descriptor 3. It is of no use when started by\n"
-	"hand: to run a script, use `mcp-python run FILE`.\n";
+	"--zygote and a socket on descriptor 3. It is of no use when started by hand: to run a\n"
+	"script, use `mcp-python run FILE`.\n";
 
 int
 main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "--zygote") == 0)
 		return zygote(argv);
-	if (argc == 2 && strcmp(argv[1], "--keeper") == 0)
-		return keeper();
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		puts(PROGRAM " " PACKAGE_VERSION);
 		return EXIT_SUCCESS;

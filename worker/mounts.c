@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 #include "worker/multiarch.h"
 
 #define COPY_MAX (1024 * 1024) /* bytes of a built-in file; larger ones are bound */
@@ -103,7 +103,7 @@ static const char *const devices[] = { "null", "full", "random", "urandom", "zer
 
 /* Mount points of what belongs to the worker. */
 static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc",
-				   &MOUNTS_ENVIRONMENT[1] };
+				   &ENVIRONMENT_PLACE[1] };
 
 /* Things of a host that no jail shows; the first that exists is tried from inside. */
 static const char *const hidden[] = { "/etc/shadow", "/root", "/sys/kernel", "/boot",
@@ -341,7 +341,7 @@ may_show(const char *path)
 {
 	static const char *const never[] = {
 		"/proc", "/sys", "/dev", "/run", "/tmp", "/workspace", "/home/python",
-		MOUNTS_ENVIRONMENT,
+		ENVIRONMENT_PLACE,
 		"/var/run", "/var/tmp",
 	};
 	size_t len = strlen(path);

@@ -10,9 +10,6 @@
 
 #include "proto/message.h"
 
-/* An empty directory of every jail; installed packages are mounted on it from outside. */
-#define MOUNTS_ENVIRONMENT "/environment"
-
 /* Builds the tree in this process's own mount namespace (which must be new), makes it
  * the root and lets go of the host's. paths are bound read-only beside the built-in
  * list; those that are not there are appended to missing, whose array must have room

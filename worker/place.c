@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "proto/fdpass.h"
 #include "proto/frame.h"
-#include "proto/own.h"
 #include "worker/execution.h"
 #include "worker/interpreter.h"
 #include "worker/line.h"
+#include "worker/parallel.h"
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
@@ -94,6 +96,39 @@ restore_offsets(void)
 		lseek(offset[i].fd, offset[i].at, SEEK_SET);
 }
 
+/* ---- standard output and error ---- */
+
+/* Where they go while the state waits. A thread that a cell has left behind runs whenever
+ * the main one gives way: what it writes then is no later cell's. */
+static struct stream {
+	int fd, kept;		/* kept: a copy of fd; -1: none */
+} stream[] = { { STDOUT_FILENO, -1 }, { STDERR_FILENO, -1 } };
+
+static void
+close_streams(void)
+{
+	own_fd int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	for (size_t i = 0; null >= 0 && i < sizeof(stream) / sizeof(stream[0]); i++) {
+		stream[i].kept = fcntl(stream[i].fd, F_DUPFD_CLOEXEC, JAIL_CONTROL + 1);
+		if (stream[i].kept >= 0)
+			dup2(null, stream[i].fd);
+	}
+	interpreter_streams_closed();
+}
+
+static void
+open_streams(void)
+{
+	for (size_t i = 0; i < sizeof(stream) / sizeof(stream[0]); i++) {
+		if (stream[i].kept < 0)
+			continue;
+		dup2(stream[i].kept, stream[i].fd);
+		close(stream[i].kept);
+		stream[i].kept = -1;
+	}
+}
+
 /* ---- a cell ---- */
 
 /* An earlier one may have left what was given to it there. */
@@ -145,7 +180,7 @@ reap_all(void)
 
 /* Returns in the cell's process alone, which is a place from then on. */
 static void
-run_cell(int line, int control)
+run_cell(int line, int control, uint32_t port)
 {
 	struct msg done = { .type = MSG_DONE };
 	struct frame frame = { 0 };
@@ -163,13 +198,13 @@ run_cell(int line, int control)
 	if (execution_receive(&frame, true, &error) < 0 || frame.msg.type != MSG_RUN ||
 	    take_stdin(&frame) < 0 || jail_limit_cell(&frame.msg.run) < 0)
 		_exit(1);
-	/* That of the cell before may not have been let go of yet. */
-	if (frame.msg.run.network)
-		execution_offer_listener(frame.msg.run.id, 0);
+	if (port != 0 && interpreter_use_proxy(port) < 0)
+		_exit(1);
 	if (error != 0)
 		refuse_input(&frame.msg.run, error, &done.done);
 	else
 		interpreter_cell(&frame.msg.run, &done.done);
+	parallel_pause();
 	/* A child that the cell forked comes here too, when it runs to the end. */
 	if (getpid() != self)
 		_exit((int)done.done.exit_code);
@@ -178,8 +213,24 @@ run_cell(int line, int control)
 		_exit(1);
 	frame_done(&frame);
 	close(JAIL_CONTROL);
+	close_streams();
 	report(REPORT_COMMITTED, self);
 	reap_all();
+}
+
+/* ---- signals ---- */
+
+/* Those that the state has blocked. While it waits in its place all are: one that is meant for a
+ * cell, as a group's or a timer's may be, is not to end the state of before it. */
+static sigset_t state_mask;
+
+static void
+block_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &state_mask);
 }
 
 /* ---- orders ---- */
@@ -225,14 +276,17 @@ on_copy(struct fdpass_set *fds)
 }
 
 static void
-on_cell(struct fdpass_set *fds)
+on_cell(struct fdpass_set *fds, uint32_t port)
 {
 	int status;
 	pid_t pid;
 
 	remember_offsets();
 	if (fork_state(&pid)) {
-		run_cell(fds->fd[0], fds->fd[1]);
+		open_streams();
+		sigprocmask(SIG_SETMASK, &state_mask, NULL);
+		run_cell(fds->fd[0], fds->fd[1], port);
+		block_signals();
 		fds->n = 0;
 		return;
 	}
@@ -248,6 +302,7 @@ on_cell(struct fdpass_set *fds)
 static _Noreturn void
 wait_for_orders(void)
 {
+	block_signals();
 	for (;;) {
 		struct fdpass_set fds = { 0 };
 		struct order order = { 0 };
@@ -263,7 +318,7 @@ wait_for_orders(void)
 		if (order.kind == ORDER_COPY && fds.n == 1)
 			on_copy(&fds);
 		else if (order.kind == ORDER_CELL && fds.n == 2)
-			on_cell(&fds);
+			on_cell(&fds, order.port);
 		fdpass_close(&fds);
 	}
 }
@@ -272,7 +327,11 @@ void
 place_live(const struct jail *jail, int line, uint64_t data_bytes)
 {
 	struct jail_state state;
+	sigset_t none;
 
+	/* Init waits for its own with them blocked; the state's are a script's. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_NAME, "python3", 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	close(JAIL_CONTROL);

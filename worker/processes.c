@@ -15,7 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proto/own.h"
+#include "base/own.h"
+#include "base/stall.h"
 
 /* For what was killed to die: large ones take long, and each look costs them time. */
 #define PAUSE_FIRST_NS 200000
@@ -28,8 +29,27 @@ processes_outlives(pid_t pid, int ms)
 {
 	own_fd int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd ended = { .fd = fd, .events = POLLIN };
+	int n = -1;
 
-	return fd >= 0 && poll(&ended, 1, ms) == 0;
+	if (ms > 0)
+		stall_rest();
+	do
+		n = fd < 0 ? -1 : poll(&ended, 1, ms);
+	while (n < 0 && fd >= 0 && errno == EINTR);
+	if (ms > 0)
+		stall_turn();
+	return n == 0;
+}
+
+void
+processes_pause(long ns)
+{
+	struct timespec left = { .tv_nsec = ns };
+
+	stall_rest();
+	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+	stall_turn();
 }
 
 bool
@@ -122,16 +142,16 @@ end_since(pid_t next, const pid_t *keep, size_t n)
 int
 processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r)
 {
-	struct timespec pause = { .tv_nsec = PAUSE_FIRST_NS };
+	long pause_ns = PAUSE_FIRST_NS;
 	unsigned int found;
 	bool first = true;
 	pid_t next;
 
 	do {
 		if (!first) {
-			nanosleep(&pause, NULL);
-			if (pause.tv_nsec < PAUSE_MOST_NS)
-				pause.tv_nsec *= 2;
+			processes_pause(pause_ns);
+			if (pause_ns < PAUSE_MOST_NS)
+				pause_ns *= 2;
 		}
 		next = next_number();
 		found = next > 0 ? end_since(next, keep, n) : end_visible(keep, n);

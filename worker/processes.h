@@ -29,4 +29,7 @@ bool processes_is_alive(pid_t pid);
 /* The same after so many milliseconds, or as soon as it has ended: its memory is free then. */
 bool processes_outlives(pid_t pid, int ms);
 
+/* Waits, to the end, for processes that are about to end or to begin. At most a second. */
+void processes_pause(long ns);
+
 #endif

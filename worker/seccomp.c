@@ -7,22 +7,39 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include <seccomp.h>
+#include "base/own.h"
 
-#include "proto/own.h"
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77			/* since Linux 6.5 */
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25		/* since Linux 6.1 */
+#endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102		/* since Linux 6.13; 103: MADV_GUARD_REMOVE */
+#endif
 
 #define NEW_NAMESPACES ((uint64_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | \
 	CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET))
-#define ANY_BIT UINT64_MAX
+/* Not RWF_NOWAIT, which tells what others have read, nor RWF_DONTCACHE, which reads from the
+ * disk each time. */
+#define RW_FLAGS ((uint64_t)(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND))
+#define PIPE_BYTES 65536		/* pipe(7) */
 #define SOCKET_FLAGS ((uint64_t)(SOCK_NONBLOCK | SOCK_CLOEXEC))
 
 /* clang-format off */
@@ -34,43 +51,86 @@
 #define ALLOW_OLD(name, why)	{ ROW(name, SECCOMP_ALLOW, why), .some_machines = true }
 #define REFUSE_OLD(name, why)	{ ROW(name, SECCOMP_EPERM, why), .some_machines = true }
 #define COUNTED(name, why)	{ ROW(name, SECCOMP_ALLOW, why), .where = WHERE_COUNTED }
-#define IF(name, answer, which, bits, is, why) \
-	{ ROW(name, answer, why), .when = WHEN_ARG, .arg = which, .mask = bits, .value = is }
-#define ALLOW_IF(name, which, is, why)	IF(name, SECCOMP_ALLOW, which, ANY_BIT, (uint64_t)(is), why)
-#define REFUSE_IF(name, which, is, why)	IF(name, SECCOMP_EPERM, which, ANY_BIT, (uint64_t)(is), why)
-#define MAPPING(answer, is, why) \
-	{ ROW("mmap", answer, why), .where = WHERE_NOT_COUNTED, .when = WHEN_ARG, .arg = 3, \
-	  .mask = MAP_SHARED | MAP_ANONYMOUS, .value = is }
-#define PIPE_SIZE(who, answer, why) \
-	{ ROW("fcntl", answer, why), .where = who, .when = WHEN_ARG, .arg = 1, \
-	  .mask = ANY_BIT, .value = F_SETPIPE_SZ }
-#define OPTION_(place, answer, is, why) \
-	{ ROW("setsockopt", answer, why), .where = place, .when = WHEN_OPTION, .value = is }
-#define OPTION(is, why)		OPTION_(EVERYWHERE, SECCOMP_ALLOW, is, why)
-#define BUFFER_SIZE(is) \
-	OPTION_(WHERE_COUNTED, SECCOMP_ALLOW, is, "within net.core's maxima"), \
-	OPTION_(WHERE_NOT_COUNTED, SECCOMP_PRETEND, is, "kernel memory; as good as the default")
+#define COUNTED_IF(name, which, mask, value, why) \
+	{ ROW(name, SECCOMP_ALLOW, why), .where = WHERE_COUNTED, \
+	  .when = { BITS(which, mask, value) } }
+#define IS(which, value)		{ which, SCMP_CMP_EQ, value, 0 }
+#define BITS(which, mask, value)	{ which, SCMP_CMP_MASKED_EQ, mask, value }
+#define UP_TO(which, value)		{ which, SCMP_CMP_LE, value, 0 }
+#define AT_LEAST(which, value)		{ which, SCMP_CMP_GE, value, 0 }
+#define ABOVE(which, value)		{ which, SCMP_CMP_GT, value, 0 }
+#define IF(name, answer, which, mask, value, why) \
+	{ ROW(name, answer, why), .when = { BITS(which, mask, value) } }
+#define ALLOW_IF(name, which, value, why) \
+	{ ROW(name, SECCOMP_ALLOW, why), .when = { IS(which, value) } }
+#define REFUSE_IF(name, which, value, why) \
+	{ ROW(name, SECCOMP_EPERM, why), .when = { IS(which, value) } }
+#define ALLOW_UP_TO(name, which, value, why) \
+	{ ROW(name, SECCOMP_ALLOW, why), .when = { UP_TO(which, value) } }
+#define PAIR(name, answer, which, even, why)	/* even and even + 1 */ \
+	IF(name, answer, which, ~(uint64_t)1, even, why)
+#define MAPPING(answer, value, why) \
+	{ ROW("mmap", answer, why), .where = WHERE_NOT_COUNTED, \
+	  .when = { BITS(3, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB, value) } }
+#define HUGE_PAGES(name, which, flag) \
+	IF(name, SECCOMP_EPERM, which, flag, flag, "the host's pool, which no worker's limits count")
+#define PAST_CACHE(name, which) \
+	IF(name, SECCOMP_EINVAL, which, O_DIRECT, O_DIRECT, \
+	   "the host's disk at every read; file systems without it say so")
+#define THROUGH_CACHE(name, which)	IF(name, SECCOMP_ALLOW, which, O_DIRECT, 0, "files")
+#define OF_INIT(name, which) \
+	IF(name, SECCOMP_EPERM, which, UINT32_MAX, 1, "init is the jail's, and of the script's uid")
+#define NOT_OF_INIT(name, which, why) \
+	OF_INIT(name, which), \
+	{ ROW(name, SECCOMP_ALLOW, why), .when = { AT_LEAST(which, 0) } }
+#define SCHEDULER(policy) \
+	{ ROW("sched_setscheduler", SECCOMP_ALLOW, "the ordinary classes"), \
+	  .when = { AT_LEAST(0, 0), IS(1, policy) } }
+#define OPTION_(place, answer, level, option, why) \
+	{ ROW("setsockopt", answer, why), .where = place, .when = { IS(1, level), IS(2, option) } }
+#define OPTION(level, option, why)	OPTION_(EVERYWHERE, SECCOMP_ALLOW, level, option, why)
+#define OPTIONS_UP_TO(level, last, why) \
+	{ ROW("setsockopt", SECCOMP_ALLOW, why), .when = { IS(1, level), UP_TO(2, last) } }
+#define EIGHT_OPTIONS(level, first, why) \
+	{ ROW("setsockopt", SECCOMP_ALLOW, why), \
+	  .when = { IS(1, level), BITS(2, ~(uint64_t)7, first) } }
+#define BUFFER_SIZE(option)		/* elsewhere as any other, within net.core's maxima */ \
+	OPTION_(WHERE_NOT_COUNTED, SECCOMP_PRETEND, SOL_SOCKET, option, \
+		"kernel memory; as good as the default")
 #define SOCKET(family, type, protocol, why) \
-	{ ROW("socket", SECCOMP_ALLOW, why), .when = WHEN_SOCKET, \
-	  .value = family, .mask = type, .mask2 = protocol }
+	{ ROW("socket", SECCOMP_ALLOW, why), \
+	  .when = { IS(0, family), BITS(1, ~SOCKET_FLAGS, type), IS(2, protocol) } }
 
+/* Rows of one call may overlap. Of those that hold libseccomp takes one that compares for equality,
+ * with a mask or without, before one with a range, wherever they stand; two of a kind that differ
+ * in their answers must not overlap. test-seccomp executes what comes out. */
 static const struct seccomp_row rows[] = {
 	/* ---- files; what may be reached is the file tree's and Landlock's business ---- */
 	ALLOW("read", "files"),			ALLOW("write", "files"),
 	ALLOW("readv", "files"),		ALLOW("writev", "files"),
 	ALLOW("pread64", "files"),		ALLOW("pwrite64", "files"),
 	ALLOW("preadv", "files"),		ALLOW("pwritev", "files"),
-	ALLOW("preadv2", "files"),		ALLOW("pwritev2", "files"),
-	ALLOW_OLD("open", "files"),		ALLOW("openat", "files"),
-	ALLOW("openat2", "files"),		ALLOW_OLD("creat", "files"),
+	IF("preadv2", SECCOMP_ALLOW, 5, ~RW_FLAGS, 0, "files"),
+	IF("pwritev2", SECCOMP_ALLOW, 5, ~RW_FLAGS, 0, "files"),
+	PAST_CACHE("openat", 2),		THROUGH_CACHE("openat", 2),
+#ifdef __NR_open
+	PAST_CACHE("open", 1),			THROUGH_CACHE("open", 1),
+#endif
+	ABSENT("openat2", "its flags are out of a filter's reach; libraries fall back to openat"),
+	ALLOW_OLD("creat", "files"),
 	ALLOW("close", "files"),		ALLOW("close_range", "files"),
 	ALLOW("dup", "files"),			ALLOW_OLD("dup2", "files"),
 	ALLOW("dup3", "files"),
-	IF("fcntl", SECCOMP_ALLOW, 1, ~(uint64_t)63, 0, "files"),
+	ALLOW_UP_TO("fcntl", 1, 63, "files"),
+	{ ROW("fcntl", SECCOMP_EINVAL, "as in open; of a pipe it would have made packets"),
+	  .when = { IS(1, F_SETFL), BITS(2, O_DIRECT, O_DIRECT) } },
 	ALLOW_IF("fcntl", 1, F_DUPFD_CLOEXEC, "files"),
 	ALLOW_IF("fcntl", 1, F_GETPIPE_SZ, "pipes"),
-	PIPE_SIZE(WHERE_OWN_UID, SECCOMP_ALLOW, "pipes"),
-	PIPE_SIZE(WHERE_SHARED_UID, SECCOMP_EPERM, "what all pipes of a uid may hold is one budget"),
+	{ ROW("fcntl", SECCOMP_ALLOW, "pipes, up to what a new one has"), .where = WHERE_OWN_UID,
+	  .when = { IS(1, F_SETPIPE_SZ), UP_TO(2, PIPE_BYTES) } },
+	{ ROW("fcntl", SECCOMP_EPERM, "what all pipes of a uid may hold is one budget: that of the "
+	  "service for standard output, and of all workers where they share a uid"),
+	  .when = { IS(1, F_SETPIPE_SZ), AT_LEAST(2, 0) } },
 	ALLOW_IF("fcntl", 1, F_ADD_SEALS, "memfd"), ALLOW_IF("fcntl", 1, F_GET_SEALS, "memfd"),
 	ALLOW_IF("fcntl", 1, F_GETLEASE, "looks only"),
 	REFUSE_IF("fcntl", 1, F_SETLEASE, "would hold up others' use of shared files"),
@@ -97,10 +157,14 @@ static const struct seccomp_row rows[] = {
 	ALLOW_OLD("utime", "files"),		ALLOW_OLD("utimes", "files"),
 	ALLOW_OLD("futimesat", "files"),	ALLOW("utimensat", "files"),
 	ALLOW("truncate", "files"),		ALLOW("ftruncate", "files"),
-	ALLOW("fallocate", "files"),		ALLOW("fadvise64", "files"),
-	ALLOW("readahead", "files"),		ALLOW("umask", "files"),
-	ALLOW("fsync", "files"),		ALLOW("fdatasync", "files"),
-	ALLOW("sync_file_range", "files"),	ALLOW("copy_file_range", "files"),
+	ALLOW("fallocate", "files"),		ALLOW("readahead", "files"),
+	ALLOW_UP_TO("fadvise64", 3, POSIX_FADV_NOREUSE, "files"),
+	{ ROW("fadvise64", SECCOMP_PRETEND, "would drop from memory what others read"),
+	  .when = { IS(3, POSIX_FADV_DONTNEED) } },
+	PRETEND("fsync", "would flush the host's disk; what a script writes is memory (worker/sync.c)"),
+	PRETEND("fdatasync", "would flush the host's disk"),
+	PRETEND("sync_file_range", "would write out a file of the host"),
+	ALLOW("umask", "files"),		ALLOW("copy_file_range", "files"),
 	ALLOW("sendfile", "files"),		ALLOW("splice", "os.splice"),
 	ALLOW("getxattr", "shutil.copystat"),	ALLOW("lgetxattr", "shutil.copystat"),
 	ALLOW("fgetxattr", "shutil.copystat"),	ALLOW("setxattr", "shutil.copystat"),
@@ -140,15 +204,20 @@ static const struct seccomp_row rows[] = {
 	ALLOW("clock_nanosleep", "time.sleep"),	ALLOW("restart_syscall", "the kernel's own"),
 
 	/* ---- memory ---- */
-	ALLOW("brk", "memory"),			COUNTED("mmap", "memory"),
+	ALLOW("brk", "memory"),
+	HUGE_PAGES("mmap", 3, MAP_HUGETLB),	COUNTED_IF("mmap", 3, MAP_HUGETLB, 0, "memory"),
 	MAPPING(SECCOMP_ALLOW, 0, "files"),
 	MAPPING(SECCOMP_ALLOW, MAP_SHARED, "files"),
 	MAPPING(SECCOMP_ALLOW, MAP_ANONYMOUS, "memory, within RLIMIT_DATA"),
 	MAPPING(SECCOMP_EPERM, MAP_SHARED | MAP_ANONYMOUS, "memory that nothing counts once it is "
 		"out of sight; worker/sharedmap.c has a file in its place"),
 	ALLOW("munmap", "memory"),		ALLOW("mremap", "memory"),
-	ALLOW("mprotect", "memory, ctypes callbacks"), ALLOW("madvise", "memory"),
-	ALLOW("mincore", "memory"),		ALLOW("msync", "mmap.flush"),
+	ALLOW("mprotect", "memory, ctypes callbacks"), ALLOW("mincore", "memory"),
+	ALLOW("msync", "mmap.flush; of files that are open for reading only it syncs nothing"),
+	ALLOW_UP_TO("madvise", 2, MADV_COLLAPSE, "memory"),
+	PAIR("madvise", SECCOMP_EINVAL, 2, MADV_MERGEABLE, "would tell what others hold"),
+	PAIR("madvise", SECCOMP_EINVAL, 2, MADV_COLD, "of files, would drop what others read"),
+	PAIR("madvise", SECCOMP_ALLOW, 2, MADV_GUARD_INSTALL, "stacks of threads"),
 	ALLOW("mlock", "within RLIMIT_MEMLOCK"), ALLOW("mlock2", "within RLIMIT_MEMLOCK"),
 	ALLOW("munlock", "memory"),		ALLOW("mlockall", "within RLIMIT_MEMLOCK"),
 	ALLOW("munlockall", "memory"),		ALLOW("membarrier", "memory"),
@@ -157,8 +226,10 @@ static const struct seccomp_row rows[] = {
 	REFUSE("mbind", "where memory lies is the host's decision"),
 	REFUSE("migrate_pages", "where memory lies is the host's decision"),
 	REFUSE("move_pages", "looks into other processes' placement"),
-	COUNTED("memfd_create", "memory outside RLIMIT_DATA"),
-	COUNTED("shmget", "memory outside RLIMIT_DATA"),
+	HUGE_PAGES("memfd_create", 1, MFD_HUGETLB),
+	COUNTED_IF("memfd_create", 1, MFD_HUGETLB, 0, "memory outside RLIMIT_DATA"),
+	HUGE_PAGES("shmget", 2, SHM_HUGETLB),
+	COUNTED_IF("shmget", 2, SHM_HUGETLB, 0, "memory outside RLIMIT_DATA"),
 	COUNTED("shmat", "memory outside RLIMIT_DATA"),
 	COUNTED("shmdt", "memory outside RLIMIT_DATA"),
 	COUNTED("shmctl", "memory outside RLIMIT_DATA"),
@@ -194,23 +265,31 @@ static const struct seccomp_row rows[] = {
 	ALLOW("get_robust_list", "threads"),	ALLOW("set_tid_address", "threads"),
 	ALLOW("rseq", "threads"),		ALLOW("sched_yield", "threads"),
 	ALLOW("gettid", "threads"),		ALLOW("getcpu", "threads"),
-	ALLOW("sched_getaffinity", "os.cpu_count"), ALLOW("sched_setaffinity", "within its cpuset"),
+	ALLOW("sched_getaffinity", "os.cpu_count"),
+	NOT_OF_INIT("sched_setaffinity", 0, "within its cpuset"),
 	ALLOW("sched_getscheduler", "scheduling"), ALLOW("sched_getparam", "scheduling"),
-	ALLOW("sched_setparam", "priority 0 of an ordinary class"),
+	NOT_OF_INIT("sched_setparam", 0, "priority 0 of an ordinary class"),
 	ALLOW("sched_get_priority_max", "scheduling"), ALLOW("sched_get_priority_min", "scheduling"),
 	ALLOW("sched_rr_get_interval", "scheduling"), ALLOW("sched_getattr", "scheduling"),
-	ALLOW_IF("sched_setscheduler", 1, SCHED_OTHER, "the ordinary classes"),
-	ALLOW_IF("sched_setscheduler", 1, SCHED_BATCH, "the ordinary classes"),
-	ALLOW_IF("sched_setscheduler", 1, SCHED_IDLE, "the ordinary classes"),
+	OF_INIT("sched_setscheduler", 0),
+	SCHEDULER(SCHED_OTHER),			SCHEDULER(SCHED_BATCH),
+	SCHEDULER(SCHED_IDLE),
 	REFUSE_IF("sched_setscheduler", 1, SCHED_FIFO, "would starve the host"),
 	REFUSE_IF("sched_setscheduler", 1, SCHED_RR, "would starve the host"),
 	REFUSE_IF("sched_setscheduler", 1, 6, "SCHED_DEADLINE would starve the host"),
 	REFUSE("sched_setattr", "classes out of a filter's reach"),
-	ALLOW("getpriority", "scheduling"),	ALLOW("setpriority", "only ever lower"),
+	ALLOW("getpriority", "scheduling"),
+	{ ROW("setpriority", SECCOMP_EPERM, "init is the jail's"),
+	  .when = { IS(0, PRIO_PROCESS), BITS(1, UINT32_MAX, 1) } },
+	{ ROW("setpriority", SECCOMP_ALLOW, "only ever lower"),
+	  .when = { IS(0, PRIO_PROCESS), AT_LEAST(1, 0) } },
+	REFUSE_IF("setpriority", 0, PRIO_PGRP, "init may be among them"),
+	REFUSE_IF("setpriority", 0, PRIO_USER, "init is among them"),
 	ALLOW("ioprio_get", "scheduling"),	REFUSE("ioprio_set", "a real-time class of I/O"),
 	ALLOW("getrlimit", "resource"),		ALLOW("setrlimit", "hard limits only go down"),
-	ALLOW("prlimit64", "hard limits only go down"), ALLOW("getrusage", "resource"),
-	ALLOW("times", "os.times"),		ALLOW("sysinfo", "memory sizes"),
+	NOT_OF_INIT("prlimit64", 0, "hard limits only go down"),
+	ALLOW("getrusage", "resource"),		ALLOW("times", "os.times"),
+	ALLOW("sysinfo", "memory sizes"),
 	ALLOW("uname", "platform"),		ALLOW("getrandom", "os.urandom"),
 	ALLOW_OLD("arch_prctl", "the thread's own registers"),
 	ALLOW_OLD("time", "time"),		ALLOW("gettimeofday", "time"),
@@ -271,8 +350,8 @@ static const struct seccomp_row rows[] = {
 	SOCKET(AF_INET6, SOCK_STREAM, 6, "loopback"),
 	SOCKET(AF_INET6, SOCK_DGRAM, 0, "loopback"),
 	SOCKET(AF_INET6, SOCK_DGRAM, 17, "loopback"),
-	{ .call = "socket", .verdict = SECCOMP_EPERM, .when = WHEN_ARG_ABOVE, .arg = 0,
-	  .value = AF_INET6, .reason = "netlink, packet, vsock, alg and all that may come" },
+	{ ROW("socket", SECCOMP_EPERM, "netlink, packet, vsock, alg and all that may come"),
+	  .when = { ABOVE(0, AF_INET6) } },
 	ALLOW_IF("socketpair", 0, AF_UNIX, "asyncio"),
 	ALLOW("bind", "loopback"),		ALLOW("connect", "loopback"),
 	ALLOW("listen", "loopback"),		ALLOW("accept", "loopback"),
@@ -281,26 +360,51 @@ static const struct seccomp_row rows[] = {
 	ALLOW("recvfrom", "loopback"),		ALLOW("sendmsg", "loopback"),
 	ALLOW("recvmsg", "loopback"),		ALLOW("sendmmsg", "loopback"),
 	ALLOW("recvmmsg", "loopback"),		ALLOW("shutdown", "loopback"),
-	ALLOW("getsockopt", "loopback"),
+	/* ---- options of sockets: what programs in Python use, for each is code of the kernel; the
+	 * rest is answered as by a kernel without it ---- */
+	{ ROW("getsockopt", SECCOMP_ALLOW, "not SO_PEERPIDFD, a hold on the supervisor"),
+	  .when = { IS(1, SOL_SOCKET), UP_TO(2, SO_PEERPIDFD - 1) } },
+	{ ROW("getsockopt", SECCOMP_ALLOW, "not TCP_ZEROCOPY_RECEIVE, which maps what comes"),
+	  .when = { IS(1, IPPROTO_TCP), UP_TO(2, TCP_ZEROCOPY_RECEIVE - 1) } },
+	{ ROW("getsockopt", SECCOMP_ALLOW, "gRPC"),
+	  .when = { IS(1, IPPROTO_TCP), IS(2, TCP_INQ) } },
+	ALLOW_IF("getsockopt", 1, IPPROTO_IP, "loopback"),
+	ALLOW_IF("getsockopt", 1, IPPROTO_UDP, "loopback"),
+	ALLOW_IF("getsockopt", 1, IPPROTO_IPV6, "loopback"),
+	{ ROW("getsockopt", SECCOMP_ENOPROTOOPT, "what may come"), .when = { AT_LEAST(1, 0) } },
 	BUFFER_SIZE(SO_SNDBUF),			BUFFER_SIZE(SO_RCVBUF),
-	OPTION(SO_DEBUG, "sockets"),		OPTION(SO_REUSEADDR, "sockets"),
-	OPTION(SO_TYPE, "looks only"),		OPTION(SO_ERROR, "looks only"),
-	OPTION(SO_DONTROUTE, "sockets"),	OPTION(SO_BROADCAST, "sockets"),
-	OPTION(SO_KEEPALIVE, "sockets"),	OPTION(SO_OOBINLINE, "sockets"),
-	OPTION(SO_NO_CHECK, "sockets"),		OPTION(SO_PRIORITY, "sockets"),
-	OPTION(SO_LINGER, "sockets"),		OPTION(SO_REUSEPORT, "sockets"),
-	OPTION(SO_PASSCRED, "sockets"),		OPTION(SO_RCVLOWAT, "sockets"),
-	OPTION(SO_SNDLOWAT, "sockets"),		OPTION(SO_RCVTIMEO, "socket.settimeout"),
-	OPTION(SO_SNDTIMEO, "socket.settimeout"), OPTION(SO_BINDTODEVICE, "there is lo only"),
-	OPTION(SO_TIMESTAMP, "sockets"),	OPTION(SO_ACCEPTCONN, "looks only"),
-	OPTION(SO_PASSSEC, "sockets"),		OPTION(SO_TIMESTAMPNS, "sockets"),
-	OPTION(SO_MARK, "needs a capability"),	OPTION(SO_TIMESTAMPING, "sockets"),
-	OPTION(SO_PROTOCOL, "looks only"),	OPTION(SO_DOMAIN, "looks only"),
-	OPTION(SO_RXQ_OVFL, "sockets"),		OPTION(SO_INCOMING_CPU, "sockets"),
-	ALLOW_IF("setsockopt", 1, 0, "options of IPv4"),
-	ALLOW_IF("setsockopt", 1, 6, "options of TCP"),
-	ALLOW_IF("setsockopt", 1, 17, "options of UDP"),
-	ALLOW_IF("setsockopt", 1, 41, "options of IPv6"),
+	OPTION_(EVERYWHERE, SECCOMP_PRETEND, SOL_SOCKET, SO_LINGER, "close() of such a socket "
+		"waits, in whichever process has the last descriptor; it may have been passed on"),
+	OPTIONS_UP_TO(SOL_SOCKET, SO_SNDTIMEO, "loopback"),
+	OPTION(SOL_SOCKET, SO_BINDTODEVICE, "there is lo only"),
+	OPTION(SOL_SOCKET, SO_MARK, "needs a capability"),
+	OPTION(SOL_SOCKET, SO_TIMESTAMP, "loopback"), OPTION(SOL_SOCKET, SO_TIMESTAMPNS, "loopback"),
+	OPTION(SOL_SOCKET, SO_TIMESTAMPING, "loopback"), OPTION(SOL_SOCKET, SO_RXQ_OVFL, "loopback"),
+	OPTION(SOL_SOCKET, SO_INCOMING_CPU, "loopback"),
+	OPTIONS_UP_TO(IPPROTO_TCP, TCP_WINDOW_CLAMP, "TCP_NODELAY, TCP_KEEPIDLE and their like"),
+	OPTION(IPPROTO_TCP, TCP_QUICKACK, "loopback"),
+	OPTION(IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, "loopback"),
+	OPTION(IPPROTO_TCP, TCP_THIN_DUPACK, "loopback"),
+	OPTION(IPPROTO_TCP, TCP_USER_TIMEOUT, "gRPC"), OPTION(IPPROTO_TCP, TCP_FASTOPEN, "servers"),
+	OPTION(IPPROTO_TCP, TCP_NOTSENT_LOWAT, "trio"), OPTION(IPPROTO_TCP, TCP_INQ, "gRPC"),
+	OPTION(IPPROTO_TCP, TCP_FASTOPEN_CONNECT, "curl"),
+	OPTION(IPPROTO_UDP, UDP_CORK, "loopback"), OPTION(IPPROTO_UDP, UDP_SEGMENT, "QUIC"),
+	OPTION(IPPROTO_IP, IP_TOS, "loopback"),	OPTION(IPPROTO_IP, IP_TTL, "loopback"),
+	EIGHT_OPTIONS(IPPROTO_IP, IP_PKTINFO, "to IP_FREEBIND: servers of UDP, QUIC"),
+	EIGHT_OPTIONS(IPPROTO_IP, IP_MULTICAST_IF, "to IP_ADD_SOURCE_MEMBERSHIP: zeroconf"),
+	OPTION(IPPROTO_IP, IP_DROP_SOURCE_MEMBERSHIP, "multicast"),
+	OPTION(IPPROTO_IP, IP_MULTICAST_ALL, "multicast"),
+	OPTION(IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, "the socket module"),
+	EIGHT_OPTIONS(IPPROTO_IPV6, IPV6_UNICAST_HOPS, "to IPV6_MTU_DISCOVER: zeroconf, QUIC"),
+	OPTION(IPPROTO_IPV6, IPV6_MTU, "QUIC"),	OPTION(IPPROTO_IPV6, IPV6_RECVERR, "QUIC"),
+	OPTION(IPPROTO_IPV6, IPV6_V6ONLY, "asyncio"),
+	OPTION(IPPROTO_IPV6, IPV6_MULTICAST_ALL, "multicast"),
+	OPTION(IPPROTO_IPV6, IPV6_RECVPKTINFO, "servers of UDP"),
+	OPTION(IPPROTO_IPV6, IPV6_RECVHOPLIMIT, "the socket module"),
+	OPTION(IPPROTO_IPV6, IPV6_DONTFRAG, "QUIC"),
+	OPTION(IPPROTO_IPV6, IPV6_RECVTCLASS, "QUIC"), OPTION(IPPROTO_IPV6, IPV6_TCLASS, "loopback"),
+	{ ROW("setsockopt", SECCOMP_ENOPROTOOPT, "TCP_ULP, TCP_CONGESTION, UDP_ENCAP and others"),
+	  .when = { AT_LEAST(1, 0) } },
 
 	/* ---- ioctl: by number; what is not listed is refused ---- */
 	ALLOW_IF("ioctl", 1, FIONREAD, "bytes waiting"),
@@ -381,6 +485,10 @@ action_of(enum seccomp_verdict verdict)
 		return SCMP_ACT_ALLOW;
 	case SECCOMP_EPERM:
 		return SCMP_ACT_ERRNO(EPERM);
+	case SECCOMP_EINVAL:
+		return SCMP_ACT_ERRNO(EINVAL);
+	case SECCOMP_ENOPROTOOPT:
+		return SCMP_ACT_ERRNO(ENOPROTOOPT);
 	case SECCOMP_PRETEND:
 		return SCMP_ACT_ERRNO(0);
 	case SECCOMP_ENOSYS:
@@ -413,38 +521,18 @@ add_row(scmp_filter_ctx ctx, const struct seccomp_row *row,
 {
 	uint32_t action = action_of(row->verdict);
 	int nr = seccomp_syscall_resolve_name(row->call);
-	struct scmp_arg_cmp cmp[3];
 	unsigned int n = 0;
 
 	if (nr == __NR_SCMP_ERROR || (nr < 0 && !row->some_machines))
 		return -ENOENT;
 	if (!seccomp_is_for(row, host))
 		return 0;
-	switch (row->when) {
-	case WHEN_ARG:
-		cmp[n++] = row->mask == ANY_BIT ?
-			SCMP_CMP64(row->arg, SCMP_CMP_EQ, row->value, 0) :
-			SCMP_CMP64(row->arg, SCMP_CMP_MASKED_EQ, row->mask, row->value);
-		break;
-	case WHEN_ARG_ABOVE:
-		cmp[n++] = SCMP_CMP64(row->arg, SCMP_CMP_GT, row->value, 0);
-		break;
-	case WHEN_SOCKET:
-		cmp[n++] = SCMP_CMP64(0, SCMP_CMP_EQ, row->value, 0);
-		cmp[n++] = SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, ~SOCKET_FLAGS, row->mask);
-		cmp[n++] = SCMP_CMP64(2, SCMP_CMP_EQ, row->mask2, 0);
-		break;
-	case WHEN_OPTION:
-		cmp[n++] = SCMP_CMP64(1, SCMP_CMP_EQ, SOL_SOCKET, 0);
-		cmp[n++] = SCMP_CMP64(2, SCMP_CMP_EQ, row->value, 0);
-		break;
-	case WHEN_ALWAYS:
-		break;
-	}
+	while (row->when[n].op)
+		n++;
 	/* What the default answers anyway needs no rule. */
 	if (nr < 0 || row->verdict == SECCOMP_ENOSYS)
 		return 0;
-	return seccomp_rule_add_array(ctx, action, nr, n, cmp);
+	return seccomp_rule_add_array(ctx, action, nr, n, row->when);
 }
 
 /* The program as the kernel takes it; libseccomp only writes it to a descriptor. */

@@ -12,21 +12,17 @@
 #include <stdint.h>
 #include <linux/filter.h>
 
+#include <seccomp.h>
+
+#define SECCOMP_COMPARISONS 3	/* in one row, each of another argument */
+
 enum seccomp_verdict {
 	SECCOMP_ALLOW,
 	SECCOMP_EPERM,
 	SECCOMP_ENOSYS,
+	SECCOMP_EINVAL,		/* as where there is no such thing: a flag, an advice */
+	SECCOMP_ENOPROTOOPT,	/* as where there is no such option of sockets */
 	SECCOMP_PRETEND,	/* answers 0 and does nothing */
-};
-
-/* When a row holds. Comparisons are of the whole 64 bits of an argument, except where a
- * mask is given. */
-enum seccomp_when {
-	WHEN_ALWAYS,
-	WHEN_ARG,		/* (argument arg & mask) == value */
-	WHEN_ARG_ABOVE,		/* argument arg > value */
-	WHEN_SOCKET,		/* family value, type mask, protocol mask2 */
-	WHEN_OPTION,		/* level SOL_SOCKET, option value */
 };
 
 /* What the filter is for; a row is of both kinds or of one. */
@@ -47,9 +43,9 @@ struct seccomp_row {
 	const char *call;
 	enum seccomp_verdict verdict;
 	enum seccomp_where where;
-	enum seccomp_when when;
-	unsigned int arg;
-	uint64_t mask, value, mask2;
+	/* All must hold; after the last one op is 0. They are of the whole 64 bits of an argument,
+	 * except where a mask is given. */
+	struct scmp_arg_cmp when[SECCOMP_COMPARISONS + 1];
 	bool some_machines;	/* the call exists on some architectures only */
 	const char *reason;
 };

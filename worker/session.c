@@ -17,19 +17,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/own.h"
+#include "base/stall.h"
 #include "proto/fdpass.h"
 #include "proto/frame.h"
-#include "proto/own.h"
 #include "worker/interpreter.h"
 #include "worker/line.h"
+#include "worker/listener.h"
 #include "worker/place.h"
 #include "worker/processes.h"
 #include "worker/workspace.h"
 
 #define LOOK_AGAIN_MS 10	/* after a forced stop, for what was just being forked */
 #define LOOKS_MAX 300	/* when nothing is left of it */
-#define TRIES_MAX 500		/* a millisecond apart */
-#define DEATHS_MS 20
+#define TRY_NS 1000000
+#define TRIES_MAX 500
+#define DEATHS_MAX 20
 #define DROP_MS 1000
 #define COPY_S 5		/* for a place to be forked from */
 
@@ -47,6 +50,7 @@ static struct {
 	unsigned int place, to;	/* to: of a copy */
 	uint64_t id;		/* of a cell */
 	int line;		/* of the cell or the copy */
+	int listener;		/* where a cell finds its proxy; -1: it has none */
 	pid_t pid;		/* of the cell; 0: not told yet */
 	bool deaf;		/* it has closed its line */
 	bool gone;		/* reaped here: where it was forked from is gone too */
@@ -138,9 +142,9 @@ make_line(int *ours_r, int *theirs_r)
  * is not -1. 0, -ENOENT: the place holds no state, or does not listen and is given up; or
  * another -errno. */
 static int
-give_order(struct place *p, enum order_kind kind, int more)
+give_order(struct place *p, enum order_kind kind, uint16_t port, int more)
 {
-	struct order order = { .kind = kind };
+	struct order order = { .kind = kind, .port = port };
 	int fd[2] = { -1, more };
 	ssize_t n;
 	int r;
@@ -202,7 +206,7 @@ on_copy(const struct msg_copy *copy)
 	now.what = COPY;
 	now.place = copy->from;
 	now.to = copy->to;
-	r = give_order(&place[copy->from], ORDER_COPY, -1);
+	r = give_order(&place[copy->from], ORDER_COPY, 0, -1);
 	if (r < 0)
 		copied(-r);
 }
@@ -217,6 +221,7 @@ cell_ended(enum cell_state state, int status, int error, bool by_state, unsigned
 		.error = (uint32_t)error, .by_state = by_state, .ended = ended } };
 
 	now.what = NOTHING;
+	listener_end(now.listener);
 	tell_states();
 	tell(&msg);
 }
@@ -225,14 +230,19 @@ static void
 on_cell(const struct msg_cell *cell, struct frame *frame)
 {
 	own_fd int control = frame_take_fd(frame, 0);
-	int r;
+	uint16_t port = 0;
+	int r = 0;
 
 	memset(&now, 0, sizeof(now));
 	now.what = CELL;
+	now.listener = -1;
 	now.place = cell->place;
 	now.id = cell->id;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
-	r = give_order(&place[cell->place], ORDER_CELL, control);
+	if (cell->network)
+		r = now.listener = listener_offer(cell->id, &port);
+	if (r >= 0)
+		r = give_order(&place[cell->place], ORDER_CELL, port, control);
 	if (r == -ENOENT)
 		cell_ended(CELL_LOST, 0, ENOENT, true, 0);
 	else if (r < 0)
@@ -245,7 +255,6 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 static unsigned int
 end_others(pid_t one)
 {
-	static const struct timespec pause = { .tv_nsec = 1000000 };
 	pid_t keep[REPL_PLACES_MAX + 1];
 	unsigned int found = 0, first;
 	size_t n = 0;
@@ -259,7 +268,7 @@ end_others(pid_t one)
 			_exit(1);
 		found += first;
 		reap();
-		nanosleep(&pause, NULL);
+		processes_pause(TRY_NS);
 	}
 	return found + first;
 }
@@ -269,14 +278,13 @@ end_others(pid_t one)
 static void
 await_deaths(void)
 {
-	static const struct timespec pause = { .tv_nsec = 1000000 };
 	struct place *p = &place[now.place];
 
 	reap();
 	if (p->pid > 0 && !processes_is_alive(p->pid))
 		empty(p);
-	for (int i = 0; p->pid == 0 && i < DEATHS_MS; i++) {
-		nanosleep(&pause, NULL);
+	for (int i = 0; p->pid == 0 && i < DEATHS_MAX; i++) {
+		processes_pause(TRY_NS);
 		reap();
 	}
 }
@@ -395,8 +403,13 @@ look_again(void)
 static int
 receive(int line, struct report *report_r)
 {
-	ssize_t n = recv(line, report_r, sizeof(*report_r), MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t n;
 
+	/* A report with a descriptor that takes long to close is none. */
+	stall_watch();
+	n = recv(line, report_r, sizeof(*report_r), MSG_DONTWAIT | MSG_TRUNC);
+	if (stall_waited())
+		return -EBADMSG;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	return n == (ssize_t)sizeof(*report_r) ? 1 : n == 0 ? -EPIPE : -EBADMSG;
@@ -555,7 +568,9 @@ serve(void)
 
 		if (now.what == NOTHING)
 			tell_states();
+		stall_rest();
 		n = ppoll(poll, 3, forced ? &soon : now.what == COPY ? &late : NULL, &none);
+		stall_turn();
 		if (n < 0) {
 			/* A cell goes on without where it was forked from, if there is one. */
 			if (is_cell && now.pid == 0)
@@ -613,6 +628,8 @@ session_live(const struct jail *jail, const struct msg_open *open)
 	sigprocmask(SIG_BLOCK, &child, NULL);
 	sigaction(SIGCHLD, &action, NULL);
 	put(&place[0], pid, line);
+	if (stall_guard(NULL) < 0)
+		_exit(1);
 	copied(0);
 	serve();
 }

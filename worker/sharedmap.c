@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 
 static bool use_files;
 

@@ -3,16 +3,19 @@
 #define PY_SSIZE_T_CLEAN
 #include "worker/turns.h"
 
-#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
 #define LOOKS_MAX 60			/* for one turn */
 #define LOOK_NS 20000			/* between two of them */
+#define CLOSED_LOOKS 1000
+#define CLOSED_LOOK_NS 1000000
 
 static PyObject *file_write;		/* _io.FileIO.write */
 static PyObject *last;			/* the stream written to last; borrowed, compared only */
 static int last_fd;
+static unsigned int writing, stale;	/* threads in turns_write, since the last close or before */
+static unsigned int closes;
 static int patience = 64;		/* times that a reader may be late before nobody waits */
 
 static void
@@ -37,6 +40,10 @@ wait_until_read(int fd)
 static PyObject *
 turns_write(PyObject *self, PyObject *data)
 {
+	unsigned int seen = closes;
+	PyObject *written;
+
+	writing++;
 	if (self != last) {
 		PyObject *fileno = PyObject_CallMethod(self, "fileno", NULL);
 		long fd = fileno ? PyLong_AsLong(fileno) : -1;
@@ -54,7 +61,36 @@ turns_write(PyObject *self, PyObject *data)
 		last = self;
 		last_fd = (int)fd;
 	}
-	return PyObject_CallFunctionObjArgs(file_write, self, data, NULL);
+	written = PyObject_CallFunctionObjArgs(file_write, self, data, NULL);
+	if (seen == closes)
+		writing--;
+	else
+		stale--;
+	return written;
+}
+
+void
+turns_closed(void)
+{
+	const struct timespec pause = { .tv_nsec = CLOSED_LOOK_NS };
+
+	closes++;
+	stale += writing;
+	writing = 0;
+	for (int i = 0; stale > 0 && i < CLOSED_LOOKS; i++) {
+		Py_BEGIN_ALLOW_THREADS
+		nanosleep(&pause, NULL);
+		Py_END_ALLOW_THREADS
+	}
+}
+
+bool
+turns_forked(void)
+{
+	bool some = writing + stale > 0;
+
+	writing = stale = 0;
+	return some;
 }
 
 PyObject *

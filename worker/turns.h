@@ -1,8 +1,8 @@
 /* The raw layer of standard output and error: as _io.FileIO, but the two take turns.
  *
- * Each stream is a pipe of its own, and whoever reads both sees no order between them. What
+ * Each stream is a pipe of its own, and a reader of both sees no order between them. What
  * is written to one after the other was written to waits, for a bounded time, until that
- * has been read. In C, so that no frame of ours shows in a script's tracebacks or to its
+ * has been read. In C, so that no frame of the worker's shows in a script's tracebacks or to its
  * trace functions.
  */
 #ifndef WORKER_TURNS_H
@@ -10,7 +10,17 @@
 
 #include <Python.h>
 
+#include <stdbool.h>
+
 /* A new type, as a new reference, or NULL with an exception set. */
 PyObject *turns_type(void);
+
+/* Both descriptors are others now: waits, for about a second at most, until no other thread writes
+ * to those of before. */
+void turns_closed(void);
+
+/* In the child of a fork: true when another thread of the parent was writing. It is not there
+ * any more, and the lock of a buffer above stays with it. */
+bool turns_forked(void);
 
 #endif

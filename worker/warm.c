@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_READ 22		/* since Linux 5.14 */

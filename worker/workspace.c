@@ -12,8 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/own.h"
+#include "base/quote.h"
 #include "proto/frame.h"
-#include "proto/own.h"
 #include "worker/sha256.h"
 
 #define DEPTH_MAX 32			/* directories within each other */
@@ -77,8 +78,7 @@ struct walk {
 	char path[PATH_TEXT_MAX + 1];	/* as it is told */
 };
 
-/* Appends a name; false when the path gets too long. What is no text, and what would
- * disturb it, is spelled out. */
+/* Appends a name as people are to see it (base/quote.h); false when the path gets too long. */
 static bool
 push_name(struct walk *w, const char *name)
 {
@@ -87,19 +87,13 @@ push_name(struct walk *w, const char *name)
 	if (w->path_len > 0 && w->path_len < PATH_TEXT_MAX)
 		w->path[w->path_len++] = '/';
 	while (len > 0) {
-		size_t good = codec_text_prefix(name, len > 4 ? 4 : len), n = 1;
+		char piece[QUOTE_PIECE];
+		size_t piece_len, n = quote_next(name, len, piece, &piece_len);
 
-		if (PATH_TEXT_MAX - w->path_len < 4)
+		if (PATH_TEXT_MAX - w->path_len < piece_len)
 			return false;
-		if (good == 0 || (unsigned char)*name < ' ' || *name == 0x7f) {
-			w->path_len += (size_t)snprintf(w->path + w->path_len, 5,
-							"\\x%02x", (unsigned char)*name);
-		} else {
-			while (n < good && ((unsigned char)name[n] & 0xc0) == 0x80)
-				n++;
-			memcpy(w->path + w->path_len, name, n);
-			w->path_len += n;
-		}
+		memcpy(w->path + w->path_len, piece, piece_len);
+		w->path_len += piece_len;
 		name += n;
 		len -= n;
 	}

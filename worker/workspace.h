@@ -4,7 +4,7 @@
  * Both is the worker's work, in the jail and as the script's uid: there is nothing that a
  * link or a name could reach that the script could not; reading and hashing cost the run's
  * own time and memory, and the supervisor never opens a file that a script made. What is
- * told may be a script's lie, to the caller whose script it is and to nobody else.
+ * told may be a script's lie, to the caller whose script it is and to no other.
  */
 #ifndef WORKER_WORKSPACE_H
 #define WORKER_WORKSPACE_H
@@ -29,7 +29,7 @@ extern struct workspace_bounds workspace_bounds;
 int workspace_put(const struct msg_input *input, bool replace);
 
 /* Remembers how an empty root in a tmpfs looks, so that workspace_tell need not read a
- * directory that nobody has touched. */
+ * directory that was not touched. */
 void workspace_note(const char *root);
 
 /* Sends LEFT for each regular file below root, and LEFT_MORE when there are more than may be

@@ -21,17 +21,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/own.h"
+#include "base/stall.h"
 #include "proto/frame.h"
-#include "proto/own.h"
 #include "worker/execution.h"
 #include "worker/interpreter.h"
 #include "worker/jail.h"
 #include "worker/mounts.h"
+#include "worker/parallel.h"
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | \
 	CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET)
+
+#define ALONE_LOOKS 100
+#define ALONE_LOOK_MS 10
 
 static bool said_hello;
 
@@ -131,14 +136,23 @@ start_on_pipes(const char **what)
 	return r;
 }
 
-/* True when this is the only thread; a fork copies no others. */
+/* True when this is the only thread; a fork copies no others. One that has just been waited for
+ * takes a moment to be gone. */
 static bool
 is_alone(void)
 {
+	static const struct timespec pause = { .tv_nsec = ALONE_LOOK_MS * 1000000 };
 	struct stat st;
 
 	/* "." and ".." of a task directory and one entry for each thread. */
-	return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
+	for (int i = 0; stat("/proc/self/task", &st) == 0; i++) {
+		if (st.st_nlink == 3)
+			return true;
+		if (i == ALONE_LOOKS)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return false;
 }
 
 /* ---- getting ready ---- */
@@ -148,9 +162,11 @@ receive(struct frame_reader *reader, struct frame *frame)
 {
 	int r;
 
+	stall_rest();
 	do
 		r = frame_reader_read(reader, ZYGOTE_CONTROL, frame);
 	while (r == 0);
+	stall_turn();
 	return r < 0 ? r : 0;
 }
 
@@ -242,11 +258,14 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 		.bytes = configure->display_bytes,
 	};
 	*what = "standard streams";
-	r = start_on_pipes(what);
+	r = parallel_begin(configure->processors);
+	if (r == 0)
+		r = start_on_pipes(what);
 	if (r == 0)
 		r = interpreter_preload(&configure->modules, missing, what);
 	if (r < 0)
 		return r;
+	parallel_prepare();
 	*what = "an import has started a thread";
 	if (!is_alone())
 		return -EDEADLK;
@@ -282,6 +301,7 @@ be_born(const struct jail *jail, const struct frame *frame, int mapped)
 		.mapped = mapped,
 	};
 
+	stall_forget();
 	jail_enter(&birth);
 	execution_live(jail, frame->msg.spawn.worker);
 }
@@ -385,6 +405,10 @@ zygote_main(void)
 				      sizeof(*missing.item));
 		r = missing.item ? prepare(&frame.msg.configure, &jail, &missing, &what)
 				 : -ENOMEM;
+	}
+	if (r == 0) {
+		what = "the guard against waits";
+		r = stall_guard(NULL);
 	}
 	if (r == 0) {
 		what = "ZYGOTE_READY";

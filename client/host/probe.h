@@ -1,8 +1,8 @@
 /* Trials of what the service needs of a machine. Each is done, in a child where it could do
  * harm, rather than looked up; each leaves nothing behind.
  */
-#ifndef CLIENT_PROBE_H
-#define CLIENT_PROBE_H
+#ifndef CLIENT_HOST_PROBE_H
+#define CLIENT_HOST_PROBE_H
 
 #include <stddef.h>
 #include <sys/types.h>

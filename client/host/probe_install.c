@@ -109,6 +109,12 @@ void
 probe_programs(const struct probe_place *place, struct finding *finding_r)
 {
 	static const char *const names[] = { "mcp-pythond", "mcp-python-worker" };
+	static const struct {
+		const char *name, *without;
+	} more[] = {
+		{ "mcp-python-egress", "no script can have a way out" },
+		{ "mcp-python-keeper", "no packages can be installed" },
+	};
 	char path[PATH_MAX], text[256];
 
 	(void)place;
@@ -121,12 +127,13 @@ probe_programs(const struct probe_place *place, struct finding *finding_r)
 				       "(ldd says which library is missing)");
 			return;
 		}
-	if (!find_program("mcp-python-egress", path, sizeof(path))) {
-		finding_not(finding_r, VERDICT_WEAKER, "no script can have a way out",
-			    "mcp-python-egress is not there");
-		finding_advise(finding_r, "install the whole package");
-		return;
-	}
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		if (!find_program(more[i].name, path, sizeof(path))) {
+			finding_not(finding_r, VERDICT_WEAKER, more[i].without, "%s is not there",
+				    more[i].name);
+			finding_advise(finding_r, "install the whole package");
+			return;
+		}
 	finding_ok(finding_r, "%s", text);
 }
 

@@ -12,10 +12,10 @@
 #include <cjose/cjose.h>
 #include <jansson.h>
 
+#include "auth/jwks.h"
+#include "auth/jwt.h"
 #include "policy/config.h"
 #include "policy/tokens.h"
-#include "supervisor/auth/jwks.h"
-#include "supervisor/auth/jwt.h"
 
 #define NOW 1795240800
 

@@ -116,7 +116,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 3 || size > STREAM_MAX)
 		return 0;
-	from = data[0] % (FROM_PREDECESSOR + 1);
+	from = data[0] % FROM_COUNT;
 	n_fds = data[2] % (MSG_FDS_MAX + 1);
 	MUST(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
 	for (size_t i = 0; i < n_fds; i++)

@@ -13,11 +13,11 @@
 #include <event2/keyvalq_struct.h>
 #include <jansson.h>
 
+#include "http/head.h"
+#include "http/ladder.h"
+#include "http/origin.h"
+#include "mcp/jsonrpc.h"
 #include "policy/config.h"
-#include "supervisor/http/head.h"
-#include "supervisor/http/ladder.h"
-#include "supervisor/http/origin.h"
-#include "supervisor/mcp/jsonrpc.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The next line of the head, NUL-terminated; NULL: the head is over. */

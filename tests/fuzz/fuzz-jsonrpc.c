@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/mcp/jsonout.h"
-#include "supervisor/mcp/jsonrpc.h"
+#include "base/jsonout.h"
+#include "mcp/jsonrpc.h"
 #include "tests/fuzz/fuzz.h"
 
 static void

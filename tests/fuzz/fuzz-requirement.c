@@ -1,6 +1,6 @@
-/* Requirements, and scripts with blocks of them. Must hold: a requirement that is taken is
- * taken again from its parts, and merged with itself stays itself; a block's content is
- * never longer than its script, and its line is within it. */
+/* Requirements, and scripts with blocks of them. Must hold: a requirement that is taken is one
+ * printable line, is taken again from its parts, and merged with itself stays itself; a block's
+ * content is never longer than its script, and its line is within it. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -59,6 +59,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	MUST(r == 0 || r == -EINVAL);
 	if (r == 0) {
+		for (size_t i = 0; i < size; i++)
+			MUST(text[i] >= ' ' && text[i] <= '~' && text[i] != '$');
 		check_again(&requirement);
 		requirement_done(&requirement);
 	}

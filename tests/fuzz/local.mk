@@ -22,12 +22,12 @@ check_PROGRAMS += $(FUZZ_TARGETS)
 
 tests_fuzz_fuzz_codec_SOURCES = tests/fuzz/fuzz-codec.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_codec_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS)
-tests_fuzz_fuzz_codec_LDADD = libproto.a $(MSGPACK_LIBS) $(FUZZ_ENGINE)
+tests_fuzz_fuzz_codec_LDADD = libproto.a libbase.a $(MSGPACK_LIBS) $(FUZZ_ENGINE)
 tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz-frame.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_frame_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS)
-tests_fuzz_fuzz_frame_LDADD = libproto.a $(MSGPACK_LIBS) $(FUZZ_ENGINE)
+tests_fuzz_fuzz_frame_LDADD = libproto.a libbase.a $(MSGPACK_LIBS) $(FUZZ_ENGINE)
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz-config.c $(FUZZ_MAIN)
-tests_fuzz_fuzz_config_LDADD = libpolicy.a $(INIH_LIBS) $(FUZZ_ENGINE)
+tests_fuzz_fuzz_config_LDADD = libpolicy.a libbase.a $(INIH_LIBS) $(FUZZ_ENGINE)
 
 fuzz-targets: $(FUZZ_TARGETS)
 
@@ -44,7 +44,7 @@ fuzz-short: $(FUZZ_TARGETS)
 FUZZ_TARGETS += tests/fuzz/fuzz-jsonrpc
 tests_fuzz_fuzz_jsonrpc_SOURCES = tests/fuzz/fuzz-jsonrpc.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_jsonrpc_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_fuzz_fuzz_jsonrpc_LDADD = libsupervisor.a $(JANSSON_LIBS) $(FUZZ_ENGINE)
+tests_fuzz_fuzz_jsonrpc_LDADD = libmcp.a libbase.a $(JANSSON_LIBS) $(FUZZ_ENGINE)
 
 # ---- supervisor: http ----
 FUZZ_TARGETS += tests/fuzz/fuzz-http
@@ -61,9 +61,14 @@ tests_fuzz_fuzz_auth_LDADD = $(SUPERVISOR_LIBS) $(FUZZ_ENGINE)
 # ---- policy: requirements ----
 FUZZ_TARGETS += tests/fuzz/fuzz-requirement
 tests_fuzz_fuzz_requirement_SOURCES = tests/fuzz/fuzz-requirement.c $(FUZZ_MAIN)
-tests_fuzz_fuzz_requirement_LDADD = libpolicy.a $(FUZZ_ENGINE)
+tests_fuzz_fuzz_requirement_LDADD = libpolicy.a libbase.a $(FUZZ_ENGINE)
 
 # ---- egress ----
 FUZZ_TARGETS += tests/fuzz/fuzz-egress
 tests_fuzz_fuzz_egress_SOURCES = tests/fuzz/fuzz-egress.c $(FUZZ_MAIN)
-tests_fuzz_fuzz_egress_LDADD = libegress.a libpolicy.a $(FUZZ_ENGINE)
+tests_fuzz_fuzz_egress_LDADD = libegress.a libpolicy.a libbase.a $(FUZZ_ENGINE)
+
+# ---- keeper ----
+FUZZ_TARGETS += tests/fuzz/fuzz-wheel
+tests_fuzz_fuzz_wheel_SOURCES = tests/fuzz/fuzz-wheel.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_wheel_LDADD = $(KEEPER_LIBS) $(FUZZ_ENGINE)

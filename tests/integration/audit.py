@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 from audit_log import Log
-from harness import equal, main, test
+from harness import SOMEBODY, equal, main, test
 
 
 @test(private=True)
@@ -158,6 +158,116 @@ def or_it_is_run_and_counted(ctx):
         o, lost = full_disk(ctx, log, "continue")
         equal(o.status, "ok")
         assert lost and lost[0] >= 1, lost
+
+
+def bytes_of(log):
+    return sum(os.path.getsize(os.path.join(d, name))
+               for d, _, names in os.walk(os.path.dirname(log.path)) for name in names)
+
+
+@test(private=True)
+def the_same_script_is_written_down_once(ctx):
+    """And a long one not in whole: its SHA-256 is in each record."""
+    long = "1 #" + "x" * (1 << 20)
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s, ctx.client(path=s.socket) as c:
+            ids = [c.run("print('same')").id for _ in range(3)] + [c.run(long).id for _ in range(10)]
+        log.verify()
+        started = [log.records("--execution", id)[0] for id in ids]
+        equal(["source" in r for r in started], [i in (0, 3) for i in range(13)])
+        for r in started[1:3]:
+            first, = log.records("--record", str(r["source_record"]))
+            equal((first["source"], first["sha256"]), ("print('same')", r["sha256"]))
+        equal((started[3]["source"], started[3]["source_bytes"]), (long[:65536], len(long)))
+        equal({r["sha256"] for r in started[3:]}, {hashlib.sha256(long.encode()).hexdigest()})
+        assert bytes_of(log) < 200000, bytes_of(log)
+
+
+@test(private=True)
+def the_oldest_files_are_removed(ctx):
+    """The files stay within their bound, the chain holds, and says what was removed."""
+    with Log(ctx) as log:
+        config = log.config("rotate_bytes = 64K\nkeep_bytes = 256K\n")
+        for _ in range(2):
+            with ctx.private(config) as s, ctx.client(path=s.socket) as c:
+                for i in range(15):
+                    equal(c.run("%d #%s" % (os.getpid(), str(i) + "x" * 40000)).status, "ok")
+        said = log.verify()
+        assert "ok: up to record" in said and " says that the service removed " in said, said
+        # The file itself, which grows by a record beyond rotate_bytes, and those before it.
+        assert bytes_of(log) <= (256 + 64 + 64) << 10, bytes_of(log)
+        os.unlink(min((os.path.join(log.directory, name) for name in os.listdir(log.directory)
+                       if name != "log"), key=lambda path: int(path.rpartition(".")[2])))
+        said = log.verify()
+        assert "no record says that the service removed it" in said, said
+
+
+@test(private=True, root=True)
+def one_tenant_fills_no_disk(ctx):
+    """Not even one that is just as large as the log may be, and nobody else waits for it."""
+    with Log(ctx) as log:
+        disk = os.path.join(log.directory, "disk")
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k,mode=0777", "none", disk],
+                       check=True)
+        try:
+            log.path = os.path.join(disk, "log")
+            with ctx.private(log.config("rotate_bytes = 64K\nkeep_bytes = 256K\n")) as s, \
+                    ctx.client(path=s.socket) as c:
+                for i in range(40):
+                    equal(c.run("1 #%d%s" % (i, "x" * 60000)).status, "ok")
+            log.verify()
+            equal([r for r in log.records() if r["event"] == "lost"], [])
+            assert "audit-disk-tight" not in s.log(), s.log()
+            # One that may become larger than its disk is told of at once.
+            with ctx.private(log.config("keep_bytes = 1G\n")) as s:
+                assert " audit-disk-tight " in " " + s.log().replace("\n", " "), s.log()
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+
+@test(private=True, root=True)
+def a_tenant_has_a_share_of_the_log(ctx):
+    with Log(ctx) as log:
+        config = log.config() + "[quota]\naudit_bytes_per_hour = 32K\n"
+        with ctx.private(config) as s, ctx.client(path=s.socket) as c, \
+                ctx.client(path=s.socket, uid=SOMEBODY) as other:
+            outcomes = [c.run("1 #%d%s" % (i, "x" * 4000)) for i in range(20)]
+            assert all(o.status == "ok" for o in outcomes[:5]), outcomes[:5]
+            equal(outcomes[-1].status, "quota_exceeded")
+            assert "audit_bytes_per_hour" in outcomes[-1].error["message"], outcomes[-1].error
+            before = bytes_of(log)
+            for _ in range(50):
+                equal(c.run("2").status, "quota_exceeded")
+            # What was refused and left out is counted, and told at the end.
+            equal(bytes_of(log), before)
+            equal(other.run("1").status, "ok")
+        log.verify()
+        left, = [r for r in log.records() if r["event"] == "left-out"]
+        equal(left["tenant"], "uid:%d" % os.getuid())
+        assert left["records"]["quota-hit"] >= 50, left
+        mine = [r for r in log.records("--tenant", left["tenant"]) if r["event"] == "execution-ended"]
+        equal(len(mine), sum(o.status == "ok" for o in outcomes))
+
+
+@test(private=True)
+def connections_do_not_fill_the_log(ctx):
+    """Each has a record and a line, up to a number in a minute; then they are counted."""
+    with Log(ctx) as log:
+        with ctx.private(log.config()) as s:
+            for _ in range(500):
+                with ctx.client(path=s.socket) as c:
+                    c.ask("ping")
+            lines = s.log().count("session-open ")
+        log.verify()
+        records = [r["event"] for r in log.records()]
+        told = records.count("session-opened") + records.count("session-closed")
+        left = [r["records"] for r in log.records() if r["event"] == "left-out"]
+        assert told < 500 and left, (told, left)
+        counted = told + sum(sum(one.values()) for one in left)
+        assert counted >= 1000, "%d of 1000 records are neither there nor counted" % (1000 - counted)
+        assert lines < 400, lines
+    return "%d records, %d lines for 500 connections" % (told, lines)
 
 
 if __name__ == "__main__":

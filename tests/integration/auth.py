@@ -156,7 +156,7 @@ def the_unix_socket_takes_both(ctx):
 @test(private=True)
 def a_revoked_token_ends_streams(ctx):
     """Of both eras, and nobody else's; within the time in which a stream says something."""
-    with with_tokens(ctx) as (files, service, place):
+    with with_tokens(ctx, "keepalive_seconds = 1\n") as (files, service, place):
         streams = []
         for name in ("gone", "kept"):
             token = files.add(name)

@@ -65,10 +65,10 @@ def files_of(ctx):
 
 
 @contextlib.contextmanager
-def serving(ctx, settings, files, listen="127.0.0.1:0"):
-    """(service, its place on TCP); files.http is served too."""
-    config = "[http]\nlisten = %s\nsocket = %s\nallowed_hosts = py.example.org\n[auth]\n%s" % (
-        listen, files.http, settings)
+def serving(ctx, settings, files, listen="127.0.0.1:0", http=""):
+    """(service, its place on TCP); files.http is served too. http: more of its section."""
+    config = "[http]\nlisten = %s\nsocket = %s\nallowed_hosts = py.example.org\n%s[auth]\n%s" % (
+        listen, files.http, http, settings)
     with ctx.private(config) as service:
         with ctx.client(path=service.socket):	# answered when all places are served
             pass
@@ -79,9 +79,9 @@ def serving(ctx, settings, files, listen="127.0.0.1:0"):
 
 
 @contextlib.contextmanager
-def with_tokens(ctx):
+def with_tokens(ctx, http=""):
     with files_of(ctx) as files:
-        with serving(ctx, "token_file = " + files.tokens, files) as (service, place):
+        with serving(ctx, "token_file = " + files.tokens, files, http=http) as (service, place):
             yield files, service, place
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """CPython's own tests inside a worker: the same numbers of tests run, skipped, failed as outside.
 
-The modules are those of cpython-modules.txt, from Debian's libpython3.11-testsuite. Outside means:
-the same driver script, the same interpreter, an unprivileged user, an empty directory.
+The modules are those of cpython-modules.txt, from Debian's libpython3.11-testsuite; those of
+cpython-cells.txt are run in a session's second cell. Outside means: the same driver script, the
+same interpreter, an unprivileged user, an empty directory.
 """
 
 import json
@@ -10,8 +11,12 @@ import os
 import signal
 import subprocess
 import tempfile
+import zlib
 
-from harness import SOMEBODY, Skip, main, test
+from harness import SOMEBODY, Skip, main, test, tests
+from repl import begun
+
+tests.clear()	# those of repl.py
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = "/usr/lib/python3.11/test/libregrtest"
@@ -64,10 +69,13 @@ if __name__ == "__main__":		# multiprocessing's children import this file
 COUNTED = ("run", "skipped", "failures", "errors")
 
 
-def modules():
-    """What there is of each: a module, and tests of it that are left out."""
-    with open(os.path.join(HERE, "cpython-modules.txt"), encoding="utf-8") as f:
-        return [line.split("#")[0].strip() for line in f if line.split("#")[0].strip()]
+def modules(name):
+    """What there is of each: a module, and tests of it that are left out. MCP_CPYTHON_PART="2/4"
+    chooses the third of four parts."""
+    with open(os.path.join(HERE, name), encoding="utf-8") as f:
+        lines = [line.split("#")[0].strip() for line in f if line.split("#")[0].strip()]
+    part, parts = (int(n) for n in os.environ.get("MCP_CPYTHON_PART", "0/1").split("/"))
+    return [line for line in lines if zlib.crc32(line.split()[0].encode()) % parts == part]
 
 
 def counts_in(text):
@@ -106,23 +114,30 @@ def outside(line, timeout):
         return counts_in(done.stdout), done
 
 
-def inside(ctx, line, timeout):
+def in_script(ctx, line, timeout):
     with ctx.client() as client:
         o = client.run(DRIVER, timeout + 30, args=line.split(), timeout_seconds=timeout,
                        cpu_seconds=timeout, memory_mb=1024, pids=256)
         return counts_in(o.stdout), o
 
 
+def in_cell(ctx, line, timeout):
+    with begun(ctx, "import sys\nsys.argv[1:] = %r" % line.split(), memory_mb=1024) as s:
+        o = s.call(DRIVER, timeout + 30, timeout_seconds=timeout, cpu_seconds=timeout, pids=256)
+        return counts_in(o.stdout), o
+
+
 def difference(here, there):
-    """What is in one list of reasons and not in the other, without addresses and paths."""
-    only = [w for w in there["why"] if w not in here["why"]]
+    """What is in one list of reasons and not in the other."""
+    only = ["inside: " + w for w in there["why"] if w not in here["why"]]
+    only += ["outside: " + w for w in here["why"] if w not in there["why"]]
     return "\n".join(w[-1800:] for w in only[:8])
 
 
-def compare(ctx, line):
+def compare(ctx, line, inside):
     if not os.path.isdir(TESTS):
         raise Skip("libpython3.11-testsuite is not installed", missing=True)
-    timeout = min(600, int(ctx.seconds(120)))
+    timeout = min(600, int(ctx.seconds(300)))
     native, done = outside(line, timeout)
     assert native, "outside: %s %s" % (done.returncode, done.stderr[-2000:])
     jailed, o = inside(ctx, line, timeout)
@@ -134,6 +149,8 @@ def compare(ctx, line):
     return "%(run)d run, %(skipped)d skipped" % there
 
 
-for line in modules():
-    test(lambda ctx, line=line: compare(ctx, line), name=line.split()[0])
+for line in modules("cpython-modules.txt"):
+    test(lambda ctx, line=line: compare(ctx, line, in_script), name=line.split()[0])
+for line in modules("cpython-cells.txt"):
+    test(lambda ctx, line=line: compare(ctx, line, in_cell), name="cell_" + line.split()[0])
 main(__doc__)

@@ -56,19 +56,19 @@ def exchange(ctx, clients, count):
         check_all(client, nonces, everything)
 
 
-@test(alone=True)
+@test(single=True)
 def two_clients_of_one_tenant(ctx):
     with ctx.client() as a, ctx.client() as b:
         exchange(ctx, [a, b], 64)
 
 
-@test(alone=True, root=True)
+@test(single=True, root=True)
 def two_tenants(ctx):
     with ctx.client() as a, ctx.client(uid=SOMEBODY) as b:
         exchange(ctx, [a, b], 64)
 
 
-@test(alone=True)
+@test(single=True)
 def two_revisions(ctx):
     with ctx.client(LEGACY[0]) as a, ctx.client(MODERN) as b, ctx.client(LEGACY[-1]) as c:
         a_ids = {id: n for id, n in ask_all(a, 16).items()}
@@ -80,7 +80,7 @@ def two_revisions(ctx):
             assert nonce in a.outcome(id).text
 
 
-@test(alone=True)
+@test(single=True)
 def the_same_ids_on_two_connections(ctx):
     """Ids are a connection's own: equal ones, of both JSON types, are told apart."""
     with ctx.client() as a, ctx.client() as b:
@@ -94,7 +94,7 @@ def the_same_ids_on_two_connections(ctx):
             equal(b.outcome(id).stdout, "b%r\n" % id, "stdout")
 
 
-@test(alone=True)
+@test(single=True)
 def answers_come_as_they_are_ready(ctx):
     with ctx.client() as client:
         slow = client.start_script(held("the-slow-one", after="print('slow')"))
@@ -106,7 +106,7 @@ def answers_come_as_they_are_ready(ctx):
         equal(client.outcome(slow).stdout, "slow\n", "stdout")
 
 
-@test(alone=True, root=True)
+@test(single=True, root=True)
 def a_tenant_gets_its_turn(ctx):
     """One tenant's queue of 100 does not make another wait for all of it."""
     with ctx.client() as many, ctx.client(uid=SOMEBODY) as one:

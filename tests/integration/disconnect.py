@@ -34,7 +34,7 @@ def wait_busy(ctx, want, timeout=20):
             client.run("1")		# a round through the service takes the time
 
 
-@test(alone=True)
+@test(single=True)
 def client_dies_during_its_call(ctx):
     client = ctx.client()
     for _ in range(3):
@@ -46,7 +46,7 @@ def client_dies_during_its_call(ctx):
     ctx.healthy()
 
 
-@test(alone=True)
+@test(single=True)
 def client_dies_with_calls_queued(ctx):
     clients = [ctx.client() for _ in range(4)]
     for client in clients:
@@ -58,7 +58,7 @@ def client_dies_with_calls_queued(ctx):
     ctx.healthy()
 
 
-@test(alone=True)
+@test(single=True)
 def half_close_ends_input(ctx):
     """The end of a client's input: what was asked is still answered, then the service closes."""
     for revision in (LEGACY[0], LEGACY[-1], MODERN):
@@ -75,7 +75,7 @@ def half_close_ends_input(ctx):
     ctx.healthy()
 
 
-@test(alone=True)
+@test(single=True)
 def half_close_then_death(ctx):
     """Whoever closes the rest as well is gone, and the work with it."""
     client = ctx.client()
@@ -86,7 +86,7 @@ def half_close_then_death(ctx):
     wait_busy(ctx, 0)
 
 
-@test(alone=True)
+@test(single=True)
 def cancelled_is_stopped_and_not_answered(ctx):
     for revision in (LEGACY[0], LEGACY[-1], MODERN):
         with ctx.client(revision) as client:
@@ -99,7 +99,7 @@ def cancelled_is_stopped_and_not_answered(ctx):
             assert id not in client.arrived, "a cancelled request was answered"
 
 
-@test(alone=True)
+@test(single=True)
 def cancelled_before_it_ran(ctx):
     with ctx.client() as client:
         ids = [client.start_script("import time\ntime.sleep(0.1)\nprint('ran')")

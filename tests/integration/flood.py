@@ -54,19 +54,22 @@ class Observer:
         return "the other tenant: %d calls, slowest %.3f s" % (self.count, max(self.took))
 
 
-def fill(s, data, seconds):
+def fill(sockets, data, seconds):
     """Sends until the other side takes no more, or for so long; returns the bytes taken."""
-    s.setblocking(False)
-    sent, deadline = 0, time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not select.select([], [s], [], min(2, max(0, deadline - time.monotonic())))[1]:
+    sent, deadline, open_ones = 0, time.monotonic() + seconds, set(sockets)
+    for s in sockets:
+        s.setblocking(False)
+    while open_ones and (left := deadline - time.monotonic()) > 0:
+        ready = select.select([], open_ones, [], min(2, left))[1]
+        if not ready:
             break
-        try:
-            sent += s.send(data)
-        except BlockingIOError:
-            continue
-        except OSError:
-            break
+        for s in ready:
+            try:
+                sent += s.send(data)
+            except BlockingIOError:
+                continue
+            except OSError:
+                open_ones.remove(s)
     return sent
 
 
@@ -84,12 +87,12 @@ def reads_nothing(ctx):
     """Asks for large answers and never reads: bounded memory, then closed; others go on."""
     before = memory(ctx)
     with Observer(ctx) as observer, contextlib.ExitStack() as stack:
-        for _ in range(4):
-            client = stack.enter_context(ctx.client())
+        clients = [stack.enter_context(ctx.client()) for _ in range(4)]
+        for client in clients:
             for id in range(100, 160):
                 client.send_raw(call(id, "print('x' * 1000000)"))
             client.flush(ctx.seconds(30))
-            fill(client.owner, call(1, "1") * 100, 5)
+        fill([client.owner for client in clients], call(1, "1") * 100, 6)
         grown = memory(ctx) - before
         assert grown < 600 << 20, "the service grew by %d MiB" % (grown >> 20)
     ctx.healthy()
@@ -99,16 +102,15 @@ def reads_nothing(ctx):
 @test(alone=True)
 def pings_without_reading(ctx):
     with Observer(ctx) as observer, contextlib.ExitStack() as stack:
-        for _ in range(4):
-            client = stack.enter_context(ctx.client())
-            ping = b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n'
-            fill(client.owner, b"".join(ping % i for i in range(1000)), 5)
+        clients = [stack.enter_context(ctx.client()) for _ in range(4)]
+        ping = b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n'
+        fill([client.owner for client in clients], b"".join(ping % i for i in range(1000)), 10)
         assert memory(ctx) < 600 << 20, memory(ctx)
     ctx.healthy()
     return str(observer)
 
 
-@test(alone=True)
+@test(single=True)
 def a_byte_at_a_time(ctx):
     """One byte per turn of many connections: slow, but served, and nobody waits for it."""
     line = call(7, "print('slow line')")
@@ -125,7 +127,7 @@ def a_byte_at_a_time(ctx):
     return str(observer)
 
 
-@test(alone=True)
+@test(single=True)
 def a_byte_a_second(ctx):
     """The same at a byte a second for a while, on many connections that never get to a line."""
     with Observer(ctx) as observer, contextlib.ExitStack() as stack:
@@ -141,7 +143,7 @@ def a_byte_a_second(ctx):
 @test(alone=True, private=True)
 def opens_and_drops(ctx):
     """10,000 connections, opened and dropped, half of them with a request on the way."""
-    count = ctx.options.count or 10000
+    count = ctx.count(10000)
     hello = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
     with ctx.private("[pool]\nidle_seconds = 1\n") as service:
         ctx.service, ctx.socket = service, service.socket
@@ -201,7 +203,7 @@ def active_ones_work(ctx, clients, idle, before):
     return "%.1f KiB for each idle session" % (grown / idle / 1024)
 
 
-@test(alone=True, private=True)
+@test(private=True)
 def thousands_of_idle_sessions(ctx):
     with ctx.private(MANY) as service, contextlib.ExitStack() as stack:
         ctx.service, ctx.socket, ctx.pid = service, service.socket, service.pid
@@ -224,7 +226,7 @@ def thousands_of_idle_sessions(ctx):
         return text
 
 
-@test(alone=True, private=True)
+@test(private=True)
 def thousands_of_idle_http_sessions(ctx):
     with ctx.private(MANY) as service, contextlib.ExitStack() as stack:
         ctx.service, ctx.socket, ctx.pid = service, service.socket, service.pid
@@ -255,7 +257,7 @@ def endless_line(ctx):
         raw = Client.connect(ctx.socket, LEGACY[-1])
         raw.revision = None
         started = time.monotonic()
-        sent = fill(raw.owner, b"x" * 65536, ctx.seconds(60))
+        sent = fill([raw.owner], b"x" * 65536, ctx.seconds(60))
         seconds = time.monotonic() - started
         grown = memory(ctx) - before
         raw.close()
@@ -270,21 +272,20 @@ def endless_line(ctx):
 def large_lines_from_many(ctx):
     """Lines of 20 MiB, not finished, on many connections: bounded for each tenant."""
     before = memory(ctx)
-    held = []
     with Observer(ctx) as observer:
-        for _ in range(40):
-            s = connect_as(ctx.socket)
-            held.append(s)
-            fill(s, b'{"jsonrpc":"2.0","id":1,"method":"' + b"m" * 65000, 0.5)
+        held = [connect_as(ctx.socket) for _ in range(40)]
+        for s in held:
+            s.send(b'{"jsonrpc":"2.0","id":1,"method":"')
+        sent = fill(held, b"m" * 65000, 8)
         grown = memory(ctx) - before
         for s in held:
             s.close()
     assert grown < 1 << 30, "the service grew by %d MiB" % (grown >> 20)
     ctx.healthy()
-    return "grew by %d MiB; %s" % (grown >> 20, observer)
+    return "%d MiB taken; grew by %d MiB; %s" % (sent >> 20, grown >> 20, observer)
 
 
-@test(alone=True)
+@test(single=True)
 def garbage(ctx):
     """Random bytes, random JSON: an answer or a closed connection, never silence for others."""
     with Observer(ctx) as observer:
@@ -309,7 +310,7 @@ def output_floods_of_one_tenant(ctx):
     return str(observer)
 
 
-@test(alone=True)
+@test
 def many_progress_notes(ctx):
     """A script that prints all the time: notes are limited in rate, never after the answer."""
     for revision in (LEGACY[-1], MODERN):
@@ -332,7 +333,7 @@ def many_progress_notes(ctx):
             equal(len(client.notices), count, "notes after the answer")
 
 
-@test(alone=True)
+@test
 def no_notes_without_a_token(ctx):
     with ctx.client() as client:
         client.run("import time\nfor i in range(20):\n    print(i, flush=True)\n"

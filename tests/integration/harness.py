@@ -16,13 +16,14 @@ import copy
 import os
 import re
 import resource
+import signal
 import sys
 import threading
 import time
 import traceback
 
 from mcpclient import LEGACY, MODERN, Client
-from supervisor import Supervisor, adopt_orphans
+from supervisor import Supervisor, adopt_orphans, kill_descendants
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OWN_CORPUS = os.path.join(TOP, "tests", "corpus")
@@ -48,16 +49,22 @@ class Skip(Exception):
 
 
 class Test:
-    def __init__(self, fn, name, alone, private, root):
+    def __init__(self, fn, name, private=False, single=False, alone=False, root=False):
         self.fn, self.name = fn, name
-        self.alone, self.private, self.root = alone, private, root
+        self.private, self.single, self.alone, self.root = private, single, alone, root
+
+    @property
+    def beside(self):
+        """Other tests of its suite may run meanwhile."""
+        return not (self.private or self.single or self.alone)
 
 
-def test(fn=None, *, name=None, alone=False, private=False, root=False):
-    """alone: nothing else runs meanwhile; private: starts and ends services of its own, so
-    it makes no sense with --socket; root: needs root."""
+def test(fn=None, *, name=None, **marks):
+    """private: starts and ends services of its own, so it makes no sense with --socket;
+    single: has the service of its suite to itself; root: needs root;
+    alone: needs a quiet machine. Others run beside tests of other suites."""
     def add(fn):
-        tests.append(Test(fn, name or fn.__name__, alone or private, private, root))
+        tests.append(Test(fn, name or fn.__name__, **marks))
         return fn
     return add(fn) if fn else add
 
@@ -79,6 +86,10 @@ class Ctx:
         return self.options.fallback or (
             self.service is not None and "limits are kept by rlimits" in self.service.log())
 
+    def count(self, whole):
+        """How often a test does what it does many times: --count, or its part of the whole."""
+        return self.options.count or max(1, round(whole * self.options.effort))
+
     def seconds(self, s):
         """A bound for a wait, stretched on a slow machine."""
         return s * self.slow
@@ -93,9 +104,9 @@ class Ctx:
         return client
 
     @contextlib.contextmanager
-    def private(self, config=None, args=(), env=None, socket_path=None):
+    def private(self, config=None, args=(), env=None, socket_path=None, wrap=()):
         """A service of the test's own; afterwards nothing of it may be left."""
-        s = Supervisor(self.options.build, config, args, env, socket_path)
+        s = Supervisor(self.options.build, config, args, env, socket_path, wrap)
         with s:
             s.wait_ready()
             yield s
@@ -122,9 +133,13 @@ def parse_options(doc):
                    help="where mcp-pythond is (MCP_BUILD; build/)")
     p.add_argument("-k", metavar="REGEX", default="", help="only tests whose name matches")
     p.add_argument("-j", "--jobs", type=int, default=2, help="tests at once (2)")
+    p.add_argument("--alone", choices=("leave", "only"),
+                   help="leave out the tests that need a quiet machine, or run only those")
     p.add_argument("--slow", type=float, default=float(os.environ.get("MCP_TEST_SLOW") or 1),
                    help="factor on all time bounds (MCP_TEST_SLOW; 1)")
     p.add_argument("--count", type=int, help="size of tests that have one")
+    p.add_argument("--effort", type=float, default=float(os.environ.get("MCP_TEST_EFFORT") or 1),
+                   help="without --count: the part of their whole size (MCP_TEST_EFFORT; 1)")
     p.add_argument("--revision", default=LEGACY[-1], choices=LEGACY + (MODERN,))
     p.add_argument("--list", action="store_true", help="print the names of the tests")
     p.add_argument("-v", "--verbose", action="store_true")
@@ -180,18 +195,18 @@ class Report:
             kind, text = "failed", traceback.format_exc(limit=-3).rstrip()
         self.say(kind, one.name, time.monotonic() - started, text, notes)
 
-    def end(self):
-        print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % self.counts)
+    def end(self, left=0):
+        """left: tests that are to be run on a quiet machine."""
+        print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % self.counts +
+              (", %d left" % left if left else ""))
         return 1 if self.counts["failed"] else 0
 
 
 def run_chosen(chosen, report, ctx):
-    together = [t for t in chosen if not t.alone]
     with concurrent.futures.ThreadPoolExecutor(max(1, ctx.options.jobs)) as pool:
-        list(pool.map(lambda t: report.run(t, ctx), together))
-    for one in chosen:
-        if one.alone:
-            report.run(one, ctx)
+        list(pool.map(lambda t: report.run(t, ctx), [t for t in chosen if t.beside]))
+    for one in sorted((t for t in chosen if not t.beside), key=lambda t: t.alone):
+        report.run(one, ctx)
 
 
 def check_end(report, service):
@@ -201,7 +216,7 @@ def check_end(report, service):
         assert status == 0, "mcp-pythond ended with %s:\n%s" % (status, service.log()[-3000:])
         bad = service.leftovers()
         assert not bad, "; ".join(bad)
-    report.run(Test(nothing_left, "nothing_left_behind", True, False, False),
+    report.run(Test(nothing_left, "nothing_left_behind"),
                Ctx(argparse.Namespace(socket=None, pid=None, slow=1.0, fallback=False), None))
 
 
@@ -210,22 +225,36 @@ def raise_fd_limit():
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
 
 
+def end_everything(number, frame):
+    """On a signal: no process that a test has started outlives the suite."""
+    sys.stdout = open(os.devnull, "w")	# what other threads' tests say of that
+    kill_descendants()
+    os._exit(128 + number)
+
+
+def choose(options):
+    """The tests to run, and how many of those that match are left for a quiet machine."""
+    wanted = re.compile(options.k)
+    matching = [t for t in tests if wanted.search(t.name)]
+    chosen = [t for t in matching if options.alone is None or t.alone == (options.alone == "only")]
+    return chosen, len(matching) - len(chosen) if options.alone == "leave" else 0
+
+
 def main(doc, config=None):
     """Runs the tests of this program; config: an INI text for the private service."""
     options = parse_options(doc or "")
-    wanted = re.compile(options.k)
-    chosen = [t for t in tests if wanted.search(t.name)]
+    chosen, left = choose(options)
     if options.list:
         print("\n".join(t.name for t in chosen))
         sys.exit(0)
     raise_fd_limit()
     report = Report(options.verbose)
+    if not options.socket:
+        adopt_orphans()
+        signal.signal(signal.SIGTERM, end_everything)
     if options.socket or all(t.private for t in chosen):
-        if not options.socket:
-            adopt_orphans()
         run_chosen(chosen, report, Ctx(options, None))
-        sys.exit(report.end())
-    adopt_orphans()
+        sys.exit(report.end(left))
     service = Supervisor(options.build, config)
     try:
         service.start()
@@ -241,4 +270,4 @@ def main(doc, config=None):
         with contextlib.suppress(Exception):
             service.stop()
         service.remove()
-    sys.exit(report.end())
+    sys.exit(report.end(left))

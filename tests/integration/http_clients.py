@@ -20,7 +20,7 @@ GOES = {"close": lambda c: c.close(), "reset": lambda c: c.reset(),
         "pipelined bytes and close": lambda c: (c.send_raw(b"POST /mcp HT"), c.close())}
 
 
-@test(alone=True)
+@test(single=True)
 def a_modern_client_that_goes_away_cancels(ctx):
     where = place(ctx)
     for token in (None, 1):
@@ -53,7 +53,7 @@ def a_modern_client_that_goes_away_from_a_unix_socket_cancels(ctx):
                 equal(connection.read().message["result"]["structuredContent"]["stdout"], "1\n")
 
 
-@test(alone=True)
+@test(single=True)
 def a_client_that_waits_is_not_taken_for_gone(ctx):
     """Bytes that come while a call runs are neither read nor the end of the process."""
     with open_to(ctx) as connection:
@@ -65,7 +65,7 @@ def a_client_that_waits_is_not_taken_for_gone(ctx):
         equal(connection.read().message["id"], 3)
 
 
-@test(alone=True)
+@test(single=True)
 def bytes_without_end_during_a_stream(ctx):
     """What is sent while events stream is not taken in without a bound."""
     before = ctx.service.rss_bytes()
@@ -86,7 +86,7 @@ def bytes_without_end_during_a_stream(ctx):
     wait_busy(ctx, ctx.service, place(ctx), 0)
 
 
-@test(alone=True)
+@test(single=True)
 def a_legacy_client_that_goes_away_does_not_cancel(ctx):
     where = place(ctx)
     with Session(where, timeout=seconds(ctx, 60)) as client:
@@ -104,7 +104,7 @@ def a_legacy_client_that_goes_away_does_not_cancel(ctx):
             wait_busy(ctx, ctx.service, where, 0)
 
 
-@test(alone=True)
+@test(single=True)
 def a_cancelled_request_ends(ctx):
     where = place(ctx)
     for token in (None, 7):
@@ -126,7 +126,7 @@ def a_cancelled_request_ends(ctx):
             equal(connection.read().status, 200, "the connection afterwards")
 
 
-@test(alone=True)
+@test(single=True)
 def delete_ends_what_runs(ctx):
     where = place(ctx)
     with Session(where, timeout=seconds(ctx, 60)) as client, client.fresh() as connection:
@@ -139,7 +139,7 @@ def delete_ends_what_runs(ctx):
 
 # ---- clients that do not behave ----
 
-@test(alone=True)
+@test(single=True)
 def a_client_that_reads_nothing(ctx):
     """News is left out for it, its call goes on to its end, nobody else notices."""
     where = place(ctx)
@@ -161,7 +161,7 @@ def a_client_that_reads_nothing(ctx):
         return "%d events" % len(events)
 
 
-@test(alone=True)
+@test(single=True)
 def many_answers_that_nobody_reads(ctx):
     where = place(ctx)
     connections = [open_to(ctx) for _ in range(20)]
@@ -239,12 +239,12 @@ def connections_are_bounded(ctx):
             connection.close()
 
 
-@test(alone=True)
+@test(single=True)
 def connections_that_are_opened_and_dropped(ctx):
     where = place(ctx)
     healthy(where)
     before = ctx.service.fds()
-    count = ctx.options.count or 2000
+    count = ctx.count(2000)
     halves = (b"", b"P", b"POST /mcp HTTP/1.1\r\nHost: x\r\n",
               b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n{")
     with Session(where, MODERN, timeout=seconds(ctx, 60)) as steady:

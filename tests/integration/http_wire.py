@@ -224,16 +224,16 @@ def a_long_answer_is_not_held_back(ctx):
                 assert len(response.body) > 16384, len(response.body)
 
 
-@test
+@test(private=True)
 def a_stream_that_has_nothing_to_say_says_so(ctx):
-    with open_to(ctx) as connection:
-        started = time.monotonic()
+    with http_private(ctx, "keepalive_seconds = 1\n") as (_, where), \
+            Connection(where, seconds(ctx, 60)) as connection:
         post(connection, modern("subscriptions/listen", {"notifications": {}}))
         assert connection.read_head().streams
         chunks = connection.chunks()
         assert b"acknowledged" in next(chunks)
-        assert next(chunks).startswith(b":"), "no comment"
-        assert 14 < time.monotonic() - started < seconds(ctx, 25)
+        for _ in range(2):
+            assert next(chunks).startswith(b":"), "no comment"
 
 
 def refused_start(ctx, *args, config="", status=1):

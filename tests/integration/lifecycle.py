@@ -13,7 +13,7 @@ import time
 
 from harness import LEGACY, MODERN, Skip, equal, main, test
 from mcpclient import Client, Closed
-from supervisor import (Supervisor, children, describe, descendants, is_alive, process_table, read_text,
+from supervisor import (Supervisor, cgroup_of, children, comm, describe, descendants, is_alive, process_table, read_text,
                         wait_gone)
 
 
@@ -166,7 +166,8 @@ def stop_while_starting(ctx):
         s = Supervisor(ctx.options.build)
         s.strangers = children(os.getpid())
         with open(s.log_path, "ab") as log:
-            s.process = subprocess.Popen(s.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            s.process = subprocess.Popen(s.argv, env=s.env, stdin=subprocess.DEVNULL,
+                                         stdout=log, stderr=log)
         select.select([], [], [], delay)		# the moment is what is tested
         status = s.stop(timeout=20)
         assert status in (0, -signal.SIGTERM), "after %g s: %s\n%s" % (delay, status, s.log())
@@ -198,7 +199,7 @@ def stop_under_load(ctx):
 @test(private=True)
 def stop_while_workers_are_made(ctx):
     """What its zygote has cloned and not yet named is ended too, and its cgroup removed."""
-    for i in range(ctx.options.count or 20):
+    for i in range(ctx.count(20)):
         with ctx.private() as s:
             clients = [Client.connect(s.socket) for _ in range(1 + i % 4)]
             equal(clients[0].run("1").status, "ok", "status")
@@ -255,7 +256,8 @@ def depth(pid):
 
 def zygotes(s):
     """Processes below the supervisor that are not in a pid namespace of their own."""
-    return [(pid, start) for pid, start in descendants(s.pid) if depth(pid) == 0]
+    return [(pid, start) for pid, start in descendants(s.pid)
+            if depth(pid) == 0 and comm(pid) not in ("mcp-launcher", "mcp-directory")]
 
 
 def inits(s):
@@ -284,6 +286,40 @@ def killed_zygote_is_replaced(ctx):
         o = client.outcome(running)
         equal((o.status, o.stdout), ("ok", "lived on\n"), repr(o))
         assert zygotes(s), "no zygote"
+
+
+@test(private=True)
+def a_lost_launcher_ends_the_service(ctx):
+    """Nothing could be started any more: what runs is answered, and systemd starts another."""
+    s = Supervisor(ctx.options.build)
+    with s, Client.connect(s.socket) as client:
+        running = client.start_script("import time\nprint('x', flush=True)\ntime.sleep(300)",
+                                      timeout_seconds=400)
+        client.run("1")
+        below = descendants(s.pid)
+        (launcher,) = [pid for pid, _ in below if comm(pid) == "mcp-launcher"]
+        os.kill(launcher, signal.SIGKILL)
+        equal(client.outcome(running, ctx.seconds(30)).status, "cancelled", "status")
+        equal(s.process.wait(ctx.seconds(15)), 1, "exit status")
+        equal(wait_gone(below, ctx.seconds(10)), [], "left")
+        assert "launcher-lost" in s.log(), s.log()
+        s.process = None
+
+
+@test(private=True)
+def a_stopped_launcher_ends_the_service(ctx):
+    """One that does not answer is as good as lost: the service waits for it five seconds."""
+    s = Supervisor(ctx.options.build)
+    with s, Client.connect(s.socket) as client:
+        client.run("1")
+        below = descendants(s.pid)
+        (launcher,) = [pid for pid, _ in below if comm(pid) == "mcp-launcher"]
+        os.kill(launcher, signal.SIGSTOP)
+        for pid, _ in zygotes(s):
+            os.kill(pid, signal.SIGKILL)
+        equal(s.process.wait(ctx.seconds(30)), 1, "exit status")
+        equal(wait_gone(below, ctx.seconds(10)), [], "left")
+        s.process = None
 
 
 @test(private=True)
@@ -437,6 +473,97 @@ def configured_limits_hold(ctx):
         assert o.truncated["stdout_dropped"] > 90000, o.truncated
         schema = json.dumps(client.ask("tools/list"))
         assert '"maximum": 128' in schema, schema
+
+
+SOON_IDLE = "[pool]\nidle_seconds = 1\n"
+
+
+class Contained(Supervisor):
+    """One that is the first process of a pid namespace of its own, as in a container."""
+
+    def __init__(self, build):
+        super().__init__(build)
+        self.argv = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *self.argv]
+
+    def first(self):
+        return next(iter(children(self.pid)))
+
+    @property
+    def base(self):
+        # It may end between two looks.
+        own = next(iter(map(cgroup_of, children(self.pid) if self.process else ())), None) or ""
+        if os.path.basename(own) == "supervisor":
+            self.known_base = os.path.dirname(own)
+        return self.known_base
+
+    def stop(self, sig=signal.SIGTERM, timeout=20.0):
+        if self.process and self.process.poll() is None:	# unshare itself takes none
+            os.kill(self.first(), sig)
+        return super().stop(sig, timeout)
+
+
+def answer_of(s, text):
+    with Client.connect(s.socket) as client:
+        o = client.run(text)
+        assert o.status == "ok", "%r %r" % (o, o.error)
+        return o.stdout
+
+
+@test(private=True, root=True)
+def other_pid_namespaces_take_nothing_away(ctx):
+    """A start by hand removes what nobody lives in, and asks no process id about it."""
+    with ctx.private(SOON_IDLE) as idle:
+        if idle.base is None:
+            raise Skip("no cgroup v2 directory could be had here")
+        idle.wait_idle(ctx.seconds(30))
+        stale = os.path.join(os.path.dirname(idle.base), "mcp-pythond-%d-2" % os.getpid())
+        os.makedirs(os.path.join(stale, "tenants"))
+        os.mkdir(os.path.join(stale, "supervisor"))
+        with Contained(ctx.options.build) as one, Contained(ctx.options.build) as two:
+            one.wait_ready()
+            two.wait_ready()
+            assert os.path.isdir(os.path.join(idle.base, "tenants")), "its tenants/ is gone"
+            assert not os.path.exists(stale), "a directory stays in which nobody lives"
+            # Of the same process id, each in its namespace.
+            assert one.base and two.base and one.base != two.base, (one.base, two.base)
+            for s in (idle, one, two):
+                equal(answer_of(s, "print('here')"), "here\n", "stdout")
+            with Client.connect(two.socket) as client:
+                call = client.start_script("print('on', flush=True)\nimport time\ntime.sleep(3)")
+                client.ask("ping")
+                equal(one.stop(), 0, "exit status")
+                equal(client.outcome(call).status, "ok", "a call while another service ends")
+            equal(two.stop(), 0, "exit status")
+        equal(answer_of(idle, "print('still')"), "still\n", "stdout")
+
+
+@test(private=True, root=True)
+def tenants_directory_is_made_again(ctx):
+    """Somebody has removed what was empty: it comes back, and what cannot is told at once."""
+    with ctx.private(SOON_IDLE) as s, Client.connect(s.socket) as client:
+        if s.base is None:
+            raise Skip("no cgroup v2 directory could be had here")
+
+        def remove():	# the connected tenant's directory stays until it is removed here
+            s.wait_idle(ctx.seconds(30))
+            for d in sorted(s.cgroups(), reverse=True):
+                if not d.endswith("/supervisor"):
+                    os.rmdir(d)
+        remove()
+        equal(client.run("print(1)").stdout, "1\n", "stdout")
+        remove()
+        owner = os.stat(s.base)
+        os.chown(s.base, 0, 0)
+        started = time.monotonic()
+        for _ in range(10):
+            o = client.run("print(1)")
+            equal(o.status, "jail_failed", repr(o))
+            assert "cannot make its cgroup: Permission denied" in repr(o.error), o.error
+        # It used to wait for a next try that came after up to a minute.
+        assert time.monotonic() - started < 30 * ctx.slow, time.monotonic() - started
+        os.chown(s.base, owner.st_uid, owner.st_gid)
+        equal(client.run("print(2)").stdout, "2\n", "stdout")
+        return "%.1f s for 10 calls" % (time.monotonic() - started)
 
 
 @test(private=True)

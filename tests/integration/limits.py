@@ -5,8 +5,8 @@ above a cap are refused, by name; another tenant does not notice."""
 import os
 import time
 
-from harness import SOMEBODY, equal, main, test
-from mcpclient import RpcError, wait_all
+from harness import SOMEBODY, Skip, equal, main, test
+from mcpclient import Client, RpcError, wait_all
 
 MIB = 1 << 20
 
@@ -161,6 +161,20 @@ def memory_limit_of_children_together(ctx):
               "time.sleep(20)\nprint('had it all')")
     o = provoke(ctx, "memory_limit", script, memory_mb=256)
     assert "256" in o.error["message"], o.error["message"]
+
+
+@test
+def memory_limit_of_copies_on_write(ctx):
+    """What children share with their parent is theirs once they write to it."""
+    script = ("import os, time\nb = bytearray(100 << 20)\n"
+              "def write():\n    for at in range(0, len(b), 4096): b[at] = 1\nwrite()\n"
+              "for i in range(8):\n    if os.fork() == 0:\n        time.sleep(%d)\n"
+              "        write()\n        time.sleep(20)\n        os._exit(0)\n"
+              "time.sleep(%d)\nprint('had it all')")
+    with ctx.client() as client:
+        o = client.run(script % (60, 2), ctx.seconds(60), memory_mb=400, timeout_seconds=50)
+        equal((o.status, o.stdout), ("ok", "had it all\n"), repr(o))
+    provoke(ctx, "memory_limit", script % (1, 20), memory_mb=400, timeout_seconds=50)
 
 
 @test
@@ -384,6 +398,47 @@ def another_tenant_goes_on(ctx):
     return "slowest answer of the other tenant: %.3f s, alone %.3f s" % (worst, alone)
 
 
+def look_seconds(mib):
+    """How long the kernel walks over a process of that size, to tell what it shares."""
+    block, took = bytearray(mib << 20), []
+    for at in range(0, len(block), 4096):
+        block[at] = 1
+    for _ in range(5):
+        started = time.monotonic()
+        with open("/proc/self/smaps_rollup", encoding="utf-8") as f:
+            f.read()
+        took.append(time.monotonic() - started)
+    return sorted(took)[2]
+
+
+@test(alone=True)
+def expensive_looks_delay_nobody(ctx):
+    """Many processes that share much memory: what is really theirs is found out bit by bit."""
+    if not ctx.fallback:
+        raise Skip("the kernel counts memory here")
+    n, mib = 150, 400
+    script = ("import os, time\nb = bytearray(%d << 20)\nfor at in range(0, len(b), 4096): b[at] = 1\n"
+              "for i in range(%d):\n    if os.fork() == 0:\n        time.sleep(300)\n"
+              "        os._exit(0)\ntime.sleep(6)\nprint('all')" % (mib, n))
+    with ctx.private("[limits]\nmemory_max_mb = 4096\npids_max = 512\n") as s, \
+            Client.connect(s.socket) as heavy, Client.connect(s.socket) as other:
+        id = heavy.start_script(script, memory_mb=1024, pids=256, timeout_seconds=200)
+        waits = []
+        while heavy.pending:
+            started = time.monotonic()
+            other.ask("ping")
+            waits.append(time.monotonic() - started)
+            heavy.pump(0.01)
+        o = heavy.outcome(id)
+        equal((o.status, o.stdout), ("ok", "all\n"), repr(o))
+        # Together they are far above the limit, if each shared page counts for each process.
+        assert o.peak_memory_bytes < 1024 * MIB, o.peak_memory_bytes
+        whole = n * look_seconds(mib)
+        assert max(waits) < whole / 4, "a ping took %.3f s, a look at all takes %.3f s" % (
+            max(waits), whole)
+    return "longest ping %.3f s, a look at all %.3f s" % (max(waits), whole)
+
+
 @test
 def no_leaf_keeps_limits_of_before(ctx):
     """An execution with small limits leaves nothing of them to the next."""
@@ -398,7 +453,7 @@ def no_leaf_keeps_limits_of_before(ctx):
         equal((o.status, o.stdout), ("ok", "%d\n" % (100 << 20)), repr(o))
 
 
-@test(alone=True)
+@test(single=True)
 def too_many_calls_are_overloaded(ctx):
     """Past the queue the answer comes at once, says so and when to try again."""
     clients = [ctx.client(timeout=120) for _ in range(12)]
@@ -421,7 +476,7 @@ def too_many_calls_are_overloaded(ctx):
     return str(kinds)
 
 
-@test(alone=True)
+@test(single=True)
 def too_many_calls_of_one_connection(ctx):
     """More calls than a connection may have open are refused one by one, the rest is run."""
     with ctx.client(timeout=120) as client:

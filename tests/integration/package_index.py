@@ -55,7 +55,8 @@ def wheel(name, version, files, requires=(), tag="py3-none-any", extra_members=(
     members[info + "/WHEEL"] = ("Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: %s\n"
                                 "Tag: %s\n" % ("true" if "none" in tag else "false", tag)).encode()
     record = "".join("%s,sha256=%s,%d\n" % (
-        path, base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(),
+        '"%s"' % path if "," in path else path,
+        base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(),
         len(data)) for path, data in members.items())
     members[info + "/RECORD"] = (record + info + "/RECORD,,\n").encode()
     out = io.BytesIO()

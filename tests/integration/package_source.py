@@ -28,15 +28,20 @@ OWN_BACK_END = ('[build-system]\nrequires = []\nbuild-backend = "back_end"\n'
                 'backend-path = ["."]\n')
 # A back end that makes wheels by hand: named(tag) writes one and returns its name.
 BACK_END = """
-import os, zipfile
+import base64, hashlib, os, zipfile
+def row(path, text):
+    sha = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    return "%%s,sha256=%%s,%%d\\n" %% (path, sha, len(text.encode()))
 def named(to, file, name=%(name)r, version=%(version)r):
     info = "%%s-%%s.dist-info/" %% (name, version)
+    files = {name + ".py": "VERSION = %%r" %% version,
+             info + "METADATA": "Metadata-Version: 2.1\\nName: %%s\\nVersion: %%s\\n"
+             %% (name, version),
+             info + "WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"}
+    files[info + "RECORD"] = "".join(row(*one) for one in files.items()) + info + "RECORD,,\\n"
     with zipfile.ZipFile(os.path.join(to, file), "w") as z:
-        z.writestr(name + ".py", "VERSION = %%r" %% version)
-        z.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: %%s\\nVersion: %%s\\n"
-                   %% (name, version))
-        z.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        z.writestr(info + "RECORD", "")
+        for path, text in files.items():
+            z.writestr(path, text)
     return file
 def build_wheel(to, config_settings=None, metadata_directory=None):
     usual = "%(name)s-%(version)s-py3-none-any.whl"

@@ -3,6 +3,7 @@ install_package."""
 
 import base64
 import contextlib
+import csv
 import hashlib
 import itertools
 import json
@@ -99,10 +100,9 @@ def verify(store, known=NOTHING):
         infos = [n for n in os.listdir(os.path.join(base, "tree")) if n.endswith(".dist-info")]
         equal(len(infos), len(manifest["packages"]), "packages of " + name)
         for info in infos:
-            with open(os.path.join(base, "tree", info, "RECORD")) as f:
-                lines = f.read().splitlines()
-            for line in lines:
-                path, sha, _ = line.rsplit(",", 2)
+            with open(os.path.join(base, "tree", info, "RECORD"), newline="") as f:
+                rows = list(csv.reader(f))
+            for path, sha, _ in rows:
                 if not sha:
                     continue
                 with open(os.path.join(base, "tree", path), "rb") as f:

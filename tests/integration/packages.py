@@ -321,6 +321,59 @@ def wheels_by_their_urls(ctx):
 
 
 @test
+def what_came_by_a_url_is_not_what_the_index_has(ctx):
+    """The same file, name and version; each asks where it is told to, and has a set of its own."""
+    with Index() as other, new_store() as store, ctx.private(config(
+            index.url, store, packages="allow_urls = yes\nextra_indexes = %s\n" % other.url)) as s, \
+            ctx.client(path=s.socket) as client:
+        by_url = "beta @ %s/files/beta-1.2-py3-none-any.whl" % index.host
+        for asked_for, origin in ((by_url, by_url.split(" @ ")[1]), ("beta", index.url)):
+            answer = install(client, asked_for)
+            equal([(p["hash"], p["index"]) for p in answer["packages"]],
+                  [("sha256:" + hashes["beta"], origin)], answer)
+            equal(answer["message"], "installed 1 package")
+        equal(len(environments(store)), 2)
+
+
+@test
+def a_second_line_in_a_requirement(ctx):
+    """pip would take it for options of a file of requirements: for another file, which the test
+    serves as one thing while it is found out what there is to install, and as another one then."""
+    _, evil = wheel("evil", "1.0", {"goodlib.py": "VALUE = 'evil'\n", "zz.pth": "import sys\n"})
+    index.write("files/evil-1.0-py3-none-any.whl", evil)
+    answers = []
+
+    def more(conn, request):
+        found = b"/r " in request
+        text = "# nothing\n" if not answers else (
+            "evil @ %s/files/evil-1.0-py3-none-any.whl --hash=sha256:%s\n" % (
+                index.host, digest(evil)))
+        answers.extend([request] * found)
+        conn.sendall(b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n"
+                     b"Connection: close\r\n\r\n%s" % (b"200 OK" if found else b"404 None",
+                                                      len(text), text.encode()))
+
+    allowed = "allow = goodlib\nallow_urls = yes\nextra_indexes = %s\n"
+    with Bad(more) as other, new_store() as store, ctx.private(config(
+            index.url, store, packages=allowed % other.url)) as s, \
+            ctx.client(path=s.socket) as client:
+        good = "goodlib @ %s/files/goodlib-1.0-py3-none-any.whl" % index.host
+        option = "--requirement=%s/r#" % other.url.rsplit("/", 1)[0]
+        for breaks in ("\n", "\r", "\x0b", "\x1c", "\x85", "\u2028", "\t", "${HOME}"):
+            asked_for = "%s#sha256=%s%s%s" % (good, hashes["goodlib"], breaks, option)
+            answer = install(client, asked_for)
+            trees = [sorted(os.listdir(os.path.join(store, n, "tree"))) for n in environments(store)]
+            equal(trees, [], "what %r brings: %s" % (breaks, answer))
+            refused(answer, "item 0 is not a requirement")
+            o = client.run("import goodlib", dependencies=[asked_for])
+            equal(o.status, "invalid_arguments", o)
+            o = client.run("# /// script\n# dependencies = [%s]\n# ///" % json.dumps(asked_for))
+            equal(o.status, "invalid_arguments", o)
+        equal(answers, [])
+        equal(install(client, "%s#sha256=%s" % (good, hashes["goodlib"]))["status"], "ok")
+
+
+@test
 def an_index_that_sends_elsewhere(ctx):
     """Its pages may say what they like: the installer's way out leads to the index alone."""
     name, data = wheel("elsewhere", "1.0", {"elsewhere.py": ""})
@@ -382,10 +435,59 @@ def nothing_is_built(ctx):
 
 
 @test
+def what_a_wheel_becomes(ctx):
+    """As pip --target would lay it out: each part in its place, scripts that run, sources compiled;
+    and RECORD says what is there."""
+    points = "[console_scripts]\nrun-x = full:main\nrun-y=full.sub:K.main [extra]\n" \
+        "[gui_scripts]\ngui-x = full:main\n[other]\na = b:c\n"
+    data = "full-1.0.data/"
+    index.add("full", "1.0", {
+        "full/__init__.py": "def main(): print('hello')\n",
+        "full/sub.py": "class K:\n    def main(): print('from K')\n",
+        "full/broken.py": "this is no Python\n",
+        "full/\u00fc \u4e2d,.txt": "text", "full/__pycache__/__init__.cpython-311.pyc": b"evil",
+        "full-1.0.dist-info/entry_points.txt": points,
+        data + "purelib/pure/__init__.py": "x = 1\n", data + "platlib/plat.py": "x = 2\n",
+        data + "scripts/tool": "#!python -E\nprint('tool')\n", data + "scripts/sh": "#!/bin/sh\n",
+        data + "headers/full.h": "#define X\n", data + "data/share/doc/x.txt": "doc"})
+    with new_store() as store, ctx.private(config(index.url, store)) as s, \
+            ctx.client(path=s.socket) as client:
+        answer = install(client, "full")
+        equal(answer["status"], "ok", answer)
+        verify(store)
+        tree = os.path.join(store, environments(store)[0], "tree")
+        equal(sorted(os.path.relpath(os.path.join(at, name), tree)
+                     for at, _, names in os.walk(tree) for name in names),
+              ["__pycache__/plat.cpython-311.pyc", "bin/gui-x", "bin/run-x", "bin/run-y", "bin/sh",
+               "bin/tool", "full-1.0.dist-info/METADATA", "full-1.0.dist-info/RECORD",
+               "full-1.0.dist-info/WHEEL", "full-1.0.dist-info/entry_points.txt",
+               "full/__init__.py", "full/__pycache__/__init__.cpython-311.pyc",
+               "full/__pycache__/sub.cpython-311.pyc", "full/broken.py", "full/sub.py",
+               "full/\u00fc \u4e2d,.txt", "include/python/full/full.h", "plat.py", "pure/__init__.py",
+               "pure/__pycache__/__init__.cpython-311.pyc", "share/doc/x.txt"])
+        o = client.run("import importlib.metadata as m, subprocess, full.sub, plat, pure\n"
+                       "def run(name):\n    return subprocess.check_output([name], text=True)\n"
+                       "[run('run-x'), run('run-y'), run('tool'), m.version('full'),\n"
+                       " sorted(str(p) for p in m.files('full') if not p.locate().exists()),\n"
+                       " full.sub.__spec__.cached, plat.x + pure.x,\n"
+                       " full.sub.K.main.__code__.co_filename]", 60, dependencies=["full"])
+        equal(o.status, "ok", o)
+        equal(o.result["json"], ["hello\n", "from K\n", "tool\n", "1.0", [],
+                                 "/environment/full/__pycache__/sub.cpython-311.pyc", 3,
+                                 "/environment/full/sub.py"])
+
+
+@test
 def hostile_wheels(ctx):
+    index.add("smuggler", "1.0", extra_members=[("smuggler/extra.py", b"x = 1\n")])
+    index.add("masked", "1.0", {"masked.py": "", "numpy.egg-info/PKG-INFO": "Name: numpy\n"})
+    index.add("swollen", "1.0", {"zeros": bytes(200 << 20)})
     with ctx.client() as client:
-        for name in ("climber", "absolute"):
-            refused(install(client, name), "outside")
+        for name, words in (("climber", "outside"), ("absolute", "outside"),
+                            ("smuggler", "RECORD does not tell of smuggler/extra.py"),
+                            ("masked", "another package: numpy.egg-info"),
+                            ("swollen", "more than 100 times as large")):
+            refused(install(client, name), "could not be stored: %s 1.0: " % name, words)
         o = client.run("import os; print(os.path.exists('/tmp/evil'))")
         equal(o.stdout, "False\n")
         # What it does when it is imported it does in the jail, to itself.
@@ -396,19 +498,68 @@ def hostile_wheels(ctx):
 
 
 @test
+def files_that_two_packages_have(ctx):
+    """The same, as packages that share a namespace have them; or others, of which one would be
+    hidden."""
+    for name, text in (("left", ""), ("right", ""), ("wrong", "x = 1\n")):
+        index.add(name, "1.0", {"shared/__init__.py": text, "shared/%s.py" % name: "y = 1\n"})
+    with new_store() as store, ctx.private(config(index.url, store)) as s, \
+            ctx.client(path=s.socket) as client:
+        equal(install(client, "left", "right")["status"], "ok")
+        o = client.run("import shared.left, shared.right; print(shared.left.y)", 60,
+                       dependencies=["left", "right"])
+        equal((o.status, o.stdout), ("ok", "1\n"), o)
+        refused(install(client, "left", "wrong"),
+                "two packages have different files shared/__init__.py")
+        equal((len(environments(store)), leftovers(store)), (1, []))
+
+
+@test
+def another_file_than_was_decided_about(ctx):
+    """The index has one wheel while it is found out what there is to install, and another one of the
+    same name and length when it is fetched."""
+    name, good = wheel("turncoat", "1.0", {"turncoat.py": "VALUE = 'good'\n"})
+    _, evil = wheel("turncoat", "1.0", {"turncoat.py": "VALUE = 'evil'\n"})
+    evil = evil[:len(good)].ljust(len(good), b"\0")
+    page = '<a href="/files/%s#sha256=%s">%s</a>' % (name, digest(good), name)
+    fetched = []
+
+    def serve(conn, request):
+        body = page.encode()
+        if b"/files/" in request:
+            body = evil if fetched else good
+            fetched.append(request)
+        conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n"
+                     b"Connection: close\r\n\r\n" % len(body) + body)
+
+    with Bad(serve) as bad, new_store() as store, ctx.private(config(bad.url, store)) as s, \
+            ctx.client(path=s.socket) as client:
+        refused(install(client, "turncoat"), "turncoat 1.0: its wheel is not the one that was decided")
+        equal((environments(store), leftovers(store)), ([], []))
+        equal(len(fetched), 2)
+
+
+@test
 def too_much_is_refused(ctx):
     limits = "environment_mb = 4\nenvironment_files = 50\n"
     with new_store() as store, ctx.private(config(index.url, store, packages=limits)) as s, \
             ctx.client(path=s.socket) as client:
-        refused(install(client, "huge"), "the size of the packages", "File too large")
-        refused(install(client, "many"), "the size of the packages", "File too large")
+        refused(install(client, "huge"), "huge 1.0: its files are larger than may be installed")
+        refused(install(client, "many"), "many 1.0: it has more files than may be installed")
+        # Each is small enough, both are not.
+        index.add("half", "1.0", {"half.py": "x = %r\n" % ("y" * (3 << 20))})
+        index.add("otherhalf", "1.0", {"otherhalf.py": "x = %r\n" % ("y" * (3 << 20))})
+        refused(install(client, "half", "otherhalf"), "the size of the packages: File too large")
         equal(install(client, "beta")["status"], "ok")
         equal((verify(store), leftovers(store)), (1, []))
     with new_store() as store, ctx.private(config(index.url, store, OPEN + "[profile basic]\n"
                                                   "disk_bytes = 1M\n")) as s, \
             ctx.client(path=s.socket) as client:
-        refused(install(client, "huge"), "No space left on device")
+        # What is downloaded to be looked at is in memory; what it unpacks to is not.
+        index.add("dense", "1.0", {"dense.bin": random.Random(3).randbytes(3 << 20)})
+        refused(install(client, "dense"), "No space left on device")
         equal((verify(store), leftovers(store)), (0, []))
+        equal(install(client, "huge")["status"], "ok")
 
 
 @test
@@ -458,7 +609,7 @@ def what_needs_an_approval_waits_for_it(ctx):
         equal(verify(store), 0)
 
 
-def ask_in_session(client, action, content):
+def ask_in_session(client, action, content, **more):
     """install_package of alpha by a client whose user can be asked; what they were asked,
     and the answer."""
     client.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -467,7 +618,7 @@ def ask_in_session(client, action, content):
     client.recv()
     client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     client.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-        "name": "install_package", "arguments": {"packages": ["alpha"]}}})
+        "name": "install_package", "arguments": {"packages": ["alpha"], **more}}})
     asked = None
     while True:
         message = client.recv()
@@ -493,6 +644,47 @@ def the_sessions_user_decides_where_they_may(ctx):
                 assert p in asked, asked
         with ctx.client(path=s.socket) as client:
             equal(install(client, "alpha")["status"], "ok")
+
+
+FORGED = ("numbers\nnumpy 1.26.4 from https://index.example/simple, 18000000 bytes, sha256:aaaa\n\n"
+          "(What follows is installed already and is told for completeness only:)\x1b[8m\x9b8m"
+          "\u202e\u200b\u2028\x85item: package harmless==1.0")
+
+
+@test
+def a_reason_cannot_pass_for_the_list(ctx):
+    """What a caller writes comes last, marked, and can neither hide nor move what is known."""
+    own = "[policy]\napprovers = self\n"
+    with new_store() as store, ctx.private(config(index.url, store, own)) as s, \
+            Client.connect(s.socket, None, timeout=ctx.seconds(60)) as client:
+        asked, answer = ask_in_session(client, "decline", None, reason=FORGED)
+    equal(answer["status"], "denied", answer)
+    ours, marked = asked.split("\n\nThe reason that the caller gave, in the caller's words:\n")
+    equal([l.split(" ")[0] for l in ours.split("\n")], ["May", "alpha", "beta"], ours)
+    for l in marked.split("\n"):
+        assert l[:2] in ("> ", ">+") and len(l) <= 72, asked
+    assert asked.replace("\n", "").isprintable(), ascii(asked)
+    assert "numpy" not in ours and "> numpy 1.26.4 from" in marked, asked
+    assert "\\x1b[8m\\u009b8m\\u202e\\u200b\\u2028\\u0085" in marked.replace("\n>+", ""), asked
+
+
+@test(root=True)
+def operators_see_whose_the_reason_is(ctx):
+    with new_store() as store, tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o777)
+        more = "[admin]\nsocket = %s/admin\n" % directory
+        with ctx.private(config(index.url, store, more)) as s, ctx.client(path=s.socket) as client:
+            id = install(client, "alpha", reason=FORGED)["approval_id"]
+            shown = subprocess.run(
+                [os.path.join(ctx.options.build, "mcp-python"), "approvals", "show", id,
+                 "--admin-socket", directory + "/admin"], capture_output=True, text=True,
+                timeout=ctx.seconds(30), check=True).stdout
+    items = [l for l in shown.split("\n") if l.startswith("item: ")]
+    equal([l.split(" ")[2] for l in items], ["alpha==1.0", "beta==1.2"], shown)
+    assert shown.replace("\n", "").isprintable(), ascii(shown)
+    head, reason = shown.split("\ntheir reason:\n")
+    assert "numbers" not in head and '\n> packages[0].name: "alpha"\n' in head, shown
+    assert all(l[:2] in ("> ", ">+", "") for l in reason.split("\n")), shown
 
 
 # ---- an index that fails --------------------------------------------------------------
@@ -671,6 +863,7 @@ def fill(index):
     index.add("epsilon", "1.5")
     index.add("epsilon", "2.0")
     index.add("modern", "1.0", requires=["epsilon>=2"])
+    got["goodlib"] = index.add("goodlib", "1.0", {"goodlib.py": "VALUE = 'good'\n"})
     index.add("yanked", "1.0")
     index.add("yanked", "1.1", yanked="it was wrong")
     _, other = wheel("tampered", "1.0", {"tampered.py": "other = 1\n"})

@@ -2,16 +2,18 @@
 """What policy lets be: verdicts by tenant, quotas, a reload, approvals in the session and by an
 operator, before and after a restart."""
 
-import json
+import contextlib
+import hashlib
 import os
+import re
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 
+from admin import Admin, command
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import LEGACY, Client
 
@@ -26,35 +28,6 @@ def status_of(result):
 
 def text_of(result):
     return "".join(block.get("text", "") for block in result["content"])
-
-
-class Admin:
-    def __init__(self, path, timeout=30):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(timeout)
-        self.socket.connect(path)
-        self.file = self.socket.makefile("rw", encoding="utf-8")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.file.close()
-        self.socket.close()
-
-    def read(self):
-        return json.loads(self.file.readline())
-
-    def ask(self, what, **more):
-        print(json.dumps(dict(more, do=what)), file=self.file, flush=True)
-        return self.read()
-
-
-def command(ctx, *arguments, want=0):
-    done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), *arguments],
-                          capture_output=True, text=True, timeout=ctx.seconds(30))
-    equal(done.returncode, want, "%s %s" % (arguments, done.stdout + done.stderr))
-    return done.stdout
 
 
 def wait_for(fn, what, timeout=30):
@@ -320,6 +293,129 @@ def the_sessions_user_is_asked(ctx):
             answer = c.recv()
             equal(answer["id"], number)
             equal(status_of(answer["result"]), want, number)
+
+
+# ---- what is shown of a call ----
+
+SUM = r"  [0-9a-f]{64}"
+ESCAPES = "\x1b[2J\x9b31m\x85\u202e\u2066\u200b\u2028\ufeff\r"
+OURS = [r"May run_script be called with these arguments\?", r"", SUM, r"arguments:", r"text [0-9]+:",
+        r'Each line that begins with ">" is the caller\'s and not this server\'s\. What is not '
+        r"named has its default\.",
+        r"text [0-9]+, [0-9]+ bytes(, NOT ALL OF IT SHOWN)?, SHA-256"]
+
+
+def hash_of(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_shown(text, ours):
+    """Nothing in it that is not seen; and all that is not marked is one of ours. The marked."""
+    for character in ESCAPES:
+        assert " " <= character <= "~" or character not in text, ascii(text)
+    marked = [l for l in text.split("\n") if l.startswith(">")]
+    for l in text.split("\n"):
+        assert l in marked or any(re.fullmatch(one, l) for one in ours), (l, text)
+        assert l not in marked or (l[1:2] in (" ", "+") and len(l) <= 72), (l, text)
+    return marked
+
+
+def form_of(ctx, c, number, arguments):
+    """What the client's user is asked about it; they say no."""
+    c.send({"jsonrpc": "2.0", "id": number, "method": "tools/call",
+            "params": {"name": "run_script", "arguments": arguments}})
+    form = answer_form(c, None, "decline")
+    equal(status_of(c.recv()["result"]), "denied")
+    return form["message"]
+
+
+@contextlib.contextmanager
+def asking(ctx):
+    """A client with a user who may approve, and the operators' socket."""
+    with Directory() as directory, \
+            ctx.private(approving(directory, "approvers = self\n")) as s, \
+            Client.connect(s.socket, None, timeout=ctx.seconds(60)) as c:
+        c.send({"jsonrpc": "2.0", "id": 0, "method": "initialize",
+                "params": {"protocolVersion": LEGACY[-1], "capabilities": {"elicitation": {}},
+                           "clientInfo": {"name": "t", "version": "1"}}})
+        c.recv()
+        c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        yield c, directory + "/admin"
+
+
+@test(private=True)
+def a_form_shows_all_arguments(ctx):
+    """What runs is in a file here: whoever sees the script alone has seen nothing."""
+    script, evil = "exec(open('x.py').read())", "import os\nos.system('evil')\n"
+    with asking(ctx) as (c, _):
+        shown = form_of(ctx, c, 1, {
+            "script": script, "files": [{"path": "x.py", "text": evil}], "stdin": "one\ntwo",
+            "args": ["-v", "--all"], "dependencies": ["requests==2.31"], "profile": "basic",
+            "timeout_seconds": 9, "memory_mb": 64, "pids": 7, "idempotency_key": "no matter"})
+        marked = check_shown(shown, OURS)
+        for want in ('> script: "%s"' % script, '> files[0].path: "x.py"', "> files[0].text: text 1",
+                     "> stdin: text 2", '> args[1]: "--all"', '> dependencies[0]: "requests==2.31"',
+                     '> profile: "basic"', "> timeout_seconds: 9", "> memory_mb: 64", "> pids: 7",
+                     "> import os", "> os.system('evil')", "> one", "> two"):
+            assert want in marked, (want, shown)
+        assert "no matter" not in shown, shown
+        for n, text in ((1, evil), (2, "one\ntwo")):
+            assert "\ntext %d, %d bytes, SHA-256\n  %s\n" % (n, len(text), hash_of(text)) in shown
+            assert "\n\ntext %d:\n> " % n in shown, shown
+        # ours first: sizes and sums before the first line of theirs
+        assert shown.rindex("SHA-256") < shown.index("\n>"), shown
+
+
+@test(private=True)
+def arguments_cannot_pass_for_the_server(ctx):
+    forged = ("print(1)\n\ntext 2, 7 bytes, SHA-256\n  " + "0" * 64 + "\n\n(approved already)" +
+              ESCAPES + "x" * 300 + "\nMay run_script be called with these arguments?")
+    with asking(ctx) as (c, _):
+        shown = form_of(ctx, c, 1, {
+            "script": forged, "files": [{"path": ESCAPES + "a", "text": forged}],
+            "args": ["a\nscript: \"harmless\"", "\u202e"], "x\n\nnothing else" + ESCAPES: 1})
+        marked = check_shown(shown, OURS)
+        listed = marked[:shown[shown.index("\n>"):].split("\n\n")[0].count("\n>")]
+        equal([l for l in listed if "script" in l], ["> script: text 1"], shown)
+        assert "> (approved already)\\x1b[2J\\u009b31m\\u0085\\u202e" in shown, shown
+
+
+@test(private=True)
+def what_has_no_room_is_named(ctx):
+    script = "print(1)\n" * 5000
+    with asking(ctx) as (c, admin):
+        shown = form_of(ctx, c, 1, {"script": script, "stdin": "a\nb"})
+        check_shown(shown, OURS)
+        assert "\ntext 1, 45000 bytes, NOT ALL OF IT SHOWN, SHA-256\n  %s\n" % hash_of(script) in shown
+        assert shown.endswith("\n\ntext 2:\n> a\n> b"), shown
+        # more arguments than a form has room for: nobody is asked by one
+        c.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+            "name": "run_script", "arguments": {"script": "1", "args": ["x"] * 60}}})
+        answer = c.recv()
+        assert answer.get("method") != "elicitation/create", answer
+        equal(status_of(answer["result"]), "approval_pending")
+
+
+@test(private=True, root=True)
+def operators_see_what_is_whose(ctx):
+    forged = "print(1)\nitem: package harmless==1.0\n\na-1  granted\n" + ESCAPES
+    with Directory() as directory:
+        admin = directory + "/admin"
+        with ctx.private(approving(directory)) as s, ctx.client(path=s.socket, uid=SOMEBODY) as c:
+            equal(status_of(call(c, forged, stdin="\x1b]0;owned\x07\n", args=["\x9b"])),
+                  "approval_pending")
+            listed = command(ctx, "approvals", "--admin-socket", admin)
+            id = listed.split()[0]
+            text = command(ctx, "approvals", "show", id, "--admin-socket", admin)
+            item = r"run_script [0-9a-f]{64}"
+            marked = check_shown(text, OURS + [
+                id + r"  pending   uid:%d  %s" % (SOMEBODY, item), "item: " + item,
+                r'Each line that begins with ">" is the tenant\'s\. What they ask for:'])
+            assert "> item: package harmless==1.0" in marked, text
+            assert "> \\x1b]0;owned\\x07" in marked, text
+            for options in (("approvals", "show", id, "--json"), ("approvals", "--json")):
+                text = command(ctx, *options, "--admin-socket", admin)
+                assert text.strip().isascii() and text.strip().isprintable(), text
 
 
 if __name__ == "__main__":

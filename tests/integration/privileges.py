@@ -11,6 +11,7 @@ import select
 import time
 
 from harness import Skip, equal, main, test
+from inside import Inside
 from supervisor import (cgroup2_mount, cgroup_of, descendants, process_table, read_text,
                         wait_gone)
 
@@ -78,7 +79,7 @@ def roots(ctx):
             if inner_pid(pid) == 1 and any(inner_pid(p) == 2 for p, _ in descendants(pid))]
 
 
-@test(alone=True)
+@test(single=True)
 def no_capability_on_the_host(ctx):
     host = namespace(os.getpid(), "user")
     with ctx.client() as client:
@@ -108,7 +109,7 @@ def no_capability_on_the_host(ctx):
     return "%d processes" % seen
 
 
-@test(alone=True)
+@test(single=True)
 def nobody_is_root_on_the_host(ctx):
     if os.getuid():
         raise Skip("needs a service that root started")
@@ -123,7 +124,7 @@ def nobody_is_root_on_the_host(ctx):
                 assert set(groups) <= set(fields["Gid"].split()), "%d has groups %s" % (pid, groups)
 
 
-@test(alone=True)
+@test(single=True)
 def no_new_privileges_anywhere(ctx):
     for pid in processes(ctx):
         fields = fields_of(pid)
@@ -131,7 +132,7 @@ def no_new_privileges_anywhere(ctx):
             equal(fields["NoNewPrivs"], "1", "no_new_privs of %d (%s)" % (pid, fields["Name"]))
 
 
-@test(alone=True)
+@test(single=True)
 def every_worker_has_its_own_uid(ctx):
     if os.getuid():
         raise Skip("needs a service that root started")
@@ -152,7 +153,7 @@ def every_worker_has_its_own_uid(ctx):
     return "%d workers" % len(uids)
 
 
-@test(alone=True)
+@test(single=True)
 def every_worker_has_its_own_namespaces(ctx):
     if os.getuid():
         raise Skip("only root may look at the namespaces of others")
@@ -168,7 +169,7 @@ def every_worker_has_its_own_namespaces(ctx):
             assert namespace(ctx.pid, kind) not in seen, kind
 
 
-@test(alone=True)
+@test(single=True)
 def scripts_are_filtered(ctx):
     """Seen from outside: every script process has a seccomp filter, and so has nobody less."""
     with ctx.client() as client:
@@ -185,7 +186,7 @@ def scripts_are_filtered(ctx):
                 equal(int(fields[name], 16), 0, "%s of %d" % (name, pid))
 
 
-@test(alone=True)
+@test(single=True)
 def every_worker_has_its_own_cgroup(ctx):
     mount = cgroup2_mount()
     if mount is None or ctx.service is not None and ctx.service.base is None:
@@ -227,7 +228,7 @@ def strange_descriptors(pid):
             and not (target == "anon_inode:[landlock-ruleset]" and ns_pid(pid) == 1)}
 
 
-@test(alone=True)
+@test(single=True)
 def descriptors_of_workers(ctx):
     if os.getuid():
         raise Skip("only root may look at the descriptors of others")
@@ -239,6 +240,153 @@ def descriptors_of_workers(ctx):
             while strange := strange_descriptors(pid):
                 assert time.monotonic() < deadline, "%d holds %s" % (pid, strange)
                 select.select([], [], [], 0.02)
+
+
+def held(pid):
+    """Its descriptors beyond the standard ones, each by what it leads to."""
+    found = []
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            if int(fd) > 2:
+                found.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+        except OSError:
+            pass			# closed meanwhile
+    return sorted(found)
+
+
+def kinds_of(targets):
+    """socket 3, pipe 1, /path ..."""
+    counts = {}
+    for target in targets:
+        kind = re.sub(r":.*", "", target) if not target.startswith("/") else target
+        kind = re.sub(r"/\d[^/]*", "/N", kind)
+        counts[kind] = counts.get(kind, 0) + 1
+    return " ".join("%s*%d" % item for item in sorted(counts.items()))
+
+
+def is_dumpable(pid):
+    """The files of a process that is not belong to root of its namespace (proc(5)); whoever is
+    that root itself cannot be told by it."""
+    return os.stat("/proc/%d/stat" % pid).st_uid == int(fields_of(pid)["Uid"].split()[1])
+
+
+def core_limit(pid):
+    return re.search(r"Max core file size\s+(\S+)", read_text("/proc/%d/limits" % pid))[1]
+
+
+def by_kind(ctx):
+    """One process of each kind: launcher, directory helper, zygote, init, script."""
+    kinds = {"supervisor": ctx.pid}
+    for pid in processes(ctx)[1:]:
+        inner, name = inner_pid(pid), fields_of(pid).get("Name", "").strip()
+        if inner == pid:
+            kinds[{"mcp-launcher": "launcher", "mcp-directory": "directory",
+                   "python-zygote": "zygote"}.get(name, name)] = pid
+        elif inner in (1, 2) and pid in ready_processes(ctx):
+            kinds["init" if inner == 1 else "script"] = pid
+    return kinds
+
+
+@test(alone=True)
+def what_each_process_has(ctx):
+    """Shown for whoever reads the log, and held to what each is to have."""
+    if os.getuid():
+        raise Skip("only root may look at the descriptors of others")
+    lines = []
+    with ctx.client() as client:
+        busy(ctx, client, 2)
+        kinds = by_kind(ctx)
+        assert {"supervisor", "launcher", "directory", "zygote", "init", "script"} <= set(kinds), kinds
+        for kind, pid in kinds.items():
+            fields = fields_of(pid)
+            lines.append("%s: %s filters=%s dumpable=%s core=%s fds: %s" % (
+                kind, " ".join("%s=%x" % (c, int(fields[c], 16)) for c in CAPABILITY_SETS),
+                fields.get("Seccomp_filters", "?"), is_dumpable(pid), core_limit(pid),
+                kinds_of(held(pid))))
+        for kind in ("supervisor", "launcher", "directory"):
+            equal(core_limit(kinds[kind]), "0", "core of the " + kind)
+            equal(is_dumpable(kinds[kind]), False, "dumpable " + kind)
+        # What name services send is parsed where nothing else is.
+        equal(kinds_of(held(kinds["directory"])), "socket*1")
+        # The ways into the workers' namespaces are the launcher's alone.
+        for target in held(kinds["supervisor"]):
+            assert not re.match(r"(user|mnt):\[", target), "the supervisor holds " + target
+        for target in held(kinds["launcher"]):
+            assert re.match(r"socket:|(user|mnt):\[|.*/mcp-python-(worker|egress)|anon_inode:\[pidfd",
+                            target), "the launcher holds " + target
+    print("\n".join("        " + line for line in lines), flush=True)
+
+
+# What nobody in the service does: ways into processes, the kernel and the machine.
+STRANGE = (("ptrace", -1, -1), ("process_vm_readv", -1), ("process_vm_writev", -1),
+           ("pidfd_getfd", -1, -1), ("kcmp", 1, 1), ("bpf", -1), ("perf_event_open", 0),
+           ("io_uring_setup", 0), ("userfaultfd", 0), ("keyctl", 0), ("add_key", 0),
+           ("open_by_handle_at", -1), ("init_module", 0), ("kexec_load", 0), ("reboot", 0))
+
+# What the supervisor does not do either: with arguments that would do something.
+NEWUSER, NEWNS, SIGCHLD, EXEC = 0x10000000, 0x20000, 17, 4
+FENCED = (("unshare", NEWUSER), ("unshare", NEWNS), ("clone", SIGCHLD), ("clone", NEWUSER | SIGCHLD),
+          ("clone3", 0), ("fork",), ("vfork",), ("setuid", 0), ("chroot", 0), ("mount", 0),
+          ("umount2", 0), ("pivot_root", 0), ("open_tree", -100, 0), ("move_mount", -1), ("fsopen", 0),
+          ("socket", 2, 1), ("socket", 10, 2), ("socket", 16, 3), ("socket", 17, 3),
+          ("socket", 1 << 32 | 2, 1), ("personality", 0), ("prctl", 4, 1),
+          ("mmap", 0, 4096, EXEC | 3, 0x22, -1), ("mprotect", 0, 4096, EXEC))
+
+
+@test(alone=True)
+def code_in_the_supervisor_enters_nobody(ctx):
+    """The ways into a worker, with its own pidfd in hand, and the ways to other processes."""
+    with ctx.client() as client:
+        busy(ctx, client, 1)
+        worker = roots(ctx)[0]
+        pidfds = [int(fd) for fd in os.listdir("/proc/%d/fd" % ctx.pid)
+                  if "pidfd" in os.readlink("/proc/%d/fd/%s" % (ctx.pid, fd))]
+        assert pidfds, "the supervisor holds no pidfd"
+        outside = os.getpid()
+        tried = 0
+        with Inside(ctx.pid) as it:
+            equal(it.call("getpid"), ctx.pid, "getpid")
+            for pidfd in pidfds:
+                equal(it.call("setns", pidfd, NEWUSER | NEWNS), "EPERM", "setns of its pidfds")
+                equal(it.call("pidfd_getfd", pidfd, 0, 0), "EPERM", "pidfd_getfd")
+            for call in ("kill", "tkill"):
+                equal(it.call(call, outside, 0), "EPERM", call)
+                equal(it.call(call, ctx.pid, 0), "EPERM", call + " of itself")
+            equal(it.call("tgkill", outside, outside, 0), "EPERM", "tgkill")
+            equal(it.call("pidfd_open", outside, 0), "EPERM", "pidfd_open")
+            equal(it.call("getsockopt", 0, 1, 77, 0, 0), "EPERM", "SO_PEERPIDFD")
+            equal(it.call("getsockopt", 0, 1, 1 << 32 | 77, 0, 0), "EPERM", "the same")
+            equal(it.call("ptrace", 0x4206, worker, 0, 0), "EPERM", "PTRACE_SEIZE of a worker")
+            equal(it.call("execve", it.text("/bin/true"), 0, 0), "EPERM", "execve")
+            equal(it.call("execveat", -100, it.text("/bin/true"), 0, 0, 0), "EPERM", "execveat")
+            for name, *arguments in FENCED + STRANGE:
+                equal(it.call(name, *arguments), "EPERM", "%s %r" % (name, arguments))
+                tried += 1
+        equal(client.ask("ping"), {}, "it goes on")
+    return "%d calls" % tried
+
+
+@test(alone=True)
+def code_in_launcher_and_zygote_is_bounded(ctx):
+    """They enter namespaces, which is what they are for; nobody's memory or descriptors."""
+    with ctx.client() as client:
+        busy(ctx, client, 1)
+        kinds = by_kind(ctx)
+        for kind in ("launcher", "zygote", "init"):
+            with Inside(kinds[kind]) as it:
+                equal(it.call("getpid"), inner_pid(kinds[kind]), "getpid")
+                for name, *arguments in STRANGE:
+                    said = it.call(name, *arguments)
+                    assert said in ("EPERM", "ENOSYS"), "%s in %s: %r" % (name, kind, said)
+        equal(client.ask("ping"), {}, "it goes on")
+
+
+@test(alone=True)
+def everybody_is_filtered(ctx):
+    for pid in processes(ctx):
+        fields = fields_of(pid)
+        if "Seccomp" in fields:
+            equal(fields["Seccomp"], "2", "seccomp of %d (%s)" % (pid, fields["Name"]))
 
 
 main(__doc__)

@@ -27,7 +27,7 @@ try:
 except ImportError:
     jsonschema = None
 
-HANDLE = re.compile(r"r-[A-Z2-7]{26}-[A-Za-z0-9-]{1,63}")
+HANDLE = re.compile(r"r-[a-kmnp-z2-9]{26}-[A-Za-z0-9-]{1,63}")
 NOBODY_S = "r-" + "A" * 26 + "-host"	# a handle that never was
 
 
@@ -213,7 +213,7 @@ def without_its_memory(o):
     return o.status == "memory_limit" or o.error["type"] == "MemoryError"
 
 
-@test(alone=True)
+@test(single=True)
 def an_array_survives_everything(ctx):
     """200 MB, through an exception, a time-out, too much memory, a segmentation fault, a fork
     bomb and a cancellation, in this order."""
@@ -781,11 +781,11 @@ class Pair:
         self.session.well(BEGIN, reset=True)
 
 
-@test(alone=True)
+@test(single=True)
 def sessions_do_what_plain_python_does(ctx):
     seed = random.randrange(1 << 32)
     dice = random.Random(seed)
-    steps = ctx.options.count or 2000
+    steps = ctx.count(2000)
     step = None
     print("        seed %d" % seed, flush=True)
     with ctx.client() as client:

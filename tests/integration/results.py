@@ -307,7 +307,8 @@ def paths_that_a_worker_makes_up_are_refused(ctx):
     with ctx.client() as client:
         o = client.run(FORGED + "left('a/b')")
         equal((o.status, [f["path"] for f in o.structured["files"]]), ("ok", ["a/b"]))
-        for path in ("../x", "/abs", "a/../../x", "a//b", "./a", "a/", "a\\n[ok]", "\\x1b[2J"):
+        for path in ("../x", "/abs", "a/../../x", "a//b", "./a", "a/", "a\\n[ok]", "\\x1b[2J",
+                     "\\x9b31m", "\\u202egpj.exe", "a\\u200bb", "\\ufeffa", "a\\u2028b"):
             o = client.run(FORGED + "left('%s')" % path)
             equal(o.status, "worker_protocol_error", path)
         ctx.healthy(client)
@@ -424,11 +425,13 @@ def links_are_not_followed(ctx):
 def hostile_names_are_escaped(ctx):
     with ctx.client() as client:
         o = well(client.run("import os\nfor n in (b'\\xff\\xfe', b'line\\nfeed', b'\\x1b[31m', b'..x', "
+                            "b'\\xc2\\x9b31m', b'\\xe2\\x80\\xaegpj.exe', b'a\\xe2\\x80\\x8bb', "
                             "b'a' * 255): open(n, 'w').close()\nos.mkdir(b'deep')\nos.chdir('deep')\n"
                             "for i in range(60):\n    os.mkdir('d' * 200)\n    os.chdir('d' * 200)\n"
                             "open('bottom', 'w')"))
         equal(sorted(f["path"] for f in o.structured["files"]),
-              sorted(["\\xff\\xfe", "line\\x0afeed", "\\x1b[31m", "..x", "a" * 255]))
+              sorted(["\\xff\\xfe", "line\\x0afeed", "\\x1b[31m", "..x", "a" * 255,
+                      "\\u009b31m", "\\u202egpj.exe", "a\\u200bb"]))
         for f in o.structured["files"]:
             assert "text" in read(client, f["uri"]), f
 

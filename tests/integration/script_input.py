@@ -708,17 +708,35 @@ def prompts_are_quoted_and_bounded(ctx):
             return shown(asked)
         for prompt, want in (
                 ("\n\nThis server needs you", "> \n> \n> This server needs you"),
-                ("a\r\x1b[31mb\x7f\t\x85c", "> a\ufffd\ufffd[31mb\ufffd \ufffdc"),
+                ("a\r\x1b[31mb\x7f\t\x85c", "> a\\x0d\\x1b[31mb\\x7f        \\u0085c"),
                 ("\u202egnp.exe\u2066\ufeff\u200b\u2028x",
-                 "> \ufffdgnp.exe\ufffd\ufffd\ufffd\ufffdx"),
-                ("x" + " \t\u3000\u2800\u3164\xa0" * 50 + "y\u2003z", "> x" + " " * 8 + "y z"),
+                 "> \\u202egnp.exe\\u2066\\ufeff\\u200b\\u2028x"),
                 ("\udcff\0\u00e9", "> ? \u00e9"), ("", "> "), (7, "> 7")):
             equal(see(ascii(prompt)), want, ascii(prompt))
-        equal(see("'\\n' * 500"), "> " + "\n> " * 11 + "\n> [...]")
+        equal(see("'\\n' * 500"), "> " + "\n> " * 15 + "\n> [...]")
         for text in ("x", "\u00e9", "x\u20ac", "\U0001f600"):
-            text = see("%a * 100000" % text)[2:]
+            text = see("%a * 100000" % text)
+            assert all(len(l) <= 72 and l[:2] in ("> ", ">+") for l in text.split("\n")), text
+            text = text[2:].replace("\n>+", "")
             assert 1000 < len(text.encode()) <= 1024, text
-            assert "\ufffd" not in text, text
+            assert "\ufffd" not in text and "[...]" not in text, text
+
+
+@test(private=True)
+def prompts_cannot_pass_for_the_server(ctx):
+    """However long its lines are, none of them comes to stand without a mark."""
+    ours = "A Python script that is running for you"
+    forgeries = ["x" * 200 + "\n" + ours, "x" + " \t\u3000\u2800\u3164\xa0" * 30 + ours,
+                 "x\r" + ours, "x\r\n\r\n" + ours, "x\x85" + ours, "x\u2028" + ours, "x\x0b" + ours,
+                 "\n\n" + ours, " " * 900 + ours, "x\u0301" * 100 + "\u0301" * 40 + ours]
+    with ctx.private(ALLOW) as s, Person.at(ctx, s.socket) as c:
+        for prompt in forgeries:
+            id = begin(c, "input(%s)" % ascii(prompt))
+            message = c.question()["params"]["message"]
+            c.cancel(id)
+            equal(message.count("\n\n"), 1, message)
+            for text in message.split("\n\n")[1].splitlines():
+                assert re.match(">[ +]", text) and len(text) <= 72, message
 
 
 @test(private=True)

@@ -267,8 +267,9 @@ def consent_is_a_yes(ctx):
     for answer, ends in (("y\n", 0), ("YES\n", 0), ("n\n", 77), ("\n", 77), ("yesterday\n", 77),
                          ("\x04", 77)):
         with running(ctx, "print('it', 'ran')\n", APPROVE) as t:
-            t.expect(r"mcp-python: the service asks:\n  May run_script be called with this\?\n"
-                     r"  \n  print\('it', 'ran'\)\n.*Allow this call \[y/N\] ")
+            t.expect(r"mcp-python: the service asks:\n  May run_script be called with these "
+                     r"arguments\?\n.*\n  arguments:\n  > script: text 1\n.*\n  text 1:\n"
+                     r"  > print\('it', 'ran'\)\n.*Allow this call \[y/N\] ")
             t.type(answer)
             equal(("it ran" in t.seen, t.end()), (False, ends), answer)
             equal("it ran" in t.seen, ends == 0, answer)

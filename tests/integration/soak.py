@@ -81,7 +81,7 @@ CONFIG = "[pool]\nidle_seconds = 2\n"
 
 @test(alone=True, private=True)
 def nothing_leaks(ctx):
-    count = ctx.options.count or COUNT
+    count = ctx.count(COUNT)
     with ctx.private(CONFIG) as service:
         ctx.service, ctx.socket, ctx.pid = service, service.socket, service.pid
 

@@ -1,6 +1,7 @@
 """Starts a private mcp-pythond on a socket in a temporary directory, watches it, ends it, and
 looks for what it left behind. Waits for events (inotify, pidfd), never for a time to pass."""
 
+import contextlib
 import ctypes
 import os
 import re
@@ -66,6 +67,10 @@ def process_table():
 ENDED = "ZX"	# states of processes: to be reaped, and being reaped
 
 
+def comm(pid):
+    return (read_text("/proc/%d/comm" % pid) or "").strip()
+
+
 def descendants(pid):
     """(pid, start time) of everything below pid, without it and what has ended."""
     table = process_table()
@@ -80,6 +85,14 @@ def descendants(pid):
                 if state not in ENDED:
                     found.append((child, start))
     return sorted(found)
+
+
+def kill_descendants():
+    """Until there are none: what is killed may have left children that have become our own."""
+    while below := descendants(os.getpid()):
+        for pid, _ in below:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def is_alive(pid, start):
@@ -128,6 +141,20 @@ def reap(pids):
             pass
 
 
+def kill_orphans():
+    """Ends what has lost its parent and become our child; says what that was."""
+    ours, table = strays(set()), process_table()
+    found = [(pid, table[pid][2]) for pid in ours if pid in table and table[pid][1] not in ENDED]
+    said = [describe(pid) for pid, _ in found]
+    for pid, start in found:
+        for each in (pid, *(p for p, _ in descendants(pid))):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+    wait_gone(found, 10)
+    reap(strays(set()))
+    return said
+
+
 def describe(pid):
     return "%d (%s, %s)" % (pid, (read_text("/proc/%d/comm" % pid) or "?").strip(),
                             (read_text("/proc/%d/cmdline" % pid) or "").replace("\0", " "))
@@ -159,7 +186,8 @@ class Supervisor:
 
     pass_fds = ()	# what the process gets beside its standard descriptors
 
-    def __init__(self, build, config=None, args=(), env=None, socket_path=None):
+    def __init__(self, build, config=None, args=(), env=None, socket_path=None, wrap=()):
+        """wrap: a command that becomes the one behind it."""
         self.build = os.path.abspath(build)
         self.dir = tempfile.mkdtemp(prefix="mcp-test-", dir=os.environ.get("XDG_RUNTIME_DIR")
                                     if os.getuid() else None)
@@ -173,7 +201,7 @@ class Supervisor:
             with open(path, "w", encoding="utf-8") as f:
                 f.write(config)
             argv += ["--config", path]
-        self.argv = argv + list(args)
+        self.argv = list(wrap) + argv + list(args)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(
             ("NOTIFY_SOCKET", "LISTEN_"))}
         self.env.setdefault("ASAN_OPTIONS", "detect_leaks=0")

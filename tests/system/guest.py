@@ -86,6 +86,8 @@ def main():
     chosen = [t for t in guest_tools.tests if not o.names or any(n in t.__name__ for n in o.names)]
     if not o.names:	# ordinary programs take a minute here; they run on every host
         chosen = [t for t in chosen if t.__name__ != "suite_workload"]
+    if o.vm == "uml":
+        guest_tools.set_lacks(("landlock", "weaker"))	# its kernel is built without
     if o.vm == "uml" and not o.names:
         # One processor, and slow at system calls: the suites want the other machine. And the
         # image has no modules for this kernel, so no disk that is logged.

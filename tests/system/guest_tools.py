@@ -24,6 +24,7 @@ ALICE, BOB = 4001, 4002		# two tenants, known to no passwd file
 SUBUIDS = range(1879048193, 1879048192 + 65536)
 
 slow = 1.0
+lacks = ()		# what check-host says of a machine without all walls: (name, verdict)
 disks = 25		# that a loss of power may leave: guest_power.py
 tests = []
 
@@ -36,6 +37,11 @@ def test(fn):
 def set_slow(factor):
     global slow
     slow = factor
+
+
+def set_lacks(*found):
+    global lacks
+    lacks = found
 
 
 def seconds(s):

@@ -1,16 +1,44 @@
 # Unit tests, one program per module. Each folder's block stands by itself.
 
+# ---- base ----
+BASE_TESTS = \
+	tests/unit/base/test-loop \
+	tests/unit/base/test-passrights \
+	tests/unit/base/test-quote \
+	tests/unit/base/test-stall \
+	tests/unit/base/test-utf8
+check_PROGRAMS += $(BASE_TESTS)
+TESTS += $(BASE_TESTS)
+BASE_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+BASE_TEST_LDADD = libbase.a $(TEST_LIBS)
+LINGER = tests/unit/base/linger.c tests/unit/base/linger.h
+tests_unit_base_test_loop_SOURCES = tests/unit/base/test-loop.c $(LINGER) $(BASE_TURNS)
+tests_unit_base_test_loop_CPPFLAGS = $(BASE_TEST_CPPFLAGS) $(EVENT_CFLAGS)
+tests_unit_base_test_loop_LDADD = libbase.a $(EVENT_LIBS) $(TEST_LIBS)
+tests_unit_base_test_passrights_SOURCES = tests/unit/base/test-passrights.c $(LINGER)
+tests_unit_base_test_passrights_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
+tests_unit_base_test_passrights_LDADD = $(BASE_TEST_LDADD)
+tests_unit_base_test_stall_SOURCES = tests/unit/base/test-stall.c $(LINGER)
+tests_unit_base_test_stall_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
+tests_unit_base_test_stall_LDADD = $(BASE_TEST_LDADD)
+tests_unit_base_test_quote_SOURCES = tests/unit/base/test-quote.c
+tests_unit_base_test_quote_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
+tests_unit_base_test_quote_LDADD = $(BASE_TEST_LDADD)
+tests_unit_base_test_utf8_SOURCES = tests/unit/base/test-utf8.c
+tests_unit_base_test_utf8_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
+tests_unit_base_test_utf8_LDADD = $(BASE_TEST_LDADD)
+
 # ---- proto ----
 PROTO_TESTS = \
 	tests/unit/proto/test-codec \
 	tests/unit/proto/test-fdpass \
 	tests/unit/proto/test-frame \
-	tests/unit/proto/test-own \
+	tests/unit/base/test-own \
 	tests/unit/proto/test-walk
 check_PROGRAMS += $(PROTO_TESTS)
 TESTS += $(PROTO_TESTS)
 PROTO_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS) $(TEST_CFLAGS)
-PROTO_TEST_LDADD = libproto.a $(MSGPACK_LIBS) $(TEST_LIBS)
+PROTO_TEST_LDADD = libproto.a libbase.a $(MSGPACK_LIBS) $(TEST_LIBS)
 tests_unit_proto_test_codec_SOURCES = tests/unit/proto/test-codec.c \
 	tests/unit/proto/sample.c tests/unit/proto/sample.h
 tests_unit_proto_test_codec_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
@@ -22,9 +50,9 @@ tests_unit_proto_test_frame_SOURCES = tests/unit/proto/test-frame.c \
 	tests/unit/proto/sample.c tests/unit/proto/sample.h
 tests_unit_proto_test_frame_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
 tests_unit_proto_test_frame_LDADD = $(PROTO_TEST_LDADD)
-tests_unit_proto_test_own_SOURCES = tests/unit/proto/test-own.c
-tests_unit_proto_test_own_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
-tests_unit_proto_test_own_LDADD = $(PROTO_TEST_LDADD)
+tests_unit_base_test_own_SOURCES = tests/unit/base/test-own.c
+tests_unit_base_test_own_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
+tests_unit_base_test_own_LDADD = $(PROTO_TEST_LDADD)
 tests_unit_proto_test_walk_SOURCES = tests/unit/proto/test-walk.c
 tests_unit_proto_test_walk_CPPFLAGS = $(PROTO_TEST_CPPFLAGS)
 tests_unit_proto_test_walk_LDADD = $(PROTO_TEST_LDADD)
@@ -40,11 +68,12 @@ POLICY_TESTS = \
 	tests/unit/policy/test-quota \
 	tests/unit/policy/test-requirement \
 	tests/unit/policy/test-rules \
+	tests/unit/policy/test-shown \
 	tests/unit/policy/test-tokens \
-	tests/unit/policy/test-why
+	tests/unit/base/test-why
 check_PROGRAMS += $(POLICY_TESTS)
 TESTS += $(POLICY_TESTS)
-POLICY_TEST_LDADD = libpolicy.a $(INIH_LIBS) $(TEST_LIBS)
+POLICY_TEST_LDADD = libpolicy.a libbase.a $(INIH_LIBS) $(TEST_LIBS)
 tests_unit_policy_test_config_SOURCES = tests/unit/policy/test-config.c
 tests_unit_policy_test_config_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_config_LDADD = $(POLICY_TEST_LDADD)
@@ -56,7 +85,7 @@ tests_unit_policy_test_limits_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_limits_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_network_SOURCES = tests/unit/policy/test-network.c
 tests_unit_policy_test_network_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
-tests_unit_policy_test_network_LDADD = libpolicy.a $(TEST_LIBS)
+tests_unit_policy_test_network_LDADD = libpolicy.a libbase.a $(TEST_LIBS)
 tests_unit_policy_test_pep723_SOURCES = tests/unit/policy/test-pep723.c
 tests_unit_policy_test_pep723_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_pep723_LDADD = $(POLICY_TEST_LDADD)
@@ -72,12 +101,16 @@ tests_unit_policy_test_quota_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_rules_SOURCES = tests/unit/policy/test-rules.c
 tests_unit_policy_test_rules_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_rules_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_shown_SOURCES = tests/unit/policy/test-shown.c
+tests_unit_policy_test_shown_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_shown_LDADD = libpolicy.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) \
+	$(TEST_LIBS)
 tests_unit_policy_test_tokens_SOURCES = tests/unit/policy/test-tokens.c
 tests_unit_policy_test_tokens_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
-tests_unit_policy_test_tokens_LDADD = libpolicy.a $(JANSSON_LIBS) $(TEST_LIBS)
-tests_unit_policy_test_why_SOURCES = tests/unit/policy/test-why.c
-tests_unit_policy_test_why_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
-tests_unit_policy_test_why_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_tokens_LDADD = libpolicy.a libbase.a $(JANSSON_LIBS) $(TEST_LIBS)
+tests_unit_base_test_why_SOURCES = tests/unit/base/test-why.c
+tests_unit_base_test_why_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_base_test_why_LDADD = $(POLICY_TEST_LDADD)
 
 # ---- client ----
 CLIENT_TESTS = \
@@ -88,11 +121,11 @@ CLIENT_TESTS = \
 	tests/unit/client/test-reply \
 	tests/unit/client/test-run \
 	tests/unit/client/test-table \
-	tests/unit/client/test-utf8
+	tests/unit/client/test-text
 check_PROGRAMS += $(CLIENT_TESTS)
 TESTS += $(CLIENT_TESTS)
 CLIENT_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
-CLIENT_TEST_LDADD = libclient.a libpolicy.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(EDIT_LIBS) $(TEST_LIBS)
+CLIENT_TEST_LDADD = libclient.a libpolicy.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(EDIT_LIBS) $(TEST_LIBS)
 tests_unit_client_test_bridge_SOURCES = tests/unit/client/test-bridge.c \
 	tests/unit/client/cmocka_all.h
 tests_unit_client_test_bridge_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
@@ -115,214 +148,229 @@ tests_unit_client_test_run_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_table_SOURCES = tests/unit/client/test-table.c
 tests_unit_client_test_table_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_table_LDADD = $(CLIENT_TEST_LDADD)
-tests_unit_client_test_utf8_SOURCES = tests/unit/client/test-utf8.c
-tests_unit_client_test_utf8_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
-tests_unit_client_test_utf8_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_text_SOURCES = tests/unit/client/test-text.c
+tests_unit_client_test_text_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_text_LDADD = $(CLIENT_TEST_LDADD)
 
 # ---- worker ----
 include tests/unit/worker/local.mk
 
 # ---- supervisor: engine ----
 ENGINE_TESTS = \
-	tests/unit/supervisor/test-cgroup-text \
-	tests/unit/supervisor/test-engine \
-	tests/unit/supervisor/test-outcome \
-	tests/unit/supervisor/test-output \
-	tests/unit/supervisor/test-privilege \
-	tests/unit/supervisor/test-repl \
-	tests/unit/supervisor/test-scheduler \
-	tests/unit/supervisor/test-watchdog \
-	tests/unit/supervisor/test-worker
+	tests/unit/host/test-cgroup-text \
+	tests/unit/engine/test-engine \
+	tests/unit/host/test-fence \
+	tests/unit/host/test-directory \
+	tests/unit/host/test-launcher \
+	tests/unit/engine/test-outcome \
+	tests/unit/engine/test-output \
+	tests/unit/host/test-privilege \
+	tests/unit/engine/test-repl \
+	tests/unit/engine/test-scheduler \
+	tests/unit/host/test-watchdog \
+	tests/unit/engine/test-worker
 check_PROGRAMS += $(ENGINE_TESTS)
 TESTS += $(ENGINE_TESTS)
 ENGINE_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(TEST_CFLAGS)
 ENGINE_TEST_LDADD = $(SUPERVISOR_LIBS) $(TEST_LIBS)
-tests_unit_supervisor_test_cgroup_text_SOURCES = tests/unit/supervisor/test-cgroup-text.c
-tests_unit_supervisor_test_cgroup_text_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_supervisor_test_cgroup_text_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_supervisor_test_engine_SOURCES = tests/unit/supervisor/test-engine.c \
-	tests/unit/supervisor/engine_rig.c tests/unit/supervisor/engine_rig.h
-tests_unit_supervisor_test_engine_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_supervisor_test_engine_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_supervisor_test_repl_SOURCES = tests/unit/supervisor/test-repl.c \
-	tests/unit/supervisor/engine_rig.c tests/unit/supervisor/engine_rig.h
-tests_unit_supervisor_test_repl_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_supervisor_test_repl_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_supervisor_test_outcome_SOURCES = tests/unit/supervisor/test-outcome.c
-tests_unit_supervisor_test_outcome_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_supervisor_test_outcome_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_supervisor_test_output_SOURCES = tests/unit/supervisor/test-output.c
-tests_unit_supervisor_test_output_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_supervisor_test_output_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_supervisor_test_privilege_SOURCES = tests/unit/supervisor/test-privilege.c
-tests_unit_supervisor_test_privilege_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_supervisor_test_privilege_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_supervisor_test_scheduler_SOURCES = tests/unit/supervisor/test-scheduler.c
-tests_unit_supervisor_test_scheduler_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_supervisor_test_scheduler_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_supervisor_test_watchdog_SOURCES = tests/unit/supervisor/test-watchdog.c
-tests_unit_supervisor_test_watchdog_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_supervisor_test_watchdog_LDADD = $(ENGINE_TEST_LDADD)
-tests_unit_supervisor_test_worker_SOURCES = tests/unit/supervisor/test-worker.c
-tests_unit_supervisor_test_worker_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
-tests_unit_supervisor_test_worker_LDADD = $(ENGINE_TEST_LDADD)
+ENGINE_RIG = tests/unit/engine/engine_rig.c tests/unit/engine/engine_rig.h $(BASE_TURNS)
+tests_unit_host_test_cgroup_text_SOURCES = tests/unit/host/test-cgroup-text.c
+tests_unit_host_test_cgroup_text_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_cgroup_text_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_engine_SOURCES = tests/unit/engine/test-engine.c $(ENGINE_RIG) $(LINGER)
+tests_unit_engine_test_engine_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_engine_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_fence_SOURCES = tests/unit/host/test-fence.c
+tests_unit_host_test_fence_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_fence_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_directory_SOURCES = tests/unit/host/test-directory.c
+tests_unit_host_test_directory_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_directory_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_launcher_SOURCES = tests/unit/host/test-launcher.c $(ENGINE_RIG)
+tests_unit_host_test_launcher_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_launcher_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_repl_SOURCES = tests/unit/engine/test-repl.c $(ENGINE_RIG)
+tests_unit_engine_test_repl_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_repl_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_outcome_SOURCES = tests/unit/engine/test-outcome.c
+tests_unit_engine_test_outcome_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_outcome_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_output_SOURCES = tests/unit/engine/test-output.c
+tests_unit_engine_test_output_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_output_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_privilege_SOURCES = tests/unit/host/test-privilege.c
+tests_unit_host_test_privilege_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_privilege_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_scheduler_SOURCES = tests/unit/engine/test-scheduler.c
+tests_unit_engine_test_scheduler_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_scheduler_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_watchdog_SOURCES = tests/unit/host/test-watchdog.c
+tests_unit_host_test_watchdog_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_watchdog_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_worker_SOURCES = tests/unit/engine/test-worker.c
+tests_unit_engine_test_worker_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_worker_LDADD = $(ENGINE_TEST_LDADD)
 
 # ---- supervisor: mcp ----
 # serve-fake is a live server over an engine without processes; the two scripts drive it.
 MCP_TESTS = \
-	tests/unit/supervisor/test-approvals \
-	tests/unit/supervisor/test-audit \
-	tests/unit/supervisor/test-environment \
-	tests/unit/supervisor/test-eras \
-	tests/unit/supervisor/test-jsonout \
-	tests/unit/supervisor/test-jsonrpc \
+	tests/unit/govern/test-approvals \
+	tests/unit/govern/test-audit \
+	tests/unit/govern/test-gate \
+	tests/unit/tools/test-environment \
+	tests/unit/mcp/test-eras \
+	tests/unit/base/test-jsonout \
+	tests/unit/mcp/test-jsonrpc \
 	tests/unit/supervisor/test-handover \
-	tests/unit/supervisor/test-handover-table \
-	tests/unit/supervisor/test-log \
-	tests/unit/supervisor/test-metrics \
-	tests/unit/supervisor/test-mcp \
-	tests/unit/supervisor/test-files \
-	tests/unit/supervisor/test-media \
-	tests/unit/supervisor/test-results \
-	tests/unit/supervisor/test-job \
-	tests/unit/supervisor/test-run-repl \
-	tests/unit/supervisor/test-run-script \
-	tests/unit/supervisor/test-script-input \
-	tests/unit/supervisor/test-toolsets \
-	tests/unit/supervisor/test-seal \
+	tests/unit/tools/test-handover-table \
+	tests/unit/base/test-log \
+	tests/unit/govern/test-metrics \
+	tests/unit/mcp/test-mcp \
+	tests/unit/tools/test-files \
+	tests/unit/tools/test-media \
+	tests/unit/tools/test-results \
+	tests/unit/tools/test-job \
+	tests/unit/tools/test-run-repl \
+	tests/unit/tools/test-run-script \
+	tests/unit/tools/test-script-input \
+	tests/unit/tools/test-toolsets \
+	tests/unit/mcp/test-seal \
 	tests/unit/supervisor/test-session \
-	tests/unit/supervisor/test-set \
-	tests/unit/supervisor/test-socketfile
+	tests/unit/tools/test-set \
+	tests/unit/base/test-socketfile
 MCP_LIVE_TESTS = \
-	tests/unit/supervisor/live-corpus.sh \
-	tests/unit/supervisor/live-schema.sh
-check_PROGRAMS += $(MCP_TESTS) tests/unit/supervisor/serve-fake
+	tests/unit/mcp/live-corpus.sh \
+	tests/unit/mcp/live-schema.sh
+check_PROGRAMS += $(MCP_TESTS) tests/unit/mcp/serve-fake
 dist_check_SCRIPTS += $(MCP_LIVE_TESTS)
 TESTS += $(MCP_TESTS) $(MCP_LIVE_TESTS)
 MCP_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
 MCP_TEST_LDADD = $(SUPERVISOR_LIBS) $(TEST_LIBS)
-MCP_FAKE = tests/unit/supervisor/fake_engine.c tests/unit/supervisor/fake_engine.h \
-	tests/unit/supervisor/fake_repl.c
+MCP_FAKE = tests/unit/tools/fake_engine.c tests/unit/tools/fake_engine.h \
+	tests/unit/tools/fake_repl.c
 MCP_BENCH = $(MCP_FAKE) \
-	tests/unit/supervisor/bench_stream.c tests/unit/supervisor/bench_stream.h
-tests_unit_supervisor_test_approvals_SOURCES = tests/unit/supervisor/test-approvals.c
-tests_unit_supervisor_test_approvals_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_approvals_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_audit_SOURCES = tests/unit/supervisor/test-audit.c
-tests_unit_supervisor_test_audit_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_audit_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_environment_SOURCES = \
-	tests/unit/supervisor/test-environment.c $(MCP_BENCH)
-tests_unit_supervisor_test_environment_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_environment_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_eras_SOURCES = tests/unit/supervisor/test-eras.c \
-	tests/unit/supervisor/test_catalog.c tests/unit/supervisor/test_catalog.h $(MCP_BENCH)
-tests_unit_supervisor_test_eras_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_eras_LDADD = $(MCP_TEST_LDADD)
+	tests/unit/mcp/bench_stream.c tests/unit/mcp/bench_stream.h
+tests_unit_govern_test_approvals_SOURCES = tests/unit/govern/test-approvals.c
+tests_unit_govern_test_approvals_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_govern_test_approvals_LDADD = $(MCP_TEST_LDADD)
+tests_unit_govern_test_gate_SOURCES = tests/unit/govern/test-gate.c
+tests_unit_govern_test_gate_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_govern_test_gate_LDADD = $(MCP_TEST_LDADD)
+tests_unit_govern_test_audit_SOURCES = tests/unit/govern/test-audit.c
+tests_unit_govern_test_audit_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_govern_test_audit_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_environment_SOURCES = \
+	tests/unit/tools/test-environment.c $(MCP_BENCH)
+tests_unit_tools_test_environment_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_environment_LDADD = $(MCP_TEST_LDADD)
+tests_unit_mcp_test_eras_SOURCES = tests/unit/mcp/test-eras.c \
+	tests/unit/mcp/test_catalog.c tests/unit/mcp/test_catalog.h $(MCP_BENCH)
+tests_unit_mcp_test_eras_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_mcp_test_eras_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_handover_SOURCES = tests/unit/supervisor/test-handover.c
 tests_unit_supervisor_test_handover_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_handover_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_handover_table_SOURCES = \
-	tests/unit/supervisor/test-handover-table.c
-tests_unit_supervisor_test_handover_table_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_handover_table_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_jsonout_SOURCES = tests/unit/supervisor/test-jsonout.c
-tests_unit_supervisor_test_jsonout_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_jsonout_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_jsonrpc_SOURCES = tests/unit/supervisor/test-jsonrpc.c
-tests_unit_supervisor_test_jsonrpc_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_jsonrpc_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_set_SOURCES = tests/unit/supervisor/test-set.c
-tests_unit_supervisor_test_set_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_set_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_metrics_SOURCES = tests/unit/supervisor/test-metrics.c
-tests_unit_supervisor_test_metrics_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_metrics_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_log_SOURCES = tests/unit/supervisor/test-log.c
-tests_unit_supervisor_test_log_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_log_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_mcp_SOURCES = tests/unit/supervisor/test-mcp.c $(MCP_BENCH)
-tests_unit_supervisor_test_mcp_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_mcp_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_files_SOURCES = tests/unit/supervisor/test-files.c
-tests_unit_supervisor_test_files_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_files_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_media_SOURCES = tests/unit/supervisor/test-media.c
-tests_unit_supervisor_test_media_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_media_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_results_SOURCES = tests/unit/supervisor/test-results.c $(MCP_FAKE)
-tests_unit_supervisor_test_results_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_results_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_job_SOURCES = tests/unit/supervisor/test-job.c \
+tests_unit_tools_test_handover_table_SOURCES = \
+	tests/unit/tools/test-handover-table.c
+tests_unit_tools_test_handover_table_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_handover_table_LDADD = $(MCP_TEST_LDADD)
+tests_unit_base_test_jsonout_SOURCES = tests/unit/base/test-jsonout.c
+tests_unit_base_test_jsonout_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_base_test_jsonout_LDADD = $(MCP_TEST_LDADD)
+tests_unit_mcp_test_jsonrpc_SOURCES = tests/unit/mcp/test-jsonrpc.c
+tests_unit_mcp_test_jsonrpc_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_mcp_test_jsonrpc_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_set_SOURCES = tests/unit/tools/test-set.c
+tests_unit_tools_test_set_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_set_LDADD = $(MCP_TEST_LDADD)
+tests_unit_govern_test_metrics_SOURCES = tests/unit/govern/test-metrics.c
+tests_unit_govern_test_metrics_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_govern_test_metrics_LDADD = $(MCP_TEST_LDADD)
+tests_unit_base_test_log_SOURCES = tests/unit/base/test-log.c
+tests_unit_base_test_log_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_base_test_log_LDADD = $(MCP_TEST_LDADD)
+tests_unit_mcp_test_mcp_SOURCES = tests/unit/mcp/test-mcp.c $(MCP_BENCH)
+tests_unit_mcp_test_mcp_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_mcp_test_mcp_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_files_SOURCES = tests/unit/tools/test-files.c
+tests_unit_tools_test_files_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_files_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_media_SOURCES = tests/unit/tools/test-media.c
+tests_unit_tools_test_media_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_media_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_results_SOURCES = tests/unit/tools/test-results.c $(MCP_FAKE)
+tests_unit_tools_test_results_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_results_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_job_SOURCES = tests/unit/tools/test-job.c \
 	$(MCP_BENCH)
-tests_unit_supervisor_test_job_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_job_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_run_repl_SOURCES = tests/unit/supervisor/test-run-repl.c \
+tests_unit_tools_test_job_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_job_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_run_repl_SOURCES = tests/unit/tools/test-run-repl.c \
 	$(MCP_BENCH)
-tests_unit_supervisor_test_run_repl_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_run_repl_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_run_script_SOURCES = tests/unit/supervisor/test-run-script.c \
+tests_unit_tools_test_run_repl_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_run_repl_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_run_script_SOURCES = tests/unit/tools/test-run-script.c \
 	$(MCP_BENCH)
-tests_unit_supervisor_test_run_script_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_run_script_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_script_input_SOURCES = tests/unit/supervisor/test-script-input.c \
+tests_unit_tools_test_run_script_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_run_script_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_script_input_SOURCES = tests/unit/tools/test-script-input.c \
 	$(MCP_BENCH)
-tests_unit_supervisor_test_script_input_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_script_input_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_toolsets_SOURCES = tests/unit/supervisor/test-toolsets.c \
+tests_unit_tools_test_script_input_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_script_input_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_toolsets_SOURCES = tests/unit/tools/test-toolsets.c \
 	$(MCP_BENCH)
-tests_unit_supervisor_test_toolsets_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_toolsets_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_seal_SOURCES = tests/unit/supervisor/test-seal.c
-tests_unit_supervisor_test_seal_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_seal_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_toolsets_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_toolsets_LDADD = $(MCP_TEST_LDADD)
+tests_unit_mcp_test_seal_SOURCES = tests/unit/mcp/test-seal.c
+tests_unit_mcp_test_seal_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_mcp_test_seal_LDADD = $(MCP_TEST_LDADD)
 tests_unit_supervisor_test_session_SOURCES = tests/unit/supervisor/test-session.c $(MCP_FAKE)
 tests_unit_supervisor_test_session_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_supervisor_test_session_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_socketfile_SOURCES = tests/unit/supervisor/test-socketfile.c
-tests_unit_supervisor_test_socketfile_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_socketfile_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_serve_fake_SOURCES = tests/unit/supervisor/serve-fake.c $(MCP_FAKE)
-tests_unit_supervisor_serve_fake_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_serve_fake_LDADD = $(SUPERVISOR_LIBS)
+tests_unit_base_test_socketfile_SOURCES = tests/unit/base/test-socketfile.c
+tests_unit_base_test_socketfile_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_base_test_socketfile_LDADD = $(MCP_TEST_LDADD)
+tests_unit_mcp_serve_fake_SOURCES = tests/unit/mcp/serve-fake.c $(MCP_FAKE)
+tests_unit_mcp_serve_fake_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_mcp_serve_fake_LDADD = $(SUPERVISOR_LIBS)
 
 # ---- supervisor: http ----
 HTTP_TESTS = \
-	tests/unit/supervisor/test-http-account \
-	tests/unit/supervisor/test-http-head \
-	tests/unit/supervisor/test-http-ladder \
-	tests/unit/supervisor/test-http-replay
+	tests/unit/http/test-http-account \
+	tests/unit/http/test-http-head \
+	tests/unit/http/test-http-ladder \
+	tests/unit/http/test-http-replay
 check_PROGRAMS += $(HTTP_TESTS)
 TESTS += $(HTTP_TESTS)
-tests_unit_supervisor_test_http_account_SOURCES = \
-	tests/unit/supervisor/test-http-account.c $(MCP_FAKE)
-tests_unit_supervisor_test_http_account_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_http_account_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_http_head_SOURCES = tests/unit/supervisor/test-http-head.c
-tests_unit_supervisor_test_http_head_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_http_head_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_http_ladder_SOURCES = tests/unit/supervisor/test-http-ladder.c
-tests_unit_supervisor_test_http_ladder_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_http_ladder_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_http_replay_SOURCES = tests/unit/supervisor/test-http-replay.c
-tests_unit_supervisor_test_http_replay_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_http_replay_LDADD = $(MCP_TEST_LDADD)
+tests_unit_http_test_http_account_SOURCES = \
+	tests/unit/http/test-http-account.c $(MCP_FAKE)
+tests_unit_http_test_http_account_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_http_test_http_account_LDADD = $(MCP_TEST_LDADD)
+tests_unit_http_test_http_head_SOURCES = tests/unit/http/test-http-head.c
+tests_unit_http_test_http_head_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_http_test_http_head_LDADD = $(MCP_TEST_LDADD)
+tests_unit_http_test_http_ladder_SOURCES = tests/unit/http/test-http-ladder.c
+tests_unit_http_test_http_ladder_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_http_test_http_ladder_LDADD = $(MCP_TEST_LDADD)
+tests_unit_http_test_http_replay_SOURCES = tests/unit/http/test-http-replay.c
+tests_unit_http_test_http_replay_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_http_test_http_replay_LDADD = $(MCP_TEST_LDADD)
 
 # ---- supervisor: authentication ----
 AUTH_TESTS = \
-	tests/unit/supervisor/test-auth \
-	tests/unit/supervisor/test-auth-jwt
+	tests/unit/auth/test-auth \
+	tests/unit/auth/test-auth-jwt
 check_PROGRAMS += $(AUTH_TESTS)
 TESTS += $(AUTH_TESTS)
-AUTH_RIG = tests/unit/supervisor/auth_rig.c tests/unit/supervisor/auth_rig.h
+AUTH_RIG = tests/unit/auth/auth_rig.c tests/unit/auth/auth_rig.h
 AUTH_TEST_CPPFLAGS = $(MCP_TEST_CPPFLAGS) $(CJOSE_CFLAGS) $(CRYPTO_CFLAGS)
-tests_unit_supervisor_test_auth_SOURCES = tests/unit/supervisor/test-auth.c $(AUTH_RIG)
-tests_unit_supervisor_test_auth_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
-tests_unit_supervisor_test_auth_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_auth_jwt_SOURCES = tests/unit/supervisor/test-auth-jwt.c \
+tests_unit_auth_test_auth_SOURCES = tests/unit/auth/test-auth.c $(AUTH_RIG)
+tests_unit_auth_test_auth_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
+tests_unit_auth_test_auth_LDADD = $(MCP_TEST_LDADD)
+tests_unit_auth_test_auth_jwt_SOURCES = tests/unit/auth/test-auth-jwt.c \
 	$(AUTH_RIG)
-tests_unit_supervisor_test_auth_jwt_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
-tests_unit_supervisor_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
+tests_unit_auth_test_auth_jwt_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
+tests_unit_auth_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
 
 # ---- egress ----
 EGRESS_TESTS = \
@@ -330,10 +378,34 @@ EGRESS_TESTS = \
 	tests/unit/egress/test-head
 check_PROGRAMS += $(EGRESS_TESTS)
 TESTS += $(EGRESS_TESTS)
-tests_unit_egress_test_connection_SOURCES = tests/unit/egress/test-connection.c
+tests_unit_egress_test_connection_SOURCES = tests/unit/egress/test-connection.c \
+	tests/unit/base/linger.h $(BASE_TURNS)
 tests_unit_egress_test_connection_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(TEST_CFLAGS)
-tests_unit_egress_test_connection_LDADD = libegress.a libpolicy.a libproto.a $(EVENT_LIBS) \
+tests_unit_egress_test_connection_LDADD = libegress.a libpolicy.a libproto.a libbase.a $(EVENT_LIBS) \
 	$(TEST_LIBS)
 tests_unit_egress_test_head_SOURCES = tests/unit/egress/test-head.c
 tests_unit_egress_test_head_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
-tests_unit_egress_test_head_LDADD = libegress.a libpolicy.a $(TEST_LIBS)
+tests_unit_egress_test_head_LDADD = libegress.a libpolicy.a libbase.a $(TEST_LIBS)
+
+# ---- keeper ----
+KEEPER_TESTS = \
+	tests/unit/keeper/test-intake \
+	tests/unit/keeper/test-unpack \
+	tests/unit/keeper/test-walls \
+	tests/unit/keeper/test-wheel
+check_PROGRAMS += $(KEEPER_TESTS)
+TESTS += $(KEEPER_TESTS)
+KEEPER_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+KEEPER_WHEELS = tests/unit/keeper/wheels.c tests/unit/keeper/wheels.h
+tests_unit_keeper_test_intake_SOURCES = tests/unit/keeper/test-intake.c
+tests_unit_keeper_test_intake_CPPFLAGS = $(KEEPER_TEST_CPPFLAGS)
+tests_unit_keeper_test_intake_LDADD = $(KEEPER_LIBS) $(TEST_LIBS)
+tests_unit_keeper_test_unpack_SOURCES = tests/unit/keeper/test-unpack.c $(KEEPER_WHEELS)
+tests_unit_keeper_test_unpack_CPPFLAGS = $(KEEPER_TEST_CPPFLAGS)
+tests_unit_keeper_test_unpack_LDADD = $(KEEPER_LIBS) $(TEST_LIBS)
+tests_unit_keeper_test_walls_SOURCES = tests/unit/keeper/test-walls.c
+tests_unit_keeper_test_walls_CPPFLAGS = $(KEEPER_TEST_CPPFLAGS)
+tests_unit_keeper_test_walls_LDADD = $(KEEPER_LIBS) $(TEST_LIBS)
+tests_unit_keeper_test_wheel_SOURCES = tests/unit/keeper/test-wheel.c $(KEEPER_WHEELS)
+tests_unit_keeper_test_wheel_CPPFLAGS = $(KEEPER_TEST_CPPFLAGS)
+tests_unit_keeper_test_wheel_LDADD = $(KEEPER_LIBS) $(TEST_LIBS)

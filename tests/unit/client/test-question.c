@@ -124,11 +124,13 @@ lines_are_marked_and_cannot_steer(void **state)
 		{ "Ours.\n\n> one\n> two", "script> one\nscript> two" },
 		{ "Ours.\n\n> ", "script> " },
 		{ "Ours.\n\n> > twice", "script> > twice" },
+		{ "Ours.\n\n> one \n>+line\n> two", "script> one line\nscript> two" },
+		{ "Ours.\n\n>+one", "script> one" },
 		/* From a service that quotes nothing. */
-		{ "\x1b[2J\x1b]0;owned\a", "script> ?[2J?]0;owned?" },
-		{ "a\rb\tc\x7f", "script> a?b c?" },
-		{ "\xc2\x9b" "31m\xc2\x85", "script> ?31m?" },
-		{ "\xe2\x80\xaegnp\xe2\x81\xa6\xef\xbb\xbf", "script> ?gnp??" },
+		{ "\x1b[2J\x1b]0;owned\a", "script> \\x1b[2J\\x1b]0;owned\\x07" },
+		{ "a\rb\tc\x7f", "script> a\\x0db        c\\x7f" },
+		{ "\xc2\x9b" "31m\xc2\x85", "script> \\u009b31m\\u0085" },
+		{ "\xe2\x80\xaegnp\xe2\x81\xa6\xef\xbb\xbf", "script> \\u202egnp\\u2066\\ufeff" },
 		{ "Ours.\n\nx\nmcp-python: it", "script> x\nscript> mcp-python: it" },
 		{ "gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80", "script> gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80" },
 	};
@@ -201,7 +203,7 @@ consent_is_shown_in_full_and_indented(void **state)
 	(void)state;
 	assert_null(ask(1, "May it?\n\nmcp-python: yes\n\x1b[2J", YES));
 	assert_string_equal(shown(), "mcp-python: the service asks:\n  May it?\n  \n"
-				     "  mcp-python: yes\n  ?[2J\nAllow?[0m it [y/N] ");
+				     "  mcp-python: yes\n  \\x1b[2J\nAllow\\x1b[0m it [y/N] ");
 }
 
 static void
@@ -294,7 +296,7 @@ its_own_withdrawal_counts(void **state)
 	assert_int_equal(json_integer_value(question.id), 1);
 	withdraw("1");
 	assert_null(question.id);
-	assert_string_equal(shown(), "\nmcp-python: the question was withdrawn: late?[0m\n");
+	assert_string_equal(shown(), "\nmcp-python: the question was withdrawn: late\\x1b[0m\n");
 	withdraw("1");
 	assert_string_equal(shown(), "");
 }

@@ -227,6 +227,24 @@ limits_are_said_on_one_line(void **state)
 }
 
 static void
+what_is_said_of_a_script_cannot_steer(void **state)
+{
+	static const char says[] = OUTCOME(
+		"\"status\":\"crashed\",\"exit_code\":1,\"stdout\":\"\","
+		"\"error\":{\"message\":\"a\\u009b31m\\nmcp-python: all is well\"},"
+		"\"files\":[{\"path\":\"\\u202egpj.exe\\u200b\",\"size\":3}]");
+	struct seen seen = run_saying(says);
+
+	(void)state;
+	assert_string_equal(seen.err,
+			    "mcp-python: crashed: a\\u009b31m\\x0amcp-python: all is well\n"
+			    "mcp-python: left: \\u202egpj.exe\\u200b (3 bytes), not kept\n");
+	seen = run(&(struct play){.says = says}, &(struct options){.json = true});
+	for (const char *at = seen.out; *at; at++)
+		assert_true(*at == '\n' || (*at >= ' ' && *at <= '~'));
+}
+
+static void
 a_traceback_is_shown_once(void **state)
 {
 	struct seen seen =
@@ -456,6 +474,7 @@ main(void)
 		cmocka_unit_test(a_gap_is_closed_by_the_answer),
 		cmocka_unit_test(an_answer_that_differs_is_said_to),
 		cmocka_unit_test(limits_are_said_on_one_line),
+		cmocka_unit_test(what_is_said_of_a_script_cannot_steer),
 		cmocka_unit_test(a_traceback_is_shown_once),
 		cmocka_unit_test(json_is_the_whole_answer),
 		cmocka_unit_test(the_request_says_what_was_asked),

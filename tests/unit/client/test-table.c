@@ -50,7 +50,7 @@ columns_are_aligned(void **state)
 	(void)state;
 	assert_string_equal(text, "<NAME      COUNT  REST>\n"
 			    "a             1  >kept\n"
-			    "longer  1234567  ?[31m?\n");
+			    "longer  1234567  \\x1b[31m\\x0a\n");
 	free(text);
 	table_free(table);
 }

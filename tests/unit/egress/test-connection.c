@@ -3,6 +3,7 @@
 #include "egress/proxy.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +22,11 @@
 #include <event2/event.h>
 
 #include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/stall.h"
+#include "base/turns.h"
+#include "tests/unit/base/linger.h"
 
 #define EXECUTION 7
 #define SECONDS_MAX 60
@@ -34,6 +41,7 @@ struct rig {
 	uint16_t origin_port;
 	struct msg_egress_report report[REPORTS_MAX];
 	unsigned int n_reports, n_closed;
+	uint64_t start_ms;
 };
 
 static void
@@ -85,6 +93,7 @@ set_up(void **state)
 
 	assert_non_null(rig);
 	signal(SIGPIPE, SIG_IGN);
+	rig->start_ms = clock_ms();
 	rig->script = rig->accepted = -1;
 	rig->listener = bound(SOCK_STREAM, &port);
 	assert_int_equal(listen(rig->listener, 8), 0);
@@ -305,6 +314,80 @@ nothing_comes_for_too_long(void **state)
 	assert_report(rig, 1, EGRESS_TIMED_OUT, true);
 }
 
+/* ---- a worker that kept a copy of the listening socket ---- */
+
+static uint64_t
+elapsed_ms(const struct rig *rig)
+{
+	return clock_ms() - rig->start_ms;
+}
+
+/* What lies unsent is thrown away at once. No guard is there yet to end a wait. */
+static void
+a_worker_cannot_have_the_proxy_linger(void **state)
+{
+	static const struct linger linger = { .l_onoff = 1, .l_linger = LINGER_S };
+	static const char much[65536];
+	struct rig *rig = *state;
+	int small = 4096;
+
+	setsockopt(rig->listener, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	setsockopt(rig->listener, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	serve(rig, "*:*", 1 << 30, 100);
+	relay(rig);
+	/* The script does not read: in the end nobody on the way to it does. */
+	for (int full = 0; full < 100; full++) {
+		if (send(rig->accepted, much, sizeof(much), MSG_DONTWAIT) > 0)
+			full = 0;
+		event_base_loop(rig->proxy.base, EVLOOP_ONCE);
+	}
+	rig->start_ms = clock_ms();
+	grant_close(&rig->proxy, EXECUTION);
+	event_base_loop(rig->proxy.base, EVLOOP_NONBLOCK);
+	assert_in_range(elapsed_ms(rig), 0, HANG_MS);
+	assert_report(rig, 1, EGRESS_CUT, true);
+}
+
+/* Whoever takes the last connection away between epoll and accept has the proxy wait for the next
+ * one, were it not for the guard. */
+static void
+a_worker_cannot_have_the_proxy_wait(void **state)
+{
+	struct rig *rig = *state;
+	pid_t rescuer;
+
+	assert_int_equal(turns_guard(rig->proxy.base, NULL), 0);
+	serve(rig, "*:*", 1000, 100);
+	assert_int_equal(fcntl(rig->listener, F_SETFL, 0), 0);
+	rescuer = fork();
+	if (rescuer == 0) {
+		stall_forget();
+		sleep(HANG_MS / 1000);
+		ask(rig, "127.0.0.1", rig->origin_port);
+		_exit(0);
+	}
+	event_active(&LIST_FIRST(&rig->proxy.grants)->acceptable, EV_READ, 0);
+	UNTIL(rig, rig->n_closed == 1);
+	assert_in_range(elapsed_ms(rig), 0, HANG_MS);
+	assert_true(LIST_EMPTY(&rig->proxy.grants));
+	stall_pause();
+	kill(rescuer, SIGKILL);
+	assert_int_equal(waitpid(rescuer, NULL, 0), rescuer);
+}
+
+static void
+a_worker_that_changes_the_socket_is_not_served(void **state)
+{
+	struct rig *rig = *state;
+
+	serve(rig, "*:*", 1000, 100);
+	assert_int_equal(fcntl(rig->listener, F_SETFL, 0), 0);
+	ask(rig, "127.0.0.1", rig->origin_port);
+	UNTIL(rig, rig->n_closed == 1);
+	assert_true(LIST_EMPTY(&rig->proxy.grants));
+	assert_int_equal(rig->n_reports, 0);
+}
+
 int
 main(void)
 {
@@ -317,6 +400,9 @@ main(void)
 		TEST(nobody_listens_there),
 		TEST(bytes_are_used_up_in_between_and_before),
 		TEST(nothing_comes_for_too_long),
+		TEST(a_worker_cannot_have_the_proxy_linger),
+		TEST(a_worker_cannot_have_the_proxy_wait),
+		TEST(a_worker_that_changes_the_socket_is_not_served),
 	};
 #undef TEST
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "policy/why.h"
+#include "base/why.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define MiB(n) ((n) * UINT64_C(1048576))

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
+#include "base/why.h"
 #include "policy/config.h"
 #include "policy/keys.h"
 #include "policy/requirement.h"
-#include "policy/why.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define ORIGIN "https://index.example"

@@ -158,6 +158,47 @@ requirements_are_taken_apart(void **state)
 	assert_int_equal(requirement_read("a\0b", 3, &got), -EINVAL);
 }
 
+/* What may stand before and after the piece that is tried. */
+static const char *const around[][2] = {
+	{ "a @ https://x.invalid/a-1-py3-none-any.whl#", "--requirement=https://x.invalid/r#" },
+	{ "a @ https://x.invalid/", "a-1-py3-none-any.whl" },
+	{ "a; os_name == 'a", "--pre'" }, { "a; os_name == \"a", "\"" }, { "a===1", "2" },
+	{ "a", ">=1" }, { "a>=1", "" }, { "", "a" }, { "a[b", "]" }, { "a ;", " os_name == 'a'" },
+};
+
+static bool
+is_taken(const char *before, const char *piece, const char *after)
+{
+	struct requirement got;
+	char text[256];
+	int r;
+
+	snprintf(text, sizeof(text), "%s%s%s", before, piece, after);
+	r = requirement_read(text, strlen(text), &got);
+	if (r == 0)
+		requirement_done(&got);
+	return r == 0;
+}
+
+static void
+requirements_are_one_printable_line(void **state)
+{
+	static const char *const pieces[] = {
+		"\n", "\r", "\r\n", "\t", "\v", "\f", "\x1b", "\x1c", "\x01", "\x7f",
+		"\xc2\x80", "\xc2\x85", "\xc2\x9f", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xae",
+		"\xc3\xa9", "\x85", "\xff", "$", "${HOME}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(around); i++)
+		for (size_t k = 0; k < N(pieces); k++)
+			if (is_taken(around[i][0], pieces[k], around[i][1]))
+				fail_msg("%zu: taken with piece %zu", i, k);
+	for (size_t i = 0; i < N(around); i++)
+		if (!is_taken(around[i][0], "", around[i][1]))
+			fail_msg("%zu: not taken without", i);
+}
+
 static const char *
 value(void *arg, const char *variable)
 {
@@ -279,6 +320,7 @@ main(void)
 		cmocka_unit_test(what_is_no_version_is_refused),
 		cmocka_unit_test(specifiers_contain),
 		cmocka_unit_test(requirements_are_taken_apart),
+		cmocka_unit_test(requirements_are_one_printable_line),
 		cmocka_unit_test(markers_are_evaluated),
 		cmocka_unit_test(each_name_stands_once),
 		cmocka_unit_test(lists_are_bounded),

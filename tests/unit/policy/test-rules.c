@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "policy/config.h"
+#include "policy/people.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -132,6 +133,11 @@ static const struct approver_case {
 	{ "[policy]\napprovers = user:alice self\n", &alice, &alice, true },
 	{ "[policy]\napprovers = self\n", &alice, &bob, false },
 	{ "[policy]\napprovers =\n", &alice, &bob, false },
+	/* whom a proxy calls alice is she herself */
+	{ "[policy]\napprovers = uid:1000\n", &alice, &proxied, false },
+	{ "[policy]\napprovers = user:alice\n", &proxied, &alice, false },
+	{ "[policy]\napprovers = user:alice self\n", &proxied, &alice, true },
+	{ "[policy]\napprovers = user:alice\n", &proxied, &bob, true },
 	/* the requester's sections count */
 	{ "[tenant token:ci]\npolicy.approvers = uid:1000\n", &alice, &ci, true },
 	{ "[tenant token:ci]\npolicy.approvers = uid:1000\n", &alice, &bob, false },
@@ -265,6 +271,46 @@ one_more_deny_never_allows_more(void **state)
 	}
 }
 
+static const struct people_case {
+	const char *text;
+	bool any;
+	const char *groups;
+} people_cases[] = {
+	{ "", false, "" },
+	{ "[tenant uid:7]\npolicy.run_script = deny\n[tenant token:ci]\n[tenant sub:a@b]\n", false, "" },
+	{ "[tenant user:alice]\n", true, "" },
+	{ "[policy]\napprovers = uid:0 user:alice\n", true, "" },
+	{ "[admin]\noperators = group:wheel, group:adm\n", true, "adm wheel" },
+	{ "[tenant group:b]\n[tenant group:a]\n[tenant uid:7]\n"
+	  "policy.approvers = group:teachers user:bob\n\tgroup:b group:a\n", true, "a b teachers" },
+	{ "[tenant uid:7]\npackages.allow = group\npolicy.approvers = self\n", false, "" },
+};
+
+static void
+all_who_are_named_are_asked_about(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N(people_cases); i++) {
+		struct config *config = read_text(people_cases[i].text);
+		struct people people, again;
+		char got[128] = "";
+
+		people_of(config, &people);
+		people_of(config, &again);
+		assert_true(people_are_same(&people, &again));
+		for (size_t k = 0; k < people.n; k++) {
+			strcat(got, k ? " " : "");
+			strcat(got, people.group[k]);
+		}
+		assert_int_equal(people.any, people_cases[i].any);
+		assert_string_equal(got, people_cases[i].groups);
+		people_done(&again);
+		assert_int_equal(people_are_same(&people, &again), !people.any);
+		people_done(&people);
+		config_free(config);
+	}
+}
+
 static void
 only_what_needs_a_start_is_named(void **state)
 {
@@ -293,6 +339,7 @@ main(void)
 		cmocka_unit_test(profiles_can_be_few),
 		cmocka_unit_test(scripts_ask_where_it_is_said),
 		cmocka_unit_test(one_more_deny_never_allows_more),
+		cmocka_unit_test(all_who_are_named_are_asked_about),
 		cmocka_unit_test(only_what_needs_a_start_is_named),
 	};
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "policy/why.h"
+#include "base/why.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define HASH "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"

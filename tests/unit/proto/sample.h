@@ -1,8 +1,8 @@
 /* Values and bodies of any message, made from the rows of its shape, so that what is
  * tested follows messages.def by itself.
  */
-#ifndef TESTS_SAMPLE_H
-#define TESTS_SAMPLE_H
+#ifndef TESTS_UNIT_PROTO_SAMPLE_H
+#define TESTS_UNIT_PROTO_SAMPLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

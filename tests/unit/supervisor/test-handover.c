@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "policy/why.h"
-#include "supervisor/govern/audit.h"
-#include "supervisor/tools/repl_sessions_keep.h"
+#include "base/why.h"
+#include "govern/audit.h"
+#include "tools/session/repl_sessions_keep.h"
 
 #define SESSIONS 2
 
@@ -107,7 +107,7 @@ give_one(const struct repl_giving *giving, uint32_t i, int fd)
 
 	for (uint32_t k = 0; k < 2; k++) {
 		snprintf(handle_text[i][k], sizeof(handle_text[i][k]),
-			 "r-%c%cABCDEFGHIJKLMNOPQRSTUVWX-host-1", 'A' + (int)i, 'A' + (int)k);
+			 "r-%c%cabcdefghijkmnpqrstuvwxyz-host-1", 'a' + (int)i, 'a' + (int)k);
 		handle[k].is = (struct msg_kept_handle){
 			.handle = msg_str(handle_text[i][k]), .place = k, .age_ms = 2,
 			.idle_ms = 1, .born_ms = 5, .used_ms = 6,

@@ -17,12 +17,14 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
+#include "base/log.h"
+#include "base/loop.h"
+#include "mcp/catalog.h"
+#include "mcp/mcp.h"
 #include "policy/config.h"
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
-#include "supervisor/mcp/mcp.h"
 #include "supervisor/session.h"
-#include "tests/unit/supervisor/fake_engine.h"
+#include "tests/unit/tools/fake_engine.h"
+#include "tools/toolsets.h"
 
 #define PING "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"
 #define PONG "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
@@ -33,6 +35,7 @@
 	"\"params\":{\"name\":\"run_script\",\"arguments\":{\"script\":\"" script "\"}}}\n"
 
 struct rig {
+	struct catalog catalog;
 	struct config *config;
 	struct loop *loop;
 	struct engine *engine;
@@ -94,8 +97,9 @@ rig_new(void)
 	engine = (struct engine_options){ .base = loop_base(rig->loop),
 					  .config = rig->config };
 	assert_int_equal(engine_new(&engine, &rig->engine), 0);
+	toolsets_add(&rig->catalog, rig->config);
 	mcp = (struct mcp_options){ .base = loop_base(rig->loop), .engine = rig->engine,
-				    .config = rig->config };
+				    .config = rig->config, .catalog = &rig->catalog };
 	rig->mcp = mcp_new(&mcp);
 	sessions = (struct session_options){ .loop = rig->loop, .mcp = rig->mcp,
 					     .engine = rig->engine, .config = rig->config };

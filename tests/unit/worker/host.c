@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proto/own.h"
+#include "base/own.h"
 
 #define SUBUID_BASE 1879048192u
 #define START_MS 60000
@@ -180,7 +180,8 @@ send_configure(struct host *host, const struct host_options *o)
 		.left_files = 100,
 		.left_file_bytes = 256 << 10,
 		.left_bytes = 1 << 20,
-		.memory_counted = o->memory_counted } };
+		.memory_counted = o->memory_counted,
+		.processors = 4 } };
 
 	return frame_send(host->control, &msg, NULL, 0);
 }

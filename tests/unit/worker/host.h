@@ -1,8 +1,8 @@
 /* What tests of the worker have in place of a supervisor: it makes an outer namespace,
  * starts a real zygote in it, spawns workers and runs scripts, one at a time.
  */
-#ifndef TESTS_WORKER_HOST_H
-#define TESTS_WORKER_HOST_H
+#ifndef TESTS_UNIT_WORKER_HOST_H
+#define TESTS_UNIT_WORKER_HOST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Huge pages, as the kernel counts them. */
-#ifndef TESTS_WORKER_HUGE_H
-#define TESTS_WORKER_HUGE_H
+#ifndef TESTS_UNIT_WORKER_HUGE_H
+#define TESTS_UNIT_WORKER_HUGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

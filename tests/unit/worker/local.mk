@@ -2,7 +2,8 @@
 # without a supervisor.
 WORKER_TESTS = \
 	tests/unit/worker/test-heap \
-	tests/unit/worker/test-intake \
+	tests/unit/worker/test-modes \
+	tests/unit/worker/test-priority \
 	tests/unit/worker/test-jail \
 	tests/unit/worker/test-run \
 	tests/unit/worker/test-seccomp \
@@ -15,7 +16,7 @@ TESTS += $(WORKER_TESTS)
 WORKER_HUGE = tests/unit/worker/huge.c tests/unit/worker/huge.h
 WORKER_HOST = tests/unit/worker/host.c tests/unit/worker/host.h
 WORKER_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS) $(TEST_CFLAGS)
-WORKER_TEST_LDADD = libproto.a $(MSGPACK_LIBS) $(TEST_LIBS)
+WORKER_TEST_LDADD = libproto.a libbase.a $(MSGPACK_LIBS) $(TEST_LIBS)
 tests_unit_worker_run_script_SOURCES = tests/unit/worker/run-script.c $(WORKER_HOST)
 tests_unit_worker_run_script_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_run_script_LDADD = $(WORKER_TEST_LDADD)
@@ -39,9 +40,13 @@ tests_unit_worker_test_zygote_LDADD = $(WORKER_TEST_LDADD)
 tests_unit_worker_test_workspace_SOURCES = tests/unit/worker/test-workspace.c
 tests_unit_worker_test_workspace_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_workspace_LDADD = libworker.a $(WORKER_TEST_LDADD)
-tests_unit_worker_test_intake_SOURCES = tests/unit/worker/test-intake.c
-tests_unit_worker_test_intake_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
-tests_unit_worker_test_intake_LDADD = libworker.a $(WORKER_TEST_LDADD)
+# The objects themselves: nothing in the tests would pull them out of the library.
+tests_unit_worker_test_priority_SOURCES = tests/unit/worker/test-priority.c worker/priority.c
+tests_unit_worker_test_priority_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(SECCOMP_CFLAGS)
+tests_unit_worker_test_priority_LDADD = $(SECCOMP_LIBS) $(TEST_LIBS)
+tests_unit_worker_test_modes_SOURCES = tests/unit/worker/test-modes.c worker/modes.c
+tests_unit_worker_test_modes_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(SECCOMP_CFLAGS)
+tests_unit_worker_test_modes_LDADD = $(SECCOMP_LIBS) $(TEST_LIBS)
 tests_unit_worker_test_heap_SOURCES = tests/unit/worker/test-heap.c $(WORKER_HUGE) \
 	tests/unit/worker/python_leaks.c
 tests_unit_worker_test_heap_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%)

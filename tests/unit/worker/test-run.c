@@ -206,6 +206,8 @@ static const struct a_script surroundings[] = {
 	{ "flags are a host's", "import sys\nprint(sys.flags.isolated, sys.flags.safe_path, sys.flags.no_site, sys.path[0] == '')\n", "0 False 0 True\n" },
 	{ "signals are default", "import signal\nn = signal.valid_signals()\nprint(sorted(s.name for s in n if isinstance(s, signal.Signals) and signal.getsignal(s) == signal.SIG_IGN), signal.pthread_sigmask(signal.SIG_BLOCK, []))\n",
 	  "['SIGPIPE', 'SIGXFSZ'] set()\n" },
+	{ "no signal has a handler", "handled = [l.split()[1] for l in open('/proc/self/status') if l.startswith(('SigCgt', 'SigBlk'))]\nimport signal\nprint(int(handled[0], 16), int(handled[1], 16) == 1 << signal.SIGINT - 1, repr(open('/proc/self/timers').read()))\n",
+	  "0 True ''\n" },
 	{ "umask", "import os\nprint(oct(os.umask(0)))\n", "0o22\n" },
 	{ "no standard input", "import sys\nprint(repr(sys.stdin.read()))\n", "''\n" },
 	{ "standard input", "import sys\nprint(sys.stdin.read().upper(), input)\n", "ONE\nTWO <built-in function input>\n", .input = "one\ntwo" },

@@ -196,7 +196,8 @@ names_become_text(void **state)
 	static const char *const names[][2] = {
 		{ "\xff", "\\xff" }, { "a\nb", "a\\x0ab" }, { "\xc3\xa9", "\xc3\xa9" },
 		{ "\xc3", "\\xc3" }, { "x\xf0\x9f\x98\x80y", "x\xf0\x9f\x98\x80y" },
-		{ "\x7f", "\\x7f" }, { "a\xe2\x82", "a\\xe2\\x82" },
+		{ "\x7f", "\\x7f" }, { "\xc2\x9b" "31m", "\\u009b31m" },
+		{ "\xe2\x80\xaegpj.exe", "\\u202egpj.exe" }, { "a\xe2\x80\x8b" "b", "a\\u200bb" }, { "a\xe2\x82", "a\\xe2\\x82" },
 		{ "\xed\xa0\x80", "\\xed\\xa0\\x80" },
 	};
 

@@ -179,7 +179,7 @@ imports_that_fail_are_told_and_the_others_are_there(void **state)
 	struct host_run run = { .script = "import sys\nprint('talks' in sys.modules, "
 					  "'reads' in sys.modules)\n"
 					  "import os, reads\nprint(reads.said, "
-					  "os.environ.get('OMP_NUM_THREADS'))\n" };
+					  "os.environ.get('OPENBLAS_NUM_THREADS'))\n" };
 	struct host_result r;
 	struct host host;
 
@@ -187,7 +187,7 @@ imports_that_fail_are_told_and_the_others_are_there(void **state)
 	write_module(dir, "exits", "raise SystemExit(3)\n");
 	write_module(dir, "reads",
 		     "import os, sys\nsaid = [sys.stdin.read(), "
-		     "os.environ['OMP_NUM_THREADS']]\n");
+		     "os.environ['OPENBLAS_NUM_THREADS']]\n");
 	write_module(dir, "talks", "print('in the zygote')\n");
 	start_with(&options, &host);
 	assert_int_equal(host.n_missing, 1);

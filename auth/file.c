@@ -1,0 +1,85 @@
+/* Runs in: the supervisor, after privilege was given up: what it cannot read then it cannot
+ *          read again later.   Owns: nothing.
+ * Reads:   a file of the administrator. */
+#include "auth/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/xalloc.h"
+
+static bool
+same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mode == b->st_mode && same_time(a->st_mtim, b->st_mtim) &&
+	       same_time(a->st_ctim, b->st_ctim);
+}
+
+/* One byte more than it may have is asked for, and must not be there. */
+static int
+read_all(int fd, size_t bytes_max, char **text_r, size_t *len_r)
+{
+	own_mem char *text = xalloc_check(malloc(bytes_max + 1));
+	size_t len = 0;
+	ssize_t n;
+
+	while (len <= bytes_max) {
+		n = read(fd, text + len, bytes_max + 1 - len);
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	if (len > bytes_max)
+		return -EFBIG;
+	text[len] = '\0';
+	*text_r = xrealloc(give_ptr(text), len + 1);
+	*len_r = len;
+	return 0;
+}
+
+static int
+look(struct auth_file *file, char **text_r, size_t *len_r)
+{
+	own_fd int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return -EPERM;
+	if (file->looked && file->error == 0 && is_same(&st, &file->stat))
+		return 0;
+	r = read_all(fd, file->bytes_max, text_r, len_r);
+	if (r < 0)
+		return r;
+	file->stat = st;
+	return 1;
+}
+
+int
+auth_file_read(struct auth_file *file, uint64_t now_ms, char **text_r, size_t *len_r)
+{
+	int before = file->error, r;
+
+	if (file->looked && now_ms - file->looked_ms < AUTH_FILE_LOOK_MS)
+		return 0;
+	r = look(file, text_r, len_r);
+	file->error = r < 0 ? r : 0;
+	file->looked = true;
+	file->looked_ms = now_ms;
+	return r < 0 && r == before ? 0 : r;
+}

@@ -1,0 +1,37 @@
+/* Runs in: any process.   Owns: random bytes that no id was made of yet. */
+#include "base/id.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const char alphabet[] = "abcdefghijkmnpqrstuvwxyz23456789";
+
+void
+id_new(char id_r[ID_CHARACTERS + 1])
+{
+	/* One system call makes eight ids: each execution has one. 256 bytes are the most that
+	 * getrandom() never cuts short (getrandom(2)). */
+	static unsigned char pool[8 * ID_CHARACTERS];
+	static size_t left;
+
+	if (left == 0) {
+		if (getrandom(pool, sizeof(pool), 0) != (ssize_t)sizeof(pool))
+			abort();
+		left = sizeof(pool);
+	}
+	for (size_t i = 0; i < ID_CHARACTERS; i++) {
+		id_r[i] = alphabet[pool[--left] % (sizeof(alphabet) - 1)];
+		pool[left] = 0;
+	}
+	id_r[ID_CHARACTERS] = '\0';
+}
+
+bool
+id_is_valid(const char *text)
+{
+	for (size_t i = 0; i < ID_CHARACTERS; i++)
+		if (!text[i] || !strchr(alphabet, text[i]))
+			return false;
+	return true;
+}

@@ -1,0 +1,18 @@
+/* Names that nobody can guess: of executions, approvals, sessions, jobs and sealed states.
+ */
+#ifndef BASE_ID_H
+#define BASE_ID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ID_CHARACTERS 26	/* of 5 bits each: 130 bits */
+
+/* Writes a new id: lower-case letters and digits without l, o, 0 and 1, so that it can be read
+ * aloud and stand in any text. Aborts when the kernel has no random bytes to give. */
+void id_new(char id_r[ID_CHARACTERS + 1]);
+
+/* Do the ID_CHARACTERS bytes at text have the form of an id? */
+bool id_is_valid(const char *text);
+
+#endif

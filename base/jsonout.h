@@ -1,0 +1,71 @@
+/* Writes JSON text, value by value, into memory of its own.
+ *
+ * Answers are written rather than built as trees: ids and a script's result go out in
+ * exactly the spelling they came in, and megabytes of output are copied once.
+ *
+ *   jsonout_open(out, '{');
+ *   jsonout_key(out, "id");
+ *   jsonout_raw(out, id, id_len);
+ *   jsonout_close(out, '}');
+ */
+#ifndef BASE_JSONOUT_H
+#define BASE_JSONOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct jsonout {
+	char *at;		/* what was written so far; NUL does not follow */
+	size_t len, size;
+	bool comma;		/* the next value or key needs one before it */
+};
+
+void jsonout_init(struct jsonout *out);
+void jsonout_done(struct jsonout *out);
+
+/* The text with '\n' and NUL after it, malloc'd, for the caller to free; *len_r counts the
+ * newline. out is empty and usable afterwards. */
+char *jsonout_take_line(struct jsonout *out, size_t *len_r);
+
+/* The same without the newline. */
+char *jsonout_take(struct jsonout *out);
+
+void jsonout_open(struct jsonout *out, char bracket);	/* '{' or '[' */
+void jsonout_close(struct jsonout *out, char bracket);	/* '}' or ']' */
+void jsonout_key(struct jsonout *out, const char *key);	/* plain ASCII, no stranger's */
+
+/* A string of any bytes: what is not well-formed UTF-8 goes out as U+FFFD. */
+void jsonout_text(struct jsonout *out, const char *text, size_t len);
+void jsonout_int(struct jsonout *out, int64_t number);
+void jsonout_uint(struct jsonout *out, uint64_t number);
+void jsonout_real(struct jsonout *out, double number);	/* finite */
+void jsonout_bool(struct jsonout *out, bool truth);
+void jsonout_null(struct jsonout *out);
+
+/* A value that is JSON text already. The caller has checked it, and that it holds no
+ * newline. */
+void jsonout_raw(struct jsonout *out, const char *json, size_t len);
+
+/* A string: len bytes in base64, with padding. */
+void jsonout_base64(struct jsonout *out, const void *bytes, size_t len);
+
+/* The same as a data: URI. type: plain ASCII, never a stranger's text. */
+void jsonout_data_uri(struct jsonout *out, const char *type, const void *bytes, size_t len);
+
+/* Members, for the common case. text ends with NUL. */
+void jsonout_member_text(struct jsonout *out, const char *key, const char *text);
+void jsonout_member_uint(struct jsonout *out, const char *key, uint64_t number);
+void jsonout_member_bool(struct jsonout *out, const char *key, bool truth);
+void jsonout_member_raw(struct jsonout *out, const char *key, const char *json);
+
+/* How many bytes jsonout_text writes for text. */
+size_t jsonout_cost(const char *text, size_t len);
+
+/* How many bytes a reader gets of it: U+FFFD has three. */
+size_t jsonout_repaired(const char *text, size_t len);
+
+/* The longest head of text, ending between characters, that costs at most budget. */
+size_t jsonout_fit(const char *text, size_t len, size_t budget);
+
+#endif

@@ -1,0 +1,23 @@
+# base: the ground floor. What all programs share; includes no other folder.
+noinst_LIBRARIES += libbase.a
+libbase_a_SOURCES = \
+	base/clock.h \
+	base/handle.c base/handle.h \
+	base/id.c base/id.h \
+	base/jsonout.c base/jsonout.h \
+	base/log.c base/log.h \
+	base/loop.c base/loop.h \
+	base/notify.c base/notify.h \
+	base/own.h \
+	base/passrights.c base/passrights.h \
+	base/quote.c base/quote.h \
+	base/socketfile.c base/socketfile.h \
+	base/stall.c base/stall.h \
+	base/utf8.c base/utf8.h \
+	base/watched.c base/watched.h \
+	base/why.c base/why.h \
+	base/xalloc.h
+# It has names of the C library's, so it is part of the programs that want it: those with a loop of
+# libevent's.
+BASE_TURNS = base/turns.c base/turns.h
+libbase_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS)

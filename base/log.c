@@ -1,0 +1,142 @@
+/* Runs in: the supervisor.   Owns: counts of lines that were dropped, by event.
+ * Standard error may be a pipe that nobody reads: a line is written only when poll(2)
+ * says that it can be taken, so the loop never waits here. */
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/quote.h"
+
+static int most_verbose = LOG_INFO;
+static bool to_journal;
+static unsigned long dropped;
+
+/* Lines that an event may still have: clients can cause some of them as often as they like. Slots
+ * beyond the number of events are never used; were there more events, they would share the last. */
+static struct allowance {
+	const char *event;		/* NULL: none yet */
+	unsigned int lines;
+	uint64_t filled_ms;
+	unsigned long left_out;
+} allowances[256];
+
+/* sd-daemon(3): the device and inode say whether this very descriptor is the journal's. */
+static bool
+stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device &&
+	       st.st_ino == inode;
+}
+
+void
+log_init(int most)
+{
+	most_verbose = most;
+	to_journal = stderr_is_journal();
+}
+
+static void
+write_line(const char *line, size_t len)
+{
+	struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
+	ssize_t n;
+
+	if (poll(&fd, 1, 0) != 1 || !(fd.revents & POLLOUT)) {
+		dropped++;
+		return;
+	}
+	do
+		n = write(STDERR_FILENO, line, len);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		dropped++;
+	else
+		dropped = 0;
+}
+
+static struct allowance *
+allowance_of(const char *event)
+{
+	size_t i = 0, last = sizeof(allowances) / sizeof(allowances[0]) - 1;
+
+	while (i < last && allowances[i].event && strcmp(allowances[i].event, event) != 0)
+		i++;
+	if (!allowances[i].event)
+		allowances[i] = (struct allowance){ .event = event, .lines = LOG_BURST,
+						    .filled_ms = clock_ms() };
+	return &allowances[i];
+}
+
+/* Takes one line of it, if there is one. */
+static bool
+take_line(struct allowance *allowance)
+{
+	uint64_t seconds = (clock_ms() - allowance->filled_ms) / 1000;
+
+	if (seconds > 0) {
+		allowance->lines = seconds > LOG_BURST - allowance->lines
+				   ? LOG_BURST : allowance->lines + (unsigned int)seconds;
+		allowance->filled_ms += seconds * 1000;
+	}
+	if (allowance->lines == 0) {
+		allowance->left_out++;
+		return false;
+	}
+	allowance->lines--;
+	return true;
+}
+
+void
+log_line(int priority, const char *event, const char *format, ...)
+{
+	struct allowance *allowance;
+	char text[LOG_LINE_MAX], line[LOG_LINE_MAX];
+	size_t len = 0, room = sizeof(text);
+	va_list args;
+	int n;
+
+	if (priority > most_verbose)
+		return;
+	allowance = allowance_of(event);
+	if (!take_line(allowance))
+		return;
+	if (to_journal)
+		len += (size_t)snprintf(text, room, "<%d>", priority);
+	if (dropped)
+		len += (size_t)snprintf(text + len, room - len, "[%lu lines lost] ", dropped);
+	len += (size_t)snprintf(text + len, room - len, "%s ", event);
+	if (allowance->left_out)
+		len += (size_t)snprintf(text + len, room - len, "left-out=%lu ",
+					allowance->left_out);
+	allowance->left_out = 0;
+	va_start(args, format);
+	n = vsnprintf(text + len, room - len, format, args);
+	va_end(args);
+	if (n > 0)
+		len += (size_t)n < room - len ? (size_t)n : room - len - 1;
+	/* The second wall after log_quote: a line is one line. */
+	len = quote_line(line, sizeof(line) - 1, text, len);
+	line[len++] = '\n';
+	write_line(line, len);
+}
+
+const char *
+log_quote(struct log_quoted *quoted, const char *text, size_t len)
+{
+	quote_word(quoted->text, sizeof(quoted->text), text, len);
+	return quoted->text;
+}

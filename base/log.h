@@ -1,0 +1,36 @@
+/* Log lines on standard error: one event, then key=value.
+ *
+ *   log_line(LOG_NOTICE, "session-open", "tenant=%u sessions=%u", uid, n);
+ *
+ * What a client or a script wrote goes through log_quote first. Lines are dropped, and
+ * counted, rather than waited for when the reader of standard error is slow. Of each event there
+ * are LOG_BURST lines, and one more each second, because clients cause some of them; the next
+ * line of the event has the number of those left out, as left-out=N.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stddef.h>
+#include <syslog.h>
+
+#define LOG_BURST 200
+#define LOG_LINE_MAX 2048		/* bytes of a line; longer ones are cut */
+#define LOG_QUOTED_MAX 256		/* bytes of a quoted text, its quotes and NUL included */
+
+/* Looks at $JOURNAL_STREAM: level prefixes are written for the journal only. Lines below
+ * the priority most (a LOG_* of syslog(3)) are not written. Call once, at start. */
+void log_init(int most);
+
+/* event: a literal. priority: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO or LOG_DEBUG. */
+void log_line(int priority, const char *event, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+struct log_quoted {
+	char text[LOG_QUOTED_MAX];
+};
+
+/* A stranger's text in double quotes, with escapes and cut to fit (quote_word); returns
+ * quoted->text. */
+const char *log_quote(struct log_quoted *quoted, const char *text, size_t len);
+
+#endif

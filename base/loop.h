@@ -1,0 +1,38 @@
+/* The one event loop, and the rule for objects with callbacks: they die after the turn.
+ *
+ * A close may be asked for from within any callback of the object itself. The object then
+ * marks itself, leaves its parent and calls loop_free_later; the function given is called
+ * when all callbacks of this turn of the loop are done.
+ */
+#ifndef BASE_LOOP_H
+#define BASE_LOOP_H
+
+#include <stdbool.h>
+
+struct event_base;
+struct loop;
+
+/* any_file: use a back end that also takes regular files (standard input may be one).
+ * Aborts when out of memory; NULL when the kernel refuses what a loop needs. */
+struct loop *loop_new(bool any_file);
+
+/* Calls what is still to be freed, then frees the loop. NULL is fine. */
+void loop_free(struct loop *loop);
+
+struct event_base *loop_base(const struct loop *loop);	/* the loop's own */
+
+/* Calls free_fn(object) once this turn's callbacks are done. */
+void loop_free_later(struct loop *loop, void (*free_fn)(void *object), void *object);
+
+/* Does so at once. Not from within a callback. */
+void loop_free_now(struct loop *loop);
+
+/* Calls on_signal(number, arg) from the loop whenever the signal arrives. 0 or -errno. */
+int loop_signal(struct loop *loop, int number, void (*on_signal)(int number, void *arg),
+		void *arg);
+
+/* Runs until loop_stop. 0 or -errno. */
+int loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+#endif

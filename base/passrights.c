@@ -1,0 +1,18 @@
+/* Runs in: every process that has sockets.   Owns: nothing. */
+#include "base/passrights.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83	/* newer than the oldest headers that we build with */
+#endif
+
+int
+passrights_set(int socket, bool may)
+{
+	const int value = may;
+
+	return setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value)) < 0 ? -errno
+										       : 0;
+}

@@ -1,0 +1,230 @@
+/* Runs in: the supervisor, before privilege is dropped.   Owns: the lock of a socket. */
+#include "base/socketfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+
+#define ROOT_DIRECTORY "/run/mcp-pythond"
+#define UNFINISHED ".new"
+#define PATH_BYTES_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(UNFINISHED))
+
+struct socketfile {
+	char *path, *lock_path;
+	int lock_fd;
+};
+
+/* Is the file that we hold open still the one that has this name? */
+static bool
+is_current(int fd, const char *path)
+{
+	struct stat held, named;
+
+	return fstat(fd, &held) == 0 && lstat(path, &named) == 0 &&
+	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+/* The lock is handed to owner later on, so it must not be a name that somebody made for a
+ * file of value: it is ours or the owner's, and has no other name. */
+static bool
+is_lock_file(int fd, uid_t owner)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink <= 1 &&
+	       (st.st_uid == geteuid() || st.st_uid == owner);
+}
+
+/* The lock, held; -EADDRINUSE when somebody else holds it. A holder that ends removes the
+ * file, so it may be gone by the time that we have it: then once more. */
+static int
+take_lock(const char *lock_path, uid_t owner)
+{
+	for (;;) {
+		own_fd int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+				     0600);
+
+		if (fd < 0)
+			return -errno;
+		if (!is_lock_file(fd, owner))
+			return -EPERM;
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+		if (is_current(fd, lock_path))
+			return give_fd(fd);
+	}
+}
+
+static int
+new_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Makes way for a socket of ours at address. Somebody who serves it without our lock, such
+ * as systemd, is left alone. */
+static int
+clear_path(const struct sockaddr_un *address)
+{
+	own_fd int probe = -1;
+	struct stat st;
+
+	if (lstat(address->sun_path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	probe = new_socket();
+	if (probe < 0)
+		return probe;
+	if (connect(probe, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
+	    errno == EAGAIN)
+		return -EADDRINUSE;
+	if (errno != ECONNREFUSED)
+		return -errno;
+	return unlink(address->sun_path) < 0 ? -errno : 0;
+}
+
+/* Through a descriptor, so that it is the socket and not what has its name by then. */
+static int
+give_socket(const char *path, uid_t owner)
+{
+	own_fd int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	return fchownat(fd, "", owner, (gid_t)-1, AT_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
+/* Under another name first: whoever finds the socket can connect to it. */
+static int
+bind_and_listen(const char *path, uid_t owner, int *listen_fd_r)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	own_fd int fd = new_socket();
+	mode_t before;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s" UNFINISHED, path);
+	if (unlink(address.sun_path) < 0 && errno != ENOENT)
+		return -errno;
+	before = umask(0177);
+	r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+	umask(before);
+	if (r < 0)
+		return r;
+	if (owner != geteuid())
+		r = give_socket(address.sun_path, owner);
+	if (r == 0 && (listen(fd, SOMAXCONN) < 0 || rename(address.sun_path, path) < 0))
+		r = -errno;
+	if (r < 0) {
+		(void)unlink(address.sun_path);
+		return r;
+	}
+	*listen_fd_r = give_fd(fd);
+	return 0;
+}
+
+static int
+say_failure(struct why *why_r, int r, const char *path)
+{
+	if (r == -EADDRINUSE)
+		return why_say(why_r, r, "socket", "%s is served by another process", path);
+	if (r == -EEXIST)
+		return why_say(why_r, r, "socket", "%s exists and is not a socket", path);
+	return why_say(why_r, r, "socket", "%s: %s", path, strerror(-r));
+}
+
+int
+socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,
+		int *listen_fd_r, struct why *why_r)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	own_mem char *lock_path = NULL;
+	own_fd int lock_fd = -1;
+	struct socketfile *file;
+	int r;
+
+	if (strlen(path) > PATH_BYTES_MAX)
+		return why_say(why_r, -ENAMETOOLONG, "socket",
+			       "the path of the socket has %zu bytes; at most %zu are possible",
+			       strlen(path), PATH_BYTES_MAX);
+	strcpy(address.sun_path, path);
+	if (asprintf(&lock_path, "%s.lock", path) < 0)
+		abort();
+	lock_fd = take_lock(lock_path, owner);
+	r = lock_fd < 0 ? lock_fd : clear_path(&address);
+	if (r == 0)
+		r = bind_and_listen(path, owner, listen_fd_r);
+	if (r == 0 && owner != geteuid() && fchown(lock_fd, owner, (gid_t)-1) < 0)
+		r = -errno;
+	if (r < 0)
+		return say_failure(why_r, r, path);
+	file = xcalloc(1, sizeof(*file));
+	file->path = xstrdup(path);
+	file->lock_path = give_ptr(lock_path);
+	file->lock_fd = give_fd(lock_fd);
+	*file_r = file;
+	return 0;
+}
+
+char *
+socketfile_default(uid_t owner, struct why *why_r)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char *path = NULL;
+
+	if (runtime && *runtime == '/') {
+		if (asprintf(&path, "%s/mcp-pythond.sock", runtime) < 0)
+			abort();
+		return path;
+	}
+	if (geteuid() != 0) {
+		why_say(why_r, -ENOENT, "socket",
+			"XDG_RUNTIME_DIR is not set: say where with --socket PATH");
+		return NULL;
+	}
+	/* A directory that is there already is somebody's, and stays as it is. */
+	if (mkdir(ROOT_DIRECTORY, 0755) == 0) {
+		if (chown(ROOT_DIRECTORY, owner, (gid_t)-1) < 0) {
+			why_say(why_r, -errno, "socket", "%s: %s", ROOT_DIRECTORY,
+				strerror(errno));
+			return NULL;
+		}
+	} else if (errno != EEXIST) {
+		why_say(why_r, -errno, "socket", "%s: %s", ROOT_DIRECTORY, strerror(errno));
+		return NULL;
+	}
+	return xstrdup(ROOT_DIRECTORY "/mcp.sock");
+}
+
+void
+socketfile_close(struct socketfile *file)
+{
+	if (!file)
+		return;
+	/* While the lock is held the names are ours. */
+	(void)unlink(file->path);
+	(void)unlink(file->lock_path);
+	close(file->lock_fd);
+	free(file->path);
+	free(file->lock_path);
+	free(file);
+}

@@ -1,0 +1,188 @@
+/* Runs in: the supervisor, the egress proxy, zygotes, the keeper, a session's init.
+ * Owns:    one timer and the action of one signal. */
+#include "base/stall.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AGAIN_MS 1		/* between two signals of one turn */
+#define SPARE_MS 10		/* so much of a turn's time may have passed before it begins */
+#define ALERT_MS 2		/* in the place of STALL_MS */
+#define ALERT_FOR_MS 10000	/* after a stranger was seen to make us wait */
+
+/* What the handler shares with the rest is volatile; both are the same thread. */
+static struct {
+	timer_t timer;
+	void (*slow)(unsigned int milliseconds);
+	volatile sig_atomic_t is_on;
+	volatile sig_atomic_t rests;
+	volatile sig_atomic_t is_armed;
+	volatile sig_atomic_t woke_loop;	/* the signal came in a rest */
+	bool was_woken;			/* so this turn has no other reason, as a rule */
+	volatile sig_atomic_t signals;	/* that came in the middle of a turn */
+	sig_atomic_t signals_before;	/* this turn */
+	uint64_t turn_ms;		/* when it began */
+	uint64_t armed_ms, alert_until_ms;
+	bool is_watched;
+	sig_atomic_t watch_signals;
+	long watch_waits;
+} guard;
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid	/* as timer_create(2) has it */
+#endif
+
+/* Coarse is good enough, and costs a fifth. */
+static uint64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* How often this thread has waited, as opposed to: has lost its processor, or needed a page of
+ * memory that had to be read. */
+static long
+count_waits(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_nvcsw - usage.ru_majflt;
+}
+
+static void
+arm(unsigned int ms)
+{
+	const struct itimerspec in = { .it_value.tv_nsec = ms * 1000000L };
+
+	guard.is_armed = ms > 0;
+	timer_settime(guard.timer, 0, &in, NULL);
+}
+
+/* A loop that rests is woken once, for its timer was armed in the turn before. */
+static void
+on_signal(int number, siginfo_t *info, void *context)
+{
+	int error = errno;
+
+	(void)number;
+	(void)context;
+	/* Others may send the same signal. */
+	if (info->si_code != SI_TIMER)
+		return;
+	if (guard.rests) {
+		guard.is_armed = false;
+		guard.woke_loop = true;
+	} else {
+		guard.signals++;
+		arm(AGAIN_MS);
+	}
+	errno = error;
+}
+
+int
+stall_guard(void (*slow)(unsigned int milliseconds))
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = STALL_SIGNAL };
+	sigset_t set;
+
+	if (guard.is_on)
+		return 0;
+	event.sigev_notify_thread_id = gettid();
+	sigemptyset(&set);
+	sigaddset(&set, STALL_SIGNAL);
+	if (sigaction(STALL_SIGNAL, &action, NULL) < 0 ||
+	    sigprocmask(SIG_UNBLOCK, &set, NULL) < 0 ||
+	    timer_create(CLOCK_MONOTONIC, &event, &guard.timer) < 0)
+		return -errno;
+	guard.slow = slow;
+	guard.rests = true;
+	guard.is_on = true;
+	return 0;
+}
+
+void
+stall_forget(void)
+{
+	if (!guard.is_on)
+		return;
+	guard.is_on = guard.is_armed = guard.is_watched = false;
+	signal(STALL_SIGNAL, SIG_DFL);
+}
+
+void
+stall_rest(void)
+{
+	unsigned int ms;
+
+	if (!guard.is_on)
+		return;
+	/* Or each wake-up would arm the timer for the next one. */
+	if (guard.was_woken)
+		arm(0);
+	guard.rests = true;
+	if (guard.signals == guard.signals_before)
+		return;
+	guard.signals_before = guard.signals;
+	ms = (unsigned int)(now_ms() - guard.turn_ms);
+	if (guard.slow)
+		guard.slow(ms);
+}
+
+void
+stall_pause(void)
+{
+	if (!guard.is_on)
+		return;
+	arm(0);
+	guard.rests = true;
+}
+
+/* A timer that was armed a moment ago serves this turn as well. So a turn has between
+ * STALL_MS - SPARE_MS and STALL_MS before the first signal. */
+void
+stall_turn(void)
+{
+	bool is_alert;
+
+	if (!guard.is_on)
+		return;
+	guard.turn_ms = now_ms();
+	guard.rests = false;
+	guard.was_woken = guard.woke_loop;
+	guard.woke_loop = false;
+	is_alert = guard.turn_ms < guard.alert_until_ms;
+	if (guard.is_armed && !is_alert && guard.turn_ms - guard.armed_ms < SPARE_MS)
+		return;
+	guard.armed_ms = guard.turn_ms;
+	arm(is_alert ? ALERT_MS : STALL_MS);
+}
+
+void
+stall_watch(void)
+{
+	if (!guard.is_on)
+		return;
+	guard.is_watched = true;
+	guard.watch_signals = guard.signals;
+	guard.watch_waits = count_waits();
+}
+
+bool
+stall_waited(void)
+{
+	if (!guard.is_watched)
+		return false;
+	guard.is_watched = false;
+	if (guard.signals == guard.watch_signals || count_waits() <= guard.watch_waits)
+		return false;
+	guard.alert_until_ms = now_ms() + ALERT_FOR_MS;
+	return true;
+}

@@ -1,0 +1,66 @@
+/* Runs in: the supervisor and the egress proxy, whose loops are libevent's.
+ * Owns:    epoll_wait(2) and poll(2) of these programs. */
+#undef _FORTIFY_SOURCE		/* or poll() is an inline function already */
+#include "base/turns.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/stall.h"
+
+static unsigned long turns;
+
+static void
+begin_turn(void)
+{
+	turns++;
+	stall_turn();
+}
+
+int
+epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms)
+{
+	int n;
+
+	stall_rest();
+	n = (int)syscall(SYS_epoll_pwait, epoll, events, most, timeout_ms, NULL, 0);
+	begin_turn();
+	return n;
+}
+
+/* One that does not wait belongs to the turn before it, and has an answer at once. */
+int
+poll(struct pollfd *fds, nfds_t n_fds, int timeout_ms)
+{
+	struct timespec timeout = { .tv_sec = timeout_ms / 1000,
+				    .tv_nsec = timeout_ms % 1000 * 1000000L };
+	int n;
+
+	if (timeout_ms == 0) {
+		turns++;
+		do
+			n = (int)syscall(SYS_ppoll, fds, n_fds, &timeout, NULL, 0);
+		while (n < 0 && errno == EINTR);
+		return n;
+	}
+	stall_rest();
+	n = (int)syscall(SYS_ppoll, fds, n_fds, timeout_ms < 0 ? NULL : &timeout, NULL, 0);
+	begin_turn();
+	return n;
+}
+
+int
+turns_guard(struct event_base *base, void (*slow)(unsigned int milliseconds))
+{
+	const unsigned long before = turns;
+
+	event_base_loop(base, EVLOOP_NONBLOCK | EVLOOP_NO_EXIT_ON_EMPTY);
+	return turns == before ? -ENOTSUP : stall_guard(slow);
+}

@@ -1,0 +1,29 @@
+/* UTF-8 (RFC 3629): the one rule for what a character is.
+ *
+ * Overlong forms, surrogates and numbers above U+10FFFF are ill-formed. NUL is a character like
+ * any other; those that refuse it look for it themselves.
+ */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UTF8_MAX 4	/* bytes of one character */
+
+/* The length of the well-formed character at text, 1 to 4; 0 when there is none. Then *bad_r is
+ * the number of bytes that one U+FFFD stands for: the longest start of a character that could
+ * have been, at least one byte (Unicode, "maximal subpart"). len: at least 1. */
+size_t utf8_character(const void *text, size_t len, size_t *bad_r);
+
+/* The number of the well-formed character at text. */
+uint32_t utf8_code(const void *text);
+
+/* The length of the longest head of text that is well-formed; len when all of it is. */
+size_t utf8_prefix(const void *text, size_t len);
+
+/* How many bytes at the end of text begin a character that further bytes could complete: 0 to
+ * 3. */
+size_t utf8_begun(const void *text, size_t len);
+
+#endif

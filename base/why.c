@@ -1,0 +1,41 @@
+/* Runs in: the supervisor and its tools.   Owns: nothing.
+ * Texts may quote what a stranger wrote, so they are cut and cleaned here, once. */
+#include "base/why.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One line; and a cut in the middle of a UTF-8 sequence takes the whole sequence away. */
+static void
+clean(char *text, size_t size)
+{
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			text[i] = ' ';
+	if (len + 1 < size)
+		return;
+	while (len > 0 && ((unsigned char)text[len - 1] & 0xc0) == 0x80)
+		len--;
+	if (len > 0 && (unsigned char)text[len - 1] >= 0xc0)
+		len--;
+	text[len] = '\0';
+}
+
+int
+why_say(struct why *why, int code, const char *field, const char *format, ...)
+{
+	va_list args;
+
+	if (!why)
+		return code;
+	snprintf(why->field, sizeof(why->field), "%s", field);
+	clean(why->field, sizeof(why->field));
+	va_start(args, format);
+	vsnprintf(why->text, sizeof(why->text), format, args);
+	va_end(args);
+	clean(why->text, sizeof(why->text));
+	return code;
+}

@@ -1,0 +1,49 @@
+/* Memory for sizes that we chose ourselves: there is no sensible way on without it, so
+ * these abort instead of failing. What a peer sizes is bounded before it gets here.
+ */
+#ifndef BASE_XALLOC_H
+#define BASE_XALLOC_H
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline void *
+xalloc_check(void *mem)
+{
+	if (!mem)
+		abort();
+	return mem;
+}
+
+static inline void *
+xcalloc(size_t n, size_t size)
+{
+	return xalloc_check(calloc(n ? n : 1, size ? size : 1));
+}
+
+static inline void *
+xrealloc(void *mem, size_t size)
+{
+	return xalloc_check(realloc(mem, size ? size : 1));
+}
+
+static inline char *
+xstrdup(const char *text)
+{
+	return xalloc_check(strdup(text));
+}
+
+/* A copy of len bytes with NUL after it. */
+static inline char *
+xmemdup0(const char *text, size_t len)
+{
+	char *copy = xalloc_check(malloc(len + 1));
+
+	if (len)
+		memcpy(copy, text, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* Runs in: the supervisor.   Owns: nothing. Brings together what waits and what is warm. */
+#include "engine/dispatch.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/execution_parts.h"
+#include "engine/pool.h"
+#include "engine/repl_parts.h"
+#include "engine/tenant.h"
+
+void
+dispatch_workers(struct tenant *tenant, unsigned int profile)
+{
+	struct share *share = &tenant->share[profile];
+	struct sched_item *item;
+	struct worker *w;
+
+	while ((w = share_warm_worker(share)) != NULL &&
+	       (item = sched_queue_take(&tenant->queue, profile)) != NULL) {
+		struct execution *e = execution_of(item);
+
+		int r = execution_lease(e, w);
+
+		if (r == 0)
+			continue;
+		sched_queue_put_back(&tenant->queue, item);
+		if (r != -EAGAIN)
+			execution_fail(e, r == -ENOTCONN
+					  ? "there is no keeper of its packages now"
+					  : strerror(-r));
+	}
+	while ((w = share_warm_worker(share)) != NULL && !TAILQ_EMPTY(&share->opening))
+		repl_lease(TAILQ_FIRST(&share->opening), w);
+	share_update(share);
+	pool_pump(tenant->engine);
+}
+
+void
+dispatch_cells(struct tenant *tenant)
+{
+	struct sched_item *item, *next;
+
+	for (item = TAILQ_FIRST(&tenant->queue.items[SCHED_CELLS]); item != NULL; item = next) {
+		next = TAILQ_NEXT(item, link);
+		repl_turn(execution_of(item)->repl);
+	}
+}
+
+void
+dispatch_refuse(struct share *share, const char *text)
+{
+	struct sched_item *item;
+	struct repl *repl;
+
+	while ((item = TAILQ_FIRST(&share->tenant->queue.items[share->profile->index])) != NULL)
+		execution_fail(execution_of(item), text);
+	while ((repl = TAILQ_FIRST(&share->opening)) != NULL)
+		repl_on_worker_gone(repl, text);
+}

@@ -1,0 +1,440 @@
+/* Runs in: the supervisor.   Owns: the proxy's process, and grants.
+ * Reads:   frames from mcp-python-egress, which talks to strangers all day: what it says
+ *          goes to the log and the audit alone. */
+#include "engine/egress.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/log.h"
+#include "engine/observer.h"
+#include "engine/survey.h"
+#include "host/child.h"
+#include "policy/config.h"
+#include "proto/frame.h"
+
+#define START_SECONDS 10
+#define UNUSED_MS 60000			/* then it is ended; the next one reads resolv.conf anew */
+#define WRITER_MAX (16 * 1024 * 1024)
+
+struct egress_grant {
+	LIST_ENTRY(egress_grant) link;
+	struct egress *egress;
+	uint64_t execution;
+	char id[32], tenant[256];
+	const struct msg_egress_open *terms;	/* NULL: the execution is over */
+	bool opened;				/* EGRESS_OPEN went to this process */
+};
+
+struct egress {
+	struct egress_options options;
+	struct child child;
+	bool unused;			/* it was ended because nobody needed it */
+	LIST_HEAD(, egress_grant) grants;
+};
+
+/* ---- life ---- */
+
+static void
+free_grant(struct egress_grant *grant)
+{
+	struct egress *e = grant->egress;
+
+	LIST_REMOVE(grant, link);
+	free(grant);
+	if (LIST_EMPTY(&e->grants) && e->child.state == CHILD_SERVING)
+		child_arm(&e->child, UNUSED_MS);
+}
+
+/* Its executions are cut now and not when it is reaped: a script that saw its connection
+ * close may be over before that. Those that are over need no word of it. */
+static void
+on_ending(void *arg)
+{
+	struct egress *e = arg;
+	struct egress_grant *grant, *next;
+
+	for (grant = LIST_FIRST(&e->grants); grant != NULL; grant = next) {
+		next = LIST_NEXT(grant, link);
+		if (grant->opened && grant->terms != NULL)
+			log_line(LOG_WARNING, "egress-cut", "execution=%s tenant=%s",
+				 grant->id, grant->tenant);
+		grant->opened = false;
+		if (grant->terms == NULL)
+			free_grant(grant);
+	}
+}
+
+static void
+on_down(void *arg)
+{
+	struct egress *e = arg;
+	struct child *c = &e->child;
+	struct log_quoted quoted;
+
+	on_ending(e);
+	if (e->unused)
+		return;
+	log_line(LOG_WARNING, c->has_served ? "egress-lost" : "egress-failed", "text=%s",
+		 log_quote(&quoted, c->text, strlen(c->text)));
+	/* Also one that served: connections make it end, and may again. */
+	child_arm(c, child_backoff_ms(c));
+}
+
+static void
+on_due(void *arg)
+{
+	struct egress *e = arg;
+
+	/* When it is down, the next grant may start one. */
+	if (e->child.state != CHILD_SERVING)
+		return;
+	if (!LIST_EMPTY(&e->grants)) {
+		e->child.failed_starts = 0;
+		return;
+	}
+	e->unused = true;
+	child_end(&e->child);
+}
+
+/* ---- messages ---- */
+
+/* fd: -1: none; it is the child's. What cannot be said ends the process: it would go on with
+ * what is over. */
+static int
+tell(struct egress *e, const struct msg *msg, int fd)
+{
+	int r = child_send(&e->child, msg, &fd, fd >= 0 ? 1 : 0);
+
+	if (r < 0) {
+		child_note(&e->child, r, "it cannot be told: %s", strerror(-r));
+		child_end(&e->child);
+	}
+	return r;
+}
+
+static struct egress_grant *
+find(struct egress *e, uint64_t execution)
+{
+	struct egress_grant *grant;
+
+	LIST_FOREACH(grant, &e->grants, link)
+		if (grant->execution == execution && grant->opened)
+			return grant;
+	return NULL;
+}
+
+static const char *
+verdict_name(uint32_t verdict)
+{
+	static const char *const names[EGRESS_VERDICT_COUNT] = {
+		[EGRESS_CARRIED] = "carried",
+		[EGRESS_DENIED_RULE] = "denied-by-rule",
+		[EGRESS_DENIED_ADDRESS] = "denied-address",
+		[EGRESS_BAD_REQUEST] = "bad-request",
+		[EGRESS_NO_NAME] = "no-such-name",
+		[EGRESS_NO_CONNECTION] = "no-connection",
+		[EGRESS_TIMED_OUT] = "timed-out",
+		[EGRESS_LIMIT_BYTES] = "bytes-limit",
+		[EGRESS_LIMIT_CONNECTIONS] = "connections-limit",
+		[EGRESS_CUT] = "cut",
+	};
+
+	return names[verdict];
+}
+
+static void
+tell_observer(const struct egress *e, const struct egress_grant *grant,
+	      const struct msg_egress_report *report)
+{
+	const struct engine_observer *observer = e->options.observer;
+	const struct engine_connection connection = {
+		.tenant = grant->tenant,
+		.execution = grant->id,
+		.verdict = verdict_name(report->verdict),
+		.connected = report->connected,
+		.host = report->has_host ? report->host.at : NULL,
+		.host_len = report->has_host ? report->host.len : 0,
+		.address = report->has_address ? report->address.at : NULL,
+		.address_len = report->has_address ? report->address.len : 0,
+		.port = report->port,
+		.sent = report->sent,
+		.received = report->received,
+		.milliseconds = report->milliseconds,
+	};
+
+	if (observer != NULL && observer->on_connection != NULL)
+		observer->on_connection(observer->arg, &connection);
+}
+
+static int
+on_report(struct egress *e, const struct msg_egress_report *report)
+{
+	const struct egress_grant *grant = find(e, report->execution);
+	struct log_quoted host, address;
+
+	if (grant == NULL)
+		return -EBADMSG;
+	tell_observer(e, grant, report);
+	log_line(report->connected ? LOG_INFO : LOG_NOTICE, "egress",
+		 "execution=%s tenant=%s verdict=%s host=%s port=%u address=%s sent=%llu "
+		 "received=%llu ms=%llu",
+		 grant->id, grant->tenant, verdict_name(report->verdict),
+		 log_quote(&host, report->host.at, report->has_host ? report->host.len : 0),
+		 report->port,
+		 log_quote(&address, report->address.at,
+			   report->has_address ? report->address.len : 0),
+		 (unsigned long long)report->sent, (unsigned long long)report->received,
+		 (unsigned long long)report->milliseconds);
+	return 0;
+}
+
+static int
+on_closed(struct egress *e, const struct msg_egress_closed *closed)
+{
+	struct egress_grant *grant = find(e, closed->execution);
+
+	if (grant == NULL)
+		return -EBADMSG;
+	/* It could not serve this one, or has been told to stop. */
+	if (grant->terms != NULL)
+		log_line(LOG_WARNING, "egress-cut", "execution=%s tenant=%s", grant->id,
+			 grant->tenant);
+	if (grant->terms != NULL)
+		grant->opened = false;
+	else
+		free_grant(grant);
+	return 0;
+}
+
+static int
+on_ready(struct egress *e, const struct msg_egress_ready *ready)
+{
+	if (e->child.state != CHILD_STARTING)
+		return -EBADMSG;
+	if (!child_is_ours(&e->child, &ready->build))
+		return -EPROTO;
+	log_line(LOG_INFO, "egress-ready", "landlock=%u", ready->landlock_abi);
+	child_is_ready(&e->child);
+	child_arm(&e->child, UNUSED_MS);
+	return 0;
+}
+
+static int
+on_message(void *arg, struct frame *frame)
+{
+	struct egress *e = arg;
+
+	/* The frame's reader takes nothing from it but these. */
+	if (frame->msg.type == MSG_EGRESS_READY)
+		return on_ready(e, &frame->msg.egress_ready);
+	if (frame->msg.type == MSG_EGRESS_REPORT)
+		return on_report(e, &frame->msg.egress_report);
+	if (frame->msg.type == MSG_EGRESS_CLOSED)
+		return on_closed(e, &frame->msg.egress_closed);
+	return -EBADMSG;
+}
+
+/* ---- start ---- */
+
+static const struct child_kind egress_kind = {
+	.name = "mcp-python-egress",
+	.launch = LAUNCH_EGRESS,
+	.from = FROM_EGRESS,
+	.writer_max = WRITER_MAX,
+	.start_seconds = START_SECONDS,
+	.on_message = on_message,
+	.on_ending = on_ending,
+	.on_down = on_down,
+	.on_due = on_due,
+};
+
+static void
+start(struct egress *e)
+{
+	e->unused = false;
+	child_start(&e->child, e->options.launcher, 0);
+}
+
+struct egress *
+egress_new(const struct egress_options *options)
+{
+	struct egress *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		return NULL;
+	e->options = *options;
+	LIST_INIT(&e->grants);
+	child_init(&e->child, &egress_kind, options->base, e);
+	return e;
+}
+
+void
+egress_free(struct egress *e)
+{
+	if (e == NULL)
+		return;
+	child_done(&e->child);
+	while (!LIST_EMPTY(&e->grants))
+		free_grant(LIST_FIRST(&e->grants));
+	free(e);
+}
+
+pid_t
+egress_pid(const struct egress *e)
+{
+	return e != NULL ? e->child.launch.pid : 0;
+}
+
+void
+egress_look(const struct egress *e, struct survey_egress *egress_r)
+{
+	static const char *const names[] = {
+		[CHILD_DOWN] = "down", [CHILD_STARTING] = "starting",
+		[CHILD_SERVING] = "serving", [CHILD_ENDING] = "ending",
+	};
+	const struct egress_grant *grant;
+
+	*egress_r = (struct survey_egress){
+		.installed = launcher_has_egress(e->options.launcher),
+		.state = names[e->child.state],
+		.trouble = e->child.text[0] != '\0' ? e->child.text : NULL,
+	};
+	LIST_FOREACH(grant, &e->grants, link)
+		egress_r->executions += grant->terms != NULL;
+}
+
+/* ---- grants ---- */
+
+static size_t
+text_size(const struct config_list *list)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		size += strlen(list->item[i]);
+	return size;
+}
+
+static void
+copy_list(const struct config_list *list, struct msg_strs *strs, char **text_io)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		size_t len = strlen(list->item[i]);
+
+		strs->item[i] = (struct msg_str){ memcpy(*text_io, list->item[i], len), len };
+		*text_io += len;
+	}
+	strs->n = list->n;
+}
+
+struct msg_egress_open *
+egress_terms(const struct config_network *network)
+{
+	size_t n, text;
+	struct msg_egress_open *terms;
+	struct msg_str *item;
+	char *at;
+
+	if (network == NULL || network->allow.n == 0)
+		return NULL;
+	n = network->allow.n + network->allow_private.n;
+	text = text_size(&network->allow) + text_size(&network->allow_private);
+	terms = malloc(sizeof(*terms) + n * sizeof(*item) + text);
+	if (terms == NULL)
+		abort();
+	item = (struct msg_str *)(terms + 1);
+	at = (char *)(item + n);
+	*terms = (struct msg_egress_open){
+		.bytes_max = network->bytes_max, .rate_max = network->rate_max,
+		.connections = network->connections,
+		.connections_max = network->connections_max,
+		.idle_seconds = network->idle_seconds,
+		.connection_seconds = network->connection_seconds,
+		.allow.item = item, .allow_private.item = item + network->allow.n,
+	};
+	copy_list(&network->allow, &terms->allow, &at);
+	copy_list(&network->allow_private, &terms->allow_private, &at);
+	return terms;
+}
+
+/* Whether there is a process to be told, which may still be starting. */
+static bool
+is_up(struct egress *e)
+{
+	struct child *c = &e->child;
+
+	if (!launcher_has_egress(e->options.launcher)) {
+		child_note(c, -ENOENT, "mcp-python-egress is not installed");
+		return false;
+	}
+	/* It has been killed: that takes no longer than a fork. */
+	if (c->state == CHILD_ENDING && e->unused)
+		child_reap(c);
+	/* After a failure the timer says from when on another one may be tried. */
+	if (c->state == CHILD_DOWN && !evtimer_pending(&c->timer, NULL))
+		start(e);
+	return child_is_up(c);
+}
+
+struct egress_grant *
+egress_grant_new(struct egress *e, uint64_t execution, const char *id, const char *tenant,
+		 const struct msg_egress_open *terms, const char **why_r)
+{
+	struct egress_grant *grant;
+
+	if (!is_up(e)) {
+		*why_r = e->child.text;
+		return NULL;
+	}
+	grant = calloc(1, sizeof(*grant));
+	if (grant == NULL)
+		abort();
+	grant->egress = e;
+	grant->execution = execution;
+	grant->terms = terms;
+	snprintf(grant->id, sizeof(grant->id), "%s", id);
+	snprintf(grant->tenant, sizeof(grant->tenant), "%s", tenant);
+	LIST_INSERT_HEAD(&e->grants, grant, link);
+	return grant;
+}
+
+int
+egress_grant_listen(struct egress_grant *grant, int fd)
+{
+	struct egress *e = grant->egress;
+	struct msg msg = { .type = MSG_EGRESS_OPEN, .egress_open = *grant->terms };
+
+	if (!child_is_up(&e->child)) {
+		close(fd);
+		return -ENOTCONN;
+	}
+	msg.egress_open.execution = grant->execution;
+	grant->opened = true;
+	return tell(e, &msg, fd);
+}
+
+void
+egress_grant_end(struct egress_grant *grant)
+{
+	struct msg msg = { .type = MSG_EGRESS_CLOSE };
+	struct egress *e;
+
+	if (grant == NULL)
+		return;
+	e = grant->egress;
+	msg.egress_close.execution = grant->execution;
+	if (grant->opened && child_is_up(&e->child))
+		tell(e, &msg, -1);
+	/* It stays until the process has said its last word of it. */
+	grant->terms = NULL;
+	if (!grant->opened || !child_is_up(&e->child))
+		free_grant(grant);
+}

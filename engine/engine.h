@@ -1,0 +1,107 @@
+/* The engine: zygotes, pool, scheduler and tenants, as one object that owns them.
+ *
+ * main.c makes one after privilege is arranged; sessions get tenants from it; tools start
+ * executions in it (engine/execution.h).
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cgroup_root;
+struct config;
+struct engine;
+struct engine_observer;
+struct event_base;
+struct keeper;
+struct launcher;
+struct tenant;
+
+struct engine_options {
+	struct event_base *base;		/* borrowed */
+	const struct config *config;		/* borrowed, outlives the engine */
+	struct launcher *launcher;		/* borrowed: host/startup.h */
+	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroup could be had */
+	const struct engine_observer *observer;	/* borrowed; NULL: none */
+	pid_t other_child;		/* of this process, and not the engine's; 0: none */
+};
+
+/* Starts the zygotes; returns at once. 0 or -errno. */
+int engine_new(const struct engine_options *options, struct engine **engine_r);
+
+/* Kills and forgets everything at once, sessions included: theirs are freed, repl_close must
+ * not follow. Executions still alive get no outcome: call
+ * engine_shutdown first. NULL is fine. */
+void engine_free(struct engine *engine);
+
+/* Answers every execution OUTCOME_CANCELLED (shutdown), takes no new ones (OVERLOADED), ends
+ * all workers and zygotes, then calls on_done from the loop. */
+void engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg);
+
+/* engine_shutdown ends no sessions: they come to rest, so that they can be handed over
+ * (engine/repl_keep.h). Those that do not in time end with engine_free. */
+void engine_keep_sessions(struct engine *engine);
+
+/* Calls on_ready from the loop once the default profile's zygote is ready, or has failed for
+ * the first time (error: negative errno, text: which step); at most once. */
+void engine_when_ready(struct engine *engine,
+		       void (*on_ready)(void *arg, int error, const char *text), void *arg);
+
+/* The tenant of a peer uid; made on first use and warmed. Held until tenant_release; when
+ * it has no holder and nothing runs, it is given up after the idle time. */
+struct tenant *engine_tenant(struct engine *engine, uid_t uid);
+
+/* The same of anybody, by whatever a carrier made sure of: "uid:1000", "token:ci",
+ * "sub:alice@https://id.example.org". Visible ASCII. */
+struct tenant *engine_tenant_named(struct engine *engine, const char *principal);
+
+void tenant_hold(struct tenant *tenant);	/* once more, until tenant_release */
+void tenant_release(struct tenant *tenant);
+
+/* From now on its scripts run in this profile alone, and a wish for another one is refused;
+ * "": in any. */
+void tenant_restrict(struct tenant *tenant, const char *profile);
+
+/* How many of its executions may run, and wait, from now on. running_max > 0. */
+void tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int queued_max);
+
+/* Who it is, in words that stay the same after a restart: "uid:1000". Lives as long as the
+ * tenant. */
+const char *tenant_principal(const struct tenant *tenant);
+
+/* The only profile for it, as tenant_restrict said; "": any. */
+const char *tenant_profile(const struct tenant *tenant);
+
+/* What is going on for it. */
+struct tenant_counts {
+	unsigned int sessions, running, queued;
+	unsigned int running_max, queued_max;
+};
+void tenant_count(const struct tenant *tenant, struct tenant_counts *counts_r);
+
+/* What this machine enforces: "cgroup" or "watchdog" for memory and pids, and one sentence
+ * for people. Strings are static or live as long as the engine. */
+struct engine_enforcement {
+	bool cgroups, memory_controller, pids_controller, cpu_controller, landlock, own_uids;
+	const char *text;
+};
+void engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r);
+
+/* Of the store of installed packages; NULL when there is none (engine/keeper.h). */
+struct keeper *engine_keeper(const struct engine *engine);
+
+/* Is this environment of the store in use, or about to be: by an execution that runs or
+ * waits, or by a session? */
+bool engine_uses(const struct engine *engine, const char *environment);
+
+/* Counts for status lines and tests. */
+struct engine_counts {
+	unsigned int zygotes_ready, workers, warm, running, queued, tenants;
+	uint64_t executions;
+};
+void engine_count(const struct engine *engine, struct engine_counts *counts_r);
+
+#endif

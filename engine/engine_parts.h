@@ -1,0 +1,77 @@
+/* The engine from inside: what its modules share. Nothing outside of them includes
+ * this.
+ */
+#ifndef ENGINE_ENGINE_PARTS_H
+#define ENGINE_ENGINE_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <event2/event_struct.h>
+
+#include "engine/engine.h"
+#include "engine/pool.h"
+#include "engine/worker.h"
+#include "host/cgroup.h"
+#include "policy/config.h"
+
+struct execution;
+struct repl;
+struct keeper;
+struct watchdog;
+struct zygote;
+
+#define TENANT_BUCKETS 256
+#define SCRATCH_BYTES 65536	/* read at once from a pipe */
+
+struct engine {
+	struct engine_options options;
+	struct event_base *base;		/* = options.base */
+	const struct config *config;		/* = options.config */
+
+	/* Which walls are the kernel's; the others are the watchdog's. */
+	bool memory_counted, pids_counted;
+	struct watchdog *watchdog;		/* NULL: not needed */
+	struct keeper *keeper;			/* NULL: there is no store */
+	struct cgroup_limits standard;		/* of a leaf, from the standard limits */
+
+	struct egress *egress;			/* the way out; its process comes when it is needed */
+	struct pool pool;
+	const struct worker_owner *owner;	/* of all workers: pool.c */
+	struct worker_slots slots;
+	uint64_t next_serial;
+	uint64_t next_look_us;		/* at the memory of adopted sessions: repl_keep.c */
+
+	LIST_HEAD(, tenant) tenants[TENANT_BUCKETS];
+	unsigned int n_tenants;
+	struct event housekeeping;
+
+	/* Executions whose outcome is due in the next turn of the loop. */
+	TAILQ_HEAD(, execution) due;
+	TAILQ_HEAD(, execution) running;
+	LIST_HEAD(, repl) repls;
+	struct event deliver;
+	unsigned int n_running;
+	uint64_t executions;
+	uint64_t spilled;			/* as struct tenant's, of all of them */
+
+	/* Hears once of the default profile's zygote. */
+	void (*on_ready)(void *arg, int error, const char *text);
+	void *on_ready_arg;
+	bool ready_known;
+	int ready_error;
+	char *ready_text;
+	struct event tell_ready;
+
+	bool shutting_down, shut_down;
+	bool keeps_sessions;			/* when it shuts down */
+	void (*on_shut_down)(void *arg);
+	void *on_shut_down_arg;
+	struct event shutdown_timer;
+
+	char text[256];				/* of engine_enforcement */
+	unsigned char scratch[SCRATCH_BYTES];
+};
+
+#endif

@@ -1,0 +1,584 @@
+/* Runs in: the supervisor.   Owns: every execution from the call to its one answer.
+ * Whatever ends one goes through close_run(), which asks the kernel what it counted and
+ * lets go of the worker, and deliver(), which is the only place that answers. */
+#include "engine/execution_parts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/own.h"
+#include "base/why.h"
+#include "engine/egress.h"
+#include "engine/engine_parts.h"
+#include "engine/tenant.h"
+#include "engine/worker.h"
+#include "engine/zygote.h"
+
+#define CPU_LOOK_LEAST_MS 10
+#define BURST_BYTES (256 * 1024)	/* read of a stream past its cap, then a rest */
+#define REST_MS 5
+#define GRACE_MS 2000			/* for a cell that was interrupted */
+#define KILL_MS 30000			/* for its init to tell that it was killed */
+#define TELL_MS 2000			/* for a script's init to tell of files */
+
+static int
+find_profile(const struct engine *engine, const char *name, unsigned int *index_r,
+	     struct why *why_r)
+{
+	if (name == NULL) {
+		*index_r = 0;
+		return 0;
+	}
+	for (unsigned int i = 0; i < engine->config->n_profiles; i++)
+		if (strcmp(engine->config->profile[i].name, name) == 0) {
+			*index_r = i;
+			return 0;
+		}
+	return why_say(why_r, -ENOENT, "profile", "there is no profile of that name");
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg);
+
+/* Its outcome comes in the next turn of the loop. */
+static void
+make_due(struct execution *e)
+{
+	e->state = EXECUTION_DUE;
+	TAILQ_INSERT_TAIL(&e->engine->due, e, link);
+	event_active(&e->engine->deliver, EV_TIMEOUT, 0);
+}
+
+static void
+never_ran(struct execution *e)
+{
+	e->facts.never_ran = true;
+	make_due(e);
+}
+
+int
+execution_choose_profile(const struct tenant *tenant, const char *name,
+			 unsigned int *index_r, struct why *why_r)
+{
+	if (*tenant->profile == '\0')
+		return find_profile(tenant->engine, name, index_r, why_r);
+	if (name != NULL && strcmp(name, tenant->profile) != 0)
+		return why_say(why_r, -EACCES, "profile",
+			       "your scripts run in the profile %s alone",
+			       tenant->profile);
+	return find_profile(tenant->engine, tenant->profile, index_r, why_r);
+}
+
+/* With files of whole pages and a directory for each slash they are to fill no more than
+ * half of what the script may write. */
+static int
+check_inputs(const struct engine *engine, const struct execution_request *request,
+	     unsigned int profile, struct why *why_r)
+{
+	uint64_t bytes = 0, inodes = 0;
+
+	for (size_t i = 0; i < request->n_inputs; i++) {
+		const struct execution_input *input = &request->input[i];
+
+		bytes += (input->len + 4095) & ~(uint64_t)4095;
+		inodes++;
+		for (size_t k = 0; k < input->path_len; k++)
+			inodes += input->path[k] == '/';
+	}
+	if (bytes <= engine->config->profile[profile].disk_bytes / 2 &&
+	    inodes <= engine->config->profile[profile].disk_inodes / 2)
+		return 0;
+	return why_say(why_r, -EFBIG, "files",
+		       "files: they take more than half of the disk that a script has here");
+}
+
+int
+execution_start(struct engine *engine, struct tenant *tenant,
+		const struct execution_request *request,
+		const struct execution_watcher *watcher, struct execution **execution_r,
+		struct why *why_r)
+{
+	struct pool_profile *profile;
+	unsigned int index = 0;
+	struct execution *e;
+	int r;
+
+	if (request->repl != NULL) {
+		r = request->repl->stage->admits(request->repl, why_r);
+		index = request->repl->share->profile->index;
+	} else {
+		r = execution_choose_profile(tenant, request->profile, &index, why_r);
+	}
+	if (r == 0)
+		r = check_inputs(engine, request, index, why_r);
+	if (r < 0) {
+		if (request->channel != NULL)
+			close(*request->channel);
+		return r;
+	}
+	e = execution_new(engine, tenant, request, watcher, index);
+	evtimer_assign(&e->deadline, engine->base, on_deadline, e);
+	r = execution_announce(e, why_r);
+	if (r < 0) {
+		execution_free(e);
+		return r;
+	}
+	*execution_r = e;
+	tenant->active_ms = clock_ms();
+	profile = &engine->pool.profile[index];
+	if (engine->shutting_down || sched_queue_put(&tenant->queue, &e->item) < 0) {
+		e->facts.overloaded = true;
+		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);
+		make_due(e);
+		return 0;
+	}
+	e->state = EXECUTION_WAITING;
+	if (e->repl != NULL) {
+		e->repl->stage->enqueue(e->repl, e);
+		return 0;
+	}
+	if (zygote_trouble(profile->zygote) != NULL) {
+		execution_fail(e, zygote_trouble(profile->zygote));
+		return 0;
+	}
+	if (share_warm_worker(&tenant->share[index]) == NULL)
+		share_grow(&tenant->share[index]);
+	pool_dispatch(tenant, index);
+	return 0;
+}
+
+const char *
+execution_id(const struct execution *e)
+{
+	return e->id;
+}
+
+/* ---- its clocks ---- */
+
+static void
+arm_ms(struct execution *e, uint64_t ms)
+{
+	struct timeval delay = { .tv_sec = (time_t)(ms / 1000),
+				 .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+
+	evtimer_add(&e->deadline, &delay);
+}
+
+static void
+arm_deadline(struct execution *e, uint64_t cpu_used_ms)
+{
+	static unsigned int processors;
+	uint64_t elapsed_ms = execution_wall_us(e) / 1000, ms;
+	uint64_t wall_left =
+		e->limits.wall_ms > elapsed_ms ? e->limits.wall_ms - elapsed_ms : 0;
+	uint64_t cpu_left =
+		e->limits.cpu_ms > cpu_used_ms ? e->limits.cpu_ms - cpu_used_ms : 0;
+
+	if (processors == 0)
+		processors = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+	/* So much later all processors together cannot have used it up. */
+	ms = cpu_left / processors;
+	if (ms < CPU_LOOK_LEAST_MS)
+		ms = CPU_LOOK_LEAST_MS;
+	wall_left += execution_patience_ms(e);
+	if (ms > wall_left)
+		ms = wall_left;
+	arm_ms(e, ms);
+}
+
+void
+execution_look_at_clocks(struct execution *e)
+{
+	if (e->stopping == GOES_ON)
+		arm_deadline(e, execution_cpu_ms(e));
+}
+
+void
+execution_begin(struct execution *e, struct worker *w)
+{
+	struct engine *engine = e->engine;
+
+	if (e->start_us == 0)
+		e->start_us = clock_us();
+	e->state = EXECUTION_RUNNING;
+	e->worker = w;
+	TAILQ_INSERT_TAIL(&engine->running, e, link);
+	engine->n_running++;
+	if (engine->watchdog != NULL)
+		watchdog_watch(engine->watchdog, &e->watchdog, e);
+	arm_deadline(e, 0);
+}
+
+static void stop_cell(struct execution *e, enum stop_reason reason);
+
+static void
+on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	struct execution *e = arg;
+	uint64_t used;
+
+	(void)fd;
+	(void)what;
+	if (e->stopping == INTERRUPTED) {
+		stop_cell(e, STOP_WALL);
+		return;
+	}
+	if (e->stopping == KILLED) {
+		execution_lose(e, STOP_WALL);
+		return;
+	}
+	if (execution_wall_us(e) >= (uint64_t)e->limits.wall_ms * 1000) {
+		execution_stop(e, STOP_WALL);
+		return;
+	}
+	used = execution_cpu_ms(e);
+	if (used >= e->limits.cpu_ms)
+		execution_stop(e, STOP_CPU);
+	else
+		arm_deadline(e, used);
+}
+
+/* ---- the end ---- */
+
+/* Counts, reads what is left, and parts it from its worker. */
+static struct worker *
+close_run(struct execution *e)
+{
+	struct worker *w = e->worker;
+
+	assert(e->state == EXECUTION_RUNNING);
+	/* From here on nothing that is called back can end it again. */
+	e->state = EXECUTION_DUE;
+	if (e->end_us == 0)
+		e->end_us = clock_us();
+	TAILQ_REMOVE(&e->engine->running, e, link);
+	e->engine->n_running--;
+	event_del(&e->deadline);
+	watchdog_forget(&e->watchdog);
+	watchdog_look_end(&w->look);
+	/* One that was stopped was counted then: what its init did since is not held against
+	 * it. */
+	if (e->repl != NULL || e->stopping != KILLED)
+		execution_count(e);
+	if (e->facts.stop != STOP_NONE && e->became != STATE_COMMITTED &&
+	    e->became != STATE_ROLLED_BACK)
+		worker_kill(w);
+	worker_drain(w);
+	egress_grant_end(give_ptr(e->grant));
+	e->worker = NULL;
+	w->execution = NULL;
+	if (e->repl != NULL) {
+		e->repl->execution = NULL;
+		e->repl->stage->close(e->repl);
+		e->repl = NULL;
+	}
+	return w;
+}
+
+void
+execution_lose(struct execution *e, enum stop_reason reason)
+{
+	if (e->facts.stop == STOP_NONE)
+		e->facts.stop = reason;
+	e->became = e->repl != NULL ? STATE_LOST : STATE_NONE;
+	worker_end(close_run(e));
+	make_due(e);
+}
+
+/* Is somebody to hear of the files that a script leaves which is stopped, and can its init
+ * tell? */
+static bool
+is_to_tell(const struct execution *e, enum stop_reason reason)
+{
+	return !e->internal && !e->engine->shutting_down && reason != STOP_PROTOCOL &&
+	       (reason != STOP_CANCEL || e->facts.cancel == CANCEL_BY_CLIENT);
+}
+
+/* Its init ends it and tells of the files; EXITED is the end. */
+static void
+stop_script(struct execution *e, enum stop_reason reason)
+{
+	if (e->stopping == KILLED)
+		return;
+	e->facts.stop = reason;
+	e->stopping = KILLED;
+	e->end_us = clock_us();
+	watchdog_forget(&e->watchdog);
+	execution_count(e);
+	/* First: what its end closes would look as if it had closed it. */
+	egress_grant_end(give_ptr(e->grant));
+	if (worker_stop(e->worker) < 0) {
+		execution_lose(e, reason);
+		return;
+	}
+	arm_ms(e, TELL_MS);
+	/* What is in its pipes is read in the end. */
+	worker_throttle(e->worker, 2 * TELL_MS);
+}
+
+/* ---- the end of a cell ---- */
+
+/* It ends when its init says so. */
+static void
+stop_cell(struct execution *e, enum stop_reason reason)
+{
+	bool at_once = reason != STOP_CANCEL || e->facts.cancel == CANCEL_SESSION_ENDED ||
+		       e->engine->shutting_down;
+	bool interrupt = !at_once && e->stopping == GOES_ON;
+
+	if (e->facts.stop == STOP_NONE)
+		e->facts.stop = reason;
+	if (e->stopping == KILLED || (!at_once && !interrupt))
+		return;
+	e->stopping = interrupt ? INTERRUPTED : KILLED;
+	arm_ms(e, interrupt ? GRACE_MS : KILL_MS);
+	if (!e->repl->stage->stop(e->repl, interrupt))
+		execution_lose(e, reason);
+}
+
+void
+execution_keep_done(struct execution *e, struct frame *frame)
+{
+	e->done = *frame;
+	memset(frame, 0, sizeof(*frame));
+	e->facts.has_done = true;
+	e->facts.raised = e->done.msg.done.raised;
+	e->facts.done_code = e->done.msg.done.exit_code;
+}
+
+/* What stopped it came too late, unless it heard of it and ended for that. */
+static bool
+was_interrupted(const struct execution *e)
+{
+	static const char interrupt[] = "KeyboardInterrupt";
+	const struct msg_done *done = &e->done.msg.done;
+
+	return e->facts.stop == STOP_CANCEL && e->facts.raised && done->has_error_type &&
+	       done->error_type.len == strlen(interrupt) &&
+	       memcmp(done->error_type.at, interrupt, strlen(interrupt)) == 0;
+}
+
+void
+execution_on_cell_ended(struct execution *e, enum outcome_state became,
+			const struct msg_cell_ended *ended)
+{
+	struct worker *w;
+
+	e->became = became;
+	e->results.all_told = true;
+	e->left_behind = ended->ended;
+	e->facts.committed = became == STATE_COMMITTED;
+	if (e->facts.committed && !was_interrupted(e))
+		e->facts.stop = STOP_NONE;
+	/* What it said of its end before it was ended otherwise is no more true. */
+	if (!e->facts.committed)
+		e->facts.has_done = e->facts.raised = false;
+	if (ended->error != 0 && e->facts.stop == STOP_NONE) {
+		snprintf(e->jail_text, sizeof(e->jail_text), "a process for the cell: %s",
+			 ended->by_state && ended->error == ENOENT
+			 ? "the one that held the state is gone"
+			 : strerror((int)ended->error));
+		e->facts.jail_text = e->jail_text;
+		e->facts.never_ran = true;
+		e->facts.by_state = ended->by_state;
+	} else if (!e->facts.has_done) {
+		e->facts.has_exit = true;
+		e->facts.wait_status = (int)ended->status;
+	}
+	w = close_run(e);
+	make_due(e);
+	worker_rest(w);
+}
+
+/* Answers, and makes room for the next one. Frees e. */
+static void
+deliver(struct execution *e)
+{
+	struct tenant *tenant = e->tenant;
+	bool ran = e->end_us != 0;
+	uint64_t took_ms = ran ? execution_wall_us(e) / 1000 : 0;
+
+	if (e->watcher.on_outcome != NULL || e->observed)
+		execution_answer(e);
+	execution_free(e);
+	tenant->active_ms = clock_ms();
+	if (!ran)
+		return;
+	sched_queue_done(&tenant->queue,
+			 took_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)took_ms);
+	for (unsigned int i = 0; i < tenant->n_shares; i++)
+		if (tenant->queue.waiting[i] > 0)
+			pool_dispatch(tenant, i);
+	pool_dispatch_cells(tenant);
+}
+
+void
+execution_deliver(struct engine *engine)
+{
+	struct execution *e;
+	TAILQ_HEAD(, execution) now;
+
+	/* Those that become due meanwhile have their turn in the next one. */
+	TAILQ_INIT(&now);
+	TAILQ_CONCAT(&now, &engine->due, link);
+	while ((e = TAILQ_FIRST(&now)) != NULL) {
+		TAILQ_REMOVE(&now, e, link);
+		deliver(e);
+	}
+	pool_pump(engine);
+	pool_tell_change(engine);
+}
+
+void
+execution_stop(struct execution *e, enum stop_reason reason)
+{
+	switch (e->state) {
+	case EXECUTION_WAITING:
+		sched_queue_remove(&e->tenant->queue, &e->item);
+		if (e->repl != NULL) {
+			e->repl->stage->dequeue(e->repl, e);
+			e->repl = NULL;
+		}
+		share_update(&e->tenant->share[e->profile]);
+		e->facts.stop = reason;
+		never_ran(e);
+		break;
+	case EXECUTION_RUNNING:
+		if (e->repl != NULL &&
+		    (!e->engine->shutting_down || e->engine->keeps_sessions)) {
+			stop_cell(e, reason);
+			break;
+		}
+		if (is_to_tell(e, reason))
+			stop_script(e, reason);
+		else
+			execution_lose(e, reason);
+		break;
+	case EXECUTION_DUE:
+		break;
+	}
+}
+
+void
+execution_fail(struct execution *e, const char *text)
+{
+	assert(e->state == EXECUTION_WAITING);
+	snprintf(e->jail_text, sizeof(e->jail_text), "%s", text);
+	e->facts.jail_text = e->jail_text;
+	execution_stop(e, STOP_NONE);
+}
+
+void
+execution_cancel(struct execution *e, enum cancel_reason reason)
+{
+	if (e->state == EXECUTION_DUE)
+		return;
+	if (e->facts.stop != STOP_CANCEL || reason == CANCEL_SESSION_ENDED)
+		e->facts.cancel = reason;
+	execution_stop(e, STOP_CANCEL);
+}
+
+void
+execution_unwatch(struct execution *e)
+{
+	memset(&e->watcher, 0, sizeof(e->watcher));
+}
+
+/* What is kept to be spilled has the bounds of what is kept afterwards. */
+static void
+charge_spill(struct execution *e, enum stream stream, size_t len)
+{
+	const struct config *config = e->engine->config;
+	size_t more = output_whole_growth(&e->output, stream, len);
+
+	if (e->tenant->spilled + more > config->results.keep_bytes ||
+	    e->engine->spilled + more > config->results.keep_bytes_max) {
+		output_keep_no_more(&e->output);
+		return;
+	}
+	e->spilled += more;
+	e->tenant->spilled += more;
+	e->engine->spilled += more;
+}
+
+void
+execution_on_output(struct execution *e, enum stream stream, const void *bytes,
+		    size_t len)
+{
+	uint64_t total;
+
+	charge_spill(e, stream, len);
+	output_add(&e->output, stream, bytes, len);
+	if (e->watcher.on_output != NULL)
+		e->watcher.on_output(e->watcher.arg, stream, bytes, len);
+	if (e->state != EXECUTION_RUNNING)
+		return;
+	total = output_written(&e->output);
+	if (total > e->limits.output_total) {
+		execution_stop(e, STOP_OUTPUT);
+	} else if (output_is_full(&e->output, stream)) {
+		/* Nothing but the tail changes any more: a flood may take its time. */
+		e->burst += len;
+		if (e->burst >= BURST_BYTES) {
+			e->burst = 0;
+			worker_throttle(e->worker, REST_MS);
+		}
+	}
+}
+
+/* The answer first, the worker's death after it. */
+static void
+finish(struct execution *e)
+{
+	struct engine *engine = e->engine;
+	struct worker *w;
+
+	if (e->repl != NULL) {
+		execution_lose(e, STOP_NONE);
+		return;
+	}
+	w = close_run(e);
+	worker_spend(w);
+	deliver(e);
+	worker_ignore(w);
+	pool_settle(engine, w->share);
+}
+
+void
+execution_on_done(struct execution *e, struct frame *frame)
+{
+	execution_keep_done(e, frame);
+	e->results.all_told = true;
+	finish(e);
+}
+
+void
+execution_on_exited(struct execution *e, int wait_status)
+{
+	e->facts.has_exit = true;
+	e->facts.wait_status = wait_status;
+	e->results.all_told = true;
+	finish(e);
+}
+
+void
+execution_on_died(struct execution *e, int wait_status)
+{
+	/* Init never ends well without a word, unless somebody killed it. */
+	if ((wait_status & 0x7f) != 0) {
+		e->facts.has_exit = true;
+		e->facts.wait_status = wait_status;
+	}
+	finish(e);
+}
+
+void
+execution_on_broken(struct execution *e)
+{
+	execution_stop(e, STOP_PROTOCOL);
+}

@@ -1,0 +1,224 @@
+/* One execution, from the call that asked for it to its single answer.
+ *
+ * The tools above see only this header: they start an execution, may watch its output
+ * and cancel it, and get exactly one outcome. Below it are the scheduler's queues, the
+ * pool, the worker and its leaf. Runs in the supervisor; never blocks.
+ */
+#ifndef ENGINE_EXECUTION_H
+#define ENGINE_EXECUTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/limits.h"
+#include "proto/message.h"
+
+struct config_network;
+struct engine;
+struct execution;
+struct repl;
+struct tenant;
+struct why;
+
+enum outcome_status {
+	OUTCOME_OK,
+	OUTCOME_ERROR,		/* raised, or ended with an exit code other than 0 */
+	OUTCOME_TIMEOUT,
+	OUTCOME_CPU_LIMIT,
+	OUTCOME_MEMORY_LIMIT,
+	OUTCOME_PIDS_LIMIT,
+	OUTCOME_OUTPUT_LIMIT,
+	OUTCOME_DISK_LIMIT,
+	OUTCOME_KILLED,		/* by a signal that was sent to it */
+	OUTCOME_CRASHED,	/* by a signal of its own making: SIGSEGV, SIGABRT ... */
+	OUTCOME_CANCELLED,
+	OUTCOME_OVERLOADED,
+	OUTCOME_JAIL_FAILED,	/* a wall could not be put up; nothing was run */
+	OUTCOME_WORKER_PROTOCOL_ERROR,
+	OUTCOME_STATUS_COUNT
+};
+
+/* "ok", "error", "timeout" ...: the names clients see. */
+const char *outcome_status_name(enum outcome_status status);
+
+enum cancel_reason {
+	CANCEL_BY_CLIENT,
+	CANCEL_DISCONNECTED,
+	CANCEL_SHUTDOWN,
+	CANCEL_SESSION_ENDED,	/* the cell's, or it was closed */
+};
+
+enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
+
+/* What is kept of one stream: well-formed UTF-8 (what is not is shown as U+FFFD), the
+ * head and, past the cap, the tail, with a line between them that says what is missing. */
+struct outcome_stream {
+	const char *text;
+	size_t len;
+	uint64_t written;	/* bytes that the script wrote */
+	uint64_t dropped;	/* bytes of them that are not in text */
+};
+
+/* One form of one object that the script showed, in the order of showing. The bytes are a
+ * script's: a picture may be none. */
+struct outcome_display {
+	unsigned int object;	/* forms of the same object have the same number, from 0 */
+	enum display_kind kind;
+	const void *data;
+	size_t len;
+};
+
+/* A regular file in /workspace when the script had ended. */
+struct outcome_file {
+	const char *path;	/* relative to it; UTF-8, what is not is escaped; no NUL behind it */
+	size_t path_len;
+	uint64_t size;
+	const unsigned char *sha256;	/* 32 bytes; NULL: it was not read */
+	const void *data;	/* NULL: its content was not kept */
+	size_t len;
+};
+
+/* A part of a stream that was written past its cap, as it was written. Ends after a line,
+ * or between characters, where there is more behind it. */
+struct outcome_part {
+	enum stream stream;
+	uint64_t offset;	/* of its first byte in the stream */
+	const char *at;
+	size_t len;		/* at most OUTCOME_PART_MAX */
+};
+
+#define OUTCOME_PART_MAX (4 * 1024 * 1024)
+
+/* What became of a session's state (engine/repl.h). */
+enum outcome_state {
+	STATE_NONE,		/* it was no cell, or never ran */
+	STATE_COMMITTED,	/* what the cell did is the state of its place now */
+	STATE_ROLLED_BACK,	/* the place's state is as before the cell */
+	STATE_LOST,		/* the place holds no state any more; with the last one lost, or
+				 * the worker itself, the session has ended (on_end) */
+};
+
+/* Valid only during on_outcome; everything in it belongs to the execution. */
+struct outcome {
+	enum outcome_status status;
+	const char *id;			/* "x-" and 26 letters or digits, unguessable */
+	struct outcome_stream stream[STREAM_COUNT];
+	const char *transcript;		/* both streams in the order of arrival, capped likewise */
+	size_t transcript_len;
+	const char *value_repr;		/* NULL: no trailing expression, or it was None */
+	const char *value_json;		/* NULL: no JSON form; else one JSON text */
+	bool value_cut;
+	const char *names;		/* with tell_names, when it ended well: JSON, a script's;
+					 * NULL: none */
+	const char *error_type;		/* NULL: nothing was raised */
+	const char *error_message;
+	const char *error_traceback;
+	uint32_t error_line;		/* 0: not known */
+	const char *message;		/* one sentence for people: what happened, with the limit and the peak */
+	int exit_code;			/* as a shell counts: 128 + signal when killed; -1: never ran */
+	int signal;			/* 0: none */
+	const struct outcome_display *display;	/* within limits.results */
+	size_t n_displays;
+	uint32_t undisplayed;		/* objects that were too many or too large */
+	const struct outcome_file *file;	/* ordered by path */
+	size_t n_files;
+	uint32_t more_files;		/* that are not told of; at least so many */
+	bool files_unknown;		/* there may be others: its end left nobody to tell of them,
+					 * or no time */
+	const struct outcome_part *part;	/* with spill; by stream and offset */
+	size_t n_parts;
+	enum outcome_state state;
+	const char *const *note;	/* sentences: what of the cell does not live on in the state,
+					 * or would not be taken back by a later rollback */
+	size_t n_notes;
+	uint64_t duration_ms, cpu_ms;
+	uint64_t peak_memory_bytes;	/* 0: not known */
+	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */
+	const struct limits *limits;
+};
+
+/* A file that is put into /workspace first. The path is relative, leads nowhere else and
+ * is that of no other one; the caller has checked it. */
+struct execution_input {
+	const char *path;
+	size_t path_len;
+	const void *data;
+	size_t len;
+};
+
+struct execution_request {
+	const char *script;		/* UTF-8 without NUL, checked by the caller */
+	size_t script_len;
+	const char *const *args;	/* sys.argv[1:] */
+	size_t n_args;
+	const char *stdin_text;		/* NULL: empty */
+	size_t stdin_len;
+	const struct execution_input *input;
+	size_t n_inputs;
+	const char *profile;		/* NULL: the default one */
+	const struct config_network *network;	/* NULL, or one that allows nothing: none */
+	bool spill;			/* streams past their caps are wanted as a whole too */
+	const char *const *imports;	/* modules that it may import; NULL: any. This is policy
+					 * that the script's own process keeps. */
+	size_t n_imports;		/* at most IMPORTS_MAX */
+	bool tell_names;		/* the outcome has names, and the value is that of the
+					 * variable result, if there is one */
+	const char *environment;	/* of the store: its packages are there; NULL: none */
+	const int *channel;		/* standard input instead of stdin_text: any descriptor,
+					 * the execution's from now on, also on failure; NULL */
+	struct limits limits;
+	/* A cell; NULL: a script in a fresh worker. Then args and profile must be empty; of the
+	 * limits memory_bytes is the session's; files are those that the cell made or changed;
+	 * inputs replace files of the same name. */
+	struct repl *repl;
+	unsigned int place;		/* where it runs */
+	unsigned int cell;		/* its number, from 1: tracebacks say <cell 1> */
+	bool internal;			/* one of the service's own programs, run for a tenant */
+	uint32_t questions;		/* that its input() may ask when there is no more standard
+					 * input, at most QUESTIONS_OF_RUN_MAX; 0: none */
+	uint32_t question_ms;		/* for answers, in all, that do not count as wall_ms */
+};
+
+/* How the asker hears of it. on_output may be NULL; its bytes are raw, as read. Neither is
+ * called from within execution_start: an outcome always comes from a later turn of the loop. */
+struct execution_watcher {
+	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
+	void (*on_outcome)(void *arg, const struct outcome *outcome);
+	/* The script waits for a line: execution_answer_question, now or later. prompt: the
+	 * script's, UTF-8 without NUL, at most PROMPT_MAX bytes. NULL: there is nobody to ask. */
+	void (*on_question)(void *arg, unsigned int number, const char *prompt, size_t len);
+	void *arg;
+};
+
+/* Takes copies of everything in the request. Returns 0 and *execution_r (borrowed: valid
+ * until on_outcome returns), or -ENOENT for a profile that is not configured, -EACCES for
+ * one that the tenant may not have, -EFBIG for input files that its disk has no room for,
+ * -ESRCH for a session that has ended, with why_r filled. A full queue is not an error: the outcome is OUTCOME_OVERLOADED. */
+int execution_start(struct engine *engine, struct tenant *tenant,
+		    const struct execution_request *request,
+		    const struct execution_watcher *watcher,
+		    struct execution **execution_r, struct why *why_r);
+
+/* Stops it; on_outcome still follows, once, with OUTCOME_CANCELLED (or what had happened
+ * before). A cell gets KeyboardInterrupt first, and is killed when it has not ended two
+ * seconds later; at shutdown, and for CANCEL_SESSION_ENDED, it is killed at once. Safe to call
+ * twice. */
+void execution_cancel(struct execution *execution, enum cancel_reason reason);
+
+/* The answer to the open question: a line of UTF-8 without NUL or line break, at most
+ * 4 * ANSWER_CHARACTERS bytes; NULL: there is none, which is EOFError there. Fine when no question
+ * is open. */
+void execution_answer_question(struct execution *execution, const char *line, size_t len);
+
+/* The engine's observer hears what became of a question: of that only those know who ask. */
+enum engine_input;
+void engine_tell_input(const struct engine *engine, enum engine_input what);
+
+/* The asker is gone: no callback is called any more. The execution goes on or is
+ * cancelled by a call of execution_cancel before this one. */
+void execution_unwatch(struct execution *execution);
+
+const char *execution_id(const struct execution *execution);
+
+#endif

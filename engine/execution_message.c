@@ -1,0 +1,82 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   messages of a worker that runs a script, within their bounds already: what it may say
+ * when. Cells have a socket of their own: repl_cell.c. */
+#include <errno.h>
+
+#include "engine/execution_parts.h"
+#include "engine/worker.h"
+
+static int
+on_left_anew(struct execution *e, const struct worker *w, const struct msg_left_anew *anew)
+{
+	/* Init says so once; a script could go on for ever. */
+	if (anew->worker != w->serial || e->results.is_anew)
+		return -EBADMSG;
+	execution_forget_left(e);
+	e->results.is_anew = true;
+	return 0;
+}
+
+/* It has nothing more to pass. */
+static int
+on_listener(struct execution *e, struct worker *w, struct frame *frame)
+{
+	if (execution_on_listener(e, frame) < 0)
+		return -EBADMSG;
+	worker_pass_descriptors(w, false);
+	return 0;
+}
+
+static int
+on_message(struct worker *w, struct frame *frame)
+{
+	const enum msg_type type = frame->msg.type;
+	struct execution *e = w->execution;
+
+	if (w->state != WORKER_RUNNING || e == NULL)
+		return -EBADMSG;
+	if (type == MSG_DISPLAY)
+		return execution_on_display(e, frame);
+	if (type == MSG_LEFT)
+		return execution_on_left(e, frame);
+	if (type == MSG_LEFT_MORE)
+		return execution_on_left_more(e, frame);
+	if (type == MSG_LEFT_ANEW)
+		return on_left_anew(e, w, &frame->msg.left_anew);
+	if (type == MSG_QUESTION)
+		return execution_on_question(e, frame);
+	if (type == MSG_LISTENER)
+		return on_listener(e, w, frame);
+	if (type == MSG_DONE && frame->msg.done.id == e->serial)
+		execution_on_done(e, frame);
+	else if (type == MSG_EXITED)
+		execution_on_exited(e, (int)frame->msg.exited.status);
+	else
+		return -EBADMSG;
+	return 0;
+}
+
+static void
+on_output(struct worker *w, enum stream stream, const void *bytes, size_t len)
+{
+	execution_on_output(w->execution, stream, bytes, len);
+}
+
+static void
+on_broken(struct worker *w)
+{
+	execution_on_broken(w->execution);
+}
+
+static void
+on_died(struct worker *w, int wait_status)
+{
+	execution_on_died(w->execution, wait_status);
+}
+
+const struct worker_user execution_user = {
+	.on_message = on_message,
+	.on_output = on_output,
+	.on_broken = on_broken,
+	.on_died = on_died,
+};

@@ -1,0 +1,198 @@
+/* Runs in: the supervisor.   Owns: nothing for longer than a call.
+ * What a worker is given to run: limits, RUN, standard input, packages and a way out. */
+#include "engine/execution_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "engine/egress.h"
+#include "engine/engine_parts.h"
+#include "engine/keeper.h"
+#include "engine/tenant.h"
+#include "engine/worker.h"
+#include "host/cgroup.h"
+
+#define INIT_PROCESSES 1		/* the worker's init counts in its leaf as well */
+
+/* Standard input as a file in memory that can neither be changed nor grow. Nobody has it mapped,
+ * so F_SEAL_FUTURE_WRITE is as good as F_SEAL_WRITE, which waits for whoever just moves its
+ * pages, and fails when that takes long (EBUSY). */
+int
+execution_make_stdin(const struct execution *e)
+{
+	own_fd int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t at = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (at < e->stdin_len) {
+		ssize_t n = write(fd, e->stdin_text + at, e->stdin_len - at);
+
+		if (n < 0)
+			return -errno;
+		at += (size_t)n;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0 ||
+	    fcntl(fd, F_ADD_SEALS,
+		  F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		return -errno;
+	return give_fd(fd);
+}
+
+static uint32_t
+value_max(const struct execution *e)
+{
+	uint64_t max = e->limits.output_bytes;
+
+	return max < 256 ? 256 : max > VALUE_MAX ? VALUE_MAX : (uint32_t)max;
+}
+
+/* What the worker sets for itself: a second wall beside controllers, and the first
+ * where there are none. RLIMIT_NPROC is left alone beside pids.max: it would refuse
+ * first, and the kernel would not count it as the limit's work. */
+struct msg_run
+execution_run_message(const struct execution *e)
+{
+	const struct engine *engine = e->engine;
+	struct msg_run run = {
+		.id = e->serial,
+		.script = { .at = e->script, .len = e->script_len },
+		.args = { .item = e->args, .n = e->n_args },
+		.has_stdin = e->stdin_text != NULL || e->channel >= 0,
+		.has_environment = e->environment[0] != '\0',
+		.environment = e->environment[0] != '\0',
+		.cpu_seconds = e->limits.cpu_ms / 1000 + 2,
+		.value_max = value_max(e),
+		.network = e->grant != NULL,
+		.has_imports = e->imports != NULL,
+		.imports = { .item = e->imports, .n = e->n_imports },
+		.tell_names = e->tell_names,
+		.questions = e->questions_max,
+	};
+
+	if (!engine->memory_counted)
+		run.data_bytes = e->limits.memory_bytes;
+	/* Other than pids.max, RLIMIT_NPROC does not count the worker's init (seen on
+	 * Linux 6.18). One more would let a script past its limit, and the watchdog,
+	 * if it looked just then, would end one that only came up to it. */
+	if (!engine->pids_counted)
+		run.processes = e->limits.pids;
+	return run;
+}
+
+/* Before RUN, which tells the worker. Another worker's turn has it already. A script that
+ * fails for want of a network is to know that it was promised one. */
+void
+execution_grant_network(struct execution *e)
+{
+	struct log_quoted quoted;
+	const char *why;
+	char text[320];
+	int len;
+
+	if (e->network == NULL || e->grant != NULL)
+		return;
+	e->grant = egress_grant_new(e->engine->egress, e->serial, e->id,
+				    e->tenant->principal, e->network, &why);
+	if (e->grant != NULL)
+		return;
+	len = snprintf(text, sizeof(text), "mcp-pythond: this script has no network: %s\n", why);
+	execution_on_output(e, STREAM_STDERR, text, (size_t)len);
+	log_line(LOG_WARNING, "egress-none", "execution=%s why=%s", e->id,
+		 log_quote(&quoted, why, strlen(why)));
+}
+
+int
+execution_on_listener(struct execution *e, struct frame *frame)
+{
+	if (e->grant == NULL || e->listens || frame->msg.listener.id != e->serial)
+		return -EBADMSG;
+	e->listens = true;
+	egress_grant_listen(e->grant, frame_take_fd(frame, 0));
+	return 0;
+}
+
+/* The keeper is asked to mount the packages, and tells the worker on a pipe: this process
+ * waits for neither. The worker's end, or -errno. */
+static int
+attach_environment(const struct execution *e, const struct worker *w)
+{
+	own_fd int gate = -1;
+	int pair[2], r;
+
+	if (e->engine->keeper == NULL)
+		return -ENXIO;
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	gate = pair[0];
+	r = keeper_attach(e->engine->keeper, e->environment, w->pidfd, pair[1]);
+	return r < 0 ? r : give_fd(gate);
+}
+
+/* What goes with RUN, in its order. */
+static int
+run_descriptors(struct execution *e, const struct worker *w, int fd_r[2], size_t *n_r)
+{
+	int fd = -1;
+
+	*n_r = 0;
+	/* A copy: should this worker not take it, another one may. */
+	if (e->channel >= 0)
+		fd = fcntl(e->channel, F_DUPFD_CLOEXEC, 3);
+	else if (e->stdin_text != NULL)
+		fd = execution_make_stdin(e);
+	if (e->channel >= 0 || e->stdin_text != NULL) {
+		if (fd < 0)
+			return e->channel >= 0 ? -errno : fd;
+		fd_r[(*n_r)++] = fd;
+	}
+	if (e->environment[0] == '\0')
+		return 0;
+	fd = attach_environment(e, w);
+	if (fd >= 0)
+		fd_r[(*n_r)++] = fd;
+	else if (*n_r > 0)
+		close(fd_r[--(*n_r)]);
+	return fd < 0 ? fd : 0;
+}
+
+int
+execution_lease(struct execution *e, struct worker *w)
+{
+	struct engine *engine = e->engine;
+	struct cgroup_limits limits = {
+		.memory_bytes = e->limits.memory_bytes,
+		.pids = e->limits.pids + INIT_PROCESSES,
+		.cpu_percent = engine->standard.cpu_percent,
+	};
+	struct msg_run run;
+	int fd[2], r = 0;
+	size_t n_fds = 0;
+
+	execution_grant_network(e);
+	run = execution_run_message(e);
+	if (w->leaf != NULL)
+		r = cgroup_leaf_limit(w->leaf, &limits);
+	if (r == 0)
+		r = run_descriptors(e, w, fd, &n_fds);
+	if (r < 0)
+		return r;
+	e->start_us = clock_us();
+	if (worker_run(w, &(struct worker_load){
+			.user = &execution_user, .execution = e,
+			.input = e->input, .n_inputs = e->n_inputs,
+			.run = &run, .fd = fd, .n_fds = n_fds }) < 0)
+		return -EAGAIN;
+	if (e->channel >= 0)
+		close(e->channel);
+	e->channel = -1;
+	execution_begin(e, w);
+	return 0;
+}

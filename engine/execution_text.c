@@ -1,0 +1,328 @@
+/* Runs in: the supervisor.   Owns: the copies that an execution keeps of its request,
+ * and the texts of its answer while it is being given. */
+#include "engine/execution_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "engine/egress.h"
+#include "engine/engine_parts.h"
+#include "engine/observer.h"
+#include "engine/tenant.h"
+
+/* ---- the request ---- */
+
+static char *
+copy(const char *bytes, size_t len)
+{
+	char *at = malloc(len + 1);
+
+	if (at == NULL)
+		abort();
+	if (len > 0)
+		memcpy(at, bytes, len);
+	at[len] = '\0';
+	return at;
+}
+
+/* n texts, which are in *text_r then; both are malloc'd. */
+static struct msg_str *
+copy_strings(const char *const *from, size_t n, char **text_r)
+{
+	size_t total = 0, at = 0;
+	struct msg_str *to = calloc(n + 1, sizeof(*to));
+	char *text;
+
+	for (size_t i = 0; i < n; i++)
+		total += strlen(from[i]);
+	text = malloc(total + 1);
+	if (to == NULL || text == NULL)
+		abort();
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(from[i]);
+
+		memcpy(text + at, from[i], len);
+		to[i] = (struct msg_str){ .at = text + at, .len = len };
+		at += len;
+	}
+	*text_r = text;
+	return to;
+}
+
+static void
+copy_inputs(struct execution *e, const struct execution_request *request)
+{
+	size_t total = 0;
+	char *at;
+
+	if (request->n_inputs == 0)
+		return;
+	for (size_t i = 0; i < request->n_inputs; i++)
+		total += request->input[i].path_len + request->input[i].len;
+	e->input = calloc(request->n_inputs, sizeof(*e->input));
+	e->input_bytes = at = malloc(total + 1);
+	if (e->input == NULL || at == NULL)
+		abort();
+	for (size_t i = 0; i < request->n_inputs; i++) {
+		const struct execution_input *from = &request->input[i];
+		struct msg_input *to = &e->input[i];
+
+		to->path = (struct msg_str){ .at = at, .len = from->path_len };
+		memcpy(at, from->path, from->path_len);
+		at += from->path_len;
+		to->data = (struct msg_bin){ .at = at, .len = from->len };
+		if (from->len > 0)
+			memcpy(at, from->data, from->len);
+		at += from->len;
+	}
+	e->n_inputs = request->n_inputs;
+}
+
+struct execution *
+execution_new(struct engine *engine, struct tenant *tenant,
+	      const struct execution_request *request,
+	      const struct execution_watcher *watcher, unsigned int profile)
+{
+	struct execution *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		abort();
+	e->engine = engine;
+	e->tenant = tenant;
+	e->watcher = *watcher;
+	e->profile = profile;
+	e->asked_us = clock_us();
+	e->item.kind = request->repl != NULL ? SCHED_CELLS : profile;
+	e->repl = request->repl;
+	e->place = request->place;
+	e->cell = request->cell;
+	if (request->environment != NULL)
+		snprintf(e->environment, sizeof(e->environment), "%s", request->environment);
+	e->channel = request->channel != NULL ? *request->channel : -1;
+	e->limits = request->limits;
+	e->internal = request->internal;
+	e->questions_max = request->questions;
+	e->question_ms = request->question_ms;
+	if (request->repl != NULL)
+		e->limits.memory_bytes = request->repl->memory_bytes;
+	e->memory_max = e->limits.memory_bytes;
+	e->facts.limits = &e->limits;
+	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
+	e->facts.disk_inodes = engine->config->profile[profile].disk_inodes;
+	e->facts.watchdog_memory = !engine->memory_counted;
+	e->facts.watchdog_pids = !engine->pids_counted;
+	e->serial = ++engine->executions;
+	memcpy(e->id, "x-", 2);
+	id_new(e->id + 2);
+	e->script = copy(request->script, request->script_len);
+	e->script_len = request->script_len;
+	if (request->stdin_text != NULL && request->stdin_len > 0) {
+		e->stdin_text = copy(request->stdin_text, request->stdin_len);
+		e->stdin_len = request->stdin_len;
+	}
+	e->args = copy_strings(request->args, request->n_args, &e->args_text);
+	e->n_args = request->n_args;
+	if (request->imports != NULL) {
+		e->imports = copy_strings(request->imports, request->n_imports,
+					  &e->imports_text);
+		e->n_imports = request->n_imports;
+	}
+	e->tell_names = request->tell_names;
+	copy_inputs(e, request);
+	e->network = egress_terms(request->network);
+	output_init(&e->output, e->limits.output_bytes);
+	if (request->spill)
+		output_keep_whole(&e->output, e->limits.results.spill_bytes / STREAM_COUNT);
+	return e;
+}
+
+void
+execution_free(struct execution *e)
+{
+	event_del(&e->deadline);
+	watchdog_forget(&e->watchdog);
+	e->tenant->spilled -= e->spilled;
+	e->engine->spilled -= e->spilled;
+	output_done(&e->output);
+	frame_done(&e->done);
+	execution_results_done(&e->results);
+	egress_grant_end(e->grant);
+	free(e->network);
+	free(e->script);
+	free(e->stdin_text);
+	free(e->args);
+	free(e->args_text);
+	free(e->imports);
+	free(e->imports_text);
+	free(e->input);
+	free(e->input_bytes);
+	if (e->channel >= 0)
+		close(e->channel);
+	free(e);
+}
+
+/* ---- the answer ---- */
+
+/* STRs of a frame have no NUL behind them, and the watcher wants text. */
+static char *
+text_of(bool has, const struct msg_str *str)
+{
+	return has ? copy(str->at, str->len) : NULL;
+}
+
+struct done_texts {
+	char *value_repr, *value_json, *error_type, *error_message, *error_traceback;
+	char *names;
+};
+
+static void
+take_done(const struct execution *e, struct done_texts *t, struct outcome *outcome)
+{
+	const struct msg_done *done = &e->done.msg.done;
+
+	*t = (struct done_texts){ 0 };
+	if (!e->facts.has_done)
+		return;
+	t->value_repr = text_of(done->has_value_repr, &done->value_repr);
+	t->value_json = text_of(done->has_value_json, &done->value_json);
+	t->error_type = text_of(done->has_error_type, &done->error_type);
+	t->error_message = text_of(done->has_error_message, &done->error_message);
+	t->error_traceback = text_of(done->has_error_traceback, &done->error_traceback);
+	t->names = text_of(done->has_names && e->tell_names, &done->names);
+	outcome->value_repr = t->value_repr;
+	outcome->value_json = t->value_json;
+	outcome->value_cut = done->has_value_cut && done->value_cut;
+	outcome->names = t->names;
+	outcome->error_type = t->error_type;
+	outcome->error_message = t->error_message;
+	outcome->error_traceback = t->error_traceback;
+	outcome->error_line = done->has_error_line ? done->error_line : 0;
+}
+
+static void
+free_done(struct done_texts *t)
+{
+	free(t->value_repr);
+	free(t->value_json);
+	free(t->error_type);
+	free(t->error_message);
+	free(t->error_traceback);
+	free(t->names);
+}
+
+/* What a cell said itself, and what was found when it had ended. The list is the caller's,
+ * and so are the texts in it. */
+static size_t
+make_notes(const struct execution *e, char *note_r[NOTES_MAX + 1])
+{
+	const struct msg_done *done = &e->done.msg.done;
+	size_t n = 0;
+
+	for (size_t i = 0; e->facts.has_done && done->has_notes && i < done->notes.n; i++)
+		note_r[n++] = copy(done->notes.item[i].at, done->notes.item[i].len);
+	if (e->left_behind > 0 && e->facts.committed &&
+	    asprintf(&note_r[n++], "%u %s that the cell had started %s ended with it",
+		     e->left_behind, e->left_behind == 1 ? "process" : "processes",
+		     e->left_behind == 1 ? "was" : "were") < 0)
+		abort();
+	return n;
+}
+
+static struct engine_event
+event_of(const struct execution *e)
+{
+	const struct config_profile *profile = &e->engine->config->profile[e->profile];
+
+	return (struct engine_event){
+		.tenant = e->tenant,
+		.id = e->id,
+		.script = e->script,
+		.script_len = e->script_len,
+		.profile = profile->name,
+		/* A session has its disk already, also when it is gone before its cell. */
+		.disk_bytes = e->item.kind == SCHED_CELLS ? 0 : profile->disk_bytes,
+		.limits = &e->limits,
+		.internal = e->internal,
+		.waited_us = e->start_us > 0 ? e->start_us - e->asked_us : 0,
+		.ran_us = e->end_us > e->start_us ? e->end_us - e->start_us : 0,
+	};
+}
+
+int
+execution_announce(struct execution *e, struct why *why_r)
+{
+	const struct engine_observer *observer = e->engine->options.observer;
+	struct engine_event event = event_of(e);
+	int r = observer != NULL ? observer->on_start(observer->arg, &event, why_r) : 0;
+
+	e->observed = observer != NULL && r == 0;
+	return r;
+}
+
+/* The asker, and before and after it who hears of every execution. */
+static void
+tell(struct execution *e, const struct outcome *outcome)
+{
+	const struct engine_observer *observer = e->engine->options.observer;
+	struct engine_event event = event_of(e);
+
+	if (e->observed)
+		observer->on_end(observer->arg, &event, outcome);
+	if (e->watcher.on_outcome != NULL)
+		e->watcher.on_outcome(e->watcher.arg, outcome);
+	if (e->observed)
+		observer->on_answered(observer->arg, &event, outcome);
+}
+
+void
+execution_answer(struct execution *e)
+{
+	char *note[NOTES_MAX + 1];
+	struct output_text text[STREAM_COUNT], transcript;
+	struct outcome_verdict verdict;
+	struct done_texts texts;
+	struct outcome outcome = { .id = e->id, .limits = &e->limits };
+
+	take_done(e, &texts, &outcome);
+	e->facts.error_type = texts.error_type;
+	e->facts.error_message = texts.error_message;
+	e->facts.error_traceback = texts.error_traceback;
+	outcome_decide(&e->facts, &verdict);
+	outcome.status = verdict.status;
+	outcome.exit_code = verdict.exit_code;
+	outcome.signal = verdict.signal;
+	outcome.message = verdict.message;
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		text[i] = output_stream_text(&e->output, (enum stream)i);
+		outcome.stream[i] = (struct outcome_stream){
+			.text = text[i].text,
+			.len = text[i].len,
+			.written = e->output.stream[i].written,
+			.dropped = text[i].dropped,
+		};
+	}
+	transcript = output_transcript(&e->output);
+	outcome.transcript = transcript.text;
+	outcome.transcript_len = transcript.len;
+	execution_show_results(e, &outcome);
+	outcome.state = e->became;
+	outcome.n_notes = make_notes(e, note);
+	outcome.note = (const char *const *)note;
+	outcome.duration_ms = (e->end_us - e->start_us + 500) / 1000;
+	outcome.cpu_ms = e->facts.cpu_ms;
+	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
+	outcome.retry_after_ms = e->retry_after_ms;
+	tell(e, &outcome);
+	for (int i = 0; i < STREAM_COUNT; i++)
+		free(text[i].text);
+	free(transcript.text);
+	for (size_t i = 0; i < outcome.n_notes; i++)
+		free(note[i]);
+	free_done(&texts);
+}

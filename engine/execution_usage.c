@@ -1,0 +1,138 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * What an execution has used, by the kernel's counters where there are any and by what is
+ * seen of its processes where there are none. */
+#include "engine/execution_parts.h"
+
+#include "engine/engine_parts.h"
+#include "engine/worker.h"
+#include "host/cgroup.h"
+
+static void
+note_memory(struct execution *e, uint64_t bytes)
+{
+	if (bytes > e->facts.peak_memory_bytes)
+		e->facts.peak_memory_bytes = bytes;
+}
+
+/* False: its memory may be more than its limit, if it shares no pages. It is not noted then. */
+static bool
+note_usage(struct execution *e, const struct watchdog_usage *usage)
+{
+	const struct worker *w = e->worker;
+	uint64_t memory = watchdog_memory_since(&w->baseline, usage);
+	uint32_t others = w->baseline.tasks > 0 ? w->baseline.tasks - 1 : 0;
+	uint32_t tasks = usage->tasks > others ? usage->tasks - others : 0;
+
+	if (tasks > e->facts.peak_pids)
+		e->facts.peak_pids = tasks;
+	if (memory > e->memory_max)
+		return false;
+	note_memory(e, memory);
+	return true;
+}
+
+/* The kernel's peak is of all the worker's life. A cell that did not raise it has no other
+ * than what there is at its end. */
+static uint64_t
+memory_peak(const struct execution *e, const struct cgroup_counters *counters)
+{
+	uint64_t bytes = 0;
+
+	if (e->repl == NULL || counters->memory_peak > e->worker->before.memory_peak)
+		return counters->memory_peak;
+	cgroup_leaf_memory(e->worker->leaf, &bytes);
+	return bytes;
+}
+
+void
+execution_count(struct execution *e)
+{
+	const struct engine *engine = e->engine;
+	struct worker *w = e->worker;
+	struct cgroup_counters counters = { 0 };
+	struct watchdog_usage usage = { 0 };
+	bool well = e->facts.stop == STOP_NONE && e->facts.has_done &&
+		    !e->facts.raised && e->facts.done_code == 0;
+	uint64_t cpu_us;
+
+	if (w->leaf != NULL)
+		cgroup_leaf_counters(w->leaf, !well || e->repl != NULL, &counters);
+	/* Of one that ended well by itself there is nothing left to be seen but its
+	 * time. */
+	if (w->leaf == NULL || (engine->watchdog != NULL && !well)) {
+		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+		note_usage(e, &usage);
+	}
+	if (engine->memory_counted) {
+		e->facts.peak_memory_bytes = memory_peak(e, &counters);
+		e->facts.oom_kills = counters.oom_kills - w->before.oom_kills;
+	}
+	if (engine->pids_counted) {
+		e->facts.peak_pids = 0;
+		e->facts.pids_hits = counters.pids_hits - w->before.pids_hits;
+	}
+	cpu_us = w->leaf != NULL ? counters.cpu_us : usage.cpu_us;
+	cpu_us = cpu_us > w->cpu_baseline_us ? cpu_us - w->cpu_baseline_us : 0;
+	/* Processes that are gone took what was sampled with them. */
+	if (cpu_us / 1000 > e->facts.cpu_ms)
+		e->facts.cpu_ms = cpu_us / 1000;
+}
+
+uint64_t
+execution_cpu_ms(struct execution *e)
+{
+	struct worker *w = e->worker;
+	struct watchdog_usage usage = { 0 };
+	uint64_t us = 0;
+
+	if (w->leaf != NULL) {
+		cgroup_leaf_cpu(w->leaf, &us);
+	} else {
+		watchdog_measure(w->pid, NULL, &w->seen, &usage);
+		us = usage.cpu_us;
+	}
+	us = us > w->cpu_baseline_us ? us - w->cpu_baseline_us : 0;
+	if (us / 1000 > e->facts.cpu_ms)
+		e->facts.cpu_ms = us / 1000;
+	return us / 1000;
+}
+
+bool
+execution_fits_memory(struct execution *e)
+{
+	struct worker *w = e->worker;
+	struct watchdog_usage usage;
+	uint64_t memory;
+
+	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+	memory = watchdog_looked_memory(&w->look, &w->baseline, &usage);
+	note_memory(e, memory);
+	return memory <= e->memory_max;
+}
+
+static void
+execution_on_looked(void *arg)
+{
+	struct execution *e = arg;
+
+	if (!execution_fits_memory(e))
+		execution_stop(e, STOP_MEMORY);
+}
+
+void
+execution_check(struct execution *e)
+{
+	const struct engine *engine = e->engine;
+	struct worker *w = e->worker;
+	struct watchdog_usage usage;
+	bool fits;
+
+	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+	fits = note_usage(e, &usage);
+	if (!engine->pids_counted && e->facts.peak_pids > e->limits.pids)
+		execution_stop(e, STOP_PIDS);
+	else if (!engine->memory_counted && !fits && !watchdog_look_rests(&w->look) &&
+		 watchdog_look(engine->watchdog, &w->look, w->pid, w->leaf, true,
+			       execution_on_looked, e))
+		execution_on_looked(e);
+}

@@ -1,0 +1,82 @@
+/* The keeper as the supervisor sees it: the process that owns the store of environments
+ * (keeper/keeper.h), started again when it ends.
+ *
+ * An environment is a directory of the store, named by 64 hexadecimal digits. It is there
+ * when DIRECTORY/NAME/manifest is, and never changes; the supervisor reads that itself.
+ */
+#ifndef ENGINE_KEEPER_H
+#define ENGINE_KEEPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct event_base;
+struct keeper;
+struct launcher;
+struct mounting;
+struct taking;
+
+struct keeper_options {
+	struct event_base *base;		/* all borrowed */
+	struct launcher *launcher;		/* has told it its store */
+};
+
+/* Starts it. 0 or -errno; a start that fails is logged and tried again. */
+int keeper_new(const struct keeper_options *options, struct keeper **keeper_r);
+
+/* Kills it, and what it was doing, and waits for it. NULL is fine. */
+void keeper_free(struct keeper *keeper);
+
+pid_t keeper_pid(const struct keeper *keeper);	/* 0: there is none now; NULL is fine */
+
+/* Does it serve, or is it about to, with nothing against it? What it is asked for waits. */
+bool keeper_is_there(const struct keeper *keeper);
+
+/* Why it does not serve; "" when it does. Lives until the next start. */
+const char *keeper_trouble(const struct keeper *keeper);
+
+/* Mounts an environment in a worker. pidfd is borrowed; gate, a pipe, is the keeper's from now
+ * on and gets one byte: 0, or an errno. It gets none when the keeper ends before. 0 or
+ * -errno: -ENOTCONN when there is none now. */
+int keeper_attach(struct keeper *keeper, const char *name, int pidfd, int gate);
+
+/* The same, with an answer: mounted is called once, from the loop, with 0 or a
+ * positive errno. */
+int keeper_mount(struct keeper *keeper, const char *name, int pidfd,
+		 void (*mounted)(void *arg, int error), void *arg,
+		 struct mounting **mounting_r);
+void keeper_unwait(struct mounting *mounting);	/* mounted is not called any more */
+
+/* What is made of a stream of wheels. Copied. */
+struct taking_request {
+	const char *name;
+	const char *manifest;
+	size_t manifest_len;
+	const char *const *wheel;	/* "NAME VERSION SHA256 BYTES" of each, in their order */
+	size_t n_wheels;		/* at most WHEELS_MAX */
+	const char *python;		/* absolute path of the interpreter, for scripts */
+	uint64_t bytes_max;
+	uint32_t files_max;
+	/* Sockets, the keeper's from now on, also on failure: one with the wheels, and one to a
+	 * worker that compiles. */
+	int stream, compiler;
+};
+
+/* error 0: the environment is there. Else nothing is, and text says why (borrowed). */
+typedef void keeper_taken(void *arg, int error, const char *text, uint64_t bytes,
+			  uint32_t files);
+
+/* Has the keeper make an environment; taken is called once, from the loop. 0 and *taking_r,
+ * which is valid until then, or -errno. */
+int keeper_take(struct keeper *keeper, const struct taking_request *request,
+		keeper_taken *taken, void *arg, struct taking **taking_r);
+
+/* The caller waits no longer. It ends when its stream does. */
+void keeper_forget(struct taking *taking);
+
+/* Removes an environment that is not in use. 0 or -errno. */
+int keeper_discard(struct keeper *keeper, const char *name);
+
+#endif

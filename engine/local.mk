@@ -1,0 +1,35 @@
+# engine: zygotes, the pool of workers, executions and sessions of the interpreter.
+noinst_LIBRARIES += libengine.a
+libengine_a_SOURCES = \
+	engine/dispatch.c engine/dispatch.h \
+	engine/egress.c engine/egress.h \
+	engine/engine.c engine/engine.h \
+	engine/engine_parts.h \
+	engine/execution.c engine/execution.h \
+	engine/execution_parts.h \
+	engine/execution_message.c \
+	engine/execution_question.c \
+	engine/execution_results.c \
+	engine/execution_run.c \
+	engine/execution_text.c \
+	engine/execution_usage.c \
+	engine/keeper.c engine/keeper.h \
+	engine/observer.h \
+	engine/outcome.c engine/outcome.h \
+	engine/output.c engine/output.h \
+	engine/pool.c engine/pool.h \
+	engine/repl.c engine/repl.h \
+	engine/repl_cell.c \
+	engine/repl_keep.c engine/repl_keep.h \
+	engine/repl_parts.h \
+	engine/repl_usage.c \
+	engine/scheduler.c engine/scheduler.h \
+	engine/share.c engine/share.h \
+	engine/survey.c engine/survey.h \
+	engine/tenant.c engine/tenant.h \
+	engine/worker.c engine/worker.h \
+	engine/worker_output.c \
+	engine/worker_slots.c \
+	engine/worker_stray.c \
+	engine/zygote.c engine/zygote.h
+libengine_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

@@ -1,0 +1,379 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * What the kernel saw goes before what the supervisor did, and that before what the
+ * worker tells: DONE can make an outcome worse, never better. */
+#include "engine/outcome.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static const char *const names[OUTCOME_STATUS_COUNT] = {
+	[OUTCOME_OK] = "ok",
+	[OUTCOME_ERROR] = "error",
+	[OUTCOME_TIMEOUT] = "timeout",
+	[OUTCOME_CPU_LIMIT] = "cpu_limit",
+	[OUTCOME_MEMORY_LIMIT] = "memory_limit",
+	[OUTCOME_PIDS_LIMIT] = "pids_limit",
+	[OUTCOME_OUTPUT_LIMIT] = "output_limit",
+	[OUTCOME_DISK_LIMIT] = "disk_limit",
+	[OUTCOME_KILLED] = "killed",
+	[OUTCOME_CRASHED] = "crashed",
+	[OUTCOME_CANCELLED] = "cancelled",
+	[OUTCOME_OVERLOADED] = "overloaded",
+	[OUTCOME_JAIL_FAILED] = "jail_failed",
+	[OUTCOME_WORKER_PROTOCOL_ERROR] = "worker_protocol_error",
+};
+
+const char *
+outcome_status_name(enum outcome_status status)
+{
+	assert(status < OUTCOME_STATUS_COUNT);
+	return names[status];
+}
+
+const char *
+outcome_signal_name(int signal, char *buffer, size_t size)
+{
+	const char *abbreviation = sigabbrev_np(signal);
+
+	if (abbreviation == NULL)
+		snprintf(buffer, size, "signal %d", signal);
+	else
+		snprintf(buffer, size, "SIG%s", abbreviation);
+	return buffer;
+}
+
+/* ---- the questions of the table ---- */
+
+static bool
+raised(const struct outcome_facts *f, const char *type)
+{
+	return f->has_done && f->raised && f->error_type != NULL &&
+	       strcmp(f->error_type, type) == 0;
+}
+
+/* Python writes "[Errno 28] No space left on device: ..." */
+static bool
+message_has_errno(const struct outcome_facts *f, int number)
+{
+	char start[24];
+
+	snprintf(start, sizeof(start), "[Errno %d]", number);
+	return f->error_message != NULL &&
+	       strncmp(f->error_message, start, strlen(start)) == 0;
+}
+
+static int
+signal_of(const struct outcome_facts *f)
+{
+	return !f->has_done && f->has_exit && WIFSIGNALED(f->wait_status)
+	       ? WTERMSIG(f->wait_status) : 0;
+}
+
+static bool
+ended_well(const struct outcome_facts *f)
+{
+	if (f->stop != STOP_NONE)
+		return false;
+	if (f->has_done)
+		return !f->raised && f->done_code == 0;
+	return f->has_exit && WIFEXITED(f->wait_status) &&
+	       WEXITSTATUS(f->wait_status) == 0;
+}
+
+/* clang-format off */
+#define HOLDS(name, condition) \
+	static bool name(const struct outcome_facts *f) { return (condition); }
+HOLDS(was_overloaded, f->overloaded)
+HOLDS(was_oom_killed, f->oom_kills > 0)
+HOLDS(stopped_for_memory, f->stop == STOP_MEMORY)
+HOLDS(was_cancelled, f->stop == STOP_CANCEL)
+HOLDS(never_ran, f->never_ran)
+HOLDS(had_no_state, f->never_ran && f->by_state)
+HOLDS(stopped_for_output, f->stop == STOP_OUTPUT)
+HOLDS(stopped_for_pids, f->stop == STOP_PIDS)
+HOLDS(broke_protocol, f->stop == STOP_PROTOCOL)
+HOLDS(stopped_for_wall, f->stop == STOP_WALL)
+HOLDS(stopped_for_cpu, f->stop == STOP_CPU)
+HOLDS(ended_badly, !ended_well(f))
+/* clang-format on */
+
+/* Without a controller nobody counts refused forks. A script that ends because of one
+ * may have been too quick for a sample, but says so itself. */
+static bool
+says_fork_was_refused(const struct outcome_facts *f)
+{
+	if (raised(f, "RuntimeError"))
+		return f->error_message != NULL &&
+		       strcmp(f->error_message, "can't start new thread") == 0;
+	return raised(f, "BlockingIOError") && message_has_errno(f, EAGAIN) &&
+	       f->error_traceback != NULL && strstr(f->error_traceback, "fork") != NULL;
+}
+
+static bool
+hit_pids(const struct outcome_facts *f)
+{
+	if (ended_well(f))
+		return false;
+	if (!f->watchdog_pids)
+		return f->pids_hits > 0;
+	return f->peak_pids >= f->limits->pids || says_fork_was_refused(f);
+}
+
+/* Without a controller the wall is RLIMIT_DATA, and the script hears of it first. */
+static bool
+ran_out_of_data(const struct outcome_facts *f)
+{
+	return f->watchdog_memory &&
+	       (raised(f, "MemoryError") ||
+		(raised(f, "OSError") && message_has_errno(f, ENOMEM)));
+}
+
+/* RLIMIT_CPU is the second wall; who sends such a signal to himself has not used it up. */
+static bool
+cpu_signal(const struct outcome_facts *f)
+{
+	int signal = signal_of(f);
+
+	return (signal == SIGXCPU || signal == SIGKILL) &&
+	       f->cpu_ms >= f->limits->cpu_ms - f->limits->cpu_ms / 10;
+}
+
+static bool
+disk_full(const struct outcome_facts *f)
+{
+	return signal_of(f) == SIGXFSZ ||
+	       (raised(f, "OSError") &&
+		(message_has_errno(f, ENOSPC) || message_has_errno(f, EDQUOT)));
+}
+
+static bool
+crash_signal(const struct outcome_facts *f)
+{
+	switch (signal_of(f)) {
+	case SIGSEGV: case SIGABRT: case SIGBUS: case SIGFPE: case SIGILL: case SIGSYS:
+	case SIGTRAP:
+		return true;
+	}
+	return false;
+}
+
+static bool
+any_signal(const struct outcome_facts *f)
+{
+	return signal_of(f) != 0 || (!f->has_done && !f->has_exit);
+}
+
+/* The order of precedence: the first row that holds gives the status. */
+/* clang-format off */
+static const struct rule {
+	enum outcome_status status;
+	bool (*holds)(const struct outcome_facts *f);
+} rules[] = {
+	/* it never came to run */
+	{ OUTCOME_OVERLOADED,            was_overloaded },
+	/* the kernel's word */
+	{ OUTCOME_MEMORY_LIMIT,          was_oom_killed },
+	/* what the supervisor did */
+	{ OUTCOME_MEMORY_LIMIT,          stopped_for_memory },
+	{ OUTCOME_CANCELLED,             was_cancelled },
+	{ OUTCOME_CRASHED,               had_no_state },
+	{ OUTCOME_JAIL_FAILED,           never_ran },
+	{ OUTCOME_OUTPUT_LIMIT,          stopped_for_output },
+	{ OUTCOME_WORKER_PROTOCOL_ERROR, broke_protocol },
+	{ OUTCOME_PIDS_LIMIT,            stopped_for_pids },
+	/* refused forks explain a failure better than what came of them */
+	{ OUTCOME_PIDS_LIMIT,            hit_pids },
+	{ OUTCOME_TIMEOUT,               stopped_for_wall },
+	{ OUTCOME_CPU_LIMIT,             stopped_for_cpu },
+	/* the end of the script's process */
+	{ OUTCOME_CPU_LIMIT,             cpu_signal },
+	{ OUTCOME_DISK_LIMIT,            disk_full },
+	{ OUTCOME_CRASHED,               crash_signal },
+	{ OUTCOME_KILLED,                any_signal },
+	/* the script's own word */
+	{ OUTCOME_MEMORY_LIMIT,          ran_out_of_data },
+	{ OUTCOME_ERROR,                 ended_badly },
+	{ OUTCOME_OK,                    ended_well },
+};
+/* clang-format on */
+
+/* ---- the sentence ---- */
+
+static void
+size_text(uint64_t bytes, char *text, size_t size)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB" };
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	while (value >= 1024 && unit < 2) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit == 2 && value < 10)
+		value *= 1024, unit = 1;
+	snprintf(text, size, "%.0f %s", value, units[unit]);
+}
+
+static void
+time_text(uint64_t ms, char *text, size_t size)
+{
+	if (ms % 1000 == 0)
+		snprintf(text, size, "%" PRIu64 " s", ms / 1000);
+	else
+		snprintf(text, size, "%.2f s", (double)ms / 1000);
+}
+
+static void
+memory_message(const struct outcome_facts *f, char *m, size_t size)
+{
+	char limit[32], peak[32];
+
+	size_text(f->limits->memory_bytes, limit, sizeof(limit));
+	size_text(f->peak_memory_bytes, peak, sizeof(peak));
+	if (f->peak_memory_bytes > 0)
+		snprintf(m, size, "memory limit of %s reached; peak %s", limit, peak);
+	else
+		snprintf(m, size, "memory limit of %s reached", limit);
+}
+
+static void
+pids_message(const struct outcome_facts *f, char *m, size_t size)
+{
+	int n = snprintf(m, size, "limit of %" PRIu32 " processes and threads reached",
+			 f->limits->pids);
+
+	if (f->peak_pids > 0)
+		snprintf(m + n, size - (size_t)n, "; peak %" PRIu32, f->peak_pids);
+	else if (f->stop == STOP_WALL)
+		snprintf(m + n, size - (size_t)n, ", then the timeout");
+}
+
+static void
+time_message(const struct outcome_facts *f, bool cpu, char *m, size_t size)
+{
+	char limit[32], used[32];
+
+	time_text(cpu ? f->limits->cpu_ms : f->limits->wall_ms, limit, sizeof(limit));
+	time_text(f->cpu_ms, used, sizeof(used));
+	snprintf(m, size,
+		 cpu ? "processor time limit of %s reached; used %s"
+		     : "timeout of %s reached; processor time used %s",
+		 limit, used);
+}
+
+static void
+cancel_message(const struct outcome_facts *f, char *m, size_t size)
+{
+	switch (f->cancel) {
+	case CANCEL_BY_CLIENT:
+		snprintf(m, size, "the client cancelled it");
+		break;
+	case CANCEL_DISCONNECTED:
+		snprintf(m, size, "the client went away");
+		break;
+	case CANCEL_SHUTDOWN:
+		snprintf(m, size, "the service is shutting down");
+		break;
+	case CANCEL_SESSION_ENDED:
+		snprintf(m, size, "its session has ended");
+		break;
+	}
+}
+
+static void
+write_message(const struct outcome_facts *f, const struct outcome_verdict *v, char *m,
+	      size_t size)
+{
+	char text[64];
+
+	switch (v->status) {
+	case OUTCOME_OK:
+		snprintf(m, size, "finished");
+		break;
+	case OUTCOME_ERROR:
+		if (f->has_done && f->raised)
+			snprintf(m, size, "raised %.200s",
+				 f->error_type ? f->error_type : "an exception");
+		else
+			snprintf(m, size, "ended with exit code %d", v->exit_code);
+		break;
+	case OUTCOME_TIMEOUT:
+	case OUTCOME_CPU_LIMIT:
+		time_message(f, v->status == OUTCOME_CPU_LIMIT, m, size);
+		break;
+	case OUTCOME_MEMORY_LIMIT:
+		memory_message(f, m, size);
+		break;
+	case OUTCOME_PIDS_LIMIT:
+		pids_message(f, m, size);
+		break;
+	case OUTCOME_OUTPUT_LIMIT:
+		size_text(f->limits->output_total, text, sizeof(text));
+		snprintf(m, size, "output limit of %s reached", text);
+		break;
+	case OUTCOME_DISK_LIMIT:
+		size_text(f->disk_bytes, text, sizeof(text));
+		snprintf(m, size, "disk limit of %s or %" PRIu64 " files reached", text,
+			 f->disk_inodes);
+		break;
+	case OUTCOME_KILLED:
+		snprintf(m, size, "killed by %s",
+			 outcome_signal_name(v->signal, text, sizeof(text)));
+		break;
+	case OUTCOME_CRASHED:
+		if (had_no_state(f))
+			snprintf(m, size, "the session could not run it: %.400s",
+				 f->jail_text ? f->jail_text : "its process is gone");
+		else
+			snprintf(m, size, "crashed with %s",
+				 outcome_signal_name(v->signal, text, sizeof(text)));
+		break;
+	case OUTCOME_CANCELLED:
+		cancel_message(f, m, size);
+		break;
+	case OUTCOME_OVERLOADED:
+		snprintf(m, size, "too many calls are waiting; try again later");
+		break;
+	case OUTCOME_JAIL_FAILED:
+		snprintf(m, size,
+			 "the jail could not be set up, nothing was run: %.400s",
+			 f->jail_text ? f->jail_text : "unknown step");
+		break;
+	case OUTCOME_WORKER_PROTOCOL_ERROR:
+		snprintf(m, size, "the worker broke its protocol and was killed");
+		break;
+	case OUTCOME_STATUS_COUNT:
+		break;
+	}
+}
+
+void
+outcome_decide(const struct outcome_facts *f, struct outcome_verdict *verdict_r)
+{
+	struct outcome_verdict v = { .status = OUTCOME_STATUS_COUNT };
+
+	for (size_t i = 0; v.status == OUTCOME_STATUS_COUNT; i++) {
+		assert(i < sizeof(rules) / sizeof(rules[0]));
+		if (rules[i].holds(f))
+			v.status = rules[i].status;
+	}
+	if (f->never_ran || f->overloaded) {
+		v.exit_code = -1;
+	} else if (f->has_done && (f->stop == STOP_NONE || f->committed)) {
+		v.exit_code = (int)f->done_code;
+	} else if (f->has_exit && WIFEXITED(f->wait_status) && f->stop == STOP_NONE) {
+		v.exit_code = WEXITSTATUS(f->wait_status);
+	} else {
+		v.signal = signal_of(f) != 0 && f->stop == STOP_NONE ? signal_of(f)
+								     : SIGKILL;
+		v.exit_code = 128 + v.signal;
+	}
+	write_message(f, &v, v.message, sizeof(v.message));
+	*verdict_r = v;
+}

@@ -1,0 +1,71 @@
+/* From what is known about an execution's end to its one status. Pure: the facts go in,
+ * the status and a sentence come out. The order of precedence is the table in
+ * outcome.c.
+ */
+#ifndef ENGINE_OUTCOME_H
+#define ENGINE_OUTCOME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/execution.h"
+
+/* Why the supervisor itself put an end to it. */
+enum stop_reason {
+	STOP_NONE,
+	STOP_CANCEL,		/* see cancel in struct outcome_facts */
+	STOP_WALL,
+	STOP_CPU,
+	STOP_OUTPUT,
+	STOP_MEMORY,		/* the watchdog's, where no controller does it */
+	STOP_PIDS,		/* likewise */
+	STOP_PROTOCOL,		/* the worker said something that may not be said */
+};
+
+struct outcome_facts {
+	/* Before it ran. */
+	bool never_ran, overloaded;
+	const char *jail_text;		/* which wall, or NULL */
+	bool by_state;			/* never_ran, and the session's own processes are to blame */
+
+	/* What the kernel counted. */
+	uint64_t oom_kills, pids_hits;
+	uint64_t peak_memory_bytes;	/* 0: not known */
+	uint32_t peak_pids;		/* the watchdog's; 0: not known */
+	uint64_t cpu_ms;
+
+	/* What we did. */
+	enum stop_reason stop;
+	enum cancel_reason cancel;
+
+	/* What the worker told. */
+	bool has_done, raised;
+	bool committed;			/* a cell came to its end, if only when interrupted */
+	uint32_t done_code;		/* 0 to 255 */
+	const char *error_type;		/* NULL or text */
+	const char *error_message;	/* NULL or text */
+	const char *error_traceback;	/* NULL or text */
+
+	/* What its init or the kernel told: the wait status of the script's process. */
+	bool has_exit;
+	int wait_status;
+
+	bool watchdog_memory, watchdog_pids;	/* no controller: see outcome.c */
+	const struct limits *limits;
+	uint64_t disk_bytes, disk_inodes;	/* of the files it may write */
+};
+
+struct outcome_verdict {
+	enum outcome_status status;
+	int exit_code, signal;		/* as in struct outcome */
+	char message[512];
+};
+
+void outcome_decide(const struct outcome_facts *facts,
+		    struct outcome_verdict *verdict_r);
+
+/* "SIGSEGV" ...; "signal 35" into a buffer of the caller for those without a name. */
+const char *outcome_signal_name(int signal, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,78 @@
+/* What is kept of a script's output: the head and, past the cap, the tail of each
+ * stream and of both together in the order of arrival. Bytes may be cut anywhere and
+ * need not be UTF-8; the texts that come out always are. Pure, no I/O.
+ */
+#ifndef ENGINE_OUTPUT_H
+#define ENGINE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/execution.h"
+
+/* Bytes of one run, at most cap of them kept: all, or half from each end. Memory grows
+ * with what is kept. */
+struct output_capture {
+	unsigned char *at;
+	size_t len, size, cap;
+	size_t tail;		/* where the oldest byte of the tail lies, once wrapped */
+	uint64_t written;
+};
+
+struct output {
+	struct output_capture stream[STREAM_COUNT];
+	struct output_capture both;
+	unsigned char held[STREAM_COUNT][4];	/* begun characters, not yet in both */
+	size_t n_held[STREAM_COUNT];
+	struct output_capture whole[STREAM_COUNT];	/* as written; cap 0: not wanted */
+	bool finished;
+};
+
+/* Bytes as they were written, from that offset of their stream on. */
+struct output_piece {
+	uint64_t offset;
+	const char *at;
+	size_t len;
+};
+
+/* A finished text: allocated, NUL put behind it. */
+struct output_text {
+	char *text;
+	size_t len;
+	uint64_t dropped;	/* bytes written that are not in it */
+};
+
+void output_init(struct output *output, uint64_t cap);
+void output_done(struct output *output);
+
+/* Takes bytes as they were read. */
+void output_add(struct output *output, enum stream stream, const void *bytes,
+		size_t len);
+
+/* Bytes that were written to both streams. */
+uint64_t output_written(const struct output *output);
+
+/* Whether a stream is past its cap, so that only its tail still changes. */
+bool output_is_full(const struct output *output, enum stream stream);
+
+/* Beside that keeps the streams as they are written, up to cap bytes of each; before
+ * anything is added. */
+void output_keep_whole(struct output *output, uint64_t cap);
+
+/* How many bytes more that would keep if so many were added. */
+size_t output_whole_growth(const struct output *output, enum stream stream, size_t len);
+
+/* Keeps no more of it than it does now: the tail goes on in its place. */
+void output_keep_no_more(struct output *output);
+
+/* What is kept of a stream as it was written: all of it, or its head and its tail. Returns
+ * how many pieces, at most 2; they are the output's. */
+size_t output_whole(struct output *output, enum stream stream,
+		    struct output_piece piece_r[2]);
+
+/* Makes the texts; nothing is added afterwards. The caller frees text. */
+struct output_text output_stream_text(struct output *output, enum stream stream);
+struct output_text output_transcript(struct output *output);
+
+#endif

@@ -1,0 +1,553 @@
+/* Runs in: the supervisor.   Owns: the zygotes, and the list of all workers.
+ * Nothing here takes longer with more workers, but the loss of a zygote does. */
+#include "engine/pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/engine_parts.h"
+#include "engine/share.h"
+#include "engine/tenant.h"
+#include "engine/worker.h"
+#include "engine/zygote.h"
+
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MOST_MS 60000
+#define BACKOFF_CALL_MS 250	/* the longest while somebody waits */
+#define FAILURES_TELL 3		/* in a row, before those who wait are told */
+#define QUIET_US 6000		/* by a clock of 4 ms: 2 at least */
+#define SPENT_US 20000		/* between an answer and the end of its worker, about */
+#define SPENT_MOST 16
+#define ENDING_MOST 8		/* workers given up for others and not yet gone */
+
+#define share_of(entity_) \
+	((struct share *)(void *)((char *)(entity_) - offsetof(struct share, entity)))
+
+/* ---- asking for workers ---- */
+
+/* Everybody who waits for this profile is told that it cannot be had. */
+static void
+fail_waiting(struct pool_profile *profile, const char *text)
+{
+	struct sched_entity *entity;
+
+	while ((entity = sched_ring_next(&profile->ring, SCHED_WAITING)) != NULL) {
+		profile->engine->pool.hooks->refuse(share_of(entity), text);
+		share_update(share_of(entity));
+	}
+}
+
+void
+pool_dispatch(struct tenant *tenant, unsigned int profile)
+{
+	tenant->engine->pool.hooks->dispatch(tenant, profile);
+}
+
+void
+pool_dispatch_cells(struct tenant *tenant)
+{
+	tenant->engine->pool.hooks->dispatch_cells(tenant);
+}
+
+void
+pool_tell_change(struct engine *engine)
+{
+	engine->pool.hooks->on_change(engine);
+}
+
+static void
+arm_retry(struct pool_profile *profile, uint32_t ms)
+{
+	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+
+	profile->retry_ms = clock_ms() + ms;
+	evtimer_add(&profile->retry, &delay);
+}
+
+/* A call that waits is answered soon, with a worker or with what is wrong. */
+static void
+hasten_retry(struct pool_profile *profile)
+{
+	uint64_t now_ms = clock_ms(), due_ms = profile->failed_ms + BACKOFF_CALL_MS;
+
+	if (profile->retry_ms > due_ms)
+		arm_retry(profile, due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 0);
+}
+
+static void
+back_off(struct pool_profile *profile, const char *text)
+{
+	uint32_t ms = BACKOFF_FIRST_MS
+		      << (profile->failed_starts < 10 ? profile->failed_starts : 10);
+	struct log_quoted quoted;
+
+	profile->failed_starts++;
+	profile->failed_ms = clock_ms();
+	snprintf(profile->trouble, sizeof(profile->trouble), "%s", text);
+	log_line(LOG_WARNING, "worker-failed", "profile=%s failures=%u text=%s",
+		 profile->engine->config->profile[profile->index].name,
+		 profile->failed_starts, log_quote(&quoted, text, strlen(text)));
+	arm_retry(profile, ms < BACKOFF_MOST_MS ? ms : BACKOFF_MOST_MS);
+	if (profile->failed_starts >= FAILURES_TELL)
+		fail_waiting(profile, profile->trouble);
+}
+
+static void
+end_spent(struct pool *pool)
+{
+	while (!TAILQ_EMPTY(&pool->spent))
+		worker_end(TAILQ_FIRST(&pool->spent));
+}
+
+/* Room for one who waits, at the worst at the cost of the warm worker that was not needed
+ * longest. */
+static void
+make_room(struct pool *pool)
+{
+	struct worker *w = TAILQ_FIRST(&pool->age);
+
+	if (pool->n_spent > 0)
+		end_spent(pool);
+	else if (w != NULL && pool->n_ending < ENDING_MOST) {
+		/* Its owner must not take its place again at once. */
+		if (w->share->target > 0)
+			w->share->target--;
+		worker_end(w);
+	}
+}
+
+static void
+pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
+{
+	struct pool *pool = &engine->pool;
+	struct sched_entity *entity;
+	const char *step;
+	char text[128];
+	int r;
+
+	if (evtimer_pending(&profile->retry, NULL) &&
+	    sched_ring_wants(&profile->ring, SCHED_WAITING))
+		hasten_retry(profile);
+	while (zygote_room(profile->zygote) > 0 &&
+	       !evtimer_pending(&profile->retry, NULL)) {
+		entity = sched_ring_next(&profile->ring, SCHED_WAITING);
+		if (entity != NULL &&
+		    pool->n_workers >= engine->config->pool.workers_max) {
+			make_room(pool);
+			return;
+		}
+		if (entity == NULL && warming &&
+		    pool->n_workers < engine->config->pool.workers_max &&
+		    pool->n_warm + pool->n_starting < engine->config->pool.warm_max)
+			entity = sched_ring_next(&profile->ring, SCHED_WARMING);
+		if (entity == NULL)
+			return;
+		r = worker_start(engine, share_of(entity), &step);
+		if (r < 0) {
+			snprintf(text, sizeof(text), "cannot prepare a worker: cannot %s: %s",
+				 step, strerror(-r));
+			back_off(profile, text);
+		}
+	}
+}
+
+static void
+top_up(struct engine *engine)
+{
+	if (engine->shutting_down)
+		return;
+	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
+		pump_profile(engine, &engine->pool.profile[i], true);
+}
+
+static void
+await_quiet(struct engine *engine)
+{
+	static const struct timeval moment = { 0, QUIET_US };
+
+	evtimer_add(&engine->pool.quiet, &moment);
+}
+
+void
+pool_pump(struct engine *engine)
+{
+	bool wait = evtimer_pending(&engine->pool.quiet, NULL);
+
+	if (engine->n_running == 0 && !wait) {
+		top_up(engine);
+		return;
+	}
+	if (engine->shutting_down)
+		return;
+	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
+		pump_profile(engine, &engine->pool.profile[i], false);
+	if (!wait)
+		await_quiet(engine);
+}
+
+static void
+on_quiet(evutil_socket_t fd, short what, void *arg)
+{
+	struct engine *engine = arg;
+
+	(void)fd;
+	(void)what;
+	end_spent(&engine->pool);
+	top_up(engine);
+}
+
+static bool
+somebody_waits(const struct pool *pool)
+{
+	for (unsigned int i = 0; i < pool->n_profiles; i++)
+		if (sched_ring_wants(&pool->profile[i].ring, SCHED_WAITING))
+			return true;
+	return false;
+}
+
+void
+pool_settle(struct engine *engine, const struct share *share)
+{
+	struct pool *pool = &engine->pool;
+
+	if (engine->shutting_down || pool->n_spent >= SPENT_MOST ||
+	    share->n_warm + share->n_starting == 0 ||
+	    somebody_waits(pool)) {
+		end_spent(pool);
+		top_up(engine);
+	} else {
+		uint64_t now = clock_us();
+
+		if (pool->n_spent == 1)
+			pool->spent_us = now;
+		/* In a row of short calls each puts it off, but not for long: what a script
+		 * left running runs on. */
+		if (now - pool->spent_us < SPENT_US || !evtimer_pending(&pool->quiet, NULL))
+			await_quiet(engine);
+	}
+}
+
+static void
+on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	struct pool_profile *profile = arg;
+
+	(void)fd;
+	(void)what;
+	pool_pump(profile->engine);
+}
+
+/* ---- workers ---- */
+
+static struct pool_workers *
+bucket(struct engine *engine, uint64_t serial)
+{
+	return &engine->pool.by_serial[serial % POOL_BUCKETS];
+}
+
+struct worker *
+pool_find(struct engine *engine, uint64_t serial)
+{
+	struct worker *w;
+
+	LIST_FOREACH(w, bucket(engine, serial), all_link)
+		if (w->serial == serial)
+			return w;
+	return NULL;
+}
+
+static void
+on_made(struct worker *w)
+{
+	struct pool *pool = &w->engine->pool;
+
+	LIST_INSERT_HEAD(bucket(w->engine, w->serial), w, all_link);
+	pool->n_workers++;
+	w->share->tenant->workers++;
+	if (w->state != WORKER_STARTING)
+		return;
+	pool->n_starting++;
+	w->share->n_starting++;
+	share_update(w->share);
+}
+
+static void
+on_state(struct worker *w, int from, int to)
+{
+	struct pool *pool = &w->engine->pool;
+	struct share *share = w->share;
+
+	if (from == WORKER_STARTING) {
+		pool->n_starting--;
+		share->n_starting--;
+	} else if (from == WORKER_WARM) {
+		TAILQ_REMOVE(&share->warm, w, warm_link);
+		TAILQ_REMOVE(&pool->age, w, age_link);
+		pool->n_warm--;
+		share->n_warm--;
+		if (share->n_warm < share->least_warm)
+			share->least_warm = share->n_warm;
+	} else if (from == WORKER_SPENT) {
+		TAILQ_REMOVE(&pool->spent, w, age_link);
+		pool->n_spent--;
+	}
+	if (to == WORKER_WARM) {
+		TAILQ_INSERT_TAIL(&share->warm, w, warm_link);
+		TAILQ_INSERT_TAIL(&pool->age, w, age_link);
+		pool->n_warm++;
+		share->n_warm++;
+	} else if (to == WORKER_SPENT) {
+		TAILQ_INSERT_TAIL(&pool->spent, w, age_link);
+		pool->n_spent++;
+	} else if (to == WORKER_ENDING) {
+		pool->n_ending++;
+	}
+	share_update(share);
+}
+
+static void
+on_warm(struct worker *w)
+{
+	struct engine *engine = w->engine;
+	struct pool_profile *profile = w->share->profile;
+
+	profile->failed_starts = 0;
+	if (engine->shutting_down)
+		worker_end(w);
+	else
+		pool_dispatch(w->share->tenant, profile->index);
+}
+
+static void
+on_failed(struct worker *w, const char *text)
+{
+	struct pool_profile *profile = w->share->profile;
+
+	/* A worker that its zygote did not live to complete says nothing about workers. */
+	if (!w->engine->shutting_down && zygote_is_alive(profile->zygote))
+		back_off(profile, text);
+}
+
+static void
+on_gone(struct worker *w)
+{
+	struct pool *pool = &w->engine->pool;
+
+	LIST_REMOVE(w, all_link);
+	pool->n_workers--;
+	pool->n_ending--;
+	w->share->tenant->workers--;
+	share_update(w->share);
+}
+
+static void
+on_freed(struct engine *engine)
+{
+	pool_pump(engine);
+	pool_tell_change(engine);
+}
+
+static const struct worker_owner owner = {
+	.on_made = on_made,
+	.on_state = on_state,
+	.on_warm = on_warm,
+	.on_failed = on_failed,
+	.on_gone = on_gone,
+	.on_freed = on_freed,
+};
+
+/* ---- zygotes ---- */
+
+static void
+on_zygote_ready(void *arg)
+{
+	struct pool_profile *profile = arg;
+
+	if (profile->index == 0)
+		profile->engine->pool.hooks->on_ready(profile->engine, 0, "ready");
+	pool_pump(profile->engine);
+}
+
+static void
+on_zygote_failed(void *arg, int error, const char *text)
+{
+	struct pool_profile *profile = arg;
+
+	if (profile->index == 0)
+		profile->engine->pool.hooks->on_ready(profile->engine, error, text);
+	fail_waiting(profile, text);
+}
+
+/* What runs goes on: a worker needs its zygote only to be made. What is warm is
+ * replaced, for nobody knows what ailed the zygote when it was cloned. */
+static void
+on_zygote_lost(void *arg)
+{
+	struct pool_profile *profile = arg;
+	struct engine *engine = profile->engine;
+	struct worker *w, *next;
+
+	worker_adopt_strays(engine);
+	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
+		for (w = LIST_FIRST(&engine->pool.by_serial[i]); w != NULL; w = next) {
+			next = LIST_NEXT(w, all_link);
+			if (w->share->profile != profile)
+				continue;
+			if (w->state == WORKER_WARM || w->state == WORKER_STARTING)
+				worker_end(w);
+			if (w->pidfd < 0)
+				worker_on_orphaned(w);
+		}
+}
+
+static void
+on_zygote_spawned(void *arg, uint64_t serial, pid_t pid, int pidfd)
+{
+	struct pool_profile *profile = arg;
+	struct worker *w = pool_find(profile->engine, serial);
+
+	if (w != NULL && w->share->profile == profile)
+		worker_on_spawned(w, pid, pidfd);
+	else
+		close(pidfd);
+	pool_pump(profile->engine);
+}
+
+static void
+on_zygote_spawn_failed(void *arg, uint64_t serial, int error, const char *text)
+{
+	struct pool_profile *profile = arg;
+	struct worker *w = pool_find(profile->engine, serial);
+
+	(void)error;		/* text says it */
+	if (w != NULL && w->share->profile == profile)
+		worker_on_spawn_failed(w, text);
+	pool_pump(profile->engine);
+}
+
+static void
+on_zygote_stopped(void *arg)
+{
+	struct pool_profile *profile = arg;
+
+	profile->engine->pool.zygotes_running--;
+	worker_adopt_strays(profile->engine);
+	pool_tell_change(profile->engine);
+}
+
+static int
+profile_init(struct engine *engine, unsigned int index)
+{
+	struct pool_profile *profile = &engine->pool.profile[index];
+	struct zygote_options options = {
+		.base = engine->base,
+		.launcher = engine->options.launcher,
+		.profile = &engine->config->profile[index],
+		.index = index,
+		.watcher = {
+			.on_ready = on_zygote_ready,
+			.on_failed = on_zygote_failed,
+			.on_lost = on_zygote_lost,
+			.on_spawned = on_zygote_spawned,
+			.on_spawn_failed = on_zygote_spawn_failed,
+			.on_stopped = on_zygote_stopped,
+			.arg = profile,
+		},
+	};
+	int r;
+
+	profile->engine = engine;
+	profile->index = index;
+	sched_ring_init(&profile->ring);
+	evtimer_assign(&profile->retry, engine->base, on_retry, profile);
+	r = zygote_new(&options, &profile->zygote);
+	if (r == 0)
+		engine->pool.zygotes_running++;
+	return r;
+}
+
+int
+pool_init(struct engine *engine, const struct pool_hooks *hooks)
+{
+	struct pool *pool = &engine->pool;
+	int r = 0;
+
+	assert(engine->config->n_profiles <= SCHED_CELLS);
+	engine->owner = &owner;
+	pool->hooks = hooks;
+	TAILQ_INIT(&pool->age);
+	TAILQ_INIT(&pool->spent);
+	evtimer_assign(&pool->quiet, engine->base, on_quiet, engine);
+	pool->by_serial = calloc(POOL_BUCKETS, sizeof(*pool->by_serial));
+	pool->profile = calloc(engine->config->n_profiles, sizeof(*pool->profile));
+	if (pool->by_serial == NULL || pool->profile == NULL)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < engine->config->n_profiles && r == 0; i++) {
+		r = profile_init(engine, i);
+		if (r == 0)
+			pool->n_profiles++;
+	}
+	return r;
+}
+
+void
+pool_stop(struct engine *engine)
+{
+	struct pool *pool = &engine->pool;
+	struct worker *w, *next;
+
+	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
+		for (w = LIST_FIRST(&pool->by_serial[i]); w != NULL; w = next) {
+			next = LIST_NEXT(w, all_link);
+			if (engine->keeps_sessions && pool->hooks->may_stay(w))
+				continue;
+			worker_end(w);
+			/* Its zygote is about to end too, and tells us no more. */
+			if (w->pidfd < 0)
+				worker_on_orphaned(w);
+		}
+	for (unsigned int i = 0; i < pool->n_profiles; i++) {
+		event_del(&pool->profile[i].retry);
+		zygote_stop(pool->profile[i].zygote);
+	}
+}
+
+bool
+pool_is_empty(const struct engine *engine)
+{
+	const struct pool *pool = &engine->pool;
+	unsigned int staying = engine->keeps_sessions ? pool->hooks->count_staying(engine) : 0;
+
+	return pool->n_workers == staying && pool->zygotes_running == 0 &&
+	       LIST_EMPTY(&pool->strays);
+}
+
+void
+pool_done(struct engine *engine)
+{
+	struct pool *pool = &engine->pool;
+	struct worker *w;
+
+	event_del(&pool->quiet);
+	for (unsigned int i = 0; i < pool->n_profiles; i++) {
+		event_del(&pool->profile[i].retry);
+		zygote_free(pool->profile[i].zygote);
+	}
+	for (unsigned int i = 0; pool->by_serial != NULL && i < POOL_BUCKETS; i++)
+		while ((w = LIST_FIRST(&pool->by_serial[i])) != NULL) {
+			LIST_REMOVE(w, all_link);
+			worker_free(w);
+		}
+	worker_forget_strays(engine);
+	free(pool->by_serial);
+	free(pool->profile);
+	memset(pool, 0, sizeof(*pool));
+}

@@ -1,0 +1,93 @@
+/* All workers, and the zygotes that make them: for tenants' shares (share.h), which together stay
+ * below the pool's own bounds.
+ */
+#ifndef ENGINE_POOL_H
+#define ENGINE_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <event2/event_struct.h>
+
+#include "engine/scheduler.h"
+
+#define POOL_BUCKETS 256
+
+struct engine;
+struct share;
+struct tenant;
+struct worker;
+struct worker_stray;
+struct zygote;
+
+/* What the pool knows of a profile. */
+struct pool_profile {
+	struct engine *engine;
+	unsigned int index;		/* in the configuration; the kind in scheduler.h */
+	struct zygote *zygote;
+	struct sched_ring ring;		/* of shares */
+	struct event retry;		/* after failed starts of workers */
+	unsigned int failed_starts;
+	uint64_t failed_ms, retry_ms;	/* when the last of them was, and the next try is */
+	char trouble[512];		/* why it failed */
+};
+
+/* What the pool tells those above it; given by engine.c. */
+struct pool_hooks {
+	/* The zygote of the default profile is ready, or failed: -errno and a sentence. */
+	void (*on_ready)(struct engine *engine, int error, const char *text);
+	/* A worker or a zygote is gone, or a session is at rest: a shutdown may be complete. */
+	void (*on_change)(struct engine *engine);
+	/* Gives warm workers to what waits, then asks for what is still needed. */
+	void (*dispatch)(struct tenant *tenant, unsigned int profile);
+	/* Starts cells that wait for others of the tenant to end. */
+	void (*dispatch_cells)(struct tenant *tenant);
+	/* All that waits in the share has no worker to expect, for the reason in text. */
+	void (*refuse)(struct share *share, const char *text);
+	/* Of a shutdown that keeps sessions: may this worker stay, and how many do? */
+	bool (*may_stay)(const struct worker *worker);
+	unsigned int (*count_staying)(const struct engine *engine);
+};
+
+struct pool {
+	const struct pool_hooks *hooks;
+	struct pool_profile *profile;
+	unsigned int n_profiles;
+	unsigned int zygotes_running;	/* not yet stopped in a shutdown */
+	LIST_HEAD(pool_workers, worker) *by_serial;
+	TAILQ_HEAD(pool_ages, worker) age;	/* warm ones */
+	struct pool_ages spent;			/* answered, not yet ended */
+	struct event quiet;
+	uint64_t spent_us;		/* when the first of those that are spent was */
+	unsigned int n_workers, n_warm, n_starting, n_spent, n_ending;
+	LIST_HEAD(, worker_stray) strays;
+};
+
+/* Starts a zygote for every profile. hooks: static. 0 or -errno. */
+int pool_init(struct engine *engine, const struct pool_hooks *hooks);
+void pool_done(struct engine *engine);	/* kills at once */
+
+/* Gives up warm workers and stops zygotes; pool_is_empty tells when it is over. */
+void pool_stop(struct engine *engine);
+bool pool_is_empty(const struct engine *engine);
+
+/* Asks for workers as far as zygotes and bounds allow: at once for those who wait; for
+ * what is only kept warm a moment later while something runs, since making workers
+ * would slow down just that. */
+void pool_pump(struct engine *engine);
+
+/* An execution has been answered and its worker is spent. Ending that one and making another
+ * takes longer than running a small script, and would hold up the client's next call: both
+ * wait for a moment of quiet, unless an execution waits or the share runs low. */
+void pool_settle(struct engine *engine, const struct share *share);
+
+/* By the hooks. */
+void pool_dispatch(struct tenant *tenant, unsigned int profile);
+void pool_dispatch_cells(struct tenant *tenant);
+void pool_tell_change(struct engine *engine);
+
+/* The worker of that serial, or NULL. */
+struct worker *pool_find(struct engine *engine, uint64_t serial);
+
+#endif

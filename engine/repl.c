@@ -1,0 +1,610 @@
+/* Runs in: the supervisor.   Owns: every session from repl_open to repl_close, and the order
+ * of what happens in it.   Reads: answers of its worker's init, within their bounds already;
+ * one that was not asked for ends the worker. */
+#include "engine/repl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/why.h"
+#include "engine/engine_parts.h"
+#include "engine/execution_parts.h"
+#include "engine/keeper.h"
+#include "engine/repl_parts.h"
+#include "engine/tenant.h"
+#include "engine/worker.h"
+#include "host/cgroup.h"
+
+#define ANSWER_MS 10000		/* for a place to be made or copied */
+
+/* ---- the end of it ---- */
+
+void
+repl_end(struct repl *repl, const char *text)
+{
+	struct worker *w = repl->worker;
+
+	if (w == NULL) {
+		repl_on_worker_gone(repl, text);
+		return;
+	}
+	snprintf(repl->end_text, sizeof(repl->end_text), "%s", text);
+	if (repl->execution != NULL)
+		execution_lose(repl->execution, STOP_PROTOCOL);
+	else
+		worker_end(w);
+}
+
+/* A job that is no cell's is answered in a turn of the loop to come. */
+static void
+answer(struct repl *repl, struct repl_job *job, int error)
+{
+	job->error = error;
+	TAILQ_INSERT_TAIL(&repl->answers, job, link);
+	event_active(&repl->tell, EV_TIMEOUT, 0);
+}
+
+static void
+stop_mounting(struct repl *repl)
+{
+	if (repl->mounting != NULL)
+		keeper_unwait(repl->mounting);
+	repl->mounting = NULL;
+}
+
+void
+repl_on_worker_gone(struct repl *repl, const char *text)
+{
+	struct repl_job *job;
+
+	if (repl->phase == REPL_ENDED)
+		return;
+	if (repl->phase == REPL_WAITING) {
+		TAILQ_REMOVE(&repl->share->opening, repl, waiting_link);
+		repl->share->n_opening--;
+		share_update(repl->share);
+	}
+	assert(repl->execution == NULL);
+	repl->phase = REPL_ENDED;
+	stop_mounting(repl);
+	repl->worker = NULL;
+	repl->places = 0;
+	event_del(&repl->timer);
+	if (repl->end_text[0] == '\0')
+		snprintf(repl->end_text, sizeof(repl->end_text), "%s", text);
+	while ((job = TAILQ_FIRST(&repl->jobs)) != NULL) {
+		if (job->kind == JOB_CELL) {
+			/* Takes it out of the list. */
+			execution_cancel(job->execution, CANCEL_SESSION_ENDED);
+			continue;
+		}
+		TAILQ_REMOVE(&repl->jobs, job, link);
+		answer(repl, job, -ESRCH);
+	}
+	repl->end_untold = true;
+	event_active(&repl->tell, EV_TIMEOUT, 0);
+}
+
+/* One a turn: whoever is told may close the session. */
+static void
+on_tell(evutil_socket_t fd, short what, void *arg)
+{
+	struct repl *repl = arg;
+	struct repl_job *job = TAILQ_FIRST(&repl->answers);
+
+	(void)fd;
+	(void)what;
+	if (job != NULL) {
+		void (*on_copied)(void *, int) = job->on_copied;
+		void *on_copied_arg = job->arg;
+		int error = job->error;
+
+		TAILQ_REMOVE(&repl->answers, job, link);
+		free(job);
+		event_active(&repl->tell, EV_TIMEOUT, 0);
+		if (on_copied != NULL)
+			on_copied(on_copied_arg, error);
+	} else if (repl->end_untold) {
+		repl->end_untold = false;
+		if (repl->watcher.on_end != NULL)
+			repl->watcher.on_end(repl->watcher.arg, repl->end_text);
+	}
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	repl_end(arg, "the session's worker did not answer in time");
+}
+
+static void
+free_jobs(struct repl_jobs *jobs)
+{
+	struct repl_job *job;
+
+	while ((job = TAILQ_FIRST(jobs)) != NULL) {
+		TAILQ_REMOVE(jobs, job, link);
+		if (job->kind != JOB_CELL)
+			free(job);
+	}
+}
+
+void
+repl_free(struct repl *repl)
+{
+	repl_close_channel(repl);
+	stop_mounting(repl);
+	event_del(&repl->timer);
+	event_del(&repl->tell);
+	free_jobs(&repl->jobs);
+	free_jobs(&repl->answers);
+	LIST_REMOVE(repl, link);
+	repl->tenant->repls--;
+	tenant_release(repl->tenant);
+	free(repl);
+}
+
+void
+repl_close(struct repl *repl)
+{
+	if (repl == NULL)
+		return;
+	if (repl->execution != NULL) {
+		repl->execution->facts.cancel = CANCEL_SESSION_ENDED;
+		execution_lose(repl->execution, STOP_CANCEL);
+	}
+	repl_end(repl, "it was closed");
+	repl_free(repl);
+}
+
+/* ---- its worker ---- */
+
+static void
+arm(struct repl *repl)
+{
+	static const struct timeval most = { ANSWER_MS / 1000, 0 };
+
+	evtimer_add(&repl->timer, &most);
+}
+
+int
+repl_send(struct repl *repl, const struct msg *msg, int fd)
+{
+	if (repl->frozen) {
+		cgroup_leaf_freeze(repl->worker->leaf, false);
+		repl->frozen = false;
+	}
+	repl->held = false;
+	return worker_send(repl->worker, msg, fd);
+}
+
+/* It has its packages, or not; its first cell waits for this and for its first place. */
+static void
+on_mounted(void *arg, int error)
+{
+	struct repl *repl = arg;
+	char text[sizeof(repl->end_text)];
+
+	repl->mounting = NULL;
+	if (error != 0) {
+		snprintf(text, sizeof(text), "its packages could not be mounted: %s",
+			 strerror(error));
+		repl_end(repl, text);
+	} else if (repl->has_place) {
+		repl_rest(repl);
+	}
+}
+
+static void
+mount_first(struct repl *repl)
+{
+	int r = repl->engine->keeper == NULL ? -EAGAIN
+		: keeper_mount(repl->engine->keeper, repl->environment,
+			       repl->worker->pidfd, on_mounted, repl, &repl->mounting);
+
+	if (r < 0)
+		repl_end(repl, "its packages could not be mounted: there is no store of them now");
+}
+
+int
+repl_lease(struct repl *repl, struct worker *w)
+{
+	struct engine *engine = repl->engine;
+	struct cgroup_limits limits = {
+		.memory_bytes = repl->memory_bytes,
+		.pids = engine->standard.pids,
+		.cpu_percent = engine->standard.cpu_percent,
+	};
+	struct msg open = { .type = MSG_OPEN };
+	int r = 0;
+
+	assert(repl->phase == REPL_WAITING);
+	if (!engine->memory_counted)
+		open.open.data_bytes = repl->memory_bytes;
+	if (w->leaf != NULL)
+		r = cgroup_leaf_limit(w->leaf, &limits);
+	if (r == 0 && w->leaf != NULL)
+		r = cgroup_leaf_keep_together(w->leaf, false);
+	if (r == 0)
+		r = worker_lease(w, &repl_user, repl, &open);
+	else
+		worker_end(w);
+	if (r < 0)
+		return -EAGAIN;
+	TAILQ_REMOVE(&repl->share->opening, repl, waiting_link);
+	repl->share->n_opening--;
+	repl->worker = w;
+	repl->phase = REPL_OPENING;
+	arm(repl);
+	if (repl->environment[0] != '\0')
+		mount_first(repl);
+	return 0;
+}
+
+/* ---- what happens in it ---- */
+
+static int
+admits(const struct repl *repl, struct why *why_r)
+{
+	return repl->phase != REPL_ENDED ? 0
+		: why_say(why_r, -ESRCH, "session", "the session has ended: %s",
+			  repl->end_text);
+}
+
+static struct repl_job *
+add_job(struct repl *repl, const struct repl_job *job)
+{
+	struct repl_job *copy = malloc(sizeof(*copy));
+
+	if (copy == NULL)
+		abort();
+	*copy = *job;
+	if (repl->phase == REPL_ENDED) {
+		answer(repl, copy, -ESRCH);
+		return NULL;
+	}
+	TAILQ_INSERT_TAIL(&repl->jobs, copy, link);
+	return copy;
+}
+
+void
+repl_copy(struct repl *repl, unsigned int from, unsigned int to,
+	  void (*on_copied)(void *arg, int error), void *arg)
+{
+	assert(from < REPL_PLACES_MAX && to < REPL_PLACES_MAX);
+	add_job(repl, &(struct repl_job){ .kind = JOB_COPY, .from = from, .to = to,
+					  .on_copied = on_copied, .arg = arg });
+	repl_turn(repl);
+}
+
+void
+repl_drop(struct repl *repl, unsigned int place)
+{
+	assert(place < REPL_PLACES_MAX);
+	add_job(repl, &(struct repl_job){ .kind = JOB_DROP, .to = place });
+	repl_turn(repl);
+}
+
+static void
+enqueue(struct repl *repl, struct execution *e)
+{
+	e->job = (struct repl_job){ .kind = JOB_CELL, .execution = e };
+	TAILQ_INSERT_TAIL(&repl->jobs, &e->job, link);
+	repl_turn(repl);
+}
+
+static void
+dequeue(struct repl *repl, struct execution *e)
+{
+	TAILQ_REMOVE(&repl->jobs, &e->job, link);
+}
+
+static void
+start_copy(struct repl *repl, struct repl_job *job)
+{
+	struct msg copy = { .type = MSG_COPY, .copy = { .from = job->from, .to = job->to } };
+
+	if ((repl->places & 1U << job->from) == 0 || repl->engine->shutting_down) {
+		TAILQ_REMOVE(&repl->jobs, job, link);
+		answer(repl, job, repl->engine->shutting_down ? -ESRCH : -ENOENT);
+		return;
+	}
+	job->adds = (repl->places & 1U << job->to) == 0;
+	repl->phase = REPL_COPY;
+	arm(repl);
+	if (repl_send(repl, &copy, -1) < 0)
+		repl_end(repl, "the session's worker is gone");
+}
+
+static void
+start_drop(struct repl *repl, struct repl_job *job)
+{
+	struct msg drop = { .type = MSG_DROP, .drop.place = job->to };
+
+	TAILQ_REMOVE(&repl->jobs, job, link);
+	repl->places &= ~(1U << job->to);
+	free(job);
+	if (repl_send(repl, &drop, -1) < 0)
+		repl_end(repl, "the session's worker is gone");
+	else if (repl->places == 0)
+		repl_end(repl, "its last state was given up");
+}
+
+void
+repl_turn(struct repl *repl)
+{
+	struct repl_job *job;
+
+	while (repl->phase == REPL_IDLE && (job = TAILQ_FIRST(&repl->jobs)) != NULL) {
+		if (job->kind == JOB_COPY) {
+			start_copy(repl, job);
+		} else if (job->kind == JOB_DROP) {
+			start_drop(repl, job);
+		} else if (sched_queue_take_item(&repl->tenant->queue,
+						 &job->execution->item) == 0) {
+			TAILQ_REMOVE(&repl->jobs, job, link);
+			repl_start_cell(repl, job->execution);
+		} else {
+			/* As much runs for its tenant as may. */
+			return;
+		}
+	}
+	if (repl->engine->shutting_down && repl->engine->keeps_sessions)
+		repl_hold(repl);
+}
+
+void
+repl_rest(struct repl *repl)
+{
+	repl->phase = REPL_IDLE;
+	repl->idle_since_ms = clock_ms();
+	repl->idle_cpu_us = 0;
+	if (repl->places == 0)
+		repl_end(repl, "its last state was lost");
+	else
+		repl_turn(repl);
+}
+
+/* What was copied is one more, and too much: it is given up again. */
+static int
+undo_copy(struct repl *repl, unsigned int place)
+{
+	struct msg drop = { .type = MSG_DROP, .drop.place = place };
+
+	repl->places &= ~(1U << place);
+	return repl_send(repl, &drop, -1) < 0 ? -ESRCH : -ENOMEM;
+}
+
+static void
+finish_copy(struct repl *repl, int error)
+{
+	struct repl_job *job = TAILQ_FIRST(&repl->jobs);
+
+	TAILQ_REMOVE(&repl->jobs, job, link);
+	answer(repl, job, error);
+	repl_rest(repl);
+}
+
+static void
+repl_on_copy_looked(void *arg)
+{
+	struct repl *repl = arg;
+
+	finish_copy(repl, repl_fits_memory(repl)
+			  ? 0 : undo_copy(repl, TAILQ_FIRST(&repl->jobs)->to));
+}
+
+static int
+on_copied(struct repl *repl, const struct msg_copied *copied)
+{
+	struct repl_job *job;
+	int error = -(int)copied->error;
+
+	event_del(&repl->timer);
+	if (repl->phase == REPL_OPENING && copied->to == 0 && error == 0) {
+		repl->has_place = true;
+		if (repl->mounting == NULL)
+			repl_rest(repl);
+		return 0;
+	}
+	if (repl->phase != REPL_COPY)
+		return -EBADMSG;
+	job = TAILQ_FIRST(&repl->jobs);
+	if (job->to != copied->to)
+		return -EBADMSG;
+	if (error != 0 || !job->adds)
+		finish_copy(repl, error != 0 && error != -ENOENT ? -EAGAIN : error);
+	else if (repl_look(repl, repl->memory_bytes, repl_on_copy_looked))
+		repl_on_copy_looked(repl);
+	return 0;
+}
+
+static int
+on_states(struct repl *repl, const struct msg_states *states)
+{
+	repl->places = states->places;
+	if (repl->phase == REPL_IDLE && repl->places == 0)
+		repl_end(repl, "its last state was lost");
+	return 0;
+}
+
+static int
+on_message(struct worker *w, struct frame *frame)
+{
+	struct repl *repl = w->repl;
+	const enum msg_type type = frame->msg.type;
+
+	if (type == MSG_STATES)
+		return on_states(repl, &frame->msg.states);
+	if (type == MSG_HELD)
+		return repl_on_held(repl, &frame->msg.held);
+	if (type == MSG_COPIED)
+		return on_copied(repl, &frame->msg.copied);
+	if (type == MSG_CELL_READY)
+		return repl_on_cell_ready(repl, &frame->msg.cell_ready);
+	if (type == MSG_CELL_ENDED)
+		return repl_on_cell_ended(repl, &frame->msg.cell_ended);
+	if (type == MSG_LEFT || type == MSG_LEFT_MORE)
+		return repl_on_left(repl, frame);
+	if (type == MSG_LISTENER)
+		return repl_on_listener(repl, frame);
+	return -EBADMSG;
+}
+
+static void
+on_output(struct worker *w, enum stream stream, const void *bytes, size_t len)
+{
+	execution_on_output(w->execution, stream, bytes, len);
+}
+
+/* On the control socket; there only init speaks. */
+static void
+on_broken(struct worker *w)
+{
+	execution_lose(w->execution, STOP_PROTOCOL);
+}
+
+static void
+on_died(struct worker *w, int wait_status)
+{
+	execution_on_died(w->execution, wait_status);
+}
+
+static void
+on_ending(struct worker *w)
+{
+	struct repl *repl = w->repl;
+
+	w->user = NULL;
+	w->repl = NULL;
+	repl_on_worker_gone(repl, "its worker has ended");
+}
+
+const struct worker_user repl_user = {
+	.on_message = on_message,
+	.on_output = on_output,
+	.on_broken = on_broken,
+	.on_died = on_died,
+	.on_ending = on_ending,
+};
+
+static const struct repl_stage repl_stage = {
+	.admits = admits,
+	.enqueue = enqueue,
+	.dequeue = dequeue,
+	.send = repl_send_cell,
+	.stop = repl_stop_cell,
+	.close = repl_close_channel,
+};
+
+/* ---- the beginning ---- */
+
+/* Sessions hold their workers for hours: a quarter of all workers is left for scripts, and
+ * for the tenants who have none. */
+static bool
+leaves_room(const struct engine *engine)
+{
+	unsigned int max = engine->config->pool.workers_max, n = 0;
+	const struct repl *repl;
+
+	LIST_FOREACH(repl, &engine->repls, link)
+		n++;
+	return n < max - (max + 3) / 4;
+}
+
+struct repl *
+repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
+	  uint64_t memory_bytes, const struct repl_watcher *watcher)
+{
+	struct repl *repl = calloc(1, sizeof(*repl));
+
+	if (repl == NULL)
+		abort();
+	*repl = (struct repl){
+		.engine = engine, .tenant = tenant, .share = &tenant->share[profile],
+		.stage = &repl_stage, .watcher = *watcher, .memory_bytes = memory_bytes,
+		.channel = -1,
+	};
+	TAILQ_INIT(&repl->jobs);
+	TAILQ_INIT(&repl->answers);
+	evtimer_assign(&repl->timer, engine->base, on_timer, repl);
+	evtimer_assign(&repl->tell, engine->base, on_tell, repl);
+	tenant_hold(tenant);
+	tenant->repls++;
+	LIST_INSERT_HEAD(&engine->repls, repl, link);
+	return repl;
+}
+
+int
+repl_open(struct engine *engine, struct tenant *tenant, const struct repl_options *options,
+	  const struct repl_watcher *watcher, struct repl **repl_r, struct why *why_r)
+{
+	unsigned int index = 0;
+	struct repl *repl;
+	int r;
+
+	r = execution_choose_profile(tenant, options->profile, &index, why_r);
+	if (r < 0)
+		return r;
+	if (engine->shutting_down)
+		return why_say(why_r, -ESHUTDOWN, NULL, "the service is shutting down");
+	if (tenant->repls >= options->sessions_max)
+		return why_say(why_r, -EDQUOT, NULL, "%u sessions are open already, and no more "
+			       "may be", tenant->repls);
+	if (!leaves_room(engine))
+		return why_say(why_r, -EDQUOT, NULL, "the service has as many sessions as it can "
+			       "hold beside scripts, of all tenants together: close one, or "
+			       "come back later");
+	repl = repl_make(engine, tenant, index, options->limits.memory_bytes, watcher);
+	if (options->environment != NULL)
+		snprintf(repl->environment, sizeof(repl->environment), "%s",
+			 options->environment);
+	TAILQ_INSERT_TAIL(&repl->share->opening, repl, waiting_link);
+	repl->share->n_opening++;
+	pool_dispatch(tenant, index);
+	*repl_r = repl;
+	return 0;
+}
+
+/* ---- what it has ---- */
+
+bool
+repl_is_frozen(const struct repl *repl)
+{
+	return repl->frozen || repl->held;
+}
+
+bool
+repl_holds(const struct repl *repl, unsigned int place)
+{
+	assert(place < REPL_PLACES_MAX);
+	if (repl->phase == REPL_WAITING || repl->phase == REPL_OPENING)
+		return place == 0;
+	return (repl->places & 1U << place) != 0;
+}
+
+int
+repl_mount(struct repl *repl, const char *environment, void (*mounted)(void *arg, int error),
+	   void *arg, struct mounting **mounting_r)
+{
+	int r;
+
+	if (repl->worker == NULL || repl->engine->keeper == NULL)
+		return -EAGAIN;
+	/* Its namespaces are not below those of this service's keeper. */
+	if (repl->adopted)
+		return -EXDEV;
+	r = keeper_mount(repl->engine->keeper, environment, repl->worker->pidfd, mounted, arg,
+			 mounting_r);
+	if (r == 0)
+		snprintf(repl->environment, sizeof(repl->environment), "%s", environment);
+	return r;
+}

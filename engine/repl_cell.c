@@ -1,0 +1,365 @@
+/* Runs in: the supervisor.   Owns: the socket of the cell that runs in a session.
+ * Reads:   from it what a script's process says, hostile from the first byte: whoever breaks
+ * the protocol there ends his cell; and from its init how the cell ended. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/stall.h"
+#include "base/watched.h"
+#include "engine/engine_parts.h"
+#include "engine/execution_parts.h"
+#include "engine/repl_parts.h"
+#include "engine/worker.h"
+#include "host/cgroup.h"
+#include "host/watchdog.h"
+
+/* ---- its socket ---- */
+
+void
+repl_close_channel(struct repl *repl)
+{
+	if (repl->channel < 0)
+		return;
+	event_del(&repl->readable);
+	event_del(&repl->writable);
+	frame_reader_done(&repl->reader);
+	frame_writer_done(&repl->writer);
+	close(repl->channel);
+	repl->channel = -1;
+}
+
+static int
+on_message(struct execution *e, struct frame *frame)
+{
+	const enum msg_type type = frame->msg.type;
+
+	/* After DONE there is nothing more to say. */
+	if (e->facts.has_done)
+		return -EBADMSG;
+	if (type == MSG_DISPLAY)
+		return execution_on_display(e, frame);
+	if (type == MSG_LEFT)
+		return execution_on_left(e, frame);
+	if (type == MSG_QUESTION)
+		return execution_on_question(e, frame);
+	if (type == MSG_LEFT_MORE)
+		return execution_on_left_more(e, frame);
+	if (type != MSG_DONE || frame->msg.done.id != e->serial)
+		return -EBADMSG;
+	execution_keep_done(e, frame);
+	return 0;
+}
+
+/* One message; 1, 0 when there is none for now, or -errno. */
+static int
+read_message(struct repl *repl)
+{
+	struct frame frame = { 0 };
+	int r;
+
+	if (repl->may_pass)
+		stall_watch();
+	r = frame_reader_read(&repl->reader, repl->channel, &frame);
+	if (stall_waited()) {
+		watched_log("cell", tenant_principal(repl->tenant));
+		frame_done(&frame);
+		return -EBADMSG;
+	}
+	if (r > 0) {
+		int bad = on_message(repl->execution, &frame);
+
+		frame_done(&frame);
+		if (bad < 0)
+			return bad;
+	}
+	return r;
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct repl *repl = arg;
+	int r = read_message(repl);
+
+	(void)fd;
+	(void)what;
+	if (r >= 0)
+		return;
+	/* The end of it: init tells what that means. */
+	event_del(&repl->readable);
+	if (r == -EBADMSG)
+		execution_on_broken(repl->execution);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct repl *repl = arg;
+
+	(void)what;
+	if (frame_writer_flush(&repl->writer, fd) > 0)
+		event_add(&repl->writable, NULL);
+}
+
+/* Its other end is in *theirs_r. 0 or -errno. */
+static int
+make_channel(struct repl *repl, int *theirs_r)
+{
+	struct event_base *base = repl->engine->base;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	/* Ours alone: the cell waits in reads and writes. */
+	if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
+		close(pair[0]);
+		close(pair[1]);
+		return -errno;
+	}
+	repl->channel = pair[0];
+	repl->may_pass = watched_refuse(repl->channel);
+	*theirs_r = pair[1];
+	frame_reader_init(&repl->reader, FROM_WORKER);
+	frame_writer_init(&repl->writer, WORKER_WRITER_MAX);
+	event_assign(&repl->readable, base, pair[0], EV_READ | EV_PERSIST, on_readable, repl);
+	event_assign(&repl->writable, base, pair[0], EV_WRITE, on_writable, repl);
+	event_add(&repl->readable, NULL);
+	return 0;
+}
+
+/* ---- its beginning ---- */
+
+/* What is there before the cell, and is not held against it. Memory is all the session's. */
+static uint32_t
+take_stock(struct repl *repl, struct watchdog_usage *usage_r)
+{
+	const struct engine *engine = repl->engine;
+	struct worker *w = repl->worker;
+	struct watchdog_usage usage = { 0 };
+	uint32_t tasks = 0;
+
+	memset(&w->before, 0, sizeof(w->before));
+	if (w->leaf != NULL)
+		cgroup_leaf_counters(w->leaf, true, &w->before);
+	if (w->leaf == NULL || engine->watchdog != NULL) {
+		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+		tasks = usage.tasks;
+	}
+	if (engine->pids_counted)
+		cgroup_leaf_pids(w->leaf, &tasks);
+	w->cpu_baseline_us = w->leaf != NULL ? w->before.cpu_us : usage.cpu_us;
+	/* Of a script's one is its own. */
+	w->baseline.tasks = tasks + 1;
+	*usage_r = usage;
+	return tasks;
+}
+
+static int
+send_run(struct repl *repl, struct execution *e, uint32_t tasks)
+{
+	struct msg msg = { .type = MSG_RUN };
+	int in = -1, r = 0;
+
+	msg.run = execution_run_message(e);
+	msg.run.has_cell = true;
+	msg.run.cell = e->cell;
+	/* The session's own since it was opened. */
+	msg.run.data_bytes = 0;
+	if (!repl->engine->pids_counted)
+		msg.run.processes = tasks + e->limits.pids;
+	if (e->stdin_text != NULL) {
+		in = execution_make_stdin(e);
+		r = in < 0 ? in : 0;
+	}
+	for (size_t i = 0; r == 0 && i < e->n_inputs; i++) {
+		struct msg input = { .type = MSG_INPUT, .input = e->input[i] };
+
+		r = frame_writer_put(&repl->writer, &input, NULL, 0);
+	}
+	if (r == 0)
+		r = frame_writer_put(&repl->writer, &msg, &in, in >= 0 ? 1 : 0);
+	else if (in >= 0)
+		close(in);
+	if (r == 0)
+		on_writable(repl->channel, EV_WRITE, repl);
+	return r;
+}
+
+/* More than this, and the memory of the session is used up. */
+static uint64_t
+roomy_bytes(const struct repl *repl)
+{
+	return repl->memory_bytes > CELL_ROOM ? repl->memory_bytes - CELL_ROOM : 0;
+}
+
+/* Files outlive the cell that filled the memory with them. A later one, which may remove them, has
+ * room to run in, beyond the limit once and not each time. */
+static uint64_t
+memory_limit(const struct repl *repl, const struct watchdog_usage *usage, uint64_t uncounted)
+{
+	const struct worker *w = repl->worker;
+	uint64_t used = 0, kept = 0;
+
+	if (!repl->engine->memory_counted) {
+		used = watchdog_looked_memory(&w->look, &w->baseline, usage);
+		/* More than the limit by what was written between two looks; the file system
+		 * bounds it. */
+		kept = usage->kept_bytes < used ? usage->kept_bytes : used;
+	} else if (cgroup_leaf_memory(w->leaf, &used) < 0) {
+		used = 0;
+	}
+	used += uncounted;
+	if (used <= roomy_bytes(repl))
+		return repl->memory_bytes;
+	used -= kept;
+	return kept + (used < repl->memory_bytes ? used : repl->memory_bytes) + CELL_ROOM;
+}
+
+void
+repl_start_cell(struct repl *repl, struct execution *e)
+{
+	struct worker *w = repl->worker;
+	struct cgroup_limits limits = {
+		.cpu_percent = repl->engine->standard.cpu_percent,
+	};
+	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial, .place = e->place } };
+	int theirs = -1, r = 0;
+	struct watchdog_usage usage;
+	uint64_t uncounted;
+	uint32_t tasks;
+
+	repl->phase = REPL_CELL;
+	repl->execution = e;
+	repl->left_by_init = repl->ready = false;
+	tasks = take_stock(repl, &usage);
+	uncounted = repl_uncounted(repl);
+	e->memory_max = memory_limit(repl, &usage, uncounted);
+	limits.memory_bytes = e->memory_max > uncounted + CELL_ROOM
+			      ? e->memory_max - uncounted : CELL_ROOM;
+	limits.pids = tasks + e->limits.pids;
+	if (w->leaf != NULL)
+		r = cgroup_leaf_limit(w->leaf, &limits);
+	if (r == 0)
+		r = make_channel(repl, &theirs);
+	execution_begin(e, w);
+	/* A thread of an earlier cell may still have been in the middle of a write. */
+	worker_output_discard(w);
+	worker_run_cell(w, e);
+	execution_grant_network(e);
+	cell.cell.network = e->grant != NULL;
+	if (cell.cell.network)
+		worker_pass_descriptors(w, true);	/* LISTENER */
+	if (r == 0)
+		r = repl_send(repl, &cell, theirs);
+	if (r == 0)
+		r = send_run(repl, e, tasks);
+	if (r < 0)
+		execution_lose(e, STOP_PROTOCOL);
+}
+
+int
+repl_send_cell(struct repl *repl, const struct msg *msg)
+{
+	int r = frame_writer_put(&repl->writer, msg, NULL, 0);
+
+	if (r == 0)
+		on_writable(repl->channel, EV_WRITE, repl);
+	return r;
+}
+
+bool
+repl_stop_cell(struct repl *repl, bool interrupt)
+{
+	struct msg stop = { .type = MSG_STOP, .stop = { .id = repl->execution->serial,
+							.force = !interrupt } };
+
+	return repl_send(repl, &stop, -1) == 0;
+}
+
+/* ---- its end ---- */
+
+/* What it says before its end has arrived. */
+static void
+read_messages(struct repl *repl)
+{
+	while (repl->channel >= 0 && read_message(repl) > 0)
+		;
+}
+
+/* The cell has come to its end, and waits. */
+static void
+repl_on_cell_looked(void *arg)
+{
+	struct repl *repl = arg;
+	struct execution *e = repl->execution;
+	struct msg commit = { .type = MSG_COMMIT, .commit.id = e->serial };
+
+	if (!execution_fits_memory(e))
+		execution_stop(e, STOP_MEMORY);
+	else if (repl_send(repl, &commit, -1) < 0)
+		execution_lose(e, STOP_PROTOCOL);
+}
+
+int
+repl_on_cell_ready(struct repl *repl, const struct msg_cell_ready *ready)
+{
+	struct execution *e = repl->execution;
+
+	if (repl->phase != REPL_CELL || ready->id != e->serial || repl->ready ||
+	    repl->engine->memory_counted)
+		return -EBADMSG;
+	repl->ready = true;
+	/* Stopped already: init has heard of it, or is about to. */
+	if (e->stopping == KILLED)
+		return 0;
+	read_messages(repl);
+	/* Also for memory_limit() of the next cell. */
+	if (repl_look(repl, roomy_bytes(repl), repl_on_cell_looked))
+		repl_on_cell_looked(repl);
+	return 0;
+}
+
+int
+repl_on_listener(struct repl *repl, struct frame *frame)
+{
+	if (repl->phase != REPL_CELL || execution_on_listener(repl->execution, frame) < 0)
+		return -EBADMSG;
+	worker_pass_descriptors(repl->worker, false);
+	return 0;
+}
+
+int
+repl_on_left(struct repl *repl, struct frame *frame)
+{
+	if (repl->phase != REPL_CELL)
+		return -EBADMSG;
+	/* What the cell has told before it was killed is told anew. */
+	if (!repl->left_by_init)
+		execution_forget_left(repl->execution);
+	repl->left_by_init = true;
+	return frame->msg.type == MSG_LEFT ? execution_on_left(repl->execution, frame)
+					   : execution_on_left_more(repl->execution, frame);
+}
+
+int
+repl_on_cell_ended(struct repl *repl, const struct msg_cell_ended *ended)
+{
+	static const enum outcome_state state[CELL_STATE_COUNT] = {
+		[CELL_COMMITTED] = STATE_COMMITTED,
+		[CELL_ROLLED_BACK] = STATE_ROLLED_BACK,
+		[CELL_LOST] = STATE_LOST,
+	};
+	struct execution *e = repl->execution;
+
+	if (repl->phase != REPL_CELL || ended->id != e->serial)
+		return -EBADMSG;
+	read_messages(repl);
+	execution_on_cell_ended(e, state[ended->state], ended);
+	repl_rest(repl);
+	return 0;
+}

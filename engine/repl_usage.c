@@ -1,0 +1,138 @@
+/* Runs in: the supervisor.   Owns: nothing.   What a session uses, and what one may not use that
+ * has nothing to do. */
+#include "engine/repl_parts.h"
+
+#include "base/clock.h"
+#include "engine/engine_parts.h"
+#include "engine/worker.h"
+#include "host/cgroup.h"
+#include "host/watchdog.h"
+
+#define FREEZE_AFTER_MS 1000
+#define IDLE_CPU_US 1000000	/* more than this is not idle */
+
+bool
+repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg))
+{
+	struct worker *w = repl->worker;
+	struct watchdog_usage usage;
+
+	if (repl->engine->memory_counted)
+		return true;
+	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+	return watchdog_memory_since(&w->baseline, &usage) <= limit ||
+	       watchdog_look(repl->engine->watchdog, &w->look, w->pid, w->leaf, !repl->frozen,
+			     looked, repl);
+}
+
+static uint64_t
+looked_memory(struct repl *repl)
+{
+	struct worker *w = repl->worker;
+	struct watchdog_usage usage;
+
+	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
+	return watchdog_looked_memory(&w->look, &w->baseline, &usage);
+}
+
+bool
+repl_fits_memory(struct repl *repl)
+{
+	return repl->engine->memory_counted || looked_memory(repl) <= repl->memory_bytes;
+}
+
+/* Nothing of a session should run between its cells, but what runs there is a script: what was
+ * stopped may have a timer with SIGCONT for its signal. False: nothing has since the last look. */
+static bool
+look_for_idle_work(struct repl *repl)
+{
+	struct worker *w = repl->worker;
+	struct watchdog_usage usage = { 0 };
+	bool worked;
+
+	if (w->leaf != NULL)
+		cgroup_leaf_cpu(w->leaf, &usage.cpu_us);
+	else
+		watchdog_measure(w->pid, NULL, &w->seen, &usage);
+	if (repl->idle_cpu_us == 0)
+		repl->idle_cpu_us = usage.cpu_us;
+	else if (usage.cpu_us > repl->idle_cpu_us + IDLE_CPU_US)
+		repl_end(repl, "it went on using the processor while no cell ran");
+	/* A leaf counts to the microsecond. */
+	worked = w->leaf == NULL || usage.cpu_us != repl->looked_cpu_us;
+	repl->looked_cpu_us = usage.cpu_us;
+	return worked;
+}
+
+static void
+repl_on_idle_looked(void *arg)
+{
+	struct repl *repl = arg;
+
+	if (!repl_fits_memory(repl))
+		repl_end(repl, "it took more memory than it may while no cell ran");
+}
+
+/* What a cell has left running in its state's own process may have grown since the cell ended,
+ * until it was frozen. False: not now. */
+static bool
+look_at_memory(struct repl *repl)
+{
+	if (watchdog_look_rests(&repl->worker->look))
+		return false;
+	if (repl_look(repl, repl->memory_bytes, repl_on_idle_looked))
+		repl_on_idle_looked(repl);
+	return true;
+}
+
+void
+repl_look_after(struct repl *repl)
+{
+	if (repl->phase != REPL_IDLE ||
+	    clock_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
+		return;
+	if (repl->frozen) {
+		if (!repl->was_looked_at)
+			repl->was_looked_at = look_at_memory(repl);
+	} else if (repl->adopted && !repl->held) {
+		/* No signal comes to it when we end: its init has to see the end of the socket. */
+		repl_hold(repl);
+	} else if (repl->worker->leaf != NULL && !repl->held) {
+		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
+		repl->was_looked_at = false;
+	} else {
+		if (look_for_idle_work(repl) && repl->phase == REPL_IDLE)
+			look_at_memory(repl);
+	}
+}
+
+static uint64_t
+memory_of(struct repl *repl)
+{
+	struct worker *w = repl->worker;
+	uint64_t bytes = 0;
+
+	if (w == NULL)
+		return 0;
+	if (repl->engine->memory_counted)
+		return cgroup_leaf_memory(w->leaf, &bytes) == 0 ? bytes + repl_uncounted(repl) : 0;
+	/* As of the last look, if this one takes longer. */
+	if (repl->phase == REPL_IDLE && !watchdog_look_rests(&w->look))
+		repl_look(repl, 0, repl_on_idle_looked);
+	return looked_memory(repl);
+}
+
+void
+repl_usage(struct repl *repl, struct repl_usage *usage_r)
+{
+	bool idle = repl->phase == REPL_IDLE && TAILQ_EMPTY(&repl->jobs);
+
+	*usage_r = (struct repl_usage){
+		.ended = repl->phase == REPL_ENDED,
+		.busy = !idle && repl->phase != REPL_ENDED,
+		.frozen = repl_is_frozen(repl),
+		.places = repl->places,
+		.memory_bytes = memory_of(repl),
+		.idle_ms = idle ? clock_ms() - repl->idle_since_ms : 0,
+	};
+}

@@ -1,0 +1,84 @@
+/* Who comes next. Two pure structures: a tenant's queue of waiting work, bounded in
+ * length and in what runs at once, and a ring of tenants' shares that want a worker. No
+ * I/O, no clock, nothing of workers or executions; both are embedded in what they
+ * order.
+ */
+#ifndef ENGINE_SCHEDULER_H
+#define ENGINE_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/* ---- the queue of one tenant ---- */
+
+#define SCHED_CELLS 16		/* the kind that waits for the worker it belongs to */
+#define SCHED_KINDS_MAX 17	/* kinds below it: of worker that work can wait for (profiles) */
+
+struct sched_item {
+	TAILQ_ENTRY(sched_item) link;
+	unsigned int kind;
+};
+
+struct sched_queue {
+	TAILQ_HEAD(, sched_item) items[SCHED_KINDS_MAX];
+	unsigned int waiting[SCHED_KINDS_MAX];
+	unsigned int n_waiting, waiting_max;
+	unsigned int n_running, running_max;
+	uint32_t typical_ms;	/* how long work took lately, a moving average */
+};
+
+void sched_queue_init(struct sched_queue *queue, unsigned int waiting_max,
+		      unsigned int running_max);
+
+/* Appends. -EBUSY when the queue is full: see sched_queue_retry_ms. */
+int sched_queue_put(struct sched_queue *queue, struct sched_item *item);
+
+/* Puts back, as the next one of its kind, what sched_queue_take gave. */
+void sched_queue_put_back(struct sched_queue *queue, struct sched_item *item);
+
+/* Takes the longest waiting item of a kind; it counts as running from now on. NULL when
+ * none waits or as much runs as may. */
+struct sched_item *sched_queue_take(struct sched_queue *queue, unsigned int kind);
+
+/* Takes this one, whatever its place in the queue. -EBUSY: as much runs as may. */
+int sched_queue_take_item(struct sched_queue *queue, struct sched_item *item);
+
+/* Takes an item out that still waits. */
+void sched_queue_remove(struct sched_queue *queue, struct sched_item *item);
+
+/* One of those running is over. */
+void sched_queue_done(struct sched_queue *queue, uint32_t took_ms);
+
+/* How many workers of a kind could be put to use at once by what waits. */
+unsigned int sched_queue_useful(const struct sched_queue *queue, unsigned int kind);
+
+/* When a place is likely to be free again, from what runs, waits and how long it takes. */
+uint32_t sched_queue_retry_ms(const struct sched_queue *queue);
+
+/* ---- the ring ---- */
+
+/* Shares with work that waits come before those that only keep workers warm. */
+enum sched_class { SCHED_WAITING, SCHED_WARMING, SCHED_CLASS_COUNT };
+
+struct sched_entity {
+	TAILQ_ENTRY(sched_entity) link[SCHED_CLASS_COUNT];
+	bool wants[SCHED_CLASS_COUNT];
+};
+
+struct sched_ring {
+	TAILQ_HEAD(sched_ring_list, sched_entity) list[SCHED_CLASS_COUNT];
+};
+
+void sched_ring_init(struct sched_ring *ring);
+
+/* Enters or leaves a class; said again it keeps its place. */
+void sched_ring_want(struct sched_ring *ring, struct sched_entity *entity,
+		     enum sched_class class, bool wants);
+
+bool sched_ring_wants(const struct sched_ring *ring, enum sched_class class);
+
+/* The next one of a class, which goes to the end of the ring. NULL: none wants a worker. */
+struct sched_entity *sched_ring_next(struct sched_ring *ring, enum sched_class class);
+
+#endif

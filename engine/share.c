@@ -1,0 +1,89 @@
+/* Runs in: the supervisor.   Owns: what a tenant has of the pool, but not the workers in it. */
+#include "engine/share.h"
+
+#include <string.h>
+
+#include "engine/engine_parts.h"
+#include "engine/pool.h"
+#include "engine/tenant.h"
+#include "engine/worker.h"
+
+void
+share_init(struct share *share, struct tenant *tenant, struct pool_profile *profile)
+{
+	memset(share, 0, sizeof(*share));
+	TAILQ_INIT(&share->warm);
+	TAILQ_INIT(&share->opening);
+	share->tenant = tenant;
+	share->profile = profile;
+}
+
+struct worker *
+share_warm_worker(struct share *share)
+{
+	return TAILQ_LAST(&share->warm, share_warm);
+}
+
+void
+share_update(struct share *share)
+{
+	unsigned int useful =
+		sched_queue_useful(&share->tenant->queue, share->profile->index) +
+		share->n_opening;
+	unsigned int have = share->n_warm + share->n_starting;
+
+	sched_ring_want(&share->profile->ring, &share->entity, SCHED_WAITING,
+			useful > have);
+	sched_ring_want(&share->profile->ring, &share->entity, SCHED_WARMING,
+			useful + share->target > have);
+}
+
+static unsigned int
+target_most(const struct engine *engine)
+{
+	unsigned int running = engine->config->pool.tenant_running_max;
+	unsigned int warm = engine->config->pool.warm_max;
+
+	return running < warm ? running : warm;
+}
+
+void
+share_grow(struct share *share)
+{
+	const struct engine *engine = share->profile->engine;
+	unsigned int most = target_most(engine);
+
+	if (share->target == 0)
+		share->target = engine->config->pool.warm;
+	else
+		share->target++;
+	if (share->target > most)
+		share->target = most;
+	share_update(share);
+}
+
+void
+share_shrink(struct share *share)
+{
+	unsigned int floor = share->profile->engine->config->pool.warm;
+	unsigned int spare = share->least_warm;
+
+	if (share->target > floor && spare > 0) {
+		spare = (spare + 1) / 2;
+		share->target -=
+			spare < share->target - floor ? spare : share->target - floor;
+		while (share->n_warm > share->target)
+			worker_end(TAILQ_FIRST(&share->warm));
+	}
+	share->least_warm = share->n_warm;
+	share_update(share);
+}
+
+void
+share_cool(struct share *share)
+{
+	share->target = 0;
+	while (!TAILQ_EMPTY(&share->warm))
+		worker_end(TAILQ_FIRST(&share->warm));
+	share_update(share);
+}

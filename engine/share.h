@@ -1,0 +1,47 @@
+/* A tenant's share of the pool for one profile: how many workers are kept warm for it. Its target
+ * starts at the configured number, grows when an execution finds no warm worker, and shrinks when
+ * some were never needed.
+ */
+#ifndef ENGINE_SHARE_H
+#define ENGINE_SHARE_H
+
+#include <sys/queue.h>
+
+#include "engine/scheduler.h"
+
+struct pool_profile;
+struct repl;
+struct tenant;
+struct worker;
+
+/* Embedded in the tenant. */
+struct share {
+	struct tenant *tenant;
+	struct pool_profile *profile;
+	struct sched_entity entity;
+	TAILQ_HEAD(share_warm, worker) warm;	/* the one warm longest first */
+	unsigned int n_warm, n_starting;
+	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
+	unsigned int n_opening;
+	unsigned int target;		/* 0: nothing is kept warm */
+	unsigned int least_warm;	/* since the last look: how many were never needed */
+};
+
+void share_init(struct share *share, struct tenant *tenant, struct pool_profile *profile);
+
+/* A warm worker, still in state WARM, or NULL. */
+struct worker *share_warm_worker(struct share *share);
+
+/* An execution found none: keep more from now on. */
+void share_grow(struct share *share);
+
+/* Looks again at what the share needs, after anything it depends on has changed. */
+void share_update(struct share *share);
+
+/* Called each second: fewer when some were never needed. */
+void share_shrink(struct share *share);
+
+/* Gives up all that is kept warm. */
+void share_cool(struct share *share);
+
+#endif

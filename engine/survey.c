@@ -1,0 +1,137 @@
+/* Runs in: the supervisor.   Owns: nothing; counts what others own. */
+#include "engine/survey.h"
+
+#include <string.h>
+
+#include "engine/egress.h"
+#include "engine/engine_parts.h"
+#include "engine/execution_parts.h"
+#include "engine/tenant.h"
+#include "engine/zygote.h"
+#include "host/cgroup.h"
+
+static void
+count_worker(struct survey_profile *profile, const struct worker *worker)
+{
+	switch (worker->state) {
+	case WORKER_STARTING:
+		profile->starting++;
+		break;
+	case WORKER_WARM:
+		profile->warm++;
+		break;
+	case WORKER_LEASED:
+		profile->sessions++;
+		break;
+	case WORKER_RUNNING:
+		profile->running++;
+		break;
+	case WORKER_SPENT:
+		profile->spent++;
+		break;
+	case WORKER_ENDING:
+	case WORKER_STATE_COUNT:
+		profile->ending++;
+	}
+}
+
+size_t
+survey_profiles(const struct engine *engine, struct survey_profile *profile_r)
+{
+	const struct pool *pool = &engine->pool;
+	const struct tenant *tenant;
+	const struct worker *worker;
+
+	for (unsigned int i = 0; i < pool->n_profiles; i++)
+		profile_r[i] = (struct survey_profile){
+			.name = engine->config->profile[i].name,
+			.ready = zygote_is_ready(pool->profile[i].zygote),
+			.trouble = zygote_trouble(pool->profile[i].zygote),
+		};
+	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
+		LIST_FOREACH(worker, &pool->by_serial[i], all_link)
+			if (worker->share != NULL)
+				count_worker(&profile_r[worker->share->profile->index], worker);
+	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
+		LIST_FOREACH(tenant, &engine->tenants[i], link)
+			for (unsigned int k = 0; k < tenant->n_shares; k++)
+				profile_r[k].waiting += tenant->queue.waiting[k] +
+							tenant->share[k].n_opening;
+	return pool->n_profiles;
+}
+
+/* What one that runs has used so far. Without a group of its own: when it was last looked
+ * at. */
+static uint64_t
+used_ms(const struct execution *e)
+{
+	const struct worker *w = e->worker;
+	uint64_t us = 0;
+
+	if (w->leaf == NULL || cgroup_leaf_cpu(w->leaf, &us) < 0 || us < w->cpu_baseline_us)
+		return e->facts.cpu_ms;
+	return (us - w->cpu_baseline_us) / 1000;
+}
+
+static void
+look(const struct tenant *tenant, struct survey_tenant *tenant_r)
+{
+	const struct engine *engine = tenant->engine;
+	const struct execution *e;
+
+	*tenant_r = (struct survey_tenant){
+		.tenant = tenant,
+		.holders = tenant->holders,
+		.running = tenant->queue.n_running,
+		.queued = tenant->queue.n_waiting,
+		.running_max = tenant->queue.running_max,
+		.queued_max = tenant->queue.waiting_max,
+		.sessions = tenant->repls,
+		.workers = tenant->workers,
+	};
+	if (tenant->queue.n_running > 0)
+		TAILQ_FOREACH(e, &engine->running, link) {
+			if (e->tenant != tenant)
+				continue;
+			tenant_r->cpu_ms += used_ms(e);
+			tenant_r->memory_bytes += e->facts.peak_memory_bytes;
+		}
+	if (engine->memory_counted && tenant->cgroup != NULL)
+		cgroup_tenant_memory(tenant->cgroup, &tenant_r->memory_bytes);
+}
+
+void
+survey_tenants(const struct engine *engine,
+	       void (*visit)(void *arg, const struct survey_tenant *tenant), void *arg)
+{
+	const struct tenant *tenant;
+	struct survey_tenant seen;
+
+	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
+		LIST_FOREACH(tenant, &engine->tenants[i], link) {
+			look(tenant, &seen);
+			visit(arg, &seen);
+		}
+}
+
+bool
+survey_tenant(const struct engine *engine, const char *principal,
+	      struct survey_tenant *tenant_r)
+{
+	const struct tenant *tenant;
+
+	memset(tenant_r, 0, sizeof(*tenant_r));
+	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
+		LIST_FOREACH(tenant, &engine->tenants[i], link)
+			if (strcmp(tenant->principal, principal) == 0) {
+				look(tenant, tenant_r);
+				return true;
+			}
+	return false;
+}
+
+void
+survey_egress(const struct engine *engine, struct survey_egress *egress_r)
+{
+	egress_look(engine->egress, egress_r);
+}

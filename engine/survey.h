@@ -1,0 +1,55 @@
+/* What goes on in the engine now, for operators and metrics: profiles, tenants, what runs.
+ * A look costs a walk over workers and tenants and a few small reads for each tenant that
+ * has something running; it changes nothing.
+ */
+#ifndef ENGINE_SURVEY_H
+#define ENGINE_SURVEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine;
+struct tenant;
+
+/* One profile's part of the pool. Strings live as long as the engine, trouble until the next
+ * turn of the loop. */
+struct survey_profile {
+	const char *name;
+	bool ready;			/* its zygote */
+	const char *trouble;		/* why it is not; NULL: nothing failed */
+	unsigned int starting, warm, running, ending;	/* workers */
+	unsigned int sessions;		/* workers that are a session's, and idle */
+	unsigned int spent;		/* their execution is answered; about to be ended */
+	unsigned int waiting;		/* executions, and sessions that have no worker yet */
+};
+
+/* Fills at most CONFIG_PROFILES_MAX of them, in the order of the configuration; how many. */
+size_t survey_profiles(const struct engine *engine, struct survey_profile *profile_r);
+
+struct survey_tenant {
+	const struct tenant *tenant;	/* borrowed, during the call */
+	unsigned int holders, running, queued, running_max, queued_max;
+	unsigned int sessions, workers;
+	uint64_t cpu_ms;		/* of what runs, so far */
+	/* Of all its workers where the kernel counts it; else of what runs, at the most so far. */
+	uint64_t memory_bytes;
+};
+
+void survey_tenants(const struct engine *engine,
+		    void (*visit)(void *arg, const struct survey_tenant *tenant), void *arg);
+
+/* One tenant. False: it has none of its own now, and *tenant_r is zeroed. */
+bool survey_tenant(const struct engine *engine, const char *principal,
+		   struct survey_tenant *tenant_r);
+
+struct survey_egress {
+	bool installed;
+	const char *state;		/* "down", "starting", "serving", "ending" */
+	const char *trouble;		/* NULL: none */
+	unsigned int executions;	/* that may go out */
+};
+
+void survey_egress(const struct engine *engine, struct survey_egress *egress_r);
+
+#endif

@@ -1,0 +1,202 @@
+/* Runs in: the supervisor.   Owns: the tenants, their queues and shares. A tenant
+ * outlives its last session for the idle time, so that a client which comes back finds
+ * its workers warm. */
+#include "engine/tenant.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+#include <openssl/sha.h>
+
+#include "base/clock.h"
+#include "engine/engine_parts.h"
+#include "engine/worker.h"
+#include "host/cgroup.h"
+
+#define UID "uid:"
+
+static size_t
+bucket_of(const char *principal)
+{
+	uint32_t hash = 2166136261;	/* FNV-1a */
+
+	while (*principal)
+		hash = (hash ^ (unsigned char)*principal++) * 16777619;
+	return hash % TENANT_BUCKETS;
+}
+
+static struct tenant *
+find(struct engine *engine, const char *principal)
+{
+	struct tenant *tenant;
+
+	LIST_FOREACH(tenant, &engine->tenants[bucket_of(principal)], link)
+		if (strcmp(tenant->principal, principal) == 0)
+			return tenant;
+	return NULL;
+}
+
+/* The number of a uid; of others a hash, for a name may be longer than a directory's, and
+ * have slashes. No two may meet in one. */
+static void
+name_directory(struct tenant *tenant)
+{
+	unsigned char hash[SHA256_DIGEST_LENGTH];
+	char *at = tenant->directory;
+
+	if (strncmp(tenant->principal, UID, strlen(UID)) == 0) {
+		snprintf(at, sizeof(tenant->directory), "%s", tenant->principal + strlen(UID));
+		return;
+	}
+	SHA256((const unsigned char *)tenant->principal, strlen(tenant->principal), hash);
+	at = stpcpy(at, "t-");
+	for (size_t i = 0; i < 16; i++)
+		at += sprintf(at, "%02x", hash[i]);
+}
+
+static struct tenant *
+make(struct engine *engine, const char *principal)
+{
+	unsigned int n = engine->pool.n_profiles;
+	struct tenant *tenant =
+		calloc(1, sizeof(*tenant) + n * sizeof(tenant->share[0]));
+
+	if (tenant == NULL)
+		abort();
+	tenant->engine = engine;
+	tenant->principal = strdup(principal);
+	if (tenant->principal == NULL)
+		abort();
+	name_directory(tenant);
+	tenant->n_shares = n;
+	sched_queue_init(&tenant->queue, engine->config->pool.tenant_queue_max,
+			 engine->config->pool.tenant_running_max);
+	for (unsigned int i = 0; i < n; i++)
+		share_init(&tenant->share[i], tenant, &engine->pool.profile[i]);
+	LIST_INSERT_HEAD(&engine->tenants[bucket_of(principal)], tenant, link);
+	if (engine->n_tenants++ == 0) {
+		static const struct timeval second = { 1, 0 };
+
+		evtimer_add(&engine->housekeeping, &second);
+	}
+	return tenant;
+}
+
+struct tenant *
+engine_tenant(struct engine *engine, uid_t uid)
+{
+	char principal[32];
+
+	snprintf(principal, sizeof(principal), UID "%u", uid);
+	return engine_tenant_named(engine, principal);
+}
+
+struct tenant *
+engine_tenant_named(struct engine *engine, const char *principal)
+{
+	struct tenant *tenant = find(engine, principal);
+
+	if (tenant == NULL)
+		tenant = make(engine, principal);
+	tenant->holders++;
+	tenant->active_ms = clock_ms();
+	/* Most calls are for the default profile; others warm up when first used. */
+	if (tenant->share[0].target == 0)
+		share_grow(&tenant->share[0]);
+	pool_pump(engine);
+	return tenant;
+}
+
+void
+tenant_hold(struct tenant *tenant)
+{
+	assert(tenant->holders > 0);
+	tenant->holders++;
+}
+
+void
+tenant_restrict(struct tenant *tenant, const char *profile)
+{
+	snprintf(tenant->profile, sizeof(tenant->profile), "%s", profile);
+}
+
+void
+tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int queued_max)
+{
+	assert(running_max > 0);
+	tenant->queue.running_max = running_max;
+	tenant->queue.waiting_max = queued_max;
+}
+
+const char *
+tenant_profile(const struct tenant *tenant)
+{
+	return tenant->profile;
+}
+
+void
+tenant_count(const struct tenant *tenant, struct tenant_counts *counts_r)
+{
+	*counts_r = (struct tenant_counts){
+		.sessions = tenant->holders,
+		.running = tenant->queue.n_running,
+		.queued = tenant->queue.n_waiting,
+		.running_max = tenant->queue.running_max,
+		.queued_max = tenant->queue.waiting_max,
+	};
+}
+
+const char *
+tenant_principal(const struct tenant *tenant)
+{
+	return tenant->principal;
+}
+
+void
+tenant_release(struct tenant *tenant)
+{
+	assert(tenant->holders > 0);
+	tenant->holders--;
+	tenant->active_ms = clock_ms();
+}
+
+void
+tenant_free(struct tenant *tenant)
+{
+	assert(tenant->workers == 0 && tenant->queue.n_waiting == 0);
+	for (unsigned int i = 0; i < tenant->n_shares; i++) {
+		struct share *share = &tenant->share[i];
+
+		share->target = 0;
+		share_update(share);
+	}
+	cgroup_tenant_release(tenant->cgroup);
+	LIST_REMOVE(tenant, link);
+	tenant->engine->n_tenants--;
+	free(tenant->principal);
+	free(tenant);
+}
+
+void
+tenant_look_after(struct tenant *tenant)
+{
+	const struct engine *engine = tenant->engine;
+	uint64_t idle_ms = clock_ms() - tenant->active_ms;
+	bool busy = tenant->queue.n_running > 0 || tenant->queue.n_waiting > 0;
+	bool idle =
+		!busy && idle_ms >= (uint64_t)engine->config->pool.idle_seconds * 1000;
+
+	for (unsigned int i = 0; i < tenant->n_shares; i++) {
+		if (idle)
+			share_cool(&tenant->share[i]);
+		else
+			share_shrink(&tenant->share[i]);
+	}
+	if (idle && tenant->holders == 0 && tenant->workers == 0)
+		tenant_free(tenant);
+}

@@ -1,0 +1,42 @@
+/* A tenant: a peer uid, or who else was made sure of, with its queue, its shares of the pool and its cgroup. Made
+ * when its first session comes, given up when it has no holder and nothing runs for a
+ * while.
+ */
+#ifndef ENGINE_TENANT_H
+#define ENGINE_TENANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "engine/engine.h"
+#include "engine/scheduler.h"
+#include "engine/share.h"
+
+struct cgroup_tenant;
+
+struct tenant {
+	LIST_ENTRY(tenant) link;
+	struct engine *engine;
+	char *principal;		/* "uid:1000" */
+	char directory[40];		/* of its cgroup */
+	char profile[65];		/* the only one for it; "": any */
+	unsigned int holders;
+	unsigned int workers;		/* of every state */
+	unsigned int repls;		/* sessions */
+	uint64_t active_ms;		/* when it was last of use */
+	struct cgroup_tenant *cgroup;	/* NULL: no cgroups */
+	struct sched_queue queue;
+	uint64_t spilled;		/* bytes kept of the output of what runs, to be spilled */
+	unsigned int n_shares;
+	struct share share[];		/* by profile */
+};
+
+/* Looks whether there is still something to keep for it; tenant may be freed. Called
+ * each second. */
+void tenant_look_after(struct tenant *tenant);
+
+void tenant_free(struct tenant *tenant);
+
+#endif

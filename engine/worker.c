@@ -1,0 +1,647 @@
+/* Runs in: the supervisor.   Owns: every worker from clone to reaped, and its leaf.
+ * Reads:   frames and output from workers, hostile from the first byte. */
+#include "engine/worker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/own.h"
+#include "base/passrights.h"
+#include "base/stall.h"
+#include "base/watched.h"
+#include "engine/engine_parts.h"
+#include "engine/tenant.h"
+#include "engine/zygote.h"
+#include "host/cgroup.h"
+
+#define START_TIMEOUT_MS 10000
+#define SILENCE_MS 1000		/* between the end of its socket and of its init */
+#define KILL_AGAIN_MS 2000
+
+/* ---- states ---- */
+
+#define TO(state) (1u << (state))
+
+static const unsigned int legal_next[WORKER_STATE_COUNT] = {
+	[WORKER_STARTING] = TO(WORKER_WARM) | TO(WORKER_ENDING),
+	[WORKER_WARM] = TO(WORKER_LEASED) | TO(WORKER_RUNNING) | TO(WORKER_ENDING),
+	[WORKER_LEASED] = TO(WORKER_RUNNING) | TO(WORKER_ENDING),
+	[WORKER_RUNNING] = TO(WORKER_LEASED) | TO(WORKER_SPENT) | TO(WORKER_ENDING),
+	[WORKER_SPENT] = TO(WORKER_ENDING),
+	[WORKER_ENDING] = 0,
+};
+
+const char *
+worker_state_name(enum worker_state state)
+{
+	static const char *const names[WORKER_STATE_COUNT] = {
+		"starting", "warm", "leased", "running", "spent", "ending",
+	};
+
+	return names[state];
+}
+
+bool
+worker_may_move(enum worker_state from, enum worker_state to)
+{
+	return (legal_next[from] & TO(to)) != 0;
+}
+
+static void
+set_state(struct worker *w, enum worker_state to)
+{
+	enum worker_state from = w->state;
+
+	assert(worker_may_move(from, to));
+	w->state = to;
+	w->engine->owner->on_state(w, (int)from, (int)to);
+}
+
+/* ---- the end ---- */
+
+static void
+arm(struct worker *w, uint32_t ms)
+{
+	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+
+	evtimer_add(&w->timer, &delay);
+}
+
+/* The owner of the outer namespace may signal everything in it (user_namespaces(7));
+ * SIGKILL to its init ends the whole pid namespace. */
+void
+worker_kill(struct worker *w)
+{
+	if (w->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
+	else if (w->leaf != NULL)
+		cgroup_leaf_kill(w->leaf);
+}
+
+int
+worker_stop(struct worker *w)
+{
+	watchdog_look_end(&w->look);
+	return w->pidfd < 0 || syscall(SYS_pidfd_send_signal, w->pidfd, SIGTERM, NULL, 0) < 0
+	       ? -ESRCH : 0;
+}
+
+static void
+close_channels(struct worker *w)
+{
+	event_del(&w->readable);
+	event_del(&w->writable);
+	worker_output_close(w);
+	frame_reader_done(&w->reader);
+	frame_writer_done(&w->writer);
+	if (w->control >= 0)
+		close(w->control);
+	w->control = -1;
+}
+
+void
+worker_end(struct worker *w)
+{
+	const struct worker_user *user = w->user;
+
+	if (w->state == WORKER_ENDING)
+		return;
+	set_state(w, WORKER_ENDING);
+	watchdog_look_end(&w->look);
+	worker_kill(w);
+	close_channels(w);
+	arm(w, KILL_AGAIN_MS);
+	if (user != NULL && user->on_ending != NULL)
+		user->on_ending(w);
+}
+
+void
+worker_spend(struct worker *w)
+{
+	if (w->state == WORKER_RUNNING)
+		set_state(w, WORKER_SPENT);
+}
+
+void
+worker_ignore(struct worker *w)
+{
+	if (w->state != WORKER_SPENT)
+		return;
+	event_del(&w->readable);
+	event_del(&w->writable);
+	event_del(&w->timer);
+	worker_output_mute(w);
+}
+
+/* Gives back everything; the process is reaped, or there is none. */
+static void
+release(struct worker *w)
+{
+	struct engine *engine = w->engine;
+
+	close_channels(w);
+	event_del(&w->ended);
+	event_del(&w->timer);
+	if (w->pidfd >= 0)
+		close(w->pidfd);
+	watchdog_seen_done(&w->seen);
+	watchdog_look_end(&w->look);
+	cgroup_leaf_retire(w->leaf);
+	worker_slots_give(&engine->slots, w->slot);
+	free(w);
+}
+
+static void
+remove_worker(struct worker *w)
+{
+	struct engine *engine = w->engine;
+
+	assert(w->state == WORKER_ENDING);
+	engine->owner->on_gone(w);
+	release(w);
+	engine->owner->on_freed(engine);
+}
+
+void
+worker_free(struct worker *w)
+{
+	siginfo_t info;
+
+	if (w->pidfd >= 0 && !w->kept) {
+		worker_kill(w);
+		while (waitid(P_PIDFD, (id_t)w->pidfd, &info, WEXITED) < 0 &&
+		       errno == EINTR)
+			;
+	}
+	release(w);
+}
+
+/* It did not live to be of use: it is ENDING, and if it was new the pool is told. */
+static void
+fail(struct worker *w, const char *text)
+{
+	bool was_new = w->state == WORKER_STARTING || w->state == WORKER_WARM;
+
+	/* First it stops counting as one to come, then those who wait may be told. */
+	worker_end(w);
+	if (was_new)
+		w->engine->owner->on_failed(w, text);
+}
+
+/* READY came, and the zygote has named it. */
+static void
+become_warm(struct worker *w)
+{
+	const struct engine *engine = w->engine;
+
+	event_del(&w->timer);
+	if (!engine->memory_counted || !engine->pids_counted || w->leaf == NULL) {
+		watchdog_measure(w->pid, w->leaf, &w->seen, &w->baseline);
+		w->cpu_baseline_us = w->baseline.cpu_us;
+	}
+	if (w->leaf != NULL)
+		cgroup_leaf_cpu(w->leaf, &w->cpu_baseline_us);
+	set_state(w, WORKER_WARM);
+	engine->owner->on_warm(w);
+}
+
+static int
+on_ready(struct worker *w, const struct msg_ready *ready)
+{
+	if (w->state != WORKER_STARTING || w->is_ready || ready->worker != w->serial)
+		return -EBADMSG;
+	w->is_ready = true;
+	if (w->pidfd >= 0)
+		become_warm(w);
+	return 0;
+}
+
+static int
+on_jail_failed(struct worker *w, const struct msg_jail_failed *failed)
+{
+	char text[1200];
+
+	if (w->state != WORKER_STARTING)
+		return -EBADMSG;
+	snprintf(text, sizeof(text), "%.*s: %s", (int)failed->what.len, failed->what.at,
+		 strerror((int)failed->error));
+	fail(w, text);
+	return 0;
+}
+
+/* Until it is leased it has nothing to say but how its start went. */
+static int
+on_message(struct worker *w, struct frame *frame)
+{
+	if (w->user != NULL)
+		return w->user->on_message(w, frame);
+	if (frame->msg.type == MSG_READY)
+		return on_ready(w, &frame->msg.ready);
+	if (frame->msg.type == MSG_JAIL_FAILED)
+		return on_jail_failed(w, &frame->msg.jail_failed);
+	return -EBADMSG;
+}
+
+static bool
+runs(const struct worker *w)
+{
+	return w->state == WORKER_RUNNING && w->execution != NULL;
+}
+
+static void
+on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	struct frame frame = { 0 };
+	siginfo_t info = { 0 };
+	int status;
+
+	(void)what;
+	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0) {
+		if (info.si_pid == 0)
+			return;
+	} else if (errno != ECHILD) {
+		return;
+	} else {
+		/* Not our child, so how it ended is not known: by no doing of its own, as a rule. */
+		info.si_status = SIGKILL;
+	}
+	status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
+					    : info.si_status & 0x7f;
+	/* What it said last may lie unread in the socket. */
+	while (runs(w) && frame_reader_read(&w->reader, w->control, &frame) > 0) {
+		int r = on_message(w, &frame);
+
+		frame_done(&frame);
+		if (r < 0)
+			w->user->on_broken(w);
+	}
+	if (runs(w) && frame_reader_broke_off(&w->reader))
+		w->user->on_broken(w);
+	if (runs(w))
+		w->user->on_died(w, status);
+	if (w->state == WORKER_SPENT)
+		worker_end(w);
+	else if (w->state != WORKER_ENDING)
+		fail(w, "the worker ended before it was of use");
+	remove_worker(w);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+
+	(void)fd;
+	(void)what;
+	switch (w->state) {
+	case WORKER_STARTING:
+		/* A zygote that did not even name it is stuck; its end is the worker's. */
+		if (w->pidfd < 0 && zygote_pid(w->share->profile->zygote) > 0)
+			zygote_kill(w->share->profile->zygote);
+		else
+			fail(w, "the worker was not ready in time");
+		break;
+	case WORKER_WARM: case WORKER_LEASED: case WORKER_SPENT:
+		break;
+	case WORKER_RUNNING:
+		if (w->throttled) {
+			w->throttled = false;
+			worker_output_listen(w);
+		}
+		if (!event_pending(&w->readable, EV_READ, NULL))
+			worker_kill(w);
+		break;
+	case WORKER_ENDING:
+		if (w->leaf != NULL)
+			cgroup_leaf_kill(w->leaf);
+		worker_kill(w);
+		arm(w, KILL_AGAIN_MS);
+		break;
+	case WORKER_STATE_COUNT:
+		break;
+	}
+}
+
+/* ---- its socket ---- */
+
+void
+worker_pass_descriptors(struct worker *w, bool may)
+{
+	w->may_pass = may || watched_refuse(w->control);
+	if (may)
+		passrights_set(w->control, true);
+}
+
+static int
+read_frame(struct worker *w, struct frame *frame)
+{
+	int r;
+
+	if (w->may_pass)
+		stall_watch();
+	r = frame_reader_read(&w->reader, w->control, frame);
+	if (!stall_waited())
+		return r;
+	watched_log("worker", w->share->tenant->principal);
+	frame_done(frame);
+	return -EBADMSG;
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	struct frame frame = { 0 };
+	int r;
+
+	(void)fd;
+	(void)what;
+	r = read_frame(w, &frame);
+	if (r > 0) {
+		r = on_message(w, &frame);
+		frame_done(&frame);
+	}
+	if (r >= 0)
+		return;
+	if (w->state != WORKER_RUNNING) {
+		fail(w, r == -EBADMSG ? "the worker broke its protocol"
+						: "the worker closed its socket");
+	} else if (r == -EBADMSG || frame_reader_broke_off(&w->reader)) {
+		w->user->on_broken(w);
+	} else {
+		/* Its end comes by the pidfd, with the reason. */
+		event_del(&w->readable);
+		arm(w, SILENCE_MS);
+	}
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	int r;
+
+	(void)what;
+	r = frame_writer_flush(&w->writer, fd);
+	if (r > 0)
+		event_add(&w->writable, NULL);
+	/* An error: it is gone, and the pidfd tells. */
+}
+
+void
+worker_throttle(struct worker *w, uint32_t ms)
+{
+	w->throttled = true;
+	worker_output_mute(w);
+	arm(w, ms);
+}
+
+/* ---- the beginning ---- */
+
+/* Its descriptors; the three of the other side are in theirs_r. */
+static int
+make_channels(struct worker *w, int theirs_r[1 + STREAM_COUNT])
+{
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	w->control = pair[0];
+	theirs_r[0] = pair[1];
+	worker_pass_descriptors(w, false);
+	r = worker_output_make(w, theirs_r + 1);
+	if (r == 0 && fcntl(w->control, F_SETFL, O_NONBLOCK) < 0)
+		r = -errno;
+	for (int i = 0; r < 0 && i < 1 + STREAM_COUNT; i++)
+		if (theirs_r[i] >= 0)
+			close(theirs_r[i]);
+	return r;
+}
+
+static void
+assign_events(struct worker *w)
+{
+	struct event_base *base = w->engine->base;
+
+	event_assign(&w->readable, base, w->control, EV_READ | EV_PERSIST, on_readable,
+		     w);
+	event_assign(&w->writable, base, w->control, EV_WRITE, on_writable, w);
+	event_assign(&w->ended, base, -1, 0, on_ended, w);
+	evtimer_assign(&w->timer, base, on_timer, w);
+	worker_output_assign(w);
+}
+
+static int
+prepare(struct worker *w, int fd_r[4], size_t *n_fds_r, const char **step_r)
+{
+	struct tenant *tenant = w->share->tenant;
+	int r = 0;
+
+	*step_r = "make its cgroup";
+
+	if (w->engine->options.cgroups != NULL) {
+		if (tenant->cgroup == NULL)
+			r = cgroup_tenant_new(w->engine->options.cgroups,
+					      tenant->directory, &tenant->cgroup);
+		if (r == 0)
+			r = cgroup_leaf_new(tenant->cgroup, w->serial,
+					    &w->engine->standard, &w->leaf);
+		if (r < 0)
+			return r;
+		fd_r[3] = cgroup_leaf_fd(w->leaf);
+		*n_fds_r = 4;
+	}
+	*step_r = "make its pipes";
+	return make_channels(w, fd_r);
+}
+
+int
+worker_start(struct engine *engine, struct share *share, const char **step_r)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	int fd[4] = { -1, -1, -1, -1 }, r;
+	size_t n_fds = 3;
+
+	*step_r = "allocate it";
+	if (w == NULL)
+		return -ENOMEM;
+	w->engine = engine;
+	w->share = share;
+	w->pidfd = w->control = w->pipe[0] = w->pipe[1] = -1;
+	*step_r = "find a free uid for it";
+	r = worker_slots_take(&engine->slots, &w->slot);
+	if (r < 0) {
+		free(w);
+		return r;
+	}
+	w->serial = ++engine->next_serial;
+	r = prepare(w, fd, &n_fds, step_r);
+	frame_reader_init(&w->reader, FROM_WORKER);
+	frame_writer_init(&w->writer, WORKER_WRITER_MAX);
+	assign_events(w);
+	if (r == 0) {
+		*step_r = "ask the zygote for it";
+		r = zygote_spawn(share->profile->zygote, w->serial, w->slot, fd, n_fds);
+	}
+	if (r < 0) {
+		release(w);
+		return r;
+	}
+	event_add(&w->readable, NULL);
+	arm(w, START_TIMEOUT_MS);
+	engine->owner->on_made(w);
+	return 0;
+}
+
+void
+worker_on_spawned(struct worker *w, pid_t pid, int pidfd)
+{
+	if (w->pidfd >= 0) {
+		close(pidfd);
+		return;
+	}
+	w->pid = pid;
+	w->pidfd = pidfd;
+	event_assign(&w->ended, w->engine->base, pidfd, EV_READ | EV_PERSIST, on_ended,
+		     w);
+	event_add(&w->ended, NULL);
+	if (w->state == WORKER_ENDING)
+		worker_kill(w);
+	else if (w->is_ready)
+		become_warm(w);
+}
+
+void
+worker_on_spawn_failed(struct worker *w, const char *text)
+{
+	if (w->pidfd >= 0)
+		return;
+	fail(w, text);
+	remove_worker(w);
+}
+
+void
+worker_on_orphaned(struct worker *w)
+{
+	if (w->pidfd >= 0)
+		return;
+	worker_end(w);
+	remove_worker(w);
+}
+
+int
+worker_run(struct worker *w, const struct worker_load *load)
+{
+	struct msg msg = { .type = MSG_RUN, .run = *load->run };
+	int r = 0;
+
+	if (load->run->network)
+		worker_pass_descriptors(w, true);	/* LISTENER */
+	for (size_t i = 0; r == 0 && i < load->n_inputs; i++) {
+		struct msg input = { .type = MSG_INPUT, .input = load->input[i] };
+
+		r = frame_writer_put(&w->writer, &input, NULL, 0);
+	}
+	if (r == 0)
+		r = frame_writer_put(&w->writer, &msg, load->fd, load->n_fds);
+	else
+		for (size_t i = 0; i < load->n_fds; i++)
+			close(load->fd[i]);
+	if (r == 0)
+		r = frame_writer_flush(&w->writer, w->control);
+	if (r < 0) {
+		fail(w, "the worker did not take the script");
+		return r;
+	}
+	if (r > 0)
+		event_add(&w->writable, NULL);
+	w->user = load->user;
+	worker_run_cell(w, load->execution);
+	return 0;
+}
+
+/* ---- a session's ---- */
+
+void
+worker_run_cell(struct worker *w, struct execution *execution)
+{
+	w->execution = execution;
+	set_state(w, WORKER_RUNNING);
+	worker_output_listen(w);
+}
+
+void
+worker_rest(struct worker *w)
+{
+	set_state(w, WORKER_LEASED);
+	w->throttled = false;
+	event_del(&w->timer);
+	worker_output_mute(w);
+}
+
+int
+worker_send(struct worker *w, const struct msg *msg, int fd)
+{
+	int r;
+
+	watchdog_look_end(&w->look);
+	r = frame_writer_put(&w->writer, msg, &fd, fd >= 0 ? 1 : 0);
+
+	if (r == 0)
+		r = frame_writer_flush(&w->writer, w->control);
+	if (r > 0)
+		event_add(&w->writable, NULL);
+	return r < 0 ? r : 0;
+}
+
+int
+worker_lease(struct worker *w, const struct worker_user *user, struct repl *repl,
+	     const struct msg *open)
+{
+	int r = worker_send(w, open, -1);
+
+	if (r < 0) {
+		fail(w, "the worker did not become a session's");
+		return r;
+	}
+	w->user = user;
+	w->repl = repl;
+	set_state(w, WORKER_LEASED);
+	return 0;
+}
+
+struct worker *
+worker_adopt(struct engine *engine, struct share *share, uint64_t serial, uint32_t slot,
+	     pid_t pid, int pidfd, int control, const int pipe[STREAM_COUNT],
+	     struct cgroup_leaf *leaf)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		abort();
+	*w = (struct worker){ .engine = engine, .share = share, .serial = serial, .slot = slot,
+			      .state = WORKER_LEASED, .pid = pid, .pidfd = pidfd,
+			      .control = control, .is_ready = true, .leaf = leaf };
+	memcpy(w->pipe, pipe, sizeof(w->pipe));
+	worker_pass_descriptors(w, false);
+	frame_reader_init(&w->reader, FROM_WORKER);
+	frame_writer_init(&w->writer, WORKER_WRITER_MAX);
+	assign_events(w);
+	event_assign(&w->ended, engine->base, pidfd, EV_READ | EV_PERSIST, on_ended, w);
+	event_add(&w->readable, NULL);
+	event_add(&w->ended, NULL);
+	engine->owner->on_made(w);
+	return w;
+}

@@ -1,0 +1,136 @@
+/* Runs in: the supervisor.   Owns: children that nobody answers for. A zygote makes
+ * workers as our children; when it is killed between making one and naming it, the
+ * child is found here, by the kernel's list of our children. */
+#include "engine/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/own.h"
+#include "engine/egress.h"
+#include "engine/engine_parts.h"
+#include "engine/keeper.h"
+#include "engine/pool.h"
+#include "engine/zygote.h"
+#include "host/launcher.h"
+
+struct worker_stray {
+	LIST_ENTRY(worker_stray) link;
+	struct engine *engine;
+	struct event ended;
+	pid_t pid;
+	int pidfd;
+};
+
+static void
+free_stray(struct worker_stray *stray)
+{
+	LIST_REMOVE(stray, link);
+	event_del(&stray->ended);
+	close(stray->pidfd);
+	free(stray);
+}
+
+static void
+on_stray_ended(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker_stray *stray = arg;
+	struct engine *engine = stray->engine;
+	siginfo_t info = { 0 };
+
+	(void)what;
+	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 &&
+	    info.si_pid == 0)
+		return;
+	free_stray(stray);
+	engine->owner->on_freed(engine);
+}
+
+static void
+adopt(struct engine *engine, pid_t pid)
+{
+	struct worker_stray *stray = calloc(1, sizeof(*stray));
+
+	if (stray == NULL)
+		return;
+	stray->pidfd = launcher_adopt(engine->options.launcher, pid);
+	if (stray->pidfd < 0) {
+		free(stray);
+		return;
+	}
+	syscall(SYS_pidfd_send_signal, stray->pidfd, SIGKILL, NULL, 0);
+	stray->engine = engine;
+	stray->pid = pid;
+	LIST_INSERT_HEAD(&engine->pool.strays, stray, link);
+	event_assign(&stray->ended, engine->base, stray->pidfd, EV_READ | EV_PERSIST,
+		     on_stray_ended, stray);
+	event_add(&stray->ended, NULL);
+}
+
+static bool
+is_known(const struct engine *engine, pid_t pid)
+{
+	const struct worker_stray *stray;
+	const struct worker *w;
+
+	if (launcher_pid(engine->options.launcher) == pid || engine->options.other_child == pid ||
+	    egress_pid(engine->egress) == pid || keeper_pid(engine->keeper) == pid)
+		return true;
+	LIST_FOREACH(stray, &engine->pool.strays, link)
+		if (stray->pid == pid)
+			return true;
+	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
+		if (zygote_pid(engine->pool.profile[i].zygote) == pid)
+			return true;
+	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
+		LIST_FOREACH(w, &engine->pool.by_serial[i], all_link)
+			if (w->pid == pid)
+				return true;
+	return false;
+}
+
+void
+worker_adopt_strays(struct engine *engine)
+{
+	char path[64], text[65536], *at = text, *end;
+	own_fd int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)gettid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	for (;;) {
+		long pid = strtol(at, &end, 10);
+
+		if (end == at)
+			return;
+		at = end;
+		if (!is_known(engine, (pid_t)pid))
+			adopt(engine, (pid_t)pid);
+	}
+}
+
+void
+worker_forget_strays(struct engine *engine)
+{
+	struct worker_stray *stray;
+	siginfo_t info;
+
+	while ((stray = LIST_FIRST(&engine->pool.strays)) != NULL) {
+		while (waitid(P_PIDFD, (id_t)stray->pidfd, &info, WEXITED) < 0 &&
+		       errno == EINTR)
+			;
+		free_stray(stray);
+	}
+}

@@ -1,0 +1,77 @@
+/* One zygote as the supervisor sees it: started, asked for workers, started again when it
+ * ends. A zygote that fails before it is ready is started again after a
+ * delay that doubles up to a minute; one that was ready at once.
+ *
+ * The launcher starts it and tells it its profile (host/launcher.h).
+ */
+#ifndef ENGINE_ZYGOTE_H
+#define ENGINE_ZYGOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct config_profile;
+struct event_base;
+struct launcher;
+struct zygote;
+
+/* SPAWNs that may be unanswered at once; more wait with their caller. */
+#define ZYGOTE_SPAWNS_MAX 4
+
+/* What its owner hears. Called from the loop. */
+struct zygote_watcher {
+	void (*on_ready)(void *arg);
+	/* It ended or was ended before it was ready; another start is planned. */
+	void (*on_failed)(void *arg, int error, const char *text);
+	/* It was ready and is gone. No answer comes for what was asked of it. */
+	void (*on_lost)(void *arg);
+	/* pidfd belongs to the callee. */
+	void (*on_spawned)(void *arg, uint64_t worker, pid_t pid, int pidfd);
+	void (*on_spawn_failed)(void *arg, uint64_t worker, int error,
+				const char *text);
+	/* After zygote_stop: it is reaped. */
+	void (*on_stopped)(void *arg);
+	void *arg;
+};
+
+struct zygote_options {
+	struct event_base *base;			/* all borrowed */
+	struct launcher *launcher;
+	const struct config_profile *profile;
+	unsigned int index;			/* the profile's */
+	struct zygote_watcher watcher;
+};
+
+/* Starts it. 0 or -errno: only for want of memory; a start that fails is on_failed. */
+int zygote_new(const struct zygote_options *options, struct zygote **zygote_r);
+
+/* Kills it at once and waits for it; no callback comes. NULL is fine. */
+void zygote_free(struct zygote *zygote);
+
+/* Kills it for good; on_stopped follows from the loop, once. */
+void zygote_stop(struct zygote *zygote);
+
+bool zygote_is_ready(const struct zygote *zygote);
+/* Whether its process still lives, however long the news of its end may take to come. */
+bool zygote_is_alive(const struct zygote *zygote);
+pid_t zygote_pid(const struct zygote *zygote);	/* 0: there is none now */
+/* Kills its process, if there is one; another is started. */
+void zygote_kill(struct zygote *zygote);
+
+/* Why it is down after a failure, or NULL. Lives until the next start. */
+const char *zygote_trouble(const struct zygote *zygote);
+
+uint32_t zygote_landlock_abi(const struct zygote *zygote);
+
+/* How many SPAWNs it would take now. */
+unsigned int zygote_room(const struct zygote *zygote);
+
+/* Asks for a worker. The n_fds descriptors (3, or 4 with the leaf) belong to the zygote
+ * from now on, but for the last one of 4, which is duplicated. 0 or -errno; then there
+ * is no answer. */
+int zygote_spawn(struct zygote *zygote, uint64_t worker, uint32_t uid, const int *fd,
+		 size_t n_fds);
+
+#endif

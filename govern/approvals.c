@@ -1,0 +1,559 @@
+/* Runs in: the supervisor.   Owns: requests for approvals and what was decided about them.
+ * A request changes its state once, and only after the file says so: what a restart would not
+ * know of has not happened. */
+#include "govern/approvals.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "govern/approvals_file.h"
+#include "govern/approvals_parts.h"
+#include "govern/audit.h"
+#include "policy/config.h"
+
+const char *
+approval_state_name(enum approval_state state)
+{
+	static const char *const names[] = { "pending", "granted", "refused", "expired" };
+
+	return names[state];
+}
+
+const char *
+approval_id(const struct approval *approval)
+{
+	return approval->id;
+}
+
+int64_t
+approvals_now(void)
+{
+	return (int64_t)time(NULL);
+}
+
+/* ---- the file ---- */
+
+static int
+write_down(struct approvals *approvals, json_t *line)
+{
+	int r;
+
+	if (approvals->fd < 0) {
+		json_decref(line);
+		return 0;
+	}
+	r = approvals_file_append(approvals->fd, line);
+	if (r < 0)
+		log_line(LOG_ERR, "approvals-failed", "err=%s", strerrorname_np(-r));
+	return r;
+}
+
+static void
+changed(struct approvals *approvals)
+{
+	if (approvals->on_change)
+		approvals->on_change(approvals->on_change_arg);
+}
+
+static void
+tell_audit(struct approvals *approvals, enum audit_event event, const struct approval *approval,
+	   const char *by, const char *reason)
+{
+	json_t *items = json_array();
+	json_t *more;
+
+	for (size_t i = 0; i < approval->n_items; i++)
+		json_array_append_new(items, json_string(approval->item[i]));
+	more = json_pack("{s:s,s:s,s:o}", "approval", approval->id, "tool", approval->tool,
+			 "items", items);
+	if (by)
+		json_object_set_new(more, "by", json_string(by));
+	if (reason)
+		json_object_set_new(more, "reason", json_string(reason));
+	audit_write(approvals->audit, event, approval->tenant, NULL, more);
+}
+
+/* ---- who may ---- */
+
+static bool
+may_decide(const struct approvals *approvals, const struct approval *approval,
+	   const struct policy_subject *approver)
+{
+	const struct approvals_policy *policy = &approvals->policy;
+	const struct config *config;
+	bool may;
+
+	if (!policy->config)
+		return false;
+	config = policy->config(policy->arg, approval->tenant);
+	may = policy_may_approve(config, approver,
+				 policy->subject(policy->arg, approval->tenant));
+	config_free(config);
+	return may;
+}
+
+static struct approval *
+find(const struct approvals *approvals, const char *id)
+{
+	struct approval *approval;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if (strcmp(approval->id, id) == 0)
+			return approval;
+	return NULL;
+}
+
+/* ---- what was granted ---- */
+
+static bool
+has_item(const struct approval *approval, const char *item)
+{
+	for (size_t i = 0; i < approval->n_items; i++)
+		if (strcmp(approval->item[i], item) == 0)
+			return true;
+	return false;
+}
+
+static struct approval *
+find_grant(const struct approvals *approvals, const char *tenant, const char *item, bool once)
+{
+	struct approval *approval;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if (approval->state == APPROVAL_GRANTED && !approval->over &&
+		    approval->once == once && strcmp(approval->tenant, tenant) == 0 &&
+		    has_item(approval, item))
+			return approval;
+	return NULL;
+}
+
+bool
+approvals_has(const struct approvals *approvals, const char *tenant, const char *const *item,
+	      size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!find_grant(approvals, tenant, item[i], false))
+			return false;
+	return true;
+}
+
+bool
+approvals_use(struct approvals *approvals, const char *tenant, const char *item)
+{
+	struct approval *approval = find_grant(approvals, tenant, item, true);
+
+	if (!approval)
+		return false;
+	if (write_down(approvals, json_pack("{s:s,s:s}", "do", "use", "id", approval->id)) < 0)
+		return false;
+	approval->over = true;
+	changed(approvals);
+	return true;
+}
+
+/* ---- asking ---- */
+
+static bool
+is_the_same(const struct approval *approval, const struct approval_request *request)
+{
+	if (approval->state != APPROVAL_PENDING || approval->n_items != request->n_items ||
+	    strcmp(approval->tenant, request->requester->principal) != 0 ||
+	    strcmp(approval->tool, request->tool) != 0)
+		return false;
+	for (size_t i = 0; i < request->n_items; i++)
+		if (strcmp(approval->item[i], request->item[i]) != 0)
+			return false;
+	return true;
+}
+
+/* Does a text in it, a key or a value, hold a NUL byte? What an approver is shown would end
+ * there. */
+static bool
+holds_nul(const json_t *value)
+{
+	const json_t *item;
+	const char *key;
+	size_t i, len;
+
+	if (json_is_string(value))
+		return strlen(json_string_value(value)) != json_string_length(value);
+	json_array_foreach((json_t *)value, i, item)
+		if (holds_nul(item))
+			return true;
+	json_object_keylen_foreach((json_t *)value, key, len, item)
+		if (strlen(key) != len || holds_nul(item))
+			return true;
+	return false;
+}
+
+static size_t
+shown_bytes(const struct approval_request *request)
+{
+	return request->shown ? json_dumpb(request->shown, NULL, 0, JSON_COMPACT) : 0;
+}
+
+/* Is there room for one more, and can somebody read it? */
+static int
+check(const struct approvals *approvals, const struct approval_request *request,
+      struct why *why_r)
+{
+	const struct approval *approval;
+	size_t n = 0, bytes = shown_bytes(request);
+
+	if (request->n_items == 0 || request->n_items > APPROVAL_ITEMS_MAX)
+		return why_say(why_r, -E2BIG, "", "an approval is about 1 to %d items",
+			       APPROVAL_ITEMS_MAX);
+	if (bytes > APPROVAL_SHOWN_MAX)
+		return why_say(why_r, -E2BIG, "", "this needs an approval, and nobody approves "
+			       "more than %d KiB at once", APPROVAL_SHOWN_MAX / 1024);
+	if (request->shown && holds_nul(request->shown))
+		return why_say(why_r, -EINVAL, "", "this needs an approval, and a NUL byte is "
+			       "in it, which nobody can be shown");
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if (approval->state == APPROVAL_PENDING &&
+		    strcmp(approval->tenant, request->requester->principal) == 0) {
+			bytes += approval->shown_bytes;
+			n++;
+		}
+	if (n >= APPROVALS_PER_TENANT || bytes > APPROVALS_SHOWN_PER_TENANT)
+		return why_say(why_r, -EDQUOT, "", "%zu requests of yours wait for an approval "
+			       "already", n);
+	return 0;
+}
+
+static struct approval *
+make(const struct approval_request *request)
+{
+	struct approval *approval = xcalloc(1, sizeof(*approval));
+
+	memcpy(approval->id, "a-", 2);
+	id_new(approval->id + 2);
+	approval->tenant = xstrdup(request->requester->principal);
+	approval->tool = xstrdup(request->tool);
+	approval->reason = request->reason ? xstrdup(request->reason) : NULL;
+	approval->item = xcalloc(request->n_items, sizeof(char *));
+	approval->n_items = request->n_items;
+	for (size_t i = 0; i < request->n_items; i++)
+		approval->item[i] = xstrdup(request->item[i]);
+	approval->once = request->once;
+	approval->shown = request->shown ? json_incref(request->shown) : json_object();
+	approval->shown_bytes = shown_bytes(request);
+	approval->created = approvals_now();
+	approval->expires = approval->created + request->config->policy.approval_seconds;
+	return approval;
+}
+
+static void
+add_watcher(struct approval *approval,
+	    void (*on_decided)(void *arg, enum approval_state state, const char *reason),
+	    void *arg)
+{
+	struct approval_watcher *watcher;
+
+	if (!on_decided)
+		return;
+	watcher = xcalloc(1, sizeof(*watcher));
+	watcher->on_decided = on_decided;
+	watcher->arg = arg;
+	LIST_INSERT_HEAD(&approval->watchers, watcher, link);
+}
+
+int
+approvals_ask(struct approvals *approvals, const struct approval_request *request,
+	      void (*on_decided)(void *arg, enum approval_state state, const char *reason),
+	      void *arg, const struct approval **approval_r, struct why *why_r)
+{
+	struct approval *approval;
+	int r;
+
+	approvals_expire(approvals);
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if (is_the_same(approval, request))
+			break;
+	if (!approval) {
+		r = check(approvals, request, why_r);
+		if (r < 0)
+			return r;
+		if (!audit_has_room(approvals->audit, request->requester->principal))
+			return why_say(why_r, -EDQUOT, "", "quota audit_bytes_per_hour: no more "
+				       "may be recorded of you within this hour");
+		approval = make(request);
+		if (write_down(approvals, approvals_line_ask(approval)) < 0) {
+			approval_free(approval);
+			return why_say(why_r, -EIO, "", "the request for an approval cannot be "
+				       "written down: tell the operator");
+		}
+		TAILQ_INSERT_TAIL(&approvals->all, approval, link);
+		tell_audit(approvals, AUDIT_APPROVAL_ASKED, approval, NULL, approval->reason);
+		approvals_expire(approvals);
+		changed(approvals);
+	}
+	add_watcher(approval, on_decided, arg);
+	*approval_r = approval;
+	return 0;
+}
+
+void
+approvals_unwatch(struct approvals *approvals, void *arg)
+{
+	struct approval *approval;
+	struct approval_watcher *watcher, *next;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		for (watcher = LIST_FIRST(&approval->watchers); watcher; watcher = next) {
+			next = LIST_NEXT(watcher, link);
+			if (watcher->arg != arg)
+				continue;
+			LIST_REMOVE(watcher, link);
+			free(watcher);
+		}
+}
+
+/* ---- deciding ---- */
+
+/* The one place where a state changes. */
+static int
+decide(struct approvals *approvals, struct approval *approval, enum approval_state state,
+       const char *by, const char *reason)
+{
+	static const enum audit_event events[] = {
+		[APPROVAL_GRANTED] = AUDIT_APPROVAL_GRANTED,
+		[APPROVAL_REFUSED] = AUDIT_APPROVAL_REFUSED,
+		[APPROVAL_EXPIRED] = AUDIT_APPROVAL_REFUSED,
+	};
+	struct approval_watcher *watcher;
+	int r;
+
+	if (approval->state != APPROVAL_PENDING)
+		return -EALREADY;
+	r = write_down(approvals, approvals_line_decide(approval->id, state, by, reason,
+							approvals_now()));
+	if (r < 0)
+		return r;
+	approval_set_decided(approval, state, by, reason, approvals_now());
+	tell_audit(approvals, events[state], approval, by, reason);
+	/* whoever is told may ask for more, or go */
+	while ((watcher = LIST_FIRST(&approval->watchers))) {
+		LIST_REMOVE(watcher, link);
+		watcher->on_decided(watcher->arg, state, approval->why);
+		free(watcher);
+	}
+	changed(approvals);
+	return 0;
+}
+
+static int
+look_up(struct approvals *approvals, const char *id, const struct policy_subject *approver,
+	struct approval **approval_r, struct why *why_r)
+{
+	*approval_r = find(approvals, id);
+	/* Whose it is, and that it is, is told to nobody else. */
+	if (!*approval_r || !may_decide(approvals, *approval_r, approver))
+		return why_say(why_r, *approval_r ? -EACCES : -ENOENT, "id",
+			       "there is no request %.40s that policy lets %s decide about", id,
+			       approver->principal);
+	return 0;
+}
+
+int
+approvals_decide(struct approvals *approvals, const char *id,
+		 const struct policy_subject *approver, bool grant, const char *reason,
+		 struct why *why_r)
+{
+	own_mem char *by = xstrdup(approver->principal);
+	struct approval *approval;
+	int r;
+
+	approvals_expire(approvals);
+	r = look_up(approvals, id, approver, &approval, why_r);
+	if (r < 0)
+		return r;
+	if (approval->state != APPROVAL_PENDING)
+		return why_say(why_r, -EALREADY, "id", "%s is %s already", approval->id,
+			       approval_state_name(approval->state));
+	r = decide(approvals, approval, grant ? APPROVAL_GRANTED : APPROVAL_REFUSED, by, reason);
+	return r < 0 ? why_say(why_r, r, "", "the decision cannot be written down") : 0;
+}
+
+int
+approvals_revoke(struct approvals *approvals, const char *id,
+		 const struct policy_subject *approver, struct why *why_r)
+{
+	own_mem char *by = xstrdup(approver->principal);
+	struct approval *approval;
+	int r = look_up(approvals, id, approver, &approval, why_r);
+
+	if (r < 0)
+		return r;
+	if (approval->state != APPROVAL_GRANTED || approval->over)
+		return why_say(why_r, -EALREADY, "id", "%s grants nothing", approval->id);
+	if (write_down(approvals, json_pack("{s:s,s:s,s:s}", "do", "revoke", "id", approval->id,
+					    "by", by)) < 0)
+		return why_say(why_r, -EIO, "", "the decision cannot be written down");
+	approval->over = true;
+	tell_audit(approvals, AUDIT_APPROVAL_REVOKED, approval, by, NULL);
+	changed(approvals);
+	return 0;
+}
+
+void
+approvals_grant_by_session(struct approvals *approvals, const struct approval_request *request)
+{
+	const struct approval *asked;
+	struct approval *approval;
+
+	if (!policy_asks_session(request->config) ||
+	    approvals_ask(approvals, request, NULL, NULL, &asked, NULL) < 0)
+		return;
+	approval = find(approvals, asked->id);
+	(void)decide(approvals, approval, APPROVAL_GRANTED, approval->tenant, "in the session");
+}
+
+/* ---- time ---- */
+
+static void
+on_expiry(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	approvals_expire(arg);
+}
+
+void
+approvals_expire(struct approvals *approvals)
+{
+	struct timeval wait = { .tv_sec = 0 };
+	struct approval *approval;
+	int64_t now = approvals_now(), next = INT64_MAX;
+
+	for (approval = TAILQ_FIRST(&approvals->all); approval;) {
+		struct approval *behind = TAILQ_NEXT(approval, link);
+
+		if (approval->state == APPROVAL_PENDING && approval->expires <= now)
+			(void)decide(approvals, approval, APPROVAL_EXPIRED, NULL, NULL);
+		else if (approval->state == APPROVAL_PENDING && approval->expires < next)
+			next = approval->expires;
+		approval = behind;
+	}
+	if (next == INT64_MAX || !approvals->timer)
+		return;
+	wait.tv_sec = (time_t)(next - now);
+	evtimer_add(approvals->timer, &wait);
+}
+
+/* ---- from the beginning to the end ---- */
+
+int
+approvals_new(const char *file, struct audit *audit, struct approvals **approvals_r,
+	      struct why *why_r)
+{
+	struct approvals *approvals = xcalloc(1, sizeof(*approvals));
+	int r = 0;
+
+	TAILQ_INIT(&approvals->all);
+	approvals->audit = audit;
+	approvals->fd = -1;
+	if (file)
+		r = approvals_load(approvals, file, why_r);
+	if (r < 0) {
+		approvals_free(approvals);
+		return r;
+	}
+	*approvals_r = approvals;
+	return 0;
+}
+
+void
+approvals_start(struct approvals *approvals, struct event_base *base,
+		const struct approvals_policy *policy)
+{
+	approvals->policy = *policy;
+	approvals->timer = xalloc_check(evtimer_new(base, on_expiry, approvals));
+	approvals_expire(approvals);
+}
+
+void
+approvals_free(struct approvals *approvals)
+{
+	struct approval *approval;
+
+	if (!approvals)
+		return;
+	while ((approval = TAILQ_FIRST(&approvals->all))) {
+		TAILQ_REMOVE(&approvals->all, approval, link);
+		approval_free(approval);
+	}
+	if (approvals->timer)
+		event_free(approvals->timer);
+	if (approvals->fd >= 0)
+		close(approvals->fd);
+	free(approvals);
+}
+
+void
+approvals_on_change(struct approvals *approvals, void (*on_change)(void *arg), void *arg)
+{
+	approvals->on_change = on_change;
+	approvals->on_change_arg = arg;
+}
+
+/* ---- showing ---- */
+
+json_t *
+approvals_list(const struct approvals *approvals, const struct policy_subject *approver,
+	       bool operator, bool with_decided)
+{
+	const struct approval *approval;
+	json_t *list = json_array();
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if ((with_decided || approval->state == APPROVAL_PENDING) &&
+		    (operator || may_decide(approvals, approval, approver)))
+			json_array_append_new(list, approval_describe(approval, false));
+	return list;
+}
+
+bool
+approvals_each_tenant(const struct approvals *approvals, const char *id,
+		      bool (*visit)(void *arg, const char *tenant), void *arg)
+{
+	const struct approval *approval;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if ((approval->state == APPROVAL_PENDING ||
+		     (id && strcmp(approval->id, id) == 0)) && !visit(arg, approval->tenant))
+			return false;
+	return true;
+}
+
+size_t
+approvals_pending(const struct approvals *approvals)
+{
+	const struct approval *approval;
+	size_t n = 0;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		n += approval->state == APPROVAL_PENDING;
+	return n;
+}
+
+json_t *
+approvals_show(const struct approvals *approvals, const char *id,
+	       const struct policy_subject *approver, bool operator)
+{
+	const struct approval *approval = find(approvals, id);
+
+	if (!approval || (!operator && !may_decide(approvals, approval, approver)))
+		return NULL;
+	return approval_describe(approval, true);
+}

@@ -1,0 +1,235 @@
+/* Runs in: the supervisor.   Owns: nothing. Approvals as JSON, and back again.
+ * Reads:   the service's own file; what is wrong in it is an error, not a grant. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "govern/approvals_file.h"
+#include "govern/approvals_parts.h"
+
+#define KEEP_S (30 * 86400)	/* what grants nothing, after it was decided */
+
+void
+approval_set_decided(struct approval *approval, enum approval_state state, const char *by,
+		     const char *why, int64_t at)
+{
+	approval->state = state;
+	approval->by = by ? xstrdup(by) : NULL;
+	approval->why = why ? xstrdup(why) : NULL;
+	approval->decided = at;
+}
+
+void
+approval_free(struct approval *approval)
+{
+	struct approval_watcher *watcher;
+
+	while ((watcher = LIST_FIRST(&approval->watchers))) {
+		LIST_REMOVE(watcher, link);
+		free(watcher);
+	}
+	for (size_t i = 0; i < approval->n_items; i++)
+		free(approval->item[i]);
+	free(approval->item);
+	free(approval->tenant);
+	free(approval->tool);
+	free(approval->reason);
+	free(approval->by);
+	free(approval->why);
+	json_decref(approval->shown);
+	free(approval);
+}
+
+/* ---- writing ---- */
+
+json_t *
+approval_describe(const struct approval *approval, bool all)
+{
+	json_t *items = json_array(), *object;
+
+	for (size_t i = 0; i < approval->n_items; i++)
+		json_array_append_new(items, json_string(approval->item[i]));
+	object = xalloc_check(json_pack("{s:s,s:s,s:s,s:s,s:o,s:b,s:I,s:I}",
+		"id", approval->id,
+		"state", approval->over ? "over" : approval_state_name(approval->state),
+		"tenant", approval->tenant, "tool", approval->tool, "items", items,
+		"once", approval->once,
+		"created", (json_int_t)approval->created,
+		"expires", (json_int_t)approval->expires));
+	if (approval->reason)
+		json_object_set_new(object, "reason", json_string(approval->reason));
+	if (approval->by)
+		json_object_set_new(object, "by", json_string(approval->by));
+	if (approval->why)
+		json_object_set_new(object, "why", json_string(approval->why));
+	if (approval->decided)
+		json_object_set_new(object, "decided", json_integer(approval->decided));
+	if (all)
+		json_object_set(object, "shown", approval->shown);
+	return object;
+}
+
+json_t *
+approvals_line_ask(const struct approval *approval)
+{
+	json_t *line = approval_describe(approval, true);
+
+	json_object_set_new(line, "do", json_string("ask"));
+	return line;
+}
+
+json_t *
+approvals_line_decide(const char *id, enum approval_state state, const char *by, const char *why,
+		      int64_t at)
+{
+	return json_pack("{s:s,s:s,s:s,s:s*,s:s*,s:I}", "do", "decide", "id", id, "state",
+			 approval_state_name(state), "by", by, "why", why, "at",
+			 (json_int_t)at);
+}
+
+/* ---- reading ---- */
+
+struct loading {
+	struct approvals *approvals;
+	bool wrong;
+};
+
+static const char *
+text_of(const json_t *line, const char *key)
+{
+	return json_string_value(json_object_get(line, key));
+}
+
+static struct approval *
+find(struct approvals *approvals, const char *id)
+{
+	struct approval *approval;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if (id && strcmp(approval->id, id) == 0)
+			return approval;
+	return NULL;
+}
+
+static bool
+read_state(const char *name, enum approval_state *state_r)
+{
+	for (int i = APPROVAL_GRANTED; i <= APPROVAL_EXPIRED; i++)
+		if (name && strcmp(approval_state_name((enum approval_state)i), name) == 0) {
+			*state_r = (enum approval_state)i;
+			return true;
+		}
+	return false;
+}
+
+static bool
+load_ask(struct approvals *approvals, const json_t *line)
+{
+	const char *id = text_of(line, "id"), *tenant = text_of(line, "tenant");
+	const char *tool = text_of(line, "tool"), *reason = text_of(line, "reason");
+	const json_t *items = json_object_get(line, "items");
+	json_t *shown = json_object_get(line, "shown");
+	struct approval *approval;
+
+	if (!id || strlen(id) > APPROVAL_ID_MAX || !tenant || !tool || !shown ||
+	    json_array_size(items) == 0 || find(approvals, id))
+		return false;
+	approval = xcalloc(1, sizeof(*approval));
+	strcpy(approval->id, id);
+	approval->tenant = xstrdup(tenant);
+	approval->tool = xstrdup(tool);
+	approval->reason = reason ? xstrdup(reason) : NULL;
+	approval->item = xcalloc(json_array_size(items), sizeof(char *));
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		const char *item = json_string_value(json_array_get(items, i));
+
+		approval->item[approval->n_items++] = xstrdup(item ? item : "");
+	}
+	approval->once = json_is_true(json_object_get(line, "once"));
+	approval->shown = json_incref(shown);
+	approval->created = json_integer_value(json_object_get(line, "created"));
+	approval->expires = json_integer_value(json_object_get(line, "expires"));
+	TAILQ_INSERT_TAIL(&approvals->all, approval, link);
+	return true;
+}
+
+static void
+load_line(void *arg, const json_t *line)
+{
+	struct loading *loading = arg;
+	const char *what = text_of(line, "do");
+	struct approval *approval = find(loading->approvals, text_of(line, "id"));
+	enum approval_state state;
+
+	if (what && strcmp(what, "ask") == 0)
+		loading->wrong |= !load_ask(loading->approvals, line);
+	else if (!what || !approval)
+		loading->wrong = true;
+	else if (strcmp(what, "decide") == 0 && approval->state == APPROVAL_PENDING &&
+		 read_state(text_of(line, "state"), &state))
+		approval_set_decided(approval, state, text_of(line, "by"),
+				     text_of(line, "why"),
+				     json_integer_value(json_object_get(line, "at")));
+	else if (strcmp(what, "use") == 0 || strcmp(what, "revoke") == 0)
+		approval->over = true;
+	else
+		loading->wrong = true;
+}
+
+/* ---- anew ---- */
+
+static bool
+still_matters(const struct approval *approval)
+{
+	return approval->state == APPROVAL_PENDING ||
+	       (approval->state == APPROVAL_GRANTED && !approval->over) ||
+	       approval->decided + KEEP_S > approvals_now();
+}
+
+static int
+write_all(void *arg, int fd)
+{
+	const struct approvals *approvals = arg;
+	const struct approval *approval;
+	int r = 0;
+
+	TAILQ_FOREACH(approval, &approvals->all, link) {
+		if (r == 0)
+			r = approvals_file_append(fd, approvals_line_ask(approval));
+		if (r == 0 && approval->state != APPROVAL_PENDING)
+			r = approvals_file_append(fd, approvals_line_decide(approval->id,
+					approval->state, approval->by, approval->why,
+					approval->decided));
+		if (r == 0 && approval->over)
+			r = approvals_file_append(fd, json_pack("{s:s,s:s}", "do", "use", "id",
+								approval->id));
+	}
+	return r;
+}
+
+int
+approvals_load(struct approvals *approvals, const char *path, struct why *why_r)
+{
+	struct loading loading = { .approvals = approvals };
+	struct approval *approval, *next;
+	int r = approvals_file_read(path, load_line, &loading, why_r);
+
+	if (r == 0 && loading.wrong)
+		r = why_say(why_r, -EBADMSG, "approvals",
+			    "[admin] approvals = %.300s: is not a file of approvals", path);
+	if (r < 0)
+		return r;
+	for (approval = TAILQ_FIRST(&approvals->all); approval; approval = next) {
+		next = TAILQ_NEXT(approval, link);
+		if (still_matters(approval))
+			continue;
+		TAILQ_REMOVE(&approvals->all, approval, link);
+		approval_free(approval);
+	}
+	r = approvals_file_replace(path, write_all, approvals, why_r);
+	if (r < 0)
+		return r;
+	approvals->fd = r;
+	return 0;
+}

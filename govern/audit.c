@@ -1,0 +1,592 @@
+/* Runs in: the supervisor.   Owns: the audit log: its file, and what was lost of it.
+ * A record is made once and goes to both places; the file's comes first, because only that
+ * one can say no. */
+#include "govern/audit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include <event2/event.h>
+#include <systemd/sd-journal.h>
+
+#include "base/log.h"
+#include "base/own.h"
+#include "base/utf8.h"
+#include "base/xalloc.h"
+#include "govern/audit_file.h"
+#include "policy/chain.h"
+#include "policy/config.h"
+#include "policy/shown.h"
+
+#define SOURCES 4096		/* scripts that are remembered: by three digits of their hash */
+#define LOOK_TICKS 60		/* of a second, between looks at the disk */
+#define ON_FAILURE_STOP 1	/* in the order of the key's choices */
+
+/* The ids are in systemd/mcp-pythond.catalog too, and never change. */
+static const struct {
+	const char *name, *message_id;
+	int priority;
+	const char *text;
+	bool minor;			/* of what did not happen, or says little: may be left out */
+} events[AUDIT_EVENT_COUNT] = {
+	/* clang-format off */
+	[AUDIT_STARTED] = { "started", "b01553c4455741318382ab9837fc2ff8", LOG_NOTICE,
+		"the service started", false },
+	[AUDIT_STOPPED] = { "stopped", "7fb25d197ddc4a95af9fae2f3924e9ce", LOG_NOTICE,
+		"the service ended", false },
+	[AUDIT_RELOADED] = { "reloaded", "95da365e092541e3b0c617a72dd598ec", LOG_NOTICE,
+		"the configuration was read again", false },
+	[AUDIT_SESSION_OPENED] = { "session-opened", "e4fb18bcee2f49d0af117fd996c8152c", LOG_INFO,
+		"a session began", true },
+	[AUDIT_SESSION_CLOSED] = { "session-closed", "c56e57a55f3f4c528d8759ce3530d19e", LOG_INFO,
+		"a session ended", true },
+	[AUDIT_SESSION_KEPT] = { "session-kept", "e6226d68133d4d829d2862b17c3cdbf1", LOG_INFO,
+		"a session was kept over a restart", false },
+	[AUDIT_SESSION_LOST] = { "session-lost", "2a622bbfe6f443c3aef2876d8279c437", LOG_NOTICE,
+		"a session was lost by a restart", false },
+	[AUDIT_DENIED] = { "denied", "507940f2d48e4a469da936161bd4e5bd", LOG_WARNING,
+		"policy denied a call", true },
+	[AUDIT_QUOTA_HIT] = { "quota-hit", "c06f3b5b2ffa4cafa133b46092176a5f", LOG_NOTICE,
+		"a quota is used up", true },
+	[AUDIT_EXECUTION_STARTED] = { "execution-started", "4eb94ad61c424784aa22ce71996eb14e", LOG_INFO,
+		"an execution was accepted", false },
+	[AUDIT_EXECUTION_ENDED] = { "execution-ended", "77b81cd5ef714fd8965558db710cf4f2", LOG_INFO,
+		"an execution ended", false },
+	[AUDIT_LIMIT_HIT] = { "limit-hit", "0e5ddaef543d4373a44f9d51dc86b439", LOG_NOTICE,
+		"an execution hit a limit", false },
+	[AUDIT_INPUT_ASKED] = { "input-asked", "c4c27f8286e54ebcb53c634fc608e857", LOG_INFO,
+		"a script asked its user for input", false },
+	[AUDIT_INPUT_ENDED] = { "input-ended", "6b52f6fe93174603bcf1351020a0fbac", LOG_INFO,
+		"what a script asked its user is over", false },
+	[AUDIT_APPROVAL_ASKED] = { "approval-asked", "bde0e3e7753c46daa42bb55d49a92644", LOG_NOTICE,
+		"an approval was asked for", false },
+	[AUDIT_APPROVAL_GRANTED] = { "approval-granted", "33644728a1b243368955308a7f3cbd5f", LOG_NOTICE,
+		"an approval was granted", false },
+	[AUDIT_APPROVAL_REFUSED] = { "approval-refused", "c7ad3344a766411abcac3f29d4a1ea50", LOG_NOTICE,
+		"an approval was refused", false },
+	[AUDIT_APPROVAL_REVOKED] = { "approval-revoked", "1c7b184684914794b1489de5cda83b4b", LOG_NOTICE,
+		"an approval was revoked", false },
+	[AUDIT_PACKAGE_INSTALLED] = { "package-installed", "b4b2d43b4e714bbc9d449ef3ae4e9dac", LOG_NOTICE,
+		"packages were installed", false },
+	[AUDIT_PACKAGE_REFUSED] = { "package-refused", "8d4f031b4a4240b28154845a724e2a4c", LOG_WARNING,
+		"packages were refused", false },
+	[AUDIT_PACKAGE_BUILT] = { "package-built", "9e62012d4f494c2fa618cedbdcc83007", LOG_NOTICE,
+		"a package was built from source", false },
+	[AUDIT_CONNECTION] = { "connection", "e23a7f79809d469eb09c7fc340c0be63", LOG_INFO,
+		"a script connected to the network", false },
+	[AUDIT_CONNECTION_REFUSED] = { "connection-refused", "d011b466fa09493cb6b16eb494925ccd", LOG_WARNING,
+		"a script's connection was refused", false },
+	[AUDIT_ROTATED] = { "rotated", "48431d5ad1f44ab0b3fa387595834091", LOG_INFO,
+		"the audit log goes on in a new file", false },
+	[AUDIT_MENDED] = { "mended", "58b459b273ac4a3b8a5ca35225252e5f", LOG_WARNING,
+		"a line of the audit log that a crash had torn was taken off", false },
+	[AUDIT_BROKEN] = { "broken", "b6bfaa1955534b26a898dd346b9bbd7d", LOG_ERR,
+		"the audit log that was there is no chain; it was put aside", false },
+	[AUDIT_DROPPED] = { "dropped", "af8f7461fb54408d8e2e8ec44b52c29d", LOG_NOTICE,
+		"the oldest file of the audit log was removed", false },
+	[AUDIT_LOST] = { "lost", "7b70d8af9f284810a4d2a6040c6c3379", LOG_ERR,
+		"records of the audit log could not be written", false },
+	[AUDIT_LEFT_OUT] = { "left-out", "8c307b17d19c45b99f7f6227acd79197", LOG_NOTICE,
+		"records of a tenant were left out of the audit log", false },
+	/* clang-format on */
+};
+
+/* A script that is in the file. */
+struct audit_source {
+	char sha256[CHAIN_DIGITS];
+	uint64_t n;			/* of its record; 0: none */
+};
+
+struct audit {
+	struct audit_file file;		/* fd -1: none */
+	bool has_file, journal, source, stops;
+	bool failing;
+	bool is_tight;			/* the disk may not have room for all that it may become */
+	bool is_nearly_full;		/* the oldest file is dropped soon; told once */
+	uint64_t text_bytes, rotate_bytes, keep_bytes;
+	struct audit_budget budget;	/* may_write NULL: none */
+	struct audit_source *sources;	/* by their hash, the last one of each bucket */
+	unsigned int ticks;
+	struct event *tick;		/* NULL: no loop */
+	uint64_t lost_since;		/* records, since the last one that could be written */
+	struct audit_counts counts;
+};
+
+const char *
+audit_event_name(enum audit_event event)
+{
+	return events[event].name;
+}
+
+/* ---- texts ---- */
+
+/* The most of a text, in whole characters. */
+static size_t
+cut_at(const char *text, size_t len, size_t most)
+{
+	return len <= most ? len : most - utf8_begun(text, most);
+}
+
+/* Cuts each text that is longer than most, and says what it was. */
+static json_t *
+cut_texts(json_t *value, size_t most)
+{
+	const char *text = json_string_value(value), *key;
+	char hash[CHAIN_DIGITS + 1];
+	size_t len, i;
+	json_t *one;
+
+	if (text && (len = json_string_length(value)) > most) {
+		chain_hash(text, len, hash);
+		return json_sprintf("%.*s... (%zu bytes, SHA-256 %s)",
+				    (int)cut_at(text, len, most), text, len, hash);
+	}
+	if (json_is_object(value))
+		json_object_foreach(value, key, one)
+			json_object_set_new(value, key, cut_texts(one, most));
+	json_array_foreach(value, i, one)
+		json_array_set_new(value, i, cut_texts(one, most));
+	return json_incref(value);
+}
+
+/* ---- scripts that are in the file ---- */
+
+static struct audit_source *
+source_slot(const struct audit *audit, const char *sha256)
+{
+	char digits[4] = { sha256[0], sha256[1], sha256[2], '\0' };
+
+	return &audit->sources[strtoul(digits, NULL, 16) % SOURCES];
+}
+
+static void
+remember_source(struct audit *audit, const json_t *more)
+{
+	const char *sha256 = json_string_value(json_object_get(more, "sha256"));
+	struct audit_source *slot;
+
+	if (!json_object_get(more, "source") || !sha256 || strlen(sha256) != CHAIN_DIGITS)
+		return;
+	slot = source_slot(audit, sha256);
+	memcpy(slot->sha256, sha256, CHAIN_DIGITS);
+	slot->n = audit->file.last.n;
+}
+
+/* ---- one record ---- */
+
+/* The members of a record as text, without braces; in ASCII, for people read it too. */
+static char *
+make_members(enum audit_event event, const char *tenant, const char *execution,
+	     json_t *more)
+{
+	struct timespec now;
+	struct tm tm;
+	char time[64];
+	size_t at;
+	json_t *root = xalloc_check(json_object());
+	char *text, *members;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	at = strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(time + at, sizeof(time) - at, ".%06ldZ", now.tv_nsec / 1000);
+	json_object_set_new(root, "time", json_string(time));
+	json_object_set_new(root, "event", json_string(events[event].name));
+	if (tenant)
+		json_object_set_new(root, "tenant", json_string(tenant));
+	if (execution)
+		json_object_set_new(root, "execution", json_string(execution));
+	/* what a caller says does not stand in for what is said here */
+	json_object_update_missing(root, more);
+	json_object_del(root, "n");
+	json_object_del(root, "prev");
+	json_object_del(root, "hash");
+	text = shown_json(root, JSON_COMPACT);
+	members = xmemdup0(text + 1, strlen(text) - 2);
+	free(text);
+	json_decref(root);
+	return members;
+}
+
+static struct iovec
+field(const char *name, const char *value)
+{
+	char *text;
+	int len = asprintf(&text, "%s=%s", name, value);
+
+	if (len < 0)
+		abort();
+	return (struct iovec){ .iov_base = text, .iov_len = (size_t)len };
+}
+
+static void
+send_to_journal(const struct audit *audit, enum audit_event event, const char *tenant,
+		const char *execution, const char *members)
+{
+	struct iovec fields[8];
+	char priority[2] = { (char)('0' + events[event].priority), '\0' };
+	char message[512];
+	own_mem char *record = NULL;
+	int n = 0, r;
+
+	snprintf(message, sizeof(message), "%s%s%s%s%s", events[event].text,
+		 tenant ? ": " : "", tenant ? tenant : "", execution ? " " : "",
+		 execution ? execution : "");
+	if (asprintf(&record, "{%s}", members) < 0)
+		abort();
+	fields[n++] = field("MESSAGE", message);
+	fields[n++] = field("MESSAGE_ID", events[event].message_id);
+	fields[n++] = field("PRIORITY", priority);
+	fields[n++] = field("MCP_EVENT", events[event].name);
+	fields[n++] = field("MCP_RECORD", record);
+	if (tenant)
+		fields[n++] = field("MCP_TENANT", tenant);
+	if (execution)
+		fields[n++] = field("MCP_EXECUTION", execution);
+	if (audit->has_file)
+		fields[n++] = field("MCP_HASH", audit->file.last.hash);
+	do
+		r = sd_journal_sendv(fields, n);
+	while (r == -EINTR);
+	while (n > 0)
+		free(fields[--n].iov_base);
+}
+
+/* ---- the file ---- */
+
+static int
+append(struct audit *audit, enum audit_event event, const char *tenant,
+       const char *execution, json_t *more)
+{
+	own_mem char *members = make_members(event, tenant, execution, more);
+
+	return audit_file_append(&audit->file, members, strlen(members));
+}
+
+/* The record comes first: after a crash between the two the file is dropped once more. */
+static void
+drop_oldest(struct audit *audit)
+{
+	struct chain_link last;
+	json_t *more;
+	int r;
+
+	audit_file_oldest_end(&audit->file, &last);
+	more = json_pack("{s:I,s:I,s:s}", "file", (json_int_t)audit->file.oldest, "last_record",
+			 (json_int_t)last.n, "last_hash", last.hash);
+	r = append(audit, AUDIT_DROPPED, NULL, NULL, more);
+	json_decref(more);
+	if (r == 0)
+		r = audit_file_drop_oldest(&audit->file);
+	if (r < 0) {
+		log_line(LOG_ERR, "audit-drop-failed", "err=%s", strerrorname_np(-r));
+		return;
+	}
+	audit->counts.dropped++;
+}
+
+static void
+keep_within_bound(struct audit *audit)
+{
+	uint64_t before = UINT64_MAX;
+
+	if (audit->keep_bytes == 0 || audit->file.rotated_bytes <= audit->keep_bytes ||
+	    audit_file_find_rotated(&audit->file) < 0)
+		return;
+	while (audit->file.rotated_bytes > audit->keep_bytes && audit->file.oldest &&
+	       audit->file.rotated_bytes < before) {
+		before = audit->file.rotated_bytes;
+		drop_oldest(audit);
+	}
+}
+
+static void
+rotate_if_full(struct audit *audit)
+{
+	json_t *more;
+	int r;
+
+	if ((uint64_t)audit->file.size < audit->rotate_bytes)
+		return;
+	r = audit_file_rotate(&audit->file);
+	if (r < 0) {
+		log_line(LOG_ERR, "audit-rotate-failed", "err=%s", strerrorname_np(-r));
+		return;
+	}
+	/* Each file has its own scripts, so that it can be read without those before it. */
+	if (audit->sources)
+		memset(audit->sources, 0, SOURCES * sizeof(*audit->sources));
+	more = json_pack("{s:I}", "after", (json_int_t)audit->file.rotated);
+	append(audit, AUDIT_ROTATED, NULL, NULL, more);
+	json_decref(more);
+	keep_within_bound(audit);
+}
+
+/* What was lost is said before anything else is. */
+static int
+tell_lost(struct audit *audit)
+{
+	json_t *more;
+	int r;
+
+	if (audit->lost_since == 0)
+		return 0;
+	more = json_pack("{s:I}", "records", (json_int_t)audit->lost_since);
+	r = append(audit, AUDIT_LOST, NULL, NULL, more);
+	if (r == 0) {
+		send_to_journal(audit, AUDIT_LOST, NULL, NULL, "");
+		audit->lost_since = 0;
+	}
+	json_decref(more);
+	return r;
+}
+
+static int
+write_to_file(struct audit *audit, enum audit_event event, const char *tenant,
+	      const char *execution, json_t *more, uint64_t *bytes_r)
+{
+	off_t before;
+	int r;
+
+	if (!audit->has_file)
+		return 0;
+	rotate_if_full(audit);
+	r = tell_lost(audit);
+	before = audit->file.size;
+	if (r == 0)
+		r = append(audit, event, tenant, execution, more);
+	*bytes_r = (uint64_t)(audit->file.size - before);
+	if (r == 0 && audit->sources)
+		remember_source(audit, more);
+	if (r < 0) {
+		if (!audit->failing)
+			log_line(LOG_ERR, "audit-failed", "err=%s then=%s",
+				 strerrorname_np(-r), audit->stops ? "stop" : "continue");
+		audit->lost_since++;
+		audit->counts.lost++;
+	}
+	audit->failing = r < 0;
+	return r;
+}
+
+static bool
+may_write(const struct audit *audit, const char *tenant, enum audit_event event, bool minor)
+{
+	const struct audit_budget *budget = &audit->budget;
+
+	return !tenant || !budget->may_write ||
+	       budget->may_write(budget->arg, tenant, event, minor);
+}
+
+int
+audit_write(struct audit *audit, enum audit_event event, const char *tenant,
+	    const char *execution, json_t *more)
+{
+	uint64_t bytes = 0;
+	int r;
+
+	if (!audit || (events[event].minor && !may_write(audit, tenant, event, true))) {
+		if (audit)
+			audit->counts.left_out++;
+		json_decref(more);
+		return 0;
+	}
+	if (more)
+		json_decref(cut_texts(more, audit->text_bytes));
+	r = write_to_file(audit, event, tenant, execution, more, &bytes);
+	if (audit->journal) {
+		own_mem char *members = NULL;
+
+		json_object_del(more, "source");
+		members = make_members(event, tenant, execution, more);
+		send_to_journal(audit, event, tenant, execution, members);
+		if (bytes == 0)
+			bytes = strlen(members);
+	}
+	json_decref(more);
+	if (r == 0)
+		audit->counts.written++;
+	if (tenant && audit->budget.spend)
+		audit->budget.spend(audit->budget.arg, tenant, bytes);
+	return audit->stops ? r : 0;
+}
+
+/* ---- room ---- */
+
+/* What the files may become together; 0: there is no bound. The file is larger than rotate_bytes
+ * by a record at most. */
+static uint64_t
+bytes_max(const struct audit *audit)
+{
+	return audit->keep_bytes ? audit->keep_bytes + audit->rotate_bytes : 0;
+}
+
+/* Says so once, long before anything fails: when the disk has not the room that the files may
+ * still take, or without a bound twice that of one file. */
+static void
+look_at_disk(struct audit *audit)
+{
+	uint64_t bytes = audit->file.rotated_bytes + (uint64_t)audit->file.size;
+	uint64_t needed = 2 * audit->rotate_bytes, free_bytes;
+	bool is_tight;
+
+	if (audit_file_free_bytes(&audit->file, &free_bytes) < 0)
+		return;
+	if (bytes_max(audit))
+		needed = bytes_max(audit) > bytes ? bytes_max(audit) - bytes : 0;
+	is_tight = free_bytes < needed;
+	if (is_tight && !audit->is_tight)
+		log_line(LOG_WARNING, "audit-disk-tight", "bytes=%" PRIu64 " may-still-take=%" PRIu64
+			 " free=%" PRIu64 " when-full=%s", bytes, needed, free_bytes,
+			 audit->stops ? "stop" : "continue");
+	audit->is_tight = is_tight;
+	if (bytes > bytes_max(audit) / 10 * 8 && bytes_max(audit) && !audit->is_nearly_full) {
+		log_line(LOG_WARNING, "audit-nearly-full", "bytes=%" PRIu64 " most=%" PRIu64
+			 " then=oldest-file-is-removed", bytes, bytes_max(audit));
+		audit->is_nearly_full = true;
+	}
+}
+
+/* ---- from its beginning to its end ---- */
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct audit *audit = arg;
+
+	(void)fd;
+	(void)what;
+	audit_file_flush(&audit->file);
+	if (++audit->ticks % LOOK_TICKS == 0)
+		look_at_disk(audit);
+}
+
+static void
+tell_found(struct audit *audit)
+{
+	if (audit->file.broken)
+		audit_write(audit, AUDIT_BROKEN, NULL, NULL,
+			    json_pack("{s:I}", "aside", (json_int_t)audit->file.rotated));
+	if (audit->file.torn)
+		audit_write(audit, AUDIT_MENDED, NULL, NULL,
+			    json_pack("{s:I}", "bytes", (json_int_t)audit->file.torn));
+}
+
+int
+audit_new(const struct config *config, const char *path, struct audit **audit_r,
+	  struct why *why_r)
+{
+	struct audit *audit = xcalloc(1, sizeof(*audit));
+	int r = 0;
+
+	audit->file.fd = -1;
+	audit->journal = config->audit.journal;
+	audit->source = config->audit.source;
+	audit->stops = config->audit.on_failure == ON_FAILURE_STOP;
+	audit->text_bytes = config->audit.text_bytes;
+	audit->rotate_bytes = config->audit.rotate_bytes;
+	audit->keep_bytes = config->audit.keep_bytes;
+	if (!path)
+		path = config->audit.file;
+	if (path)
+		r = audit_file_open(path, config->audit.sync, &audit->file, why_r);
+	if (r < 0) {
+		free(audit);
+		return r;
+	}
+	audit->has_file = path != NULL;
+	if (audit->has_file && audit->source)
+		audit->sources = xcalloc(SOURCES, sizeof(*audit->sources));
+	tell_found(audit);
+	if (audit->has_file)
+		keep_within_bound(audit);
+	*audit_r = audit;
+	return 0;
+}
+
+void
+audit_start(struct audit *audit, struct event_base *base)
+{
+	static const struct timeval second = { 1, 0 };
+
+	if (!audit->has_file)
+		return;
+	audit->tick = xalloc_check(event_new(base, -1, EV_PERSIST, on_tick, audit));
+	evtimer_add(audit->tick, &second);
+	look_at_disk(audit);
+}
+
+void
+audit_free(struct audit *audit)
+{
+	if (!audit)
+		return;
+	if (audit->tick)
+		event_free(audit->tick);
+	audit_file_close(&audit->file);
+	free(audit->sources);
+	free(audit);
+}
+
+void
+audit_set_budget(struct audit *audit, const struct audit_budget *budget)
+{
+	audit->budget = *budget;
+}
+
+bool
+audit_has_room(const struct audit *audit, const char *tenant)
+{
+	return !audit || may_write(audit, tenant, AUDIT_EXECUTION_STARTED, false);
+}
+
+bool
+audit_is_failing(const struct audit *audit)
+{
+	return audit && audit->failing;
+}
+
+bool
+audit_wants_source(const struct audit *audit)
+{
+	return audit && audit->source && audit->has_file;
+}
+
+void
+audit_add_source(struct audit *audit, json_t *more, const char *text, size_t len)
+{
+	const char *sha256 = json_string_value(json_object_get(more, "sha256"));
+	const struct audit_source *slot;
+	size_t cut;
+
+	if (!audit_wants_source(audit))
+		return;
+	/* Before it is said where the script is. */
+	rotate_if_full(audit);
+	slot = source_slot(audit, sha256);
+	if (slot->n && memcmp(slot->sha256, sha256, CHAIN_DIGITS) == 0) {
+		json_object_set_new(more, "source_record", json_integer((json_int_t)slot->n));
+		return;
+	}
+	cut = cut_at(text, len, audit->text_bytes);
+	json_object_set_new(more, "source", json_stringn(text, cut));
+	if (cut < len)
+		json_object_set_new(more, "source_bytes", json_integer((json_int_t)len));
+}
+
+void
+audit_count(const struct audit *audit, struct audit_counts *counts_r)
+{
+	*counts_r = audit ? audit->counts : (struct audit_counts){ .written = 0 };
+	if (!audit || !audit->has_file)
+		return;
+	counts_r->file_bytes = audit->file.rotated_bytes + (uint64_t)audit->file.size;
+	counts_r->file_bytes_max = bytes_max(audit);
+	if (audit_file_free_bytes(&audit->file, &counts_r->disk_free_bytes) < 0)
+		counts_r->disk_free_bytes = 0;
+}

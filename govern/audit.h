@@ -1,0 +1,115 @@
+/* The audit log: what was asked, decided, run and refused, and by whom. Each record goes to
+ * the journal, with a MESSAGE_ID by its kind, and to a file of JSON lines in which each one
+ * has the hash of the one before it (policy/chain.h, govern/audit_file.h).
+ *
+ * What a tenant can make it grow by is bounded. A script is in each file once, later records name
+ * the one that has it; a text in a record is cut; and a budget (the gate's) says how much of it a
+ * tenant may take. Records of what was only asked for, and did not happen, are left out beyond
+ * that, and counted; executions are refused by their quota before there is a record to write.
+ *
+ * A record that has to be there before something happens is written first: when that fails
+ * and [audit] on_failure is stop, it must not happen.
+ */
+#ifndef GOVERN_AUDIT_H
+#define GOVERN_AUDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+struct audit;
+struct config;
+struct event_base;
+struct why;
+
+enum audit_event {
+	AUDIT_STARTED,			/* the service */
+	AUDIT_STOPPED,
+	AUDIT_RELOADED,			/* the configuration, or why it was not */
+	AUDIT_SESSION_OPENED,
+	AUDIT_SESSION_CLOSED,
+	AUDIT_SESSION_KEPT,		/* of run_repl, over a restart of the service */
+	AUDIT_SESSION_LOST,		/* one that was not, and why */
+	AUDIT_DENIED,			/* a call, by policy */
+	AUDIT_QUOTA_HIT,
+	AUDIT_EXECUTION_STARTED,
+	AUDIT_EXECUTION_ENDED,
+	AUDIT_LIMIT_HIT,		/* by an execution that has ended */
+	AUDIT_INPUT_ASKED,		/* a script asks its user for a line */
+	AUDIT_INPUT_ENDED,		/* ... and has one, or none; not which */
+	AUDIT_APPROVAL_ASKED,
+	AUDIT_APPROVAL_GRANTED,
+	AUDIT_APPROVAL_REFUSED,		/* by an approver, or over without a decision */
+	AUDIT_APPROVAL_REVOKED,
+	AUDIT_PACKAGE_INSTALLED,
+	AUDIT_PACKAGE_REFUSED,
+	AUDIT_PACKAGE_BUILT,		/* from source, or its build failed */
+	AUDIT_CONNECTION,		/* out of a worker, made */
+	AUDIT_CONNECTION_REFUSED,
+	/* Of the file itself. */
+	AUDIT_ROTATED,
+	AUDIT_MENDED,			/* a line that a crash had torn was taken off */
+	AUDIT_BROKEN,			/* what was there is no chain; it was put aside */
+	AUDIT_DROPPED,			/* the oldest file, to stay within [audit] keep_bytes */
+	AUDIT_LOST,			/* records that could not be written */
+	AUDIT_LEFT_OUT,			/* records of a tenant that had more than its share */
+	AUDIT_EVENT_COUNT
+};
+
+/* "execution-started" ... */
+const char *audit_event_name(enum audit_event event);
+
+/* Opens the file, if the configuration names one or path is not NULL, and mends it. 0, or
+ * -errno and why_r. */
+int audit_new(const struct config *config, const char *path, struct audit **audit_r,
+	      struct why *why_r);
+
+/* From now on what was written is sent to the disk each second, unless [audit] sync waits for
+ * it anyway. base: borrowed. */
+void audit_start(struct audit *audit, struct event_base *base);
+
+void audit_free(struct audit *audit);		/* NULL is fine; everything is on the disk */
+
+/* Who is asked whether a tenant may have one more record, and told how long each one was. */
+struct audit_budget {
+	/* minor: it may be left out. False: it is. */
+	bool (*may_write)(void *arg, const char *tenant, enum audit_event event, bool minor);
+	void (*spend)(void *arg, const char *tenant, uint64_t bytes);
+	void *arg;
+};
+void audit_set_budget(struct audit *audit, const struct audit_budget *budget);
+
+/* May the tenant have records that cannot be left out? */
+bool audit_has_room(const struct audit *audit, const char *tenant);
+
+/* Writes one record. tenant: a principal; NULL: none. execution: its id; NULL: none. more: a
+ * JSON object with what else there is to say, or NULL; taken over, also on failure; its
+ * member "source" goes to the file alone. audit NULL: does nothing. 0, or -errno: it could
+ * not be written, and nothing may happen without it (on_failure is stop). One that was left out
+ * is 0. */
+int audit_write(struct audit *audit, enum audit_event event, const char *tenant,
+		const char *execution, json_t *more);
+
+/* Could the last record not be written, so that audit_write is likely to fail again? */
+bool audit_is_failing(const struct audit *audit);
+
+/* Does [audit] source want texts as they are? */
+bool audit_wants_source(const struct audit *audit);
+
+/* Puts a script into a record that has its "sha256", where [audit] source wants it: as "source", cut
+ * to [audit] text_bytes (then "source_bytes" is its length), or as "source_record", the number of
+ * the record in the same file that has it. */
+void audit_add_source(struct audit *audit, json_t *more, const char *text, size_t len);
+
+struct audit_counts {
+	uint64_t written, lost;		/* records */
+	uint64_t left_out;		/* records */
+	uint64_t dropped;		/* files */
+	uint64_t file_bytes;		/* of the file and those that were put aside */
+	uint64_t file_bytes_max;	/* that these may become; 0: without bound, or no file */
+	uint64_t disk_free_bytes;	/* beside them; 0: no file, or not known */
+};
+void audit_count(const struct audit *audit, struct audit_counts *counts_r);
+
+#endif

@@ -1,0 +1,372 @@
+/* Runs in: the supervisor.   Owns: the audit log's file and its lock.
+ * A line is one write(2) at the end of the file. What a crash leaves of the last one is found
+ * by its missing newline, or by the bytes of nothing that a file system may show instead. */
+#include "govern/audit_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+
+#define MODE 0600
+
+/* ---- names ---- */
+
+/* Opens the directory of path; *name_r: the rest of path. */
+static int
+open_directory(const char *path, const char **name_r)
+{
+	const char *slash = strrchr(path, '/');
+	own_mem char *directory = NULL;
+	int fd;
+
+	*name_r = slash ? slash + 1 : path;
+	directory = slash ? xmemdup0(path, slash == path ? 1 : (size_t)(slash - path))
+			  : xstrdup(".");
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int
+audit_file_find_rotated(struct audit_file *file)
+{
+	const char *name;
+	int fd = open_directory(file->path, &name);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	size_t len = strlen(name);
+
+	if (!directory) {
+		if (fd < 0)
+			return fd;
+		close(fd);
+		return -errno;
+	}
+	file->oldest = 0;
+	file->rotated_bytes = 0;
+	while ((entry = readdir(directory))) {
+		const char *number = entry->d_name + len + 1;
+		struct stat st;
+		char *end;
+		unsigned long n;
+
+		if (strncmp(entry->d_name, name, len) != 0 || entry->d_name[len] != '.' ||
+		    *number < '1' || *number > '9')
+			continue;
+		n = strtoul(number, &end, 10);
+		if (*end || n >= UINT32_MAX)
+			continue;
+		if (n > file->rotated)
+			file->rotated = (unsigned int)n;
+		if (!file->oldest || n < file->oldest)
+			file->oldest = (unsigned int)n;
+		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			file->rotated_bytes += (uint64_t)st.st_size;
+	}
+	closedir(directory);
+	return 0;
+}
+
+static char *
+rotated_path(const struct audit_file *file, unsigned int n)
+{
+	char *path;
+
+	if (asprintf(&path, "%s.%u", file->path, n) < 0)
+		abort();
+	return path;
+}
+
+static void
+sync_directory(const char *path)
+{
+	const char *name;
+	int fd = open_directory(path, &name);
+
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+/* ---- what is in it ---- */
+
+/* The last line, without its newline, of a text that ends with one. */
+static const char *
+last_line(const char *text, size_t len, size_t *len_r)
+{
+	const char *before = len > 1 ? memrchr(text, '\n', len - 1) : NULL;
+	const char *line = before ? before + 1 : text;
+
+	*len_r = len - 1 - (size_t)(line - text);
+	return line;
+}
+
+/* How much of a text is whole lines; behind them is what a crash tore. */
+static size_t
+whole_lines(const char *text, size_t len)
+{
+	const char *end;
+
+	while (len > 0 && text[len - 1] == '\0')
+		len--;
+	end = len ? memrchr(text, '\n', len) : NULL;
+	return end ? (size_t)(end - text) + 1 : 0;
+}
+
+/* The end of a file's chain. *good_r: bytes of whole lines. -EBADMSG: the last of them is none
+ * of ours. An empty file leaves *last as it is. */
+static int
+look_at_end(int fd, struct chain_link *last, off_t *size_r, off_t *good_r)
+{
+	struct stat st;
+	const char *text, *line;
+	size_t good, len;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*size_r = st.st_size;
+	*good_r = 0;
+	if (st.st_size == 0)
+		return 0;
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (text == MAP_FAILED)
+		return -errno;
+	good = whole_lines(text, (size_t)st.st_size);
+	*good_r = (off_t)good;
+	r = 0;
+	if (good > 0) {
+		line = last_line(text, good, &len);
+		r = chain_read(line, len, last);
+	}
+	munmap((void *)text, (size_t)st.st_size);
+	return r;
+}
+
+/* The chain of an empty file goes on from the youngest one that was put aside. */
+static int
+continue_rotated(struct audit_file *file)
+{
+	own_mem char *path = rotated_path(file, file->rotated);
+	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	off_t size, good;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = look_at_end(fd, &file->last, &size, &good);
+	/* that it ends badly is told by the first line, which follows nothing */
+	return r == -EBADMSG ? 0 : r;
+}
+
+/* ---- opening ---- */
+
+static int
+open_locked(const char *path, int flags)
+{
+	own_fd int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | flags,
+			     MODE);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	return give_fd(fd);
+}
+
+static int
+put_aside(struct audit_file *file)
+{
+	own_mem char *aside = rotated_path(file, file->rotated + 1);
+
+	/* nothing has that number, and nobody else writes here */
+	if (rename(file->path, aside) < 0)
+		return -errno;
+	file->rotated++;
+	if (!file->oldest)
+		file->oldest = file->rotated;
+	file->rotated_bytes += (uint64_t)file->size;
+	return 0;
+}
+
+static int
+start_new(struct audit_file *file)
+{
+	int fd = open_locked(file->path, O_CREAT | O_EXCL);
+
+	if (fd < 0)
+		return fd;
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = fd;
+	file->size = 0;
+	sync_directory(file->path);
+	return 0;
+}
+
+static int
+take_over(struct audit_file *file)
+{
+	off_t size, good;
+	int r = look_at_end(file->fd, &file->last, &size, &good);
+
+	if (r == -EBADMSG) {
+		file->broken = true;
+		file->size = size;
+		chain_init(&file->last);
+		r = put_aside(file);
+		return r < 0 ? r : start_new(file);
+	}
+	if (r < 0)
+		return r;
+	if (good < size) {
+		if (ftruncate(file->fd, good) < 0)
+			return -errno;
+		file->torn = (uint64_t)(size - good);
+	}
+	file->size = good;
+	return good == 0 && file->rotated > 0 ? continue_rotated(file) : 0;
+}
+
+int
+audit_file_open(const char *path, bool sync, struct audit_file *file_r, struct why *why_r)
+{
+	struct audit_file file = { .path = xstrdup(path), .fd = -1, .sync = sync };
+	int r = audit_file_find_rotated(&file);
+
+	chain_init(&file.last);
+	if (r == 0)
+		r = file.fd = open_locked(path, O_CREAT);
+	if (r >= 0)
+		r = take_over(&file);
+	if (r < 0) {
+		why_say(why_r, r, "file", "[audit] file = %.300s: %s", path,
+			r == -EWOULDBLOCK ? "another service writes it" : strerror(-r));
+		audit_file_close(&file);
+		return r;
+	}
+	*file_r = file;
+	return 0;
+}
+
+void
+audit_file_close(struct audit_file *file)
+{
+	if (file->fd >= 0) {
+		fdatasync(file->fd);
+		close(file->fd);
+	}
+	free(file->path);
+	*file = (struct audit_file){ .fd = -1 };
+}
+
+/* ---- writing ---- */
+
+int
+audit_file_append(struct audit_file *file, const char *members, size_t len)
+{
+	struct chain_link next = file->last;
+	size_t line_len;
+	own_mem char *line = chain_append(&next, members, len, &line_len);
+	ssize_t n;
+	int r = 0;
+
+	do
+		n = write(file->fd, line, line_len);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		r = -errno;
+	else if ((size_t)n < line_len)
+		r = -ENOSPC;
+	else if (file->sync && fdatasync(file->fd) < 0)
+		r = -errno;
+	if (r < 0) {
+		/* If this fails too, the next start finds a torn line. */
+		if (n > 0 && ftruncate(file->fd, file->size) < 0)
+			return r;
+		return r;
+	}
+	file->size += n;
+	file->last = next;
+	file->dirty = !file->sync;
+	return 0;
+}
+
+int
+audit_file_rotate(struct audit_file *file)
+{
+	own_mem char *aside = rotated_path(file, file->rotated + 1);
+	int r;
+
+	if (fdatasync(file->fd) < 0)
+		return -errno;
+	r = put_aside(file);
+	if (r < 0)
+		return r;
+	r = start_new(file);
+	if (r < 0 && rename(aside, file->path) == 0) {
+		file->rotated_bytes -= (uint64_t)file->size;
+		if (file->oldest == file->rotated)
+			file->oldest = 0;
+		file->rotated--;
+	}
+	return r;
+}
+
+void
+audit_file_oldest_end(const struct audit_file *file, struct chain_link *last_r)
+{
+	own_mem char *path = rotated_path(file, file->oldest);
+	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	off_t size, good;
+
+	chain_init(last_r);
+	if (fd >= 0 && look_at_end(fd, last_r, &size, &good) < 0)
+		chain_init(last_r);
+}
+
+int
+audit_file_drop_oldest(struct audit_file *file)
+{
+	own_mem char *path = rotated_path(file, file->oldest);
+
+	if (unlink(path) < 0)
+		return -errno;
+	return audit_file_find_rotated(file);
+}
+
+int
+audit_file_free_bytes(const struct audit_file *file, uint64_t *bytes_r)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(file->fd, &fs) < 0)
+		return -errno;
+	*bytes_r = (uint64_t)fs.f_bavail * fs.f_frsize;
+	return 0;
+}
+
+void
+audit_file_flush(struct audit_file *file)
+{
+	if (file->fd >= 0 && file->dirty)
+		sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	file->dirty = false;
+}

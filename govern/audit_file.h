@@ -1,0 +1,59 @@
+/* The audit log's file: appended to, mended after a crash, rotated. It is PATH; those that
+ * it was before are PATH.1, PATH.2 and so on, oldest first, and the chain goes on from each
+ * one to the next. One service alone writes it: it is locked.
+ */
+#ifndef GOVERN_AUDIT_FILE_H
+#define GOVERN_AUDIT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "policy/chain.h"
+
+struct why;
+
+struct audit_file {
+	char *path;
+	int fd;
+	off_t size;			/* up to the end of the last good line */
+	struct chain_link last;
+	unsigned int rotated;		/* number of the youngest PATH.N; 0: none */
+	unsigned int oldest;		/* number of the oldest one that is left; 0: none */
+	uint64_t rotated_bytes;		/* of all that are left */
+	bool sync;			/* wait for the disk at each line */
+	bool dirty;			/* written to since audit_file_flush */
+	/* Of what was found when it was opened. */
+	uint64_t torn;			/* bytes of a line that a crash had torn, taken off */
+	bool broken;			/* no chain: it was put aside as PATH.rotated */
+};
+
+/* Opens it, or makes it. 0, or -errno with why_r. */
+int audit_file_open(const char *path, bool sync, struct audit_file *file_r, struct why *why_r);
+void audit_file_close(struct audit_file *file);
+
+/* Appends one line with one write. members: as in chain_append. 0, or -errno: then there is
+ * nothing of it in the file. */
+int audit_file_append(struct audit_file *file, const char *members, size_t len);
+
+/* Puts it aside and makes a new one that goes on with the chain. 0 or -errno; after an error
+ * the old one is still written to. */
+int audit_file_rotate(struct audit_file *file);
+
+/* Looks which PATH.N there are, for an operator may have removed some. 0 or -errno. */
+int audit_file_find_rotated(struct audit_file *file);
+
+/* The last link of the chain in the oldest PATH.N; n 0: its end is none of a chain. */
+void audit_file_oldest_end(const struct audit_file *file, struct chain_link *last_r);
+
+/* Removes the oldest PATH.N. 0 or -errno. */
+int audit_file_drop_oldest(struct audit_file *file);
+
+/* Bytes that are free on its disk for this process. 0 or -errno. */
+int audit_file_free_bytes(const struct audit_file *file, uint64_t *bytes_r);
+
+/* Tells the kernel to write what is dirty; does not wait. */
+void audit_file_flush(struct audit_file *file);
+
+#endif

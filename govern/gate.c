@@ -1,0 +1,734 @@
+/* Runs in: the supervisor.   Owns: an account of each principal: who it is, what is in force
+ * for it, and what it has used. An account outlives its tenant in the engine, or coming back
+ * would be a way around a quota; it is forgotten when the longest window has gone by.
+ *
+ * Of a uid whom policy may name:
+ *
+ *   ASKED ──answer──> KNOWN ──half its time──> KNOWN and asked ──answer──> KNOWN
+ *     │ ^               │ └──────all its time, or a reload──────> ASKED
+ *     v └──a request, later──┐
+ *   FAILED ──────────────────┘   denied everything
+ *
+ * Everybody else is KNOWN from the first moment. */
+#include "govern/gate.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/execution.h"
+#include "engine/observer.h"
+#include "govern/audit.h"
+#include "govern/subject.h"
+#include "host/directory.h"
+#include "policy/chain.h"
+#include "policy/config.h"
+#include "policy/keys.h"
+#include "policy/people.h"
+#include "policy/quota.h"
+
+#define BUCKETS 256
+#define FORGET_AFTER_MS (QUOTA_HOUR_SLOT_MS * QUOTA_SLOTS)
+#define LOOK_EVERY_S 60
+#define MINOR_PER_MINUTE 120		/* records of one tenant about what did not happen */
+
+LIST_HEAD(gate_waits, gate_wait);
+
+struct account {
+	LIST_ENTRY(account) link;
+	struct gate *gate;
+	struct subject subject;
+	bool known;			/* subject is what the directory says */
+	bool renewed;			/* it was asked for after the last reload */
+	uint64_t known_ms, failed_ms;	/* when it said so; when it failed last */
+	int error;			/* of the last question; 0: none, or it was answered */
+	struct directory_question *question;	/* NULL: it is not being asked */
+	struct gate_waits waits;
+	const struct config *config;	/* held */
+	struct quota_window starts;	/* executions, by the minute */
+	struct quota_window cpu;	/* ms, by the hour */
+	struct quota_window audit;	/* bytes of records, by the hour */
+	struct quota_window minor;	/* records that may be left out, by the minute */
+	uint32_t left_out[AUDIT_EVENT_COUNT];	/* since it was told */
+	uint64_t disk_bytes;		/* of executions that are not over */
+	unsigned int executions;	/* that are not over */
+	uint64_t used_ms;		/* when somebody last asked */
+};
+
+struct gate {
+	struct gate_options options;
+	struct engine_observer observer;
+	const struct config *config;	/* held */
+	struct people people;		/* whom it names */
+	uint32_t directory_seconds, identity_seconds;	/* of the start's */
+	void (*on_reloaded)(void *arg);	/* NULL: nobody waits for it */
+	void *on_reloaded_arg;
+	LIST_HEAD(, account) account[BUCKETS];
+	struct event *look;
+};
+
+/* ---- accounts ---- */
+
+static size_t
+bucket_of(const char *principal)
+{
+	uint32_t hash = 2166136261;	/* FNV-1a */
+
+	while (*principal)
+		hash = (hash ^ (unsigned char)*principal++) * 16777619;
+	return hash % BUCKETS;
+}
+
+static uint64_t
+now_of(const struct gate *gate)
+{
+	return gate->options.clock ? gate->options.clock() : clock_ms();
+}
+
+/* Nothing may be let through for want of a rule, and nobody may approve of it. */
+static const struct config *
+deny_everything(void)
+{
+	struct config *config = config_new();
+
+	key_clear(key_at((size_t)key_find("policy", "approvers")), config);
+	config->policy.run_script = POLICY_DENY;
+	config->policy.run_repl = POLICY_DENY;
+	config->policy.install_package = POLICY_DENY;
+	return config;
+}
+
+static void
+make_config(struct account *account)
+{
+	config_free(account->config);
+	account->config = account->known ? config_for(account->gate->config,
+						      &account->subject.policy) : NULL;
+	if (!account->config)
+		account->config = deny_everything();
+}
+
+/* Does policy depend on what the directory says of it? */
+static bool
+is_asked_about(const struct account *account, uid_t *uid_r)
+{
+	return account->gate->people.any && subject_is_uid(account->subject.principal, uid_r);
+}
+
+static struct account *
+find(struct gate *gate, const char *principal)
+{
+	size_t bucket = bucket_of(principal);
+	struct account *account;
+
+	LIST_FOREACH(account, &gate->account[bucket], link)
+		if (strcmp(account->subject.principal, principal) == 0)
+			break;
+	if (!account) {
+		uid_t uid;
+
+		account = xcalloc(1, sizeof(*account));
+		account->gate = gate;
+		LIST_INIT(&account->waits);
+		subject_init(&account->subject, principal);
+		account->known = account->renewed = !is_asked_about(account, &uid);
+		make_config(account);
+		LIST_INSERT_HEAD(&gate->account[bucket], account, link);
+	}
+	account->used_ms = clock_ms();
+	return account;
+}
+
+void
+gate_unwait(struct gate_wait *wait)
+{
+	if (wait->waits)
+		LIST_REMOVE(wait, link);
+	wait->waits = false;
+}
+
+static void
+stop_asking(struct account *account)
+{
+	if (account->question)
+		directory_cancel(account->question);
+	account->question = NULL;
+}
+
+static void
+free_account(struct account *account)
+{
+	struct gate_wait *wait;
+
+	LIST_REMOVE(account, link);
+	stop_asking(account);
+	while ((wait = LIST_FIRST(&account->waits)))
+		gate_unwait(wait);
+	config_free(account->config);
+	subject_done(&account->subject);
+	free(account);
+}
+
+static void
+each_account(struct gate *gate, void (*visit)(struct gate *gate, struct account *account))
+{
+	struct account *account, *next;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (account = LIST_FIRST(&gate->account[i]); account; account = next) {
+			next = LIST_NEXT(account, link);
+			visit(gate, account);
+		}
+}
+
+static void
+forget_if_unused(struct gate *gate, struct account *account)
+{
+	(void)gate;
+	if (account->executions == 0 && !account->question &&
+	    clock_ms() - account->used_ms > FORGET_AFTER_MS)
+		free_account(account);
+}
+
+static void
+forget(struct gate *gate, struct account *account)
+{
+	(void)gate;
+	free_account(account);
+}
+
+/* ---- the audit log's budget ---- */
+
+static uint64_t
+audit_wait_ms(struct account *account)
+{
+	uint64_t bytes = account->config->quota.audit_bytes_per_hour;
+
+	return bytes ? quota_wait_ms(&account->audit, QUOTA_HOUR_SLOT_MS, clock_ms(), bytes) : 0;
+}
+
+static bool
+gate_may_write(void *arg, const char *tenant, enum audit_event event, bool minor)
+{
+	struct account *account = find(arg, tenant);
+	uint64_t now = clock_ms();
+
+	if (audit_wait_ms(account) == 0 &&
+	    (!minor || quota_used(&account->minor, QUOTA_MINUTE_SLOT_MS, now) < MINOR_PER_MINUTE)) {
+		if (minor)
+			quota_add(&account->minor, QUOTA_MINUTE_SLOT_MS, now, 1);
+		return true;
+	}
+	if (minor)
+		account->left_out[event]++;
+	return false;
+}
+
+static void
+gate_spend(void *arg, const char *tenant, uint64_t bytes)
+{
+	quota_add(&find(arg, tenant)->audit, QUOTA_HOUR_SLOT_MS, clock_ms(), bytes);
+}
+
+/* One record for all that were left out within the last minute. */
+static void
+tell_left_out(struct gate *gate, struct account *account)
+{
+	json_t *more = json_object();
+
+	for (size_t i = 0; i < AUDIT_EVENT_COUNT; i++)
+		if (account->left_out[i])
+			json_object_set_new(more, audit_event_name(i),
+					    json_integer(account->left_out[i]));
+	memset(account->left_out, 0, sizeof(account->left_out));
+	if (json_object_size(more) > 0)
+		audit_write(gate->options.audit, AUDIT_LEFT_OUT, account->subject.principal, NULL,
+			    json_pack("{s:o}", "records", more));
+	else
+		json_decref(more);
+}
+
+static void
+on_look(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	each_account(arg, tell_left_out);
+	each_account(arg, forget_if_unused);
+}
+
+/* ---- who they are ---- */
+
+/* Whoever is told may ask at once, and wait again. */
+static void
+wake(struct account *account)
+{
+	struct gate_waits now = LIST_HEAD_INITIALIZER(now);
+	struct gate_wait *wait;
+
+	while ((wait = LIST_FIRST(&account->waits))) {
+		LIST_REMOVE(wait, link);
+		LIST_INSERT_HEAD(&now, wait, link);
+	}
+	while ((wait = LIST_FIRST(&now))) {
+		gate_unwait(wait);
+		wait->on_known(wait->arg);
+	}
+}
+
+static void
+finish_reload(struct gate *gate)
+{
+	void (*on_reloaded)(void *arg) = gate->on_reloaded;
+	const struct account *account;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		LIST_FOREACH(account, &gate->account[i], link)
+			if (!account->renewed && account->question)
+				return;
+	gate->on_reloaded = NULL;
+	if (on_reloaded)
+		on_reloaded(gate->on_reloaded_arg);
+}
+
+static void
+on_answer(void *arg, int error, const struct directory_person *person)
+{
+	struct account *account = arg;
+	struct gate *gate = account->gate;
+
+	account->question = NULL;
+	account->renewed = true;
+	account->error = error;
+	if (error) {
+		account->failed_ms = now_of(gate);
+		log_line(LOG_WARNING, "directory-failed", "tenant=%s err=%s known=%s",
+			 account->subject.principal, strerrorname_np(-error),
+			 account->known ? "before" : "no");
+	} else {
+		account->known = true;
+		account->known_ms = now_of(gate);
+		subject_learn(&account->subject, &gate->people, person);
+	}
+	make_config(account);
+	wake(account);
+	finish_reload(gate);
+}
+
+static void
+ask(struct account *account, uid_t uid)
+{
+	struct gate *gate = account->gate;
+
+	account->question = directory_ask(gate->options.directory, uid,
+					  (const char *const *)gate->people.group,
+					  gate->people.n, gate->directory_seconds,
+					  on_answer, account);
+}
+
+static int
+say_unknown(int error, struct why *why_r)
+{
+	if (!why_r)
+		return error;
+	return why_say(why_r, error, "", "denied: it is not known who you are to policy, because the "
+		       "host's directory of users %s; try again later",
+		       error == -ETIMEDOUT ? "does not answer" : "cannot be asked");
+}
+
+int
+gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
+	      struct why *why_r)
+{
+	struct account *account = gate ? find(gate, principal) : NULL;
+	uint64_t now = gate ? now_of(gate) : 0, good_ms;
+	bool failed_now;
+	uid_t uid;
+
+	if (!account || !is_asked_about(account, &uid))
+		return 0;
+	if (!gate->options.directory)
+		return say_unknown(-ENOSYS, why_r);
+	good_ms = (uint64_t)gate->identity_seconds * 1000;
+	failed_now = account->error &&
+		     now - account->failed_ms < (uint64_t)gate->directory_seconds * 1000;
+	if (account->known && now - account->known_ms >= good_ms) {
+		account->known = false;
+		make_config(account);
+	}
+	if (account->known && account->renewed) {
+		if (now - account->known_ms >= good_ms / 2 && !account->question && !failed_now)
+			ask(account, uid);
+		return 0;
+	}
+	if (!account->question && failed_now)
+		return say_unknown(account->error, why_r);
+	if (!account->question)
+		ask(account, uid);
+	if (wait && !wait->waits) {
+		LIST_INSERT_HEAD(&account->waits, wait, link);
+		wait->waits = true;
+	}
+	return -EINPROGRESS;
+}
+
+/* ---- what is in force ---- */
+
+static uint32_t
+least(uint32_t quota, uint32_t other)
+{
+	return quota && quota < other ? quota : other;
+}
+
+const struct config *
+gate_common_config(const struct gate *gate)
+{
+	return gate->config;
+}
+
+const struct config *
+gate_config(struct gate *gate, struct tenant *tenant)
+{
+	const struct config *config = find(gate, tenant_principal(tenant))->config;
+
+	tenant_bound(tenant, least(config->quota.concurrent, config->pool.tenant_running_max),
+		     least(config->quota.queued, config->pool.tenant_queue_max));
+	return config_hold(config);
+}
+
+const struct config *
+gate_config_named(struct gate *gate, const char *principal)
+{
+	return config_hold(find(gate, principal)->config);
+}
+
+const struct policy_subject *
+gate_subject(struct gate *gate, const char *principal)
+{
+	return &find(gate, principal)->subject.policy;
+}
+
+size_t
+gate_sessions_max(struct gate *gate, const char *principal, size_t others)
+{
+	size_t quota = gate ? find(gate, principal)->config->quota.sessions : 0;
+
+	return quota && quota < others ? quota : others;
+}
+
+void
+gate_session(struct gate *gate, const char *principal, const char *carrier, bool begins)
+{
+	if (gate && gate->options.audit)
+		audit_write(gate->options.audit,
+			    begins ? AUDIT_SESSION_OPENED : AUDIT_SESSION_CLOSED, principal, NULL,
+			    json_pack("{s:s}", "carrier", carrier));
+}
+
+/* What was in force stays so until it is known who they are. */
+static void
+renew(struct gate *gate, struct account *account)
+{
+	uid_t uid;
+
+	stop_asking(account);
+	account->error = 0;
+	account->renewed = !is_asked_about(account, &uid) || !gate->options.directory;
+	if (!account->renewed)
+		ask(account, uid);
+	else
+		make_config(account);
+}
+
+void
+gate_reload(struct gate *gate, const struct config *config, void (*on_done)(void *arg), void *arg)
+{
+	struct people people;
+	bool same;
+
+	config_free(gate->config);
+	gate->config = config_hold(config);
+	people_of(config, &people);
+	same = people_are_same(&people, &gate->people);
+	people_done(&gate->people);
+	gate->people = people;
+	for (size_t i = 0; i < BUCKETS; i++) {
+		struct account *account;
+		uid_t uid;
+
+		LIST_FOREACH(account, &gate->account[i], link)
+			if (!same)
+				account->known = !is_asked_about(account, &uid);
+	}
+	gate->on_reloaded = on_done;
+	gate->on_reloaded_arg = arg;
+	each_account(gate, renew);
+	finish_reload(gate);
+}
+
+/* ---- executions ---- */
+
+static int
+refuse(struct gate *gate, const struct account *account, const char *quota)
+{
+	audit_write(gate->options.audit, AUDIT_QUOTA_HIT, account->subject.principal, NULL,
+		    json_pack("{s:s}", "quota", quota));
+	return -EDQUOT;
+}
+
+static bool
+is_queue_full(const struct tenant *tenant, uint32_t most)
+{
+	struct tenant_counts counts;
+
+	tenant_count(tenant, &counts);
+	return counts.queued >= most;
+}
+
+/* Also of what is run for the service's own purposes: its records are the tenant's too. */
+static int
+check_audit_quota(struct gate *gate, struct account *account, struct why *why_r)
+{
+	uint64_t wait = audit_wait_ms(account);
+
+	if (wait == 0)
+		return 0;
+	why_say(why_r, 0, "audit_bytes_per_hour",
+		"quota audit_bytes_per_hour: the records of your calls within this hour take all "
+		"that they may; try again in %" PRIu64 " seconds", (wait + 999) / 1000);
+	return refuse(gate, account, "audit_bytes_per_hour");
+}
+
+static int
+check_quotas(struct gate *gate, struct account *account, const struct engine_event *event,
+	     struct why *why_r)
+{
+	const struct config *config = account->config;
+	uint64_t now = clock_ms(), wait;
+
+	wait = config->quota.per_minute
+	       ? quota_wait_ms(&account->starts, QUOTA_MINUTE_SLOT_MS, now,
+			       config->quota.per_minute) : 0;
+	if (wait) {
+		why_say(why_r, 0, "executions_per_minute",
+			"quota executions_per_minute: %u executions were started within a "
+			"minute; try again in %" PRIu64 " seconds",
+			config->quota.per_minute, (wait + 999) / 1000);
+		return refuse(gate, account, "executions_per_minute");
+	}
+	if (config->quota.queued && is_queue_full(event->tenant, config->quota.queued)) {
+		why_say(why_r, 0, "queued", "quota queued: %u of your executions wait already; "
+			"try again when one of them is over", config->quota.queued);
+		return refuse(gate, account, "queued");
+	}
+	wait = config->quota.cpu_seconds_per_hour
+	       ? quota_wait_ms(&account->cpu, QUOTA_HOUR_SLOT_MS, now,
+			       (uint64_t)config->quota.cpu_seconds_per_hour * 1000) : 0;
+	if (wait) {
+		why_say(why_r, 0, "cpu_seconds_per_hour",
+			"quota cpu_seconds_per_hour: the %u seconds of processor time of "
+			"this hour are used up; try again in %" PRIu64 " seconds",
+			config->quota.cpu_seconds_per_hour, (wait + 999) / 1000);
+		return refuse(gate, account, "cpu_seconds_per_hour");
+	}
+	if (config->quota.disk_bytes &&
+	    account->disk_bytes + event->disk_bytes > config->quota.disk_bytes) {
+		why_say(why_r, 0, "disk_bytes",
+			"quota disk_bytes: your executions that are not over have all the "
+			"disk that is yours; try again when one of them is over");
+		return refuse(gate, account, "disk_bytes");
+	}
+	return 0;
+}
+
+static json_t *
+describe_start(const struct gate *gate, const struct engine_event *event)
+{
+	char hash[CHAIN_DIGITS + 1];
+	json_t *more = xalloc_check(json_object());
+
+	chain_hash(event->script, event->script_len, hash);
+	json_object_set_new(more, "sha256", json_string(hash));
+	json_object_set_new(more, "profile", json_string(event->profile));
+	json_object_set_new(more, "limits",
+			    json_pack("{s:I,s:I,s:I,s:I}",
+				      "wall_ms", (json_int_t)event->limits->wall_ms,
+				      "cpu_ms", (json_int_t)event->limits->cpu_ms,
+				      "memory_bytes", (json_int_t)event->limits->memory_bytes,
+				      "pids", (json_int_t)event->limits->pids));
+	if (event->internal)
+		json_object_set_new(more, "internal", json_true());
+	else
+		audit_add_source(gate->options.audit, more, event->script, event->script_len);
+	return more;
+}
+
+static int
+on_start(void *arg, const struct engine_event *event, struct why *why_r)
+{
+	struct gate *gate = arg;
+	struct account *account = find(gate, tenant_principal(event->tenant));
+	int r;
+
+	if (!event->internal &&
+	    !policy_allows_profile(account->config, event->profile))
+		return why_say(why_r, -EACCES, "profile", "profile: %s is not among those "
+			       "that your scripts may run in", event->profile);
+	r = event->internal ? 0 : check_quotas(gate, account, event, why_r);
+	if (r == 0 && gate->options.audit)
+		r = check_audit_quota(gate, account, why_r);
+	if (r < 0)
+		return r;
+	if (gate->options.audit &&
+	    audit_write(gate->options.audit, AUDIT_EXECUTION_STARTED,
+			account->subject.principal, event->id,
+			describe_start(gate, event)) < 0)
+		return why_say(why_r, -EIO, "", "the audit log cannot be written, and nothing "
+			       "may run without it: tell the operator");
+	if (!event->internal)
+		quota_add(&account->starts, QUOTA_MINUTE_SLOT_MS, clock_ms(), 1);
+	account->disk_bytes += event->disk_bytes;
+	account->executions++;
+	return 0;
+}
+
+static bool
+is_limit(enum outcome_status status)
+{
+	return status == OUTCOME_TIMEOUT || status == OUTCOME_CPU_LIMIT ||
+	       status == OUTCOME_MEMORY_LIMIT || status == OUTCOME_PIDS_LIMIT ||
+	       status == OUTCOME_OUTPUT_LIMIT || status == OUTCOME_DISK_LIMIT;
+}
+
+static json_t *
+describe_end(const struct outcome *outcome)
+{
+	return json_pack("{s:s,s:i,s:i,s:I,s:I,s:I}",
+			 "status", outcome_status_name(outcome->status),
+			 "exit_code", outcome->exit_code, "signal", outcome->signal,
+			 "duration_ms", (json_int_t)outcome->duration_ms,
+			 "cpu_ms", (json_int_t)outcome->cpu_ms,
+			 "peak_memory_bytes", (json_int_t)outcome->peak_memory_bytes);
+}
+
+static void
+on_end(void *arg, const struct engine_event *event, const struct outcome *outcome)
+{
+	struct account *account = find(arg, tenant_principal(event->tenant));
+
+	assert(account->executions > 0 && account->disk_bytes >= event->disk_bytes);
+	account->executions--;
+	account->disk_bytes -= event->disk_bytes;
+	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, clock_ms(), outcome->cpu_ms);
+}
+
+/* The record of an end says nothing that could still be refused, so no answer waits for the
+ * disk or the journal. */
+static void
+on_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
+{
+	const struct gate *gate = arg;
+	const char *principal = tenant_principal(event->tenant);
+
+	if (!gate->options.audit)
+		return;
+	audit_write(gate->options.audit, AUDIT_EXECUTION_ENDED, principal, event->id,
+		    describe_end(outcome));
+	if (is_limit(outcome->status))
+		audit_write(gate->options.audit, AUDIT_LIMIT_HIT, principal,
+			    event->id, json_pack("{s:s,s:s}", "status",
+						 outcome_status_name(outcome->status),
+						 "message", outcome->message));
+}
+
+static void
+on_connection(void *arg, const struct engine_connection *c)
+{
+	const struct gate *gate = arg;
+	json_t *more;
+
+	if (!gate->options.audit)
+		return;
+	more = xalloc_check(json_pack("{s:s,s:i,s:I,s:I,s:I}", "verdict", c->verdict, "port",
+				      (int)c->port, "sent", (json_int_t)c->sent, "received",
+				      (json_int_t)c->received, "ms",
+				      (json_int_t)c->milliseconds));
+	/* what is no text is left out */
+	if (c->host)
+		json_object_set_new(more, "host", json_stringn(c->host, c->host_len));
+	if (c->address)
+		json_object_set_new(more, "address", json_stringn(c->address, c->address_len));
+	/* Of one that a limit or its execution's end has cut something may have gone out. */
+	audit_write(gate->options.audit,
+		    c->connected ? AUDIT_CONNECTION : AUDIT_CONNECTION_REFUSED, c->tenant,
+		    c->execution, more);
+}
+
+/* ---- from its beginning to its end ---- */
+
+struct gate *
+gate_new(const struct gate_options *options)
+{
+	static const struct timeval every = { LOOK_EVERY_S, 0 };
+	struct gate *gate = xcalloc(1, sizeof(*gate));
+
+	gate->options = *options;
+	gate->config = config_hold(options->config);
+	people_of(options->config, &gate->people);
+	gate->directory_seconds = options->config->service.directory_seconds;
+	gate->identity_seconds = options->config->service.identity_seconds;
+	gate->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
+						   .on_answered = on_answered,
+						   .on_connection = on_connection,
+						   .arg = gate };
+	for (size_t i = 0; i < BUCKETS; i++)
+		LIST_INIT(&gate->account[i]);
+	gate->look = xalloc_check(event_new(options->base, -1, EV_PERSIST, on_look, gate));
+	evtimer_add(gate->look, &every);
+	if (options->audit)
+		audit_set_budget(options->audit, &(struct audit_budget){
+			.may_write = gate_may_write, .spend = gate_spend, .arg = gate });
+	return gate;
+}
+
+void
+gate_free(struct gate *gate)
+{
+	if (!gate)
+		return;
+	each_account(gate, tell_left_out);
+	if (gate->options.audit)
+		audit_set_budget(gate->options.audit, &(struct audit_budget){ .arg = NULL });
+	each_account(gate, forget);
+	event_free(gate->look);
+	people_done(&gate->people);
+	config_free(gate->config);
+	free(gate);
+}
+
+struct audit *
+gate_audit(const struct gate *gate)
+{
+	return gate ? gate->options.audit : NULL;
+}
+
+struct approvals *
+gate_approvals(const struct gate *gate)
+{
+	return gate ? gate->options.approvals : NULL;
+}
+
+const struct engine_observer *
+gate_observer(struct gate *gate)
+{
+	return &gate->observer;
+}

@@ -1,0 +1,14 @@
+# govern: what policy decides at run time: the gate, approvals, the audit log, counters.
+noinst_LIBRARIES += libgovern.a
+libgovern_a_SOURCES = \
+	govern/approvals.c govern/approvals.h \
+	govern/approvals_file.c govern/approvals_file.h \
+	govern/approvals_load.c \
+	govern/approvals_parts.h \
+	govern/audit.c govern/audit.h \
+	govern/audit_file.c govern/audit_file.h \
+	govern/gate.c govern/gate.h \
+	govern/metrics.c govern/metrics.h \
+	govern/openmetrics.c govern/openmetrics.h \
+	govern/subject.c govern/subject.h
+libgovern_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

@@ -1,0 +1,319 @@
+/* Runs in: the supervisor.   Owns: counters and histograms.
+ * Reads:   verdicts and outcomes that the engine decided on; nothing of a client's. */
+#include "govern/metrics.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/execution.h"
+#include "engine/observer.h"
+#include "govern/openmetrics.h"
+
+#define VERDICTS_MAX 16		/* of connections */
+#define STAYS_MS 3600000	/* a tenant that was heard of in it does not make room */
+
+struct slot {
+	char *principal;		/* NULL: free */
+	struct metrics_tenant count;
+	uint64_t heard_ms;
+};
+
+struct metrics {
+	struct engine_observer observer;
+	const struct engine_observer *next;
+	uint64_t refused_by_quota, refused;	/* before they were anything */
+	struct histogram waited, ran[OUTCOME_STATUS_COUNT];
+	uint64_t over[OUTCOME_STATUS_COUNT];
+	struct slot tenant[METRICS_TENANTS];
+	struct metrics_tenant others;
+	struct {
+		const char *verdict;		/* static */
+		uint64_t count;
+	} connection[VERDICTS_MAX];
+	uint64_t sent, received;
+	uint64_t input[INPUT_COUNT];
+};
+
+static bool
+is_limit(enum outcome_status status)
+{
+	return status >= OUTCOME_TIMEOUT && status <= OUTCOME_DISK_LIMIT;
+}
+
+/* ---- tenants ---- */
+
+static struct slot *
+find(const struct metrics *metrics, const char *principal)
+{
+	for (size_t i = 0; i < METRICS_TENANTS && metrics->tenant[i].principal; i++)
+		if (strcmp(metrics->tenant[i].principal, principal) == 0)
+			return (struct slot *)&metrics->tenant[i];
+	return NULL;
+}
+
+/* A free one, or that of whoever was not heard of for longest, if long enough; or NULL. */
+static struct slot *
+make_room(struct metrics *metrics)
+{
+	struct slot *slot = metrics->tenant;
+
+	for (size_t i = 0; i < METRICS_TENANTS; i++) {
+		if (!metrics->tenant[i].principal)
+			return &metrics->tenant[i];
+		if (metrics->tenant[i].heard_ms < slot->heard_ms)
+			slot = &metrics->tenant[i];
+	}
+	if (clock_ms() - slot->heard_ms < STAYS_MS)
+		return NULL;
+	metrics->others.executions += slot->count.executions;
+	metrics->others.cpu_ms += slot->count.cpu_ms;
+	metrics->others.limits_hit += slot->count.limits_hit;
+	free(slot->principal);
+	*slot = (struct slot){ .principal = NULL };
+	return slot;
+}
+
+static struct metrics_tenant *
+count_of(struct metrics *metrics, const char *principal)
+{
+	struct slot *slot = find(metrics, principal);
+
+	if (!slot) {
+		slot = make_room(metrics);
+		if (!slot)
+			return &metrics->others;
+		slot->principal = xstrdup(principal);
+	}
+	slot->heard_ms = clock_ms();
+	return &slot->count;
+}
+
+bool
+metrics_tenant(const struct metrics *metrics, const char *principal,
+	       struct metrics_tenant *tenant_r)
+{
+	const struct slot *slot = find(metrics, principal);
+
+	*tenant_r = slot ? slot->count : (struct metrics_tenant){ .executions = 0 };
+	return slot;
+}
+
+void
+metrics_sum(const struct metrics *metrics, struct metrics_sum *sum_r)
+{
+	*sum_r = (struct metrics_sum){
+		.refused = metrics->refused_by_quota + metrics->refused,
+	};
+	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++) {
+		sum_r->executions += metrics->over[i];
+		if (is_limit((enum outcome_status)i))
+			sum_r->limits_hit += metrics->over[i];
+	}
+}
+
+/* ---- what the engine tells ---- */
+
+static int
+on_start(void *arg, const struct engine_event *event, struct why *why_r)
+{
+	struct metrics *metrics = arg;
+	int r = metrics->next ? metrics->next->on_start(metrics->next->arg, event, why_r) : 0;
+
+	if (r == -EDQUOT)
+		metrics->refused_by_quota++;
+	else if (r < 0)
+		metrics->refused++;
+	return r;
+}
+
+static void
+on_end(void *arg, const struct engine_event *event, const struct outcome *outcome)
+{
+	struct metrics *metrics = arg;
+	struct metrics_tenant *count = count_of(metrics, tenant_principal(event->tenant));
+
+	metrics->over[outcome->status]++;
+	if (event->ran_us > 0) {
+		histogram_add(&metrics->waited, event->waited_us);
+		histogram_add(&metrics->ran[outcome->status], event->ran_us);
+	}
+	count->executions++;
+	count->cpu_ms += outcome->cpu_ms;
+	count->limits_hit += is_limit(outcome->status);
+	if (metrics->next)
+		metrics->next->on_end(metrics->next->arg, event, outcome);
+}
+
+static void
+on_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
+{
+	const struct metrics *metrics = arg;
+
+	if (metrics->next)
+		metrics->next->on_answered(metrics->next->arg, event, outcome);
+}
+
+static void
+on_connection(void *arg, const struct engine_connection *connection)
+{
+	struct metrics *metrics = arg;
+	size_t i = 0;
+
+	while (i < VERDICTS_MAX - 1 && metrics->connection[i].verdict &&
+	       strcmp(metrics->connection[i].verdict, connection->verdict) != 0)
+		i++;
+	metrics->connection[i].verdict = connection->verdict;
+	metrics->connection[i].count++;
+	metrics->sent += connection->sent;
+	metrics->received += connection->received;
+	if (metrics->next && metrics->next->on_connection)
+		metrics->next->on_connection(metrics->next->arg, connection);
+}
+
+static void
+on_input(void *arg, enum engine_input what)
+{
+	struct metrics *metrics = arg;
+
+	metrics->input[what]++;
+	if (metrics->next && metrics->next->on_input)
+		metrics->next->on_input(metrics->next->arg, what);
+}
+
+const struct engine_observer *
+metrics_observer(struct metrics *metrics, const struct engine_observer *next)
+{
+	metrics->next = next;
+	return &metrics->observer;
+}
+
+struct metrics *
+metrics_new(void)
+{
+	struct metrics *metrics = xcalloc(1, sizeof(*metrics));
+
+	metrics->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
+						      .on_answered = on_answered,
+						      .on_connection = on_connection,
+						      .on_input = on_input,
+						      .arg = metrics };
+	return metrics;
+}
+
+void
+metrics_free(struct metrics *metrics)
+{
+	if (!metrics)
+		return;
+	for (size_t i = 0; i < METRICS_TENANTS; i++)
+		free(metrics->tenant[i].principal);
+	free(metrics);
+}
+
+/* ---- as text ---- */
+
+#define NAME(name) METRICS_PREFIX name
+
+static void
+write_executions(const struct metrics *metrics, FILE *out)
+{
+	openmetrics_family(out, NAME("executions"), "counter", NULL,
+			   "Executions that are over, by how they ended.");
+	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++)
+		openmetrics_uint(out, NAME("executions_total"), metrics->over[i], "status",
+				 outcome_status_name((enum outcome_status)i), NULL);
+	openmetrics_family(out, NAME("limits_hit"), "counter", NULL,
+			   "Executions that a limit ended.");
+	for (int i = OUTCOME_TIMEOUT; i <= OUTCOME_DISK_LIMIT; i++)
+		openmetrics_uint(out, NAME("limits_hit_total"), metrics->over[i], "limit",
+				 outcome_status_name((enum outcome_status)i), NULL);
+	openmetrics_family(out, NAME("executions_refused"), "counter", NULL,
+			   "Executions that were not let be.");
+	openmetrics_uint(out, NAME("executions_refused_total"), metrics->refused_by_quota,
+			 "why", "quota", NULL);
+	openmetrics_uint(out, NAME("executions_refused_total"), metrics->refused, "why",
+			 "other", NULL);
+	openmetrics_family(out, NAME("queue_wait_seconds"), "histogram", "seconds",
+			   "From a call until it runs in a worker.");
+	openmetrics_histogram(out, NAME("queue_wait_seconds"), &metrics->waited, NULL, NULL);
+	openmetrics_family(out, NAME("execution_seconds"), "histogram", "seconds",
+			   "How long executions ran, by how they ended.");
+	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++)
+		if (i == OUTCOME_OK || histogram_count(&metrics->ran[i]) > 0)
+			openmetrics_histogram(out, NAME("execution_seconds"), &metrics->ran[i],
+					      "status",
+					      outcome_status_name((enum outcome_status)i));
+}
+
+static void
+write_connections(const struct metrics *metrics, FILE *out)
+{
+	openmetrics_family(out, NAME("egress_connections"), "counter", NULL,
+			   "Connections out of scripts, by what became of them.");
+	for (size_t i = 0; i < VERDICTS_MAX && metrics->connection[i].verdict; i++)
+		openmetrics_uint(out, NAME("egress_connections_total"),
+				 metrics->connection[i].count, "verdict",
+				 metrics->connection[i].verdict, NULL);
+	openmetrics_family(out, NAME("egress_bytes"), "counter", "bytes",
+			   "Bytes that these carried.");
+	openmetrics_uint(out, NAME("egress_bytes_total"), metrics->sent, "direction", "sent",
+			 NULL);
+	openmetrics_uint(out, NAME("egress_bytes_total"), metrics->received, "direction",
+			 "received", NULL);
+}
+
+static void
+write_questions(const struct metrics *metrics, FILE *out)
+{
+	openmetrics_family(out, NAME("input_asked"), "counter", NULL,
+			   "Questions of scripts to their users.");
+	openmetrics_uint(out, NAME("input_asked_total"), metrics->input[INPUT_ASKED], NULL);
+	openmetrics_family(out, NAME("input_ended"), "counter", NULL,
+			   "These, by how they ended.");
+	for (int i = INPUT_LINE; i < INPUT_COUNT; i++)
+		openmetrics_uint(out, NAME("input_ended_total"), metrics->input[i], "result",
+				 engine_input_name(i), NULL);
+}
+
+/* A family's samples have to stand together, so each is a walk of its own. */
+static void
+write_tenants(const struct metrics *metrics, FILE *out)
+{
+	const struct slot others = { (char *)"other", metrics->others, 0 };
+	const struct slot *slot[METRICS_TENANTS + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < METRICS_TENANTS && metrics->tenant[i].principal; i++)
+		slot[n++] = &metrics->tenant[i];
+	if (metrics->others.executions > 0)
+		slot[n++] = &others;
+	openmetrics_family(out, NAME("tenant_executions"), "counter", NULL,
+			   "Executions that are over, by tenant.");
+	for (size_t i = 0; i < n; i++)
+		openmetrics_uint(out, NAME("tenant_executions_total"),
+				 slot[i]->count.executions, "tenant", slot[i]->principal, NULL);
+	openmetrics_family(out, NAME("tenant_cpu_seconds"), "counter", "seconds",
+			   "Processor time of these.");
+	for (size_t i = 0; i < n; i++)
+		openmetrics_real(out, NAME("tenant_cpu_seconds_total"),
+				 (double)slot[i]->count.cpu_ms / 1000, "tenant",
+				 slot[i]->principal, NULL);
+	openmetrics_family(out, NAME("tenant_limits_hit"), "counter", NULL,
+			   "Executions that a limit ended, by tenant.");
+	for (size_t i = 0; i < n; i++)
+		openmetrics_uint(out, NAME("tenant_limits_hit_total"),
+				 slot[i]->count.limits_hit, "tenant", slot[i]->principal, NULL);
+}
+
+void
+metrics_write(const struct metrics *metrics, bool tenants, FILE *out)
+{
+	write_executions(metrics, out);
+	write_connections(metrics, out);
+	write_questions(metrics, out);
+	if (tenants)
+		write_tenants(metrics, out);
+}

@@ -1,0 +1,122 @@
+/* The cgroup v2 subtree that this service was given or made:
+ *
+ *   BASE/supervisor               this process and the zygotes
+ *   BASE/tenants/NAME             one per active tenant: a uid, or t- and a hash
+ *   BASE/tenants/NAME/SERIAL      a leaf: one worker, made for it and removed after it
+ *
+ * As a service BASE is the delegated unit; by hand it is a fresh mcp-pythond-PID below
+ * the cgroup we were started in, which may be without controllers.
+ */
+#ifndef HOST_CGROUP_H
+#define HOST_CGROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cgroup_leaf;
+struct cgroup_root;
+struct cgroup_tenant;
+struct event_base;
+struct why;
+
+/* Which controllers count and limit in the leaves; io weighs tenants against each other. */
+struct cgroup_controllers {
+	bool cpu, memory, pids, io;
+};
+
+struct cgroup_limits {
+	uint64_t memory_bytes;
+	uint32_t pids;		/* of the whole leaf */
+	uint32_t cpu_percent;	/* of one processor, as cpu.max */
+};
+
+/* What the kernel counted in a leaf. What no controller counts is 0. */
+struct cgroup_counters {
+	uint64_t cpu_us;
+	uint64_t memory_peak;	/* bytes; 0 also before Linux 5.19 once all is freed */
+	uint64_t oom_kills;
+	uint64_t pids_hits;	/* times that pids.max refused a process */
+};
+
+/* Prepares the subtree and moves this process into it; owner may use it afterwards
+ * without any privilege. Called once, before privilege is dropped. As a service a
+ * missing controller is -ENOTSUP; by hand it is only missing. 0 or -errno with why_r
+ * filled. cgroup_root_free is declared in host/startup.h. */
+int cgroup_root_new(bool as_service, uid_t owner_uid, gid_t owner_gid,
+		    struct cgroup_root **root_r, struct why *why_r);
+
+const struct cgroup_controllers *
+cgroup_root_controllers(const struct cgroup_root *root);
+
+/* Leaves that are still busy when they are retired are removed from this loop. 0 or
+ * -errno. Unwatch before the loop is freed. */
+int cgroup_root_watch(struct cgroup_root *root, struct event_base *base);
+void cgroup_root_unwatch(struct cgroup_root *root);
+
+/* Directories made for tenants and leaves that still exist, retired ones included. */
+unsigned int cgroup_root_count(const struct cgroup_root *root);
+
+/* Ends what is in leaves that is_known does not know, by their serials, and removes them: what
+ * an earlier process of the service has left. Waits for it, for a second at most. */
+void cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t serial),
+		       void *arg);
+
+/* Leaves are left behind with what is in them: cgroup_root_free ends nothing then. */
+void cgroup_root_leave(struct cgroup_root *root);
+
+/* name: of its directory, copied. 0 or -errno. */
+int cgroup_tenant_new(struct cgroup_root *root, const char *name,
+		      struct cgroup_tenant **tenant_r);
+
+/* What all its leaves have now, where a controller counts it. 0 or -errno. */
+int cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r);
+
+/* Removes it as soon as its last leaf is gone. NULL is fine. */
+void cgroup_tenant_release(struct cgroup_tenant *tenant);
+
+int cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
+		    const struct cgroup_limits *limits, struct cgroup_leaf **leaf_r);
+
+/* One that is there already, with what is in it; its limits are to be set. 0 or -errno. */
+int cgroup_leaf_adopt(struct cgroup_tenant *tenant, uint64_t serial,
+		      struct cgroup_leaf **leaf_r);
+
+/* A directory descriptor for CLONE_INTO_CGROUP; borrowed. */
+int cgroup_leaf_fd(const struct cgroup_leaf *leaf);
+
+/* Sets limits where they differ from those in force. 0 or -errno. */
+int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits);
+
+/* Reads cpu_us alone: what a running execution is asked for most. 0 or -errno. */
+int cgroup_leaf_cpu(struct cgroup_leaf *leaf, uint64_t *cpu_us_r);
+
+/* What it has now, where a controller counts it. 0 or -errno. */
+int cgroup_leaf_memory(const struct cgroup_leaf *leaf, uint64_t *bytes_r);
+int cgroup_leaf_pids(const struct cgroup_leaf *leaf, uint32_t *pids_r);
+
+/* Reads cpu_us and memory_peak, and with why_ended the other two as well. A counter
+ * that cannot be read is 0. */
+void cgroup_leaf_counters(struct cgroup_leaf *leaf, bool why_ended,
+			  struct cgroup_counters *counters_r);
+
+/* The text of a file of the leaf ("cgroup.procs"): bytes read, NUL put behind them, or
+ * -errno. Longer files are cut. */
+ssize_t cgroup_leaf_read(const struct cgroup_leaf *leaf, const char *file, char *text_r,
+			 size_t size);
+
+/* Whether the kernel, when memory runs out, ends all that is in it (as in a new one) or what
+ * takes most. Nothing where no controller counts memory. 0 or -errno. */
+int cgroup_leaf_keep_together(const struct cgroup_leaf *leaf, bool together);
+
+/* Gives what is in it no more time, or time again; they can be killed meanwhile. 0 or
+ * -errno. */
+int cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool freeze);
+
+/* SIGKILL to everything in it. 0 or -errno. */
+int cgroup_leaf_kill(const struct cgroup_leaf *leaf);
+
+/* Gives it up: removed now, or when the last process in it is gone. NULL is fine. */
+void cgroup_leaf_retire(struct cgroup_leaf *leaf);
+
+#endif

@@ -1,0 +1,61 @@
+/* The cgroup subtree from inside: what cgroup.c and cgroup_leaf.c share.
+ */
+#ifndef HOST_CGROUP_PARTS_H
+#define HOST_CGROUP_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "host/cgroup.h"
+
+struct event;
+
+struct cgroup_leaf {
+	struct cgroup_tenant *tenant;
+	struct cgroup_limits limits;
+	TAILQ_ENTRY(cgroup_leaf) link;	/* of root->dying */
+	char name[24];
+	int fd;
+	int cpu_fd;			/* cpu.stat, read for every answer; -1: not yet open */
+	int watch;			/* of inotify; -1: none */
+};
+
+struct cgroup_tenant {
+	struct cgroup_root *root;
+	char name[40];
+	int fd;
+	unsigned int leaves;
+	bool released;
+};
+
+struct cgroup_root {
+	struct cgroup_controllers controllers;
+	TAILQ_HEAD(, cgroup_leaf) dying;
+	struct event *changed, *retry;
+	int home_fd, base_fd, tenants_fd;
+	int inotify_fd;
+	unsigned int count;
+	bool by_hand;
+	unsigned int enabled_in_own;	/* controllers, to be disabled at the end */
+	bool left;			/* what is in the leaves outlives this process */
+	char name[40];			/* of BASE below our own cgroup; by hand */
+};
+
+/* Files and directories below dir, none of them a link. All give 0 (or bytes) or
+ * -errno. */
+ssize_t cgroup_read_at(int dir, const char *file, char *text_r, size_t size);
+int cgroup_write_at(int dir, const char *file, const char *text);
+int cgroup_make_directory(int dir, const char *name, int *fd_r);
+
+/* Makes BASE/tenants, or makes it again when it was removed: it can be removed as long as
+ * no tenant has a directory in it. Needs no privilege. 0 or -errno. */
+int cgroup_root_make_tenants(struct cgroup_root *root);
+
+/* Enables every controller that is there for the children of dir, or those that leaves have; one at
+ * a time, because one that is refused must not take the others with it. *enabled_r gets a bit for
+ * each that was not on before; it may be NULL. */
+void cgroup_enable_controllers(int dir, bool for_leaves, unsigned int *enabled_r);
+
+#endif

@@ -1,0 +1,291 @@
+/* Runs in: the supervisor.   Owns: a process of a program of ours, its control socket and
+ * its timer.   Reads: frames, held to the protocol: a breach ends it. */
+#include "host/child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/watched.h"
+
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MOST_MS 60000
+
+void
+child_note(struct child *c, int error, const char *format, ...)
+{
+	va_list args;
+
+	if (c->text[0] != '\0')
+		return;
+	va_start(args, format);
+	vsnprintf(c->text, sizeof(c->text), format, args);
+	va_end(args);
+	c->error = error;
+}
+
+void
+child_arm(struct child *c, uint32_t ms)
+{
+	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+
+	evtimer_add(&c->timer, &delay);
+}
+
+uint32_t
+child_backoff_ms(struct child *c)
+{
+	uint32_t ms = BACKOFF_FIRST_MS << (c->failed_starts < 10 ? c->failed_starts : 10);
+
+	c->failed_starts++;
+	return ms < BACKOFF_MOST_MS ? ms : BACKOFF_MOST_MS;
+}
+
+bool
+child_is_up(const struct child *c)
+{
+	return c->state == CHILD_STARTING || c->state == CHILD_SERVING;
+}
+
+bool
+child_is_ours(struct child *c, const struct msg_str *build)
+{
+	if (build->len == strlen(PROTO_BUILD) &&
+	    memcmp(build->at, PROTO_BUILD, build->len) == 0)
+		return true;
+	child_note(c, -EPROTO, "%s is of another build (%.*s)", c->kind->name,
+		   (int)build->len, build->at);
+	return false;
+}
+
+/* ---- the end ---- */
+
+void
+child_end(struct child *c)
+{
+	if (!child_is_up(c))
+		return;
+	c->state = CHILD_ENDING;
+	event_del(&c->readable);
+	event_del(&c->writable);
+	event_del(&c->timer);
+	syscall(SYS_pidfd_send_signal, c->launch.pidfd, SIGKILL, NULL, 0);
+	if (c->kind->on_ending != NULL)
+		c->kind->on_ending(c->arg);
+}
+
+static void
+release(struct child *c)
+{
+	event_del(&c->readable);
+	event_del(&c->writable);
+	event_del(&c->ended);
+	event_del(&c->timer);
+	frame_reader_done(&c->reader);
+	frame_writer_done(&c->writer);
+	launch_done(&c->launch);
+	c->state = CHILD_DOWN;
+}
+
+/* info: how it ended; NULL: it was not even made. */
+static void
+go_down(struct child *c, const siginfo_t *info)
+{
+	const char *step;
+	int error;
+
+	/* What failed between fork and exec explains everything that came after. */
+	if (launch_trouble(&c->launch, &step, &error)) {
+		c->text[0] = '\0';
+		child_note(c, -error, "cannot %s: %s", step, strerror(error));
+	} else if (info != NULL) {
+		child_note(c, -ECHILD, "%s ended early (%s %d)", c->kind->name,
+			   info->si_code == CLD_EXITED ? "exit code" : "signal",
+			   info->si_status);
+	}
+	release(c);
+	c->kind->on_down(c->arg);
+}
+
+static void
+on_ended(evutil_socket_t fd, short what, void *arg)
+{
+	siginfo_t info = { 0 };
+
+	(void)what;
+	if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0)
+		go_down(arg, &info);
+}
+
+static void
+wait_for(struct child *c, siginfo_t *info_r)
+{
+	while (waitid(P_PIDFD, (id_t)c->launch.pidfd, info_r, WEXITED) < 0 &&
+	       errno == EINTR)
+		;
+}
+
+void
+child_reap(struct child *c)
+{
+	siginfo_t info = { 0 };
+
+	wait_for(c, &info);
+	go_down(c, &info);
+}
+
+void
+child_done(struct child *c)
+{
+	siginfo_t info;
+
+	child_end(c);
+	if (c->state == CHILD_ENDING)
+		wait_for(c, &info);
+	release(c);
+}
+
+/* ---- the line ---- */
+
+/* Of one that closed its end the wait status says more. */
+static void
+lose(struct child *c, int error)
+{
+	if (error == -EBADMSG)
+		child_note(c, error, "%s broke its protocol", c->kind->name);
+	else if (error != -EPIPE && error != -ECONNRESET)
+		child_note(c, error, "the line to %s failed: %s", c->kind->name,
+			   strerror(-error));
+	child_end(c);
+}
+
+static int
+flush(struct child *c)
+{
+	int r = frame_writer_flush(&c->writer, c->launch.control);
+
+	if (r > 0)
+		event_add(&c->writable, NULL);
+	return r < 0 ? r : 0;
+}
+
+int
+child_send(struct child *c, const struct msg *msg, const int *fd, size_t n_fds)
+{
+	int r;
+
+	if (!child_is_up(c)) {
+		for (size_t i = 0; i < n_fds; i++)
+			close(fd[i]);
+		return -ENOTCONN;
+	}
+	r = frame_writer_put(&c->writer, msg, fd, n_fds);
+	if (r < 0)
+		return r;
+	r = flush(c);
+	if (r < 0)
+		lose(c, r);
+	return r;
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *c = arg;
+	struct frame frame = { 0 };
+	int r = frame_reader_read(&c->reader, fd, &frame);
+
+	(void)what;
+	if (r > 0) {
+		r = c->kind->on_message(c->arg, &frame);
+		frame_done(&frame);
+	}
+	if (r < 0)
+		lose(c, r);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	int r = flush(arg);
+
+	(void)fd;
+	(void)what;
+	if (r < 0)
+		lose(arg, r);
+}
+
+/* ---- the beginning ---- */
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (c->state != CHILD_STARTING) {
+		c->kind->on_due(c->arg);
+		return;
+	}
+	child_note(c, -ETIMEDOUT, "%s was not ready within %u s", c->kind->name,
+		   c->kind->start_seconds);
+	child_end(c);
+}
+
+void
+child_init(struct child *c, const struct child_kind *kind, struct event_base *base, void *arg)
+{
+	*c = (struct child){ .kind = kind, .base = base, .arg = arg };
+	launch_init(&c->launch);
+	/* Assigned at once so that event_del is always allowed. */
+	event_assign(&c->readable, base, -1, 0, on_readable, c);
+	event_assign(&c->writable, base, -1, 0, on_writable, c);
+	event_assign(&c->ended, base, -1, 0, on_ended, c);
+	evtimer_assign(&c->timer, base, on_timer, c);
+}
+
+void
+child_start(struct child *c, struct launcher *launcher, unsigned int profile)
+{
+	const char *what;
+	int r;
+
+	c->text[0] = '\0';
+	c->error = 0;
+	c->has_served = false;
+	frame_reader_init(&c->reader, c->kind->from);
+	frame_writer_init(&c->writer, c->kind->writer_max);
+	r = launcher_start(launcher, c->kind->launch, profile, &c->launch, &what);
+	if (r < 0) {
+		child_note(c, r, "cannot start %s: %s: %s", c->kind->name, what, strerror(-r));
+		go_down(c, NULL);
+		return;
+	}
+	if (!c->kind->passes)
+		watched_refuse(c->launch.control);
+	c->state = CHILD_STARTING;
+	event_assign(&c->readable, c->base, c->launch.control, EV_READ | EV_PERSIST,
+		     on_readable, c);
+	event_assign(&c->writable, c->base, c->launch.control, EV_WRITE, on_writable, c);
+	event_assign(&c->ended, c->base, c->launch.pidfd, EV_READ | EV_PERSIST, on_ended, c);
+	event_add(&c->readable, NULL);
+	event_add(&c->ended, NULL);
+	child_arm(c, c->kind->start_seconds * 1000);
+}
+
+void
+child_is_ready(struct child *c)
+{
+	c->state = CHILD_SERVING;
+	c->has_served = true;
+	c->text[0] = '\0';
+	event_del(&c->timer);
+}

@@ -1,0 +1,11 @@
+/* The directory helper's two sides: directory.c in the supervisor, directory_process.c in the
+ * helper. */
+#ifndef HOST_DIRECTORY_PARTS_H
+#define HOST_DIRECTORY_PARTS_H
+
+#include "host/directory.h"
+
+/* Serves questions on socket, in the forked process, until its peer is gone. */
+_Noreturn void directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up);
+
+#endif

@@ -1,0 +1,83 @@
+/* The launcher: a process that starts zygotes, the keeper and the egress proxy for the
+ * supervisor, which has given up every means to do that itself (fence.h).
+ *
+ * It is forked at start-up, when nothing of a client has been read yet, and alone keeps the
+ * descriptors of the outer namespace and of the programs. What it starts is a child of the
+ * supervisor (CLONE_PARENT). It remembers the programs and what each is told first, so the
+ * supervisor names a program and can change nothing about it.
+ *
+ * A launcher that is gone cannot be replaced: the service answers what runs, and ends.
+ */
+#ifndef HOST_LAUNCHER_H
+#define HOST_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/message.h"
+
+struct config;
+struct event_base;
+struct launcher;
+struct outer_namespace;
+struct why;
+
+/* What the launcher is made of; all borrowed. */
+struct launcher_options {
+	const struct config *config;
+	const struct outer_namespace *outer;
+	int worker_fd;			/* the mcp-python-worker program, O_PATH */
+	const int *interpreter_fd;	/* by profile, of those that have another one than that;
+					 * else -1. NULL: none has */
+	int keeper_fd;			/* mcp-python-keeper likewise; -1: no store is configured */
+	int egress_fd;			/* mcp-python-egress; -1: not installed */
+	bool memory_counted;		/* by a controller */
+};
+
+/* Forks it; not later than the first byte of a client. 0 or -errno with why_r filled. */
+int launcher_new(const struct launcher_options *options, struct launcher **launcher_r,
+		 struct why *why_r);
+
+/* Ends it and waits for that. NULL is fine. */
+void launcher_free(struct launcher *launcher);
+
+/* Calls on_lost once, from the loop, when it has ended or broken its protocol. */
+void launcher_watch(struct launcher *launcher, struct event_base *base,
+		    void (*on_lost)(void *arg), void *arg);
+
+pid_t launcher_pid(const struct launcher *launcher);
+
+/* Ids of the outer namespace beside 0. */
+uint32_t launcher_slots(const struct launcher *launcher);
+
+/* Whether mcp-python-egress is installed. */
+bool launcher_has_egress(const struct launcher *launcher);
+
+/* A process that was started. Unused descriptors are -1. */
+struct launch {
+	pid_t pid;			/* 0: none */
+	int pidfd;
+	int control;			/* our end of its socket, non-blocking */
+	int trouble;			/* of launch_trouble */
+};
+
+void launch_init(struct launch *launch);
+
+/* Closes what is open; the process must be gone. */
+void launch_done(struct launch *launch);
+
+/* Whether a step before exec failed: which (static) and errno. Once the process has ended. */
+bool launch_trouble(const struct launch *launch, const char **step_r, int *error_r);
+
+/* Starts a program; profile is a zygote's, else 0. Takes as long as a fork, at most
+ * LAUNCHER_PATIENCE_MS. 0, or -errno with *what_r (until the next call) naming the step. */
+int launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
+		   struct launch *launch, const char **what_r);
+
+#define LAUNCHER_PATIENCE_MS 5000	/* far beyond any fork; then the launcher is lost */
+
+/* The pidfd of a child of this process, the caller's; -ECHILD: it is none. Else -errno. */
+int launcher_adopt(struct launcher *launcher, pid_t pid);
+
+#endif

@@ -1,0 +1,375 @@
+/* Runs in: the launcher.
+ * Owns:    descriptors of the outer namespace and of the programs; whom it has started.
+ * Reads:   LAUNCH and ADOPT, from the supervisor, which may have fallen to a client: numbers,
+ *          each held to what the launcher knows itself. Anything else ends it. */
+#include "host/launcher_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/own.h"
+#include "base/passrights.h"
+#include "base/passrights.h"
+#include "host/fence.h"
+#include "host/launch.h"
+#include "host/outer.h"
+#include "policy/config.h"
+#include "proto/frame.h"
+
+/* A program of the table. */
+struct row {
+	struct launch_program program;	/* fd -1: there is none */
+	struct msg first;		/* what it is told before the supervisor can */
+	int alive[LAUNCHER_ALIVE_MAX];	/* pidfds; -1: free */
+};
+
+struct launcher_process {
+	const struct launcher_options *options;
+	pid_t supervisor;
+	int socket;
+	struct row zygote[CONFIG_PROFILES_MAX], keeper, egress;
+};
+
+/* ---- the table ---- */
+
+static const char *const zygote_argv[] = { "mcp-python-worker", "--zygote", NULL };
+static const char *const keeper_argv[] = { "mcp-python-keeper", NULL };
+static const char *const egress_argv[] = { "mcp-python-egress", NULL };
+
+static struct msg_strs
+strs_of(const struct config_list *list)
+{
+	struct msg_strs strs = { calloc(list->n + 1, sizeof(*strs.item)), list->n };
+
+	if (strs.item == NULL)
+		abort();
+	for (size_t i = 0; i < list->n; i++)
+		strs.item[i] = msg_str(list->item[i]);
+	return strs;
+}
+
+static struct msg
+configure(const struct launcher_options *options, const struct config_profile *profile)
+{
+	const struct results_limits *results = &options->config->limits.standard.results;
+
+	return (struct msg){ .type = MSG_CONFIGURE, .configure = {
+		.profile = msg_str(profile->name),
+		.modules = strs_of(&profile->modules),
+		.paths = strs_of(&profile->paths),
+		.disk_bytes = profile->disk_bytes,
+		.disk_inodes = profile->disk_inodes,
+		.displays = results->displays,
+		.display_bytes = results->display_bytes,
+		.left_files = results->files,
+		.left_file_bytes = results->file_bytes,
+		.left_bytes = results->files_bytes,
+		.memory_counted = options->memory_counted,
+		.processors = (options->config->limits.cpu_percent + 99) / 100,
+	} };
+}
+
+static void
+fill_row(struct row *row, int fd, const char *const *argv, enum launch_as as,
+	 const struct msg *first)
+{
+	*row = (struct row){ .program = { fd, argv, as }, .first = *first };
+	memset(row->alive, -1, sizeof(row->alive));
+}
+
+static void
+fill_table(struct launcher_process *l)
+{
+	const struct launcher_options *options = l->options;
+	const struct config *config = options->config;
+	const char *store = config->packages.store, *nameserver = config->network.nameserver;
+	const struct msg keep = { .type = MSG_KEEP, .keep.store = msg_str(store) };
+	const struct msg network = { .type = MSG_EGRESS_CONFIGURE, .egress_configure = {
+		.has_nameserver = nameserver != NULL, .nameserver = msg_str(nameserver) } };
+
+	for (size_t i = 0; i < config->n_profiles; i++) {
+		const struct msg first = configure(options, &config->profile[i]);
+		int other = options->interpreter_fd ? options->interpreter_fd[i] : -1;
+
+		fill_row(&l->zygote[i], other >= 0 ? other : options->worker_fd, zygote_argv,
+			 LAUNCH_ROOT_OF_OUTER, &first);
+	}
+	fill_row(&l->keeper, store != NULL ? options->keeper_fd : -1, keeper_argv,
+		 LAUNCH_ROOT_OF_OUTER, &keep);
+	fill_row(&l->egress, options->egress_fd, egress_argv, LAUNCH_STRANGER, &network);
+}
+
+/* NULL: there is none. */
+static struct row *
+find_row(struct launcher_process *l, const struct msg_launch *asked)
+{
+	uint32_t profiles = asked->kind == LAUNCH_ZYGOTE ? l->options->config->n_profiles : 1;
+	struct row *row = NULL;
+
+	if (asked->profile >= profiles)
+		return NULL;
+	switch ((enum launch_kind)asked->kind) {
+	case LAUNCH_ZYGOTE:
+		row = &l->zygote[asked->profile];
+		break;
+	case LAUNCH_KEEPER:
+		row = &l->keeper;
+		break;
+	case LAUNCH_EGRESS:
+		row = &l->egress;
+		break;
+	case LAUNCH_KIND_COUNT:
+		break;
+	}
+	return row != NULL && row->program.fd >= 0 ? row : NULL;
+}
+
+/* A place for one more, NULL when too many live. */
+static int *
+find_place(struct row *row)
+{
+	for (size_t i = 0; i < LAUNCHER_ALIVE_MAX; i++) {
+		struct pollfd ended = { .fd = row->alive[i], .events = POLLIN };
+
+		/* The pidfd of a process that has ended is readable. */
+		if (row->alive[i] >= 0 && poll(&ended, 1, 0) == 1) {
+			close(row->alive[i]);
+			row->alive[i] = -1;
+		}
+		if (row->alive[i] < 0)
+			return &row->alive[i];
+	}
+	return NULL;
+}
+
+/* ---- LAUNCH ---- */
+
+/* The first message lies in the socket before the supervisor has its end of it. */
+static int
+say_first(const struct row *row, int socket)
+{
+	int room = (int)codec_shape(row->first.type)->body_max + 65536;
+
+	setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	return frame_send(socket, &row->first, NULL, 0);
+}
+
+/* fd: pidfd, the supervisor's end of the control socket, the reading end of a pipe. The
+ * pid, or -errno and *what_r. */
+static pid_t
+launch(const struct launcher_process *l, struct row *row, int fd[3], const char **what_r)
+{
+	own_fd int ours = -1, theirs = -1, told = -1, tell = -1;
+	int pair[2], *place = find_place(row);
+	pid_t pid;
+	int r;
+
+	*what_r = "start more of them than may live at once";
+	if (place == NULL)
+		return -EBUSY;
+	*what_r = "make its sockets";
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	ours = pair[0];
+	theirs = pair[1];
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	told = pair[0];
+	tell = pair[1];
+	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	*what_r = "tell it its configuration";
+	r = say_first(row, ours);
+	if (r < 0)
+		return r;
+	*what_r = "clone it";
+	pid = launch_start(l->options->outer, &row->program, l->supervisor, theirs, tell, &fd[0]);
+	if (pid < 0)
+		return pid;
+	*place = fcntl(fd[0], F_DUPFD_CLOEXEC, 0);
+	fd[1] = give_fd(ours);
+	fd[2] = give_fd(told);
+	return pid;
+}
+
+static int
+on_launch(struct launcher_process *l, const struct msg_launch *asked)
+{
+	struct msg msg = { .type = MSG_LAUNCHED };
+	struct row *row = find_row(l, asked);
+	const char *what = "find such a program";
+	int fd[3] = { -1, -1, -1 }, r;
+	pid_t pid = row != NULL ? launch(l, row, fd, &what) : -ENOENT;
+
+	msg.launched.error = pid < 0 ? (uint32_t)-pid : 0;
+	msg.launched.pid = pid < 0 ? 0 : (uint32_t)pid;
+	msg.launched.what = msg_str(pid < 0 ? what : "");
+	r = frame_send(l->socket, &msg, fd, pid < 0 ? 0 : 3);
+	for (size_t i = 0; i < 3; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+	return r;
+}
+
+/* ---- ADOPT ---- */
+
+/* The parent of a process, or 0. */
+static pid_t
+parent_of(pid_t pid)
+{
+	char path[64], text[1024];
+	own_fd int fd = -1;
+	const char *end;
+	ssize_t n;
+	int parent;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	/* The name before it is the process's own word. */
+	end = strrchr(text, ')');
+	return end != NULL && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* The pidfd comes first: that it is alive afterwards shows that the number was its own. */
+static int
+adopt(const struct launcher_process *l, pid_t pid)
+{
+	own_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (pidfd < 0)
+		return -errno;
+	if (pid == getpid() || parent_of(pid) != l->supervisor)
+		return -ECHILD;
+	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0)
+		return -errno;
+	return give_fd(pidfd);
+}
+
+static int
+on_adopt(const struct launcher_process *l, const struct msg_adopt *asked)
+{
+	own_fd int pidfd = adopt(l, (pid_t)asked->pid);
+	struct msg msg = { .type = MSG_ADOPTED,
+			   .adopted.error = pidfd < 0 ? (uint32_t)-pidfd : 0 };
+
+	return frame_send(l->socket, &msg, &pidfd, pidfd < 0 ? 0 : 1);
+}
+
+/* ---- life ---- */
+
+static int
+by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Listening sockets, files and clients are the supervisor's alone. */
+static int
+keep_only_own(const struct launcher_process *l)
+{
+	const struct launcher_options *options = l->options;
+	int keep[CONFIG_PROFILES_MAX + 6];
+	size_t n = 0;
+	unsigned int from = STDERR_FILENO + 1;
+
+	keep[n++] = l->socket;
+	keep[n++] = options->outer->user_fd;
+	keep[n++] = options->outer->mount_fd;
+	keep[n++] = options->worker_fd;
+	keep[n++] = options->keeper_fd;
+	keep[n++] = options->egress_fd;
+	for (size_t i = 0; options->interpreter_fd && i < options->config->n_profiles; i++)
+		keep[n++] = options->interpreter_fd[i];
+	qsort(keep, n, sizeof(*keep), by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (keep[i] < (int)from)
+			continue;
+		if (keep[i] > (int)from && close_range(from, (unsigned int)keep[i] - 1, 0) < 0)
+			return -errno;
+		from = (unsigned int)keep[i] + 1;
+	}
+	return close_range(from, ~0u, 0) < 0 ? -errno : 0;
+}
+
+/* With --stdio the first two are a client's. */
+static int
+replace_standard_descriptors(void)
+{
+	own_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	return null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	       dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -errno : 0;
+}
+
+/* Signals of a terminal are for the supervisor. */
+static int
+default_process(const struct launcher_process *l)
+{
+	static const struct rlimit none = { 0, 0 };
+
+	setsid();
+	if (prctl(PR_SET_NAME, "mcp-launcher") < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
+	    setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	return getppid() == l->supervisor ? 0 : -ESRCH;
+}
+
+static int
+serve(struct launcher_process *l, const struct msg *msg)
+{
+	if (msg->type == MSG_LAUNCH)
+		return on_launch(l, &msg->launch);
+	if (msg->type == MSG_ADOPT)
+		return on_adopt(l, &msg->adopt);
+	return -EBADMSG;
+}
+
+_Noreturn void
+launcher_live(const struct launcher_options *options, pid_t supervisor, int socket)
+{
+	struct launcher_process l = { .options = options, .supervisor = supervisor,
+				      .socket = socket };
+	struct frame_reader reader;
+	struct frame frame = { 0 };
+	int r = default_process(&l);
+
+	/* It is told numbers alone. Older kernels cannot refuse the rest. */
+	passrights_set(socket, false);
+
+	if (r == 0)
+		r = replace_standard_descriptors();
+	if (r == 0)
+		r = keep_only_own(&l);
+	if (r == 0)
+		r = fence_family();
+	/* Descriptors come with no message that it takes; an older kernel lets them come. */
+	if (r == 0)
+		passrights_set(socket, false);
+	fill_table(&l);
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	while (r == 0) {
+		r = frame_reader_read(&reader, socket, &frame);
+		if (r == 1)
+			r = serve(&l, &frame.msg);
+		frame_done(&frame);
+	}
+	/* The supervisor closes its end when it ends. */
+	if (r != -EPIPE && r != -ECONNRESET)
+		log_line(LOG_ERR, "launcher-ends", "err=%s", strerrorname_np(-r));
+	_exit(r == -EPIPE || r == -ECONNRESET ? EXIT_SUCCESS : EXIT_FAILURE);
+}

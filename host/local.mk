@@ -1,0 +1,19 @@
+# host: what is asked of the kernel at start-up and per worker: namespaces, cgroups, processes.
+noinst_LIBRARIES += libhost.a
+libhost_a_SOURCES = \
+	host/cgroup.c host/cgroup.h \
+	host/cgroup_leaf.c \
+	host/cgroup_parts.h \
+	host/cgroup_text.c host/cgroup_text.h \
+	host/child.c host/child.h \
+	host/directory.c host/directory.h \
+	host/directory_parts.h host/directory_process.c \
+	host/fence.c host/fence.h \
+	host/launch.c host/launch.h \
+	host/launcher.c host/launcher.h \
+	host/launcher_parts.h host/launcher_process.c \
+	host/outer.c host/outer.h \
+	host/privilege.c host/privilege.h \
+	host/startup.c host/startup.h \
+	host/watchdog.c host/watchdog.h
+libhost_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS) $(SECCOMP_CFLAGS)

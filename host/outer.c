@@ -1,0 +1,361 @@
+/* Runs in: the supervisor before its loop; a child makes the namespaces and ends.
+ * Owns:    the two descriptors that keep them alive. */
+#include "host/outer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/why.h"
+#include "host/privilege.h"
+#include "host/startup.h"
+
+#define SLOTS_MAX 65535
+
+/* The child that unshares and then only holds the namespaces open. */
+struct maker {
+	pid_t pid;
+	int told_fd;	/* it writes errno here: 0 when the namespaces stand */
+	int go_fd;	/* it ends when this is closed */
+};
+
+static void
+make_and_wait(const struct maker *child, bool mapped, uid_t uid, gid_t gid)
+{
+	int error = 0;
+	char c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (mapped && (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
+			setresuid(uid, uid, uid) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0))
+		error = errno;
+	if (error == 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		error = errno;
+	if (write(child->told_fd, &error, sizeof(error)) == sizeof(error) && error == 0)
+		while (read(child->go_fd, &c, 1) < 0 && errno == EINTR)
+			;
+	_exit(0);
+}
+
+static int
+start_maker(bool mapped, uid_t uid, gid_t gid, struct maker *maker_r)
+{
+	int told[2], go[2], error = 0;
+	pid_t pid;
+
+	if (pipe2(told, O_CLOEXEC) < 0)
+		return -errno;
+	if (pipe2(go, O_CLOEXEC) < 0) {
+		error = errno;
+		close(told[0]);
+		close(told[1]);
+		return -error;
+	}
+	pid = fork();
+	if (pid == 0) {
+		struct maker self = { .told_fd = told[1], .go_fd = go[0] };
+
+		close(go[1]);
+		make_and_wait(&self, mapped, uid, gid);
+	}
+	error = pid < 0 ? errno : 0;
+	close(told[1]);
+	close(go[0]);
+	if (pid > 0 && read(told[0], &error, sizeof(error)) != sizeof(error))
+		error = ECHILD;
+	close(told[0]);
+	*maker_r = (struct maker){ .pid = pid, .go_fd = go[1], .told_fd = -1 };
+	if (error != 0) {
+		close(go[1]);
+		if (pid > 0)
+			waitpid(pid, NULL, 0);
+	}
+	return -error;
+}
+
+static void
+end_maker(struct maker *maker)
+{
+	close(maker->go_fd);
+	while (waitpid(maker->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static int
+write_proc(pid_t pid, const char *file, const char *text)
+{
+	char path[64];
+	own_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -errno;
+}
+
+static int
+hold(pid_t pid, uint32_t slots, struct outer_namespace **outer_r)
+{
+	struct outer_namespace *outer = calloc(1, sizeof(*outer));
+	char path[64];
+	int error;
+
+	if (outer == NULL)
+		return -ENOMEM;
+	outer->slots = slots;
+	outer->mount_fd = -1;
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	outer->user_fd = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	if (outer->user_fd >= 0)
+		outer->mount_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (outer->mount_fd < 0) {
+		error = errno;
+		outer_namespace_free(outer);
+		return -error;
+	}
+	*outer_r = outer;
+	return 0;
+}
+
+void
+outer_namespace_free(struct outer_namespace *outer)
+{
+	if (outer == NULL)
+		return;
+	if (outer->user_fd >= 0)
+		close(outer->user_fd);
+	if (outer->mount_fd >= 0)
+		close(outer->mount_fd);
+	free(outer);
+}
+
+int
+outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
+		  struct outer_namespace **outer_r, struct why *why_r)
+{
+	const char *step = "make it";
+	struct maker maker;
+	char map[96];
+	int r;
+
+	if (slots == 0 || slots > SLOTS_MAX || base > UINT32_MAX - SLOTS_MAX - 1)
+		return why_say(why_r, -EINVAL, "subuid_count",
+			       "outer namespace: no usable "
+			       "range of subordinate ids");
+	r = start_maker(true, uid, gid, &maker);
+	if (r < 0)
+		return why_say(why_r, r, "", "outer namespace: cannot make it: %s",
+			       strerror(-r));
+	step = "become the service's user";
+	r = privilege_become(uid, gid);
+	if (r == 0) {
+		step = "write its uid map";
+		snprintf(map, sizeof(map), "0 %u 1\n1 %u %u\n", uid, base + 1, slots);
+		r = write_proc(maker.pid, "uid_map", map);
+	}
+	if (r == 0) {
+		step = "write its gid map";
+		snprintf(map, sizeof(map), "0 %u 1\n1 %u %u\n", gid, base + 1, slots);
+		r = write_proc(maker.pid, "gid_map", map);
+	}
+	if (r == 0) {
+		step = "open it";
+		r = hold(maker.pid, slots, outer_r);
+	}
+	end_maker(&maker);
+	if (r < 0)
+		why_say(why_r, r, "", "outer namespace: cannot %s: %s", step,
+			strerror(-r));
+	return r;
+}
+
+/* ---- without root ---- */
+
+int
+outer_find_range(const char *text, const char *user, uid_t uid, uint32_t *first_r,
+		 uint32_t *count_r)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", uid);
+	for (const char *line = text; line != NULL && *line != '\0';
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		size_t name_len = strcspn(line, ":\n");
+		unsigned long first, count;
+		char *end;
+
+		if (line[name_len] != ':' ||
+		    !((user != NULL && strlen(user) == name_len &&
+		       strncmp(line, user, name_len) == 0) ||
+		      (strlen(number) == name_len &&
+		       strncmp(line, number, name_len) == 0)))
+			continue;
+		first = strtoul(line + name_len + 1, &end, 10);
+		if (*end != ':')
+			continue;
+		count = strtoul(end + 1, &end, 10);
+		if ((*end != '\n' && *end != '\0') || first == 0 || count == 0 ||
+		    first > UINT32_MAX - 1 || count > UINT32_MAX - first)
+			continue;
+		*first_r = (uint32_t)first;
+		*count_r = (uint32_t)count;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int
+read_range(const char *file, const char *user, uint32_t *first_r, uint32_t *count_r)
+{
+	own_fd int fd = open(file, O_RDONLY | O_CLOEXEC);
+	own_mem char *text = NULL;
+	size_t len = 0, size = 256 * 1024;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	text = malloc(size);
+	if (text == NULL)
+		return -ENOMEM;
+	while (len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	return outer_find_range(text, user, getuid(), first_r, count_r);
+}
+
+/* newuidmap(1) and newgidmap(1) are the only programs this ever starts. */
+static int
+run_mapper(const char *program, pid_t target, uid_t own, uint32_t first, uint32_t count)
+{
+	char words[6][16];
+	char *argv[9] = { (char *)program };
+	char *envp[] = { NULL };
+	const unsigned int numbers[] = { (unsigned int)target, 0, own, 1, 1, first };
+	int status = -1, null_fd;
+	char count_text[16];
+	pid_t pid;
+
+	for (size_t i = 0; i < 6; i++) {
+		snprintf(words[i], sizeof(words[i]), "%u", numbers[i]);
+		argv[i + 1] = words[i];
+	}
+	snprintf(count_text, sizeof(count_text), "%u", count);
+	argv[7] = count_text;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		null_fd = open("/dev/null", O_RDWR);
+		if (null_fd >= 0 && dup2(null_fd, 0) >= 0 && dup2(null_fd, 1) >= 0 &&
+		    dup2(null_fd, 2) >= 0)
+			execve(program, argv, envp);
+		_exit(127);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
+}
+
+/* How many slots could be mapped; 0 with a reason. */
+static uint32_t
+map_subordinates(pid_t target, const char **reason_r)
+{
+	struct passwd *entry = getpwuid(getuid());
+	const char *user = entry ? entry->pw_name : NULL;
+	uint32_t first_uid, uids, first_gid, gids, slots;
+
+	if (access("/usr/bin/newuidmap", X_OK) < 0 ||
+	    access("/usr/bin/newgidmap", X_OK) < 0) {
+		*reason_r = "newuidmap and newgidmap are not installed";
+		return 0;
+	}
+	if (read_range("/etc/subuid", user, &first_uid, &uids) < 0 ||
+	    read_range("/etc/subgid", user, &first_gid, &gids) < 0) {
+		*reason_r = "no range of yours in /etc/subuid and /etc/subgid";
+		return 0;
+	}
+	slots = uids < gids ? uids : gids;
+	if (slots > SLOTS_MAX)
+		slots = SLOTS_MAX;
+	if (run_mapper("/usr/bin/newuidmap", target, getuid(), first_uid, slots) < 0) {
+		*reason_r = "newuidmap refused";
+		return 0;
+	}
+	if (run_mapper("/usr/bin/newgidmap", target, getgid(), first_gid, slots) < 0) {
+		*reason_r = "newgidmap refused";
+		return 0;
+	}
+	return slots;
+}
+
+/* user_namespaces(7): without privilege only the own ids, and no setgroups. */
+static int
+map_self(pid_t target)
+{
+	char map[32];
+	int r;
+
+	r = write_proc(target, "setgroups", "deny");
+	if (r < 0)
+		return r;
+	snprintf(map, sizeof(map), "0 %u 1\n", getuid());
+	r = write_proc(target, "uid_map", map);
+	if (r < 0)
+		return r;
+	snprintf(map, sizeof(map), "0 %u 1\n", getgid());
+	return write_proc(target, "gid_map", map);
+}
+
+/* A namespace of which one map was written by newuidmap and the other was refused is of
+ * no use; then another one is made. */
+static int
+new_as_user(bool subordinates, struct outer_namespace **outer_r, const char **reason_r)
+{
+	struct maker maker;
+	uint32_t slots = 0;
+	int r;
+
+	r = start_maker(false, 0, 0, &maker);
+	if (r < 0)
+		return r;
+	if (subordinates) {
+		slots = map_subordinates(maker.pid, reason_r);
+		r = slots > 0 ? 0 : -ENOTSUP;
+	} else {
+		r = map_self(maker.pid);
+	}
+	if (r == 0)
+		r = hold(maker.pid, slots, outer_r);
+	end_maker(&maker);
+	return r;
+}
+
+int
+outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
+		  struct why *why_r)
+{
+	int r;
+
+	*reason_r = NULL;
+	/* Else nobody may look into /proc of our children, we included. */
+	prctl(PR_SET_DUMPABLE, 1);
+	r = new_as_user(true, outer_r, reason_r);
+	if (r == -ENOTSUP)
+		r = new_as_user(false, outer_r, reason_r);
+	if (r < 0)
+		why_say(why_r, r, "", "outer namespace: cannot make it: %s (are user "
+			"namespaces allowed for ordinary users here?)", strerror(-r));
+	return r;
+}

@@ -1,0 +1,42 @@
+/* The outer namespace: a user namespace and a mount namespace below the host's, made by
+ * the service's user, in which every zygote lives. No process stays in it for its own
+ * sake; this process holds it open, and being its owner may enter it (setns(2))
+ * although it has no capability on the host.
+ *
+ * Only the launcher keeps it; the supervisor has none of its descriptors.
+ *
+ * Ids in it: 0 is the service's user, and 1 up to slots are the workers', one each.
+ */
+#ifndef HOST_OUTER_H
+#define HOST_OUTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct why;
+
+struct outer_namespace {
+	int user_fd, mount_fd;
+	uint32_t slots;		/* 0: there is only id 0, shared by all workers */
+};
+
+/* Where privilege_may_map: the namespace belongs to uid, the maps take slots host ids from base on;
+ * this process has become uid and still needs privilege_drop. 0 or -errno with why_r
+ * filled. */
+int outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
+		      struct outer_namespace **outer_r, struct why *why_r);
+
+/* As anybody: ids of /etc/subuid and /etc/subgid by newuidmap(1) where that works, else
+ * id 0 alone; then *reason_r says in a few words why (static). */
+int outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
+		      struct why *why_r);
+
+void outer_namespace_free(struct outer_namespace *outer);	/* NULL is fine */
+
+/* The first range of a user in the text of /etc/subuid, by name or number, with at
+ * least one id. 0 or -ENOENT. */
+int outer_find_range(const char *text, const char *user, uid_t uid, uint32_t *first_r,
+		     uint32_t *count_r);
+
+#endif

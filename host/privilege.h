@@ -1,0 +1,37 @@
+/* From root, or the service's user with some capabilities, to that user with none, in two steps,
+ * and the proof that nothing is left.
+ *
+ * The capabilities needed for it are listed once, in privilege.c; the unit's
+ * CapabilityBoundingSet= and AmbientCapabilities= are the same list.
+ */
+#ifndef HOST_PRIVILEGE_H
+#define HOST_PRIVILEGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct why;
+
+/* The numbers of the capabilities that start-up as a service uses; *n_r of them. */
+const int *privilege_list(size_t *n_r);
+
+/* Whether this process may map ids that are not its own: it is root, or has CAP_SETUID and
+ * CAP_SETGID. */
+bool privilege_may_map(void);
+
+/* Becomes uid and gid, without supplementary groups, but keeps CAP_SETUID and
+ * CAP_SETGID for writing the maps of the outer namespace. Where privilege_may_map. 0 or
+ * -errno. */
+int privilege_become(uid_t uid, gid_t gid);
+
+/* Gives up every capability for good, and no_new_privs. 0 or -errno. */
+int privilege_drop(void);
+
+/* Reads back from the kernel that this process holds no capability, cannot get any by
+ * exec, is uid alone, and cannot become root again (-EPERM otherwise, with why_r
+ * filled). The bounding set does not count: emptying it takes CAP_SETPCAP, which an ordinary
+ * user has not; there no_new_privs is the wall. */
+int privilege_prove(uid_t uid, gid_t gid, struct why *why_r);
+
+#endif

@@ -1,0 +1,294 @@
+/* Runs in: the supervisor, once, before it serves anybody.   Owns: nothing afterwards.
+ * The order is the design's: cgroups while we may still hand them over, the outer
+ * namespace while we may still map ids, then nothing is left and that is proved. */
+#include "host/startup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/own.h"
+#include "base/why.h"
+#include "host/cgroup.h"
+#include "host/launcher.h"
+#include "host/outer.h"
+#include "host/privilege.h"
+#include "policy/config.h"
+
+/* Who the service will be. Started by hand as root without the user: a number that owns
+ * nothing, the first of the subordinate range. */
+static int
+find_identity(const struct config *config, bool as_service, uid_t *uid_r, gid_t *gid_r,
+	      struct why *why_r)
+{
+	struct passwd *entry;
+
+	entry = getpwnam(config->service.user);
+	if (entry == NULL && as_service)
+		return why_say(why_r, -ENOENT, "user",
+			       "the service's user %s does not exist",
+			       config->service.user);
+	if (geteuid() != 0) {
+		/* Its unit has said who it is before the configuration could. */
+		if (as_service && entry->pw_uid != geteuid())
+			return why_say(why_r, -EINVAL, "user", "[service] user = %s, and the "
+				       "unit has another User=", config->service.user);
+		*uid_r = geteuid();
+		*gid_r = getegid();
+		return 0;
+	}
+	*uid_r = entry ? entry->pw_uid : config->service.subuid_base;
+	*gid_r = entry ? entry->pw_gid : config->service.subuid_base;
+	if (*uid_r == 0 || *gid_r == 0)
+		return why_say(why_r, -EINVAL, "user",
+			       "the service's user may not be root");
+	return 0;
+}
+
+uid_t
+startup_service_uid(const struct config *config)
+{
+	uid_t uid;
+	gid_t gid;
+
+	return find_identity(config, false, &uid, &gid, NULL) == 0 ? uid : (uid_t)-1;
+}
+
+static int
+make_outer(const struct config *config, uid_t uid, gid_t gid,
+	   struct outer_namespace **outer_r, struct why *why_r)
+{
+	const char *reason = NULL;
+	struct log_quoted quoted;
+	uint32_t slots;
+	int r;
+
+	if (privilege_may_map()) {
+		slots = config->service.subuid_count < 2
+				? 0
+				: config->service.subuid_count - 1;
+		return outer_new_mapped(uid, gid, config->service.subuid_base,
+					 slots > 65535 ? 65535 : slots, outer_r, why_r);
+	}
+	r = outer_new_as_user(outer_r, &reason, why_r);
+	if (r == 0 && reason != NULL)
+		log_line(LOG_WARNING, "one-uid", "why=%s text=%s",
+			 log_quote(&quoted, reason, strlen(reason)),
+			 "\"all workers share your own uid\"");
+	return r;
+}
+
+static void
+warn_about_cgroups(const struct cgroup_root *cgroups, const struct why *why)
+{
+	static const struct cgroup_controllers none;
+	const struct cgroup_controllers *have =
+		cgroups ? cgroup_root_controllers(cgroups) : &none;
+	struct log_quoted quoted;
+
+	if (have->memory && have->pids)
+		return;
+	log_line(LOG_WARNING, "fallback", "memory=%s pids=%s why=%s text=%s",
+		 have->memory ? "counted" : "sampled", have->pids ? "counted" : "sampled",
+		 cgroups ? "no-controller"
+			 : log_quote(&quoted, why->text, strlen(why->text)),
+		 "\"limits are kept by rlimits and by sampling\"");
+}
+
+/* Five descriptors for each worker: as many as we may have. */
+static void
+raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* A store that is not there yet is made for the service's user; one that is there is looked
+ * at by the keeper, which will not have another's. */
+static int
+make_store(const char *path, uid_t uid, gid_t gid, struct why *why_r)
+{
+	if (mkdir(path, 0700) < 0)
+		return errno == EEXIST ? 0
+			: why_say(why_r, -errno, "store", "[packages] store = %.200s: %s", path,
+				  strerror(errno));
+	if (chown(path, uid, gid) < 0)
+		return why_say(why_r, -errno, "store", "[packages] store = %.200s: %s", path,
+			       strerror(errno));
+	return 0;
+}
+
+static int
+make_launcher(const struct config *config, const struct outer_namespace *outer,
+	      const struct startup_programs *programs, const struct cgroup_root *cgroups,
+	      struct launcher **launcher_r, struct why *why_r)
+{
+	const struct launcher_options options = {
+		.config = config,
+		.outer = outer,
+		.worker_fd = programs->worker_fd,
+		.interpreter_fd = programs->interpreter_fd,
+		.keeper_fd = programs->keeper_fd,
+		.egress_fd = programs->egress_fd,
+		.memory_counted = cgroups != NULL && cgroup_root_controllers(cgroups)->memory,
+	};
+
+	return launcher_new(&options, launcher_r, why_r);
+}
+
+int
+startup_privilege(const struct config *config, bool as_service,
+		  const struct startup_programs *programs, struct launcher **launcher_r,
+		  struct cgroup_root **cgroups_r, struct why *why_r)
+{
+	struct cgroup_root *cgroups = NULL;
+	struct outer_namespace *outer = NULL;
+	struct why why = { .text = "" };
+	uid_t uid;
+	gid_t gid;
+	int r;
+
+	r = find_identity(config, as_service, &uid, &gid, why_r);
+	if (r < 0)
+		return r;
+	if (geteuid() == 0 && config->packages.store != NULL) {
+		r = make_store(config->packages.store, uid, gid, why_r);
+		if (r < 0)
+			return r;
+	}
+	raise_descriptors();
+	r = cgroup_root_new(as_service, uid, gid, &cgroups, &why);
+	if (r < 0 && as_service) {
+		if (why_r != NULL)
+			*why_r = why;
+		return r;
+	}
+	if (!as_service)
+		warn_about_cgroups(cgroups, &why);
+	r = make_outer(config, uid, gid, &outer, why_r);
+	if (r == 0) {
+		r = privilege_drop();
+		if (r < 0)
+			why_say(why_r, r, "", "privilege: cannot drop it: %s",
+				strerror(-r));
+	}
+	if (r == 0)
+		r = privilege_prove(uid, gid, why_r);
+	if (r == 0)
+		r = make_launcher(config, outer, programs, cgroups, launcher_r, why_r);
+	outer_namespace_free(outer);
+	if (r < 0) {
+		cgroup_root_free(cgroups);
+		return r;
+	}
+	*cgroups_r = cgroups;
+	return 0;
+}
+
+static int
+open_program(const char *path)
+{
+	own_fd int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)
+		return -EACCES;
+	return give_fd(fd);
+}
+
+static int
+find_program(const char *name, const char *variable, bool as_service)
+{
+	const char *named = as_service ? NULL : secure_getenv(variable);
+	char path[PATH_MAX];
+	ssize_t n;
+	char *slash;
+	int fd;
+
+	if (named != NULL && *named != '\0')
+		return open_program(named);
+	n = readlink("/proc/self/exe", path, sizeof(path) - strlen(name) - 2);
+	if (n > 0) {
+		path[n] = '\0';
+		slash = strrchr(path, '/');
+		if (slash != NULL) {
+			strcpy(slash + 1, name);
+			fd = open_program(path);
+			if (fd != -ENOENT)
+				return fd;
+		}
+	}
+	snprintf(path, sizeof(path), "%s/%s", LIBEXECDIR, name);
+	return open_program(path);
+}
+
+static int
+open_interpreter(const struct config_profile *profile, struct why *why_r)
+{
+	char name[64];
+	int fd;
+
+	if (profile->interpreter == NULL)
+		return -1;
+	snprintf(name, sizeof(name), "mcp-python-worker-%s", profile->interpreter);
+	fd = find_program(name, NULL, true);
+	if (fd < 0)
+		why_say(why_r, fd, "interpreter", "[profile %s] interpreter: %s: %s",
+			profile->name, name, strerror(-fd));
+	return fd;
+}
+
+int
+startup_open_programs(const struct config *config, bool as_service,
+		      struct startup_programs *programs_r, struct why *why_r)
+{
+	memset(programs_r, -1, sizeof(*programs_r));
+	programs_r->egress_fd = find_program("mcp-python-egress", "MCP_PYTHON_EGRESS", as_service);
+	programs_r->worker_fd = find_program("mcp-python-worker", "MCP_PYTHON_WORKER", as_service);
+	if (programs_r->worker_fd < 0)
+		return why_say(why_r, programs_r->worker_fd, "worker", "mcp-python-worker: %s",
+			       strerror(-programs_r->worker_fd));
+	if (config->packages.store != NULL) {
+		programs_r->keeper_fd = find_program("mcp-python-keeper", "MCP_PYTHON_KEEPER",
+						     as_service);
+		if (programs_r->keeper_fd < 0)
+			return why_say(why_r, programs_r->keeper_fd, "store",
+				       "mcp-python-keeper: %s", strerror(-programs_r->keeper_fd));
+	}
+	for (size_t i = 0; i < config->n_profiles; i++) {
+		programs_r->interpreter_fd[i] = open_interpreter(&config->profile[i], why_r);
+		if (config->profile[i].interpreter != NULL && programs_r->interpreter_fd[i] < 0)
+			return programs_r->interpreter_fd[i];
+	}
+	return 0;
+}
+
+void
+startup_close_programs(const struct startup_programs *programs)
+{
+	if (programs->worker_fd >= 0)
+		close(programs->worker_fd);
+	if (programs->keeper_fd >= 0)
+		close(programs->keeper_fd);
+	if (programs->egress_fd >= 0)
+		close(programs->egress_fd);
+	for (size_t i = 0; i < CONFIG_PROFILES_MAX; i++)
+		if (programs->interpreter_fd[i] >= 0)
+			close(programs->interpreter_fd[i]);
+}

@@ -1,0 +1,130 @@
+/* Runs in: the supervisor.   Owns: the counts of peers and tenants of the HTTP server. */
+#include "http/account.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/xalloc.h"
+#include "engine/engine.h"
+
+static void
+make_key(const struct sockaddr_storage *address, uid_t uid, unsigned char *key)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+
+	if (!address) {
+		key[0] = AF_UNIX;
+		memcpy(key + 1, &uid, sizeof(uid));
+	} else if (address->ss_family == AF_INET) {
+		/* Whoever is on this machine has all of 127/8. */
+		key[0] = AF_INET;
+		memcpy(key + 1, &four->sin_addr,
+		       (ntohl(four->sin_addr.s_addr) >> 24) == 127 ? 1
+								   : sizeof(four->sin_addr));
+	} else {
+		/* Whoever has one address of version 6 has the 64 bits behind it. */
+		key[0] = AF_INET6;
+		memcpy(key + 1, &six->sin6_addr, 8);
+	}
+}
+
+int
+http_peer_join(struct http_peers *peers, const struct sockaddr_storage *address, uid_t uid,
+	       size_t most, size_t most_each, struct http_peer **peer_r)
+{
+	unsigned char key[sizeof((*peer_r)->key)] = { 0 };
+	struct http_peer *peer;
+
+	if (peers->connections >= most)
+		return -EUSERS;
+	make_key(address, uid, key);
+	LIST_FOREACH(peer, &peers->list, link)
+		if (memcmp(peer->key, key, sizeof(key)) == 0)
+			break;
+	if (peer && peer->connections >= most_each)
+		return -EDQUOT;
+	if (!peer) {
+		peer = xcalloc(1, sizeof(*peer));
+		memcpy(peer->key, key, sizeof(key));
+		LIST_INSERT_HEAD(&peers->list, peer, link);
+	}
+	peer->connections++;
+	peers->connections++;
+	*peer_r = peer;
+	return 0;
+}
+
+void
+http_peer_leave(struct http_peers *peers, struct http_peer *peer)
+{
+	assert(peer->connections > 0 && peers->connections > 0);
+	peers->connections--;
+	if (--peer->connections)
+		return;
+	assert(peer->bytes == 0);
+	LIST_REMOVE(peer, link);
+	free(peer);
+}
+
+struct http_tenant *
+http_tenant_find(struct http_tenants *tenants, const char *principal)
+{
+	struct http_tenant *http;
+
+	LIST_FOREACH(http, &tenants->list, link)
+		if (strcmp(http->principal, principal) == 0)
+			break;
+	if (!http) {
+		http = xcalloc(1, sizeof(*http));
+		http->all = tenants;
+		http->principal = xstrdup(principal);
+		http->tenant = engine_tenant_named(tenants->engine, principal);
+		LIST_INSERT_HEAD(&tenants->list, http, link);
+	}
+	http->holders++;
+	return http;
+}
+
+void
+http_tenant_hold(struct http_tenant *tenant)
+{
+	tenant->holders++;
+}
+
+void
+http_tenant_let_go(struct http_tenant *tenant)
+{
+	assert(tenant->holders > 0);
+	if (--tenant->holders)
+		return;
+	assert(tenant->sessions == 0 && tenant->bytes == 0 && tenant->replay_bytes == 0);
+	LIST_REMOVE(tenant, link);
+	tenant_release(tenant->tenant);
+	free(tenant->principal);
+	free(tenant);
+}
+
+bool
+http_tenant_take_bytes(void *arg, size_t bytes)
+{
+	struct http_tenant *tenant = arg;
+
+	if (bytes > HTTP_TENANT_BYTES_MAX - tenant->bytes)
+		return false;
+	tenant->bytes += bytes;
+	return true;
+}
+
+void
+http_tenant_give_bytes(void *arg, size_t bytes)
+{
+	struct http_tenant *tenant = arg;
+
+	assert(bytes <= tenant->bytes);
+	tenant->bytes -= bytes;
+}

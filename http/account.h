@@ -1,0 +1,66 @@
+/* Who holds how much of the HTTP server: peers their connections and the bytes in them,
+ * tenants their sessions and the bytes of their calls. Counting only, no I/O.
+ */
+#ifndef HTTP_ACCOUNT_H
+#define HTTP_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+struct engine;
+struct sockaddr_storage;
+struct tenant;
+
+#define HTTP_PEER_BYTES_MAX (256 * 1024 * 1024)		/* unread and unsent; one body more */
+#define HTTP_TENANT_BYTES_MAX (256 * 1024 * 1024)	/* of calls in flight */
+
+/* A uid on a unix socket; an address on TCP, of which a network of version 6 counts once. */
+struct http_peer {
+	LIST_ENTRY(http_peer) link;
+	unsigned char key[24];
+	size_t connections;
+	size_t bytes;
+};
+
+struct http_tenant {
+	LIST_ENTRY(http_tenant) link;
+	struct http_tenants *all;
+	char *principal;		/* auth/auth.h */
+	struct tenant *tenant;		/* the engine's */
+	size_t holders;			/* sessions, and requests being served */
+	size_t sessions;
+	size_t bytes;
+	size_t replay_bytes;		/* http/replay.h */
+};
+
+struct http_peers {
+	LIST_HEAD(, http_peer) list;
+	size_t connections;
+};
+
+struct http_tenants {
+	LIST_HEAD(, http_tenant) list;
+	struct engine *engine;		/* borrowed */
+	size_t sessions;
+};
+
+/* One connection more. 0; -EUSERS: too many in all; -EDQUOT: too many of this peer. address
+ * NULL: it came by a unix socket from uid. */
+int http_peer_join(struct http_peers *peers, const struct sockaddr_storage *address, uid_t uid,
+		   size_t most, size_t most_each, struct http_peer **peer_r);
+
+/* One less; forgets the peer with its last, whose bytes must be back. */
+void http_peer_leave(struct http_peers *peers, struct http_peer *peer);
+
+/* Holds the tenant of a principal; the engine hears of it with the first holder. */
+struct http_tenant *http_tenant_find(struct http_tenants *tenants, const char *principal);
+void http_tenant_hold(struct http_tenant *tenant);	/* once more */
+void http_tenant_let_go(struct http_tenant *tenant);
+
+/* For struct mcp_conversation_options; arg is a struct http_tenant. */
+bool http_tenant_take_bytes(void *arg, size_t bytes);
+void http_tenant_give_bytes(void *arg, size_t bytes);
+
+#endif

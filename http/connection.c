@@ -1,0 +1,362 @@
+/* Runs in: the supervisor.   Owns: what we know of one connection; evhttp owns its socket.
+ * Reads:   nothing but how many bytes came.
+ *
+ * evhttp bounds neither the time that a request takes to come in nor what a peer holds in
+ * several connections; that is done here. A connection is never closed from within one of
+ * evhttp's own callbacks but by its clock. */
+#include "http/parts.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/stall.h"
+#include "base/watched.h"
+#include "base/xalloc.h"
+#include "policy/config.h"
+
+#define READ_AHEAD (64 * 1024)	/* bytes beside a body: its framing, and what follows it */
+#define DISCARD_MAX (64 * 1024)
+#define READ_PER_TURN 4096	/* bytes: thousands of chunks of one byte are taken apart slowly */
+#define WRITE_PER_TURN (256 * 1024)
+
+static struct evbuffer *
+input_of(const struct http_connection *c)
+{
+	return bufferevent_get_input(c->bev);
+}
+
+static struct evbuffer *
+output_of(const struct http_connection *c)
+{
+	return bufferevent_get_output(c->bev);
+}
+
+size_t
+http_connection_unsent(const struct http_connection *c)
+{
+	return evbuffer_get_length(output_of(c));
+}
+
+/* ---- its clock ---- */
+
+static void
+set_clock(struct http_connection *c, unsigned int seconds)
+{
+	struct timeval wait = { .tv_sec = seconds };
+
+	evtimer_add(c->clock, &wait);
+}
+
+static void
+set_state(struct http_connection *c, enum http_state state)
+{
+	const struct config *config = c->server->options.config;
+
+	if (c->state == HTTP_ENDS)
+		return;
+	c->state = state;
+	if (state == HTTP_WAITS)
+		set_clock(c, config->http.idle_seconds);
+	else if (state == HTTP_READS)
+		set_clock(c, config->http.request_seconds);
+	else
+		evtimer_del(c->clock);
+}
+
+void
+http_connection_end(struct http_connection *c, int status)
+{
+	if (c->state == HTTP_ENDS)
+		return;
+	c->state = HTTP_ENDS;
+	c->refusal = status;
+	set_clock(c, 0);
+}
+
+/* A socket that is closed with bytes unread tells its peer of an error, and what we said
+ * may be lost: so as much as is there is read first. */
+static void
+say_last_word(const struct http_connection *c)
+{
+	static char waste[4096];
+	char text[128];
+	int len = snprintf(text, sizeof(text),
+			   "HTTP/1.1 %d %s\r\nContent-Length: 0\r\nConnection: close\r\n%s\r\n",
+			   c->refusal,
+			   c->refusal == 408 ? "Request Timeout" : "Service Unavailable",
+			   c->refusal == 503 ? "Retry-After: 1\r\n" : "");
+
+	(void)!send(c->fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	for (size_t n = 0; n < DISCARD_MAX; n += sizeof(waste))
+		if (recv(c->fd, waste, sizeof(waste), MSG_DONTWAIT) <= 0)
+			break;
+}
+
+static void
+on_clock(evutil_socket_t fd, short what, void *arg)
+{
+	struct http_connection *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (c->state == HTTP_READS)
+		c->refusal = 408;
+	if (c->refusal && http_connection_unsent(c) == 0)
+		say_last_word(c);
+	evhttp_connection_free(c->evcon);	/* and on_close */
+}
+
+/* ---- what waits in it ---- */
+
+static void
+charge(struct http_connection *c, size_t *charged, size_t bytes)
+{
+	size_t most = HTTP_PEER_BYTES_MAX + c->server->options.config->http.body_max;
+
+	c->peer->bytes += bytes - *charged;
+	if (bytes > *charged && c->peer->bytes > most) {
+		log_line(LOG_WARNING, "http-refused", "why=peer-buffers-full");
+		http_connection_end(c, 503);
+	}
+	*charged = bytes;
+}
+
+/* What evhttp takes out of the buffer it keeps until the request is answered, so nothing is
+ * subtracted before http_connection_serves. */
+static void
+on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+{
+	struct http_connection *c = arg;
+	char principal[32];
+
+	(void)buffer;
+	if (stall_waited()) {
+		snprintf(principal, sizeof(principal), "uid:%u", c->caller.uid);
+		watched_log("http", principal);
+		http_connection_end(c, 0);
+	}
+	if (!info->n_added)
+		return;
+	if (c->state == HTTP_WAITS)
+		set_state(c, HTTP_READS);
+	charge(c, &c->charged_in, c->charged_in + info->n_added);
+}
+
+static void
+on_output(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+{
+	struct http_connection *c = arg;
+
+	(void)info;
+	charge(c, &c->charged_out, evbuffer_get_length(buffer));
+}
+
+void
+http_connection_serves(struct http_connection *c)
+{
+	charge(c, &c->charged_in, evbuffer_get_length(input_of(c)));
+	set_state(c, HTTP_SERVES);
+}
+
+static void
+on_answered(struct evhttp_request *request, void *arg)
+{
+	struct http_connection *c = arg;
+
+	(void)request;
+	if (c->server->draining)
+		http_connection_end(c, 0);
+	else
+		set_state(c, evbuffer_get_length(input_of(c)) ? HTTP_READS : HTTP_WAITS);
+}
+
+void
+http_connection_flushes(struct http_connection *c, struct evhttp_request *request)
+{
+	evhttp_request_set_on_complete_cb(request, on_answered, c);
+	set_state(c, HTTP_FLUSHES);
+}
+
+/* ---- the end ---- */
+
+static void
+free_connection(void *object)
+{
+	struct http_connection *c = object;
+
+	if (c->clock)
+		event_free(c->clock);
+	free(c);
+}
+
+static void
+leave(struct http_connection *c)
+{
+	struct http_server *server = c->server;
+
+	LIST_REMOVE(c, link);
+	server->by_fd[c->fd] = NULL;
+	evtimer_del(c->clock);
+	if (c->peer) {
+		evbuffer_remove_cb(input_of(c), on_input, c);
+		evbuffer_remove_cb(output_of(c), on_output, c);
+		c->peer->bytes -= c->charged_in + c->charged_out;
+		http_peer_leave(&server->peers, c->peer);
+	}
+	loop_free_later(server->options.loop, free_connection, c);
+	if (LIST_EMPTY(&server->connections) && server->on_empty && !server->freeing)
+		server->on_empty(server->arg);
+}
+
+static void
+on_close(struct evhttp_connection *evcon, void *arg)
+{
+	struct http_connection *c = arg;
+	struct http_exchange *x = c->exchange;
+
+	(void)evcon;
+	gate_unwait(&c->identity);
+	c->exchange = NULL;
+	if (x)
+		c->waiter->lost(x);
+	leave(c);
+}
+
+void
+http_connection_drain(struct http_connection *c)
+{
+	if (c->state == HTTP_WAITS || c->state == HTTP_READS)
+		evhttp_connection_free(c->evcon);
+	else if (c->exchange)
+		c->waiter->end_input(c->exchange);
+}
+
+/* ---- the beginning ---- */
+
+struct http_connection *
+http_connection_new(struct http_place *place)
+{
+	struct http_connection *c = xcalloc(1, sizeof(*c));
+
+	c->server = place->server;
+	c->place = place;
+	c->fd = -1;
+	c->identity.on_known = http_request_serve_held;
+	c->identity.arg = c;
+	c->bev = xalloc_check(bufferevent_socket_new(place->server->base, -1, 0));
+	/* Until it is adopted: whether evhttp still has it can then be asked. */
+	bufferevent_incref(c->bev);
+	LIST_INSERT_HEAD(&place->newborn, c, link);
+	return c;
+}
+
+static void
+remember(struct http_server *server, struct http_connection *c)
+{
+	size_t fd = (size_t)c->fd, n = server->n_fds;
+
+	if (fd >= n) {
+		server->n_fds = fd + 64;
+		server->by_fd = xrealloc(server->by_fd,
+					 server->n_fds * sizeof(*server->by_fd));
+		memset(server->by_fd + n, 0, (server->n_fds - n) * sizeof(*server->by_fd));
+	}
+	server->by_fd[fd] = c;
+	LIST_INSERT_HEAD(&server->connections, c, link);
+}
+
+/* Who is it? 0 or -errno. */
+static int
+ask_kernel(struct http_connection *c, struct sockaddr_storage *address_r)
+{
+	socklen_t len = sizeof(*address_r);
+	struct ucred peer;
+
+	c->caller.by_socket = c->place->by_socket;
+	c->caller.uid = c->server->options.own_uid;
+	if (!c->place->by_socket)
+		return getpeername(c->fd, (struct sockaddr *)address_r, &len) < 0 ? -errno : 0;
+	len = sizeof(peer);
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return -errno;
+	c->caller.uid = peer.uid;
+	return 0;
+}
+
+static int
+admit(struct http_connection *c)
+{
+	const struct config *config = c->server->options.config;
+	struct sockaddr_storage address;
+	int r = ask_kernel(c, &address);
+
+	if (r < 0)
+		return r;
+	return http_peer_join(&c->server->peers, c->place->by_socket ? NULL : &address,
+			      c->caller.uid, config->http.connections_max,
+			      config->http.connections_per_peer, &c->peer);
+}
+
+static void
+watch(struct http_connection *c)
+{
+	static const struct timeval stall = { .tv_sec = HTTP_STALL_S };
+	size_t ahead = c->server->options.config->http.body_max + READ_AHEAD;
+	const int on = 1;
+
+	/* The rest of an answer does not wait until its client has acknowledged the beginning. */
+	if (!c->place->by_socket)
+		(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	xalloc_check(evbuffer_add_cb(input_of(c), on_input, c));
+	xalloc_check(evbuffer_add_cb(output_of(c), on_output, c));
+	if (c->place->by_socket)
+		watched_buffers(c->bev);
+	/* Whatever a client sends while it is answered waits in its socket from here on. */
+	bufferevent_setwatermark(c->bev, EV_READ, 0, ahead);
+	bufferevent_set_max_single_read(c->bev, READ_PER_TURN);
+	bufferevent_set_max_single_write(c->bev, WRITE_PER_TURN);
+	bufferevent_set_timeouts(c->bev, NULL, &stall);
+	set_state(c, HTTP_WAITS);
+}
+
+void
+http_connection_adopt(struct http_connection *c)
+{
+	void *owner;
+	int r;
+
+	LIST_REMOVE(c, link);
+	/* evhttp passes its connection to the callbacks of the buffers, and there is no other
+	 * way to learn it before the first request is there whole. */
+	bufferevent_getcb(c->bev, NULL, NULL, NULL, &owner);
+	c->evcon = owner;
+	c->fd = (int)bufferevent_getfd(c->bev);
+	bufferevent_decref(c->bev);
+	if (!owner || c->fd < 0) {
+		free_connection(c);
+		return;
+	}
+	remember(c->server, c);
+	c->clock = xalloc_check(evtimer_new(c->server->base, on_clock, c));
+	evhttp_connection_set_closecb(c->evcon, on_close, c);
+	r = c->server->draining ? -ESHUTDOWN : admit(c);
+	if (r < 0) {
+		log_line(LOG_WARNING, "http-refused", "err=%s connections=%zu",
+			 strerrorname_np(-r), c->server->peers.connections);
+		http_connection_end(c, 503);
+	} else {
+		watch(c);
+	}
+}

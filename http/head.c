@@ -1,0 +1,224 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   header lines of a client, split by evhttp and bounded in size, else of any form. */
+#include "http/head.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/queue.h>
+
+#include <event2/keyvalq_struct.h>
+
+#include "base/xalloc.h"
+
+static const char *const names[HTTP_HEADERS] = {
+	[HTTP_HOST] = "Host",
+	[HTTP_ORIGIN] = "Origin",
+	[HTTP_AUTHORIZATION] = "Authorization",
+	[HTTP_CONTENT_TYPE] = "Content-Type",
+	[HTTP_CONTENT_LENGTH] = "Content-Length",
+	[HTTP_TRANSFER_ENCODING] = "Transfer-Encoding",
+	[HTTP_SESSION] = "Mcp-Session-Id",
+	[HTTP_VERSION] = "MCP-Protocol-Version",
+	[HTTP_METHOD] = "Mcp-Method",
+	[HTTP_NAME] = "Mcp-Name",
+	[HTTP_LAST_EVENT] = "Last-Event-ID",
+};
+
+/* What a name may be made of. One with a blank at its end would be another header to us
+ * than to a proxy before us. */
+static bool
+is_token(const char *name)
+{
+	if (!*name)
+		return false;
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && !strchr("!#$%&'*+-.^_`|~", *name))
+			return false;
+	return true;
+}
+
+static bool
+is_number(const char *value)
+{
+	size_t len = strspn(value, "0123456789");
+
+	return len > 0 && len <= 18 && value[len] == '\0';
+}
+
+/* Does a list of media ranges have one that a stream of events fits? */
+static bool
+accepts_stream(const char *list)
+{
+	static const char *const ranges[] = { "text/event-stream", "text/*", "*/*" };
+
+	for (list += strspn(list, " \t,"); *list; list += strspn(list, " \t,")) {
+		size_t len = strcspn(list, " \t,;");
+
+		for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+			if (strlen(ranges[i]) == len && strncasecmp(list, ranges[i], len) == 0)
+				return true;
+		list += strcspn(list, ",");
+	}
+	return false;
+}
+
+/* Twice would be harmless in a few of them, but is right in none. */
+static const char *
+take(struct http_head *head, enum http_header header, const char *value)
+{
+	static const char *const twice[HTTP_HEADERS] = {
+		[HTTP_HOST] = "Host is said twice",
+		[HTTP_ORIGIN] = "Origin is said twice",
+		[HTTP_AUTHORIZATION] = "Authorization is said twice",
+		[HTTP_CONTENT_TYPE] = "Content-Type is said twice",
+		[HTTP_CONTENT_LENGTH] = "Content-Length is said twice",
+		[HTTP_TRANSFER_ENCODING] = "Transfer-Encoding is said twice",
+	};
+
+	if (head->value[header]) {
+		head->mcp_twice |= !twice[header];
+		return twice[header];
+	}
+	head->value[header] = value;
+	return NULL;
+}
+
+static bool
+said_before(const struct evkeyvalq *headers, const struct evkeyval *header)
+{
+	const struct evkeyval *other;
+
+	for (other = headers->tqh_first; other != header; other = other->next.tqe_next)
+		if (strcasecmp(other->key, header->key) == 0)
+			return true;
+	return false;
+}
+
+static const char *
+take_header(const struct evkeyvalq *headers, const struct evkeyval *header,
+	    struct http_head *head)
+{
+	const char *value = header->value + strspn(header->value, " \t");
+
+	if (!is_token(header->key))
+		return "the name of a header has strange characters";
+	if (strcasecmp(header->key, "Accept") == 0)
+		head->takes_stream |= accepts_stream(value);
+	for (int i = 0; i < HTTP_HEADERS; i++)
+		if (strcasecmp(header->key, names[i]) == 0)
+			return take(head, (enum http_header)i, value);
+	if (strncasecmp(header->key, "Mcp-", 4) == 0 && said_before(headers, header))
+		head->mcp_twice = true;
+	return NULL;
+}
+
+const char *
+http_head_read(const struct evkeyvalq *headers, struct http_head *head_r)
+{
+	const char *length, *encoding, *wrong = NULL;
+	const struct evkeyval *header;
+
+	*head_r = (struct http_head){ .mcp_twice = false };
+	for (header = headers->tqh_first; header && !wrong; header = header->next.tqe_next)
+		wrong = take_header(headers, header, head_r);
+	length = head_r->value[HTTP_CONTENT_LENGTH];
+	encoding = head_r->value[HTTP_TRANSFER_ENCODING];
+	if (wrong)
+		return wrong;
+	if (length && encoding)
+		return "Content-Length and Transfer-Encoding exclude each other";
+	if (length && !is_number(length))
+		return "Content-Length is not a number";
+	if (encoding && strcasecmp(encoding, "chunked") != 0)
+		return "Transfer-Encoding can only be chunked";
+	return NULL;
+}
+
+bool
+http_is_json(const char *content_type)
+{
+	static const char type[] = "application/json";
+	size_t len = sizeof(type) - 1;
+
+	if (!content_type || strncasecmp(content_type, type, len) != 0)
+		return false;
+	content_type += len + strspn(content_type + len, " \t");
+	return *content_type == '\0' || *content_type == ';';
+}
+
+/* ---- Mcp-Name ---- */
+
+static int
+digit_of(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Four characters to at most three bytes. How many, or -1. */
+static int
+decode_group(const char *text, bool is_last, unsigned char *bytes_r)
+{
+	int missing = 0;
+	uint32_t bits = 0;
+
+	for (int i = 0; i < 4; i++) {
+		int digit = digit_of(text[i]);
+
+		if (digit < 0 && !(text[i] == '=' && is_last && i >= 2))
+			return -1;
+		if (digit >= 0 && missing)
+			return -1;
+		missing += digit < 0;
+		bits = bits << 6 | (uint32_t)(digit < 0 ? 0 : digit);
+	}
+	/* Bits that belong to no byte are zero in the one right spelling. */
+	if (bits & ((1U << (8 * missing)) - 1))
+		return -1;
+	for (int i = 0; i < 3 - missing; i++)
+		bytes_r[i] = (unsigned char)(bits >> (16 - 8 * i));
+	return 3 - missing;
+}
+
+static char *
+decode(const char *text, size_t len, size_t *len_r)
+{
+	char *decoded;
+	size_t at = 0;
+
+	if (len % 4 != 0)
+		return NULL;
+	decoded = xalloc_check(malloc(len / 4 * 3 + 1));
+	for (size_t i = 0; i < len; i += 4) {
+		int n = decode_group(text + i, i + 4 == len, (unsigned char *)decoded + at);
+
+		if (n < 0) {
+			free(decoded);
+			return NULL;
+		}
+		at += (size_t)n;
+	}
+	decoded[at] = '\0';
+	*len_r = at;
+	return decoded;
+}
+
+char *
+http_name_decode(const char *value, size_t *len_r)
+{
+	static const char before[] = "=?base64?", after[] = "?=";
+	size_t len = strlen(value), head = sizeof(before) - 1, tail = sizeof(after) - 1;
+
+	if (len >= head + tail && memcmp(value, before, head) == 0 &&
+	    memcmp(value + len - tail, after, tail) == 0)
+		return decode(value + head, len - head - tail, len_r);
+	*len_r = len;
+	return xstrdup(value);
+}

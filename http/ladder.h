@@ -1,0 +1,43 @@
+/* The checks of one POST, first failure wins: which era, and do headers and body agree?
+ *
+ * The body decides; headers repeat it for those on the way. What is found here is refused
+ * before any tool hears of it.
+ */
+#ifndef HTTP_LADDER_H
+#define HTTP_LADDER_H
+
+#include <stdbool.h>
+
+struct http_head;
+struct json_t;
+struct jsonrpc_line;
+struct revision;
+
+enum http_code {
+	HTTP_HEADER_MISMATCH = -32020,
+};
+
+enum http_way {
+	HTTP_WAY_REFUSE,	/* answered by status, code and text */
+	HTTP_WAY_ACCEPT,	/* a notification that asks for nothing: 202 */
+	HTTP_WAY_MODERN,	/* a conversation of its own */
+	HTTP_WAY_INITIALIZE,	/* opens a legacy session */
+	HTTP_WAY_SESSION,	/* belongs to the session that Mcp-Session-Id names */
+};
+
+struct http_verdict {
+	enum http_way way;
+	/* with HTTP_WAY_MODERN */
+	const struct revision *revision;
+	/* with HTTP_WAY_REFUSE */
+	int status, code;
+	const char *text;		/* static */
+	const char *id;			/* as it was spelled, of the line; NULL: none */
+	const struct json_t *requested;	/* the version that is not served; else NULL */
+};
+
+/* Rows 5 to 12 of the ladder; the verdict borrows from both. */
+void http_ladder(const struct http_head *head, const struct jsonrpc_line *line,
+		 struct http_verdict *verdict_r);
+
+#endif

@@ -1,0 +1,20 @@
+# http: from a listening socket to conversations.
+noinst_LIBRARIES += libhttp.a
+libhttp_a_SOURCES = \
+	http/account.c http/account.h \
+	http/connection.c \
+	http/events.c \
+	http/exchange.c \
+	http/exchange_parts.h \
+	http/head.c http/head.h \
+	http/ladder.c http/ladder.h \
+	http/origin.c http/origin.h \
+	http/param.c http/param.h \
+	http/parts.h \
+	http/principal.c http/principal.h \
+	http/replay.c http/replay.h \
+	http/reply.c http/reply.h \
+	http/request.c \
+	http/server.c http/server.h \
+	http/session.c http/session.h
+libhttp_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

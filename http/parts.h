@@ -1,0 +1,166 @@
+/* The inside of the HTTP server, for its own files alone.
+ *
+ *   http/server.c      listening sockets; evhttp and its connections to ours
+ *   http/connection.c  one connection: time-outs, what waits in it, its end
+ *   http/reply.c       answers that are whole at once
+ *   http/request.c     one request: whose, which way, refusals
+ *   http/exchange.c    one POST that a conversation answers, by JSON or a stream of events
+ *   http/events.c      the stream; a GET that listens to one, or asks for the rest of one
+ */
+#ifndef HTTP_PARTS_H
+#define HTTP_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "govern/gate.h"
+#include "http/account.h"
+#include "http/head.h"
+#include "http/principal.h"
+#include "http/server.h"
+
+struct bufferevent;
+struct evconnlistener;
+struct event;
+struct evhttp;
+struct evhttp_connection;
+struct evhttp_request;
+struct http_exchange;
+struct http_params;
+struct http_replay;
+struct http_session;
+struct http_sessions;
+struct jsonout;
+struct jsonrpc_line;
+struct mcp_conversation;
+
+LIST_HEAD(http_connections, http_connection);
+
+/* One listening socket. */
+struct http_place {
+	struct http_server *server;
+	struct evhttp *http;
+	struct evconnlistener *listener;
+	struct evhttp_bound_socket *bound;	/* NULL: accepts no more */
+	bool by_socket;				/* unix */
+	char *host;				/* its own address, as Host may say; NULL: none */
+	struct http_connections newborn;	/* evhttp has not told us their sockets yet */
+	unsigned int accepted;			/* in this turn of the loop */
+	struct event *adopt;			/* looks after newborn ones */
+	struct event *again;			/* accepts again */
+	char *(*write_metrics)(void *arg, size_t *len_r);	/* NULL: MCP is served here */
+	void *write_metrics_arg;
+};
+
+struct http_server {
+	struct http_server_options options;
+	struct event_base *base;
+	struct http_place place[HTTP_PLACES_MAX];
+	size_t n_places;
+	struct http_connections connections;
+	struct http_connection **by_fd;		/* n_fds of them; NULL: none */
+	size_t n_fds;
+	struct http_peers peers;
+	struct http_tenants tenants;
+	struct http_sessions *sessions;
+	struct http_params *params;
+	bool draining, freeing;
+	void (*on_empty)(void *arg);
+	void *arg;
+};
+
+enum http_state {
+	HTTP_NEWBORN,		/* on its place's list */
+	HTTP_WAITS,		/* for the first byte of a request */
+	HTTP_READS,		/* a request comes in */
+	HTTP_SERVES,		/* it is being answered */
+	HTTP_FLUSHES,		/* the whole answer waits to be sent */
+	HTTP_ENDS,		/* to be closed by its clock */
+};
+
+/* What a connection tells the exchange that it carries. */
+struct http_waiter {
+	void (*lost)(struct http_exchange *x);		/* the connection is gone */
+	void (*end_input)(struct http_exchange *x);	/* the server stops */
+};
+
+struct http_connection {
+	LIST_ENTRY(http_connection) link;
+	struct http_server *server;
+	struct http_place *place;
+	struct bufferevent *bev;		/* evhttp's */
+	struct evhttp_connection *evcon;
+	int fd;
+	struct http_caller caller;
+	struct http_peer *peer;			/* NULL: was refused */
+	size_t charged_in, charged_out;		/* bytes, to peer */
+	enum http_state state;
+	struct event *clock;			/* the time of a state, or of a refusal */
+	int refusal;				/* status to end with; 0: without a word */
+	struct http_exchange *exchange;		/* that waits for its conversation */
+	const struct http_waiter *waiter;	/* how it is told; set with it */
+	struct gate_wait identity;		/* until it is known who asks ... */
+	struct evhttp_request *held;		/* ... for this; NULL: it is not waited for */
+};
+
+/* ---- http/connection.c ---- */
+
+/* A connection that evhttp is about to have. */
+struct http_connection *http_connection_new(struct http_place *place);
+
+/* evhttp has it now: counts it, and watches it. It may be gone afterwards. */
+void http_connection_adopt(struct http_connection *c);
+
+/* A request came in whole: its bytes are taken, bytes are left of what comes after it. */
+void http_connection_serves(struct http_connection *c);
+
+/* The answer is handed to evhttp, which says when it is out. */
+void http_connection_flushes(struct http_connection *c, struct evhttp_request *request);
+
+/* Closes it from a later turn of the loop. status: what to say; 0: nothing. */
+void http_connection_end(struct http_connection *c, int status);
+
+size_t http_connection_unsent(const struct http_connection *c);
+
+/* Closes it if it serves nothing. Not from within callbacks of evhttp. */
+void http_connection_drain(struct http_connection *c);
+
+/* ---- http/request.c ---- */
+
+void http_request_serve(struct http_connection *c, struct evhttp_request *request);
+
+/* The one that was held until it was known whose it is. arg: its connection. */
+void http_request_serve_held(void *arg);
+
+/* ---- http/exchange.c, http/events.c ---- */
+
+struct http_exchange_options {
+	struct http_connection *connection;
+	struct evhttp_request *request;
+	struct http_tenant *tenant;
+	struct http_session *session;	/* NULL: a conversation is made for it */
+	bool modern;
+	bool takes_stream;
+};
+
+/* Hands the line to the conversation and its answers to the client. Without a session and
+ * not modern: what opens a session. */
+void http_exchange_start(const struct http_exchange_options *options,
+			 struct jsonrpc_line *line, size_t line_bytes);
+
+/* A GET: what unsolicited messages there are go out by it. Before it another one did; that
+ * is over then. */
+void http_exchange_listen(const struct http_exchange_options *options);
+
+/* A GET: the stream goes on after the event of this number, instead of where it was. */
+void http_exchange_resume(const struct http_exchange_options *options,
+			  struct http_replay *replay, uint64_t number);
+
+/* Its session is ended: it gets no answer from the conversation any more. */
+void http_exchange_abandon(struct http_exchange *x);
+
+const struct http_session *http_exchange_session(const struct http_exchange *x);
+
+#endif

@@ -1,0 +1,302 @@
+/* Runs in: the supervisor.   Owns: what streams have said, until it is too old or too much.
+ * Reads:   ids of events that clients bring back, of any form. */
+#include "http/replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+
+#include "base/jsonout.h"
+#include "base/xalloc.h"
+#include "http/parts.h"
+
+struct kept_event {
+	TAILQ_ENTRY(kept_event) link;
+	uint64_t number;
+	bool is_news;
+	unsigned int holders;		/* its buffer, and those that it is being sent from */
+	size_t len;
+	char *text;
+};
+
+struct http_replay {
+	TAILQ_ENTRY(http_replay) link;
+	struct http_replays *all;
+	struct http_exchange *exchange;	/* NULL: over */
+	void (*free_exchange)(void *x);
+	uint64_t stream, latest;
+	bool whole;
+	TAILQ_HEAD(, kept_event) events;
+	size_t bytes;			/* that its tenant is charged with */
+	struct event *late;		/* while it is over */
+};
+
+/* ---- what is kept ---- */
+
+static void
+let_go(struct kept_event *event)
+{
+	if (--event->holders)
+		return;
+	free(event->text);
+	free(event);
+}
+
+static size_t
+charge_of(const struct kept_event *event)
+{
+	return sizeof(*event) + event->len;
+}
+
+static void
+charge(struct http_replay *replay, size_t bytes)
+{
+	replay->bytes += bytes;
+	replay->all->tenant->replay_bytes += bytes;
+}
+
+static void
+drop(struct http_replay *replay, struct kept_event *event)
+{
+	replay->bytes -= charge_of(event);
+	replay->all->tenant->replay_bytes -= charge_of(event);
+	TAILQ_REMOVE(&replay->events, event, link);
+	let_go(event);
+}
+
+static void
+forget(struct http_replay *replay)
+{
+	while (!TAILQ_EMPTY(&replay->events))
+		drop(replay, TAILQ_FIRST(&replay->events));
+	replay->all->tenant->replay_bytes -= replay->bytes;
+	TAILQ_REMOVE(&replay->all->list, replay, link);
+	if (replay->late)
+		event_free(replay->late);
+	free(replay);
+}
+
+static bool
+drop_oldest_news(struct http_replay *replay)
+{
+	struct kept_event *event;
+
+	TAILQ_FOREACH(event, &replay->events, link)
+		if (event->is_news) {
+			drop(replay, event);
+			return true;
+		}
+	return false;
+}
+
+static bool
+forget_oldest(struct http_replays *replays)
+{
+	struct http_replay *replay;
+
+	TAILQ_FOREACH(replay, &replays->list, link)
+		if (!replay->exchange) {
+			forget(replay);
+			return true;
+		}
+	return false;
+}
+
+/* Of its own news first, then of what is over. */
+static bool
+make_room(struct http_replays *replays, struct http_replay *replay, size_t bytes)
+{
+	while (replay && bytes > HTTP_REPLAY_STREAM_MAX - replay->bytes)
+		if (bytes > HTTP_REPLAY_STREAM_MAX || !drop_oldest_news(replay))
+			return false;
+	while (bytes > HTTP_REPLAY_TENANT_MAX - replays->tenant->replay_bytes)
+		if (!forget_oldest(replays) && !(replay && drop_oldest_news(replay)))
+			return false;
+	return true;
+}
+
+/* ---- events ---- */
+
+static void
+on_sent(const void *text, size_t len, void *arg)
+{
+	(void)text;
+	(void)len;
+	let_go(arg);
+}
+
+static void
+write_event(const struct http_replay *replay, struct kept_event *event, struct evbuffer *out)
+{
+	char id[HTTP_EVENT_ID_MAX];
+
+	http_replay_id(replay, event->number, id);
+	evbuffer_add_printf(out, "event: message\nid: %s\ndata: ", id);
+	if (event->len <= HTTP_EVENT_COPIED) {
+		evbuffer_add(out, event->text, event->len);
+	} else {
+		event->holders++;
+		if (evbuffer_add_reference(out, event->text, event->len, on_sent, event) < 0)
+			abort();
+	}
+	evbuffer_add(out, "\n\n", 2);
+}
+
+void
+http_replay_say(struct http_replay *replay, bool is_news, struct jsonout *message,
+		struct evbuffer *out)
+{
+	struct kept_event *event = xcalloc(1, sizeof(*event));
+
+	event->number = ++replay->latest;
+	event->is_news = is_news;
+	event->holders = 1;
+	event->len = message->len;
+	event->text = jsonout_take(message);
+	write_event(replay, event, out);
+	if (replay->whole && make_room(replay->all, replay, charge_of(event))) {
+		TAILQ_INSERT_TAIL(&replay->events, event, link);
+		charge(replay, charge_of(event));
+		return;
+	}
+	let_go(event);
+	if (is_news)
+		return;
+	replay->whole = false;
+	while (!TAILQ_EMPTY(&replay->events))
+		drop(replay, TAILQ_FIRST(&replay->events));
+}
+
+void
+http_replay_write(const struct http_replay *replay, uint64_t number, struct evbuffer *out)
+{
+	struct kept_event *event;
+
+	TAILQ_FOREACH(event, &replay->events, link)
+		if (event->number > number)
+			write_event(replay, event, out);
+}
+
+void
+http_replay_id(const struct http_replay *replay, uint64_t number, char id_r[HTTP_EVENT_ID_MAX])
+{
+	snprintf(id_r, HTTP_EVENT_ID_MAX, "%" PRIu64 "-%" PRIu64, replay->stream, number);
+}
+
+uint64_t
+http_replay_latest(const struct http_replay *replay)
+{
+	return replay->latest;
+}
+
+/* ---- streams ---- */
+
+void
+http_replays_init(struct http_replays *replays, struct event_base *base,
+		  struct http_tenant *tenant, unsigned int seconds)
+{
+	TAILQ_INIT(&replays->list);
+	replays->base = base;
+	replays->tenant = tenant;
+	replays->seconds = seconds;
+}
+
+void
+http_replays_clear(struct http_replays *replays)
+{
+	struct http_replay *replay;
+
+	while ((replay = TAILQ_FIRST(&replays->list))) {
+		if (replay->exchange)
+			replay->free_exchange(replay->exchange);
+		forget(replay);
+	}
+}
+
+struct http_replay *
+http_replay_new(struct http_replays *replays, struct http_exchange *x,
+		void (*free_exchange)(void *x))
+{
+	struct http_replay *replay;
+
+	if (!replays->seconds || !make_room(replays, NULL, sizeof(*replay)))
+		return NULL;
+	replay = xcalloc(1, sizeof(*replay));
+	replay->all = replays;
+	replay->exchange = x;
+	replay->free_exchange = free_exchange;
+	replay->stream = ++replays->last;
+	replay->whole = true;
+	TAILQ_INIT(&replay->events);
+	TAILQ_INSERT_TAIL(&replays->list, replay, link);
+	charge(replay, sizeof(*replay));
+	return replay;
+}
+
+/* Digits alone, no more than fit. */
+static const char *
+read_number(const char *text, uint64_t *number_r)
+{
+	size_t len = strspn(text, "0123456789");
+
+	if (len == 0 || len > 19)
+		return NULL;
+	*number_r = strtoull(text, NULL, 10);
+	return text + len;
+}
+
+struct http_replay *
+http_replay_find(const struct http_replays *replays, const char *event_id,
+		 uint64_t *number_r)
+{
+	struct http_replay *replay;
+	const char *at;
+	uint64_t stream;
+
+	at = read_number(event_id, &stream);
+	at = at && *at == '-' ? read_number(at + 1, number_r) : NULL;
+	if (!at || *at)
+		return NULL;
+	TAILQ_FOREACH(replay, &replays->list, link)
+		if (replay->stream == stream)
+			return replay->whole && *number_r <= replay->latest ? replay : NULL;
+	return NULL;
+}
+
+struct http_exchange *
+http_replay_exchange(const struct http_replay *replay)
+{
+	return replay->exchange;
+}
+
+bool
+http_replay_is_whole(const struct http_replay *replay)
+{
+	return replay->whole;
+}
+
+static void
+on_late(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	forget(arg);
+}
+
+void
+http_replay_end(struct http_replay *replay)
+{
+	const struct timeval wait = { .tv_sec = replay->all->seconds };
+
+	replay->exchange = NULL;
+	if (!replay->whole) {
+		forget(replay);
+		return;
+	}
+	replay->late = xalloc_check(evtimer_new(replay->all->base, on_late, replay));
+	evtimer_add(replay->late, &wait);
+}

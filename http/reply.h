@@ -1,0 +1,36 @@
+/* Answers to HTTP requests that are whole at once. Each hands the request back to evhttp: nothing may
+ * be done with it afterwards.
+ */
+#ifndef HTTP_REPLY_H
+#define HTTP_REPLY_H
+
+#include <stddef.h>
+
+struct evhttp_request;
+struct http_connection;
+struct jsonout;
+
+/* text: malloc'd, taken; NULL: there is no body, and type is not used. */
+void http_reply_text(struct http_connection *c, struct evhttp_request *request, int status,
+		     const char *type, char *text, size_t len);
+
+/* json: a whole text, which is taken; NULL: there is no body. */
+void http_reply(struct http_connection *c, struct evhttp_request *request, int status,
+		struct jsonout *json);
+
+struct http_error {
+	int status;			/* HTTP's */
+	int code;			/* JSON-RPC's */
+	const char *text;
+	const char *id;			/* of the request, as JSON; NULL: null */
+	const char *data;		/* a JSON text; NULL: none */
+};
+
+/* A JSON-RPC error. */
+void http_reply_error(struct http_connection *c, struct evhttp_request *request,
+		      const struct http_error *error);
+
+/* A header of the answer, before one of these. */
+void http_reply_header(struct evhttp_request *request, const char *name, const char *value);
+
+#endif

@@ -1,0 +1,404 @@
+/* Runs in: the supervisor.   Owns: nothing beyond a call.
+ * Reads:   requests of clients, of which evhttp made lines and a body, hostile otherwise. */
+#include "http/parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <event2/http_struct.h>
+#include <jansson.h>
+
+#include "base/jsonout.h"
+#include "base/log.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "govern/openmetrics.h"
+#include "http/ladder.h"
+#include "http/origin.h"
+#include "http/param.h"
+#include "http/replay.h"
+#include "http/reply.h"
+#include "http/session.h"
+#include "mcp/jsonrpc.h"
+#include "mcp/revision.h"
+#include "policy/config.h"
+
+#define ALLOWED "POST, DELETE"		/* and GET, in a session */
+
+struct served {
+	struct http_connection *c;
+	struct evhttp_request *request;
+	struct http_head head;
+	struct http_tenant *tenant;	/* held while it is looked at */
+};
+
+/* ---- answers ---- */
+
+static void
+reply_error(const struct served *s, int status, int code, const char *text, const char *id,
+	    const char *data)
+{
+	const struct http_error error = { .status = status, .code = code, .text = text, .id = id,
+					  .data = data };
+
+	http_reply_error(s->c, s->request, &error);
+}
+
+static void
+refuse(const struct served *s, int status, const char *text)
+{
+	reply_error(s, status, JSONRPC_INVALID_REQUEST, text, NULL, NULL);
+}
+
+static void
+reply_verdict(const struct served *s, const struct http_verdict *verdict)
+{
+	struct jsonout data;
+	char *text = NULL;
+
+	if (verdict->requested) {
+		jsonout_init(&data);
+		jsonout_open(&data, '{');
+		jsonout_member_raw(&data, "supported", revision_modern_list());
+		jsonout_key(&data, "requested");
+		jsonout_text(&data, json_string_value(verdict->requested),
+			     json_string_length(verdict->requested));
+		jsonout_close(&data, '}');
+		text = jsonout_take(&data);
+	}
+	reply_error(s, verdict->status, verdict->code, verdict->text, verdict->id, text);
+	free(text);
+}
+
+/* ---- sessions ---- */
+
+/* The session that the request names; NULL: it was answered. */
+static struct http_session *
+find_session(const struct served *s)
+{
+	const char *id = s->head.value[HTTP_SESSION];
+	struct http_session *session;
+
+	if (!id) {
+		refuse(s, 400, "the header Mcp-Session-Id is required: send initialize first");
+		return NULL;
+	}
+	session = http_session_find(s->c->server->sessions, id, s->tenant);
+	if (!session)
+		refuse(s, 404, "there is no such session: send initialize again");
+	return session;
+}
+
+static void
+serve_delete(const struct served *s)
+{
+	struct http_session *session = find_session(s);
+	struct http_connection *c;
+
+	if (!session)
+		return;
+	LIST_FOREACH(c, &s->c->server->connections, link)
+		if (c->exchange && http_exchange_session(c->exchange) == session)
+			http_exchange_abandon(c->exchange);
+	http_session_close(session, "client");
+	http_reply(s->c, s->request, 204, NULL);
+}
+
+/* A stream of the session's own, or the rest of one. */
+static void
+serve_get(const struct served *s)
+{
+	const char *version = s->head.value[HTTP_VERSION];
+	const char *event_id = s->head.value[HTTP_LAST_EVENT];
+	struct http_exchange_options options = {
+		.connection = s->c, .request = s->request, .tenant = s->tenant,
+		.takes_stream = true,
+	};
+	struct http_replay *replay;
+	uint64_t number;
+
+	options.session = find_session(s);
+	if (!options.session)
+		return;
+	if (version && !revision_is_legacy(version)) {
+		refuse(s, 400, "the header MCP-Protocol-Version names no version with sessions");
+	} else if (!s->head.takes_stream || s->request->minor < 1) {
+		refuse(s, 406, "Accept must have text/event-stream");
+	} else if (!event_id) {
+		http_exchange_listen(&options);
+	} else {
+		replay = http_replay_find(http_session_replays(options.session), event_id,
+					  &number);
+		if (replay)
+			http_exchange_resume(&options, replay, number);
+		else
+			refuse(s, 400, "what came after this Last-Event-ID is not kept, or not any "
+				       "more");
+	}
+}
+
+/* ---- POST ---- */
+
+/* The end of row 12: arguments that are repeated in headers. */
+static bool
+params_agree(const struct served *s, const struct jsonrpc_message *message)
+{
+	const struct evkeyvalq *headers = evhttp_request_get_input_headers(s->request);
+	const char *wrong;
+
+	if (method_find(message->method) != METHOD_TOOLS_CALL)
+		return true;
+	wrong = http_params_mismatch(s->c->server->params, message->params, headers);
+	if (wrong)
+		reply_error(s, 400, HTTP_HEADER_MISMATCH, wrong, message->id.raw, NULL);
+	return !wrong;
+}
+
+static void
+serve_way(const struct served *s, const struct http_verdict *verdict,
+	  struct jsonrpc_line *line, size_t bytes)
+{
+	struct http_exchange_options options = {
+		.connection = s->c, .request = s->request, .tenant = s->tenant,
+		/* a client of 1.0 cannot tell where a stream ends */
+		.takes_stream = s->head.takes_stream && s->request->minor >= 1,
+	};
+
+	switch (verdict->way) {
+	case HTTP_WAY_REFUSE:
+		reply_verdict(s, verdict);
+		return;
+	case HTTP_WAY_ACCEPT:
+		http_reply(s->c, s->request, 202, NULL);
+		return;
+	case HTTP_WAY_SESSION:
+		options.session = find_session(s);
+		if (!options.session)
+			return;
+		break;
+	case HTTP_WAY_MODERN:
+		if (!params_agree(s, &line->message[0]))
+			return;
+		options.modern = true;
+		break;
+	case HTTP_WAY_INITIALIZE:
+		break;
+	}
+	http_exchange_start(&options, line, bytes);
+}
+
+static void
+serve_post(const struct served *s)
+{
+	struct evbuffer *body = evhttp_request_get_input_buffer(s->request);
+	size_t bytes = evbuffer_get_length(body);
+	struct http_verdict verdict;
+	struct jsonrpc_line line;
+	const char *text;
+
+	if (!http_is_json(s->head.value[HTTP_CONTENT_TYPE])) {
+		refuse(s, 415, "Content-Type must be application/json");
+		return;
+	}
+	text = bytes ? (const char *)evbuffer_pullup(body, -1) : "";
+	jsonrpc_parse(xalloc_check((void *)text), bytes, &line);
+	evbuffer_drain(body, bytes);
+	http_connection_serves(s->c);
+	http_ladder(&s->head, &line, &verdict);
+	serve_way(s, &verdict, &line, bytes);
+	jsonrpc_line_done(&line);
+}
+
+/* ---- every request ---- */
+
+static bool
+is_of_ours(const struct served *s)
+{
+	const struct config *config = s->c->server->options.config;
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
+	const char *named = uri ? evhttp_uri_get_host(uri) : NULL;
+	const char *host = s->head.value[HTTP_HOST], *origin = s->head.value[HTTP_ORIGIN];
+	const char *own = s->c->place->host;
+
+	if (origin && !http_origin_is_allowed(origin, &config->http.origins))
+		return false;
+	if (named && *named && !http_host_is_ours(named, own, &config->http.hosts))
+		return false;
+	return !host || http_host_is_ours(host, own, &config->http.hosts);
+}
+
+static bool
+is_path(const struct served *s)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+
+	return path && strcmp(path, HTTP_PATH) == 0;
+}
+
+/* Those who have no session have nothing to listen to. */
+static bool
+is_verb(const struct served *s, enum evhttp_cmd_type verb)
+{
+	return verb == EVHTTP_REQ_POST || verb == EVHTTP_REQ_DELETE ||
+	       (verb == EVHTTP_REQ_GET && s->head.value[HTTP_SESSION]);
+}
+
+/* Rows 1 and 2 of the ladder. */
+static bool
+may_pass(const struct served *s, enum evhttp_cmd_type verb)
+{
+	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1) {
+		refuse(s, 400, "the header Host is required");
+	} else if (!is_path(s)) {
+		refuse(s, 404, "the endpoint is " HTTP_PATH);
+	} else if (!is_verb(s, verb)) {
+		http_reply_header(s->request, "Allow", ALLOWED);
+		refuse(s, 405, "only POST, and GET and DELETE of a session, are served");
+	} else if (!is_of_ours(s)) {
+		refuse(s, 403, "this Host or Origin is not allowed");
+	} else {
+		return true;
+	}
+	return false;
+}
+
+/* Row 3. */
+static bool
+take_principal(struct served *s)
+{
+	const struct evkeyvalq *headers = evhttp_request_get_input_headers(s->request);
+	struct http_server *server = s->c->server;
+	struct auth_verdict verdict;
+
+	http_principal(server->options.auth, &s->c->caller, headers, &s->head, &verdict);
+	if (verdict.status == 0) {
+		s->tenant = http_tenant_find(&server->tenants, verdict.principal);
+		tenant_restrict(s->tenant->tenant, verdict.profile);
+		return true;
+	}
+	if (verdict.challenge)
+		http_reply_header(s->request, "WWW-Authenticate", verdict.challenge);
+	refuse(s, verdict.status, verdict.text);
+	return false;
+}
+
+/* Is it known who that is to policy? Else the request is held until it is, or was refused. */
+static bool
+is_identified(const struct served *s)
+{
+	struct why why = { .text = "" };
+	int r = gate_identify(s->c->server->options.gate, s->tenant->principal, &s->c->identity,
+			      &why);
+
+	if (r == -EINPROGRESS)
+		s->c->held = s->request;
+	else if (r < 0)
+		refuse(s, 503, why.text);
+	return r == 0;
+}
+
+/* Where tokens come from: what a client without one must be able to read. */
+static bool
+serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
+{
+	const struct auth *auth = s->c->server->options.auth;
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+	const char *document = auth && path ? auth_metadata(auth, path) : NULL;
+	struct jsonout out;
+
+	if (!document)
+		return false;
+	if (!is_of_ours(s)) {
+		refuse(s, 403, "this Host or Origin is not allowed");
+	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
+		http_reply_header(s->request, "Allow", "GET, HEAD");
+		refuse(s, 405, "this can only be read");
+	} else {
+		jsonout_init(&out);
+		jsonout_raw(&out, document, strlen(document));
+		http_reply_header(s->request, "Cache-Control", "max-age=300");
+		http_reply(s->c, s->request, 200, &out);
+		jsonout_done(&out);
+	}
+	return true;
+}
+
+/* All there is on a socket for metrics. */
+static void
+serve_metrics(const struct served *s, enum evhttp_cmd_type verb)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+	const struct http_place *place = s->c->place;
+	size_t len;
+	char *text;
+
+	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1) {
+		refuse(s, 400, "the header Host is required");
+	} else if (!path || strcmp(path, HTTP_METRICS_PATH) != 0) {
+		refuse(s, 404, "there is " HTTP_METRICS_PATH " alone");
+	} else if (!is_of_ours(s)) {
+		refuse(s, 403, "this Host or Origin is not allowed");
+	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
+		http_reply_header(s->request, "Allow", "GET, HEAD");
+		refuse(s, 405, "this can only be read");
+	} else if (verb == EVHTTP_REQ_HEAD) {
+		http_reply_text(s->c, s->request, 200, NULL, NULL, 0);
+	} else {
+		text = place->write_metrics(place->write_metrics_arg, &len);
+		http_reply_text(s->c, s->request, 200, OPENMETRICS_TYPE, text, len);
+	}
+}
+
+void
+http_request_serve(struct http_connection *c, struct evhttp_request *request)
+{
+	enum evhttp_cmd_type verb = evhttp_request_get_command(request);
+	struct served s = { .c = c, .request = request };
+	const char *wrong = http_head_read(evhttp_request_get_input_headers(request), &s.head);
+
+	http_connection_serves(c);
+	if (wrong) {
+		http_reply_header(request, "Connection", "close");
+		refuse(&s, 400, wrong);
+		return;
+	}
+	/* To evhttp some verbs have no body, whatever they say: what follows may be one. */
+	if (verb != EVHTTP_REQ_POST && verb != EVHTTP_REQ_DELETE && verb != EVHTTP_REQ_GET)
+		http_reply_header(request, "Connection", "close");
+	if (c->place->write_metrics) {
+		serve_metrics(&s, verb);
+		return;
+	}
+	if (serve_metadata(&s, verb))
+		return;
+	if (!may_pass(&s, verb) || !take_principal(&s))
+		return;
+	if (!is_identified(&s))
+		;
+	else if (verb == EVHTTP_REQ_POST)
+		serve_post(&s);
+	else if (s.head.mcp_twice)
+		refuse(&s, 400, "a header of the protocol is said twice");
+	else if (verb == EVHTTP_REQ_GET)
+		serve_get(&s);
+	else
+		serve_delete(&s);
+	http_tenant_let_go(s.tenant);
+}
+
+void
+http_request_serve_held(void *arg)
+{
+	struct http_connection *c = arg;
+	struct evhttp_request *request = c->held;
+
+	c->held = NULL;
+	http_request_serve(c, request);
+}

@@ -1,0 +1,73 @@
+/* MCP over HTTP: one endpoint, /mcp, on any number of listening sockets. Modern requests
+ * stand by themselves; legacy ones belong to sessions (http/session.h).
+ */
+#ifndef HTTP_SERVER_H
+#define HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "auth/auth.h"
+
+struct config;
+struct engine;
+struct http_server;
+struct loop;
+struct mcp;
+struct why;
+
+#define HTTP_PLACES_MAX 8
+#define HTTP_METRICS_PATH "/metrics"
+#define HTTP_HEAD_MAX (32 * 1024)		/* bytes of request line and headers */
+#define HTTP_OUTPUT_HIGH (1024 * 1024)		/* bytes unsent: leave news out */
+#define HTTP_OUTPUT_MAX (64 * 1024 * 1024)	/* bytes unsent: close */
+#define HTTP_STALL_S 30				/* nothing could be sent: close */
+#define HTTP_PRIME_S 1				/* an answer takes longer: its stream begins */
+#define HTTP_RETRY_MS 1000			/* before a client asks for a stream's rest */
+
+/* Opens a TCP socket for text, ADDRESS:PORT in numbers; port 0: any. Beyond the loopback
+ * device only if open: there is authentication, or that was forced. 0 or -errno with why_r
+ * filled. *fd_r is the caller's. */
+int http_open_address(const char *text, bool open, int *fd_r, struct why *why_r);
+
+/* May a socket that was handed over be served? It is on a unix or loopback address, or
+ * open is set. 0 or -errno with why_r filled. */
+int http_check_socket(int fd, bool open, struct why *why_r);
+
+/* All borrowed, and outlive the server. */
+struct http_server_options {
+	struct loop *loop;
+	struct mcp *mcp;
+	struct engine *engine;
+	const struct config *config;
+	struct gate *gate;		/* NULL: no quotas */
+	struct auth *auth;		/* NULL: clients need not authenticate */
+	uid_t own_uid;			/* the tenant of clients on TCP without tokens */
+};
+
+struct http_server *http_server_new(const struct http_server_options *options);
+
+/* Closes all connections at once; what they have in flight is cancelled. NULL is fine. */
+void http_server_free(struct http_server *server);
+
+/* Takes fd, a listening stream socket, and serves it at once. 0, or -errno: then fd is still
+ * the caller's. */
+int http_server_listen(struct http_server *server, int fd);
+
+/* The same, but it serves HTTP_METRICS_PATH alone, to everybody who can connect: the text that
+ * write returns, malloc'd, *len_r bytes. */
+int http_server_listen_metrics(struct http_server *server, int fd,
+			       char *(*write)(void *arg, size_t *len_r), void *arg);
+
+/* Accepts no more; idle connections are closed, the others when they have been answered. */
+void http_server_drain(struct http_server *server);
+
+/* Connections; what they ask for is still being answered. */
+size_t http_server_count(const struct http_server *server);
+size_t http_server_sessions(const struct http_server *server);
+
+/* on_empty is called from the loop each time the last connection is gone. */
+void http_server_on_empty(struct http_server *server, void (*on_empty)(void *arg), void *arg);
+
+#endif

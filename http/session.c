@@ -1,0 +1,237 @@
+/* Runs in: the supervisor.   Owns: the sessions and their conversations. */
+#include "http/session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/xalloc.h"
+#include "govern/gate.h"
+#include "http/account.h"
+#include "http/replay.h"
+#include "mcp/conversation.h"
+
+#define BUCKETS 4096		/* a power of two */
+
+struct http_session {
+	LIST_ENTRY(http_session) in_bucket;
+	TAILQ_ENTRY(http_session) when_idle;	/* while nobody uses it */
+	struct http_sessions *all;
+	char id[ID_CHARACTERS + 1];
+	struct http_tenant *tenant;
+	struct mcp_conversation *conversation;
+	struct http_replays replays;
+	size_t users;
+	uint64_t idle_since_ms;
+};
+
+struct http_sessions {
+	struct http_sessions_options options;
+	LIST_HEAD(, http_session) bucket[BUCKETS];
+	TAILQ_HEAD(idle_list, http_session) idle;	/* the longest idle one first */
+	size_t n;
+	struct event *expiry;
+};
+
+static size_t
+bucket_of(const char *id)
+{
+	size_t hash = 0;
+
+	/* Ids are random; those that are not find nothing whatever the bucket. */
+	for (int i = 0; i < 8 && id[i]; i++)
+		hash = hash * 31 + (unsigned char)id[i];
+	return hash % BUCKETS;
+}
+
+static void
+arm_expiry(struct http_sessions *sessions)
+{
+	const struct http_session *first = TAILQ_FIRST(&sessions->idle);
+	uint64_t now = clock_ms(), due;
+	struct timeval wait;
+
+	if (!first || evtimer_pending(sessions->expiry, NULL))
+		return;
+	due = first->idle_since_ms + sessions->options.idle_seconds * UINT64_C(1000);
+	due = due > now ? due - now : 0;
+	wait = (struct timeval){ (time_t)(due / 1000), (suseconds_t)(due % 1000 * 1000) };
+	evtimer_add(sessions->expiry, &wait);
+}
+
+static void
+begin_idle(struct http_session *session)
+{
+	session->idle_since_ms = clock_ms();
+	TAILQ_INSERT_TAIL(&session->all->idle, session, when_idle);
+	arm_expiry(session->all);
+}
+
+static void
+on_expiry(evutil_socket_t fd, short what, void *arg)
+{
+	struct http_sessions *sessions = arg;
+	uint64_t now = clock_ms();
+	struct http_session *session;
+
+	(void)fd;
+	(void)what;
+	while ((session = TAILQ_FIRST(&sessions->idle)) &&
+	       now - session->idle_since_ms >= sessions->options.idle_seconds * UINT64_C(1000)) {
+		if (mcp_conversation_in_flight(session->conversation) == 0) {
+			http_session_close(session, "idle");
+			continue;
+		}
+		/* Its client went away, its calls go on until their own limits. */
+		TAILQ_REMOVE(&sessions->idle, session, when_idle);
+		begin_idle(session);
+	}
+	arm_expiry(sessions);
+}
+
+struct http_sessions *
+http_sessions_new(const struct http_sessions_options *options)
+{
+	struct http_sessions *sessions = xcalloc(1, sizeof(*sessions));
+
+	sessions->options = *options;
+	TAILQ_INIT(&sessions->idle);
+	sessions->expiry = xalloc_check(evtimer_new(loop_base(options->loop), on_expiry,
+						    sessions));
+	return sessions;
+}
+
+void
+http_sessions_free(struct http_sessions *sessions)
+{
+	if (!sessions)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (!LIST_EMPTY(&sessions->bucket[i]))
+			http_session_close(LIST_FIRST(&sessions->bucket[i]), "shutdown");
+	event_free(sessions->expiry);
+	free(sessions);
+}
+
+size_t
+http_sessions_count(const struct http_sessions *sessions)
+{
+	return sessions->n;
+}
+
+int
+http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
+		  struct mcp_conversation *conversation, struct http_session **session_r)
+{
+	struct http_session *session;
+
+	if (sessions->n >= sessions->options.most)
+		return -EUSERS;
+	if (tenant->sessions >= gate_sessions_max(sessions->options.gate, tenant->principal,
+						  sessions->options.most_each))
+		return -EDQUOT;
+	session = xcalloc(1, sizeof(*session));
+	id_new(session->id);
+	session->all = sessions;
+	session->tenant = tenant;
+	http_tenant_hold(tenant);
+	session->conversation = conversation;
+	http_replays_init(&session->replays, loop_base(sessions->options.loop), tenant,
+			  sessions->options.resume_seconds);
+	LIST_INSERT_HEAD(&sessions->bucket[bucket_of(session->id)], session, in_bucket);
+	sessions->n++;
+	tenant->sessions++;
+	begin_idle(session);
+	gate_session(sessions->options.gate, tenant->principal, "http", true);
+	log_line(LOG_INFO, "http-session-open", "tenant=%s sessions=%zu", tenant->principal,
+		 sessions->n);
+	*session_r = session;
+	return 0;
+}
+
+/* Takes as long for a wrong id as for a right one. */
+static bool
+same_id(const char *a, const char *b)
+{
+	unsigned int differs = 0;
+
+	for (size_t i = 0; i < ID_CHARACTERS; i++)
+		differs |= (unsigned char)a[i] ^ (unsigned char)b[i];
+	return differs == 0;
+}
+
+struct http_session *
+http_session_find(struct http_sessions *sessions, const char *id,
+		  const struct http_tenant *tenant)
+{
+	struct http_session *session;
+
+	if (strlen(id) != ID_CHARACTERS)
+		return NULL;
+	LIST_FOREACH(session, &sessions->bucket[bucket_of(id)], in_bucket)
+		if (same_id(session->id, id))
+			return session->tenant == tenant ? session : NULL;
+	return NULL;
+}
+
+const char *
+http_session_id(const struct http_session *session)
+{
+	return session->id;
+}
+
+struct mcp_conversation *
+http_session_conversation(const struct http_session *session)
+{
+	return session->conversation;
+}
+
+struct http_replays *
+http_session_replays(struct http_session *session)
+{
+	return &session->replays;
+}
+
+void
+http_session_join(struct http_session *session)
+{
+	if (session->users++ == 0)
+		TAILQ_REMOVE(&session->all->idle, session, when_idle);
+}
+
+void
+http_session_leave(struct http_session *session)
+{
+	assert(session->users > 0);
+	if (--session->users == 0)
+		begin_idle(session);
+}
+
+void
+http_session_close(struct http_session *session, const char *why)
+{
+	struct http_sessions *sessions = session->all;
+
+	assert(session->users == 0);
+	TAILQ_REMOVE(&sessions->idle, session, when_idle);
+	LIST_REMOVE(session, in_bucket);
+	sessions->n--;
+	session->tenant->sessions--;
+	gate_session(sessions->options.gate, session->tenant->principal, "http", false);
+	log_line(LOG_INFO, "http-session-close", "tenant=%s why=%s in_flight=%zu sessions=%zu",
+		 session->tenant->principal, why,
+		 mcp_conversation_in_flight(session->conversation), sessions->n);
+	mcp_conversation_free(session->conversation);
+	http_replays_clear(&session->replays);
+	http_tenant_let_go(session->tenant);
+	free(session);
+}

@@ -1,0 +1,68 @@
+/* Runs in: the keeper and its children.   Owns: contexts of libcrypto. */
+#include "keeper/digest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+static EVP_MD *sha256;
+
+int
+digest_prepare(void)
+{
+	/* The host's configuration of OpenSSL has no say here. */
+	if (!sha256 && OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1)
+		sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+	return sha256 ? 0 : -ENOTSUP;
+}
+
+void
+digest_begin(struct digest *digest)
+{
+	if (!digest->context)
+		digest->context = EVP_MD_CTX_new();
+	if (!digest->context || EVP_DigestInit_ex(digest->context, sha256, NULL) != 1)
+		abort();
+}
+
+void
+digest_add(struct digest *digest, const void *bytes, size_t len)
+{
+	if (EVP_DigestUpdate(digest->context, bytes, len) != 1)
+		abort();
+}
+
+void
+digest_end(struct digest *digest, unsigned char sum_r[DIGEST_BYTES])
+{
+	if (EVP_DigestFinal_ex(digest->context, sum_r, NULL) != 1)
+		abort();
+}
+
+void
+digest_free(struct digest *digest)
+{
+	EVP_MD_CTX_free(digest->context);
+	digest->context = NULL;
+}
+
+void
+digest_hex(const unsigned char sum[DIGEST_BYTES], char text_r[DIGEST_HEX + 1])
+{
+	for (size_t i = 0; i < DIGEST_BYTES; i++)
+		snprintf(text_r + 2 * i, 3, "%02x", sum[i]);
+}
+
+void
+digest_base64(const unsigned char sum[DIGEST_BYTES], char text_r[DIGEST_BASE64 + 1])
+{
+	unsigned char padded[DIGEST_BASE64 + 2];
+
+	EVP_EncodeBlock(padded, sum, DIGEST_BYTES);
+	for (size_t i = 0; i < DIGEST_BASE64; i++)
+		text_r[i] = padded[i] == '+' ? '-' : padded[i] == '/' ? '_' : (char)padded[i];
+	text_r[DIGEST_BASE64] = '\0';
+}

@@ -1,0 +1,43 @@
+/* Makes a tree of the files that a stream tells of: hostile to the last byte.
+ *
+ * The stream is a sequence of files and one end, numbers most significant byte first:
+ *   'F' or 'X'   path length (2 bytes), size (8 bytes), path, that many bytes; 'X' is
+ *                executable
+ *   'R'          length (2 bytes), and why there is no more: the sender refuses to go on
+ *   'E'          the number of files before it (4 bytes)
+ * There are no links, no devices, no modes and no owners in it, so none can come of it.
+ */
+#ifndef KEEPER_INTAKE_H
+#define KEEPER_INTAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct why;
+
+#define INTAKE_REASON_MAX 480	/* bytes */
+
+struct intake {
+	int tree;		/* a directory */
+	FILE *list;		/* gets "SHA256  tree/PATH" of each file, in lines; borrowed */
+	uint64_t bytes_max;	/* of all files as whole pages, and a page for each directory */
+	uint32_t files_max;
+	uint64_t bytes;		/* so far, counted so */
+	uint32_t files;
+};
+
+/* Reads one stream (readable, blocking) to its end mark and writes the files. A file that is
+ * there already, of another stream, must be the same to the last byte. 0; with why_r filled
+ * -EBADMSG: it is not such a stream, -EFBIG: it is more than it may be, -EEXIST: another file of
+ * a path is there, -EPIPE: it ends before its end, or another -errno (-ENOSPC). */
+int intake_read(struct intake *intake, int stream, struct why *why_r);
+
+/* Writes one new file, with size bytes that it reads. Errors as above. */
+int intake_file(struct intake *intake, int from, const char *path, bool executable,
+		uint64_t size, struct why *why_r);
+
+/* Reads exactly so many bytes. 0, -EPIPE when they end before, or another -errno. */
+int intake_bytes(int from, void *to, size_t len);
+
+#endif

@@ -1,0 +1,322 @@
+/* Runs in: the keeper, root of the outer namespace; what is taken in and removed, in children.
+ * Owns:    everything in the store.
+ * Reads:   KEEP once, then ATTACH, TAKE and DISCARD, from the supervisor alone.
+ *
+ * How a sealed worker gets a mount: only a process inside the mount namespace that has
+ * CAP_SYS_ADMIN over it can make one. The worker has given that up, and its filter and Landlock
+ * deny it besides. The keeper has it, because workers' namespaces are below its own: it clones the
+ * set's mount, makes it read-only, enters the worker's namespace, puts it there and comes back.
+ * Of the worker's tree it resolves one path, on a read-only file system that the zygote made. */
+#include "keeper/keeper.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/quote.h"
+#include "base/stall.h"
+#include "base/why.h"
+#include "keeper/digest.h"
+#include "keeper/remove.h"
+#include "keeper/take.h"
+#include "keeper/walls.h"
+#include "proto/frame.h"
+
+#define HALF_NEW ".new-"
+#define HALF_OLD ".old-"
+
+struct keeper {
+	int store;		/* a directory in our own mount namespace */
+	int home;		/* our mount namespace */
+	uint64_t serial;	/* of what is half made */
+};
+
+/* ---- names ---- */
+
+/* 64 hexadecimal digits; text has room for 65. */
+static int
+read_name(const struct msg_str *name, char *text)
+{
+	for (size_t i = 0; i < ENVIRONMENT_NAME; i++)
+		if (!strchr("0123456789abcdef", name->at[i]))
+			return -EBADMSG;
+	memcpy(text, name->at, ENVIRONMENT_NAME);
+	text[ENVIRONMENT_NAME] = '\0';
+	return 0;
+}
+
+static bool
+is_half(const char *name)
+{
+	return strncmp(name, HALF_NEW, strlen(HALF_NEW)) == 0 ||
+	       strncmp(name, HALF_OLD, strlen(HALF_OLD)) == 0;
+}
+
+/* ---- removing ---- */
+
+/* Removes what nobody finished. The number of them, or -errno. */
+static int
+sweep(const struct keeper *keeper)
+{
+	int fd = openat(keeper->store, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int removed = 0, r = list ? 0 : -errno;
+
+	while (r == 0 && (entry = readdir(list)))
+		if (is_half(entry->d_name)) {
+			r = remove_tree(keeper->store, entry->d_name);
+			removed++;
+		}
+	if (list)
+		closedir(list);
+	return r < 0 ? r : removed;
+}
+
+/* ---- mounting ---- */
+
+static int
+attach(const struct keeper *keeper, const char *name, int worker)
+{
+	struct mount_attr attr = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+	};
+	char path[ENVIRONMENT_NAME + 16];
+	own_fd int tree = -1;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "%s/tree", name);
+	tree = open_tree(keeper->store, path,
+			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return -errno;
+	if (setns(worker, CLONE_NEWNS) < 0)
+		return -errno;
+	/* What a session had before goes, or its mounts would pile up; mostly nothing is there. */
+	if (umount2(ENVIRONMENT_PLACE, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL)
+		r = -errno;
+	if (r == 0 && move_mount(tree, "", AT_FDCWD, ENVIRONMENT_PLACE,
+				 MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		r = -errno;
+	/* A keeper that cannot come home is of no use, and another one takes its place. */
+	if (setns(keeper->home, CLONE_NEWNS) < 0)
+		_exit(EXIT_FAILURE);
+	return r;
+}
+
+static int
+on_attach(const struct keeper *keeper, const struct frame *frame)
+{
+	char name[ENVIRONMENT_NAME + 1];
+	unsigned char said;
+	int r = read_name(&frame->msg.attach.name, name);
+
+	if (r < 0)
+		return r;
+	r = attach(keeper, name, frame->fds.fd[0]);
+	said = r < 0 && r > -256 ? (unsigned char)-r : r < 0 ? EIO : 0;
+	/* Whoever waits may be gone. */
+	if (write(frame->fds.fd[1], &said, 1) < 0)
+		return 0;
+	return 0;
+}
+
+/* ---- children ---- */
+
+static _Noreturn void
+live_as_taker(const struct keeper *keeper, const struct frame *frame)
+{
+	struct msg taken = { .type = MSG_TAKEN };
+	struct why why = { .text = "giving up capabilities" };
+	char half[64], what[sizeof(why.text)];
+	struct take asked = {
+		.store = keeper->store, .half = half, .asked = &frame->msg.take,
+		.wheels = frame->fds.fd[0], .compiler = frame->fds.fd[1],
+	};
+	int r;
+
+	stall_forget();
+	prctl(PR_SET_NAME, "python-taker", 0, 0, 0);
+	signal(SIGCHLD, SIG_DFL);
+	close(KEEPER_CONTROL);
+	close(keeper->home);
+	snprintf(half, sizeof(half), HALF_NEW "%llu", (unsigned long long)keeper->serial);
+	r = walls_enter(WALLS_STORE);
+	if (r == 0)
+		r = take(&asked, &why);
+	taken.taken.error = (uint32_t)-r;
+	quote_line(what, sizeof(what), why.text, r < 0 ? strlen(why.text) : 0);
+	taken.taken.what = msg_str(what);
+	taken.taken.bytes = asked.bytes;
+	taken.taken.files = asked.files;
+	frame_send(frame->fds.fd[2], &taken, NULL, 0);
+	_exit(EXIT_SUCCESS);
+}
+
+static int
+on_take(struct keeper *keeper, const struct frame *frame)
+{
+	char name[ENVIRONMENT_NAME + 1];
+	int r = read_name(&frame->msg.take.name, name);
+	pid_t pid;
+
+	if (r < 0)
+		return r;
+	keeper->serial++;
+	pid = fork();
+	if (pid == 0)
+		live_as_taker(keeper, frame);
+	/* Without a child the socket for TAKEN is closed with the frame, which tells. */
+	return 0;
+}
+
+static int
+on_discard(struct keeper *keeper, const struct frame *frame)
+{
+	char name[ENVIRONMENT_NAME + 1], half[64];
+	int r = read_name(&frame->msg.discard.name, name);
+
+	if (r < 0)
+		return r;
+	snprintf(half, sizeof(half), HALF_OLD "%llu", (unsigned long long)++keeper->serial);
+	if (renameat2(keeper->store, name, keeper->store, half, RENAME_NOREPLACE) < 0)
+		return 0;
+	if (fork() == 0) {
+		stall_forget();
+		if (walls_enter(WALLS_STORE) == 0)
+			remove_tree(keeper->store, half);
+		_exit(EXIT_SUCCESS);
+	}
+	return 0;
+}
+
+/* ---- life ---- */
+
+static int
+begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%.*s", (int)keep->store.len, keep->store.at);
+	*what_r = "the mount namespace";
+	keeper->home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (keeper->home < 0)
+		return -errno;
+	/* What is put into a worker has no ties to mounts of the host. */
+	*what_r = "private mounts";
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return -errno;
+	*what_r = "the directory of the store";
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	keeper->store = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (keeper->store < 0 || fstat(keeper->store, &st) < 0)
+		return -errno;
+	*what_r = "the store is another user's, or others may write to it";
+	if (st.st_uid != 0 || (st.st_mode & 022))
+		return -EPERM;
+	*what_r = "the store is in use by another service";
+	if (flock(keeper->store, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	*what_r = "what was left half made";
+	return sweep(keeper);
+}
+
+static int
+say_begun(int r, const char *what)
+{
+	struct msg msg = { .type = MSG_KEEPING, .keeping = {
+		.build = msg_str(PROTO_BUILD),
+		.error = r < 0 ? (uint32_t)-r : 0,
+		.what = msg_str(r < 0 ? what : ""),
+		.removed = r > 0 ? (uint32_t)r : 0,
+	} };
+
+	return frame_send(KEEPER_CONTROL, &msg, NULL, 0);
+}
+
+static int
+default_process(void)
+{
+	struct sigaction no_zombies = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT };
+	int flags = fcntl(KEEPER_CONTROL, F_GETFL);
+
+	umask(022);
+	/* Names in wheels are UTF-8. */
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		return -ENOENT;
+	prctl(PR_SET_NAME, "python-keeper", 0, 0, 0);
+	signal(SIGPIPE, SIG_IGN);
+	if (flags < 0 || fcntl(KEEPER_CONTROL, F_SETFL, flags & ~O_NONBLOCK) < 0 ||
+	    fcntl(KEEPER_CONTROL, F_SETFD, FD_CLOEXEC) < 0 ||
+	    close_range(KEEPER_CONTROL + 1, ~0U, 0) < 0 ||
+	    sigaction(SIGCHLD, &no_zombies, NULL) < 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	return digest_prepare();
+}
+
+/* A message that does not fit ends the keeper. */
+static int
+serve(struct keeper *keeper, const struct frame *frame)
+{
+	switch ((unsigned int)frame->msg.type) {
+	case MSG_ATTACH:
+		return on_attach(keeper, frame);
+	case MSG_TAKE:
+		return on_take(keeper, frame);
+	case MSG_DISCARD:
+		return on_discard(keeper, frame);
+	default:
+		return -EBADMSG;
+	}
+}
+
+int
+keeper_main(void)
+{
+	struct keeper keeper = { .store = -1, .home = -1 };
+	struct frame_reader reader;
+	struct frame frame = { 0 };
+	const char *what = "process";
+	int r = default_process();
+
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	if (r == 0)
+		r = frame_reader_read(&reader, KEEPER_CONTROL, &frame) == 1 &&
+		    frame.msg.type == MSG_KEEP ? 0 : -EBADMSG;
+	if (r == 0)
+		r = begin(&keeper, &frame.msg.keep, &what);
+	frame_done(&frame);
+	if (r >= 0 && stall_guard(NULL) < 0)
+		return EXIT_FAILURE;
+	if (say_begun(r, what) < 0 || r < 0)
+		return EXIT_FAILURE;
+	/* Ends with the supervisor's end of the socket. */
+	while (frame_reader_read(&reader, KEEPER_CONTROL, &frame) == 1) {
+		stall_turn();
+		r = serve(&keeper, &frame);
+		frame_done(&frame);
+		stall_rest();
+		if (r < 0)
+			return EXIT_FAILURE;
+	}
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,22 @@
+/* The programs that a wheel wants to have made: [console_scripts] and [gui_scripts] of its
+ * entry_points.txt.
+ */
+#ifndef KEEPER_LAUNCHERS_H
+#define KEEPER_LAUNCHERS_H
+
+#include <stddef.h>
+
+struct why;
+
+#define LAUNCHER_NAME_MAX 128	/* bytes */
+
+/* Called with the name of each and its text, which is borrowed; a negative errno ends it. */
+typedef int launcher_found(void *arg, const char *name, const char *text, size_t len,
+			   struct why *why_r);
+
+/* python: absolute path of the interpreter that runs them. 0, -EBADMSG with why_r filled: an entry
+ * is none that a program can be made of, or what found returned. */
+int launchers_make(const char *text, size_t len, const char *python, launcher_found *found,
+		   void *arg, struct why *why_r);
+
+#endif

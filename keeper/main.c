@@ -1,0 +1,59 @@
+/* mcp-python-keeper: keeps the installed packages of mcp-pythond.
+ *
+ * The supervisor starts it, with a socket on descriptor 3, as root of the outer namespace. It has
+ * the store of sets of packages to itself (keeper.c), and children for what takes long or may meet
+ * something hostile, none of which has a capability:
+ *
+ *   keeper ── taker     makes one set (take.c): holds wheels against the hashes that were decided
+ *     │         │       about, writes files that it is told of (intake.c), has sources compiled by
+ *     │         │       a worker (compile.c); and gives the set its name when it is on the disk
+ *     │         └─ reader   of one wheel (unpack.c, wheel.c): can read it and write to a pipe
+ *     └─ one that removes a set
+ *
+ * No process that has talked to a network says what is in a set: what came from there is bytes
+ * until their hash is known to be the right one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "keeper/keeper.h"
+
+#define PROGRAM "mcp-python-keeper"
+
+#ifdef WITH_SANITIZERS
+const char *__asan_default_options(void);
+
+/* The leak checker traces its own process, which no filter allows. */
+const char *
+__asan_default_options(void)
+{
+	return "detect_leaks=0:abort_on_error=1:handle_segv=0";
+}
+#endif
+
+static const char help[] =
+	"Usage: " PROGRAM " [--version | --help]\n"
+	"\n"
+	"Keeps the packages that were installed for scripts, on behalf of mcp-pythond, which starts\n"
+	"it with a socket on descriptor 3. It is of no use when started by hand.\n";
+
+int
+main(int argc, char **argv)
+{
+	struct stat st;
+
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		puts(PROGRAM " " PACKAGE_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+		fputs(help, stdout);
+		return EXIT_SUCCESS;
+	}
+	if (argc == 1 && fstat(KEEPER_CONTROL, &st) == 0 && S_ISSOCK(st.st_mode))
+		return keeper_main();
+	fputs(help, stderr);
+	return EXIT_FAILURE;
+}

@@ -1,0 +1,28 @@
+/* RECORD of a wheel: which files it has, with their SHA-256 and sizes, as CSV. */
+#ifndef KEEPER_RECORD_H
+#define KEEPER_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "keeper/digest.h"
+#include "keeper/path.h"
+
+struct record_row {
+	char path[PATH_BYTES_MAX + 1];
+	char hash[16 + DIGEST_BASE64 + 1];	/* "sha256=..."; "": none */
+	char size[24];				/* decimal; "": not said */
+};
+
+/* Reads one row at *at and moves *at behind it. 1, 0 at the end, or -EBADMSG: it is no row of a
+ * RECORD. */
+int record_read(const char **at, const char *end, struct record_row *row_r);
+
+/* Writes the row of a file; sum NULL: without hash and size, as that of RECORD itself. */
+void record_write(FILE *to, const char *path, const unsigned char *sum, uint64_t size);
+
+/* Writes "sha256=..." into text_r, which has the room of a row's. */
+void record_hash(const unsigned char sum[DIGEST_BYTES], char *text_r);
+
+#endif

@@ -1,0 +1,18 @@
+/* Reads wheels in processes of their own: each reads one, and has nothing else. What it finds it
+ * writes to a pipe, as keeper/intake.h has it.
+ */
+#ifndef KEEPER_UNPACK_H
+#define KEEPER_UNPACK_H
+
+#include <stdint.h>
+
+#include "keeper/wheel.h"
+
+struct intake;
+
+/* Unpacks the wheel, a file of size bytes, into the tree of the intake. 0 or -errno with why_r
+ * filled. */
+int unpack(int wheel, uint64_t size, const struct wheel_asked *asked, struct intake *intake,
+	   struct why *why_r);
+
+#endif

@@ -1,0 +1,142 @@
+/* Runs in: the supervisor.   Owns: our own requests to legacy clients, until the replies.
+ * Reads:   responses of a client, of any shape; what fits nothing is ignored. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <event2/event.h>
+
+#include "base/xalloc.h"
+#include "mcp/context.h"
+#include "mcp/conversation_parts.h"
+#include "mcp/run.h"
+#include "policy/config.h"
+
+struct outgoing {
+	LIST_ENTRY(outgoing) link;
+	uint64_t id;
+	struct mcp_call *call;
+	size_t question;		/* of its run's open ask */
+	struct event *late;
+};
+
+static void
+outgoing_free(struct outgoing *outgoing)
+{
+	LIST_REMOVE(outgoing, link);
+	event_free(outgoing->late);
+	free(outgoing);
+}
+
+static void
+send_question(struct outgoing *outgoing, const struct mcp_question *question)
+{
+	struct mcp_call *call = outgoing->call;
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "jsonrpc", "2.0");
+	jsonout_member_uint(&out, "id", outgoing->id);
+	mcp_question_write(question, call->revision, &out);
+	jsonout_close(&out, '}');
+	conversation_send(call->exchange, MCP_SENT_MESSAGE, &out);
+}
+
+static void
+send_cancelled(const struct outgoing *outgoing, const char *reason)
+{
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "jsonrpc", "2.0");
+	jsonout_member_text(&out, "method", "notifications/cancelled");
+	jsonout_key(&out, "params");
+	jsonout_open(&out, '{');
+	jsonout_member_uint(&out, "requestId", outgoing->id);
+	jsonout_member_text(&out, "reason", reason);
+	jsonout_close(&out, '}');
+	jsonout_close(&out, '}');
+	conversation_send(outgoing->call->exchange, MCP_SENT_MESSAGE, &out);
+}
+
+static void
+on_late(evutil_socket_t fd, short what, void *arg)
+{
+	struct outgoing *outgoing = arg;
+	struct mcp_run *run = outgoing->call->audience.run;
+	size_t question = outgoing->question;
+
+	(void)fd;
+	(void)what;
+	send_cancelled(outgoing, "nobody answered in time");
+	outgoing_free(outgoing);
+	mcp_run_give_up_one(run, question);
+}
+
+void
+ask_by_requests(struct mcp_call *call)
+{
+	struct mcp_conversation *conversation = call->conversation;
+	const struct mcp *mcp = conversation->mcp;
+	const struct timeval wait = { .tv_sec = mcp_config(mcp)->mcp.ask_seconds };
+	size_t n;
+	const struct mcp_question *question = mcp_run_questions(call->audience.run, &n);
+
+	if (!call->exchange || conversation->input_ended) {
+		mcp_run_give_up(call->audience.run);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct outgoing *outgoing;
+
+		if (question[i].answered)
+			continue;
+		outgoing = xcalloc(1, sizeof(*outgoing));
+		outgoing->id = ++conversation->last_outgoing;
+		outgoing->call = call;
+		outgoing->question = i;
+		outgoing->late = xalloc_check(evtimer_new(mcp_base(mcp), on_late, outgoing));
+		evtimer_add(outgoing->late, &wait);
+		LIST_INSERT_HEAD(&conversation->outgoing, outgoing, link);
+		send_question(outgoing, &question[i]);
+	}
+}
+
+void
+take_response(struct mcp_conversation *conversation,
+	      const struct jsonrpc_message *message)
+{
+	struct outgoing *outgoing;
+	struct mcp_run *run;
+	size_t question;
+
+	if (!json_is_integer(message->id.value))
+		return;
+	LIST_FOREACH(outgoing, &conversation->outgoing, link)
+		if (outgoing->id == (uint64_t)json_integer_value(message->id.value))
+			break;
+	if (!outgoing)
+		return;
+	run = outgoing->call->audience.run;
+	question = outgoing->question;
+	outgoing_free(outgoing);
+	if (!mcp_run_reply(run, question, message->result))
+		mcp_run_give_up_one(run, question);
+}
+
+void
+forget_outgoing(struct mcp_conversation *conversation, const struct mcp_call *call,
+		bool say_so)
+{
+	struct outgoing *outgoing, *next;
+
+	for (outgoing = LIST_FIRST(&conversation->outgoing); outgoing; outgoing = next) {
+		next = LIST_NEXT(outgoing, link);
+		if (call && outgoing->call != call)
+			continue;
+		if (say_so)
+			send_cancelled(outgoing, "the call is over");
+		outgoing_free(outgoing);
+	}
+}

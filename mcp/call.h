@@ -1,0 +1,58 @@
+/* One request that a run works for, from its dispatch to its answer: tools/call,
+ * prompts/get or resources/read. Shapes what the run says as the request's revision has
+ * it.
+ */
+#ifndef MCP_CALL_H
+#define MCP_CALL_H
+
+#include <sys/queue.h>
+
+#include <jansson.h>
+
+#include "engine/execution.h"
+#include "mcp/jsonrpc.h"
+#include "mcp/run.h"
+#include "mcp/seal.h"
+
+struct batch;
+struct mcp_conversation;
+struct mcp_exchange;
+struct mcp_progress;
+struct request;
+
+/* The conversation's; see mcp/conversation_parts.h. */
+struct mcp_call {
+	TAILQ_ENTRY(mcp_call) link;
+	struct mcp_conversation *conversation;
+	struct mcp_exchange *exchange;	/* NULL: the client does not listen there now */
+	struct batch *batch;		/* NULL: its line was no array */
+	struct jsonrpc_id id;
+	const struct revision *revision;
+	enum mcp_method method;
+	int log_level;			/* the least that is sent; -1: none */
+	size_t bytes;			/* that it is charged with */
+	struct mcp_audience audience;
+	struct mcp_progress *progress;	/* NULL: the client wants none */
+	struct seal_binding binding;	/* modern: what a requestState is good for */
+};
+
+/* Takes the request's id. */
+struct mcp_call *mcp_call_new(const struct request *request, enum mcp_method method,
+			      size_t bytes);
+
+/* Stops listening to the run; nothing is sent any more. */
+void mcp_call_free(struct mcp_call *call, enum cancel_reason reason);
+
+/* Joins a run that is not over, and makes what the client wants to hear of it. */
+void mcp_call_join(struct mcp_call *call, struct mcp_run *run,
+		   const struct request *request);
+
+/* Answers with what a run ended with. The call is gone afterwards. */
+void mcp_call_end(struct mcp_call *call, const struct tool_answer *answer,
+		  const struct tool_failure *failure);
+
+/* Asks the open questions of its run, in the revision's way. The call may be gone
+ * afterwards. */
+void mcp_call_ask(struct mcp_call *call);
+
+#endif

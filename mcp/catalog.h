@@ -1,0 +1,111 @@
+/* What a program offers its clients: tools, resources, prompts, completion, log lines. Made
+ * before anything is served, never changed after; what is advertised follows from it.
+ *
+ * mcp-pythond fills it in supervisor/catalog.c with the sets of tools/toolsets.h. A program
+ * that is linked with a catalog_fill of its own may add to them.
+ */
+#ifndef MCP_CATALOG_H
+#define MCP_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mcp/tool.h"
+
+#define CATALOG_TOOLS_MAX 128
+
+/* ---- resources ---- */
+
+/* Texts are the provider's, and valid until it is asked again. NULL: none. */
+struct resource {
+	const char *uri, *name;			/* never NULL */
+	const char *title, *description, *mime_type;
+	uint64_t size;				/* bytes; 0: not known */
+};
+
+struct resource_template {
+	const char *uri_template, *name;	/* never NULL */
+	const char *title, *description, *mime_type;
+};
+
+struct resource_provider {
+	/* The first in the order of their uris (strcmp) behind after, that the tenant may
+	 * read; after is "" for the very first. false: there is none. */
+	bool (*next)(struct tenant *tenant, const char *after, struct resource *resource_r);
+	/* Likewise, ordered by uri_template. */
+	bool (*next_template)(struct tenant *tenant, const char *after,
+			      struct resource_template *template_r);
+	/* Runs with {"uri": a string}: answers with CONTENT_RESOURCE blocks, or fails with
+	 * FAIL_NO_RESOURCE; checks the tenant's rights each time. */
+	const struct tool *read;
+	/* May clients subscribe (legacy)? Then mcp_resource_changed must be told. */
+	bool subscribes;
+};
+
+/* ---- prompts ---- */
+
+struct prompt_argument {
+	const char *name, *description;		/* description NULL: none */
+	bool required;
+};
+
+struct prompt {
+	const char *name;
+	const char *title, *description;	/* NULL: none */
+	const struct prompt_argument *argument;
+	size_t n_arguments;
+};
+
+struct prompt_provider {
+	const struct prompt *prompt;		/* in the order of the list */
+	size_t n_prompts;
+	/* Runs with {"name": one of the list, "arguments": an object}: its answer's blocks
+	 * are the messages; required arguments are there, and all are strings. May ask. */
+	const struct tool *get;
+};
+
+/* ---- completion ---- */
+
+#define COMPLETIONS_MAX 100
+
+/* Of what a client completes: the argument of a prompt, or of a resource template. */
+struct completion_request {
+	const char *prompt;		/* name; NULL: it is a resource */
+	const char *resource;		/* uri or template */
+	const char *argument, *value;	/* value: what was typed so far */
+};
+
+/* Valid until asked again. */
+struct completion {
+	const char *value[COMPLETIONS_MAX];
+	size_t n;
+	size_t total;			/* 0: not known */
+	bool has_more;
+};
+
+/* ---- all of it ---- */
+
+struct catalog {
+	const struct tool *tool[CATALOG_TOOLS_MAX];	/* in the order of the list */
+	size_t n_tools;
+	const struct resource_provider *resources;	/* NULL: not offered */
+	const struct prompt_provider *prompts;		/* NULL: not offered */
+	/* Fills *completion_r, which is zeroed; false: there is no such prompt, template or
+	 * argument. NULL: not offered. */
+	bool (*complete)(struct tenant *tenant, const struct completion_request *request,
+			 struct completion *completion_r);
+	bool logging;					/* tools write log lines */
+	bool only_loopback;				/* never to be served to others */
+};
+
+/* Appends; aborts when it is full or has one of this name. */
+void catalog_add_tool(struct catalog *catalog, const struct tool *tool);
+
+/* Each program's own: called once at start, with an empty catalog. */
+void catalog_fill(struct catalog *catalog, const struct config *config);
+
+/* NULL when there is no such tool. */
+const struct tool *catalog_find(const struct catalog *catalog, const char *name);
+
+#endif

@@ -1,0 +1,158 @@
+/* The inside of a conversation, for the files that make it up. From the top: mcp/dispatch.c takes
+ * messages, mcp/methods.c answers requests, mcp/start.c begins calls, mcp/conversation.c and
+ * mcp/call.c have those that take long, mcp/listen.c has subscriptions, mcp/ask.c asks the
+ * client, mcp/request.c sends.
+ */
+#ifndef MCP_CONVERSATION_PARTS_H
+#define MCP_CONVERSATION_PARTS_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/jsonout.h"
+#include "mcp/call.h"
+#include "mcp/conversation.h"
+#include "mcp/envelope.h"
+#include "mcp/jsonrpc.h"
+#include "mcp/revision.h"
+#include "mcp/tool.h"
+
+struct listening;
+struct outgoing;
+struct tool_list;
+
+/* The answers of one array line, until all of them are there. */
+struct batch {
+	size_t owed;		/* by calls, and one by the dispatcher while it reads the line */
+	size_t answers;
+	struct jsonout out;
+};
+
+struct mcp_conversation {
+	LIST_ENTRY(mcp_conversation) link;
+	struct mcp_conversation_options options;
+	struct mcp *mcp;
+	const struct revision *session;	/* agreed on by the handshake; NULL: none yet */
+	unsigned int abilities;		/* enum client_ability, as the handshake said */
+	enum log_level log_level;	/* of legacy calls */
+	TAILQ_HEAD(, mcp_call) calls;
+	size_t in_flight;		/* calls and listenings */
+	LIST_HEAD(, listening) listenings;
+	LIST_HEAD(, outgoing) outgoing;	/* requests to the client that it has not answered */
+	uint64_t last_outgoing;		/* their id space */
+	json_t *subscribed;		/* legacy: an object with uris as keys; NULL: none */
+	struct tool_list *tools;	/* legacy: that its client knows of; NULL: none yet */
+	struct mcp_exchange *exchange;	/* for what belongs to no request; NULL: none */
+	size_t bytes_each;		/* of the line being read, by its messages */
+	bool input_ended;
+};
+
+/* A request while it is dispatched. */
+struct request {
+	struct mcp_conversation *conversation;
+	struct mcp_exchange *exchange;
+	struct jsonrpc_message *message;
+	struct batch *batch;			/* NULL: its line was no array */
+	struct envelope envelope;
+	const struct revision *revision;	/* NULL: not known yet */
+	unsigned int abilities;			/* of the client, for this request */
+};
+
+/* ---- mcp/request.c ---- */
+
+/* Sends a message that is no answer. exchange NULL: it is lost. */
+void conversation_send(struct mcp_exchange *exchange, enum mcp_sent kind,
+		       struct jsonout *message);
+
+/* Answers a request at once. */
+void request_answer(const struct request *request, enum mcp_sent kind, struct jsonout *out);
+void request_error(const struct request *request, enum mcp_sent kind, int code,
+		   const char *text, const char *data);
+
+/* May one more thing be in flight? Then it is charged with conversation->bytes_each, else the
+ * request is answered. */
+bool has_room(const struct request *request);
+
+/* Answers -32021: the client must have declared these (enum client_ability). */
+void refuse_lacking(const struct request *request, unsigned int abilities);
+
+/* A new batch, of which its reader owes one answer. */
+struct batch *batch_new(void);
+
+/* One answer that was owed is there, or (answer NULL) will never be. The last one sends the
+ * batch and frees it. */
+void batch_settle(struct batch *batch, struct mcp_exchange *exchange,
+		  const struct jsonout *answer);
+
+/* One thing more, or less, is owed at an exchange; the last may tell its carrier so, who may
+ * free the conversation: nothing of it is touched afterwards. NULL is fine. */
+void exchange_owe(struct mcp_exchange *exchange);
+void exchange_settle(struct mcp_exchange *exchange);
+
+/* ---- mcp/conversation.c ---- */
+
+/* The call in flight with this id, or NULL. */
+struct mcp_call *conversation_find_call(const struct mcp_conversation *conversation,
+					const json_t *id);
+
+/* A call enters the list of those in flight. */
+void conversation_add_call(struct mcp_conversation *conversation, struct mcp_call *call);
+
+/* A call is over: answer is sent where it belongs (NULL: never answered, out stays the
+ * caller's), then the call is freed. */
+void conversation_end_call(struct mcp_call *call, enum mcp_sent kind, struct jsonout *answer,
+			   enum cancel_reason reason);
+
+/* ---- mcp/methods.c ---- */
+
+void serve_method(struct request *request, enum mcp_method method);
+
+/* ---- mcp/start.c ---- */
+
+void serve_tools_call(struct request *request);
+void serve_prompts_get(struct request *request);
+void serve_resources_read(struct request *request);
+
+/* ---- mcp/lists.c ---- */
+
+void serve_tools_list(const struct request *request);
+void serve_resources_list(const struct request *request);
+void serve_templates_list(const struct request *request);
+void serve_prompts_list(const struct request *request);
+void serve_complete(const struct request *request);
+
+/* ---- mcp/ask.c ---- */
+
+/* Sends the open questions of a legacy call's run as requests to the client. */
+void ask_by_requests(struct mcp_call *call);
+
+/* A response of the client. */
+void take_response(struct mcp_conversation *conversation,
+		   const struct jsonrpc_message *message);
+
+/* These replies are not waited for any more: tells the client (unless it left: say_so false),
+ * forgets them. call NULL: of all. */
+void forget_outgoing(struct mcp_conversation *conversation, const struct mcp_call *call,
+		     bool say_so);
+
+/* ---- mcp/listen.c ---- */
+
+void serve_listen(struct request *request);
+
+/* Ends those that fit: by id (a request's value), or by exchange; NULL: any. say_so: the
+ * client is told that they end. True: there was one. */
+bool end_listening(struct mcp_conversation *conversation, const json_t *id,
+		   const struct mcp_exchange *exchange, bool say_so);
+bool is_listening(const struct mcp_conversation *conversation, const json_t *id);
+
+/* To those here who listen, if tools/list says something else than what they know of. */
+void tell_tools_changed(struct mcp_conversation *conversation);
+
+/* To the client, if it has subscribed to it, in either era. */
+void tell_resource_changed(struct mcp_conversation *conversation, const char *uri);
+
+/* ---- mcp/task_methods.c ---- */
+
+void serve_tasks(struct request *request, enum mcp_method method);
+
+#endif

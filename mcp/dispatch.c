@@ -1,0 +1,205 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   messages of a client, parsed but otherwise hostile.
+ * Which era a message is of, which method it asks for, and who answers it. */
+#include "mcp/conversation.h"
+
+#include "mcp/context.h"
+#include "mcp/conversation_parts.h"
+#include "mcp/repeat.h"
+
+static void
+refuse(const struct request *request, int code, const char *text)
+{
+	request_error(request, MCP_SENT_REFUSAL, code, text, NULL);
+}
+
+static void
+refuse_version(const struct request *request)
+{
+	const json_t *asked = request->envelope.requested;
+	struct jsonout data;
+	char *text;
+
+	jsonout_init(&data);
+	jsonout_open(&data, '{');
+	jsonout_member_raw(&data, "supported", revision_modern_list());
+	jsonout_key(&data, "requested");
+	jsonout_text(&data, json_string_value(asked), json_string_length(asked));
+	jsonout_close(&data, '}');
+	text = jsonout_take(&data);
+	request_error(request, MCP_SENT_REFUSAL, MCP_UNSUPPORTED_VERSION,
+		      "this protocol version is not supported", text);
+	free(text);
+}
+
+/* A request that claims no revision. True: go on, with request->revision. */
+static bool
+admit_legacy(struct request *request, enum mcp_method method)
+{
+	const struct mcp_conversation *conversation = request->conversation;
+
+	request->revision = conversation->session ? conversation->session
+						  : revision_negotiate("");
+	request->abilities = conversation->abilities;
+	if (method == METHOD_DISCOVER) {
+		refuse(request, JSONRPC_INVALID_PARAMS,
+		       "server/discover needs _meta with " META_VERSION);
+		return false;
+	}
+	if (conversation->session || method == METHOD_INITIALIZE || method == METHOD_PING ||
+	    method == METHOD_UNKNOWN)
+		return true;
+	if (request->envelope.has_modern_keys)
+		refuse(request, JSONRPC_INVALID_PARAMS,
+		       "_meta: " META_VERSION " is required");
+	else
+		refuse(request, JSONRPC_INVALID_REQUEST,
+		       "not initialized: send initialize first, or name a "
+		       "protocol version in _meta");
+	return false;
+}
+
+static bool
+admit(struct request *request, enum mcp_method method)
+{
+	switch (request->envelope.verdict) {
+	case ENVELOPE_NONE:
+		return admit_legacy(request, method);
+	case ENVELOPE_MODERN:
+		request->revision = request->envelope.revision;
+		request->abilities = revision_abilities(request->revision,
+							request->envelope.capabilities);
+		if (!request->batch)
+			return true;
+		refuse(request, JSONRPC_INVALID_REQUEST,
+		       "batches are not part of this revision");
+		return false;
+	case ENVELOPE_MALFORMED:
+		refuse(request, JSONRPC_INVALID_PARAMS, request->envelope.text);
+		return false;
+	case ENVELOPE_UNSUPPORTED:
+		refuse_version(request);
+		return false;
+	}
+	return false;
+}
+
+static void
+serve_request(struct request *request)
+{
+	const struct mcp_conversation *conversation = request->conversation;
+	enum mcp_method method = method_find(request->message->method);
+
+	if (conversation_find_call(conversation, request->message->id.value) ||
+	    is_listening(conversation, request->message->id.value)) {
+		refuse(request, JSONRPC_INVALID_REQUEST,
+		       "a call with this id is still in flight");
+		return;
+	}
+	envelope_read(request->message->params, &request->envelope);
+	if (!admit(request, method))
+		return;
+	if (!revision_has(request->revision, mcp_catalog(conversation->mcp), method))
+		method = METHOD_UNKNOWN;
+	serve_method(request, method);
+}
+
+/* A run that is known by a key outlives the loss of its client, but not its client's wish,
+ * unless somebody else waits for it too. */
+static void
+cancel_kept(const struct mcp_call *call)
+{
+	struct mcp_run *run = call->audience.run;
+
+	if (run && mcp_run_is_kept(run) && mcp_run_askers(run) == 1)
+		mcp_repeat_drop(mcp_repeats(call->conversation->mcp), run);
+}
+
+/* From now on its client may be told of what it did not ask for. */
+static void
+on_initialized(struct mcp_conversation *conversation)
+{
+	if (conversation->session && !conversation->tools)
+		conversation->tools = mcp_tool_list(conversation->mcp,
+						    conversation->options.tenant);
+}
+
+/* Everything else but a cancellation of something in flight is ignored, as both eras want. */
+static void
+on_notification(struct mcp_conversation *conversation,
+		const struct jsonrpc_message *message)
+{
+	const json_t *id = json_object_get(message->params, "requestId");
+	enum mcp_method method = method_find(message->method);
+	struct mcp_call *call;
+
+	if (method == METHOD_NOTE_INITIALIZED)
+		on_initialized(conversation);
+	if (method != METHOD_NOTE_CANCELLED || !id)
+		return;
+	call = conversation_find_call(conversation, id);
+	if (!call) {
+		end_listening(conversation, id, NULL, false);
+		return;
+	}
+	cancel_kept(call);
+	conversation_end_call(call, MCP_SENT_ANSWER, NULL, CANCEL_BY_CLIENT);
+}
+
+static void
+on_message(struct mcp_conversation *conversation, struct mcp_exchange *exchange,
+	   struct jsonrpc_message *message, struct batch *batch)
+{
+	struct request request = { .conversation = conversation, .exchange = exchange,
+				   .message = message, .batch = batch };
+
+	switch (message->kind) {
+	case JSONRPC_REQUEST:
+		serve_request(&request);
+		break;
+	case JSONRPC_NOTIFICATION:
+		on_notification(conversation, message);
+		break;
+	case JSONRPC_RESPONSE:
+		take_response(conversation, message);
+		break;
+	case JSONRPC_INVALID:
+		refuse(&request, message->code, message->text);
+		break;
+	}
+}
+
+static void
+on_batch(struct mcp_conversation *conversation, struct mcp_exchange *exchange,
+	 struct jsonrpc_line *line)
+{
+	struct jsonrpc_message refusal = { .id = { NULL, NULL } };
+	const struct request request = { .exchange = exchange, .message = &refusal };
+	struct batch *batch;
+
+	if (!conversation->session || !conversation->session->batches) {
+		refuse(&request, JSONRPC_INVALID_REQUEST,
+		       "batches are not part of this revision");
+		return;
+	}
+	batch = batch_new();
+	for (size_t i = 0; i < line->n; i++)
+		on_message(conversation, exchange, &line->message[i], batch);
+	batch_settle(batch, exchange, NULL);
+}
+
+void
+mcp_conversation_take(struct mcp_conversation *conversation,
+		      struct mcp_exchange *exchange, struct jsonrpc_line *line,
+		      size_t line_bytes)
+{
+	conversation->bytes_each = line_bytes / line->n;
+	if (conversation->options.by_stream)
+		conversation->exchange = exchange;
+	exchange_owe(exchange);
+	if (line->is_batch)
+		on_batch(conversation, exchange, line);
+	else
+		on_message(conversation, exchange, &line->message[0], NULL);
+	exchange_settle(exchange);
+}

@@ -1,0 +1,13 @@
+/* Does what a user filled in fit the form? For the flat schemas that elicitation allows. */
+#ifndef MCP_FORM_H
+#define MCP_FORM_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+/* schema: requestedSchema as JSON text, made by a tool. content: a stranger's value; NULL
+ * counts as an empty object. Members that the form does not have are let through. */
+bool mcp_form_fits(const char *schema, const json_t *content);
+
+#endif

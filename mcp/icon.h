@@ -1,0 +1,25 @@
+/* Pictures that clients may show beside the server and its tools: what it is about, in a few
+ * strokes.
+ */
+#ifndef MCP_ICON_H
+#define MCP_ICON_H
+
+enum icon {
+	ICON_NONE,
+	ICON_SERVER,
+	ICON_RUN,		/* runs a script */
+	ICON_SESSION,		/* ... in a session */
+	ICON_CHECK,		/* looks at one without running it */
+	ICON_PACKAGE,
+	ICON_ENVIRONMENT,	/* tells what there is */
+	ICON_JOB,		/* what runs in the background */
+	ICON_COUNT
+};
+
+#define ICON_TYPE "image/svg+xml"
+
+/* An SVG document, static; NULL for ICON_NONE. Less than 400 bytes as a URI, for lists of tools
+ * are sent often. */
+const char *icon_svg(enum icon icon);
+
+#endif

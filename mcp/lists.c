@@ -1,0 +1,281 @@
+/* Runs in: the supervisor.   Owns: nothing. The lists, page by page, and completion.
+ * Reads:   cursors: a client can make up any; each only names a place to go on from. */
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "mcp/catalog.h"
+#include "mcp/context.h"
+#include "mcp/conversation_parts.h"
+#include "mcp/cursor.h"
+#include "mcp/tool_list.h"
+
+#define PAGE_MAX 100
+
+/* Reads the request's cursor, malloc'd; "" at the beginning. NULL: it is bad, and the
+ * request was answered. */
+static char *
+read_cursor(const struct request *request)
+{
+	const json_t *cursor = json_object_get(request->message->params, "cursor");
+	char *after = NULL;
+
+	if (!cursor)
+		return xstrdup("");
+	if (json_is_string(cursor))
+		after = cursor_read(json_string_value(cursor), json_string_length(cursor));
+	if (!after)
+		request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS,
+			      "unknown cursor", NULL);
+	return after;
+}
+
+static void
+open_list(const struct request *request, struct jsonout *out, const char *key)
+{
+	jsonout_init(out);
+	jsonrpc_open_result(out, request->message->id.raw);
+	revision_open_result(request->revision, out, "complete");
+	jsonout_key(out, key);
+	jsonout_open(out, '[');
+}
+
+/* next: NULL when this was the last page. */
+static void
+close_list(const struct request *request, struct jsonout *out, const char *last,
+	   unsigned int ttl_ms)
+{
+	jsonout_close(out, ']');
+	if (last) {
+		char *cursor = cursor_write(last);
+
+		jsonout_member_text(out, "nextCursor", cursor);
+		free(cursor);
+	}
+	revision_write_caching(request->revision, out, ttl_ms, "private");
+	jsonout_close(out, '}');
+	jsonrpc_close_result(out);
+	request_answer(request, MCP_SENT_ANSWER, out);
+}
+
+/* A list that fits on one page never gave a cursor; the empty one is its beginning. */
+static bool
+takes_no_cursor(const struct request *request)
+{
+	char *after = read_cursor(request);
+	bool fine = after && !*after;
+
+	if (after && *after)
+		request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS,
+			      "unknown cursor", NULL);
+	free(after);
+	return fine;
+}
+
+void
+serve_tools_list(const struct request *request)
+{
+	const struct mcp_conversation *conversation = request->conversation;
+	struct tool_list *list;
+	struct jsonout out;
+
+	if (!takes_no_cursor(request))
+		return;
+	jsonout_init(&out);
+	jsonrpc_open_result(&out, request->message->id.raw);
+	list = mcp_tool_list(conversation->mcp, conversation->options.tenant);
+	tool_list_write(list, request->revision, &out);
+	tool_list_release(list);
+	jsonrpc_close_result(&out);
+	request_answer(request, MCP_SENT_ANSWER, &out);
+}
+
+static void
+member_if(struct jsonout *out, const char *key, const char *text)
+{
+	if (text)
+		jsonout_member_text(out, key, text);
+}
+
+static void
+write_described(const struct revision *revision, struct jsonout *out, const char *name,
+		const char *title, const char *description)
+{
+	jsonout_member_text(out, "name", name);
+	if (revision->titles)
+		member_if(out, "title", title);
+	member_if(out, "description", description);
+}
+
+/* Replaces *place, which the provider is asked with next. */
+static void
+move_on(char **place, const char *to)
+{
+	char *copy = xstrdup(to);
+
+	free(*place);
+	*place = copy;
+}
+
+void
+serve_resources_list(const struct request *request)
+{
+	const struct mcp_conversation *conversation = request->conversation;
+	const struct resource_provider *provider = mcp_catalog(conversation->mcp)->resources;
+	struct tenant *tenant = conversation->options.tenant;
+	char *place = read_cursor(request);
+	struct resource resource;
+	struct jsonout out;
+	size_t n = 0;
+	bool more = true;
+
+	if (!place)
+		return;
+	open_list(request, &out, "resources");
+	for (; n < PAGE_MAX && more; n++) {
+		memset(&resource, 0, sizeof(resource));
+		more = provider->next(tenant, place, &resource);
+		if (!more)
+			break;
+		jsonout_open(&out, '{');
+		jsonout_member_text(&out, "uri", resource.uri);
+		write_described(request->revision, &out, resource.name, resource.title,
+				resource.description);
+		member_if(&out, "mimeType", resource.mime_type);
+		if (resource.size)
+			jsonout_member_uint(&out, "size", resource.size);
+		jsonout_close(&out, '}');
+		move_on(&place, resource.uri);
+	}
+	more = more && provider->next(tenant, place, &resource);
+	close_list(request, &out, more ? place : NULL, TTL_MOVING_MS);
+	free(place);
+}
+
+void
+serve_templates_list(const struct request *request)
+{
+	const struct mcp_conversation *conversation = request->conversation;
+	const struct resource_provider *provider = mcp_catalog(conversation->mcp)->resources;
+	struct tenant *tenant = conversation->options.tenant;
+	char *place = read_cursor(request);
+	struct resource_template template;
+	struct jsonout out;
+	size_t n = 0;
+	bool more = true;
+
+	if (!place)
+		return;
+	open_list(request, &out, "resourceTemplates");
+	for (; n < PAGE_MAX && more; n++) {
+		memset(&template, 0, sizeof(template));
+		more = provider->next_template(tenant, place, &template);
+		if (!more)
+			break;
+		jsonout_open(&out, '{');
+		jsonout_member_text(&out, "uriTemplate", template.uri_template);
+		write_described(request->revision, &out, template.name, template.title,
+				template.description);
+		member_if(&out, "mimeType", template.mime_type);
+		jsonout_close(&out, '}');
+		move_on(&place, template.uri_template);
+	}
+	more = more && provider->next_template(tenant, place, &template);
+	close_list(request, &out, more ? place : NULL, TTL_LIST_MS);
+	free(place);
+}
+
+static void
+write_prompt(const struct revision *revision, struct jsonout *out,
+	     const struct prompt *prompt)
+{
+	jsonout_open(out, '{');
+	write_described(revision, out, prompt->name, prompt->title, prompt->description);
+	if (prompt->n_arguments) {
+		jsonout_key(out, "arguments");
+		jsonout_open(out, '[');
+		for (size_t i = 0; i < prompt->n_arguments; i++) {
+			jsonout_open(out, '{');
+			jsonout_member_text(out, "name", prompt->argument[i].name);
+			member_if(out, "description", prompt->argument[i].description);
+			jsonout_member_bool(out, "required", prompt->argument[i].required);
+			jsonout_close(out, '}');
+		}
+		jsonout_close(out, ']');
+	}
+	jsonout_close(out, '}');
+}
+
+void
+serve_prompts_list(const struct request *request)
+{
+	const struct prompt_provider *provider =
+		mcp_catalog(request->conversation->mcp)->prompts;
+	struct jsonout out;
+
+	if (!takes_no_cursor(request))
+		return;
+	open_list(request, &out, "prompts");
+	for (size_t i = 0; i < provider->n_prompts; i++)
+		write_prompt(request->revision, &out, &provider->prompt[i]);
+	close_list(request, &out, NULL, TTL_LIST_MS);
+}
+
+static bool
+read_completion(const json_t *params, struct completion_request *request_r)
+{
+	const json_t *ref = json_object_get(params, "ref");
+	const json_t *argument = json_object_get(params, "argument");
+	const char *type = text_member(ref, "type");
+
+	*request_r = (struct completion_request){
+		.argument = text_member(argument, "name"),
+		.value = text_member(argument, "value"),
+	};
+	if (type && strcmp(type, "ref/prompt") == 0)
+		request_r->prompt = text_member(ref, "name");
+	else if (type && strcmp(type, "ref/resource") == 0)
+		request_r->resource = text_member(ref, "uri");
+	return request_r->argument && request_r->value &&
+	       (request_r->prompt || request_r->resource);
+}
+
+static void
+answer_completion(const struct request *request, const struct completion *completion)
+{
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonrpc_open_result(&out, request->message->id.raw);
+	revision_open_result(request->revision, &out, "complete");
+	jsonout_key(&out, "completion");
+	jsonout_open(&out, '{');
+	jsonout_key(&out, "values");
+	jsonout_open(&out, '[');
+	for (size_t i = 0; i < completion->n; i++)
+		jsonout_text(&out, completion->value[i], strlen(completion->value[i]));
+	jsonout_close(&out, ']');
+	if (completion->total)
+		jsonout_member_uint(&out, "total", completion->total);
+	jsonout_member_bool(&out, "hasMore", completion->has_more);
+	jsonout_close(&out, '}');
+	jsonout_close(&out, '}');
+	jsonrpc_close_result(&out);
+	request_answer(request, MCP_SENT_ANSWER, &out);
+}
+
+void
+serve_complete(const struct request *request)
+{
+	const struct mcp_conversation *conversation = request->conversation;
+	const struct catalog *catalog = mcp_catalog(conversation->mcp);
+	struct completion_request wanted;
+	struct completion completion = { .n = 0 };
+
+	if (!read_completion(request->message->params, &wanted) ||
+	    !catalog->complete(conversation->options.tenant, &wanted, &completion))
+		request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS,
+			      "ref and argument must name something that can be completed",
+			      NULL);
+	else
+		answer_completion(request, &completion);
+}

@@ -1,0 +1,57 @@
+/* Runs in: the supervisor.   Owns: the tables of what outlives requests. */
+#include "mcp/mcp.h"
+
+#include "mcp/conversation_parts.h"
+#include "mcp/parking.h"
+#include "mcp/repeat.h"
+#include "mcp/run.h"
+#include "mcp/task.h"
+
+struct mcp *
+mcp_new(const struct mcp_options *options)
+{
+	struct mcp *mcp = mcp_context_new(options);
+	const struct mcp_tables tables = {
+		.parking = mcp_parking_new(mcp),
+		.tasks = mcp_tasks_new(mcp),
+		.repeats = mcp_repeats_new(mcp),
+	};
+
+	mcp_context_set(mcp, &tables);
+	return mcp;
+}
+
+void
+mcp_free(struct mcp *mcp)
+{
+	if (!mcp)
+		return;
+	mcp_parking_free(mcp_parking(mcp));
+	mcp_tasks_free(mcp_tasks(mcp));
+	mcp_repeats_free(mcp_repeats(mcp));
+	mcp_runs_free(mcp_runs(mcp));
+	mcp_context_free(mcp);
+}
+
+/* Nothing that is sent ends a conversation at once. */
+void
+mcp_tools_changed(struct mcp *mcp)
+{
+	struct mcp_conversation *conversation;
+
+	mcp_renew_tool_lists(mcp);
+	for (conversation = mcp_first_conversation(mcp); conversation;
+	     conversation = LIST_NEXT(conversation, link))
+		tell_tools_changed(conversation);
+}
+
+void
+mcp_resource_changed(struct mcp *mcp, struct tenant *tenant, const char *uri)
+{
+	struct mcp_conversation *conversation;
+
+	for (conversation = mcp_first_conversation(mcp); conversation;
+	     conversation = LIST_NEXT(conversation, link))
+		if (conversation->options.tenant == tenant)
+			tell_resource_changed(conversation, uri);
+}

@@ -1,0 +1,19 @@
+/* The Model Context Protocol, as far as it does not depend on one client. One for the whole
+ * process; conversations and calls borrow it, and reach its parts by mcp/context.h.
+ */
+#ifndef MCP_MCP_H
+#define MCP_MCP_H
+
+#include "mcp/context.h"
+
+struct mcp *mcp_new(const struct mcp_options *options);
+void mcp_free(struct mcp *mcp);		/* NULL is fine; after all conversations */
+
+/* Another configuration is in force: clients to which tools/list says something else now, and
+ * which asked to know, are told. */
+void mcp_tools_changed(struct mcp *mcp);
+
+/* A resource of this tenant has changed: clients that subscribed to it are told. */
+void mcp_resource_changed(struct mcp *mcp, struct tenant *tenant, const char *uri);
+
+#endif

@@ -1,0 +1,20 @@
+/* A copy of what a run ended with, for those who come later. */
+#ifndef MCP_OUTCOME_H
+#define MCP_OUTCOME_H
+
+#include <stddef.h>
+
+struct mcp_outcome;
+struct tool_answer;
+struct tool_failure;
+
+/* One of the two is not NULL. */
+struct mcp_outcome *mcp_outcome_new(const struct tool_answer *answer,
+				    const struct tool_failure *failure);
+void mcp_outcome_free(struct mcp_outcome *outcome);	/* NULL is fine */
+
+/* What is read lives as long as the outcome. bytes_r: about what it takes, or NULL. */
+void mcp_outcome_read(const struct mcp_outcome *outcome, const struct tool_answer **answer_r,
+		      const struct tool_failure **failure_r, size_t *bytes_r);
+
+#endif

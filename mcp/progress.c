@@ -1,0 +1,314 @@
+/* Runs in: the supervisor.   Owns: output that was not sent yet, a timer.
+ * Reads:   bytes of a script. When it writes nothing a sign of life is sent now and then,
+ * for clients whose patience each progress renews. */
+#include "mcp/progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "base/jsonout.h"
+#include "base/utf8.h"
+#include "base/xalloc.h"
+#include "engine/output.h"
+#include "mcp/revision.h"
+#include "mcp/tool.h"
+
+#define LINE_MAX_BYTES 200	/* of a line that is shown */
+#define LINE_EVERY_MS 250
+#define STREAM_EVERY_MS 40
+#define SILENCE_MS 10000	/* then a sign of life */
+
+/* The newest line of a stream that is not empty, finished or not. */
+struct newest_line {
+	char text[LINE_MAX_BYTES];
+	size_t len;
+	bool ended;
+};
+
+/* How far a stream has been sent. */
+struct sent {
+	size_t taken;		/* bytes of the stream so far, those that wait included */
+	uint64_t offset;	/* of the text that was sent */
+	char begun[4];		/* a character that has only begun */
+	size_t begun_len;
+};
+
+/* So many bytes of one stream, before the other one's next. */
+struct turn {
+	enum stream stream;
+	size_t len;
+};
+
+/* What waits to be sent, of both streams in the order of arrival. */
+struct waiting {
+	char *at;
+	size_t len, size;
+	struct turn *turn;
+	size_t n_turns, turns_size;
+};
+
+struct mcp_progress {
+	struct mcp_progress_options options;
+	char *token;		/* as JSON text */
+	double last;		/* what was sent last */
+	bool said;		/* the tool tells how far it is */
+	struct event *timer;
+	struct timeval began, sent;
+	bool fresh;		/* there is output to be told of */
+	struct newest_line line[STREAM_COUNT];
+	enum stream newest;
+	struct sent stream[STREAM_COUNT];
+	struct waiting waiting;
+};
+
+static int64_t
+ms_since(const struct mcp_progress *p, const struct timeval *then)
+{
+	struct timeval now, passed;
+
+	event_base_gettimeofday_cached(p->options.base, &now);
+	evutil_timersub(&now, then, &passed);
+	return (int64_t)passed.tv_sec * 1000 + passed.tv_usec / 1000;
+}
+
+static void
+arm(struct mcp_progress *p, int64_t wait_ms)
+{
+	struct timeval wait = { .tv_sec = wait_ms / 1000,
+				.tv_usec = wait_ms % 1000 * 1000 };
+
+	evtimer_add(p->timer, &wait);
+}
+
+static void
+send_note(struct mcp_progress *p, struct progress_note *note)
+{
+	struct jsonout out;
+
+	note->token = p->token;
+	if (!p->said)
+		note->progress = p->last + 1;
+	p->last = note->progress;
+	jsonout_init(&out);
+	revision_write_progress(p->options.revision, &out, note);
+	p->options.send(p->options.arg, &out);
+	jsonout_done(&out);
+}
+
+static void
+send_line(struct mcp_progress *p)
+{
+	const struct newest_line *line = &p->line[p->newest];
+	struct progress_note note = { .message = line->text, .message_len = line->len };
+
+	send_note(p, &note);
+}
+
+/* Sends bytes of a stream but a character at their end that has only begun: the next ones
+ * will have the rest of it. */
+static void
+send_turn(struct mcp_progress *p, enum stream stream, const char *bytes, size_t len)
+{
+	static const char *const names[] = { "stdout", "stderr" };
+	struct sent *sent = &p->stream[stream];
+	char *joined = xrealloc(NULL, sent->begun_len + len);
+	struct progress_note note = { .stream = names[stream], .offset = sent->offset,
+				      .text = joined };
+
+	memcpy(joined, sent->begun, sent->begun_len);
+	memcpy(joined + sent->begun_len, bytes, len);
+	len += sent->begun_len;
+	sent->begun_len = utf8_begun(joined, len);
+	note.text_len = len - sent->begun_len;
+	memcpy(sent->begun, joined + note.text_len, sent->begun_len);
+	if (note.text_len > 0)
+		send_note(p, &note);
+	sent->offset += jsonout_repaired(joined, note.text_len);
+	free(joined);
+}
+
+static void
+send_waiting(struct mcp_progress *p)
+{
+	struct waiting *waiting = &p->waiting;
+	const char *at = waiting->at;
+
+	for (size_t i = 0; i < waiting->n_turns; i++) {
+		send_turn(p, waiting->turn[i].stream, at, waiting->turn[i].len);
+		at += waiting->turn[i].len;
+	}
+	waiting->len = waiting->n_turns = 0;
+}
+
+static void
+send_alive(struct mcp_progress *p)
+{
+	char text[64];
+	struct progress_note note = { .message = text };
+
+	note.message_len = (size_t)snprintf(text, sizeof(text), "no new output after %lld s",
+					    (long long)ms_since(p, &p->began) / 1000);
+	send_note(p, &note);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct mcp_progress *p = arg;
+	bool fresh = p->fresh;
+
+	(void)fd;
+	(void)what;
+	p->fresh = false;
+	event_base_gettimeofday_cached(p->options.base, &p->sent);
+	arm(p, SILENCE_MS);
+	if (!fresh) {
+		if (!p->said)
+			send_alive(p);
+	} else if (p->options.streams) {
+		send_waiting(p);
+	} else {
+		send_line(p);
+	}
+}
+
+void
+mcp_progress_say(struct mcp_progress *p, const struct tool_progress *said)
+{
+	struct progress_note note = {
+		.progress = said->progress,
+		.total = said->total,
+		.message = said->message,
+		.message_len = said->message ? strlen(said->message) : 0,
+	};
+
+	if (!isfinite(said->progress) || (p->last > 0 || p->said ? said->progress <= p->last
+								 : said->progress < 0))
+		return;
+	p->said = true;
+	send_note(p, &note);
+}
+
+/* Is there something new to show in it? */
+static bool
+read_line(struct newest_line *line, const char *bytes, size_t len)
+{
+	const size_t most = 4 * LINE_MAX_BYTES;
+	bool changed = false;
+
+	if (len > most) {
+		bytes += len - most;
+		len = most;
+		line->ended = true;
+	}
+	for (size_t i = 0; i < len; i++) {
+		if (bytes[i] == '\n' || bytes[i] == '\r') {
+			line->ended = true;
+			continue;
+		}
+		if (line->ended)
+			line->len = 0;
+		line->ended = false;
+		if (line->len < sizeof(line->text))
+			line->text[line->len++] = bytes[i];
+		changed = true;
+	}
+	return changed;
+}
+
+static void
+add_turn(struct waiting *waiting, enum stream stream, size_t len)
+{
+	if (waiting->n_turns > 0 &&
+	    waiting->turn[waiting->n_turns - 1].stream == stream) {
+		waiting->turn[waiting->n_turns - 1].len += len;
+		return;
+	}
+	if (waiting->n_turns == waiting->turns_size) {
+		waiting->turns_size = waiting->turns_size * 2 + 8;
+		waiting->turn = xrealloc(waiting->turn,
+					 waiting->turns_size * sizeof(*waiting->turn));
+	}
+	waiting->turn[waiting->n_turns++] = (struct turn){ stream, len };
+}
+
+/* Up to the bound of its stream; is there something new? */
+static bool
+read_bytes(struct mcp_progress *p, enum stream stream, const char *bytes, size_t len)
+{
+	struct waiting *waiting = &p->waiting;
+	struct sent *sent = &p->stream[stream];
+
+	if (len > p->options.stream_max - sent->taken)
+		len = p->options.stream_max - sent->taken;
+	if (len == 0)
+		return false;
+	if (len > waiting->size - waiting->len) {
+		waiting->size = (waiting->len + len) * 2;
+		waiting->at = xrealloc(waiting->at, waiting->size);
+	}
+	memcpy(waiting->at + waiting->len, bytes, len);
+	waiting->len += len;
+	sent->taken += len;
+	add_turn(waiting, stream, len);
+	return true;
+}
+
+void
+mcp_progress_output(struct mcp_progress *p, enum stream stream, const char *bytes,
+		    size_t len)
+{
+	int64_t since, every = p->options.streams ? STREAM_EVERY_MS : LINE_EVERY_MS;
+
+	if (p->said)
+		return;			/* its numbers are not ours to continue */
+	if (p->options.streams) {
+		if (!read_bytes(p, stream, bytes, len))
+			return;
+	} else {
+		if (!read_line(&p->line[stream], bytes, len))
+			return;
+		p->newest = stream;
+	}
+	if (p->fresh)
+		return;			/* the timer is set for it already */
+	p->fresh = true;
+	since = ms_since(p, &p->sent);
+	arm(p, since >= every || since < 0 ? 0 : every - since);
+}
+
+struct mcp_progress *
+mcp_progress_new(const struct mcp_progress_options *options)
+{
+	struct mcp_progress *p = xcalloc(1, sizeof(*p));
+
+	p->options = *options;
+	p->options.token = NULL;	/* borrowed for now only */
+	p->token = xalloc_check(json_dumps(options->token, JSON_ENCODE_ANY));
+	p->timer = xalloc_check(evtimer_new(options->base, on_timer, p));
+	event_base_gettimeofday_cached(options->base, &p->began);
+	arm(p, SILENCE_MS);
+	return p;
+}
+
+void
+mcp_progress_finish(struct mcp_progress *p)
+{
+	if (p && p->options.streams)
+		send_waiting(p);
+}
+
+void
+mcp_progress_free(struct mcp_progress *p)
+{
+	if (!p)
+		return;
+	event_free(p->timer);
+	free(p->waiting.at);
+	free(p->waiting.turn);
+	free(p->token);
+	free(p);
+}

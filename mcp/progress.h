@@ -1,0 +1,54 @@
+/* What a client hears of a call while it runs, when it gave a progress token.
+ *
+ * Mostly that is the newest line of the output, a few times a second. A client that also
+ * sets "mcp-pythond/stream" in the request's _meta gets the output itself: each notification
+ * then carries, in its own _meta,
+ *
+ *   "mcp-pythond/output": {"stream": "stdout", "offset": 0, "text": "..."}
+ *
+ * offset counts the bytes of that stream's text before this piece, as UTF-8. Only the head
+ * that an answer keeps of a long output is sent so. Pieces may be missing when the client is
+ * slow; the answer has it all.
+ */
+#ifndef MCP_PROGRESS_H
+#define MCP_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "engine/execution.h"
+
+struct event_base;
+struct jsonout;
+struct mcp_progress;
+struct revision;
+struct tool_progress;
+
+struct mcp_progress_options {
+	struct event_base *base;
+	const struct revision *revision;
+	const json_t *token;		/* a string or an integer; read now */
+	bool streams;
+	size_t stream_max;		/* bytes of each stream that are sent, when it streams */
+	/* A whole notification; from the loop. */
+	void (*send)(void *arg, struct jsonout *message);
+	void *arg;
+};
+
+struct mcp_progress *mcp_progress_new(const struct mcp_progress_options *options);
+void mcp_progress_free(struct mcp_progress *progress);	/* NULL is fine */
+
+/* Takes output as it comes, raw. Nothing is sent from within. */
+void mcp_progress_output(struct mcp_progress *progress, enum stream stream,
+			 const char *bytes, size_t len);
+
+/* What a tool says itself, sent at once; then there are no signs of life beside it. */
+void mcp_progress_say(struct mcp_progress *progress, const struct tool_progress *said);
+
+/* Before a question or the answer: sends what waits, when it streams, so that its order is not
+ * lost; an answer has each stream by itself. NULL is fine. */
+void mcp_progress_finish(struct mcp_progress *progress);
+
+#endif

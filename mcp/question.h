@@ -1,0 +1,49 @@
+/* What a run asks its client, and the reading of replies. */
+#ifndef MCP_QUESTION_H
+#define MCP_QUESTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "mcp/tool.h"
+
+struct jsonout;
+struct revision;
+
+struct mcp_question {
+	char key[QUESTION_KEY_MAX + 1];
+	enum question_kind kind;
+	char *message, *schema, *params;	/* see struct tool_question */
+	bool answered;
+	enum reply_action action;
+	json_t *content;			/* NULL: none */
+};
+
+/* What one on_ask asked; n is 0: nothing is open. */
+struct mcp_ask {
+	struct mcp_question question[QUESTIONS_MAX];
+	size_t n;
+	char *state;				/* NULL: none */
+};
+
+/* Copies; *ask is empty before. abilities: of the client (enum client_ability). 0, or
+ * -EOPNOTSUPP: it lacks what one of them needs; -EINVAL: they break a rule of tool.h. */
+int mcp_ask_open(struct mcp_ask *ask, const struct tool_question *question, size_t n,
+		 const char *state, unsigned int abilities);
+
+/* What a client has to be able to do for it (enum client_ability). */
+unsigned int mcp_ask_needs(const struct mcp_ask *ask);
+
+/* Empties it, and frees what it held. */
+void mcp_ask_clear(struct mcp_ask *ask);
+
+/* Takes a client's reply, of any shape; false when it is none to this question. */
+bool mcp_question_answer(struct mcp_question *question, const json_t *result);
+
+/* The members "method" and "params" of the request that asks it. */
+void mcp_question_write(const struct mcp_question *question, const struct revision *revision,
+			struct jsonout *out);
+
+#endif

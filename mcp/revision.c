@@ -1,0 +1,331 @@
+/* Runs in: the supervisor.   Owns: nothing; tables and writers. */
+#include "mcp/revision.h"
+
+#include <string.h>
+
+#include "base/jsonout.h"
+#include "mcp/catalog.h"
+#include "mcp/icon.h"
+
+#define SERVER_NAME "mcp-pythond"
+#define SERVER_TITLE "Python in a jail"
+#define SERVER_ABOUT "Runs Python scripts, each in a fresh and isolated worker process."
+
+/* clang-format off */
+static const struct revision revisions[] = {
+	{ .name = "2024-11-05", .batches = true },
+	{ .name = "2025-03-26", .batches = true, .event_ids = true,
+	  .tool_annotations = true, .progress_message = true, .audio = true },
+	{ .name = "2025-06-18", .event_ids = true,
+	  .tool_annotations = true, .progress_message = true, .audio = true,
+	  .titles = true, .structured = true, .links = true, .elicits = true },
+	{ .name = "2025-11-25", .event_ids = true, .primes = true,
+	  .tool_annotations = true, .progress_message = true, .audio = true,
+	  .titles = true, .structured = true, .links = true, .elicits = true,
+	  .elicit_mode = true, .about = true, .icons = true },
+	{ .name = "2026-07-28", .modern = true,
+	  .tool_annotations = true, .progress_message = true, .audio = true,
+	  .titles = true, .structured = true, .links = true, .elicits = true,
+	  .elicit_mode = true, .about = true, .icons = true },
+};
+
+/* What of a catalog a method belongs to. */
+enum offer { ALWAYS, RESOURCES, SUBSCRIBING, PROMPTS, COMPLETION, LOGGING };
+
+static const struct {
+	const char *name;
+	enum mcp_method method;
+	bool legacy, modern;
+	enum offer offer;
+} methods[] = {
+	{ "initialize",                METHOD_INITIALIZE,            true,  false, ALWAYS },
+	{ "ping",                      METHOD_PING,                  true,  false, ALWAYS },
+	{ "server/discover",           METHOD_DISCOVER,              false, true,  ALWAYS },
+	{ "tools/list",                METHOD_TOOLS_LIST,            true,  true,  ALWAYS },
+	{ "tools/call",                METHOD_TOOLS_CALL,            true,  true,  ALWAYS },
+	{ "resources/list",            METHOD_RESOURCES_LIST,        true,  true,  RESOURCES },
+	{ "resources/templates/list",  METHOD_RESOURCES_TEMPLATES,   true,  true,  RESOURCES },
+	{ "resources/read",            METHOD_RESOURCES_READ,        true,  true,  RESOURCES },
+	{ "resources/subscribe",       METHOD_RESOURCES_SUBSCRIBE,   true,  false, SUBSCRIBING },
+	{ "resources/unsubscribe",     METHOD_RESOURCES_UNSUBSCRIBE, true,  false, SUBSCRIBING },
+	{ "prompts/list",              METHOD_PROMPTS_LIST,          true,  true,  PROMPTS },
+	{ "prompts/get",               METHOD_PROMPTS_GET,           true,  true,  PROMPTS },
+	{ "completion/complete",       METHOD_COMPLETE,              true,  true,  COMPLETION },
+	{ "logging/setLevel",          METHOD_SET_LEVEL,             true,  false, LOGGING },
+	{ "subscriptions/listen",      METHOD_LISTEN,                false, true,  ALWAYS },
+	{ "tasks/get",                 METHOD_TASKS_GET,             false, true,  ALWAYS },
+	{ "tasks/update",              METHOD_TASKS_UPDATE,          false, true,  ALWAYS },
+	{ "tasks/cancel",              METHOD_TASKS_CANCEL,          false, true,  ALWAYS },
+	{ "notifications/initialized", METHOD_NOTE_INITIALIZED,      true,  false, ALWAYS },
+	{ "notifications/cancelled",   METHOD_NOTE_CANCELLED,        true,  true,  ALWAYS },
+};
+/* clang-format on */
+
+#define N(array) (sizeof(array) / sizeof(*(array)))
+#define NEWEST_LEGACY (&revisions[3])
+
+const struct revision *
+revision_find(const char *name)
+{
+	for (size_t i = 0; i < N(revisions); i++)
+		if (strcmp(revisions[i].name, name) == 0)
+			return &revisions[i];
+	return NULL;
+}
+
+bool
+revision_is_legacy(const char *name)
+{
+	const struct revision *revision = revision_find(name);
+
+	return revision && !revision->modern;
+}
+
+const struct revision *
+revision_negotiate(const char *name)
+{
+	const struct revision *revision = revision_find(name);
+
+	return revision && !revision->modern ? revision : NEWEST_LEGACY;
+}
+
+enum mcp_method
+method_find(const char *name)
+{
+	for (size_t i = 0; i < N(methods); i++)
+		if (strcmp(methods[i].name, name) == 0)
+			return methods[i].method;
+	return METHOD_UNKNOWN;
+}
+
+static bool
+offers(const struct catalog *catalog, enum offer offer)
+{
+	switch (offer) {
+	case ALWAYS:
+		return true;
+	case RESOURCES:
+		return catalog->resources;
+	case SUBSCRIBING:
+		return catalog->resources && catalog->resources->subscribes;
+	case PROMPTS:
+		return catalog->prompts;
+	case COMPLETION:
+		return catalog->complete;
+	case LOGGING:
+		return catalog->logging;
+	}
+	return false;
+}
+
+bool
+revision_has(const struct revision *revision, const struct catalog *catalog,
+	     enum mcp_method method)
+{
+	for (size_t i = 0; i < N(methods); i++)
+		if (methods[i].method == method)
+			return (revision->modern ? methods[i].modern : methods[i].legacy) &&
+			       offers(catalog, methods[i].offer);
+	return false;
+}
+
+const char *
+revision_modern_list(void)
+{
+	return "[\"2026-07-28\"]";
+}
+
+static void
+write_icon(const struct revision *revision, struct jsonout *out, enum icon icon)
+{
+	const char *svg = icon_svg(icon);
+
+	if (!revision->icons || !svg)
+		return;
+	jsonout_key(out, "icons");
+	jsonout_open(out, '[');
+	jsonout_open(out, '{');
+	jsonout_key(out, "src");
+	jsonout_data_uri(out, ICON_TYPE, svg, strlen(svg));
+	jsonout_member_text(out, "mimeType", ICON_TYPE);
+	jsonout_member_raw(out, "sizes", "[\"any\"]");
+	jsonout_close(out, '}');
+	jsonout_close(out, ']');
+}
+
+/* icon: ICON_NONE where it would be sent with every answer. */
+static void
+write_implementation(const struct revision *revision, struct jsonout *out, enum icon icon)
+{
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "name", SERVER_NAME);
+	jsonout_member_text(out, "version", PACKAGE_VERSION);
+	if (revision->titles)
+		jsonout_member_text(out, "title", SERVER_TITLE);
+	if (revision->about)
+		jsonout_member_text(out, "description", SERVER_ABOUT);
+	write_icon(revision, out, icon);
+	jsonout_close(out, '}');
+}
+
+/* Every modern result says what it is and who made it. */
+static void
+open_result(const struct revision *revision, struct jsonout *out, const char *type,
+	    enum icon icon)
+{
+	jsonout_open(out, '{');
+	if (!revision->modern)
+		return;
+	jsonout_member_text(out, "resultType", type);
+	jsonout_key(out, "_meta");
+	jsonout_open(out, '{');
+	jsonout_key(out, META_SERVER_INFO);
+	write_implementation(revision, out, icon);
+	jsonout_close(out, '}');
+}
+
+void
+revision_open_result(const struct revision *revision, struct jsonout *out, const char *type)
+{
+	open_result(revision, out, type, ICON_NONE);
+}
+
+void
+revision_write_caching(const struct revision *revision, struct jsonout *out,
+		       unsigned int ttl_ms, const char *scope)
+{
+	if (!revision->modern)
+		return;
+	jsonout_member_uint(out, "ttlMs", ttl_ms);
+	jsonout_member_text(out, "cacheScope", scope);
+}
+
+static void
+write_capabilities(const struct revision *revision, struct jsonout *out,
+		   const struct catalog *catalog)
+{
+	jsonout_key(out, "capabilities");
+	jsonout_open(out, '{');
+	jsonout_member_raw(out, "tools", "{\"listChanged\":true}");
+	if (catalog->resources)
+		jsonout_member_raw(out, "resources",
+				   catalog->resources->subscribes ? "{\"subscribe\":true}"
+								  : "{}");
+	if (catalog->prompts)
+		jsonout_member_raw(out, "prompts", "{}");
+	if (catalog->complete && revision->tool_annotations)	/* from the same one on */
+		jsonout_member_raw(out, "completions", "{}");
+	if (catalog->logging)
+		jsonout_member_raw(out, "logging", "{}");
+	if (revision->modern)
+		jsonout_member_raw(out, "extensions", "{\"" EXTENSION_TASKS "\":{}}");
+	jsonout_close(out, '}');
+}
+
+void
+revision_write_initialized(const struct revision *revision, struct jsonout *out,
+			   const struct catalog *catalog, const char *instructions)
+{
+	revision_open_result(revision, out, "complete");
+	jsonout_member_text(out, "protocolVersion", revision->name);
+	write_capabilities(revision, out, catalog);
+	jsonout_key(out, "serverInfo");
+	write_implementation(revision, out, ICON_SERVER);
+	jsonout_member_text(out, "instructions", instructions);
+	jsonout_close(out, '}');
+}
+
+void
+revision_write_discovered(const struct revision *revision, struct jsonout *out,
+			  const struct catalog *catalog, const char *instructions)
+{
+	open_result(revision, out, "complete", ICON_SERVER);
+	jsonout_member_raw(out, "supportedVersions", revision_modern_list());
+	write_capabilities(revision, out, catalog);
+	jsonout_member_text(out, "instructions", instructions);
+	revision_write_caching(revision, out, TTL_DISCOVER_MS, "public");
+	jsonout_close(out, '}');
+}
+
+/* Absent: not declared. Anything but an object counts as absent too. */
+static bool
+declares(const json_t *object, const char *key)
+{
+	return json_is_object(json_object_get(object, key));
+}
+
+/* {} means forms; with a list of modes it must name them. */
+static bool
+declares_forms(const struct revision *revision, const json_t *elicitation)
+{
+	if (!json_is_object(elicitation))
+		return false;
+	return !revision->elicit_mode || declares(elicitation, "form") ||
+	       !declares(elicitation, "url");
+}
+
+unsigned int
+revision_abilities(const struct revision *revision, const json_t *capabilities)
+{
+	unsigned int abilities = 0;
+
+	if (revision->elicits &&
+	    declares_forms(revision, json_object_get(capabilities, "elicitation")))
+		abilities |= CLIENT_ELICITS;
+	if (declares(capabilities, "sampling"))
+		abilities |= CLIENT_SAMPLES;
+	if (declares(capabilities, "roots"))
+		abilities |= CLIENT_HAS_ROOTS;
+	if (revision->modern &&
+	    declares(json_object_get(capabilities, "extensions"), EXTENSION_TASKS))
+		abilities |= CLIENT_TAKES_TASKS;
+	return abilities;
+}
+
+void
+revision_write_empty(const struct revision *revision, struct jsonout *out)
+{
+	revision_open_result(revision, out, "complete");
+	jsonout_close(out, '}');
+}
+
+static void
+write_tool(const struct revision *revision, struct jsonout *out,
+	   const struct tool_description *tool)
+{
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "name", tool->name);
+	if (revision->titles && tool->title)
+		jsonout_member_text(out, "title", tool->title);
+	write_icon(revision, out, tool->icon);
+	jsonout_member_text(out, "description", tool->description);
+	jsonout_member_raw(out, "inputSchema", tool->input_schema);
+	if (revision->structured && tool->output_schema)
+		jsonout_member_raw(out, "outputSchema", tool->output_schema);
+	if (revision->tool_annotations) {
+		jsonout_key(out, "annotations");
+		jsonout_open(out, '{');
+		if (tool->title)
+			jsonout_member_text(out, "title", tool->title);
+		jsonout_member_bool(out, "readOnlyHint", tool->read_only);
+		jsonout_member_bool(out, "destructiveHint", tool->destructive);
+		jsonout_member_bool(out, "idempotentHint", tool->idempotent);
+		jsonout_member_bool(out, "openWorldHint", tool->open_world);
+		jsonout_close(out, '}');
+	}
+	jsonout_close(out, '}');
+}
+
+void
+revision_write_tools(const struct revision *revision, struct jsonout *out,
+		     const struct tool_description *tools, size_t n_tools)
+{
+	revision_open_result(revision, out, "complete");
+	jsonout_key(out, "tools");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < n_tools; i++)
+		write_tool(revision, out, &tools[i]);
+	jsonout_close(out, ']');
+	revision_write_caching(revision, out, TTL_LIST_MS, "private");
+	jsonout_close(out, '}');
+}

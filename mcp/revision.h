@@ -1,0 +1,173 @@
+/* The revisions of the Model Context Protocol: the one place that knows how they differ.
+ *
+ * Legacy revisions open with a handshake that binds the stream; a modern one is named in
+ * the envelope of every request. What is written here carries exactly the fields that the
+ * revision's column allows.
+ */
+#ifndef MCP_REVISION_H
+#define MCP_REVISION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+struct catalog;
+struct jsonout;
+struct tool_answer;
+struct tool_description;
+struct tool_failure;
+struct tool_log;
+
+/* Keys of the modern envelope, in params._meta of a request. */
+#define META_VERSION "io.modelcontextprotocol/protocolVersion"
+#define META_CLIENT_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define META_CLIENT_INFO "io.modelcontextprotocol/clientInfo"
+#define META_LOG_LEVEL "io.modelcontextprotocol/logLevel"
+#define META_SERVER_INFO "io.modelcontextprotocol/serverInfo"
+#define META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+
+/* The extension by which calls may become tasks. */
+#define EXTENSION_TASKS "io.modelcontextprotocol/tasks"
+
+/* Our own: a client that wants a script's output as it comes (mcp/progress.h). */
+#define META_STREAM "mcp-pythond/stream"
+#define META_OUTPUT "mcp-pythond/output"
+
+enum mcp_code {
+	MCP_RESOURCE_NOT_FOUND = -32002,	/* legacy only */
+	MCP_CLIENT_LACKS = -32021,
+	MCP_UNSUPPORTED_VERSION = -32022,
+};
+
+enum mcp_method {
+	METHOD_INITIALIZE,
+	METHOD_PING,
+	METHOD_DISCOVER,
+	METHOD_TOOLS_LIST,
+	METHOD_TOOLS_CALL,
+	METHOD_RESOURCES_LIST,
+	METHOD_RESOURCES_TEMPLATES,
+	METHOD_RESOURCES_READ,
+	METHOD_RESOURCES_SUBSCRIBE,
+	METHOD_RESOURCES_UNSUBSCRIBE,
+	METHOD_PROMPTS_LIST,
+	METHOD_PROMPTS_GET,
+	METHOD_COMPLETE,
+	METHOD_SET_LEVEL,
+	METHOD_LISTEN,
+	METHOD_TASKS_GET,
+	METHOD_TASKS_UPDATE,
+	METHOD_TASKS_CANCEL,
+	METHOD_NOTE_INITIALIZED,
+	METHOD_NOTE_CANCELLED,
+	METHOD_UNKNOWN,
+};
+
+struct revision {
+	const char *name;		/* as on the wire */
+	bool modern;
+	bool batches;			/* an array line is answered by an array */
+	bool tool_annotations;
+	bool titles;			/* of tools and implementations */
+	bool structured;		/* outputSchema and structuredContent */
+	bool about;			/* description of an implementation */
+	bool icons;			/* of tools and implementations */
+	bool progress_message;
+	bool audio;			/* blocks; before: told of in a text */
+	bool links;			/* resource_link; before: told of in a text */
+	bool elicits;			/* elicitation/create exists, as a request to the client */
+	bool elicit_mode;		/* and says its mode */
+	bool event_ids;			/* of streams over HTTP, by which they can be resumed */
+	bool primes;			/* ... from an event without data on; and a stream may be
+					 * closed before its end */
+};
+
+/* NULL: no method of this server. */
+const struct revision *revision_find(const char *name);
+
+/* Is it one of those with a handshake? */
+bool revision_is_legacy(const char *name);
+
+/* What a legacy client that asks for name gets: that one, or our newest legacy one. */
+const struct revision *revision_negotiate(const char *name);
+
+/* A method or notification by its name, of whatever revision; what a given one lacks, or
+ * what the catalog does not offer, is METHOD_UNKNOWN to it. */
+enum mcp_method method_find(const char *name);
+bool revision_has(const struct revision *revision, const struct catalog *catalog,
+		  enum mcp_method method);
+
+/* The list of modern revisions as JSON text, static; legacy ones cannot be used there. */
+const char *revision_modern_list(void);
+
+/* What a client with these capabilities can do for us (enum client_ability), by the rules
+ * of the revision. capabilities: an object, or NULL. */
+unsigned int revision_abilities(const struct revision *revision, const json_t *capabilities);
+
+/* ---- results, each one JSON object ---- */
+
+/* The beginning of one; its members follow, then jsonout_close(out, '}'). type is of
+ * modern ones: "complete", "input_required", "task". */
+void revision_open_result(const struct revision *revision, struct jsonout *out,
+			  const char *type);
+
+/* How long a result may be kept and by whom; nothing in legacy ones. */
+#define TTL_DISCOVER_MS 3600000
+#define TTL_LIST_MS 300000	/* changes with the configuration, that is, with a restart */
+#define TTL_MOVING_MS 0		/* may change at any time */
+void revision_write_caching(const struct revision *revision, struct jsonout *out,
+			    unsigned int ttl_ms, const char *scope);
+
+/* instructions: a hint for models. */
+void revision_write_initialized(const struct revision *revision, struct jsonout *out,
+				const struct catalog *catalog, const char *instructions);
+void revision_write_discovered(const struct revision *revision, struct jsonout *out,
+			       const struct catalog *catalog, const char *instructions);
+void revision_write_empty(const struct revision *revision, struct jsonout *out);
+void revision_write_tools(const struct revision *revision, struct jsonout *out,
+			  const struct tool_description *tools, size_t n_tools);
+
+/* What a run ended with, as the result of the method that started it: tools/call,
+ * prompts/get or resources/read. */
+void revision_write_answer(const struct revision *revision, struct jsonout *out,
+			   enum mcp_method method, const struct tool_answer *answer);
+
+/* A whole answer: an error, or where the revision has none for it, a result of tools/call
+ * with isError. */
+void revision_write_failure(const struct revision *revision, struct jsonout *out,
+			    const char *id_raw, enum mcp_method method,
+			    const struct tool_failure *failure);
+
+/* Only the error object: code, message, data. */
+void revision_write_error(const struct revision *revision, struct jsonout *out,
+			  const struct tool_failure *failure);
+
+/* {"requiredCapabilities": ...} for these abilities (enum client_ability). */
+void revision_write_lacks(struct jsonout *out, unsigned int abilities);
+
+/* ---- notifications ---- */
+
+void revision_write_log(struct jsonout *out, const struct tool_log *log);
+
+/* enum log_level by its name; -1: none. */
+int revision_log_level(const char *name);
+
+/* One notifications/progress. */
+struct progress_note {
+	const char *token;		/* JSON text as the client gave it */
+	double progress;
+	double total;			/* 0: not known */
+	const char *message;		/* any bytes */
+	size_t message_len;		/* 0: none */
+	const char *stream;		/* "stdout" or "stderr"; NULL: no piece of output */
+	uint64_t offset;
+	const char *text;
+	size_t text_len;
+};
+
+void revision_write_progress(const struct revision *revision, struct jsonout *out,
+			     const struct progress_note *note);
+
+#endif

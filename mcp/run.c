@@ -1,0 +1,444 @@
+/* Runs in: the supervisor.   Owns: runs of tools, and what they ended with if it is kept.
+ * A tool may be on the stack whenever a holder leaves, so a run that nobody holds is then
+ * stopped by the next turn of the loop. */
+#include "mcp/run_parts.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include <event2/event.h>
+
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "mcp/context.h"
+#include "mcp/outcome.h"
+#include "mcp/permission.h"
+#include "mcp/question.h"
+#include "mcp/task.h"
+#include "policy/config.h"
+
+struct mcp_run *
+mcp_run_new(struct mcp *mcp, struct tenant *tenant, const struct tool *tool,
+	    enum mcp_method method)
+{
+	struct mcp_run *run = xcalloc(1, sizeof(*run));
+
+	run->mcp = mcp;
+	run->tenant = tenant;
+	tenant_hold(tenant);
+	run->tool = tool;
+	run->method = method;
+	run->holders = 1;
+	LIST_INIT(&run->audience);
+	LIST_INSERT_HEAD(mcp_runs(mcp), run, link);
+	return run;
+}
+
+static void
+stop_clock(struct mcp_run *run)
+{
+	if (run->long_now)
+		event_free(run->long_now);
+	run->long_now = NULL;
+}
+
+static void
+free_run(struct mcp_run *run)
+{
+	struct tool_run *tool_run = run->tool_run;
+
+	assert(run->depth == 0 && LIST_EMPTY(&run->audience));
+	run->tool_run = NULL;
+	run->is_over = true;
+	if (tool_run)
+		run->tool->cancel(tool_run, run->reason);
+	LIST_REMOVE(run, link);
+	stop_clock(run);
+	if (run->soon)
+		event_free(run->soon);
+	run_forget_permission(run);
+	config_free(run->config);
+	mcp_outcome_free(run->outcome);
+	mcp_ask_clear(&run->ask);
+	json_decref(run->early);
+	tenant_release(run->tenant);
+	free(run);
+}
+
+void
+mcp_runs_free(struct mcp_runs *runs)
+{
+	struct mcp_run *run;
+
+	while ((run = LIST_FIRST(runs))) {
+		run->reason = CANCEL_SHUTDOWN;
+		free_run(run);
+	}
+}
+
+static void on_soon(evutil_socket_t fd, short what, void *arg);
+
+void
+run_wake(struct mcp_run *run)
+{
+	static const struct timeval now;
+
+	if (!run->soon)
+		run->soon = xalloc_check(evtimer_new(mcp_base(run->mcp), on_soon, run));
+	evtimer_add(run->soon, &now);
+}
+
+void
+mcp_run_hold(struct mcp_run *run)
+{
+	run->holders++;
+}
+
+void
+mcp_run_release(struct mcp_run *run, enum cancel_reason reason)
+{
+	assert(run->holders > 0);
+	if (--run->holders > 0)
+		return;
+	run->reason = reason;
+	if (run->depth == 0)
+		free_run(run);
+	else if (!run->is_over)
+		run_wake(run);		/* its tool is on the stack */
+}
+
+void
+run_enter(struct mcp_run *run)
+{
+	run->depth++;
+}
+
+/* The last thing that is done with a run in a callback. */
+void
+run_leave(struct mcp_run *run)
+{
+	if (--run->depth == 0 && run->holders == 0 && run->is_over)
+		free_run(run);
+}
+
+/* ---- the audience ---- */
+
+void
+mcp_run_join(struct mcp_run *run, struct mcp_audience *audience)
+{
+	assert(!audience->run && !run->is_over);
+	audience->run = run;
+	run->abilities = audience->abilities;
+	LIST_INSERT_HEAD(&run->audience, audience, link);
+	mcp_run_hold(run);
+}
+
+static void
+take_out(struct mcp_audience *audience)
+{
+	LIST_REMOVE(audience, link);
+	audience->run = NULL;
+}
+
+void
+mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason)
+{
+	struct mcp_run *run = audience->run;
+
+	if (!run)
+		return;
+	take_out(audience);
+	if (run->asked == audience && run->ask.n > 0 && !run->parked) {
+		run->asked = NULL;
+		run->ask_is_new = true;
+		run_wake(run);
+	}
+	mcp_run_release(run, reason);
+}
+
+void
+mcp_run_set_parked(struct mcp_run *run, bool parked)
+{
+	run->parked = parked;
+}
+
+/* Whoever is told may leave. */
+#define TELL(run, member, ...)                                                           \
+	do {                                                                             \
+		struct mcp_audience *next_, *at_ = LIST_FIRST(&(run)->audience);         \
+		for (; at_; at_ = next_) {                                               \
+			next_ = LIST_NEXT(at_, link);                                    \
+			if (at_->type->member)                                           \
+				at_->type->member(at_, __VA_ARGS__);                     \
+		}                                                                        \
+	} while (0)
+
+/* ---- what the tool says ---- */
+
+static void
+on_tool_output(void *arg, enum stream stream, const char *bytes, size_t len)
+{
+	struct mcp_run *run = arg;
+
+	run_enter(run);
+	TELL(run, on_output, stream, bytes, len);
+	run_leave(run);
+}
+
+static void
+on_tool_progress(void *arg, const struct tool_progress *progress)
+{
+	struct mcp_run *run = arg;
+
+	run_enter(run);
+	TELL(run, on_progress, progress);
+	run_leave(run);
+}
+
+static void
+on_tool_log(void *arg, const struct tool_log *log)
+{
+	struct mcp_run *run = arg;
+
+	run_enter(run);
+	TELL(run, on_log, log);
+	run_leave(run);
+}
+
+static int
+on_tool_ask(void *arg, const struct tool_question *question, size_t n, const char *state)
+{
+	struct mcp_run *run = arg;
+	int r = -EINVAL;
+
+	if (run->tool->reply)
+		r = mcp_ask_open(&run->ask, question, n, state, run->abilities);
+	if (r < 0)
+		return r;
+	run->ask_is_new = true;
+	run_wake(run);
+	return 0;
+}
+
+int
+mcp_run_become_task(struct mcp_run *run, const char *status)
+{
+	int r;
+
+	if (run->task) {
+		mcp_task_set_status(run->task, status);
+		return 0;
+	}
+	if (!(run->abilities & CLIENT_TAKES_TASKS))
+		return -EOPNOTSUPP;
+	run_enter(run);
+	r = mcp_task_new(run, status);
+	if (r == 0)
+		TELL(run, on_task, run->task);
+	run_leave(run);
+	return r;
+}
+
+static int
+on_tool_task(void *arg, const char *status)
+{
+	return mcp_run_become_task(arg, status);
+}
+
+/* What could not be done while the tool was on the stack. */
+static void
+on_soon(evutil_socket_t fd, short what, void *arg)
+{
+	struct mcp_run *run = arg;
+
+	(void)fd;
+	(void)what;
+	if (run->holders == 0)
+		free_run(run);
+	else
+		run_go_on_asking(run);
+}
+
+static void
+end(struct mcp_run *run, const struct tool_answer *answer, const struct tool_failure *failure)
+{
+	struct mcp_audience *audience;
+
+	run_enter(run);
+	run->tool_run = NULL;
+	run->is_over = true;
+	stop_clock(run);
+	mcp_ask_clear(&run->ask);
+	run_forget_permission(run);
+	if (run->keeps)
+		run->outcome = mcp_outcome_new(answer, failure);
+	while ((audience = LIST_FIRST(&run->audience))) {
+		take_out(audience);
+		audience->type->on_end(audience, answer, failure);
+		mcp_run_release(run, CANCEL_BY_CLIENT);
+	}
+	run_leave(run);
+}
+
+static void
+on_tool_answer(void *arg, const struct tool_answer *answer)
+{
+	end(arg, answer, NULL);
+}
+
+static void
+on_tool_fail(void *arg, const struct tool_failure *failure)
+{
+	end(arg, NULL, failure);
+}
+
+/* ---- its start ---- */
+
+static void
+wind_clock(struct mcp_run *run, uint32_t seconds)
+{
+	const struct timeval wait = { .tv_sec = seconds };
+
+	evtimer_add(run->long_now, &wait);
+}
+
+/* It runs for longer than a client should be made to wait. Until then it was a call like
+ * any other, for most are answered sooner and need no second question. */
+static void
+on_long(evutil_socket_t fd, short what, void *arg)
+{
+	struct mcp_run *run = arg;
+	uint32_t seconds = run->config->mcp.task_after_seconds;
+
+	(void)fd;
+	(void)what;
+	/* Nobody is there to be told of a task: whoever brings the answers is, and waits anew. */
+	if (run->parked)
+		wind_clock(run, seconds ? seconds : 1);
+	else
+		(void)mcp_run_become_task(run, run->tool->long_status);
+}
+
+static void
+start_clock(struct mcp_run *run)
+{
+	run->long_now = xalloc_check(evtimer_new(mcp_base(run->mcp), on_long, run));
+	wind_clock(run, run->config->mcp.task_after_seconds);
+}
+
+void
+run_start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *arguments)
+{
+	struct tool_run *tool_run = run->tool->start(host, arguments);
+
+	if (run->is_over)
+		return;
+	run->tool_run = tool_run;
+	if (run->tool->long_status && (run->abilities & CLIENT_TAKES_TASKS))
+		start_clock(run);
+}
+
+void
+mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
+{
+	struct why why = { .field = "" };
+	struct tool_host host;
+
+	mcp_host(run->mcp, run->tenant, &host);
+	run->config = host.config;
+	host.client = run->abilities;
+	host.is_task = run->task;
+	host.on_output = wants_output ? on_tool_output : NULL;
+	host.on_progress = on_tool_progress;
+	host.on_log = on_tool_log;
+	host.on_ask = on_tool_ask;
+	host.on_task = on_tool_task;
+	host.on_answer = on_tool_answer;
+	host.on_fail = on_tool_fail;
+	host.arg = run;
+	run_enter(run);
+	switch (permission_verdict(&host, run->tool, arguments, &why)) {
+	case POLICY_UNSAID:
+	case POLICY_ALLOW:
+		run_start_tool(run, &host, arguments);
+		break;
+	case POLICY_APPROVE:
+		run_ask_permission(run, &host, arguments);
+		break;
+	case POLICY_DENY:
+		run_refuse(run, &host, why.text);
+		break;
+	}
+	run_leave(run);
+}
+
+/* ---- small things ---- */
+
+void
+mcp_run_keep(struct mcp_run *run)
+{
+	assert(!run->is_over);
+	run->keeps = true;
+}
+
+bool
+mcp_run_is_kept(const struct mcp_run *run)
+{
+	return run->keeps;
+}
+
+bool
+mcp_run_is_over(const struct mcp_run *run)
+{
+	return run->is_over;
+}
+
+void
+mcp_run_outcome(const struct mcp_run *run, const struct tool_answer **answer_r,
+		const struct tool_failure **failure_r, size_t *bytes_r)
+{
+	mcp_outcome_read(run->outcome, answer_r, failure_r, bytes_r);
+}
+
+unsigned int
+mcp_run_abilities(const struct mcp_run *run)
+{
+	return run->abilities;
+}
+
+struct mcp *
+mcp_run_mcp(const struct mcp_run *run)
+{
+	return run->mcp;
+}
+
+struct tenant *
+mcp_run_tenant(const struct mcp_run *run)
+{
+	return run->tenant;
+}
+
+const struct tool *
+mcp_run_tool(const struct mcp_run *run)
+{
+	return run->tool;
+}
+
+enum mcp_method
+mcp_run_method(const struct mcp_run *run)
+{
+	return run->method;
+}
+
+struct mcp_task *
+mcp_run_task(const struct mcp_run *run)
+{
+	return run->task;
+}
+
+void
+mcp_run_set_task(struct mcp_run *run, struct mcp_task *task)
+{
+	run->task = task;
+}

@@ -1,0 +1,72 @@
+/* The inside of a run, for the files that make it up: mcp/run.c has its life and those who
+ * hear of it, mcp/run_permission.c waits for a person to agree to it,
+ * mcp/run_questions.c has what it asks.
+ */
+#ifndef MCP_RUN_PARTS_H
+#define MCP_RUN_PARTS_H
+
+#include "mcp/run.h"
+
+struct mcp_outcome;
+struct permission;
+
+struct mcp_run {
+	LIST_ENTRY(mcp_run) link;
+	struct mcp *mcp;
+	struct tenant *tenant;
+	const struct tool *tool;
+	enum mcp_method method;
+	struct tool_run *tool_run;	/* NULL: not started, or over */
+	unsigned int holders;
+	unsigned int depth;		/* of calls into the tool and from it */
+	unsigned int abilities;
+	enum cancel_reason reason;	/* for its end, when it has no holder any more */
+	bool is_over, keeps, parked;
+	LIST_HEAD(, mcp_audience) audience;	/* the youngest first */
+	struct mcp_task *task;
+	struct mcp_outcome *outcome;	/* NULL: not over, or not kept */
+	struct mcp_ask ask;
+	bool ask_is_new;		/* no client has been told of it yet */
+	const struct mcp_audience *asked;	/* who has; NULL: none, or it left */
+	json_t *early;			/* answers from before it asked; NULL: none */
+	const struct config *config;	/* held since it started; NULL: has not */
+	struct permission *permission;	/* that it waits for; NULL: none */
+	struct event *soon;
+	struct event *long_now;		/* NULL: it cannot become a task by its time */
+};
+
+/* ---- mcp/run.c ---- */
+
+/* Around calls into the tool or to those who listen. After run_leave the run may be gone. */
+void run_enter(struct mcp_run *run);
+void run_leave(struct mcp_run *run);
+
+/* The next turn of the loop looks at it: what cannot be done with its tool on the stack. */
+void run_wake(struct mcp_run *run);
+
+/* Nothing stands in its way any more; on_end may come from within. */
+void run_start_tool(struct mcp_run *run, const struct tool_host *host,
+		    const json_t *arguments);
+
+/* ---- mcp/run_permission.c ---- */
+
+/* Starts the tool once a person has agreed, or refuses. The host is copied. */
+void run_ask_permission(struct mcp_run *run, const struct tool_host *host,
+			const json_t *arguments);
+
+/* Answers, and records, that policy does not let it be. */
+void run_refuse(struct mcp_run *run, const struct tool_host *host, const char *text);
+
+/* The session's own user has replied. The run may be gone afterwards. */
+void run_take_permission(struct mcp_run *run, const struct tool_reply *reply);
+
+/* Waits for it no more; fine when it does not. */
+void run_forget_permission(struct mcp_run *run);
+
+/* ---- mcp/run_questions.c ---- */
+
+/* Gives the tool its replies, or asks what no client has been told of yet. The run may be gone
+ * afterwards. */
+void run_go_on_asking(struct mcp_run *run);
+
+#endif

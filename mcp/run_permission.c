@@ -1,0 +1,155 @@
+/* Runs in: the supervisor.   Owns: what a run needs until somebody has agreed to it: its
+ * arguments, and the question that is open. */
+#include "mcp/run_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "govern/approvals.h"
+#include "govern/audit.h"
+#include "govern/gate.h"
+#include "mcp/permission.h"
+
+/* A call that was made, and may not be before somebody has agreed to it. */
+struct permission {
+	struct tool_host host;
+	json_t *arguments;
+	char *item;
+	bool waits;			/* for an operator; else its own user is asked */
+};
+
+void
+run_forget_permission(struct mcp_run *run)
+{
+	struct permission *permission = run->permission;
+
+	if (!permission)
+		return;
+	run->permission = NULL;
+	if (permission->waits)
+		approvals_unwatch(gate_approvals(permission->host.gate), run);
+	json_decref(permission->arguments);
+	free(permission->item);
+	free(permission);
+}
+
+void
+run_refuse(struct mcp_run *run, const struct tool_host *host, const char *text)
+{
+	audit_write(gate_audit(host->gate), AUDIT_DENIED, tenant_principal(run->tenant), NULL,
+		    json_pack("{s:s,s:s}", "tool", run->tool->name, "why", text));
+	permission_refuse(host, run->tool, TOOL_DENIED, text);
+}
+
+/* Somebody has agreed, or not. The run may be gone afterwards. */
+static void
+settle(struct mcp_run *run, bool granted, const char *text)
+{
+	struct permission *permission = run->permission;
+	struct tool_host host = permission->host;
+	json_t *arguments = json_incref(permission->arguments);
+
+	permission->waits = false;
+	run_forget_permission(run);
+	run_enter(run);
+	host.is_task = run->task;
+	if (granted)
+		run_start_tool(run, &host, arguments);
+	else
+		run_refuse(run, &host, text);
+	json_decref(arguments);
+	run_leave(run);
+}
+
+static void
+on_decided(void *arg, enum approval_state state, const char *reason)
+{
+	struct mcp_run *run = arg;
+	struct permission *permission = run->permission;
+	bool granted = state == APPROVAL_GRANTED &&
+		       permission_use(&permission->host, permission->item);
+	char text[512];
+
+	if (state == APPROVAL_GRANTED && !granted)
+		snprintf(text, sizeof(text), "denied: the approval was for one call, and another "
+			 "one like it was made first; make the call again");
+	else
+		snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%.300s",
+			 approval_state_name(state), reason ? ": " : "", reason ? reason : "");
+	settle(run, granted, text);
+}
+
+void
+run_take_permission(struct mcp_run *run, const struct tool_reply *reply)
+{
+	struct permission *permission = run->permission;
+	bool given = permission_is_given(reply);
+
+	if (given)
+		permission_grant(&permission->host, run->tool, permission->item,
+				 permission->arguments);
+	settle(run, given, "denied: the session's user did not agree");
+}
+
+/* The session's own user, by a form. */
+static bool
+ask_session(struct mcp_run *run)
+{
+	struct tool_question question;
+	int r;
+
+	if (!permission_question(run->tool, run->permission->arguments, &question))
+		return false;
+	r = mcp_ask_open(&run->ask, &question, 1, NULL, run->abilities);
+	permission_question_done(&question);
+	if (r < 0)
+		return false;
+	run->ask_is_new = true;
+	run_wake(run);
+	return true;
+}
+
+/* An operator. A task waits for the decision; any other call is answered at once, and made
+ * again later. */
+static void
+ask_operator(struct mcp_run *run)
+{
+	struct permission *permission = run->permission;
+	const struct approval *approval;
+	struct why why = { .field = "" };
+	char text[256];
+	int r = permission_ask(&permission->host, run->tool, permission->item,
+			       permission->arguments, NULL, NULL, &approval, &why);
+
+	if (r < 0) {
+		run_refuse(run, &permission->host, why.text);
+		return;
+	}
+	snprintf(text, sizeof(text), "approval_pending: %s has to be approved by an operator; "
+		 "make the same call again once it is", approval_id(approval));
+	if (mcp_run_become_task(run, text) == 0) {
+		permission->waits = true;
+		(void)permission_ask(&permission->host, run->tool, permission->item,
+				     permission->arguments, on_decided, run, &approval, &why);
+		return;
+	}
+	permission_refuse(&permission->host, run->tool, TOOL_APPROVAL_PENDING, text);
+}
+
+void
+run_ask_permission(struct mcp_run *run, const struct tool_host *host, const json_t *arguments)
+{
+	struct permission *permission = xcalloc(1, sizeof(*permission));
+
+	permission->host = *host;
+	permission->arguments = json_incref((json_t *)arguments);
+	permission->item = permission_item(run->tool, arguments);
+	run->permission = permission;
+	if (permission_use(host, permission->item))
+		settle(run, true, NULL);
+	else if (!permission_by_session(host) || !ask_session(run))
+		ask_operator(run);
+}

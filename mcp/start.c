@@ -1,0 +1,415 @@
+/* Runs in: the supervisor.   Owns: nothing for longer than a request's dispatch. The
+ * requests that need a run: a new one, one that waits for answers, or one that is there
+ * already.
+ * Reads:   params of a client, of any shape. */
+#include <string.h>
+
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "mcp/catalog.h"
+#include "mcp/context.h"
+#include "mcp/conversation_parts.h"
+#include "mcp/parking.h"
+#include "mcp/permission.h"
+#include "mcp/repeat.h"
+#include "mcp/run.h"
+#include "mcp/seal.h"
+#include "mcp/task.h"
+#include "policy/config.h"
+
+/* What a request wants to have run. */
+struct wanted {
+	const struct tool *tool;
+	enum tool_task task;
+	enum mcp_method method;
+	const json_t *arguments;	/* an object */
+	bool anew;			/* what was answered is asked again */
+};
+
+static void
+refuse_params(const struct request *request, const char *text)
+{
+	request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS, text, NULL);
+}
+
+/* To what a requestState of the call is bound. */
+static void
+bind_to_request(const struct request *request, struct seal_binding *binding_r)
+{
+	seal_bind(tenant_principal(request->conversation->options.tenant),
+		  request->message->method, request->message->params, binding_r);
+}
+
+/* May a run of the tool ask the client of this request? */
+static bool
+may_be_asked(const struct request *request, const struct wanted *wanted)
+{
+	return wanted->tool->reply &&
+	       (request->abilities & (CLIENT_ELICITS | CLIENT_SAMPLES | CLIENT_HAS_ROOTS));
+}
+
+/* A call for the request, in the list of those in flight; there is room for it. */
+static struct mcp_call *
+enter_call(const struct request *request, const struct wanted *wanted)
+{
+	struct mcp_conversation *conversation = request->conversation;
+	struct mcp_call *call = mcp_call_new(request, wanted->method, conversation->bytes_each);
+
+	conversation_add_call(conversation, call);
+	return call;
+}
+
+/* ---- a run that waits for answers ---- */
+
+static void
+take_answers(struct mcp_run *run, const json_t *responses)
+{
+	size_t n;
+	const struct mcp_question *question = mcp_run_questions(run, &n);
+
+	for (size_t i = 0; i < n; i++)
+		(void)mcp_run_reply(run, i, json_object_get(responses, question[i].key));
+}
+
+/* What is missing or no answer is asked for again; what nobody asked for is ignored. */
+static void
+ask_on(const struct request *request, struct mcp_call *call, struct mcp_run *run)
+{
+	mcp_call_join(call, run, request);
+	take_answers(run, json_object_get(request->message->params, "inputResponses"));
+	if (mcp_run_unanswered(run) > 0)
+		mcp_call_ask(call);
+}
+
+static void
+answer_with_outcome(struct mcp_call *call, const struct mcp_run *run)
+{
+	const struct tool_failure *failure;
+	const struct tool_answer *answer;
+
+	mcp_run_outcome(run, &answer, &failure, NULL);
+	mcp_call_end(call, answer, failure);
+}
+
+static void
+go_on(const struct request *request, const struct wanted *wanted, struct mcp_run *run,
+      const struct seal_binding *binding)
+{
+	struct mcp_call *call;
+
+	if (!has_room(request)) {
+		mcp_run_release(run, CANCEL_DISCONNECTED);
+		return;
+	}
+	call = enter_call(request, wanted);
+	call->binding = *binding;
+	if (mcp_run_is_over(run))
+		answer_with_outcome(call, run);
+	else
+		ask_on(request, call, run);
+	mcp_run_release(run, CANCEL_DISCONNECTED);
+}
+
+static void serve_new(const struct request *request, const struct wanted *wanted);
+
+static void
+resume(const struct request *request, struct wanted *wanted)
+{
+	struct mcp_conversation *conversation = request->conversation;
+	const char *state = text_member(request->message->params, "requestState");
+	enum parked_where where = PARKED_NOWHERE;
+	struct seal_binding binding;
+	struct mcp_run *run;
+
+	bind_to_request(request, &binding);
+	if (state)
+		where = mcp_parking_take(mcp_parking(conversation->mcp),
+					 conversation->options.tenant, state, &binding, &run);
+	switch (where) {
+	case PARKED_HERE:
+		go_on(request, wanted, run, &binding);
+		break;
+	case PARKED_BEFORE:
+		/* Whether that answer was given before nobody knows any more. */
+		wanted->anew = true;
+		serve_new(request, wanted);
+		break;
+	case PARKED_HALFWAY:
+		refuse_params(request, "the call that asked this is gone, for the service was "
+			      "restarted; make it again from its beginning, without "
+			      "requestState and inputResponses");
+		break;
+	case PARKED_NOWHERE:
+		refuse_params(request, "requestState is not valid, or not any more");
+		break;
+	}
+}
+
+/* ---- a new run ---- */
+
+static void
+begin(const struct request *request, const struct wanted *wanted, struct mcp_run *run)
+{
+	const json_t *responses = json_object_get(request->message->params, "inputResponses");
+	bool must = wanted->task == TOOL_TASK_MUST && request->revision->modern;
+	bool wants_output = request->envelope.progress_token || mcp_run_is_kept(run) ||
+			    may_be_asked(request, wanted);
+	struct mcp_call *call = enter_call(request, wanted);
+
+	mcp_call_join(call, run, request);
+	if (request->revision->modern && may_be_asked(request, wanted))
+		bind_to_request(request, &call->binding);
+	if (request->revision->modern && !wanted->anew)
+		mcp_run_set_early(run, responses);
+	if (must && mcp_run_become_task(run, NULL) < 0) {
+		const struct tool_failure failure = { .kind = FAIL_RPC,
+						      .code = JSONRPC_INTERNAL_ERROR,
+						      .text = "too many tasks of this user" };
+
+		mcp_call_end(call, NULL, &failure);
+		return;
+	}
+	mcp_run_start(run, wanted->arguments, wants_output);
+	/* Then the call is there still: it has yet to be asked. */
+	if (mcp_run_asks_consent(run) && !mcp_run_task(run))
+		bind_to_request(request, &call->binding);
+}
+
+static void
+refuse_other_arguments(const struct request *request, const struct wanted *wanted)
+{
+	static const char text[] = "this idempotency key was used before, with other "
+				   "arguments; nothing was run";
+	const struct tool_answer answer = { .text = text, .text_len = sizeof(text) - 1,
+					    .is_error = true };
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonrpc_open_result(&out, request->message->id.raw);
+	revision_write_answer(request->revision, &out, wanted->method, &answer);
+	jsonrpc_close_result(&out);
+	request_answer(request, MCP_SENT_ANSWER, &out);
+}
+
+/* A call of a run that is there already, over or not. */
+static void
+attach(const struct request *request, const struct wanted *wanted, struct mcp_run *run)
+{
+	struct mcp_call *call;
+
+	if (!has_room(request))
+		return;
+	call = enter_call(request, wanted);
+	if (may_be_asked(request, wanted) || mcp_run_asks_consent(run))
+		bind_to_request(request, &call->binding);
+	if (mcp_run_task(run) && (request->abilities & CLIENT_TAKES_TASKS)) {
+		call->audience.type->on_task(&call->audience, mcp_run_task(run));
+	} else if (mcp_run_is_over(run)) {
+		answer_with_outcome(call, run);
+	} else {
+		mcp_call_join(call, run, request);
+	}
+}
+
+/* What policy refuses by now has no older answer either. */
+static bool
+is_denied(const struct request *request, const struct wanted *wanted)
+{
+	struct mcp_conversation *conversation = request->conversation;
+	struct why why = { .field = "" };
+	struct tool_host host;
+	bool denied;
+
+	mcp_host(conversation->mcp, conversation->options.tenant, &host);
+	denied = permission_verdict(&host, wanted->tool, wanted->arguments, &why) ==
+		 POLICY_DENY;
+	config_free(host.config);
+	return denied;
+}
+
+/* A call that is known by a key: what ran for it before is not run again. */
+static void
+serve_once(const struct request *request, const struct wanted *wanted, const char *key)
+{
+	struct mcp_conversation *conversation = request->conversation;
+	struct mcp_repeats *repeats = mcp_repeats(conversation->mcp);
+	struct tenant *tenant = conversation->options.tenant;
+	struct mcp_run *run;
+
+	switch (mcp_repeat_find(repeats, tenant, wanted->tool, key, wanted->arguments, &run)) {
+	case REPEAT_OTHER:
+		refuse_other_arguments(request, wanted);
+		return;
+	case REPEAT_SAME:
+		attach(request, wanted, run);
+		return;
+	case REPEAT_NEW:
+		break;
+	}
+	if (!has_room(request))
+		return;
+	run = mcp_run_new(conversation->mcp, tenant, wanted->tool, wanted->method);
+	mcp_repeat_add(repeats, key, wanted->arguments, run);
+	begin(request, wanted, run);
+	mcp_run_release(run, CANCEL_BY_CLIENT);
+}
+
+static void
+serve_new(const struct request *request, const struct wanted *wanted)
+{
+	struct mcp_conversation *conversation = request->conversation;
+	const char *key = wanted->tool->once ? wanted->tool->once(wanted->arguments) : NULL;
+	struct mcp_run *run;
+
+	if (key && !is_denied(request, wanted)) {
+		serve_once(request, wanted, key);
+	} else if (has_room(request)) {
+		run = mcp_run_new(conversation->mcp, conversation->options.tenant,
+				  wanted->tool, wanted->method);
+		begin(request, wanted, run);
+		mcp_run_release(run, CANCEL_BY_CLIENT);
+	}
+}
+
+static void
+serve_wanted(const struct request *request, struct wanted *wanted)
+{
+	if (request->revision->modern &&
+	    json_object_get(request->message->params, "requestState"))
+		resume(request, wanted);
+	else
+		serve_new(request, wanted);
+}
+
+/* ---- the three methods ---- */
+
+/* "arguments" of the params; false: it is no object, and the request was answered. An
+ * absent one is an empty object; *made_r is for the caller to decref. */
+static bool
+read_arguments(const struct request *request, const json_t **arguments_r, json_t **made_r)
+{
+	const json_t *arguments = json_object_get(request->message->params, "arguments");
+
+	*made_r = NULL;
+	if (arguments && !json_is_object(arguments)) {
+		refuse_params(request, "arguments must be an object");
+		return false;
+	}
+	*arguments_r = arguments ? arguments : (*made_r = xalloc_check(json_object()));
+	return true;
+}
+
+static enum tool_task
+task_rule(const struct mcp *mcp, const struct tool *tool)
+{
+	const struct catalog *catalog = mcp_catalog(mcp);
+
+	for (size_t i = 0; i < catalog->n_tools; i++)
+		if (catalog->tool[i] == tool)
+			return mcp_tool_description(mcp, i)->task;
+	return TOOL_TASK_NEVER;
+}
+
+void
+serve_tools_call(struct request *request)
+{
+	const struct mcp *mcp = request->conversation->mcp;
+	const char *name = text_member(request->message->params, "name");
+	struct wanted wanted = { .method = METHOD_TOOLS_CALL };
+	json_t *made;
+
+	if (name)
+		wanted.tool = catalog_find(mcp_catalog(mcp), name);
+	if (!wanted.tool) {
+		refuse_params(request, name ? "unknown tool"
+					    : "name is required and must be a string");
+		return;
+	}
+	wanted.task = task_rule(mcp, wanted.tool);
+	if (wanted.task == TOOL_TASK_MUST && request->revision->modern &&
+	    !(request->abilities & CLIENT_TAKES_TASKS)) {
+		refuse_lacking(request, CLIENT_TAKES_TASKS);
+		return;
+	}
+	if (!read_arguments(request, &wanted.arguments, &made))
+		return;
+	serve_wanted(request, &wanted);
+	json_decref(made);
+}
+
+void
+serve_resources_read(struct request *request)
+{
+	const char *uri = text_member(request->message->params, "uri");
+	struct wanted wanted = {
+		.tool = mcp_catalog(request->conversation->mcp)->resources->read,
+		.method = METHOD_RESOURCES_READ,
+	};
+	json_t *arguments;
+
+	if (!uri) {
+		refuse_params(request, "uri is required and must be a string");
+		return;
+	}
+	arguments = xalloc_check(json_pack("{s:s}", "uri", uri));
+	wanted.arguments = arguments;
+	serve_wanted(request, &wanted);
+	json_decref(arguments);
+}
+
+static const struct prompt *
+find_prompt(const struct prompt_provider *provider, const char *name)
+{
+	for (size_t i = 0; name && i < provider->n_prompts; i++)
+		if (strcmp(provider->prompt[i].name, name) == 0)
+			return &provider->prompt[i];
+	return NULL;
+}
+
+/* Are all of them strings, and the required ones there? */
+static bool
+prompt_takes(const struct prompt *prompt, const json_t *arguments)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)arguments, key, value)
+		if (!json_is_string(value))
+			return false;
+	for (size_t i = 0; i < prompt->n_arguments; i++)
+		if (prompt->argument[i].required &&
+		    !json_object_get(arguments, prompt->argument[i].name))
+			return false;
+	return true;
+}
+
+void
+serve_prompts_get(struct request *request)
+{
+	const struct prompt_provider *provider =
+		mcp_catalog(request->conversation->mcp)->prompts;
+	const char *name = text_member(request->message->params, "name");
+	const struct prompt *prompt = find_prompt(provider, name);
+	struct wanted wanted = { .tool = provider->get, .method = METHOD_PROMPTS_GET };
+	const json_t *given;
+	json_t *made, *arguments;
+
+	if (!prompt) {
+		refuse_params(request, name ? "unknown prompt"
+					    : "name is required and must be a string");
+		return;
+	}
+	if (!read_arguments(request, &given, &made))
+		return;
+	if (!prompt_takes(prompt, given)) {
+		refuse_params(request, "an argument is missing or is no string");
+	} else {
+		arguments = xalloc_check(json_pack("{s:s,s:O}", "name", name, "arguments",
+						   (json_t *)given));
+		wanted.arguments = arguments;
+		serve_wanted(request, &wanted);
+		json_decref(arguments);
+	}
+	json_decref(made);
+}

@@ -1,0 +1,391 @@
+/* Runs in: the supervisor.   Owns: tasks, their timers, and what they ended with. */
+#include "mcp/task.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <event2/event.h>
+
+#include "base/handle.h"
+#include "base/jsonout.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "mcp/context.h"
+#include "mcp/jsonrpc.h"
+#include "mcp/repeat.h"
+#include "mcp/run.h"
+#include "policy/config.h"
+
+#define POLL_EVERY_MS 1000
+#define STATUS_MAX 256		/* bytes */
+
+enum task_state { WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED };
+
+static const char *const state_names[] = {
+	[WORKING] = "working",
+	[INPUT_REQUIRED] = "input_required",
+	[COMPLETED] = "completed",
+	[FAILED] = "failed",
+	[CANCELLED] = "cancelled",
+};
+
+struct mcp_task {
+	TAILQ_ENTRY(mcp_task) link;
+	struct mcp_tasks *tasks;
+	char id[HANDLE_MAX + 1];
+	struct tenant *tenant;
+	struct mcp_run *run;		/* held; NULL: cancelled */
+	struct mcp_audience audience;
+	enum task_state state;
+	bool seen;			/* its client has what it ended with */
+	char status[STATUS_MAX];	/* "": none */
+	struct timespec created, updated;
+	uint64_t ttl_ms;
+	struct event *late;
+	LIST_HEAD(, mcp_task_watch) watches;
+};
+
+struct mcp_tasks {
+	struct mcp *mcp;
+	TAILQ_HEAD(task_list, mcp_task) list;	/* the oldest first */
+};
+
+struct mcp_tasks *
+mcp_tasks_new(struct mcp *mcp)
+{
+	struct mcp_tasks *tasks = xcalloc(1, sizeof(*tasks));
+
+	tasks->mcp = mcp;
+	TAILQ_INIT(&tasks->list);
+	return tasks;
+}
+
+static void
+tell(struct mcp_task *task, bool gone)
+{
+	struct mcp_task_watch *watch, *next;
+
+	for (watch = LIST_FIRST(&task->watches); watch; watch = next) {
+		next = LIST_NEXT(watch, link);
+		if (gone)
+			mcp_task_unwatch(watch);
+		watch->on_change(watch, task, gone);
+	}
+}
+
+static void
+enter_state(struct mcp_task *task, enum task_state state)
+{
+	task->state = state;
+	clock_gettime(CLOCK_REALTIME, &task->updated);
+	tell(task, false);
+}
+
+static bool
+is_over(const struct mcp_task *task)
+{
+	return task->state >= COMPLETED;
+}
+
+static void
+let_run_go(struct mcp_task *task, enum cancel_reason reason)
+{
+	struct mcp_run *run = task->run;
+
+	task->run = NULL;
+	if (!run)
+		return;
+	mcp_run_set_task(run, NULL);
+	mcp_run_leave(&task->audience, reason);
+	mcp_run_release(run, reason);
+}
+
+static void
+forget(struct mcp_task *task)
+{
+	tell(task, true);
+	TAILQ_REMOVE(&task->tasks->list, task, link);
+	let_run_go(task, CANCEL_DISCONNECTED);
+	event_free(task->late);
+	tenant_release(task->tenant);
+	free(task);
+}
+
+void
+mcp_tasks_free(struct mcp_tasks *tasks)
+{
+	if (!tasks)
+		return;
+	while (!TAILQ_EMPTY(&tasks->list))
+		forget(TAILQ_FIRST(&tasks->list));
+	free(tasks);
+}
+
+static void
+on_late(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	forget(arg);
+}
+
+/* ---- its run ---- */
+
+static struct mcp_task *
+task_of(struct mcp_audience *audience)
+{
+	return (struct mcp_task *)((char *)audience - offsetof(struct mcp_task, audience));
+}
+
+static void
+on_ask(struct mcp_audience *audience)
+{
+	enter_state(task_of(audience), INPUT_REQUIRED);
+}
+
+static size_t
+kept_bytes(const struct mcp_task *task)
+{
+	const struct tool_failure *failure;
+	const struct tool_answer *answer;
+	size_t bytes = 0;
+
+	if (task->run && is_over(task))
+		mcp_run_outcome(task->run, &answer, &failure, &bytes);
+	return bytes;
+}
+
+/* What a tenant's tasks keep has a bound: the oldest ones are forgotten. */
+static void
+bound_kept_bytes(struct mcp_task *latest)
+{
+	struct mcp_tasks *tasks = latest->tasks;
+	uint64_t most = mcp_config(tasks->mcp)->mcp.kept_bytes, bytes = kept_bytes(latest);
+	struct mcp_task *task, *before;
+
+	for (task = TAILQ_LAST(&tasks->list, task_list); task; task = before) {
+		before = TAILQ_PREV(task, task_list, link);
+		if (task == latest || task->tenant != latest->tenant)
+			continue;
+		bytes += kept_bytes(task);
+		if (bytes > most && is_over(task)) {
+			bytes -= kept_bytes(task);
+			forget(task);
+		}
+	}
+}
+
+static void
+on_end(struct mcp_audience *audience, const struct tool_answer *answer,
+       const struct tool_failure *failure)
+{
+	struct mcp_task *task = task_of(audience);
+
+	(void)failure;
+	enter_state(task, answer ? COMPLETED : FAILED);
+	bound_kept_bytes(task);
+}
+
+static const struct mcp_audience_type task_audience = {
+	.on_ask = on_ask,
+	.on_end = on_end,
+};
+
+/* At the bound the oldest one that is over makes room; rather one whose client has had its
+ * result than one that is about to be asked for. */
+static int
+make_room(struct mcp_tasks *tasks, const struct tenant *tenant)
+{
+	uint32_t most = mcp_config(tasks->mcp)->mcp.tasks_per_tenant, n = 0;
+	struct mcp_task *task, *oldest = NULL;
+
+	TAILQ_FOREACH(task, &tasks->list, link) {
+		if (task->tenant != tenant)
+			continue;
+		n++;
+		if (is_over(task) && (!oldest || (task->seen && !oldest->seen)))
+			oldest = task;
+	}
+	if (n < most)
+		return 0;
+	if (!oldest)
+		return -EBUSY;
+	forget(oldest);
+	return 0;
+}
+
+int
+mcp_task_new(struct mcp_run *run, const char *status)
+{
+	struct mcp *mcp = mcp_run_mcp(run);
+	struct mcp_tasks *tasks = mcp_tasks(mcp);
+	const struct config *config = mcp_config(mcp);
+	struct mcp_task *task;
+	struct timeval wait;
+	int r = make_room(tasks, mcp_run_tenant(run));
+
+	if (r < 0)
+		return r;
+	task = xcalloc(1, sizeof(*task));
+	task->tasks = tasks;
+	handle_new('t', task->id);
+	task->tenant = mcp_run_tenant(run);
+	tenant_hold(task->tenant);
+	task->run = run;
+	mcp_run_hold(run);
+	mcp_run_keep(run);
+	mcp_run_set_task(run, task);
+	task->audience.type = &task_audience;
+	task->audience.abilities = mcp_run_abilities(run);
+	mcp_run_join(run, &task->audience);
+	LIST_INIT(&task->watches);
+	clock_gettime(CLOCK_REALTIME, &task->created);
+	task->updated = task->created;
+	/* Long enough to run to its end and be looked at after that. */
+	task->ttl_ms = config->mcp.task_ttl_seconds * 1000ULL;
+	if (task->ttl_ms < 2ULL * config->limits.cap.wall_ms)
+		task->ttl_ms = 2ULL * config->limits.cap.wall_ms;
+	wait = (struct timeval){ .tv_sec = (time_t)(task->ttl_ms / 1000) };
+	task->late = xalloc_check(evtimer_new(mcp_base(mcp), on_late, task));
+	evtimer_add(task->late, &wait);
+	TAILQ_INSERT_TAIL(&tasks->list, task, link);
+	mcp_task_set_status(task, status);
+	return 0;
+}
+
+struct mcp_task *
+mcp_task_find(struct mcp_tasks *tasks, const struct tenant *tenant, const char *id)
+{
+	struct mcp_task *task;
+
+	TAILQ_FOREACH(task, &tasks->list, link)
+		if (task->tenant == tenant && strcmp(task->id, id) == 0)
+			return task;
+	return NULL;
+}
+
+const char *
+mcp_task_id(const struct mcp_task *task)
+{
+	return task->id;
+}
+
+void
+mcp_task_set_status(struct mcp_task *task, const char *status)
+{
+	snprintf(task->status, sizeof(task->status), "%s", status ? status : "");
+	if (!is_over(task))
+		enter_state(task, task->state);
+}
+
+/* ---- what clients see ---- */
+
+static void
+write_time(struct jsonout *out, const char *key, const struct timespec *when)
+{
+	char text[64];
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&when->tv_sec, &tm);
+	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, sizeof(text) - n, ".%03ldZ", when->tv_nsec / 1000000);
+	jsonout_member_text(out, key, text);
+}
+
+static void
+write_state(const struct mcp_task *task, struct jsonout *out)
+{
+	jsonout_member_text(out, "taskId", task->id);
+	jsonout_member_text(out, "status", state_names[task->state]);
+	if (*task->status)
+		jsonout_member_text(out, "statusMessage", task->status);
+	write_time(out, "createdAt", &task->created);
+	write_time(out, "lastUpdatedAt", &task->updated);
+	jsonout_member_uint(out, "ttlMs", task->ttl_ms);
+	jsonout_member_uint(out, "pollIntervalMs", POLL_EVERY_MS);
+}
+
+void
+mcp_task_write_created(const struct mcp_task *task, const struct revision *revision,
+		       struct jsonout *out)
+{
+	revision_open_result(revision, out, "task");
+	write_state(task, out);
+	jsonout_close(out, '}');
+}
+
+static void
+write_end(const struct mcp_task *task, const struct revision *revision, struct jsonout *out)
+{
+	const struct tool_failure *failure;
+	const struct tool_answer *answer;
+
+	mcp_run_outcome(task->run, &answer, &failure, NULL);
+	jsonout_key(out, answer ? "result" : "error");
+	if (answer)
+		revision_write_answer(revision, out, mcp_run_method(task->run), answer);
+	else
+		revision_write_error(revision, out, failure);
+}
+
+void
+mcp_task_write(const struct mcp_task *task, const struct revision *revision,
+	       struct jsonout *out)
+{
+	write_state(task, out);
+	if (task->state == INPUT_REQUIRED) {
+		jsonout_key(out, "inputRequests");
+		mcp_run_write_questions(task->run, revision, out);
+	} else if (task->state == COMPLETED || task->state == FAILED) {
+		write_end(task, revision, out);
+	}
+}
+
+void
+mcp_task_seen(struct mcp_task *task)
+{
+	task->seen = is_over(task);
+}
+
+void
+mcp_task_update(struct mcp_task *task, const json_t *responses)
+{
+	size_t n;
+	const struct mcp_question *question;
+
+	if (task->state != INPUT_REQUIRED)
+		return;
+	question = mcp_run_questions(task->run, &n);
+	for (size_t i = 0; i < n; i++)
+		(void)mcp_run_reply(task->run, i,
+				    json_object_get(responses, question[i].key));
+	enter_state(task, mcp_run_unanswered(task->run) ? INPUT_REQUIRED : WORKING);
+}
+
+void
+mcp_task_cancel(struct mcp_task *task)
+{
+	if (is_over(task))
+		return;
+	mcp_repeat_drop(mcp_repeats(task->tasks->mcp), task->run);
+	let_run_go(task, CANCEL_BY_CLIENT);
+	enter_state(task, CANCELLED);
+}
+
+void
+mcp_task_watch(struct mcp_task *task, struct mcp_task_watch *watch)
+{
+	watch->task = task;
+	LIST_INSERT_HEAD(&task->watches, watch, link);
+}
+
+void
+mcp_task_unwatch(struct mcp_task_watch *watch)
+{
+	if (watch->task)
+		LIST_REMOVE(watch, link);
+	watch->task = NULL;
+}

@@ -1,0 +1,27 @@
+/* Runs in: the supervisor.   Owns: nothing. What all tools share. */
+#include "mcp/tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void
+tool_description_done(struct tool_description *description)
+{
+	free(description->description);
+	free(description->input_schema);
+	free(description->output_schema);
+	memset(description, 0, sizeof(*description));
+}
+
+void
+tool_refuse(const struct tool_host *host, const char *text)
+{
+	const struct tool_answer answer = {
+		.text = text,
+		.text_len = strlen(text),
+		.is_error = true,
+		.not_run = true,
+	};
+
+	host->on_answer(host->arg, &answer);
+}

@@ -1,0 +1,179 @@
+/* Runs in: the supervisor.   Owns: the lists that are in use, and a few that may be again. */
+#include "mcp/tool_list.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/xalloc.h"
+#include "mcp/catalog.h"
+#include "mcp/revision.h"
+#include "mcp/tool.h"
+#include "policy/config.h"
+#include "policy/rules.h"
+
+#define READY_MAX 64		/* one for each configuration that was asked for lately */
+
+struct tool_list {
+	unsigned int holders;
+	uint64_t hash;			/* of all that is said */
+	struct tool_description *tool;
+	size_t n;
+};
+
+struct ready {
+	TAILQ_ENTRY(ready) link;
+	const struct config *config;	/* held, or another one might be at its address */
+	struct tool_list *list;		/* held */
+};
+
+struct tool_lists {
+	const struct catalog *catalog;
+	TAILQ_HEAD(ready_list, ready) ready;	/* the one that was asked for last first */
+	size_t n;
+};
+
+/* ---- one list ---- */
+
+void
+tool_list_release(struct tool_list *list)
+{
+	if (!list || --list->holders)
+		return;
+	for (size_t i = 0; i < list->n; i++)
+		tool_description_done(&list->tool[i]);
+	free(list->tool);
+	free(list);
+}
+
+static uint64_t
+hash_text(uint64_t hash, const char *text)
+{
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 1099511628211U;	/* FNV-1a */
+	return (hash ^ 0xff) * 1099511628211U;
+}
+
+static uint64_t
+hash_tool(uint64_t hash, const struct tool_description *tool)
+{
+	hash = hash_text(hash, tool->name);
+	hash = hash_text(hash, tool->title);
+	hash = hash_text(hash, tool->description);
+	hash = hash_text(hash, tool->input_schema);
+	return hash_text(hash, tool->output_schema);
+}
+
+static bool
+is_offered(const struct tool *tool, const struct config *config)
+{
+	return !tool->policy || policy_tool(config, tool->policy) != POLICY_DENY;
+}
+
+static struct tool_list *
+make(const struct catalog *catalog, const struct config *config)
+{
+	struct tool_list *list = xcalloc(1, sizeof(*list));
+
+	list->holders = 1;
+	list->hash = 14695981039346656037U;
+	list->tool = xcalloc(catalog->n_tools, sizeof(*list->tool));
+	for (size_t i = 0; i < catalog->n_tools; i++) {
+		if (!is_offered(catalog->tool[i], config))
+			continue;
+		catalog->tool[i]->describe(config, &list->tool[list->n]);
+		list->hash = hash_tool(list->hash, &list->tool[list->n++]);
+	}
+	return list;
+}
+
+bool
+tool_list_differs(const struct tool_list *list, const struct tool_list *other)
+{
+	return list->hash != other->hash;
+}
+
+void
+tool_list_write(const struct tool_list *list, const struct revision *revision,
+		struct jsonout *out)
+{
+	revision_write_tools(revision, out, list->tool, list->n);
+}
+
+/* ---- all of them ---- */
+
+struct tool_lists *
+tool_lists_new(const struct catalog *catalog)
+{
+	struct tool_lists *lists = xcalloc(1, sizeof(*lists));
+
+	lists->catalog = catalog;
+	TAILQ_INIT(&lists->ready);
+	return lists;
+}
+
+static void
+forget(struct tool_lists *lists, struct ready *ready)
+{
+	TAILQ_REMOVE(&lists->ready, ready, link);
+	lists->n--;
+	config_free(ready->config);
+	tool_list_release(ready->list);
+	free(ready);
+}
+
+void
+tool_lists_renew(struct tool_lists *lists)
+{
+	while (!TAILQ_EMPTY(&lists->ready))
+		forget(lists, TAILQ_FIRST(&lists->ready));
+}
+
+void
+tool_lists_free(struct tool_lists *lists)
+{
+	if (!lists)
+		return;
+	tool_lists_renew(lists);
+	free(lists);
+}
+
+/* Most tenants differ in nothing that is said: one list does for all of those. */
+static struct tool_list *
+make_or_share(const struct tool_lists *lists, const struct config *config)
+{
+	struct tool_list *list = make(lists->catalog, config);
+	const struct ready *ready;
+
+	TAILQ_FOREACH(ready, &lists->ready, link)
+		if (!tool_list_differs(ready->list, list)) {
+			tool_list_release(list);
+			ready->list->holders++;
+			return ready->list;
+		}
+	return list;
+}
+
+struct tool_list *
+tool_lists_get(struct tool_lists *lists, const struct config *config)
+{
+	struct ready *ready;
+
+	TAILQ_FOREACH(ready, &lists->ready, link)
+		if (ready->config == config)
+			break;
+	if (ready) {
+		TAILQ_REMOVE(&lists->ready, ready, link);
+	} else {
+		if (lists->n == READY_MAX)
+			forget(lists, TAILQ_LAST(&lists->ready, ready_list));
+		ready = xcalloc(1, sizeof(*ready));
+		ready->list = make_or_share(lists, config);
+		ready->config = config_hold(config);
+		lists->n++;
+	}
+	TAILQ_INSERT_HEAD(&lists->ready, ready, link);
+	ready->list->holders++;
+	return ready->list;
+}

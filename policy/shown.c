@@ -1,0 +1,260 @@
+/* Runs in: the supervisor and mcp-python.   Owns: nothing.
+ * Reads:   arguments of a call, of any shape, hostile. */
+#include "policy/shown.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/quote.h"
+#include "policy/chain.h"
+
+#define DEPTH_MAX 8	/* of names; what is deeper is one text */
+#define KEY_MAX 64	/* bytes; what has longer names is one text */
+#define SHORT_MAX 60	/* bytes of a string that stands behind its name */
+
+const struct shown_bounds shown_in_form = { 16, 48, 4000, 100, 6000 };
+const struct shown_bounds shown_whole = { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
+
+/* A text that has lines of its own. */
+struct text {
+	const char *at;
+	size_t len;
+	char *made;		/* at, malloc'd; NULL: it is the value's */
+	char *block;		/* as it is shown, malloc'd */
+	bool whole;
+};
+
+struct arguments {
+	FILE *list;		/* lines "name: value" */
+	struct text *text;
+	size_t n_texts, room;
+};
+
+/* How to come to a value. */
+struct step {
+	const struct step *up;	/* NULL: the first */
+	const char *key;	/* NULL: an element of an array */
+	size_t index;
+	unsigned int depth;
+};
+
+static void *
+checked(void *made)
+{
+	if (!made)
+		abort();
+	return made;
+}
+
+static char *
+dump(const json_t *value, size_t flags)
+{
+	return checked(json_dumps(value, flags | JSON_ENCODE_ANY));
+}
+
+static void
+close_text(FILE *stream)
+{
+	if (fclose(stream) != 0)
+		abort();
+}
+
+/* ---- the list of arguments ---- */
+
+static bool
+is_identifier(const char *key)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_-";
+
+	return *key && !key[strspn(key, letters)];
+}
+
+static void
+put_name(FILE *to, const struct step *step)
+{
+	char word[KEY_MAX * QUOTE_PIECE + 8];
+
+	if (step->up)
+		put_name(to, step->up);
+	if (!step->key) {
+		fprintf(to, "[%zu]", step->index);
+		return;
+	}
+	if (step->up)
+		fputc('.', to);
+	if (!is_identifier(step->key))
+		quote_word(word, sizeof(word), step->key, strlen(step->key));
+	fputs(is_identifier(step->key) ? step->key : word, to);
+}
+
+static void
+put_text(struct arguments *arguments, const char *at, size_t len, char *made)
+{
+	if (arguments->n_texts == arguments->room) {
+		arguments->room = arguments->room ? 2 * arguments->room : 16;
+		arguments->text = checked(realloc(arguments->text, arguments->room *
+						  sizeof(*arguments->text)));
+	}
+	arguments->text[arguments->n_texts++] = (struct text){ .at = at, .len = len,
+							       .made = made };
+	fprintf(arguments->list, "text %zu", arguments->n_texts);
+}
+
+static bool
+is_short(const char *text, size_t len)
+{
+	return len <= SHORT_MAX && quote_is_plain(text, len);
+}
+
+static void
+put_value(struct arguments *arguments, const json_t *value)
+{
+	const char *string = json_string_value(value);
+	size_t len = json_string_length(value);
+	char word[2 * SHORT_MAX + 8], *text;
+
+	if (string && is_short(string, len)) {
+		quote_word(word, sizeof(word), string, len);
+		fputs(word, arguments->list);
+	} else if (string) {
+		put_text(arguments, string, len, NULL);
+	} else {
+		text = dump(value, JSON_COMPACT);
+		if (is_short(text, strlen(text))) {
+			fputs(text, arguments->list);
+			free(text);
+		} else {
+			put_text(arguments, text, strlen(text), text);
+		}
+	}
+}
+
+/* Has it members with names that can be shown? */
+static bool
+is_walked(const json_t *value, unsigned int depth)
+{
+	json_t *object = (json_t *)value, *member;
+	const char *key;
+
+	if (depth >= DEPTH_MAX || (json_object_size(value) == 0 && json_array_size(value) == 0))
+		return false;
+	json_object_foreach(object, key, member)
+		if (strlen(key) > KEY_MAX)
+			return false;
+	return true;
+}
+
+static void
+walk(struct arguments *arguments, const json_t *value, const struct step *step)
+{
+	struct step next = { .up = step, .depth = step ? step->depth + 1 : 1 };
+	json_t *object = (json_t *)value, *member;
+
+	if (is_walked(value, next.depth - 1)) {
+		json_object_foreach(object, next.key, member)
+			walk(arguments, member, &next);
+		for (next.key = NULL; next.index < json_array_size(value); next.index++)
+			walk(arguments, json_array_get(value, next.index), &next);
+		return;
+	}
+	if (ftell(arguments->list) > 0)
+		fputc('\n', arguments->list);
+	if (step) {
+		put_name(arguments->list, step);
+		fputs(": ", arguments->list);
+	}
+	put_value(arguments, value);
+}
+
+/* ---- texts ---- */
+
+/* What one text leaves over is the others'. */
+static void
+make_blocks(struct arguments *arguments, const struct shown_bounds *bounds)
+{
+	size_t left = bounds->text_bytes, len;
+
+	for (size_t i = 0; i < arguments->n_texts; i++) {
+		struct text *text = &arguments->text[i];
+		const struct quote_block block = { SHOWN_MARK, QUOTE_COLUMNS, bounds->text_lines,
+						   left / (arguments->n_texts - i) };
+		FILE *to = checked(open_memstream(&text->block, &len));
+
+		text->whole = quote_block(to, &block, text->at, text->len);
+		close_text(to);
+		left -= len < left ? len : left;
+	}
+}
+
+static void
+put_texts(FILE *to, const struct arguments *arguments, const char *list)
+{
+	char hash[CHAIN_DIGITS + 1];
+
+	for (size_t i = 0; i < arguments->n_texts; i++) {
+		const struct text *text = &arguments->text[i];
+
+		chain_hash(text->at, text->len, hash);
+		fprintf(to, "text %zu, %zu bytes%s, SHA-256\n  %s\n", i + 1, text->len,
+			text->whole ? "" : ", NOT ALL OF IT SHOWN", hash);
+	}
+	fprintf(to, "%sarguments:\n%s", arguments->n_texts > 0 ? "\n" : "", list);
+	for (size_t i = 0; i < arguments->n_texts; i++)
+		fprintf(to, "\n\ntext %zu:\n%s", i + 1, arguments->text[i].block);
+}
+
+bool
+shown_write(FILE *to, const json_t *value, const struct shown_bounds *bounds)
+{
+	const struct quote_block block = { SHOWN_MARK, QUOTE_COLUMNS, bounds->lines,
+					   bounds->bytes };
+	struct arguments arguments = { .text = NULL };
+	char *list = NULL, *shown = NULL;
+	size_t list_len, shown_len;
+	FILE *stream;
+	bool fits;
+
+	arguments.list = checked(open_memstream(&list, &list_len));
+	walk(&arguments, value, NULL);
+	close_text(arguments.list);
+	stream = checked(open_memstream(&shown, &shown_len));
+	fits = quote_block(stream, &block, list, list_len) && arguments.n_texts <= bounds->texts;
+	close_text(stream);
+	if (fits) {
+		make_blocks(&arguments, bounds);
+		put_texts(to, &arguments, shown);
+	}
+	for (size_t i = 0; i < arguments.n_texts; i++) {
+		free(arguments.text[i].made);
+		free(arguments.text[i].block);
+	}
+	free(arguments.text);
+	free(shown);
+	free(list);
+	return fits;
+}
+
+/* ---- as JSON ---- */
+
+/* DEL alone is left as it is by JSON_ENSURE_ASCII; it can stand in strings only. */
+char *
+shown_json(const json_t *value, size_t flags)
+{
+	char *text = dump(value, flags | JSON_ENSURE_ASCII), *with = NULL;
+	size_t len;
+	FILE *to;
+
+	if (!strchr(text, 0x7f))
+		return text;
+	to = checked(open_memstream(&with, &len));
+	for (const char *at = text; *at; at++)
+		if (*at == 0x7f)
+			fputs("\\u007f", to);
+		else
+			fputc(*at, to);
+	close_text(to);
+	free(text);
+	return with;
+}

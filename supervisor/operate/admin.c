@@ -1,0 +1,479 @@
+/* Runs in: the supervisor.   Owns: the operators' socket and its connections.
+ * Reads:   lines of local users, hostile; anybody may connect, and is told no. */
+#include "supervisor/operate/admin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <jansson.h>
+
+#include "base/stall.h"
+#include "base/watched.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "govern/approvals.h"
+#include "govern/gate.h"
+#include "policy/config.h"
+#include "supervisor/operate/operation.h"
+
+#define CONNECTIONS_MAX 64		/* operators find room when the others have theirs */
+#define STRANGERS_MAX 32		/* of those who are no operators */
+#define STRANGERS_PER_USER 4
+#define LINE_MAX_BYTES 65536
+#define WAITING_MAX (64 * 1024 * 1024)	/* of answers that nobody reads */
+#define UNREAD_MAX (256 * 1024)	/* bytes of answers; then no more is asked of us */
+#define REASON_MAX 400
+#define IDLE_S 600
+
+struct peer {
+	LIST_ENTRY(peer) link;
+	struct admin *admin;
+	struct bufferevent *buffer;
+	char principal[32];
+	json_t *request;		/* that is to be answered; NULL: none, or it is no JSON */
+	bool is_asked;			/* there is one, and it waits until all are known */
+	struct gate_wait identity;
+	bool is_admitted;		/* it was known who that is, and there was room */
+	bool watches, is_stranger;
+	bool is_behind;			/* what it watches has changed since it was told */
+};
+
+struct admin {
+	struct admin_options options;
+	struct evconnlistener *listener[ADMIN_SOCKETS];
+	LIST_HEAD(, peer) peers;
+	unsigned int n;
+};
+
+static void
+close_peer(struct peer *peer)
+{
+	LIST_REMOVE(peer, link);
+	peer->admin->n--;
+	gate_unwait(&peer->identity);
+	bufferevent_free(peer->buffer);
+	json_decref(peer->request);
+	free(peer);
+}
+
+static void
+free_text(const void *bytes, size_t len, void *arg)
+{
+	(void)bytes;
+	(void)len;
+	free(arg);
+}
+
+/* Not copied: a request for an approval may show a MiB. */
+static void
+send_line(struct peer *peer, json_t *answer)
+{
+	char *text = xalloc_check(json_dumps(answer, JSON_COMPACT));
+	struct evbuffer *out = bufferevent_get_output(peer->buffer);
+	size_t len = strlen(text);
+
+	json_decref(answer);
+	text[len] = '\n';	/* in the place of its end */
+	if (evbuffer_get_length(out) >= WAITING_MAX ||
+	    evbuffer_add_reference(out, text, len + 1, free_text, text) < 0)
+		free(text);
+}
+
+/* ---- requests ---- */
+
+static json_t *
+say_error(const char *text)
+{
+	return json_pack("{s:b,s:s}", "ok", 0, "error", text);
+}
+
+static bool
+is_operator(const struct peer *peer)
+{
+	struct gate *gate = peer->admin->options.gate;
+
+	return policy_is_any(gate_subject(gate, peer->principal),
+			     &gate_common_config(gate)->admin.operators);
+}
+
+static json_t *
+make_list(struct peer *peer, bool all)
+{
+	struct gate *gate = peer->admin->options.gate;
+
+	return json_pack("{s:b,s:o}", "ok", 1, "approvals",
+			 approvals_list(gate_approvals(gate), gate_subject(gate, peer->principal),
+					is_operator(peer), all));
+}
+
+static json_t *
+answer_list(struct peer *peer, const json_t *request)
+{
+	return make_list(peer, json_is_true(json_object_get(request, "all")));
+}
+
+static json_t *
+answer_watch(struct peer *peer, const json_t *request)
+{
+	(void)request;
+	peer->watches = true;
+	return make_list(peer, false);
+}
+
+static json_t *
+answer_show(struct peer *peer, const json_t *request)
+{
+	struct gate *gate = peer->admin->options.gate;
+	const char *id = json_string_value(json_object_get(request, "id"));
+	json_t *approval = id ? approvals_show(gate_approvals(gate), id,
+					       gate_subject(gate, peer->principal),
+					       is_operator(peer)) : NULL;
+
+	if (!approval)
+		return say_error("there is no such request that you may see");
+	return json_pack("{s:b,s:o}", "ok", 1, "approval", approval);
+}
+
+static json_t *
+decide(struct peer *peer, const json_t *request, bool grant)
+{
+	struct gate *gate = peer->admin->options.gate;
+	const char *id = json_string_value(json_object_get(request, "id"));
+	const char *reason = json_string_value(json_object_get(request, "reason"));
+	struct why why = { .field = "" };
+
+	if (!id)
+		return say_error("id: which one?");
+	if (reason && strlen(reason) > REASON_MAX)
+		return say_error("reason: is too long");
+	if (approvals_decide(gate_approvals(gate), id, gate_subject(gate, peer->principal), grant,
+			     reason, &why) < 0)
+		return say_error(why.text);
+	return json_pack("{s:b}", "ok", 1);
+}
+
+static json_t *
+answer_approve(struct peer *peer, const json_t *request)
+{
+	return decide(peer, request, true);
+}
+
+static json_t *
+answer_deny(struct peer *peer, const json_t *request)
+{
+	return decide(peer, request, false);
+}
+
+static json_t *
+answer_revoke(struct peer *peer, const json_t *request)
+{
+	struct gate *gate = peer->admin->options.gate;
+	const char *id = json_string_value(json_object_get(request, "id"));
+	struct why why = { .field = "" };
+
+	if (!id)
+		return say_error("id: which one?");
+	if (approvals_revoke(gate_approvals(gate), id, gate_subject(gate, peer->principal),
+			     &why) < 0)
+		return say_error(why.text);
+	return json_pack("{s:b}", "ok", 1);
+}
+
+static json_t *
+answer_status(struct peer *peer, const json_t *request)
+{
+	const struct operation *operation = peer->admin->options.operation;
+	bool operator = is_operator(peer);
+	json_t *answer = operator ? operation_status(operation)
+				  : operation_status_of(operation, peer->principal);
+
+	(void)request;
+	json_object_set_new(answer, "ok", json_true());
+	json_object_set_new(answer, "scope", json_string(operator ? "service" : "self"));
+	return answer;
+}
+
+static json_t *
+answer_metrics(struct peer *peer, const json_t *request)
+{
+	json_t *answer;
+	size_t len;
+	char *text;
+
+	(void)request;
+	if (!is_operator(peer))
+		return say_error("you are no operator ([admin] operators)");
+	text = operation_metrics(peer->admin->options.operation, true, &len);
+	answer = json_pack("{s:b,s:s%}", "ok", 1, "metrics", text, len);
+	free(text);
+	return answer;
+}
+
+static const struct {
+	const char *name;
+	json_t *(*answer)(struct peer *peer, const json_t *request);
+} requests[] = {
+	{ "list", answer_list }, { "show", answer_show }, { "watch", answer_watch },
+	{ "approve", answer_approve }, { "deny", answer_deny }, { "revoke", answer_revoke },
+	{ "status", answer_status }, { "metrics", answer_metrics },
+};
+
+static json_t *
+answer(struct peer *peer)
+{
+	const char *what = json_string_value(json_object_get(peer->request, "do"));
+	json_t *result = NULL;
+
+	for (size_t i = 0; what && i < sizeof(requests) / sizeof(requests[0]); i++)
+		if (strcmp(requests[i].name, what) == 0)
+			result = requests[i].answer(peer, peer->request);
+	return result ? result : say_error("not understood");
+}
+
+/* ---- whom it is about ---- */
+
+/* Anybody may connect; nobody may keep the operators out by it. Who that is may be unknown yet. */
+static bool
+has_room(struct peer *peer, bool is_known)
+{
+	const struct peer *other;
+	unsigned int strangers = 0, all = 0, own = 0;
+
+	peer->is_stranger = is_known && !is_operator(peer);
+	LIST_FOREACH(other, &peer->admin->peers, link) {
+		if (other == peer)
+			continue;
+		all++;
+		strangers += other->is_stranger;
+		own += strcmp(other->principal, peer->principal) == 0;
+	}
+	if (all >= CONNECTIONS_MAX || (peer->is_stranger && strangers >= STRANGERS_MAX))
+		return false;
+	return own < STRANGERS_PER_USER || (is_known && !peer->is_stranger);
+}
+
+/* Of whom the directory does not say who they are only their uid counts, which can make them less
+ * than they are. */
+static bool
+is_settled(void *arg, const char *principal)
+{
+	struct peer *peer = arg;
+
+	return gate_identify(peer->admin->options.gate, principal, &peer->identity, NULL) !=
+	       -EINPROGRESS;
+}
+
+/* Whether its request may be decided about; else it is woken when that may be so. The peer may be
+ * gone when it is false. */
+static bool
+all_are_settled(struct peer *peer)
+{
+	const char *id = json_string_value(json_object_get(peer->request, "id"));
+
+	if (!is_settled(peer, peer->principal))
+		return false;
+	if (!peer->is_admitted && !has_room(peer, true)) {
+		close_peer(peer);
+		return false;
+	}
+	peer->is_admitted = true;
+	return approvals_each_tenant(gate_approvals(peer->admin->options.gate), id, is_settled,
+				     peer);
+}
+
+/* ---- connections ---- */
+
+/* It has passed descriptors that take long to close. True: the connection is closed. */
+static bool
+made_us_wait(struct peer *peer)
+{
+	if (!stall_waited())
+		return false;
+	watched_log("admin", peer->principal);
+	close_peer(peer);
+	return true;
+}
+
+/* Answers what was asked, or will. */
+static void
+serve(struct peer *peer)
+{
+	struct evbuffer *in = bufferevent_get_input(peer->buffer);
+
+	if (!all_are_settled(peer))
+		return;
+	send_line(peer, answer(peer));
+	json_decref(peer->request);
+	peer->request = NULL;
+	peer->is_asked = false;
+	/* one request in a turn of the loop: others have theirs between two */
+	if (evbuffer_get_length(in) > 0)
+		bufferevent_trigger(peer->buffer, EV_READ, BEV_TRIG_DEFER_CALLBACKS |
+				    BEV_TRIG_IGNORE_WATERMARKS);
+}
+
+static void
+on_settled(void *arg)
+{
+	struct peer *peer = arg;
+
+	if (peer->is_asked)
+		serve(peer);
+}
+
+static void
+on_read(struct bufferevent *buffer, void *arg)
+{
+	struct evbuffer *in = bufferevent_get_input(buffer);
+	struct peer *peer = arg;
+	size_t len;
+	char *line;
+
+	if (made_us_wait(peer))
+		return;
+	if (peer->is_asked || evbuffer_get_length(bufferevent_get_output(buffer)) >= UNREAD_MAX)
+		return;		/* on_settled or on_written comes */
+	line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF);
+	if (line) {
+		peer->request = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
+		peer->is_asked = true;
+		free(line);
+		serve(peer);
+	} else if (evbuffer_get_length(in) >= LINE_MAX_BYTES) {
+		close_peer(peer);
+	}
+}
+
+/* What was answered has been taken. */
+static void
+on_written(struct bufferevent *buffer, void *arg)
+{
+	struct peer *peer = arg;
+
+	if (peer->is_behind) {
+		peer->is_behind = false;
+		send_line(peer, make_list(peer, false));
+	}
+	on_read(buffer, arg);
+}
+
+static void
+on_event(struct bufferevent *buffer, short what, void *arg)
+{
+	struct peer *peer = arg;
+
+	(void)buffer;
+	if (made_us_wait(peer))
+		return;
+	/* whoever watches may be silent for as long as they like */
+	if ((what & BEV_EVENT_TIMEOUT) && peer->watches)
+		bufferevent_enable(buffer, EV_READ);
+	else
+		close_peer(peer);
+}
+
+static void
+on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+	  int address_len, void *arg)
+{
+	static const struct timeval idle = { IDLE_S, 0 };
+	struct admin *admin = arg;
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	struct peer *peer;
+
+	(void)listener;
+	(void)address;
+	(void)address_len;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0) {
+		close(fd);
+		return;
+	}
+	peer = xcalloc(1, sizeof(*peer));
+	peer->admin = admin;
+	snprintf(peer->principal, sizeof(peer->principal), "uid:%u", who.uid);
+	peer->identity.on_known = on_settled;
+	peer->identity.arg = peer;
+	peer->is_admitted = gate_identify(admin->options.gate, peer->principal, NULL, NULL) !=
+			    -EINPROGRESS;
+	if (!has_room(peer, peer->is_admitted)) {
+		free(peer);
+		close(fd);
+		return;
+	}
+	peer->buffer = xalloc_check(bufferevent_socket_new(admin->options.base, fd,
+							   BEV_OPT_CLOSE_ON_FREE));
+	bufferevent_setwatermark(peer->buffer, EV_READ, 0, LINE_MAX_BYTES);
+	bufferevent_setcb(peer->buffer, on_read, on_written, on_event, peer);
+	watched_buffers(peer->buffer);
+	bufferevent_set_timeouts(peer->buffer, &idle, NULL);
+	bufferevent_enable(peer->buffer, EV_READ | EV_WRITE);
+	LIST_INSERT_HEAD(&admin->peers, peer, link);
+	admin->n++;
+}
+
+static void
+on_change(void *arg)
+{
+	struct admin *admin = arg;
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &admin->peers, link) {
+		if (!peer->watches)
+			continue;
+		/* whoever does not read is told when they do, of how it is then */
+		if (evbuffer_get_length(bufferevent_get_output(peer->buffer)) >= UNREAD_MAX)
+			peer->is_behind = true;
+		else
+			send_line(peer, make_list(peer, false));
+	}
+}
+
+struct admin *
+admin_new(const struct admin_options *options)
+{
+	struct admin *admin;
+	bool any = false;
+
+	for (size_t i = 0; i < ADMIN_SOCKETS; i++)
+		any |= options->fd[i] >= 0;
+	if (!any)
+		return NULL;
+	admin = xcalloc(1, sizeof(*admin));
+	admin->options = *options;
+	LIST_INIT(&admin->peers);
+	for (size_t i = 0; i < ADMIN_SOCKETS; i++) {
+		if (options->fd[i] < 0)
+			continue;
+		watched_refuse(options->fd[i]);
+		evutil_make_socket_nonblocking(options->fd[i]);
+		admin->listener[i] = xalloc_check(evconnlistener_new(options->base,
+			on_accept, admin, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+			0, options->fd[i]));
+	}
+	approvals_on_change(gate_approvals(options->gate), on_change, admin);
+	return admin;
+}
+
+void
+admin_free(struct admin *admin)
+{
+	struct peer *peer;
+
+	if (!admin)
+		return;
+	approvals_on_change(gate_approvals(admin->options.gate), NULL, NULL);
+	while ((peer = LIST_FIRST(&admin->peers)))
+		close_peer(peer);
+	for (size_t i = 0; i < ADMIN_SOCKETS; i++)
+		if (admin->listener[i])
+			evconnlistener_free(admin->listener[i]);
+	free(admin);
+}

@@ -1,0 +1,33 @@
+/* The operators' socket: JSON lines, one request and one answer each, from those that policy
+ * admits. The kernel says who a peer is; the peer's own word counts for nothing.
+ *
+ *   {"do":"list","all":BOOL}  {"do":"show","id":ID}  {"do":"status"}
+ *   {"do":"approve","id":ID}  {"do":"deny","id":ID,"reason":TEXT}  {"do":"revoke","id":ID}
+ *   {"do":"watch"}            a list now and after each change
+ *   {"do":"metrics"}          OpenMetrics text, as a string
+ *
+ * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}. Others may list and
+ * decide what policy lets them, and get the status of themselves alone.
+ */
+#ifndef SUPERVISOR_OPERATE_ADMIN_H
+#define SUPERVISOR_OPERATE_ADMIN_H
+
+#define ADMIN_SOCKETS 2		/* systemd's and our own */
+
+struct admin;
+struct event_base;
+struct gate;
+struct operation;
+
+struct admin_options {
+	struct event_base *base;	/* borrowed */
+	struct gate *gate;		/* borrowed */
+	const struct operation *operation;	/* borrowed */
+	int fd[ADMIN_SOCKETS];		/* listening; taken over. -1: none */
+};
+
+/* Serves operators; NULL when there is no socket. */
+struct admin *admin_new(const struct admin_options *options);
+void admin_free(struct admin *admin);	/* NULL is fine */
+
+#endif

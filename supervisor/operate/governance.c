@@ -1,0 +1,240 @@
+/* Runs in: the supervisor.   Owns: audit log, approvals and gate. */
+#include "supervisor/operate/governance.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <systemd/sd-daemon.h>
+
+#include "base/log.h"
+#include "base/own.h"
+#include "base/socketfile.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "govern/approvals.h"
+#include "govern/audit.h"
+#include "govern/gate.h"
+#include "policy/config.h"
+#include "supervisor/configuration.h"
+#include "supervisor/operate/admin.h"
+#include "supervisor/places.h"
+
+/* The service's own user has it (systemd/mcp-pythond.tmpfiles). */
+#define RECORDS "/var/lib/mcp-pythond/records"
+
+struct governance {
+	const struct config *config;	/* held; what was read last and is in force */
+	struct audit *audit;
+	struct approvals *approvals;
+	struct gate *gate;
+	struct governance_reloads reloads;
+};
+
+static const struct policy_subject *
+subject_of(void *arg, const char *principal)
+{
+	return gate_subject(arg, principal);
+}
+
+static const struct config *
+config_of(void *arg, const char *principal)
+{
+	return gate_config_named(arg, principal);
+}
+
+static const char *
+in_records(bool as_service, const char *path)
+{
+	return as_service && access(RECORDS, W_OK) == 0 ? path : NULL;
+}
+
+static void
+tell_started(struct governance *g)
+{
+	audit_write(g->audit, AUDIT_STARTED, NULL, NULL,
+		    json_pack("{s:s,s:i}", "version", PACKAGE_VERSION, "pid", getpid()));
+}
+
+int
+governance_new(const struct config *config, bool as_service,
+	       struct governance **governance_r, struct why *why_r)
+{
+	struct governance *g = xcalloc(1, sizeof(*g));
+	const char *file;
+	int r;
+
+	g->config = config_hold(config);
+	file = config->audit.file ? NULL : in_records(as_service, RECORDS "/audit.jsonl");
+	r = audit_new(config, file, &g->audit, why_r);
+	file = config->admin.approvals ? config->admin.approvals
+				       : in_records(as_service, RECORDS "/approvals.jsonl");
+	if (r == 0)
+		r = approvals_new(file, g->audit, &g->approvals, why_r);
+	if (r < 0) {
+		governance_free(g);
+		return r;
+	}
+	*governance_r = g;
+	return 0;
+}
+
+/* What systemd hands over as "admin", of which everything else is supervisor/places.c's. */
+static int
+take_handed_socket(int *fd_r, struct why *why_r)
+{
+	char **names = NULL;
+	int r = 0, n = sd_listen_fds_with_names(0, &names);
+
+	for (int i = 0; i < n; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+
+		if (strcmp(names[i], PLACE_ADMIN) != 0)
+			continue;
+		if (*fd_r >= 0 || sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) <= 0)
+			r = why_say(why_r, -EINVAL, "socket", "what was handed over as \"%s\" is "
+				    "not one listening unix stream socket", PLACE_ADMIN);
+		else
+			*fd_r = fd;
+	}
+	for (int i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+	return r;
+}
+
+static bool
+is_at(int fd, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNSPEC };
+	socklen_t len = sizeof(address) - 1;
+
+	return fd >= 0 && getsockname(fd, (struct sockaddr *)&address, &len) == 0 &&
+	       strcmp(address.sun_path, path) == 0;
+}
+
+/* Everybody may connect to ours: who they are the kernel says, and what they may, policy. */
+int
+governance_listen(const struct config *config, struct socketfile **file_r,
+		  int fd_r[ADMIN_SOCKETS], struct why *why_r)
+{
+	const char *path = config->admin.socket;
+	int r;
+
+	fd_r[0] = fd_r[1] = -1;
+	r = take_handed_socket(&fd_r[0], why_r);
+	/* Whoever may connect to what is there already is its unit's to say. */
+	if (r < 0 || !path || is_at(fd_r[0], path))
+		return r;
+	r = socketfile_open(path, geteuid(), file_r, &fd_r[1], why_r);
+	if (r == 0 && chmod(path, 0666) < 0)
+		r = why_say(why_r, -errno, "socket", "[admin] socket = %s: %s", path,
+			    strerror(errno));
+	return r;
+}
+
+void
+governance_start(struct governance *g, struct event_base *base, struct directory *directory)
+{
+	const struct gate_options gate = { .base = base, .config = g->config,
+					   .audit = g->audit, .approvals = g->approvals,
+					   .directory = directory };
+	struct approvals_policy policy = { subject_of, config_of, NULL };
+
+	g->gate = policy.arg = gate_new(&gate);
+	approvals_start(g->approvals, base, &policy);
+	audit_start(g->audit, base);
+	tell_started(g);
+}
+
+void
+governance_free(struct governance *g)
+{
+	bool ran;
+
+	if (!g)
+		return;
+	ran = g->gate != NULL;
+	approvals_free(g->approvals);
+	gate_free(g->gate);
+	if (ran)
+		audit_write(g->audit, AUDIT_STOPPED, NULL, NULL, NULL);
+	audit_free(g->audit);
+	config_free(g->config);
+	free(g->reloads.text);
+	free(g);
+}
+
+struct gate *
+governance_gate(struct governance *g)
+{
+	return g->gate;
+}
+
+/* ---- reading again ---- */
+
+static void
+log_mistakes(char *text)
+{
+	struct log_quoted quoted;
+	char *rest = text, *line;
+
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			log_line(LOG_ERR, "reload-mistake", "text=%s",
+				 log_quote(&quoted, line, strlen(line)));
+}
+
+static void
+note_reload(struct governance *g, bool done, const char *text)
+{
+	free(g->reloads.text);
+	g->reloads.text = *text ? xstrdup(text) : NULL;
+	g->reloads.last = time(NULL);
+	g->reloads.last_done = done;
+	done ? g->reloads.succeeded++ : g->reloads.failed++;
+}
+
+const struct governance_reloads *
+governance_reloads(const struct governance *g)
+{
+	return &g->reloads;
+}
+
+void
+governance_reload(struct governance *g, const char *path, bool by_hand,
+		  void (*on_done)(void *arg), void *arg)
+{
+	own_mem char *errors = NULL;
+	own_mem char *later = NULL;
+	size_t len;
+	FILE *out = open_memstream(&errors, &len);
+	struct config *config;
+
+	if (!out)
+		abort();
+	config = configuration_read(path, by_hand, out);
+	fclose(out);
+	if (!config) {
+		audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
+			    json_pack("{s:b,s:s}", "done", 0, "why", errors));
+		note_reload(g, false, errors);
+		log_mistakes(errors);
+		log_line(LOG_ERR, "reload-failed", "kept=yes");
+		on_done(arg);
+		return;
+	}
+	later = config_needs_restart(g->config, config);
+	config_free(g->config);
+	g->config = config;
+	note_reload(g, true, later);
+	log_line(*later ? LOG_WARNING : LOG_NOTICE, "reloaded", "after-restart=\"%s\"", later);
+	audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,
+		    json_pack("{s:b,s:s}", "done", 1, "after_restart", later));
+	gate_reload(g->gate, config, on_done, arg);
+}

@@ -1,0 +1,44 @@
+/* What an operator asks of a running service: its status, and its metrics. Puts together what
+ * others know; owns nothing of it.
+ */
+#ifndef SUPERVISOR_OPERATE_OPERATION_H
+#define SUPERVISOR_OPERATE_OPERATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+struct approvals;
+struct audit;
+struct config;
+struct engine;
+struct governance;
+struct http_server;
+struct metrics;
+struct operation;
+struct session_set;
+
+/* All borrowed; they outlive the last question. */
+struct operation_sources {
+	const struct config *config;	/* of the start */
+	const struct engine *engine;
+	const struct session_set *sessions;
+	const struct http_server *http;
+	struct governance *governance;
+	const struct metrics *metrics;
+};
+
+struct operation *operation_new(const struct operation_sources *sources);
+void operation_free(struct operation *operation);	/* NULL is fine */
+
+/* Members of an answer: everything, for operators; to be decref'd. */
+json_t *operation_status(const struct operation *operation);
+
+/* What a principal may know of itself, likewise. */
+json_t *operation_status_of(const struct operation *operation, const char *principal);
+
+/* OpenMetrics text, malloc'd; *len_r without the NUL. tenants: with numbers by tenant. */
+char *operation_metrics(const struct operation *operation, bool tenants, size_t *len_r);
+
+#endif

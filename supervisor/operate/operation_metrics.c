@@ -1,0 +1,215 @@
+/* Runs in: the supervisor.   Owns: nothing. Gauges, from what others know now; the counters are
+ * those of metrics.c. */
+#include "supervisor/operate/operation_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/engine.h"
+#include "engine/survey.h"
+#include "govern/approvals.h"
+#include "govern/audit.h"
+#include "govern/gate.h"
+#include "govern/metrics.h"
+#include "govern/openmetrics.h"
+#include "http/server.h"
+#include "policy/config.h"
+#include "supervisor/operate/governance.h"
+#include "supervisor/session.h"
+#include "tools/job/background.h"
+
+#define NAME(name) METRICS_PREFIX name
+
+/* One sample and no label. */
+static void
+gauge(FILE *out, const char *name, const char *unit, const char *help, uint64_t value)
+{
+	openmetrics_family(out, name, "gauge", unit, help);
+	openmetrics_uint(out, name, value, NULL);
+}
+
+static const char *
+by(bool controller)
+{
+	return controller ? "cgroup" : "watchdog";
+}
+
+static void
+write_service(const struct operation *o, FILE *out)
+{
+	struct engine_enforcement how;
+
+	engine_enforcement(o->from.engine, &how);
+	openmetrics_family(out, NAME("build"), "info", NULL, "The service.");
+	openmetrics_uint(out, NAME("build_info"), 1, "version", PACKAGE_VERSION, NULL);
+	openmetrics_family(out, NAME("enforcement"), "info", NULL, "What keeps the limits.");
+	openmetrics_uint(out, NAME("enforcement_info"), 1, "memory", by(how.memory_controller),
+			 "pids", by(how.pids_controller), "cpu", by(how.cpu_controller),
+			 "landlock", how.landlock ? "yes" : "no", "own_uids",
+			 how.own_uids ? "yes" : "no", NULL);
+	gauge(out, NAME("start_time_seconds"), "seconds", "When it began, since the epoch.",
+	      (uint64_t)o->started);
+	gauge(out, NAME("uptime_seconds"), "seconds", "Since then.", operation_uptime_s(o));
+}
+
+static void
+write_profiles(const struct operation *o, FILE *out)
+{
+	struct survey_profile profile[CONFIG_PROFILES_MAX];
+	size_t n = survey_profiles(o->from.engine, profile);
+
+	openmetrics_family(out, NAME("workers"), "gauge", NULL,
+			   "Workers, by profile and state.");
+	for (size_t i = 0; i < n; i++) {
+		const struct survey_profile *p = &profile[i];
+		const struct {
+			const char *state;
+			unsigned int count;
+		} states[] = {
+			{ "starting", p->starting }, { "warm", p->warm }, { "busy", p->running },
+			{ "session", p->sessions }, { "spent", p->spent },
+			{ "ending", p->ending },
+		};
+
+		for (size_t k = 0; k < sizeof(states) / sizeof(states[0]); k++)
+			openmetrics_uint(out, NAME("workers"), states[k].count, "profile",
+					 p->name, "state", states[k].state, NULL);
+	}
+	openmetrics_family(out, NAME("zygote_ready"), "gauge", NULL,
+			   "1: workers of the profile can be made.");
+	for (size_t i = 0; i < n; i++)
+		openmetrics_uint(out, NAME("zygote_ready"), profile[i].ready, "profile",
+				 profile[i].name, NULL);
+	openmetrics_family(out, NAME("waiting"), "gauge", NULL,
+			   "Executions and sessions that wait for a worker.");
+	for (size_t i = 0; i < n; i++)
+		openmetrics_uint(out, NAME("waiting"), profile[i].waiting, "profile",
+				 profile[i].name, NULL);
+}
+
+struct totals {
+	unsigned int sessions;
+	size_t n;
+	struct survey_tenant *tenant;	/* n of them; NULL: they are not wanted */
+};
+
+static void
+on_tenant(void *arg, const struct survey_tenant *tenant)
+{
+	struct totals *totals = arg;
+
+	totals->sessions += tenant->sessions;
+	if (totals->tenant && totals->n < METRICS_TENANTS)
+		totals->tenant[totals->n++] = *tenant;
+}
+
+static void
+write_tenants(const struct totals *totals, FILE *out)
+{
+	openmetrics_family(out, NAME("tenant_running"), "gauge", NULL,
+			   "Executions that run, by tenant.");
+	for (size_t i = 0; i < totals->n; i++)
+		openmetrics_uint(out, NAME("tenant_running"), totals->tenant[i].running,
+				 "tenant", tenant_principal(totals->tenant[i].tenant), NULL);
+	openmetrics_family(out, NAME("tenant_queued"), "gauge", NULL,
+			   "Executions that wait, by tenant.");
+	for (size_t i = 0; i < totals->n; i++)
+		openmetrics_uint(out, NAME("tenant_queued"), totals->tenant[i].queued, "tenant",
+				 tenant_principal(totals->tenant[i].tenant), NULL);
+	openmetrics_family(out, NAME("tenant_memory_bytes"), "gauge", "bytes",
+			   "Memory of a tenant's workers.");
+	for (size_t i = 0; i < totals->n; i++)
+		openmetrics_uint(out, NAME("tenant_memory_bytes"),
+				 totals->tenant[i].memory_bytes, "tenant",
+				 tenant_principal(totals->tenant[i].tenant), NULL);
+}
+
+static void
+write_now(const struct operation *o, bool tenants, FILE *out)
+{
+	struct survey_tenant tenant[METRICS_TENANTS];
+	struct totals totals = { .tenant = tenants ? tenant : NULL };
+	struct engine_counts counts;
+	unsigned int running, kept;
+
+	survey_tenants(o->from.engine, on_tenant, &totals);
+	engine_count(o->from.engine, &counts);
+	background_count(NULL, &running, &kept);
+	gauge(out, NAME("running"), NULL, "Executions that run.", counts.running);
+	gauge(out, NAME("tenants"), NULL, "Tenants with something to keep.", counts.tenants);
+	gauge(out, NAME("repl_sessions"), NULL, "Sessions of run_repl, branches not counted.",
+	      totals.sessions);
+	openmetrics_family(out, NAME("jobs"), "gauge", NULL, "Runs in the background.");
+	openmetrics_uint(out, NAME("jobs"), running, "state", "running", NULL);
+	openmetrics_uint(out, NAME("jobs"), kept, "state", "kept", NULL);
+	openmetrics_family(out, NAME("connections"), "gauge", NULL, "Connected clients.");
+	openmetrics_uint(out, NAME("connections"), session_set_count(o->from.sessions),
+			 "carrier", "stream", NULL);
+	openmetrics_uint(out, NAME("connections"), http_server_count(o->from.http), "carrier",
+			 "http", NULL);
+	gauge(out, NAME("http_sessions"), NULL, "Sessions of legacy HTTP clients.",
+	      http_server_sessions(o->from.http));
+	if (tenants)
+		write_tenants(&totals, out);
+}
+
+static void
+write_governance(const struct operation *o, FILE *out)
+{
+	const struct governance_reloads *reloads = governance_reloads(o->from.governance);
+	const struct gate *gate = governance_gate(o->from.governance);
+	const struct audit *audit = gate_audit(gate);
+	struct survey_egress egress;
+	struct audit_counts counts;
+
+	audit_count(audit, &counts);
+	survey_egress(o->from.engine, &egress);
+	gauge(out, NAME("approvals_pending"), NULL, "Requests that nobody has decided.",
+	      approvals_pending(gate_approvals(gate)));
+	gauge(out, NAME("egress_executions"), NULL, "Executions that may go out.",
+	      egress.executions);
+	openmetrics_family(out, NAME("audit_records"), "counter", NULL,
+			   "Records of the audit log that were written.");
+	openmetrics_uint(out, NAME("audit_records_total"), counts.written, NULL);
+	openmetrics_family(out, NAME("audit_lost_records"), "counter", NULL,
+			   "Records that could not be written.");
+	openmetrics_uint(out, NAME("audit_lost_records_total"), counts.lost, NULL);
+	openmetrics_family(out, NAME("audit_left_out_records"), "counter", NULL,
+			   "Records that were left out because a tenant had its share.");
+	openmetrics_uint(out, NAME("audit_left_out_records_total"), counts.left_out, NULL);
+	openmetrics_family(out, NAME("audit_dropped_files"), "counter", NULL,
+			   "Files that were removed to stay within keep_bytes.");
+	openmetrics_uint(out, NAME("audit_dropped_files_total"), counts.dropped, NULL);
+	gauge(out, NAME("audit_bytes"), "bytes", "Of the audit log's file and those before it.",
+	      counts.file_bytes);
+	gauge(out, NAME("audit_most_bytes"), "bytes",
+	      "What these may become; 0: without bound, or there is no file.",
+	      counts.file_bytes_max);
+	gauge(out, NAME("audit_free_bytes"), "bytes", "Free on their disk.",
+	      counts.disk_free_bytes);
+	gauge(out, NAME("audit_failing"), NULL, "1: the last record could not be written.",
+	      audit_is_failing(audit));
+	openmetrics_family(out, NAME("reloads"), "counter", NULL,
+			   "How often the configuration was read again.");
+	openmetrics_uint(out, NAME("reloads_total"), reloads->succeeded, "result", "done", NULL);
+	openmetrics_uint(out, NAME("reloads_total"), reloads->failed, "result", "failed", NULL);
+}
+
+char *
+operation_metrics(const struct operation *o, bool tenants, size_t *len_r)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, len_r);
+
+	if (!out)
+		abort();
+	write_service(o, out);
+	write_profiles(o, out);
+	write_now(o, tenants, out);
+	write_governance(o, out);
+	metrics_write(o->from.metrics, tenants, out);
+	openmetrics_end(out);
+	if (fclose(out) != 0)
+		abort();
+	return text;
+}

@@ -1,0 +1,19 @@
+/* What operation.c and operation_metrics.c share.
+ */
+#ifndef SUPERVISOR_OPERATE_OPERATION_PARTS_H
+#define SUPERVISOR_OPERATE_OPERATION_PARTS_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "supervisor/operate/operation.h"
+
+struct operation {
+	struct operation_sources from;
+	struct timespec began;		/* CLOCK_BOOTTIME */
+	time_t started;
+};
+
+uint64_t operation_uptime_s(const struct operation *operation);
+
+#endif

@@ -1,0 +1,50 @@
+#!/bin/sh
+# tests/check-layers fails where it has to: a wrong include, a wrong call, a circle of calls, a folder and
+# a file that it was not told of.
+here=${srcdir:-.}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+status=0
+
+(cd "$here" && find base proto policy host engine govern mcp tools auth http supervisor worker egress \
+	client -name '*.[ch]' -print | tar -cf - -T -) | tar -xf - -C "$work" || exit 1
+mkdir "$work/build" && cp lib*.a "$work/build" || exit 1
+
+# expect TEXT: the check fails and says so.
+expect() {
+	out=$("$here/tests/check-layers" --source "$work" --build "$work/build" 2>&1) && {
+		echo "the check passes with: $1" >&2
+		status=1
+	}
+	printf '%s\n' "$out" | grep -qF "$1" || {
+		printf 'the check does not say "%s":\n%s\n' "$1" "$out" >&2
+		status=1
+	}
+}
+
+"$here/tests/check-layers" --source "$work" --build "$work/build" || exit 1
+
+echo '#include "http/server.h"' >>"$work/engine/pool.h"
+expect 'engine may not include http/'
+cp "$here/engine/pool.h" "$work/engine/pool.h"
+
+mkdir "$work/cellar" && echo 'int wine;' >"$work/cellar/wine.c"
+expect 'folder cellar is not named'
+rm -r "$work/cellar"
+
+echo 'int loose;' >"$work/mcp/loose.c"
+expect 'mcp/loose.c is in no library'
+rm "$work/mcp/loose.c"
+
+echo 'void engine_free(void *); void up(void); void up(void) { engine_free(0); }' >"$work/wrong.c"
+${CC:-cc} -c -o "$work/wrong.o" "$work/wrong.c" && ar q "$work/build/libhost.a" "$work/wrong.o" || exit 1
+expect 'libhost.a: wrong.o calls engine_free, which is in libengine.a'
+cp libhost.a "$work/build/libhost.a"
+
+for i in 1 2 3 4 5 6; do
+	echo "void ring$i(void); void ring$((i % 6 + 1))(void); void ring$i(void) { ring$((i % 6 + 1))(); }" \
+		>"$work/ring$i.c"
+	${CC:-cc} -c -o "$work/ring$i.o" "$work/ring$i.c" && ar q "$work/build/libhost.a" "$work/ring$i.o" || exit 1
+done
+expect 'libhost.a: 6 files call each other in a circle'
+exit $status

@@ -1,0 +1,331 @@
+#!/usr/bin/python3
+"""What ordinary programs do in a session, over several cells: the second one is the assertion.
+
+A suite of tests/integration/run. What sessions are and promise is repl.py's."""
+
+import base64
+import contextlib
+import os
+import subprocess
+import tempfile
+
+from harness import Skip, equal, main, test, tests
+from repl import Session, begun
+from supervisor import Supervisor
+
+tests.clear()	# those of repl.py
+
+# A long wait is what these tests would fail by: it ends as a time-out of the cell.
+SOON = {"timeout_seconds": 60, "cpu_seconds": 60}
+
+
+def same(session, *pairs):
+    """Cells and the values that they have to have, in this order."""
+    for code, want in pairs:
+        o = session.call(code, 120, **SOON)
+        assert o.status == "ok" and o.result, "%s: %r" % (code, o)
+        equal(o.result["repr"], want, code)
+
+
+# ---- signals ----
+
+@test
+def children_can_be_terminated(ctx):
+    with begun(ctx, "import os, signal, subprocess, sys, time") as s:
+        same(s,
+             ("signal.pthread_sigmask(signal.SIG_BLOCK, [])", "set()"),
+             ("p = subprocess.Popen(['sleep', '600'])\np.terminate()\np.wait()", "-15"),
+             ("p = subprocess.Popen([sys.executable, '-m', 'http.server', '8000'])\n"
+              "p.terminate()\np.wait()", "-15"),
+             ("import asyncio\np = await asyncio.create_subprocess_exec('sleep', '600')\n"
+              "p.terminate()\nawait p.wait()", "-15"),
+             # Its workers are busy when it ends.
+             ("from multiprocessing import Pool\n"
+              "pool = Pool(2)\nwait = pool.map_async(time.sleep, [600, 600], 1)\n"
+              "pool.terminate()\npool.join()\n'ended'", "'ended'"),
+             ("subprocess.run('sleep 600 & kill $!; wait $!; echo $?', shell=True,"
+              " capture_output=True).stdout", "b'143\\n'"))
+
+
+@test
+def a_cell_gets_its_signals(ctx):
+    """A mask and handlers are as a cell has left them, and their defaults end it alone."""
+    with begun(ctx, "import os, signal\nseen = []") as s:
+        o = s.call("seen.append(1)\nos.kill(os.getpid(), signal.SIGTERM)\nsignal.pause()", **SOON)
+        equal((o.status, o.error["message"], o.state),
+              ("killed", "killed by SIGTERM", "rolled_back"), repr(o))
+        s.well("x = signal.signal(signal.SIGCHLD, lambda *a: seen.append('child'))\n"
+               "x = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])")
+        same(s, ("x = os.spawnlp(os.P_WAIT, 'true', 'true')\nseen", "['child']"),
+             ("signal.pthread_sigmask(signal.SIG_BLOCK, [])", "{<Signals.SIGUSR1: 10>}"),
+             ("os.kill(os.getpid(), signal.SIGUSR1)\nsignal.sigpending()",
+              "{<Signals.SIGUSR1: 10>}"))
+
+
+@test
+def signals_meant_for_a_cell_do_not_end_the_state(ctx):
+    """A group's goes to the process that holds the state too, and a timer's to what its cell has
+    become."""
+    with begun(ctx, "import os, signal\nx = 1") as s:
+        for send in ("os.killpg(0, signal.SIGTERM)", "os.killpg(0, signal.SIGHUP)",
+                     "os.kill(os.getppid(), signal.SIGALRM)\nos.abort()"):
+            o = s.call("x = 2\n%s\nsignal.pause()" % send, **SOON)
+            equal(o.state, "rolled_back", repr(o))
+            equal(s.value("x"), "1")
+
+
+# ---- threads ----
+
+# A thread goes on while its cell has a little time left, and is stopped wherever it is.
+THREADS = {
+    "print": "print('tick')",
+    "a line's beginning": "print('tick', end='')",
+    "buffer": "sys.stdout.buffer.write(b'tick\\n')\n        sys.stdout.buffer.flush()",
+    "standard error": "sys.stderr.write('tick\\n')",
+    "logging": "logging.info('tick')",
+    "both": "print('tick')\n        print('tock', file=sys.stderr)",
+    "in a wrapper": "mine.write('tick\\n')\n        mine.flush()",
+}
+
+
+@test
+def a_thread_that_writes_leaves_streams_to_the_next_cell(ctx):
+    def goes_on(what):
+        with begun(ctx, "import codecs, logging, sys, threading, time\n"
+                   "logging.basicConfig(level=logging.INFO)\n"
+                   "mine = codecs.getwriter('utf-8')(sys.stdout.buffer)\n"
+                   "kept = sys.stdout, sys.stderr, sys.stdout.buffer") as s:
+            s.well("def run():\n    while True:\n        %s\n"
+                   "threading.Thread(target=run, daemon=True).start()\n"
+                   "time.sleep(.05)" % THREADS[what])
+            for i in range(4):
+                o = s.call("print('said', %d)\nprint('told', file=sys.stderr)\n"
+                           "kept == (sys.stdout, sys.stderr, sys.stdout.buffer)" % i, 120, **SOON)
+                equal((o.status, o.stdout, o.stderr, o.result and o.result["repr"]),
+                      ("ok", "said %d\n" % i, "told\n", "True"), what)
+                if i == 1:		# an earlier state, with a thread in it
+                    o = s.call("os = __import__('os')\nos.abort()", 120, **SOON)
+                    equal(o.state, "rolled_back")
+            o = s.call("logging.info('logged')\nmine.write('wrapped\\n')\nmine.flush()", **SOON)
+            equal((o.stdout, o.stderr), ("wrapped\n", "INFO:root:logged\n"), what)
+    for what in THREADS:
+        goes_on(what)
+
+
+@test
+def streams_that_were_given_up_stay_so(ctx):
+    """A copy puts the locks of streams in order, and changes nothing else of them."""
+    thread = ("import threading\n"
+              "threading.Thread(target=threading.Event().wait, daemon=True).start()\n")
+    with begun(ctx, thread + "import io, sys\nsys.stdout.reconfigure(errors='replace', encoding="
+               "'ascii', line_buffering=False)") as s:
+        o = s.well("print('\\xe4')\nsys.stdout.encoding, sys.stdout.errors, sys.stdout.line_buffering")
+        equal((o.stdout, o.result["repr"]), ("?\n", "('ascii', 'replace', False)"))
+        s.well("old = sys.stdout\nsys.stdout = io.TextIOWrapper(old.detach(), 'utf-8')\n" + thread)
+        equal(s.well("print('\\xe4')").stdout, "\xe4\n")
+        same(s, ("try: old.write('x')\nexcept ValueError as e: said = str(e)\nsaid",
+                 "'underlying buffer has been detached'"))
+        s.well("sys.stdout.close()\n" + thread)
+        equal(s.value("sys.stdout.closed"), "True")
+
+
+# ---- what is told ----
+
+@test
+def only_what_a_script_shares_is_told(ctx):
+    with begun(ctx) as s:
+        for code in "import mmap, os", "import ctypes, multiprocessing.shared_memory", "x = [1] * 100":
+            equal(s.well(code).structured["not_carried"], [], code)
+        o = s.well("fd = os.open('f', os.O_CREAT | os.O_RDWR)\nos.truncate(fd, 4096)\n"
+                   "page = mmap.mmap(fd, 4096)")
+        told = o.structured["not_carried"]
+        equal([t.split(":")[0] for t in told], ["memory is mapped shared"])
+        equal(s.well("1").structured["not_carried"], [], "told once")
+
+
+# ---- exceptions ----
+
+ENDLESS = """import sys
+sys.setrecursionlimit(%d)
+def f(n):
+    return f(n + 1)
+def g(n):
+    return h(n + 1)
+def h(n):
+    return g(n + 1)
+try:
+    f(0)
+except RecursionError:
+    g(0)
+"""
+
+
+def native_error(script):
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, "script.py")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(script)
+        return subprocess.run(["/usr/bin/python3", path], capture_output=True, text=True,
+                              errors="replace").stderr.replace(path, "script.py")
+
+
+@test
+def deep_recursion_ends_soon(ctx):
+    """As CPython's own hook has it: of a traceback the last thousand entries are shown."""
+    with ctx.client() as client, begun(ctx) as s:
+        for depth in 2000, 300_000:
+            script = ENDLESS % depth
+            want = native_error(script)
+            limits = {"cpu_seconds": 20, "timeout_seconds": 300, "memory_mb": 1024}
+            o = client.run(script, 400, **limits)
+            equal(o.error["type"], "RecursionError", repr(o))
+            # What is below the script's first frame decides where the second recursion ends.
+            assert o.error["line"] in (6, 8), o.error["line"]
+            equal(o.stderr.partition("During")[0], want.partition("During")[0])
+            equal(sorted(o.stderr.splitlines()), sorted(want.splitlines()))
+        script = ENDLESS % 100_000
+        o = s.call(script, 400, cpu_seconds=20, timeout_seconds=300)
+        equal((o.error["type"], o.state), ("RecursionError", "kept"), repr(o))
+        equal(s.value("f.__name__"), "'f'")
+
+
+# ---- threads of native libraries ----
+
+PROCESSORS = len(os.sched_getaffinity(0))
+
+# In how many threads a parallel region runs.
+OPENMP = """#include <omp.h>
+int most(void) { return omp_get_max_threads(); }
+void take(int n) { omp_set_num_threads(n); }
+int fit(void)
+{
+	int n = 0;
+#pragma omp parallel reduction(+ : n)
+	n++;
+	return n;
+}
+"""
+ELSEWHERE = b"libgomp.so.1", b"libg0mp.so.9"	# as wheels have it, but of one length
+
+
+def run_or_skip(*argv):
+    try:
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError) as e:
+        raise Skip("%s: %s" % (argv[0], getattr(e, "stderr", None) or e), missing=True)
+
+
+@contextlib.contextmanager
+def openmp_libraries():
+    """A directory with one that uses libgomp, and one that brings a copy of it by another name."""
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o755)
+        with open(d + "/fit.c", "w", encoding="ascii") as f:
+            f.write(OPENMP)
+        run_or_skip("gcc", "-shared", "-fPIC", "-fopenmp", "-Wl,-rpath,$ORIGIN", "-o", d + "/fit.so",
+                    d + "/fit.c")
+        usual = run_or_skip("gcc", "-print-file-name=libgomp.so.1").strip()
+        for name, new in ("fit.so", "bundled.so"), (usual, ELSEWHERE[1].decode()):
+            with open(os.path.join(d, name), "rb") as f:
+                data = f.read()
+            assert ELSEWHERE[0] in data, name
+            with open(os.path.join(d, new), "wb") as f:
+                f.write(data.replace(*ELSEWHERE))
+            os.chmod(os.path.join(d, new), 0o755)
+        yield d
+
+
+def as_files(directory, *names):
+    return [{"path": name, "base64": base64.b64encode(
+        open(os.path.join(directory, name), "rb").read()).decode()} for name in names]
+
+
+@test
+def openmp_runs_in_every_cell(ctx):
+    """A copy of a process has none of its threads, which libgomp does not notice."""
+    names = "fit.so", "bundled.so", ELSEWHERE[1].decode()
+    with openmp_libraries() as d, begun(ctx, "import ctypes", files=as_files(d, *names)) as s:
+        s.well("fit, bundled = ctypes.CDLL('./fit.so'), ctypes.CDLL('./bundled.so')")
+        both = "fit.fit(), bundled.fit()"
+        many = repr((PROCESSORS, PROCESSORS))
+        same(s, (both, many), (both, many), ("open('/proc/self/maps').read().count('%s') > 0"
+                                             % names[2], "True"))
+        branch = s.branch(both)
+        equal((branch.value(both), s.value(both)), (many, many))
+        branch.well(close=True)
+        s.well(both, checkpoint="here")
+        o = s.call(both + "\nimport os\nos.abort()", 120, **SOON)
+        equal(o.state, "rolled_back", repr(o))
+        same(s, (both, many))
+        equal(s.well(both, restore="here", **SOON).result["repr"], many)
+        # What a cell has chosen is its session's.
+        s.well("fit.take(3)")
+        same(s, (both, "(3, %d)" % PROCESSORS), (both, "(3, %d)" % PROCESSORS))
+        # Another thread's are gone with it.
+        same(s, ("import threading\nt = threading.Thread(target=fit.fit)\nt.start()\nt.join()\n"
+                 "fit.fit()", "3"), ("fit.fit()", "3"))
+
+
+@contextlib.contextmanager
+def preloading(ctx, modules, directory, more=""):
+    """A client of a service whose profile has imported modules, also those of a directory."""
+    service = Supervisor(ctx.options.build, "[profile fast]\nmodules = %s\n%s" % (modules, more))
+    if directory:
+        site = "/usr/local/lib/python3.11/dist-packages"
+        if not os.path.isdir(site):
+            raise Skip("there is no " + site)
+        service.argv[:0] = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" %s && exec "$@"'
+                            % site, directory]
+    with service:
+        service.wait_ready()
+        with ctx.client(path=service.socket) as client:
+            yield client
+        service.stop()
+
+
+@test(private=True, root=True)
+def preloaded_openmp_has_all_processors(ctx):
+    """A module that is imported, and even used, before a script's process is made."""
+    with openmp_libraries() as d:
+        with open(d + "/fitted.py", "w", encoding="ascii") as f:
+            f.write("import ctypes, os\n"
+                    "here = os.path.dirname(__file__)\n"
+                    "fit, bundled = [ctypes.CDLL(here + name) for name in ('/fit.so', '/bundled.so')]\n"
+                    "first = fit.fit()\n")
+        script = ("import threading, fitted, os\nseen = []\n"
+                  "t = threading.Thread(target=lambda: seen.append(fitted.fit.most()))\n"
+                  "t.start()\nt.join()\n"
+                  "fitted.first, fitted.fit.fit(), fitted.bundled.fit(), seen[0],"
+                  " sorted(n for n in os.environ if n.endswith('_NUM_THREADS'))")
+        with preloading(ctx, "fitted", d) as client:
+            want = repr((PROCESSORS,) * 4 + ([],))
+            equal(client.run(script, 60, profile="fast").result["repr"], want)
+            s = Session(client)
+            s.well("1", profile="fast")
+            same(s, (script, want), (script, want))
+        with preloading(ctx, "fitted", d, "[limits]\ncpu_percent = 1\n") as client:
+            want = repr((1,) * 4 + (["OMP_NUM_THREADS"],))
+            equal(client.run(script, 60, profile="fast").result["repr"], want, "of one processor")
+
+
+@test(private=True)
+def openblas_has_all_processors(ctx):
+    script = ("import numpy, os\n"
+              "a = numpy.random.rand(600, 600)\nb = a @ a\n"
+              "len(os.listdir('/proc/self/task')), 'openblas' in open('/proc/self/maps').read()")
+    with preloading(ctx, "numpy", None) as client:
+        for profile in "basic", "fast":
+            o = client.run(script, 60, profile=profile)
+            if o.error:
+                raise Skip(o.error["message"], missing=True)
+            if "False" in o.result["repr"]:
+                raise Skip("numpy does not use OpenBLAS here", missing=True)
+            equal(o.result["repr"], repr((PROCESSORS, True)), profile)
+            s = Session(client)
+            s.well("1", profile=profile)
+            same(s, *[(script, repr((PROCESSORS, True)))] * 3)
+            s.well(close=True)
+
+
+if __name__ == "__main__":
+    main(__doc__)

@@ -1,0 +1,286 @@
+/* The guard ends waits in the middle of a turn, and nothing else. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/stall.h"
+#include "tests/unit/base/linger.h"
+
+#define MS(n) { .tv_nsec = (n) * 1000000L }
+
+static unsigned int slow_calls, slow_ms;
+
+static void
+on_slow(unsigned int milliseconds)
+{
+	slow_calls++;
+	slow_ms = milliseconds;
+}
+
+static long
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void
+compute(long ms)
+{
+	for (long end = now_ms() + ms; now_ms() < end;)
+		;
+}
+
+static int
+begin(void **state)
+{
+	(void)state;
+	return stall_guard(on_slow);
+}
+
+/* ---- what it ends ---- */
+
+static void
+a_lingering_close_is_ended(void **state)
+{
+	int fd = linger_open(NULL);
+	long start = now_ms();
+
+	(void)state;
+	stall_turn();
+	close(fd);
+	assert_true(now_ms() - start < HANG_MS);
+}
+
+static void
+so_are_descriptors_that_nobody_asked_for(void **state)
+{
+	long start;
+	int pair[2];
+	char byte;
+
+	(void)state;
+	assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), errno);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(linger_pass(pair[1], linger_open(NULL)), 0);
+	start = now_ms();
+	stall_turn();
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(read(pair[0], &byte, 1), 1);
+	/* The other ten are never read. */
+	close(pair[0]);
+	assert_true(now_ms() - start < HANG_MS);
+	close(pair[1]);
+}
+
+/* A rest ends the first turn's signals, and the second turn has its own. */
+static void
+each_turn_is_guarded(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		int fd = linger_open(NULL);
+		long start = now_ms();
+
+		stall_turn();
+		close(fd);
+		assert_true(now_ms() - start < HANG_MS);
+		stall_rest();
+	}
+}
+
+static void
+a_slow_turn_is_told(void **state)
+{
+	struct timespec wait = { .tv_sec = HANG_MS / 1000 };
+	unsigned int before = slow_calls;
+
+	(void)state;
+	stall_turn();
+	assert_int_equal(nanosleep(&wait, NULL), -1);
+	stall_rest();
+	assert_int_equal(slow_calls, before + 1);
+	assert_true(slow_ms >= STALL_MS / 2 && slow_ms < HANG_MS);
+	stall_turn();
+	stall_rest();
+	assert_int_equal(slow_calls, before + 1);
+}
+
+/* ---- what it leaves alone ---- */
+
+/* What was armed for the turn comes once, and then there is quiet; also in a loop that takes it for
+ * a turn. */
+static void
+a_rest_lasts(void **state)
+{
+	struct timespec wait = { .tv_sec = 1 };
+	int turns = 0;
+
+	(void)state;
+	do {
+		stall_turn();
+		turns++;
+		stall_rest();
+	} while (nanosleep(&wait, &wait) < 0);
+	assert_in_range(turns, 1, 2);
+}
+
+static void
+a_pause_is_not_interrupted(void **state)
+{
+	struct timespec wait = MS(4 * STALL_MS);
+
+	(void)state;
+	stall_turn();
+	stall_pause();
+	assert_int_equal(nanosleep(&wait, NULL), 0);
+	stall_turn();
+	assert_int_equal(nanosleep(&(struct timespec){ .tv_sec = HANG_MS / 1000 }, NULL), -1);
+	stall_rest();
+}
+
+/* ---- whose doing it was ---- */
+
+static void
+a_wait_is_found(void **state)
+{
+	int fd = linger_open(NULL);
+
+	(void)state;
+	stall_turn();
+	stall_watch();
+	close(fd);
+	assert_true(stall_waited());
+	assert_false(stall_waited());
+	stall_rest();
+}
+
+/* After that the next one is ended much sooner; work is still no wait. */
+static void
+work_is_no_wait(void **state)
+{
+	(void)state;
+	stall_turn();
+	stall_watch();
+	compute(4 * STALL_MS);
+	assert_false(stall_waited());
+	stall_rest();
+}
+
+static void
+a_wait_of_before_is_nobodys(void **state)
+{
+	int fd = linger_open(NULL);
+
+	(void)state;
+	stall_turn();
+	close(fd);
+	stall_watch();
+	compute(10);
+	assert_false(stall_waited());
+	stall_rest();
+}
+
+static void
+a_signal_of_somebody_else_counts_nothing(void **state)
+{
+	struct timespec wait = MS(1);
+
+	(void)state;
+	stall_pause();
+	stall_watch();
+	raise(STALL_SIGNAL);
+	nanosleep(&wait, NULL);
+	assert_false(stall_waited());
+}
+
+/* ---- processes that are made ---- */
+
+static void
+a_fork_has_no_guard(void **state)
+{
+	struct timespec wait = MS(4 * STALL_MS);
+	struct sigaction action;
+	sigset_t mask;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	stall_turn();
+	pid = fork();
+	assert_return_code(pid, errno);
+	if (pid == 0) {
+		stall_forget();
+		sigaction(STALL_SIGNAL, NULL, &action);
+		sigprocmask(SIG_BLOCK, NULL, &mask);
+		stall_turn();
+		_exit(action.sa_handler == SIG_DFL && !sigismember(&mask, STALL_SIGNAL) &&
+		      nanosleep(&wait, NULL) == 0 ? 0 : 1);
+	}
+	stall_pause();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void
+a_fork_may_have_its_own(void **state)
+{
+	int fd = linger_open(NULL), status;
+	pid_t pid;
+
+	(void)state;
+	stall_turn();
+	pid = fork();
+	assert_return_code(pid, errno);
+	if (pid == 0) {
+		long start = now_ms();
+
+		stall_forget();
+		if (stall_guard(NULL) < 0)
+			_exit(1);
+		stall_turn();
+		close(fd);
+		_exit(nanosleep(&(struct timespec){ .tv_sec = HANG_MS / 1000 }, NULL) < 0 &&
+		      now_ms() - start < HANG_MS ? 0 : 1);
+	}
+	stall_pause();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	stall_turn();
+	close(fd);
+	stall_rest();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_lingering_close_is_ended),
+		cmocka_unit_test(so_are_descriptors_that_nobody_asked_for),
+		cmocka_unit_test(each_turn_is_guarded),
+		cmocka_unit_test(a_slow_turn_is_told),
+		cmocka_unit_test(a_rest_lasts),
+		cmocka_unit_test(a_pause_is_not_interrupted),
+		cmocka_unit_test(a_wait_is_found),
+		cmocka_unit_test(work_is_no_wait),
+		cmocka_unit_test(a_wait_of_before_is_nobodys),
+		cmocka_unit_test(a_signal_of_somebody_else_counts_nothing),
+		cmocka_unit_test(a_fork_has_no_guard),
+		cmocka_unit_test(a_fork_may_have_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, begin, NULL);
+}

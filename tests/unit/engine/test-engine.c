@@ -1,0 +1,676 @@
+/* The whole engine with real zygotes and workers, as root (then as the service's user)
+ * and as an ordinary user. Each way is a process of its own, because start-up cannot be
+ * undone; this one stays outside, is the reaper of whatever they leave behind, and so
+ * sees that it is nothing. Exits 77 when the worker program is not built. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "engine_rig.h"
+#include "base/log.h"
+#include "base/passrights.h"
+#include "base/why.h"
+#include "engine/engine_parts.h"
+#include "engine/execution.h"
+#include "engine/zygote.h"
+#include "host/cgroup.h"
+#include "host/startup.h"
+#include "policy/config.h"
+#include "tests/unit/base/linger.h"
+
+/* As on a kernel that does not know it, or no script could pass anything. */
+int
+passrights_set(int socket, bool may)
+{
+	(void)socket;
+	(void)may;
+	return -ENOPROTOOPT;
+}
+
+/* ---- the tests ---- */
+
+static void
+hello_is_answered(void **state)
+{
+	struct rig_result r;
+
+	(void)state;
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+	assert_string_equal(r.out, "hello\n");
+	assert_string_equal(r.err, "");
+	assert_int_equal(r.exit_code, 0);
+	assert_int_equal(r.seen, 6);
+	rig_run(&r, "1 + 1");
+	rig_assert_status(&r, OUTCOME_OK);
+	assert_string_equal(r.value, "2");
+}
+
+static void
+failures_are_told_apart(void **state)
+{
+	static const struct {
+		const char *script;
+		enum outcome_status status;
+		int exit_code, signal;
+	} cases[] = {
+		{ "raise ValueError('x')", OUTCOME_ERROR, 1, 0 },
+		{ "import sys; sys.exit(3)", OUTCOME_ERROR, 3, 0 },
+		{ "import sys; sys.exit(0)", OUTCOME_OK, 0, 0 },
+		{ "import os; os._exit(7)", OUTCOME_ERROR, 7, 0 },
+		{ "import os; os._exit(0)", OUTCOME_OK, 0, 0 },
+		{ "import os; os.kill(os.getpid(), 9)", OUTCOME_KILLED, 137, 9 },
+		{ "import os; os.kill(os.getpid(), 15)", OUTCOME_KILLED, 143, 15 },
+		{ "import os; os.kill(os.getpid(), 11)", OUTCOME_CRASHED, 139, 11 },
+		{ "import os; os.abort()", OUTCOME_CRASHED, 134, 6 },
+		{ "def f(:\n", OUTCOME_ERROR, 1, 0 },
+	};
+	struct rig_result r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rig_run(&r, cases[i].script);
+		if (r.status != cases[i].status)
+			print_error("%s\n", cases[i].script);
+		rig_assert_status(&r, cases[i].status);
+		assert_int_equal(r.exit_code, cases[i].exit_code);
+		assert_int_equal(r.signal, cases[i].signal);
+	}
+	rig_run(&r, "raise ValueError('x')");
+	assert_string_equal(r.error_type, "ValueError");
+}
+
+static void
+input_and_arguments_arrive(void **state)
+{
+	static const char *const args[] = { "a b", "\xc3\xa4", "" };
+	struct execution_request request = rig_request();
+	struct rig_result r;
+
+	(void)state;
+	request.args = args;
+	request.n_args = 3;
+	request.stdin_text = "first\nsecond\n";
+	request.stdin_len = strlen(request.stdin_text);
+	rig_start(&r, "import sys\nprint(sys.argv[1:], sys.stdin.read().split())",
+		   &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_OK);
+	assert_string_equal(r.out, "['a b', '\xc3\xa4', ''] ['first', 'second']\n");
+}
+
+static void
+unknown_profile_is_refused(void **state)
+{
+	struct execution_request request = rig_request();
+	struct execution_watcher watcher = { 0 };
+	struct execution *execution = NULL;
+	struct why why;
+
+	(void)state;
+	request.profile = "no such";
+	request.script = "";
+	assert_int_equal(execution_start(rig.engine, rig.tenant, &request, &watcher,
+					 &execution, &why),
+			 -ENOENT);
+	assert_string_equal(why.field, "profile");
+}
+
+static void
+tenants_have_names(void **state)
+{
+	struct tenant *mine = rig.tenant, *named, *uid;
+	char longest[512];
+	struct rig_result r;
+
+	(void)state;
+	uid = engine_tenant(rig.engine, 4711);
+	assert_string_equal(tenant_principal(uid), "uid:4711");
+	named = engine_tenant_named(rig.engine, "uid:4711");
+	assert_ptr_equal(named, uid);
+	tenant_release(named);
+	tenant_release(uid);
+	/* a number in another kind of name is another's */
+	named = engine_tenant_named(rig.engine, "token:uid:4711");
+	assert_ptr_not_equal(named, uid);
+	assert_ptr_equal(engine_tenant_named(rig.engine, "token:uid:4711"), named);
+	tenant_release(named);
+	rig.tenant = named;
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+	tenant_release(named);
+	/* longer than a directory's name, and with what no such name has */
+	memset(longest, '/', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	rig.tenant = named = engine_tenant_named(rig.engine, longest);
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+	tenant_release(named);
+	rig.tenant = mine;
+}
+
+static void
+a_tenant_is_held_to_its_profile(void **state)
+{
+	const struct execution_watcher watcher = { .on_outcome = NULL };
+	struct execution_request request = rig_request();
+	const char *basic = rig.config->profile[0].name;
+	struct execution *execution;
+	struct why why;
+	struct rig_result r;
+
+	(void)state;
+	request.script = "";
+	request.profile = basic;
+	tenant_restrict(rig.tenant, "other");
+	assert_int_equal(execution_start(rig.engine, rig.tenant, &request, &watcher,
+					 &execution, &why), -EACCES);
+	assert_string_equal(why.field, "profile");
+	/* nor by saying nothing */
+	request.profile = NULL;
+	assert_int_equal(execution_start(rig.engine, rig.tenant, &request, &watcher,
+					 &execution, &why), -ENOENT);
+	tenant_restrict(rig.tenant, basic);
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+	tenant_restrict(rig.tenant, "");
+}
+
+static void
+time_limits_hold(void **state)
+{
+	struct execution_request request = rig_request();
+	struct rig_result r;
+
+	(void)state;
+	/* How far a script gets in so little time is the machine's matter. */
+	request.limits.wall_ms = 300;
+	do {
+		rig_start(&r, "import time\nprint('before', flush=True)\ntime.sleep(600)",
+			  &request);
+		rig_turn_until(&r.over);
+		rig_assert_status(&r, OUTCOME_TIMEOUT);
+		assert_int_equal(r.exit_code, 137);
+		assert_in_range(r.duration_ms, request.limits.wall_ms, RIG_PATIENCE_MS);
+		request.limits.wall_ms *= 4;
+	} while (r.seen == 0 && request.limits.wall_ms < RIG_PATIENCE_MS / 2);
+	assert_string_equal(r.out, "before\n");
+
+	/* Nobody may look in time; then the kernel ends it, after 2 s. */
+	request = rig_request();
+	request.limits.cpu_ms = 300;
+	rig_start(&r, "while True: pass", &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_CPU_LIMIT);
+	assert_in_range(r.cpu_ms, 300, 4000);
+}
+
+static void
+memory_limit_holds(void **state)
+{
+	struct execution_request request = rig_request();
+	struct rig_result r;
+
+	(void)state;
+	/* AddressSanitizer's own allocator needs what is left when there is no room for one more. */
+	request.limits.memory_bytes = 128 << 20;
+	rig_start(&r, "a = []\nwhile True: a.append(bytearray(36 << 20))", &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
+	assert_non_null(strstr(r.message, "128 MiB"));
+
+	/* In small bites, with the error swallowed, from children, in shared memory. */
+	rig_start(&r,
+		   "import mmap, time\nm = mmap.mmap(-1, 200 << 20)\n"
+		   "for i in range(0, 200 << 20, 4096): m[i] = 1\ntime.sleep(600)",
+		   &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
+	rig_start(&r, "import os, time\n"
+		   "for i in range(4):\n"
+		   "    if os.fork() == 0:\n"
+		   "        b = bytearray(60 << 20)\n"
+		   "        for i in range(0, len(b), 4096): b[i] = 1\n"
+		   "        time.sleep(600)\n"
+		   "time.sleep(600)", &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
+	/* And what stays below is left alone, though many share it. */
+	rig_start(&r, "import os, time\nb = bytearray(60 << 20)\n"
+		   "for i in range(0, len(b), 4096): b[i] = 1\n"
+		   "p = []\n"
+		   "for i in range(8):\n"
+		   "    pid = os.fork()\n"
+		   "    if pid == 0:\n"
+		   "        time.sleep(0.3)\n"
+		   "        os._exit(0)\n"
+		   "    p.append(pid)\n"
+		   "for pid in p: os.waitpid(pid, 0)\n", &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_OK);
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+}
+
+static void
+fork_bomb_is_contained(void **state)
+{
+	struct execution_request request = rig_request();
+	struct rig_result r, other;
+
+	(void)state;
+	request.limits.wall_ms = 5000;
+	/* Not what ends them: each copy takes some, and a thread's stack is data before it is used. */
+	request.limits.memory_bytes *= 4;
+	rig_start(&r, "import os\nwhile True: os.fork()", &request);
+	rig_run(&other, "print('undisturbed')");
+	rig_assert_status(&other, OUTCOME_OK);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_PIDS_LIMIT);
+	rig_start(&r,
+		   "import threading, time\n"
+		   "while True: threading.Thread(target=time.sleep, args=(600,)).start()",
+		   &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_PIDS_LIMIT);
+}
+
+static void
+flood_is_cut_and_ended(void **state)
+{
+	struct execution_request request = rig_request();
+	struct rig_result r, other;
+
+	(void)state;
+	request.limits.output_bytes = 64 * 1024;
+	rig_start(&r, "print('start' + 'x' * 500000 + 'end')", &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_OK);
+	assert_memory_equal(r.out, "startxxx", 8);
+	assert_int_equal(r.out_written, 500009);
+	assert_in_range(r.out_len, 60 * 1024, 66 * 1024);
+	assert_in_range(r.out_dropped, 500009 - 65536, 500009);
+
+	request.limits.output_total = 8 << 20;
+	rig_start(&r, "while True: print('x' * 65000)", &request);
+	rig_run(&other, "print('undisturbed')");
+	rig_assert_status(&other, OUTCOME_OK);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_OUTPUT_LIMIT);
+	assert_in_range(r.out_written, 8 << 20, 10 << 20);
+}
+
+static void
+cancel_ends_it_once(void **state)
+{
+	struct execution_request request = rig_request();
+	struct execution *e;
+	struct rig_result r;
+
+	(void)state;
+	e = rig_start(&r, "import time\ntime.sleep(600)", &request);
+	execution_cancel(e, CANCEL_BY_CLIENT);
+	execution_cancel(e, CANCEL_DISCONNECTED);
+	assert_false(r.over);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_CANCELLED);
+	assert_non_null(strstr(r.message, "the client cancelled"));
+
+	/* The files that it leaves are told of for whoever has asked for it. */
+	e = rig_start(&r, "import time\nopen('left', 'w').close()\nprint('go', flush=True)\n"
+		      "time.sleep(600)", &request);
+	rig_turn_until_seen(&r);
+	execution_cancel(e, CANCEL_BY_CLIENT);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_CANCELLED);
+	assert_string_equal(r.files, "left\n");
+
+	/* Nobody watches any more: it goes on, and nobody is called. */
+	e = rig_start(&r, "print('unseen')", &request);
+	execution_unwatch(e);
+	rig_run(&r, "print('seen')");
+	rig_assert_status(&r, OUTCOME_OK);
+}
+
+/* Every answer holds its own nonce and no other. */
+static void
+answers_do_not_mix(void **state)
+{
+	enum { N = 64 };
+	static struct rig_result r[2 * N];
+	struct execution_request request = rig_request();
+	struct tenant *other = engine_tenant(rig.engine, 4711), *mine = rig.tenant;
+	char script[128], expected[64];
+
+	(void)state;
+	for (int i = 0; i < 2 * N; i++) {
+		snprintf(script, sizeof(script),
+			 "import sys\nprint('nonce', %d)\nprint('err', %d, "
+			 "file=sys.stderr)",
+			 i, i);
+		rig.tenant = i % 2 ? other : mine;
+		rig_start(&r[i], script, &request);
+	}
+	rig.tenant = mine;
+	for (int i = 0; i < 2 * N; i++) {
+		rig_turn_until(&r[i].over);
+		rig_assert_status(&r[i], OUTCOME_OK);
+		snprintf(expected, sizeof(expected), "nonce %d\n", i);
+		assert_string_equal(r[i].out, expected);
+		snprintf(expected, sizeof(expected), "err %d\n", i);
+		assert_string_equal(r[i].err, expected);
+	}
+	tenant_release(other);
+}
+
+static void
+full_queue_answers_overloaded(void **state)
+{
+	unsigned int n = rig.config->pool.tenant_queue_max +
+			 rig.config->pool.tenant_running_max + 8;
+	struct rig_result *r = calloc(n, sizeof(*r));
+	struct execution **e = calloc(n, sizeof(*e)), *last;
+	struct execution_request request = rig_request();
+	unsigned int overloaded = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < n; i++)
+		last = e[i] =
+			rig_start(&r[i], "import time\ntime.sleep(600)", &request);
+	(void)last;
+	rig_turn_until(&r[n - 1].over);
+	rig_assert_status(&r[n - 1], OUTCOME_OVERLOADED);
+	assert_in_range(r[n - 1].retry_ms, 1, 3600000);
+	assert_int_equal(r[n - 1].exit_code, -1);
+	for (unsigned int i = 0; i < n; i++)
+		if (!r[i].over)
+			execution_cancel(e[i], CANCEL_BY_CLIENT);
+		else
+			overloaded += r[i].status == OUTCOME_OVERLOADED;
+	assert_in_range(overloaded, 1, n);
+	for (unsigned int i = 0; i < n; i++) {
+		rig_turn_until(&r[i].over);
+		assert_int_equal(r[i].outcomes, 1);
+	}
+	free(r);
+	free(e);
+}
+
+static void
+lost_zygote_is_replaced(void **state)
+{
+	pid_t first = zygote_pid(rig.engine->pool.profile[0].zygote);
+	struct execution_request request = rig_request();
+	struct rig_result r, goes_on;
+
+	(void)state;
+	rig_run(&r, "print('before')");
+	rig_assert_status(&r, OUTCOME_OK);
+	rig_start(&goes_on, "import time\ntime.sleep(0.5)\nprint('went on')",
+		   &request);
+	assert_int_equal(kill(first, SIGKILL), 0);
+	rig_run(&r, "print('meanwhile')");
+	rig_turn_until(&goes_on.over);
+	rig_assert_status(&goes_on, OUTCOME_OK);
+	for (int i = 0; i < 20; i++) {
+		rig_run(&r, "print('after')");
+		rig_assert_status(&r, OUTCOME_OK);
+	}
+	assert_int_not_equal(zygote_pid(rig.engine->pool.profile[0].zygote), first);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void
+on_pause_over(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	*(bool *)arg = true;
+}
+
+/* Not a judgement, but a number to look at: the machine may be busy. */
+static void
+hello_is_quick(void **state)
+{
+	enum { N = 300 };
+	static const struct timeval pause = { 0, 10000 };
+	uint64_t took[N];
+	struct rig_result r;
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		bool rested = false;
+		struct event *rest = evtimer_new(rig.base, on_pause_over, &rested);
+		uint64_t start;
+
+		evtimer_add(rest, &pause);
+		rig_turn_until(&rested);
+		event_free(rest);
+		start = rig_now_us();
+		rig_run(&r, "print('hello')");
+		took[i] = rig_now_us() - start;
+		rig_assert_status(&r, OUTCOME_OK);
+	}
+	qsort(took, N, sizeof(took[0]), compare);
+	print_message("hello: p50 %u us, p90 %u us, p99 %u us\n",
+		      (unsigned int)took[N / 2], (unsigned int)took[N * 9 / 10],
+		      (unsigned int)took[N * 99 / 100]);
+}
+
+static void
+idle_tenants_are_given_up(void **state)
+{
+	uint32_t seconds = rig.config->pool.idle_seconds;
+	struct tenant *guest = engine_tenant(rig.engine, 815);
+	uint64_t end = rig_now_us() + RIG_PATIENCE_MS * 1000;
+	struct engine_counts counts;
+	struct rig_result r;
+
+	(void)state;
+	tenant_release(guest);
+	rig.config->pool.idle_seconds = 1;
+	do {
+		event_base_loop(rig.base, EVLOOP_ONCE);
+		engine_count(rig.engine, &counts);
+		assert_in_range(rig_now_us(), 0, end);
+	} while (counts.tenants > 1 || counts.workers > 0 ||
+		 (rig.cgroups != NULL && cgroup_root_count(rig.cgroups) > 1));
+	rig.config->pool.idle_seconds = seconds;
+	/* One that is held comes back, if with a colder start. */
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+}
+
+/* Turns the loop until the pool is as it is at rest: as many warm as configured for
+ * each of n tenants, and a cgroup for each of all these, nothing else. */
+static void
+settle(unsigned int n)
+{
+	static const struct timeval pause = { 0, 100000 };
+	struct engine_counts counts;
+	uint64_t end = rig_now_us() + RIG_PATIENCE_MS * 1000;
+
+	do {
+		bool rested = false;
+		struct event *rest = evtimer_new(rig.base, on_pause_over, &rested);
+
+		evtimer_add(rest, &pause);
+		rig_turn_until(&rested);
+		event_free(rest);
+		engine_count(rig.engine, &counts);
+		assert_in_range(rig_now_us(), 0, end);
+	} while (counts.warm != n * rig.config->pool.warm ||
+		 counts.workers != counts.warm ||
+		 (rig.cgroups != NULL &&
+		  cgroup_root_count(rig.cgroups) != n + counts.workers));
+	assert_int_equal(counts.running, 0);
+	assert_int_equal(counts.queued, 0);
+	assert_int_equal(counts.tenants, n);
+}
+
+static void
+nothing_piles_up(void **state)
+{
+	struct rig_result r;
+	unsigned int fds;
+
+	(void)state;
+	settle(1);
+	fds = rig_count_fds();
+	for (int i = 0; i < 500; i++) {
+		rig_run(&r, "print('hello')");
+		rig_assert_status(&r, OUTCOME_OK);
+	}
+	settle(1);
+	assert_int_equal(rig_count_fds(), fds);
+}
+
+/* The end of a worker does not meet the call after it; it comes by itself a little later, and
+ * what the script left running ends with it. */
+static void
+used_workers_end_in_a_quiet_moment(void **state)
+{
+	const struct pool *pool = &rig.engine->pool;
+	struct rig_result r;
+
+	(void)state;
+	settle(1);
+	rig_run(&r, "import subprocess, threading, time\n"
+		   "subprocess.Popen(['sleep', '600'])\n"
+		   "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()");
+	rig_assert_status(&r, OUTCOME_OK);
+	assert_int_equal(pool->n_spent, 1);
+	assert_int_equal(pool->n_ending, 0);
+	rig_run(&r, "print('hello')");
+	rig_assert_status(&r, OUTCOME_OK);
+	settle(1);
+	assert_int_equal(pool->n_workers, pool->n_warm);
+}
+
+static void
+on_shut_down(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void
+shutdown_answers_everybody(void **state)
+{
+	struct execution_request request = rig_request();
+	static struct rig_result r[40];
+	bool over = false;
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		rig_start(&r[i], "import time\ntime.sleep(600)", &request);
+	engine_shutdown(rig.engine, on_shut_down, &over);
+	for (int i = 0; i < 40; i++)
+		assert_false(r[i].over);
+	rig_turn_until(&over);
+	for (int i = 0; i < 40; i++) {
+		rig_assert_status(&r[i], OUTCOME_CANCELLED);
+		assert_non_null(strstr(r[i].message, "shutting down"));
+	}
+	rig_start(&r[0], "print('late')", &request);
+	rig_turn_until(&r[0].over);
+	rig_assert_status(&r[0], OUTCOME_OVERLOADED);
+}
+
+/* It passes what it was given as standard input, and keeps no copy. */
+static void
+a_worker_cannot_make_us_wait(void **state)
+{
+	static const char script[] =
+		"import array, os, socket, time\n"
+		"c = socket.socket(fileno=os.dup(63))\n"
+		"c.sendmsg([b'\\x01'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0]))])\n"
+		"os.dup2(os.open('/dev/null', os.O_RDONLY), 0)\n"
+		"print('passed', flush=True)\n"
+		"c.send(b'\\xff' * 6)\n"
+		"time.sleep(600)\n";
+	struct execution_request request = rig_request();
+	struct rig_result r, other;
+	uint64_t start_us;
+	int fd, unread;
+
+	(void)state;
+	fd = linger_open(&unread);
+	request.channel = &fd;
+	rig_start(&r, script, &request);
+	start_us = rig_now_us();
+	rig_run(&other, "print(1)");
+	rig_assert_status(&other, OUTCOME_OK);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_WORKER_PROTOCOL_ERROR);
+	assert_string_equal(r.out, "passed\n");
+	assert_in_range(rig_now_us() - start_us, 0, HANG_MS * 1000);
+	close(unread);
+}
+
+static int
+run_group(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hello_is_answered),
+		cmocka_unit_test(failures_are_told_apart),
+		cmocka_unit_test(input_and_arguments_arrive),
+		cmocka_unit_test(unknown_profile_is_refused),
+		cmocka_unit_test(tenants_have_names),
+		cmocka_unit_test(a_tenant_is_held_to_its_profile),
+		cmocka_unit_test(time_limits_hold),
+		cmocka_unit_test(memory_limit_holds),
+		cmocka_unit_test(fork_bomb_is_contained),
+		cmocka_unit_test(flood_is_cut_and_ended),
+		cmocka_unit_test(cancel_ends_it_once),
+		cmocka_unit_test(answers_do_not_mix),
+		cmocka_unit_test(full_queue_answers_overloaded),
+		cmocka_unit_test(lost_zygote_is_replaced),
+		cmocka_unit_test(hello_is_quick),
+		cmocka_unit_test(idle_tenants_are_given_up),
+		cmocka_unit_test(nothing_piles_up),
+		cmocka_unit_test(used_workers_end_in_a_quiet_moment),
+		cmocka_unit_test(a_worker_cannot_make_us_wait),
+		cmocka_unit_test(shutdown_answers_everybody),
+	};
+
+	return cmocka_run_group_tests(tests, rig_set_up, rig_tear_down);
+}
+
+int
+main(void)
+{
+	int failed = 0;
+
+	if (!rig_open_programs())
+		return 77;
+	log_init(LOG_WARNING);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (geteuid() == 0) {
+		failed += rig_in_child(run_group, false);
+		failed += rig_killed_child(false);
+	}
+	failed += rig_in_child(run_group, true);
+	failed += rig_killed_child(true);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,377 @@
+/* Approvals: who may decide, once; what is remembered, used up, revoked, over in time; and that
+ * a restart knows the same, wherever the file was torn. */
+#include "govern/approvals.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+#include "base/why.h"
+#include "policy/config.h"
+#include "policy/keys.h"
+
+static const struct policy_subject alice = { .principal = "uid:1000" };
+static const struct policy_subject bob = { .principal = "uid:1001" };
+static const struct policy_subject root = { .principal = "uid:0" };
+
+struct rig {
+	char path[32];
+	struct event_base *base;
+	struct config *config;
+	struct approvals *approvals;
+	unsigned int told;
+	enum approval_state state;
+};
+
+static const struct policy_subject *
+subject_of(void *arg, const char *principal)
+{
+	(void)arg;
+	return strcmp(principal, alice.principal) == 0 ? &alice :
+	       strcmp(principal, bob.principal) == 0 ? &bob : &root;
+}
+
+static const struct config *
+config_of(void *arg, const char *principal)
+{
+	struct rig *rig = arg;
+
+	(void)principal;
+	return config_hold(rig->config);
+}
+
+static void
+start(struct rig *rig)
+{
+	const struct approvals_policy policy = { subject_of, config_of, rig };
+	struct why why = { .field = "" };
+
+	if (approvals_new(rig->path, NULL, &rig->approvals, &why) < 0)
+		fail_msg("%s", why.text);
+	approvals_start(rig->approvals, rig->base, &policy);
+}
+
+static void
+restart(struct rig *rig)
+{
+	approvals_free(rig->approvals);
+	start(rig);
+}
+
+static int
+set_up(void **state)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	int fd;
+
+	assert_non_null(rig);
+	strcpy(rig->path, "test-approvals-XXXXXX");
+	fd = mkstemp(rig->path);
+	assert_true(fd >= 0);
+	close(fd);
+	rig->base = event_base_new();
+	rig->config = config_new();
+	start(rig);
+	*state = rig;
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	approvals_free(rig->approvals);
+	config_free(rig->config);
+	event_base_free(rig->base);
+	unlink(rig->path);
+	free(rig);
+	return 0;
+}
+
+static void
+on_decided(void *arg, enum approval_state state, const char *reason)
+{
+	struct rig *rig = arg;
+
+	(void)reason;
+	rig->told++;
+	rig->state = state;
+}
+
+static const char *const items[] = { "package a==1 sha256:0", "package b==2 sha256:1" };
+
+/* The id, in memory of the request. */
+static const char *
+ask(struct rig *rig, size_t n, bool once)
+{
+	json_t *shown = json_pack("{s:s}", "script", "print(1)");
+	const struct approval_request request = {
+		.requester = &alice, .config = rig->config, .tool = "install_package",
+		.reason = "because", .item = items, .n_items = n, .once = once, .shown = shown,
+	};
+	const struct approval *approval;
+	struct why why = { .field = "" };
+
+	if (approvals_ask(rig->approvals, &request, on_decided, rig, &approval, &why) < 0)
+		fail_msg("%s", why.text);
+	json_decref(shown);
+	return approval_id(approval);
+}
+
+static int
+decide(struct rig *rig, const char *id, const struct policy_subject *who, bool grant)
+{
+	struct why why;
+
+	return approvals_decide(rig->approvals, id, who, grant, "so", &why);
+}
+
+static bool
+has(struct rig *rig, const char *who, size_t n)
+{
+	return approvals_has(rig->approvals, who, items, n);
+}
+
+static void
+what_is_granted_is_remembered(void **state)
+{
+	struct rig *rig = *state;
+	char id[64];
+
+	strcpy(id, ask(rig, 2, false));
+	assert_false(has(rig, "uid:1000", 1));
+	assert_int_equal(decide(rig, id, &root, true), 0);
+	assert_int_equal(rig->told, 1);
+	assert_int_equal(rig->state, APPROVAL_GRANTED);
+	for (int i = 0; i < 2; i++) {
+		assert_true(has(rig, "uid:1000", 2));
+		assert_false(has(rig, "uid:1001", 1));
+		assert_false(approvals_use(rig->approvals, "uid:1000", items[0]));
+		assert_int_equal(decide(rig, id, &root, false), -EALREADY);
+		restart(rig);
+	}
+	assert_int_equal(approvals_revoke(rig->approvals, id, &bob, NULL), -EACCES);
+	assert_int_equal(approvals_revoke(rig->approvals, id, &root, NULL), 0);
+	assert_false(has(rig, "uid:1000", 1));
+	restart(rig);
+	assert_false(has(rig, "uid:1000", 1));
+	assert_int_equal(approvals_revoke(rig->approvals, id, &root, NULL), -EALREADY);
+}
+
+static void
+who_may_not_cannot(void **state)
+{
+	struct rig *rig = *state;
+	char id[64];
+
+	strcpy(id, ask(rig, 1, false));
+	assert_int_equal(decide(rig, id, &bob, true), -EACCES);
+	assert_int_equal(decide(rig, id, &alice, true), -EACCES);
+	assert_int_equal(decide(rig, "a-nothing", &root, true), -ENOENT);
+	assert_null(approvals_show(rig->approvals, id, &bob, false));
+	assert_int_equal(rig->told, 0);
+	assert_false(has(rig, "uid:1000", 1));
+	/* unless policy says so */
+	assert_int_equal(key_set(key_at((size_t)key_find("policy", "approvers")), rig->config,
+				 "self", false, NULL), 0);
+	assert_int_equal(decide(rig, id, &root, true), -EACCES);
+	assert_int_equal(decide(rig, id, &alice, true), 0);
+	assert_true(has(rig, "uid:1000", 1));
+}
+
+static void
+a_grant_for_once_is_used_once(void **state)
+{
+	struct rig *rig = *state;
+	char id[64];
+
+	strcpy(id, ask(rig, 1, true));
+	assert_false(approvals_use(rig->approvals, "uid:1000", items[0]));
+	assert_int_equal(decide(rig, id, &root, true), 0);
+	assert_false(has(rig, "uid:1000", 1));
+	restart(rig);
+	assert_false(approvals_use(rig->approvals, "uid:1001", items[0]));
+	assert_false(approvals_use(rig->approvals, "uid:1000", items[1]));
+	assert_true(approvals_use(rig->approvals, "uid:1000", items[0]));
+	assert_false(approvals_use(rig->approvals, "uid:1000", items[0]));
+	restart(rig);
+	assert_false(approvals_use(rig->approvals, "uid:1000", items[0]));
+}
+
+static void
+the_same_request_is_one(void **state)
+{
+	struct rig *rig = *state;
+	char id[64];
+	json_t *list;
+
+	strcpy(id, ask(rig, 2, false));
+	assert_string_equal(ask(rig, 2, false), id);
+	assert_string_not_equal(ask(rig, 1, false), id);
+	approvals_unwatch(rig->approvals, rig);
+	restart(rig);
+	list = approvals_list(rig->approvals, &root, false, false);
+	assert_int_equal(json_array_size(list), 2);
+	json_decref(list);
+	list = approvals_list(rig->approvals, &bob, false, true);
+	assert_int_equal(json_array_size(list), 0);
+	json_decref(list);
+	assert_int_equal(decide(rig, id, &root, false), 0);
+	assert_int_equal(rig->told, 0);		/* whoever waited is gone */
+	assert_string_not_equal(ask(rig, 2, false), id);
+}
+
+static void
+time_runs_out(void **state)
+{
+	struct rig *rig = *state;
+	char id[64];
+
+	rig->config->policy.approval_seconds = 1;
+	strcpy(id, ask(rig, 1, false));
+	while (rig->told == 0)
+		event_base_loop(rig->base, EVLOOP_ONCE);
+	assert_int_equal(rig->told, 1);
+	assert_int_equal(rig->state, APPROVAL_EXPIRED);
+	assert_int_equal(decide(rig, id, &root, true), -EALREADY);
+	restart(rig);
+	assert_int_equal(decide(rig, id, &root, true), -EALREADY);
+	assert_false(has(rig, "uid:1000", 1));
+}
+
+static void
+too_many_are_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct approval_request request = { .requester = &alice, .config = rig->config,
+					    .tool = "run_script", .n_items = 1 };
+	const struct approval *approval;
+	struct why why;
+
+	for (int i = 0; i <= APPROVALS_PER_TENANT; i++) {
+		char text[32];
+		const char *item = text;
+
+		snprintf(text, sizeof(text), "run_script %d", i);
+		request.item = &item;
+		assert_int_equal(approvals_ask(rig->approvals, &request, NULL, NULL, &approval,
+					       &why),
+				 i < APPROVALS_PER_TENANT ? 0 : -EDQUOT);
+	}
+	request.requester = &bob;
+	request.item = items;
+	assert_int_equal(approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why), 0);
+}
+
+/* What nobody could be shown in whole, or would read, is not asked for. */
+static void
+what_cannot_be_shown_is_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct approval_request request = { .requester = &alice, .config = rig->config,
+					    .tool = "run_script", .item = items, .n_items = 1 };
+	static char large[APPROVAL_SHOWN_MAX];
+	const struct approval *approval;
+	int asked = 0, r = 0;
+	struct why why;
+
+	request.shown = json_pack("{s:[s,{s:s%}]}", "a", "b", "script", "x\0y", (size_t)3);
+	assert_non_null(request.shown);
+	assert_int_equal(approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why),
+			 -EINVAL);
+	json_decref(request.shown);
+	memset(large, 'x', sizeof(large) - 1);
+	request.shown = json_pack("{s:s}", "script", large);
+	assert_int_equal(approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why),
+			 -E2BIG);
+	json_decref(request.shown);
+	large[APPROVAL_SHOWN_MAX - 100] = '\0';
+	request.shown = json_pack("{s:s}", "script", large);
+	while (r == 0 && asked < APPROVALS_PER_TENANT) {
+		char text[32];
+		const char *item = text;
+
+		snprintf(text, sizeof(text), "run_script %d", asked++);
+		request.item = &item;
+		r = approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why);
+	}
+	assert_int_equal(r, -EDQUOT);
+	assert_int_equal(asked, APPROVALS_SHOWN_PER_TENANT / APPROVAL_SHOWN_MAX + 1);
+	json_decref(request.shown);
+}
+
+/* Cut anywhere: what is whole counts, and no grant comes out of a torn line. */
+static void
+a_torn_file_grants_no_more(void **state)
+{
+	struct rig *rig = *state;
+	char id[64];
+	FILE *file;
+	long whole, asked;
+	static char text[65536];
+	size_t len;
+
+	strcpy(id, ask(rig, 1, false));
+	file = fopen(rig->path, "re");
+	fseek(file, 0, SEEK_END);
+	asked = ftell(file);
+	fclose(file);
+	assert_int_equal(decide(rig, id, &root, true), 0);
+	file = fopen(rig->path, "re");
+	len = fread(text, 1, sizeof(text), file);
+	fclose(file);
+	whole = (long)len;
+	for (long cut = 0; cut <= whole; cut++) {
+		file = fopen(rig->path, "we");
+		assert_int_equal(fwrite(text, 1, (size_t)cut, file), cut);
+		fclose(file);
+		restart(rig);
+		assert_int_equal(has(rig, "uid:1000", 1), cut == whole);
+		assert_int_equal(decide(rig, id, &root, false),
+				 cut < asked ? -ENOENT : cut < whole ? 0 : -EALREADY);
+	}
+}
+
+static void
+what_is_no_such_file_is_an_error(void **state)
+{
+	struct rig *rig = *state;
+	struct approvals *approvals;
+	struct why why;
+	FILE *file = fopen(rig->path, "we");
+
+	fputs("{\"do\":\"decide\",\"id\":\"a-x\",\"state\":\"granted\"}\n", file);
+	fclose(file);
+	assert_int_equal(approvals_new(rig->path, NULL, &approvals, &why), -EBADMSG);
+	file = fopen(rig->path, "we");
+	fputs("nothing\n", file);
+	fclose(file);
+	assert_int_equal(approvals_new(rig->path, NULL, &approvals, &why), -EBADMSG);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_granted_is_remembered),
+		TEST(who_may_not_cannot),
+		TEST(a_grant_for_once_is_used_once),
+		TEST(the_same_request_is_one),
+		TEST(time_runs_out),
+		TEST(too_many_are_refused),
+		TEST(what_cannot_be_shown_is_refused),
+		TEST(a_torn_file_grants_no_more),
+		TEST(what_is_no_such_file_is_an_error),
+	};
+
+	return cmocka_run_group_tests_name("approvals", tests, NULL, NULL);
+}

@@ -1,0 +1,584 @@
+/* The audit log's file: its chain holds over restarts, rotation, a line torn at any byte and a
+ * full disk; and what is no chain is put aside, not continued. */
+#include "govern/audit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/why.h"
+#include "govern/audit_file.h"
+#include "policy/chain.h"
+#include "policy/config.h"
+
+struct rig {
+	char directory[64], path[96];
+	struct config *config;
+};
+
+static int
+set_up(void **state)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	assert_non_null(rig);
+	strcpy(rig->directory, "test-audit-XXXXXX");
+	assert_non_null(mkdtemp(rig->directory));
+	snprintf(rig->path, sizeof(rig->path), "%s/log", rig->directory);
+	rig->config = config_new();
+	rig->config->audit.journal = false;
+	*state = rig;
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct rig *rig = *state;
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", rig->directory);
+	assert_int_equal(system(command), 0);
+	config_free(rig->config);
+	free(rig);
+	return 0;
+}
+
+static struct audit *
+start(struct rig *rig)
+{
+	struct audit *audit;
+	struct why why = { .field = "" };
+
+	if (audit_new(rig->config, rig->path, &audit, &why) < 0)
+		fail_msg("%s", why.text);
+	return audit;
+}
+
+static char *
+slurp(const char *path, size_t *len_r)
+{
+	FILE *file = fopen(path, "re");
+	char *text;
+
+	assert_non_null(file);
+	fseek(file, 0, SEEK_END);
+	*len_r = (size_t)ftell(file);
+	rewind(file);
+	text = calloc(1, *len_r + 1);
+	assert_int_equal(fread(text, 1, *len_r, file), *len_r);
+	fclose(file);
+	return text;
+}
+
+static void
+put(const char *path, const char *text, size_t len)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, len, file), len);
+	fclose(file);
+}
+
+/* Follows the chain through one file; *n_r counts its lines that have the word. */
+static void
+follow(const char *path, struct chain_link *last, const char *word, unsigned int *n_r)
+{
+	size_t len;
+	char *text = slurp(path, &len), *rest = text, *line;
+
+	assert_true(len == 0 || text[len - 1] == '\n');
+	while ((line = strsep(&rest, "\n")) && *line) {
+		struct chain_link link;
+
+		assert_int_equal(chain_read(line, strlen(line), &link), 0);
+		assert_true(chain_follows(last, &link));
+		*last = link;
+		*n_r += strstr(line, word) != NULL;
+	}
+	free(text);
+}
+
+static void
+the_chain_goes_on_after_a_restart(void **state)
+{
+	struct rig *rig = *state;
+	struct chain_link last;
+	unsigned int n = 0;
+
+	for (int i = 0; i < 3; i++) {
+		struct audit *audit = start(rig);
+
+		for (int k = 0; k < 4; k++)
+			assert_int_equal(audit_write(audit, AUDIT_DENIED, "uid:1", "x-1",
+						     json_pack("{s:s,s:s,s:i}", "hash", "no",
+							       "tenant", "uid:0", "k", k)), 0);
+		audit_free(audit);
+	}
+	chain_init(&last);
+	follow(rig->path, &last, "\"tenant\":\"uid:1\"", &n);
+	assert_int_equal(n, 12);
+	assert_int_equal(last.n, 12);
+	assert_int_equal(audit_write(NULL, AUDIT_DENIED, NULL, NULL, json_object()), 0);
+}
+
+static void
+rotation_keeps_the_chain(void **state)
+{
+	struct rig *rig = *state;
+	struct audit *audit;
+	struct chain_link last;
+	unsigned int n = 0;
+	char path[128];
+
+	rig->config->audit.rotate_bytes = 1000;
+	for (int i = 0; i < 2; i++) {
+		audit = start(rig);
+		for (int k = 0; k < 10; k++)
+			audit_write(audit, AUDIT_STARTED, NULL, NULL, NULL);
+		audit_free(audit);
+	}
+	chain_init(&last);
+	for (int i = 1;; i++) {
+		snprintf(path, sizeof(path), "%s.%d", rig->path, i);
+		if (access(path, F_OK) < 0)
+			break;
+		follow(path, &last, "\"started\"", &n);
+		assert_true(i < 100);
+	}
+	assert_true(strcmp(path, rig->path) != 0 && strstr(path, ".1") == NULL);
+	follow(rig->path, &last, "\"started\"", &n);
+	assert_int_equal(n, 20);
+}
+
+/* As a crash between the two steps of a rotation leaves it. */
+static void
+an_empty_file_goes_on_from_the_one_before(void **state)
+{
+	struct rig *rig = *state;
+	struct audit *audit = start(rig);
+	struct chain_link last;
+	unsigned int n = 0;
+	char path[128];
+
+	audit_write(audit, AUDIT_STARTED, NULL, NULL, NULL);
+	audit_free(audit);
+	snprintf(path, sizeof(path), "%s.1", rig->path);
+	assert_int_equal(rename(rig->path, path), 0);
+	audit = start(rig);
+	audit_write(audit, AUDIT_STOPPED, NULL, NULL, NULL);
+	audit_free(audit);
+	chain_init(&last);
+	follow(path, &last, "started", &n);
+	follow(rig->path, &last, "stopped", &n);
+	assert_int_equal(n, 2);
+}
+
+static void
+a_line_torn_at_any_byte_is_mended(void **state)
+{
+	struct rig *rig = *state;
+	struct audit *audit = start(rig);
+	size_t len, first, whole;
+	char *text;
+
+	audit_write(audit, AUDIT_STARTED, NULL, NULL, NULL);
+	audit_write(audit, AUDIT_STOPPED, NULL, NULL, json_pack("{s:s}", "source", "a\nb"));
+	audit_free(audit);
+	text = slurp(rig->path, &len);
+	first = (size_t)(strchr(text, '\n') - text) + 1;
+	for (size_t cut = first; cut <= len; cut++)
+		for (int zeros = 0; zeros < 2; zeros++) {
+			struct chain_link last;
+			unsigned int n = 0;
+
+			put(rig->path, text, cut);
+			if (zeros)
+				assert_int_equal(truncate(rig->path, (off_t)cut + 100), 0);
+			audit = start(rig);
+			audit_free(audit);
+			chain_init(&last);
+			follow(rig->path, &last, "\"mended\"", &n);
+			whole = cut == len ? 2 : 1;
+			assert_int_equal(n, zeros || (cut != first && cut != len));
+			assert_int_equal(last.n, whole + n);
+		}
+	free(text);
+}
+
+static void
+what_is_no_chain_is_put_aside(void **state)
+{
+	static const char junk[] = "{\"n\":1}\nsomething else\n";
+	struct rig *rig = *state;
+	struct audit *audit;
+	struct chain_link last;
+	unsigned int n = 0;
+	char path[128], *text;
+	size_t len;
+
+	put(rig->path, junk, strlen(junk));
+	audit = start(rig);
+	audit_free(audit);
+	chain_init(&last);
+	follow(rig->path, &last, "\"broken\"", &n);
+	assert_int_equal(n, 1);
+	snprintf(path, sizeof(path), "%s.1", rig->path);
+	text = slurp(path, &len);
+	assert_string_equal(text, junk);
+	free(text);
+}
+
+static void
+changed_lines_are_found(void **state)
+{
+	struct chain_link link, out;
+	size_t len;
+	char *line;
+
+	(void)state;
+	chain_init(&link);
+	line = chain_append(&link, "\"event\":\"x\"", 11, &len);
+	assert_int_equal(chain_read(line, len - 1, &out), 0);
+	assert_int_equal(out.n, 1);
+	for (size_t i = 0; i < len - 1; i++) {
+		line[i] ^= 1;
+		assert_int_equal(chain_read(line, len - 1, &out), -EBADMSG);
+		line[i] ^= 1;
+		assert_int_equal(chain_read(line, i, &out), -EBADMSG);
+	}
+	free(line);
+}
+
+static void
+limit_size(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = bytes;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* A bound on the file's size is a disk that is full in the middle of a line. */
+static void
+a_full_disk_stops_or_is_counted(void **state)
+{
+	struct rig *rig = *state;
+
+	signal(SIGXFSZ, SIG_IGN);
+	for (uint32_t on_failure = 1; on_failure <= 2; on_failure++) {
+		struct chain_link last;
+		unsigned int n = 0;
+		struct audit *audit;
+		struct audit_counts counts;
+		struct stat st;
+
+		unlink(rig->path);
+		rig->config->audit.on_failure = on_failure;
+		audit = start(rig);
+		assert_int_equal(audit_write(audit, AUDIT_STARTED, NULL, NULL, NULL), 0);
+		assert_int_equal(stat(rig->path, &st), 0);
+		limit_size((rlim_t)st.st_size + 50);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(audit_write(audit, AUDIT_DENIED, NULL, NULL, NULL) < 0,
+					 on_failure == 1);
+		assert_true(audit_is_failing(audit));
+		limit_size(RLIM_INFINITY);
+		assert_int_equal(audit_write(audit, AUDIT_STOPPED, NULL, NULL, NULL), 0);
+		assert_false(audit_is_failing(audit));
+		audit_count(audit, &counts);
+		assert_int_equal(counts.lost, 3);
+		audit_free(audit);
+		chain_init(&last);
+		follow(rig->path, &last, "\"event\":\"lost\",\"records\":3", &n);
+		assert_int_equal(n, 1);
+		assert_int_equal(last.n, 3);
+	}
+}
+
+static void
+two_services_do_not_share_a_file(void **state)
+{
+	struct rig *rig = *state;
+	struct audit *audit = start(rig), *other;
+	struct why why = { .field = "" };
+
+	assert_int_equal(audit_new(rig->config, rig->path, &other, &why), -EWOULDBLOCK);
+	assert_non_null(strstr(why.text, "another service"));
+	audit_free(audit);
+	assert_int_equal(audit_new(rig->config, "no/such/directory/log", &other, &why), -ENOENT);
+}
+
+/* A record of an execution's start, as the gate makes it. */
+static void
+write_start(struct audit *audit, const char *script)
+{
+	char hash[CHAIN_DIGITS + 1];
+	json_t *more = json_object();
+
+	chain_hash(script, strlen(script), hash);
+	json_object_set_new(more, "sha256", json_string(hash));
+	audit_add_source(audit, more, script, strlen(script));
+	assert_int_equal(audit_write(audit, AUDIT_EXECUTION_STARTED, "uid:1", "x-1", more), 0);
+}
+
+/* The nth line of a file, from 1, as JSON. */
+static json_t *
+record_of(const char *path, unsigned int n)
+{
+	size_t len;
+	char *text = slurp(path, &len), *rest = text, *line = NULL;
+	json_t *record;
+
+	while (n-- > 0)
+		line = strsep(&rest, "\n");
+	record = json_loads(line, 0, NULL);
+	assert_non_null(record);
+	free(text);
+	return record;
+}
+
+static const char *
+text_of(const json_t *record, const char *key)
+{
+	return json_string_value(json_object_get(record, key));
+}
+
+static void
+a_script_is_in_each_file_once(void **state)
+{
+	struct rig *rig = *state;
+	struct audit *audit;
+	json_t *first, *second, *third;
+
+	rig->config->audit.rotate_bytes = 4096;
+	audit = start(rig);
+	write_start(audit, "print(1)");
+	write_start(audit, "print(2)");
+	write_start(audit, "print(1)");
+	first = record_of(rig->path, 1);
+	second = record_of(rig->path, 2);
+	third = record_of(rig->path, 3);
+	assert_string_equal(text_of(first, "source"), "print(1)");
+	assert_string_equal(text_of(second, "source"), "print(2)");
+	assert_null(text_of(third, "source"));
+	assert_string_equal(text_of(third, "sha256"), text_of(first, "sha256"));
+	assert_int_equal(json_integer_value(json_object_get(third, "source_record")), 1);
+	json_decref(first);
+	json_decref(second);
+	json_decref(third);
+	/* Each file can be read without those before it. */
+	for (int i = 0; i < 20; i++)
+		audit_write(audit, AUDIT_DENIED, "uid:1", NULL,
+			    json_pack("{s:s}", "why", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"));
+	write_start(audit, "print(1)");
+	first = record_of(rig->path, 1);
+	assert_string_equal(text_of(first, "event"), "rotated");
+	json_decref(first);
+	for (unsigned int n = 2; !text_of(first = record_of(rig->path, n), "sha256"); n++)
+		json_decref(first);
+	assert_string_equal(text_of(first, "source"), "print(1)");
+	json_decref(first);
+	audit_free(audit);
+}
+
+static void
+long_texts_are_cut(void **state)
+{
+	struct rig *rig = *state;
+	struct audit *audit;
+	char *text = calloc(1, 5000);
+	json_t *record;
+
+	rig->config->audit.text_bytes = 1000;
+	/* A character of two bytes is where it is cut. */
+	memset(text, 'x', 999);
+	for (size_t at = 999; at < 4999; at += 2)
+		memcpy(text + at, "\xc3\xa9", 2);
+	audit = start(rig);
+	write_start(audit, text);
+	audit_write(audit, AUDIT_APPROVAL_REFUSED, "uid:1", NULL,
+		    json_pack("{s:s,s:[s,s]}", "reason", text, "items", "short", text));
+	record = record_of(rig->path, 1);
+	assert_int_equal(strlen(text_of(record, "source")), 999);
+	assert_int_equal(json_integer_value(json_object_get(record, "source_bytes")), 4999);
+	assert_int_equal(strlen(text_of(record, "sha256")), CHAIN_DIGITS);
+	json_decref(record);
+	record = record_of(rig->path, 2);
+	assert_int_equal(strncmp(text_of(record, "reason"), text, 999), 0);
+	assert_non_null(strstr(text_of(record, "reason"), "x... (4999 bytes, SHA-256 "));
+	assert_string_equal(json_string_value(json_array_get(json_object_get(record, "items"), 0)),
+			    "short");
+	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(record, "items"),
+								1)), "(4999 bytes"));
+	json_decref(record);
+	audit_free(audit);
+	free(text);
+}
+
+static bool
+has_text(const char *path, const char *wanted)
+{
+	size_t len;
+	char *text = slurp(path, &len);
+	bool has = strstr(text, wanted) != NULL;
+
+	free(text);
+	return has;
+}
+
+/* Follows the chain through what is left of the files, and looks for the record that tells where
+ * it begins. Returns the bytes that were put aside. */
+static uint64_t
+look_at_rotated(struct rig *rig, unsigned int *oldest_r)
+{
+	unsigned int n = 1, lines = 0;
+	struct chain_link last = { .n = 0 };
+	char path[128], word[256];
+	uint64_t bytes = 0;
+	struct stat st;
+	json_t *first;
+	bool told;
+
+	do
+		snprintf(path, sizeof(path), "%s.%u", rig->path, n);
+	while (stat(path, &st) < 0 && n++ < 1000);
+	*oldest_r = n;
+	first = record_of(path, 1);
+	last.n = (uint64_t)json_integer_value(json_object_get(first, "n")) - 1;
+	snprintf(last.hash, sizeof(last.hash), "%s", text_of(first, "prev"));
+	json_decref(first);
+	snprintf(word, sizeof(word), "\"last_record\":%llu,\"last_hash\":\"%s\"",
+		 (unsigned long long)last.n, last.hash);
+	told = has_text(rig->path, word);
+	for (; stat(path, &st) == 0; snprintf(path, sizeof(path), "%s.%u", rig->path, ++n)) {
+		bytes += (uint64_t)st.st_size;
+		follow(path, &last, "", &lines);
+		told = told || has_text(path, word);
+	}
+	follow(rig->path, &last, "", &lines);
+	assert_true(told);
+	return bytes;
+}
+
+static void
+the_oldest_files_are_removed(void **state)
+{
+	struct rig *rig = *state;
+	struct audit *audit;
+	struct audit_counts counts;
+	unsigned int oldest;
+
+	rig->config->audit.rotate_bytes = 4096;
+	rig->config->audit.keep_bytes = 3 * 4096 + 2048;
+	for (int i = 0; i < 3; i++) {	/* over restarts, too */
+		audit = start(rig);
+		for (int k = 0; k < 200; k++)
+			audit_write(audit, AUDIT_DENIED, "uid:1", NULL, NULL);
+		audit_count(audit, &counts);
+		audit_free(audit);
+	}
+	assert_true(counts.dropped > 0);
+	assert_true(counts.file_bytes <= counts.file_bytes_max);
+	assert_true(look_at_rotated(rig, &oldest) <= 3 * 4096 + 2048);
+	assert_true(oldest > 3);
+	/* A smaller bound holds from the start. */
+	rig->config->audit.keep_bytes = 4096 + 2048;
+	audit_free(start(rig));
+	assert_true(look_at_rotated(rig, &oldest) <= 4096 + 2048);
+}
+
+struct budget {
+	bool left;
+	uint64_t spent;
+	unsigned int asked;
+};
+
+static bool
+may_write(void *arg, const char *tenant, enum audit_event event, bool minor)
+{
+	struct budget *budget = arg;
+
+	assert_string_equal(tenant, "uid:1");
+	(void)event;
+	budget->asked += minor;
+	return budget->left;
+}
+
+static void
+spend(void *arg, const char *tenant, uint64_t bytes)
+{
+	struct budget *budget = arg;
+
+	assert_string_equal(tenant, "uid:1");
+	budget->spent += bytes;
+}
+
+static void
+what_did_not_happen_is_left_out(void **state)
+{
+	struct rig *rig = *state;
+	struct audit *audit = start(rig);
+	struct budget budget = { .left = true };
+	struct audit_counts counts;
+	struct stat st;
+	size_t len;
+	char *text;
+
+	audit_set_budget(audit, &(struct audit_budget){ may_write, spend, &budget });
+	audit_write(audit, AUDIT_DENIED, "uid:1", NULL, NULL);
+	assert_int_equal(stat(rig->path, &st), 0);
+	assert_int_equal(budget.spent, st.st_size);
+	assert_true(audit_has_room(audit, "uid:1"));
+	budget.left = false;
+	assert_false(audit_has_room(audit, "uid:1"));
+	audit_write(audit, AUDIT_DENIED, "uid:1", NULL, NULL);
+	audit_write(audit, AUDIT_SESSION_OPENED, "uid:1", NULL, NULL);
+	assert_int_equal(budget.spent, st.st_size);
+	/* What has happened is told all the same, and what is no tenant's. */
+	audit_write(audit, AUDIT_EXECUTION_ENDED, "uid:1", "x-1", NULL);
+	audit_write(audit, AUDIT_RELOADED, NULL, NULL, NULL);
+	audit_count(audit, &counts);
+	assert_int_equal(counts.left_out, 2);
+	assert_int_equal(counts.written, 3);
+	assert_int_equal(budget.asked, 3);
+	text = slurp(rig->path, &len);
+	assert_null(strstr(text, "session-opened"));
+	assert_non_null(strstr(text, "execution-ended"));
+	free(text);
+	audit_free(audit);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(the_chain_goes_on_after_a_restart),
+		TEST(rotation_keeps_the_chain),
+		TEST(an_empty_file_goes_on_from_the_one_before),
+		TEST(a_line_torn_at_any_byte_is_mended),
+		TEST(what_is_no_chain_is_put_aside),
+		TEST(changed_lines_are_found),
+		TEST(a_full_disk_stops_or_is_counted),
+		TEST(two_services_do_not_share_a_file),
+		TEST(a_script_is_in_each_file_once),
+		TEST(long_texts_are_cut),
+		TEST(the_oldest_files_are_removed),
+		TEST(what_did_not_happen_is_left_out),
+	};
+
+	return cmocka_run_group_tests_name("audit", tests, NULL, NULL);
+}

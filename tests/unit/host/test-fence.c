@@ -1,0 +1,153 @@
+/* What a process can and cannot do behind each fence; each try in a process of its own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host/fence.h"
+
+#define SOMEBODY 54321
+
+/* The wait status of what runs in a child, which is nobody and can get nothing by exec. */
+static int
+in_child(int (*body)(void))
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if ((geteuid() == 0 && (setgid(SOMEBODY) < 0 || setuid(SOMEBODY) < 0)) ||
+		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+			_exit(99);
+		_exit(body());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static int
+enter(void)
+{
+	const char *what = "";
+	int r = fence_supervisor(&what);
+
+	if (r < 0)
+		fprintf(stderr, "%s: %s\n", what, strerror(-r));
+	return r;
+}
+
+static int
+supervisor_does_its_work(void)
+{
+	int pair[2], fd;
+	void *at;
+
+	if (enter() < 0)
+		return 1;
+	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (fd < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+		return 2;
+	at = mmap(NULL, 1 << 22, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED || mprotect(at, 4096, PROT_READ) < 0)
+		return 3;
+	if (getpwuid(0) == NULL)
+		return 4;
+	return prctl(PR_GET_DUMPABLE) == -1 ? 0 : 5;	/* not even prctl */
+}
+
+static int
+nothing_else_is_possible(void)
+{
+	pid_t parent = getppid();
+
+	if (enter() < 0)
+		return 1;
+	if (fork() != -1 || errno != EPERM)
+		return 2;
+	if (unshare(CLONE_NEWUSER) != -1 || errno != EPERM)
+		return 3;
+	if (execl("/bin/true", "true", NULL) != -1 || errno != EPERM)
+		return 4;
+	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+	    MAP_FAILED || errno != EPERM)
+		return 5;
+	if (syscall(SYS_tgkill, parent, parent, 0) != -1 || errno != EPERM)
+		return 6;
+	/* The kernel would see the lower half alone. */
+	if (syscall(SYS_socket, 1L << 32 | AF_INET, SOCK_STREAM, 0) != -1 || errno != EPERM)
+		return 7;
+	return 0;
+}
+
+static int
+abort_still_works(void)
+{
+	if (enter() < 0)
+		return 1;
+	abort();
+}
+
+static int
+family_is_bounded(void)
+{
+	if (fence_family() < 0)
+		return 1;
+	if (syscall(SYS_ptrace, -1, -1, 0, 0) != -1 || errno != EPERM)
+		return 2;
+	if (syscall(SYS_pidfd_getfd, -1, -1, 0) != -1 || errno != EPERM)
+		return 3;
+	if (syscall(SYS_io_uring_setup, 0, NULL) != -1 || errno != EPERM)
+		return 4;
+	/* What it is for stays. */
+	return syscall(SYS_setns, -1, 0) == -1 && errno == EBADF ? 0 : 5;
+}
+
+static void
+the_supervisors_fence(void **state)
+{
+	int status;
+
+	(void)state;
+	assert_int_equal(in_child(supervisor_does_its_work), 0);
+	assert_int_equal(in_child(nothing_else_is_possible), 0);
+	status = in_child(abort_still_works);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	assert_false(WCOREDUMP(status));
+}
+
+static void
+the_familys_fence(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(family_is_bounded), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_supervisors_fence),
+		cmocka_unit_test(the_familys_fence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* The launcher against a supervisor that has fallen to somebody: what it starts it knows
+ * itself, and what it is asked for it checks. As root and as nobody. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/log.h"
+#include "base/own.h"
+#include "base/why.h"
+#include "host/cgroup.h"
+#include "host/launcher.h"
+#include "host/launcher_parts.h"
+#include "host/outer.h"
+#include "host/startup.h"
+#include "policy/config.h"
+#include "proto/frame.h"
+#include "../engine/engine_rig.h"
+
+static int
+set_up(void **state)
+{
+	struct why why = { .text = "" };
+
+	(void)state;
+	rig.base = event_base_new();
+	rig.config = config_new();
+	if (startup_privilege(rig.config, false, &rig.programs, &rig.launcher, &rig.cgroups,
+			      &why) == 0)
+		return 0;
+	print_error("%s\n", why.text);
+	return -1;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	launcher_free(rig.launcher);
+	cgroup_root_free(rig.cgroups);
+	config_free(rig.config);
+	event_base_free(rig.base);
+	return 0;
+}
+
+static int
+start(enum launch_kind kind, unsigned int profile, struct launch *launch)
+{
+	const char *what;
+
+	launch_init(launch);
+	return launcher_start(rig.launcher, kind, profile, launch, &what);
+}
+
+/* It ends with its line, and what it has forked before it. */
+static void
+end(struct launch *launch)
+{
+	siginfo_t info = { 0 };
+
+	close(launch->control);
+	launch->control = -1;
+	assert_int_equal(waitid(P_PIDFD, (id_t)launch->pidfd, &info, WEXITED), 0);
+	launch_done(launch);
+}
+
+/* It is a child of ours, and was told its profile before we could say anything. */
+static void
+zygote_is_ours_and_configured(void **state)
+{
+	struct launch launch;
+	struct frame frame = { 0 };
+	struct frame_reader reader;
+
+	(void)state;
+	assert_int_equal(start(LAUNCH_ZYGOTE, 0, &launch), 0);
+	assert_int_equal(fcntl(launch.control, F_SETFL, 0), 0);
+	frame_reader_init(&reader, FROM_ZYGOTE);
+	assert_int_equal(frame_reader_read(&reader, launch.control, &frame), 1);
+	assert_int_equal(frame.msg.type, MSG_HELLO);
+	frame_done(&frame);
+	assert_int_equal(frame_reader_read(&reader, launch.control, &frame), 1);
+	assert_int_equal(frame.msg.type, MSG_ZYGOTE_READY);
+	frame_done(&frame);
+	frame_reader_done(&reader);
+	end(&launch);
+}
+
+static void
+only_what_it_knows_is_started(void **state)
+{
+	struct launch launch;
+
+	(void)state;
+	assert_int_equal(start(LAUNCH_ZYGOTE, (unsigned int)rig.config->n_profiles, &launch), -ENOENT);
+	assert_int_equal(start(LAUNCH_ZYGOTE, 255, &launch), -ENOENT);
+	/* No store is configured. */
+	assert_int_equal(start(LAUNCH_KEEPER, 0, &launch), -ENOENT);
+	assert_int_equal(start(LAUNCH_EGRESS, 1, &launch), -ENOENT);
+	assert_int_equal(launch.pid, 0);
+	/* It goes on after that. */
+	assert_int_equal(start(LAUNCH_ZYGOTE, 0, &launch), 0);
+	end(&launch);
+}
+
+static void
+no_more_than_two_live(void **state)
+{
+	struct launch launch[3];
+
+	(void)state;
+	assert_int_equal(start(LAUNCH_ZYGOTE, 0, &launch[0]), 0);
+	assert_int_equal(start(LAUNCH_ZYGOTE, 0, &launch[1]), 0);
+	assert_int_equal(start(LAUNCH_ZYGOTE, 0, &launch[2]), -EBUSY);
+	end(&launch[0]);
+	assert_int_equal(start(LAUNCH_ZYGOTE, 0, &launch[2]), 0);
+	end(&launch[1]);
+	end(&launch[2]);
+}
+
+static void
+only_children_are_adopted(void **state)
+{
+	siginfo_t info = { 0 };
+	pid_t child, parent = getppid();
+	int fd;
+
+	(void)state;
+	assert_int_equal(launcher_adopt(rig.launcher, parent), -ECHILD);
+	assert_int_equal(launcher_adopt(rig.launcher, getpid()), -ECHILD);
+	assert_int_equal(launcher_adopt(rig.launcher, launcher_pid(rig.launcher)), -ECHILD);
+	child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	fd = launcher_adopt(rig.launcher, child);
+	assert_true(fd >= 0);
+	assert_int_equal(syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0), 0);
+	assert_int_equal(waitid(P_PIDFD, (id_t)fd, &info, WEXITED), 0);
+	assert_int_equal(info.si_pid, child);
+	close(fd);
+	assert_int_equal(launcher_adopt(rig.launcher, child), -ESRCH);
+}
+
+static void
+on_lost(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* Last: what runs can be ended in order, but nothing is started any more. */
+static void
+its_end_is_noticed(void **state)
+{
+	own_fd int pidfd = (int)syscall(SYS_pidfd_open, launcher_pid(rig.launcher), 0);
+	struct launch launch;
+	bool lost = false;
+
+	(void)state;
+	launcher_watch(rig.launcher, rig.base, on_lost, &lost);
+	assert_int_equal(syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0), 0);
+	rig_turn_until(&lost);
+	assert_true(start(LAUNCH_ZYGOTE, 0, &launch) < 0);
+	assert_true(launcher_adopt(rig.launcher, getpid()) < 0);
+}
+
+/* ---- without a supervisor in between ---- */
+
+#define NOT_SENT (-1)
+
+/* The wait status of a launcher that is sent some bytes, with a descriptor or none; NOT_SENT: the
+ * kernel lets nobody pass a descriptor. */
+static int
+told(const void *bytes, size_t len, const int *fd)
+{
+	const struct outer_namespace outer = { .user_fd = -1, .mount_fd = -1 };
+	struct config *config = config_new();
+	const struct launcher_options options = { .config = config, .outer = &outer,
+						  .worker_fd = -1, .keeper_fd = -1,
+						  .egress_fd = -1 };
+	pid_t supervisor = getpid(), pid;
+	int pair[2], status = -1;
+	ssize_t sent;
+	char answer;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	pid = fork();
+	if (pid == 0)
+		launcher_live(&options, supervisor, pair[1]);
+	close(pair[1]);
+	sent = fdpass_send(pair[0], bytes, len, fd, fd != NULL, 0);
+	/* Newer kernels say so to who passes a descriptor. */
+	if (sent != -EPERM || fd == NULL)
+		assert_int_equal(sent, len);
+	shutdown(pair[0], SHUT_WR);
+	while (read(pair[0], &answer, 1) > 0)
+		;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	close(pair[0]);
+	config_free(config);
+	return sent == -EPERM ? NOT_SENT : status;
+}
+
+static void
+a_breach_is_its_end(void **state)
+{
+	struct msg run = { .type = MSG_RUN, .run = { .id = 1, .value_max = 4096 } };
+	struct msg launch = { .type = MSG_LAUNCH };
+	struct codec_buffer bytes = { 0 };
+	int fd = STDERR_FILENO, status;
+
+	(void)state;
+	/* The supervisor's word, but not to a launcher. */
+	assert_int_equal(frame_encode(&run, 0, &bytes), 0);
+	assert_int_equal(told(bytes.at, bytes.len, NULL), EXIT_FAILURE << 8);
+	bytes.len = 0;
+	assert_int_equal(frame_encode(&launch, 0, &bytes), 0);
+	/* No program is there, which is an answer; the end of the line is its own end. */
+	assert_int_equal(told(bytes.at, bytes.len, NULL), EXIT_SUCCESS << 8);
+	status = told(bytes.at, bytes.len, &fd);
+	assert_true(status == EXIT_FAILURE << 8 || status == NOT_SENT);
+	bytes.at[0]++;
+	assert_int_equal(told(bytes.at, bytes.len, NULL), EXIT_FAILURE << 8);
+	codec_buffer_done(&bytes);
+}
+
+static int
+run_group(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_breach_is_its_end),
+		cmocka_unit_test(zygote_is_ours_and_configured),
+		cmocka_unit_test(only_what_it_knows_is_started),
+		cmocka_unit_test(no_more_than_two_live),
+		cmocka_unit_test(only_children_are_adopted),
+		cmocka_unit_test(its_end_is_noticed),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
+
+int
+main(void)
+{
+	int failed = 0;
+
+	if (!rig_open_programs())
+		return 77;
+	log_init(LOG_ERR);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (geteuid() == 0)
+		failed += rig_in_child(run_group, false);
+	failed += rig_in_child(run_group, true);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,112 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "engine/engine.h"
+#include "http/account.h"
+#include "http/origin.h"
+#include "tests/unit/tools/fake_engine.h"
+
+static struct http_peer *
+join(struct http_peers *peers, const char *text, uid_t uid)
+{
+	struct sockaddr_storage address;
+	struct http_peer *peer = NULL;
+
+	if (text)
+		assert_true(http_address_read(text, &address));
+	assert_int_equal(http_peer_join(peers, text ? &address : NULL, uid, 100, 100, &peer), 0);
+	return peer;
+}
+
+static void
+peers_are_told_apart(void **state)
+{
+	struct http_peers peers = { .connections = 0 };
+	struct http_peer *one = join(&peers, NULL, 1), *two = join(&peers, NULL, 2);
+	struct http_peer *four = join(&peers, "127.0.0.1:1", 0);
+	struct http_peer *six = join(&peers, "[2001:db8::1]:1", 0);
+
+	(void)state;
+	assert_ptr_not_equal(one, two);
+	assert_ptr_equal(join(&peers, NULL, 1), one);
+	assert_ptr_equal(join(&peers, "127.0.0.1:2", 5), four);
+	/* this machine is one peer, whatever address it comes from */
+	assert_ptr_equal(join(&peers, "127.99.0.2:1", 0), four);
+	assert_ptr_not_equal(join(&peers, "192.0.2.1:1", 0), join(&peers, "192.0.2.2:1", 0));
+	/* a network of version 6 is one peer */
+	assert_ptr_equal(join(&peers, "[2001:db8::ffff:2]:9", 0), six);
+	assert_ptr_not_equal(join(&peers, "[2001:db8:0:1::1]:1", 0), six);
+	assert_int_equal(peers.connections, 11);
+	while (!LIST_EMPTY(&peers.list))
+		http_peer_leave(&peers, LIST_FIRST(&peers.list));
+	assert_int_equal(peers.connections, 0);
+}
+
+static void
+connections_are_bounded(void **state)
+{
+	struct http_peers peers = { .connections = 0 };
+	struct http_peer *peer, *other = NULL;
+
+	(void)state;
+	assert_int_equal(http_peer_join(&peers, NULL, 1, 3, 2, &peer), 0);
+	assert_int_equal(http_peer_join(&peers, NULL, 1, 3, 2, &peer), 0);
+	assert_int_equal(http_peer_join(&peers, NULL, 1, 3, 2, &other), -EDQUOT);
+	assert_int_equal(http_peer_join(&peers, NULL, 2, 3, 2, &other), 0);
+	assert_int_equal(http_peer_join(&peers, NULL, 3, 3, 2, &other), -EUSERS);
+	http_peer_leave(&peers, peer);
+	assert_int_equal(http_peer_join(&peers, NULL, 1, 3, 2, &peer), 0);
+	http_peer_leave(&peers, other);
+	http_peer_leave(&peers, peer);
+	http_peer_leave(&peers, peer);
+}
+
+static void
+a_tenant_is_held_once_and_its_bytes_are_bounded(void **state)
+{
+	struct engine_options options = { .base = NULL };
+	struct http_tenants tenants = { .sessions = 0 };
+	struct http_tenant *tenant, *other;
+
+	(void)state;
+	assert_int_equal(engine_new(&options, &tenants.engine), 0);
+	other = http_tenant_find(&tenants, "token:uid:7");
+	tenant = http_tenant_find(&tenants, "uid:7");
+	assert_ptr_equal(http_tenant_find(&tenants, "uid:7"), tenant);
+	assert_ptr_not_equal(other, tenant);
+	http_tenant_let_go(other);
+	assert_int_equal(fake_engine_record()->tenants_held, 1);
+
+	assert_true(http_tenant_take_bytes(tenant, HTTP_TENANT_BYTES_MAX - 1));
+	assert_false(http_tenant_take_bytes(tenant, 2));
+	assert_false(http_tenant_take_bytes(tenant, SIZE_MAX));
+	assert_true(http_tenant_take_bytes(tenant, 1));
+	http_tenant_give_bytes(tenant, HTTP_TENANT_BYTES_MAX);
+	assert_int_equal(tenant->bytes, 0);
+
+	http_tenant_let_go(tenant);
+	assert_int_equal(fake_engine_record()->tenants_held, 1);
+	http_tenant_let_go(tenant);
+	assert_int_equal(fake_engine_record()->tenants_held, 0);
+	engine_free(tenants.engine);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(peers_are_told_apart),
+		cmocka_unit_test(connections_are_bounded),
+		cmocka_unit_test(a_tenant_is_held_once_and_its_bytes_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,68 @@
+/* serve-fake SOCKET: the whole way from a socket to the tools, over the fake engine, for
+ * tests that drive a live server. Ends on SIGTERM. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/loop.h"
+#include "base/socketfile.h"
+#include "base/why.h"
+#include "mcp/catalog.h"
+#include "mcp/mcp.h"
+#include "policy/config.h"
+#include "supervisor/listener.h"
+#include "supervisor/session.h"
+#include "tests/unit/tools/fake_engine.h"
+#include "tools/toolsets.h"
+
+static void
+on_signal(int number, void *arg)
+{
+	(void)number;
+	loop_stop(arg);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct loop *loop = loop_new(false);
+	struct config *config = config_new();
+	struct engine_options engine_options = { .base = loop_base(loop), .config = config };
+	struct mcp_options mcp_options = { .base = loop_base(loop), .config = config };
+	struct session_options session_options = { .loop = loop, .config = config };
+	struct catalog catalog = { 0 };
+	struct session_set *sessions;
+	struct listener *listener;
+	struct socketfile *file;
+	struct engine *engine;
+	struct why why;
+	int fd, r;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (argc != 2 || socketfile_open(argv[1], geteuid(), &file, &fd, &why) < 0) {
+		fprintf(stderr, "serve-fake: %s\n", argc != 2 ? "SOCKET" : why.text);
+		return 1;
+	}
+	engine_new(&engine_options, &engine);
+	mcp_options.engine = session_options.engine = engine;
+	toolsets_add(&catalog, config);
+	mcp_options.catalog = &catalog;
+	session_options.mcp = mcp_new(&mcp_options);
+	sessions = session_set_new(&session_options);
+	r = listener_new(loop, fd, sessions, &listener);
+	if (r == 0)
+		r = loop_signal(loop, SIGTERM, on_signal, loop);
+	if (r == 0)
+		r = loop_run(loop);
+	listener_free(listener);
+	session_set_free(sessions);
+	mcp_free(session_options.mcp);
+	engine_free(engine);
+	loop_free(loop);
+	socketfile_close(file);
+	config_free(config);
+	return r < 0;
+}

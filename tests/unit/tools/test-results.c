@@ -1,0 +1,378 @@
+/* What a worker tells beside its streams is bounded; what is kept of it expires, and is its
+ * tenant's alone. On the fake engine, for its tenants; no worker runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/execution_parts.h"
+#include "policy/config.h"
+#include "tests/unit/tools/fake_engine.h"
+#include "tools/script/run_script_files.h"
+#include "tools/shared/resources.h"
+
+/* ---- what is told ---- */
+
+static struct execution e;
+
+static int
+start(void **state)
+{
+	(void)state;
+	memset(&e, 0, sizeof(e));
+	e.serial = 7;
+	e.limits.results = (struct results_limits){
+		.displays = 20, .display_bytes = 4096, .files = 100, .files_bytes = 1024 };
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	(void)state;
+	execution_results_done(&e.results);
+	return 0;
+}
+
+static int
+display(uint64_t id, uint32_t object, size_t len)
+{
+	struct frame frame = { .msg = { .type = MSG_DISPLAY, .display = {
+		.id = id, .object = object, .kind = DISPLAY_PLAIN, .data = { "x", len } } } };
+
+	return execution_on_display(&e, &frame);
+}
+
+static int
+left(const char *path, size_t len)
+{
+	struct frame frame = { .msg = { .type = MSG_LEFT, .left = {
+		.path = msg_str(path), .size = len, .has_data = true,
+		.data = { "x", len } } } };
+
+	return execution_on_left(&e, &frame);
+}
+
+static void
+objects_come_in_order(void **state)
+{
+	(void)state;
+	assert_true(display(7, 1, 1) < 0);
+	assert_true(display(8, 0, 1) < 0);
+	assert_int_equal(display(7, 0, 1), 0);
+	assert_int_equal(display(7, 0, 1), 0);
+	assert_true(display(7, 2, 1) < 0);
+	assert_int_equal(display(7, 1, 1), 0);
+	assert_true(display(7, 0, 1) < 0);
+	for (int i = 1; i < DISPLAY_FORMS_MAX; i++)
+		assert_int_equal(display(7, 1, 1), 0);
+	assert_true(display(7, 1, 1) < 0);
+}
+
+static void
+displays_have_a_sum(void **state)
+{
+	(void)state;
+	assert_int_equal(display(7, 0, 4096 - 1), 0);
+	assert_true(display(7, 1, 2) < 0);
+	assert_int_equal(display(7, 1, 1), 0);
+	assert_true(display(7, 2, 1) < 0);
+}
+
+static void
+files_have_a_sum_and_a_number(void **state)
+{
+	struct frame more = { .msg = { .type = MSG_LEFT_MORE, .left_more.more = 3 } };
+	struct outcome outcome = { .id = "x-1" };
+	char path[16];
+
+	(void)state;
+	assert_int_equal(left("b", 1024 - 1), 0);
+	assert_true(left("c", 2) < 0);
+	assert_int_equal(left("a", 1), 0);
+	assert_int_equal(left("a", 0), 0);
+	for (int i = 3; i < 100; i++) {
+		snprintf(path, sizeof(path), "%d", i);
+		assert_int_equal(left(path, 0), 0);
+	}
+	assert_true(left("d", 0) < 0);
+	assert_int_equal(execution_on_left_more(&e, &more), 0);
+	assert_true(execution_on_left_more(&e, &more) < 0);
+	/* In order, and each path once. */
+	for (size_t i = 3; i < e.results.n_left; i++)
+		e.results.left[i].msg.left.path = msg_str(i % 2 ? "z" : "zz");
+	execution_show_results(&e, &outcome);
+	assert_int_equal(outcome.n_files, 4);
+	assert_int_equal(outcome.more_files, 3);
+	for (size_t i = 1; i < outcome.n_files; i++) {
+		const struct outcome_file *a = &outcome.file[i - 1], *b = &outcome.file[i];
+		size_t len = a->path_len < b->path_len ? a->path_len : b->path_len;
+		int order = memcmp(a->path, b->path, len);
+
+		assert_true(order < 0 || (order == 0 && a->path_len < b->path_len));
+	}
+}
+
+static void
+paths_have_no_bytes_that_nobody_sees(void **state)
+{
+	static const char *const refused[] = {
+		"", "/a", "a/", "a//b", ".", "..", "a/../b", "a\nb", "\x1b[2J", "a\x7f",
+		"\xc2\x9b\0631m", "\xc2\x85", "\xe2\x80\xaegpj.exe", "a\xe2\x80\x8b\142",
+		"\xef\xbb\xbf\141", "a\xe2\x80\xa8\142", "\xf3\xa0\x81\x81",
+	};
+	static const char *const taken[] = {
+		"a/b.txt", "..a", "\\x1b[2J", "gr\xc3\xbc\xc3\x9f", "\xe5\x90\x8d\xe3\x80\x80\061",
+		"\xf0\x9f\x98\x80",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		assert_true(left(refused[i], 0) < 0);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
+		assert_int_equal(left(taken[i], 0), 0);
+}
+
+static void
+no_file_after_the_number_of_more(void **state)
+{
+	struct frame more = { .msg = { .type = MSG_LEFT_MORE, .left_more.more = 3 } };
+
+	(void)state;
+	assert_int_equal(execution_on_left_more(&e, &more), 0);
+	assert_true(left("a", 0) < 0);
+}
+
+/* ---- what is kept ---- */
+
+static uint64_t now;
+
+static uint64_t
+clock_of_the_test(void)
+{
+	return now;
+}
+
+static struct config *config;
+static struct engine *engine;
+static struct tenant *alice, *bob;
+
+static int
+open_store(void **state)
+{
+	struct engine_options options = { .base = NULL };
+
+	(void)state;
+	resources_set_clock(clock_of_the_test);
+	now = 1000;
+	config = config_new();
+	assert_int_equal(engine_new(&options, &engine), 0);
+	alice = engine_tenant_named(engine, "sub:alice");
+	bob = engine_tenant_named(engine, "sub:bob");
+	return 0;
+}
+
+static int
+close_store(void **state)
+{
+	(void)state;
+	resources_forget();
+	tenant_release(alice);
+	tenant_release(bob);
+	engine_free(engine);
+	config_free(config);
+	return 0;
+}
+
+static void
+keep(const struct tenant *tenant, const char *id, const char *path, const char *data,
+     size_t len)
+{
+	struct outcome_file file = { .path = path, .path_len = strlen(path), .size = len,
+				     .data = data, .len = len };
+	struct outcome outcome = { .id = id, .file = &file, .n_files = 1 };
+
+	resources_keep(config, tenant, &outcome);
+}
+
+static unsigned int
+count(struct tenant *tenant)
+{
+	struct resource resource;
+	char after[200] = "";
+	unsigned int n = 0;
+
+	while (own_resources.next(tenant, after, &resource)) {
+		assert_true(strcmp(resource.uri, after) > 0);
+		snprintf(after, sizeof(after), "%s", resource.uri);
+		n++;
+	}
+	return n;
+}
+
+struct heard {
+	char text[64];
+	bool failed, blob;
+};
+
+static void
+on_answer(void *arg, const struct tool_answer *answer)
+{
+	struct heard *heard = arg;
+	const struct content *block = answer->content;
+
+	assert_int_equal(answer->n_content, 1);
+	heard->blob = !block->text;
+	snprintf(heard->text, sizeof(heard->text), "%.*s",
+		 (int)(block->text ? block->text_len : block->data_len),
+		 block->text ? block->text : (const char *)block->data);
+}
+
+static void
+on_fail(void *arg, const struct tool_failure *failure)
+{
+	struct heard *heard = arg;
+
+	assert_int_equal(failure->kind, FAIL_NO_RESOURCE);
+	heard->failed = true;
+}
+
+static struct heard
+read_uri(struct tenant *tenant, const char *uri)
+{
+	struct heard heard = { .failed = false };
+	struct tool_host host = { .tenant = tenant, .on_answer = on_answer,
+				  .on_fail = on_fail, .arg = &heard };
+	json_t *arguments = json_pack("{s:s}", "uri", uri);
+
+	assert_null(own_resources.read->start(&host, arguments));
+	json_decref(arguments);
+	return heard;
+}
+
+static void
+a_file_is_its_tenants_alone(void **state)
+{
+	(void)state;
+	keep(alice, "x-1", "a/b c.txt", "hello", 5);
+	assert_string_equal(read_uri(alice, "mcp-python://x-1/a/b%20c.txt").text, "hello");
+	assert_false(read_uri(alice, "mcp-python://x-1/a/b%20c.txt").blob);
+	assert_true(read_uri(bob, "mcp-python://x-1/a/b%20c.txt").failed);
+	assert_true(read_uri(alice, "mcp-python://x-1/a/b c.txt").failed);
+	assert_true(read_uri(alice, "").failed);
+	assert_int_equal(count(alice), 1);
+	assert_int_equal(count(bob), 0);
+	keep(bob, "x-2", "bin", "\1\2", 2);
+	assert_true(read_uri(bob, "mcp-python://x-2/bin").blob);
+}
+
+static int
+resolve(const struct tenant *tenant, const char *uri, char text_r[16])
+{
+	json_t *json = json_pack("[{s:s,s:s},{s:s,s:s}]", "path", "a", "uri", uri, "path", "b",
+				 "text", "t");
+	struct run_script_files files;
+	struct why why;
+	int r;
+
+	assert_int_equal(run_script_files_read(json, config, &files, &why), 0);
+	r = run_script_files_resolve(&files, config, tenant, &why);
+	if (r == 0)
+		snprintf(text_r, 16, "%.*s%.*s", (int)files.item[0].len,
+			 (const char *)files.item[0].data, (int)files.item[1].len,
+			 (const char *)files.item[1].data);
+	else
+		assert_string_equal(why.field, "files");
+	run_script_files_done(&files);
+	json_decref(json);
+	return r;
+}
+
+static void
+a_file_is_put_again_for_its_tenant(void **state)
+{
+	char text[16] = "";
+
+	(void)state;
+	keep(alice, "x-1", "a", "hello", 5);
+	assert_int_equal(resolve(alice, "mcp-python://x-1/a", text), 0);
+	assert_string_equal(text, "hellot");
+	assert_true(resolve(bob, "mcp-python://x-1/a", text) < 0);
+	assert_true(resolve(alice, "mcp-python://x-1/b", text) < 0);
+	now += config->results.keep_seconds * 1000;
+	assert_true(resolve(alice, "mcp-python://x-1/a", text) < 0);
+}
+
+static void
+a_file_expires(void **state)
+{
+	(void)state;
+	keep(alice, "x-1", "a", "1", 1);
+	now += config->results.keep_seconds * 1000 - 1;
+	keep(alice, "x-2", "b", "2", 1);
+	assert_int_equal(count(alice), 2);
+	now += 1;
+	assert_int_equal(count(alice), 1);
+	assert_true(read_uri(alice, "mcp-python://x-1/a").failed);
+	assert_false(read_uri(alice, "mcp-python://x-2/b").failed);
+}
+
+static void
+the_oldest_makes_room(void **state)
+{
+	size_t len = config->results.keep_bytes / 4 + 1;
+	char *data = calloc(1, len), id[16];
+
+	(void)state;
+	keep(bob, "x-0", "b", "b", 1);
+	for (int i = 1; i <= 4; i++) {
+		snprintf(id, sizeof(id), "x-%d", i);
+		keep(alice, id, "a", data, len);
+	}
+	assert_int_equal(count(alice), 3);
+	assert_true(read_uri(alice, "mcp-python://x-1/a").failed);
+	assert_false(read_uri(alice, "mcp-python://x-4/a").failed);
+	assert_int_equal(count(bob), 1);
+	for (int i = 0; i < RESOURCES_TENANT_MAX + 10; i++) {
+		snprintf(id, sizeof(id), "y-%d", i);
+		keep(alice, id, "a", "", 0);
+	}
+	assert_int_equal(count(alice), RESOURCES_TENANT_MAX);
+	assert_int_equal(count(bob), 1);
+	free(data);
+}
+
+static void
+addresses_are_spelled_out(void **state)
+{
+	static const char path[] = "a/\xc3\xa9?#%\\x00~-._";
+	char *uri = resources_uri("x-1", path, strlen(path));
+
+	(void)state;
+	assert_string_equal(uri, "mcp-python://x-1/a/%C3%A9%3F%23%25%5Cx00~-._");
+	free(uri);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(objects_come_in_order, start, stop),
+		cmocka_unit_test_setup_teardown(displays_have_a_sum, start, stop),
+		cmocka_unit_test_setup_teardown(files_have_a_sum_and_a_number, start, stop),
+		cmocka_unit_test_setup_teardown(paths_have_no_bytes_that_nobody_sees, start, stop),
+		cmocka_unit_test_setup_teardown(no_file_after_the_number_of_more, start, stop),
+		cmocka_unit_test_setup_teardown(a_file_is_its_tenants_alone, open_store, close_store),
+		cmocka_unit_test_setup_teardown(a_file_is_put_again_for_its_tenant, open_store, close_store),
+		cmocka_unit_test_setup_teardown(a_file_expires, open_store, close_store),
+		cmocka_unit_test_setup_teardown(the_oldest_makes_room, open_store, close_store),
+		cmocka_unit_test(addresses_are_spelled_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

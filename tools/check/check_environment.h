@@ -1,0 +1,19 @@
+/* The tool check_environment: what scripts will find, and within which limits. */
+#ifndef TOOLS_CHECK_CHECK_ENVIRONMENT_H
+#define TOOLS_CHECK_CHECK_ENVIRONMENT_H
+
+#include "mcp/tool.h"
+
+extern const struct tool check_environment_tool;
+
+/* Calls on_answer once. environment: as environment_known has it, not NULL. */
+typedef void check_environment_answer(const struct tool_host *host, const char *profile,
+				      const json_t *environment);
+
+/* What the start and cancel of a tool are made of that looks at the same and gives another
+ * answer (tool.h). profile: as environment_profile gave it. */
+struct tool_run *check_environment_start(const struct tool_host *host, const char *profile,
+					 check_environment_answer *answer);
+void check_environment_cancel(struct tool_run *run, enum cancel_reason reason);
+
+#endif

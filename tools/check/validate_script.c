@@ -1,0 +1,264 @@
+/* Runs in: the supervisor.   Owns: the checks of validate_script calls.
+ * The script is read in a jailed worker, and run nowhere. */
+#include "tools/check/validate_script.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsonout.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "policy/config.h"
+#include "proto/message.h"
+#include "tools/shared/environment.h"
+#include "tools/shared/requirements.h"
+
+struct tool_run {
+	struct tool_host host;
+	struct requirements_check *check;
+	json_t *arguments;
+	const char *profile;
+	validate_script_answer *answer;
+};
+
+static const char description[] =
+	"Checks a Python script without running it: its syntax, and its inline metadata "
+	"(PEP 723, the comment block '# /// script'). Answers whether all is well, the "
+	"dependencies and the requires-python of the block, errors with their lines, and "
+	"which dependencies are not installed here (missing): those would need approval "
+	"before a run.";
+
+static const char input_schema[] =
+	"{\"type\":\"object\",\"properties\":{\"script\":{\"type\":\"string\","
+	"\"description\":\"Python source, at most 4 MiB.\"},\"dependencies\":{\"type\":"
+	"\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":1024,\"description\":"
+	"\"Further requirements, like numpy>=1.24; put together with the script's own by "
+	"name.\"}},\"required\":[\"script\"],\"additionalProperties\":false}";
+
+static const char output_schema[] =
+	"{\"type\":\"object\",\"properties\":{"
+	"\"valid\":{\"type\":\"boolean\",\"description\":\"There are no errors.\"},"
+	"\"found\":{\"type\":\"boolean\",\"description\":\"The script has a metadata block.\"},"
+	"\"dependencies\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+	"\"requires_python\":{\"type\":[\"string\",\"null\"]},"
+	"\"errors\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":"
+	"{\"line\":{\"type\":[\"integer\",\"null\"]},\"message\":{\"type\":\"string\"}},"
+	"\"required\":[\"line\",\"message\"],\"additionalProperties\":false}},"
+	"\"would_need_approval\":{\"type\":\"boolean\",\"description\":\"Some dependencies are "
+	"not installed.\"},"
+	"\"missing\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
+	"\"The dependencies that are not installed.\"},"
+	"\"python_fits\":{\"type\":\"boolean\",\"description\":\"This Python is one that "
+	"requires_python allows.\"}},"
+	"\"required\":[\"valid\",\"found\",\"dependencies\",\"requires_python\",\"errors\","
+	"\"would_need_approval\",\"missing\",\"python_fits\"],\"additionalProperties\":false}";
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	(void)config;
+	*description_r = (struct tool_description){
+		.name = validate_script_tool.name,
+		.title = "Check a Python script",
+		.icon = ICON_CHECK,
+		.description = xstrdup(description),
+		.input_schema = xstrdup(input_schema),
+		.output_schema = xstrdup(output_schema),
+		.read_only = true,
+		.idempotent = true,
+	};
+}
+
+/* ---- the answer ---- */
+
+static void
+write_list(struct jsonout *out, const char *key, const struct findings *findings,
+	   bool missing_only)
+{
+	jsonout_key(out, key);
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < findings->list.n; i++) {
+		const char *written = findings->list.item[i].written;
+
+		if (!missing_only || (findings->missing && findings->missing[i]))
+			jsonout_text(out, written, strlen(written));
+	}
+	jsonout_close(out, ']');
+}
+
+static void
+write_structured(struct jsonout *out, const struct findings *findings)
+{
+	jsonout_open(out, '{');
+	jsonout_member_bool(out, "valid", findings->n_errors == 0);
+	jsonout_member_bool(out, "found", findings->found);
+	write_list(out, "dependencies", findings, false);
+	jsonout_key(out, "requires_python");
+	if (findings->requires_python)
+		jsonout_text(out, findings->requires_python,
+			     strlen(findings->requires_python));
+	else
+		jsonout_null(out);
+	jsonout_key(out, "errors");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < findings->n_errors; i++) {
+		jsonout_open(out, '{');
+		jsonout_key(out, "line");
+		if (findings->error[i].line)
+			jsonout_uint(out, findings->error[i].line);
+		else
+			jsonout_null(out);
+		jsonout_member_text(out, "message", findings->error[i].message);
+		jsonout_close(out, '}');
+	}
+	jsonout_close(out, ']');
+	jsonout_member_bool(out, "would_need_approval", findings->n_missing > 0);
+	write_list(out, "missing", findings, true);
+	jsonout_member_bool(out, "python_fits", findings->python_fits);
+	jsonout_close(out, '}');
+}
+
+static void
+say(FILE *to, const char *profile, const struct findings *findings)
+{
+	for (size_t i = 0; i < findings->n_errors; i++) {
+		if (findings->error[i].line)
+			fprintf(to, "line %u: ", findings->error[i].line);
+		fprintf(to, "%s\n", findings->error[i].message);
+	}
+	if (findings->n_errors == 0)
+		fputs("The script is valid.\n", to);
+	if (!findings->found)
+		fputs("It has no metadata block.\n", to);
+	if (findings->requires_python)
+		fprintf(to, "requires-python: %s%s\n", findings->requires_python,
+			findings->python_fits ? "" : " (this Python does not fit)");
+	for (size_t i = 0; i < findings->list.n; i++)
+		fprintf(to, "dependency: %s%s\n", findings->list.item[i].written,
+			!findings->missing ? "" : findings->missing[i] ? " (not installed)"
+								       : " (installed)");
+	if (findings->n_missing)
+		fprintf(to, "What is not installed in the profile %s would need approval.\n",
+			profile);
+}
+
+static void
+answer_findings(const struct tool_host *host, const char *profile,
+		const struct findings *findings)
+{
+	struct tool_answer answer = { .is_error = false };
+	struct jsonout structured;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &answer.text_len);
+
+	xalloc_check(to);
+	say(to, profile, findings);
+	if (fclose(to) != 0)
+		abort();
+	jsonout_init(&structured);
+	write_structured(&structured, findings);
+	answer.text = text;
+	answer.structured = structured.at;
+	answer.structured_len = structured.len;
+	host->on_answer(host->arg, &answer);
+	jsonout_done(&structured);
+	free(text);
+}
+
+static void
+on_found(void *arg, const struct findings *findings)
+{
+	struct tool_run run = *(struct tool_run *)arg;
+	const struct outcome *trouble = findings->trouble;
+
+	free(arg);
+	if (!trouble)
+		run.answer(&run.host, run.profile, findings);
+	else
+		tool_refuse(&run.host, trouble->message ? trouble->message
+						     : "the environment could not be looked at");
+	json_decref(run.arguments);
+}
+
+/* ---- the run ---- */
+
+static int
+read_arguments(const json_t *json, struct requirements_question *question_r,
+	       struct why *why_r)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)json, key, value) {
+		if (strcmp(key, "script") == 0) {
+			if (!json_is_string(value) || json_string_length(value) > SCRIPT_MAX)
+				return why_say(why_r, -EINVAL, key, "script must be a string "
+					       "of at most %d bytes", SCRIPT_MAX);
+			question_r->script = json_string_value(value);
+			question_r->script_len = json_string_length(value);
+		} else if (strcmp(key, "dependencies") == 0) {
+			if (requirements_check_list(value, why_r) < 0)
+				return -EINVAL;
+			question_r->dependencies = value;
+		} else {
+			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
+				       "validate_script; there are script, dependencies", key);
+		}
+	}
+	if (!question_r->script)
+		return why_say(why_r, -EINVAL, "script",
+			       "script is required: a string of Python source");
+	return 0;
+}
+
+struct tool_run *
+validate_script_start(const struct tool_host *host, const json_t *json,
+		      validate_script_answer *answer)
+{
+	struct requirements_question question = { .compile = true };
+	struct why why = { .field = "" };
+	struct tool_run *run;
+	int r = read_arguments(json, &question, &why);
+
+	if (r == 0)
+		r = environment_profile(host, NULL, &question.profile, &why);
+	if (r < 0) {
+		tool_refuse(host, why.text);
+		return NULL;
+	}
+	run = xcalloc(1, sizeof(*run));
+	run->host = *host;
+	run->answer = answer;
+	run->profile = question.profile;
+	run->arguments = json_incref((json_t *)json);
+	/* Compiling takes a worker, so that nothing is found from within. */
+	r = requirements_start(host, &question, on_found, run, &run->check, &why);
+	if (r == 0)
+		return run;
+	json_decref(run->arguments);
+	free(run);
+	tool_refuse(host, why.text);
+	return NULL;
+}
+
+void
+validate_script_cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	requirements_cancel(run->check, reason);
+	json_decref(run->arguments);
+	free(run);
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	return validate_script_start(host, json, answer_findings);
+}
+
+const struct tool validate_script_tool = {
+	.name = "validate_script",
+	.describe = describe,
+	.start = start,
+	.cancel = validate_script_cancel,
+};

@@ -1,0 +1,434 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   values of a client, of any type. Runs and checks are those of run_script and its
+ * like; here are other arguments and other answers. */
+#include "tools/compat/exec_sandbox.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsonout.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "policy/config.h"
+#include "tools/check/check_environment.h"
+#include "tools/check/validate_script.h"
+#include "tools/script/run_script.h"
+#include "tools/shared/environment.h"
+#include "tools/shared/requirements.h"
+
+static const char output_schema[] =
+	"{\"type\":\"object\",\"properties\":{\"result\":{\"type\":\"string\"}},"
+	"\"required\":[\"result\"],\"additionalProperties\":false}";
+
+#define DEPENDENCIES(help) \
+	"\"dependencies\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":1024," \
+	"\"default\":[],\"description\":\"" help "\"}"
+
+/* The bounds in force: the set's, within those of everything. */
+static uint32_t
+most_seconds(const struct config *config)
+{
+	uint32_t cap = config->limits.cap.wall_ms / 1000;
+
+	return cap < config->exec_sandbox.max_timeout ? cap
+						      : config->exec_sandbox.max_timeout;
+}
+
+static uint32_t
+default_seconds(const struct config *config)
+{
+	uint32_t most = most_seconds(config);
+
+	return most < config->exec_sandbox.default_timeout
+		       ? most : config->exec_sandbox.default_timeout;
+}
+
+/* ---- answers ---- */
+
+/* A text on its way to the client. */
+struct saying {
+	FILE *to;
+	char *text;
+	size_t len;
+};
+
+static void
+saying_begin(struct saying *s)
+{
+	*s = (struct saying){ .text = NULL };
+	s->to = xalloc_check(open_memstream(&s->text, &s->len));
+}
+
+static void
+saying_give(struct saying *s, bool is_error, bool not_run, const struct tool_host *host)
+{
+	struct tool_answer answer = { .is_error = is_error, .not_run = not_run };
+	struct jsonout structured;
+
+	if (fclose(s->to) != 0)
+		abort();
+	jsonout_init(&structured);
+	jsonout_open(&structured, '{');
+	jsonout_key(&structured, "result");
+	jsonout_text(&structured, s->text, s->len);
+	jsonout_close(&structured, '}');
+	answer.text = s->text;
+	answer.text_len = s->len;
+	answer.structured = structured.at;
+	answer.structured_len = structured.len;
+	host->on_answer(host->arg, &answer);
+	jsonout_done(&structured);
+	free(s->text);
+}
+
+/* An answer has its text twice. Escapes may make it longer than clients take: then the end
+ * is left out. */
+static void
+say_block(FILE *to, const char *title, const char *text, size_t len)
+{
+	size_t keep = jsonout_fit(text, len, RUN_ANSWER_MAX / 4 - 65536);
+
+	if (len == 0)
+		return;
+	fprintf(to, "--- %s ---\n", title);
+	fwrite(text, 1, keep, to);
+	if (keep < len)
+		fprintf(to, "\n... [%zu bytes left out]", len - keep);
+	fputc('\n', to);
+}
+
+static void
+say_end(FILE *to, int exit_code, uint64_t duration_ms)
+{
+	fprintf(to, "--- exit_code: %d ---\n--- duration_ms: %llu ---", exit_code,
+		(unsigned long long)duration_ms);
+}
+
+/* A script that fails is an answer like any other, as it is there: not isError. */
+static void
+answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
+{
+	const struct outcome_stream *out = &outcome->stream[STREAM_STDOUT];
+	const struct outcome_stream *err = &outcome->stream[STREAM_STDERR];
+	bool ran = outcome->status != OUTCOME_OVERLOADED &&
+		   outcome->status != OUTCOME_JAIL_FAILED;
+	bool timed_out = outcome->status == OUTCOME_TIMEOUT;
+	struct saying s;
+
+	(void)flags;
+	saying_begin(&s);
+	say_block(s.to, "stdout", out->text, out->len);
+	say_block(s.to, "stderr", err->text, err->len);
+	/* What stopped it, when the script does not know. */
+	if (outcome->status != OUTCOME_OK && outcome->status != OUTCOME_ERROR)
+		fprintf(s.to, "--- %s: %s ---\n", outcome_status_name(outcome->status),
+			outcome->message ? outcome->message : "");
+	say_end(s.to, outcome->exit_code, outcome->duration_ms);
+	if (timed_out)
+		fputs("\n--- timed_out: true ---", s.to);
+	saying_give(&s, !ran, !ran, host);
+}
+
+/* Wrong arguments are an error of the call; what is not there, or not yet, is one of the
+ * script. */
+static void
+refuse(const char *reason, const char *text, const struct tool_host *host)
+{
+	bool wrong = strcmp(reason, RUN_DEPENDENCY_UNAVAILABLE) != 0 &&
+		     strcmp(reason, RUN_PYTHON_UNAVAILABLE) != 0 &&
+		     strcmp(reason, TOOL_APPROVAL_PENDING) != 0;
+	struct saying s;
+
+	saying_begin(&s);
+	if (wrong) {
+		fputs(text, s.to);
+	} else {
+		say_block(s.to, "stderr", text, strlen(text));
+		say_end(s.to, 1, 0);
+	}
+	saying_give(&s, wrong, true, host);
+}
+
+/* ---- execute_python ---- */
+
+/* A number beyond its bounds is taken for the bound, as it is there. */
+static int
+read_timeout(const json_t *value, const struct config *config,
+	     struct run_script_arguments *to, struct why *why_r)
+{
+	uint32_t most = most_seconds(config);
+	double seconds = json_number_value(value);
+
+	if (!json_is_number(value) || seconds != floor(seconds))
+		return why_say(why_r, -EINVAL, "timeout_seconds",
+			       "timeout_seconds must be an integer from 1 to %u", most);
+	seconds = seconds < 1 ? 1 : seconds > most ? most : seconds;
+	to->asked.wall_ms = (uint32_t)seconds * 1000;
+	return 0;
+}
+
+static int
+read_field(const char *key, const json_t *value, const struct config *config,
+	   struct run_script_arguments *to, struct why *why_r)
+{
+	if (strcmp(key, "script") == 0)
+		return run_script_read_script(key, value, to, why_r);
+	if (strcmp(key, "timeout_seconds") == 0)
+		return read_timeout(value, config, to, why_r);
+	if (strcmp(key, "dependencies") != 0)
+		return why_say(why_r, -EINVAL, key, "%.60s is not an argument of execute_python; "
+			       "there are script, dependencies, timeout_seconds", key);
+	to->dependencies = value;
+	return requirements_check_list(value, why_r);
+}
+
+static int
+read_arguments(const json_t *json, const struct config *config,
+	       struct run_script_arguments *arguments_r, struct why *why_r)
+{
+	struct run_script_arguments arguments = {
+		.asked = { .wall_ms = default_seconds(config) * 1000,
+			   .output_bytes = config->exec_sandbox.max_output_bytes },
+	};
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)json, key, value)
+		if (read_field(key, value, config, &arguments, why_r) < 0)
+			return -EINVAL;
+	if (!arguments.script)
+		return why_say(why_r, -EINVAL, "script",
+			       "script is required: a string of Python source");
+	if (config->exec_sandbox.python_version)
+		snprintf(arguments.requires_python, sizeof(arguments.requires_python), "==%s.*",
+			 config->exec_sandbox.python_version);
+	*arguments_r = arguments;
+	return 0;
+}
+
+static struct tool_run *
+start_script(const struct tool_host *host, const json_t *json)
+{
+	static const struct script_tool kind = { read_arguments, answer, refuse, NULL };
+
+	return run_script_start(&kind, host, json);
+}
+
+static void
+describe_execute(const struct config *config, struct tool_description *description_r)
+{
+	uint32_t standard = default_seconds(config), most = most_seconds(config);
+	char *description, *schema;
+	int n;
+
+	n = asprintf(&description,
+		"Execute a Python script in a fresh, isolated process and return its stdout, "
+		"stderr, exit code and duration as text. The script may declare what it needs in "
+		"inline metadata (PEP 723, a comment block '# /// script'); the dependencies "
+		"argument adds to that. It runs when all of it is installed, else the answer names "
+		"what is missing. Only what is printed comes back. Of stdout and stderr %llu bytes "
+		"each are kept; a script is stopped after timeout_seconds (1-%u, default %u).\n"
+		"Example: {\"script\": \"print('hello')\"}",
+		(unsigned long long)config->exec_sandbox.max_output_bytes, most, standard);
+	xalloc_check(n < 0 ? NULL : description);
+	n = asprintf(&schema,
+		"{\"type\":\"object\",\"properties\":{\"script\":{\"type\":\"string\","
+		"\"description\":\"Python source; may include PEP 723 metadata.\"},"
+		DEPENDENCIES("Further requirements (PEP 508), like requests>=2.28.") ","
+		"\"timeout_seconds\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":%u,"
+		"\"default\":%u,\"description\":\"Wall clock time.\"}},"
+		"\"required\":[\"script\"],\"additionalProperties\":false}", most, standard);
+	xalloc_check(n < 0 ? NULL : schema);
+	*description_r = (struct tool_description){
+		.name = execute_python_tool.name,
+		.title = "Execute a Python script",
+		.icon = ICON_RUN,
+		.description = description,
+		.input_schema = schema,
+		.output_schema = xstrdup(output_schema),
+		.task = TOOL_TASK_MAY,
+	};
+}
+
+const struct tool execute_python_tool = {
+	.name = "execute_python",
+	.policy = "run_script",
+	.refuse = refuse,
+	.long_status = "the script is running",
+	.describe = describe_execute,
+	.start = start_script,
+	.cancel = run_script_cancel,
+};
+
+/* ---- check_environment ---- */
+
+static void
+describe_environment(const struct config *config, struct tool_description *description_r)
+{
+	(void)config;
+	*description_r = (struct tool_description){
+		.name = exec_sandbox_environment_tool.name,
+		.title = "Check the execution environment",
+		.icon = ICON_ENVIRONMENT,
+		.description = xstrdup("Check the execution environment: Python version, "
+				       "platform, how scripts are isolated, limits, and the "
+				       "installed packages."),
+		.input_schema = xstrdup("{\"type\":\"object\",\"properties\":{},"
+					"\"additionalProperties\":false}"),
+		.output_schema = xstrdup(output_schema),
+		.read_only = true,
+		.idempotent = true,
+	};
+}
+
+static const char *
+marker(const json_t *environment, const char *name)
+{
+	const char *text = json_string_value(
+		json_object_get(json_object_get(environment, "markers"), name));
+
+	return text ? text : "";
+}
+
+static void
+answer_environment(const struct tool_host *host, const char *profile,
+		   const json_t *environment)
+{
+	const struct config *config = host->config;
+	const char *key, *before = "";
+	struct engine_enforcement how;
+	struct saying s;
+	json_t *package;
+
+	engine_enforcement(host->engine, &how);
+	saying_begin(&s);
+	fprintf(s.to, "Python version: %s\nuv: not used\nPlatform: %s %s\n"
+		"Sandbox backend: native\nSandbox status: %s\nDefault timeout: %us\n"
+		"Max timeout: %us\nMax output: %llu bytes\n"
+		"Cache warming: not needed\nProfile: %s\nPackages: ",
+		environment_python(environment), marker(environment, "platform_system"),
+		marker(environment, "platform_machine"), how.text, default_seconds(config),
+		most_seconds(config),
+		(unsigned long long)config->exec_sandbox.max_output_bytes, profile);
+	json_object_foreach(json_object_get(environment, "packages"), key, package) {
+		fprintf(s.to, "%s%s %s", before,
+			json_string_value(json_object_get(package, "name")),
+			json_string_value(json_object_get(package, "version")));
+		before = ", ";
+	}
+	saying_give(&s, false, false, host);
+}
+
+static struct tool_run *
+start_environment(const struct tool_host *host, const json_t *json)
+{
+	struct why why = { .field = "" };
+	const char *profile;
+
+	if (json_object_size(json) > 0)
+		why_say(&why, -EINVAL, "", "check_environment takes no arguments");
+	else if (environment_profile(host, NULL, &profile, &why) == 0)
+		return check_environment_start(host, profile, answer_environment);
+	tool_refuse(host, why.text);
+	return NULL;
+}
+
+const struct tool exec_sandbox_environment_tool = {
+	.name = "check_environment",
+	.describe = describe_environment,
+	.start = start_environment,
+	.cancel = check_environment_cancel,
+};
+
+/* ---- validate_script ---- */
+
+static void
+describe_validate(const struct config *config, struct tool_description *description_r)
+{
+	(void)config;
+	*description_r = (struct tool_description){
+		.name = exec_sandbox_validate_tool.name,
+		.title = "Validate a Python script",
+		.icon = ICON_CHECK,
+		.description = xstrdup("Validate a Python script without executing it: its "
+				       "syntax, its inline metadata (PEP 723) and dependencies. "
+				       "The answer is VALID or INVALID, and what was found."),
+		.input_schema = xstrdup(
+			"{\"type\":\"object\",\"properties\":{\"script\":{\"type\":\"string\","
+			"\"description\":\"Python source; may include PEP 723 metadata.\"},"
+			DEPENDENCIES("Further requirements (PEP 508).") "},"
+			"\"required\":[\"script\"],\"additionalProperties\":false}"),
+		.output_schema = xstrdup(output_schema),
+		.read_only = true,
+		.idempotent = true,
+	};
+}
+
+static void
+say_errors(FILE *to, const struct findings *findings)
+{
+	fputs("INVALID: ", to);
+	for (size_t i = 0; i < findings->n_errors; i++) {
+		const struct finding_error *error = &findings->error[i];
+
+		if (i)
+			fputc('\n', to);
+		if (error->line)
+			fprintf(to, "line %u: ", error->line);
+		fputs(error->message, to);
+	}
+}
+
+static void
+say_warnings(FILE *to, const struct findings *findings)
+{
+	if (findings->n_missing || !findings->python_fits)
+		fputs("\nwarnings:", to);
+	if (!findings->python_fits)
+		fprintf(to, "\n  - this Python is %s", environment_python(findings->environment));
+	for (size_t i = 0; findings->n_missing && i < findings->list.n; i++)
+		if (findings->missing[i])
+			fprintf(to, "\n  - not installed: %s", findings->list.item[i].written);
+}
+
+static void
+answer_findings(const struct tool_host *host, const char *profile,
+		const struct findings *findings)
+{
+	struct saying s;
+
+	(void)profile;
+	saying_begin(&s);
+	if (findings->n_errors) {
+		say_errors(s.to, findings);
+		saying_give(&s, false, false, host);
+		return;
+	}
+	fputs("VALID\n", s.to);
+	if (findings->requires_python)
+		fprintf(s.to, "requires-python: %s\n", findings->requires_python);
+	if (findings->list.n)
+		fprintf(s.to, "dependencies (%zu):", findings->list.n);
+	else
+		fputs("dependencies: none", s.to);
+	for (size_t i = 0; i < findings->list.n; i++)
+		fprintf(s.to, "\n  - %s", findings->list.item[i].written);
+	say_warnings(s.to, findings);
+	saying_give(&s, false, false, host);
+}
+
+static struct tool_run *
+start_validate(const struct tool_host *host, const json_t *json)
+{
+	return validate_script_start(host, json, answer_findings);
+}
+
+const struct tool exec_sandbox_validate_tool = {
+	.name = "validate_script",
+	.describe = describe_validate,
+	.start = start_validate,
+	.cancel = validate_script_cancel,
+};

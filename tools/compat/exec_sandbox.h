@@ -1,0 +1,14 @@
+/* The set of tools "exec-sandbox": those of the server mcp-python-exec-sandbox, with its
+ * names, arguments, defaults and texts, so that its clients need no change. Their answers
+ * are texts; as structured content each is {"result": text}.
+ */
+#ifndef TOOLS_COMPAT_EXEC_SANDBOX_H
+#define TOOLS_COMPAT_EXEC_SANDBOX_H
+
+#include "mcp/tool.h"
+
+extern const struct tool execute_python_tool;
+extern const struct tool exec_sandbox_environment_tool;	/* check_environment */
+extern const struct tool exec_sandbox_validate_tool;	/* validate_script */
+
+#endif

@@ -1,0 +1,471 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   values of a client, of any type, and outcomes whose texts a script wrote. Runs are
+ * those of run_script; here are other arguments and other answers. */
+#include "tools/compat/python_sandbox.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsonout.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "policy/config.h"
+#include "tools/script/run_script.h"
+
+#define MIB (1024 * 1024)
+#define MEMORY_LEAST (16 * (uint64_t)MIB)	/* as run_script has it */
+
+/* A script's answer has each stream once as structured content and once as text that is
+ * JSON in itself, so that escapes are escaped. */
+#define STREAM_COST_MAX (RUN_ANSWER_MAX / 8)
+
+/* What an answer has to know of its call. */
+enum { QUIET = 1 };				/* capture_output was false */
+
+/* What worker/imports.py raises. */
+#define NOT_ALLOWED "ImportNotAllowed"
+
+/* ---- what is in force: python_sandbox.h ---- */
+
+uint32_t
+python_sandbox_most_seconds(const struct config *config)
+{
+	uint32_t cap = config->limits.cap.wall_ms / 1000;
+
+	return cap < config->python_sandbox.max_timeout ? cap
+							: config->python_sandbox.max_timeout;
+}
+
+uint32_t
+python_sandbox_default_seconds(const struct config *config)
+{
+	uint32_t most = python_sandbox_most_seconds(config);
+
+	return most < config->python_sandbox.default_timeout
+		       ? most : config->python_sandbox.default_timeout;
+}
+
+uint64_t
+python_sandbox_default_memory(const struct config *config)
+{
+	uint64_t cap = config->limits.cap.memory_bytes;
+
+	return cap < config->python_sandbox.memory_limit ? cap
+							 : config->python_sandbox.memory_limit;
+}
+
+void
+python_sandbox_memory_text(uint64_t bytes, char *text, size_t size)
+{
+	if (bytes % MIB == 0)
+		snprintf(text, size, "%llum", (unsigned long long)bytes / MIB);
+	else
+		snprintf(text, size, "%llub", (unsigned long long)bytes);
+}
+
+bool
+python_sandbox_has(const struct config *config, bool container, enum tier tier)
+{
+	if (config->python_sandbox.allowed_imports.n > 0)
+		return false;
+	switch (tier) {
+	case TIER_BASIC:
+		return true;
+	case TIER_DATA_SCIENCE:
+		return container || config->python_sandbox.data_science;
+	case TIER_NETWORK:
+		return config->python_sandbox.network;
+	case TIER_FILESYSTEM:
+		return config->python_sandbox.filesystem;
+	case TIER_COUNT:
+		break;
+	}
+	abort();
+}
+
+void
+python_sandbox_imports(const struct config *config, bool container,
+		       struct import_list *list_r)
+{
+	*list_r = (struct import_list){ .n = 0 };
+	imports_add(list_r, &config->python_sandbox.allowed_imports);
+	for (enum tier tier = TIER_BASIC; tier < TIER_COUNT; tier++)
+		if (python_sandbox_has(config, container, tier))
+			imports_add(list_r, tier_modules(config, tier));
+}
+
+/* ---- execute_code: arguments ---- */
+
+/* Of one call, until the rest is known. */
+struct asked {
+	const struct config *config;
+	struct run_script_arguments *to;
+	const json_t *allowed_imports;		/* NULL: what is in force */
+	bool container;
+};
+
+static int
+read_timeout(const json_t *value, struct asked *asked, struct why *why_r)
+{
+	uint32_t most = python_sandbox_most_seconds(asked->config);
+	double seconds = json_number_value(value);
+
+	if (!json_is_number(value) || seconds != floor(seconds) || seconds < 1 || seconds > most)
+		return why_say(why_r, -EINVAL, "timeout",
+			       "timeout must be an integer from 1 to %u", most);
+	asked->to->asked.wall_ms = (uint32_t)seconds * 1000;
+	return 0;
+}
+
+/* Digits, and b, k, m or g behind them. */
+static int
+read_memory(const json_t *value, struct asked *asked, struct why *why_r)
+{
+	uint64_t cap = asked->config->limits.cap.memory_bytes, bytes = 0, unit = 1;
+	const char *text = json_string_value(value), *at = text;
+
+	if (json_is_null(value))
+		return 0;
+	for (; at && isdigit((unsigned char)*at) && bytes <= cap; at++)
+		bytes = bytes * 10 + (uint64_t)(*at - '0');
+	if (at && at > text && *at) {
+		static const char units[] = "bkmg";
+		const char *letter = strchr(units, tolower((unsigned char)*at++));
+
+		unit = letter ? UINT64_C(1) << (10 * (letter - units)) : 0;
+	}
+	if (!text || *at || (size_t)(at - text) != json_string_length(value) ||
+	    __builtin_mul_overflow(bytes, unit, &bytes) || bytes < MEMORY_LEAST || bytes > cap)
+		return why_say(why_r, -EINVAL, "memory_limit", "memory_limit must be a string such "
+			       "as \"256m\", from 16m to %llum", (unsigned long long)cap / MIB);
+	asked->to->asked.memory_bytes = bytes;
+	return 0;
+}
+
+static int
+read_imports(const json_t *value, struct asked *asked, struct why *why_r)
+{
+	if (json_is_null(value))
+		return 0;
+	if (imports_check_asked(value, why_r) < 0)
+		return -EINVAL;
+	asked->allowed_imports = value;
+	return 0;
+}
+
+static int
+read_truth(const char *key, const json_t *value, bool *truth_r, struct why *why_r)
+{
+	if (!json_is_boolean(value))
+		return why_say(why_r, -EINVAL, key, "%s must be true or false", key);
+	*truth_r = json_is_true(value);
+	return 0;
+}
+
+static int
+read_field(const char *key, const json_t *value, struct asked *asked, struct why *why_r)
+{
+	bool capture = true;
+	int r;
+
+	if (strcmp(key, "code") == 0)
+		return run_script_read_script(key, value, asked->to, why_r);
+	if (strcmp(key, "timeout") == 0)
+		return read_timeout(value, asked, why_r);
+	if (strcmp(key, "memory_limit") == 0)
+		return read_memory(value, asked, why_r);
+	if (strcmp(key, "allowed_imports") == 0)
+		return read_imports(value, asked, why_r);
+	if (strcmp(key, "use_container") == 0)
+		return read_truth(key, value, &asked->container, why_r);
+	if (strcmp(key, "capture_output") == 0) {
+		r = read_truth(key, value, &capture, why_r);
+		asked->to->flags = capture ? 0 : QUIET;
+		return r;
+	}
+	return why_say(why_r, -EINVAL, key, "%.60s is not an argument of execute_code; there are "
+		       "code, timeout, capture_output, allowed_imports, use_container, "
+		       "memory_limit", key);
+}
+
+/* A call can only take modules away; an empty list is as good as none, for that is what the
+ * argument is there unless given. */
+static void
+choose_imports(const struct asked *asked)
+{
+	struct import_list in_force;
+	const json_t *name;
+	size_t i;
+
+	python_sandbox_imports(asked->config, asked->container, &in_force);
+	if (json_array_size(asked->allowed_imports) == 0) {
+		asked->to->imports = in_force;
+		return;
+	}
+	imports_add_asked(&asked->to->imports, NULL);
+	json_array_foreach(asked->allowed_imports, i, name)
+		imports_narrow(&in_force, json_string_value(name), &asked->to->imports);
+	imports_done(&in_force);
+}
+
+static int
+read_arguments(const json_t *json, const struct config *config,
+	       struct run_script_arguments *arguments_r, struct why *why_r)
+{
+	struct run_script_arguments arguments = {
+		.asked = { .wall_ms = python_sandbox_default_seconds(config) * 1000,
+			   .memory_bytes = python_sandbox_default_memory(config),
+			   .output_bytes = config->python_sandbox.max_output_bytes },
+		.tell_names = true,
+	};
+	struct asked asked = { .config = config, .to = &arguments };
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)json, key, value)
+		if (read_field(key, value, &asked, why_r) < 0)
+			return -EINVAL;
+	if (!arguments.script)
+		return why_say(why_r, -EINVAL, "code",
+			       "code is required: a string of Python source");
+	choose_imports(&asked);
+	*arguments_r = arguments;
+	return 0;
+}
+
+/* ---- execute_code: answers ---- */
+
+static void
+give(struct jsonout *out, bool is_error, bool not_run, const struct tool_host *host)
+{
+	const struct tool_answer answer = {
+		.text = out->at,
+		.text_len = out->len,
+		.structured = out->at,
+		.structured_len = out->len,
+		.is_error = is_error,
+		.not_run = not_run,
+	};
+
+	host->on_answer(host->arg, &answer);
+	jsonout_done(out);
+}
+
+static void
+write_stream(struct jsonout *out, const char *key, const struct outcome_stream *stream,
+	     bool quiet)
+{
+	jsonout_key(out, key);
+	jsonout_text(out, stream->text, quiet ? 0 : jsonout_fit(stream->text, stream->len,
+								STREAM_COST_MAX));
+}
+
+/* As JSON where it has such a form, else as its repr. */
+static void
+write_result(struct jsonout *out, const struct outcome *outcome)
+{
+	const char *json = outcome->value_json;
+
+	jsonout_key(out, "result");
+	if (json && run_script_is_json(json, strlen(json)))
+		jsonout_raw(out, json, strlen(json));
+	else if (outcome->value_repr)
+		jsonout_text(out, outcome->value_repr, strlen(outcome->value_repr));
+	else
+		jsonout_null(out);
+}
+
+/* The script's process wrote them: they are looked at like any stranger's. */
+static void
+write_names(struct jsonout *out, const struct outcome *outcome)
+{
+	const char *text = outcome->names;
+	json_t *told = text && run_script_is_json(text, strlen(text))
+			       ? json_loads(text, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL) : NULL;
+	const json_t *name, *values = json_object_get(told, "values");
+	char *values_text = json_is_object(values) ? json_dumps(values, JSON_COMPACT) : NULL;
+	size_t i;
+
+	jsonout_key(out, "variables");
+	jsonout_open(out, '[');
+	json_array_foreach(json_object_get(told, "names"), i, name)
+		if (json_is_string(name))
+			jsonout_text(out, json_string_value(name), json_string_length(name));
+	jsonout_close(out, ']');
+	jsonout_member_raw(out, "variable_values", values_text ? values_text : "{}");
+	free(values_text);
+	json_decref(told);
+}
+
+static void
+write_lines(struct jsonout *out, const char *text, uint32_t line)
+{
+	char prefix[32] = "";
+
+	jsonout_key(out, "validation_errors");
+	jsonout_open(out, '[');
+	if (line && strncmp(text, "Line ", 5) != 0)
+		snprintf(prefix, sizeof(prefix), "Line %u: ", line);
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		char *one;
+
+		len = strcspn(text, "\n");
+		if (asprintf(&one, "%s%.*s", prefix, (int)len, text) < 0)
+			abort();
+		jsonout_text(out, one, strlen(one));
+		free(one);
+	}
+	jsonout_close(out, ']');
+}
+
+static void
+write_failure(struct jsonout *out, const struct outcome *outcome)
+{
+	const char *type = outcome->status == OUTCOME_ERROR ? outcome->error_type : NULL;
+	const char *message = outcome->error_message ? outcome->error_message : "";
+
+	if (type && strcmp(type, NOT_ALLOWED) == 0) {
+		jsonout_member_text(out, "error", "Code contains restricted operations");
+		write_lines(out, message, outcome->error_line);
+	} else if (type) {
+		/* What str() says of an exception may be nothing at all. */
+		jsonout_member_text(out, "error", *message ? message : type);
+	} else if (outcome->status == OUTCOME_TIMEOUT) {
+		jsonout_member_text(out, "error", "Execution timeout");
+		jsonout_member_uint(out, "timeout", outcome->limits->wall_ms / 1000);
+	} else {
+		jsonout_member_text(out, "error", outcome->message ? outcome->message : "");
+	}
+	if (type && outcome->error_traceback)
+		jsonout_member_text(out, "traceback", outcome->error_traceback);
+}
+
+/* Code that fails is an answer like any other, as it is there: not isError. */
+static void
+answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
+{
+	bool ran = outcome->status != OUTCOME_OVERLOADED &&
+		   outcome->status != OUTCOME_JAIL_FAILED;
+	bool success = outcome->status == OUTCOME_OK;
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_bool(&out, "success", success);
+	jsonout_member_text(&out, "execution_id", outcome->id);
+	if (success)
+		write_result(&out, outcome);
+	else
+		write_failure(&out, outcome);
+	write_stream(&out, "stdout", &outcome->stream[STREAM_STDOUT], flags & QUIET);
+	write_stream(&out, "stderr", &outcome->stream[STREAM_STDERR], flags & QUIET);
+	jsonout_key(&out, "execution_time");
+	jsonout_real(&out, (double)outcome->duration_ms / 1000);
+	if (success)
+		write_names(&out, outcome);
+	/* Whatever was asked for. */
+	jsonout_member_bool(&out, "use_container", true);
+	jsonout_close(&out, '}');
+	give(&out, !ran, !ran, host);
+}
+
+static void
+refuse(const char *reason, const char *text, const struct tool_host *host)
+{
+	struct jsonout out;
+
+	(void)reason;
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_bool(&out, "success", false);
+	jsonout_member_text(&out, "error", text);
+	jsonout_close(&out, '}');
+	give(&out, true, true, host);
+}
+
+/* ---- execute_code: the tool ---- */
+
+static const char execute_output_schema[] =
+	"{\"type\":\"object\",\"properties\":{"
+	"\"success\":{\"type\":\"boolean\"},"
+	"\"execution_id\":{\"type\":\"string\"},"
+	"\"result\":{\"description\":\"The variable result, or else the value of the last line; "
+	"what has no JSON form as its repr.\"},"
+	"\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"
+	"\"execution_time\":{\"type\":\"number\",\"description\":\"Seconds.\"},"
+	"\"variables\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+	"\"variable_values\":{\"type\":\"object\",\"description\":\"Likewise as JSON or repr, as "
+	"far as there is room.\"},"
+	"\"use_container\":{\"const\":true,\"description\":\"Code always runs in a jail.\"},"
+	"\"error\":{\"type\":\"string\"},\"traceback\":{\"type\":\"string\"},"
+	"\"timeout\":{\"type\":\"integer\",\"description\":\"With a timeout: seconds.\"},"
+	"\"validation_errors\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
+	"\"required\":[\"success\"],\"additionalProperties\":false}";
+
+static char *
+execute_input_schema(const struct config *config)
+{
+	char *schema, memory[32];
+	int n;
+
+	python_sandbox_memory_text(python_sandbox_default_memory(config), memory, sizeof(memory));
+	n = asprintf(&schema,
+		"{\"type\":\"object\",\"properties\":{"
+		"\"code\":{\"type\":\"string\",\"description\":\"Python code to execute.\"},"
+		"\"timeout\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":%u,\"default\":%u,"
+		"\"description\":\"Execution timeout in seconds.\"},"
+		"\"capture_output\":{\"type\":\"boolean\",\"default\":true,\"description\":"
+		"\"Return stdout and stderr.\"},"
+		"\"allowed_imports\":{\"type\":[\"array\",\"null\"],\"items\":{\"type\":\"string\"},"
+		"\"maxItems\":%d,\"default\":null,\"description\":\"Only these modules, of those that "
+		"are allowed here; unless given, all of them.\"},"
+		"\"use_container\":{\"type\":\"boolean\",\"default\":false,\"description\":"
+		"\"Code is isolated in any case; true allows the data science modules too.\"},"
+		"\"memory_limit\":{\"type\":[\"string\",\"null\"],\"default\":\"%s\",\"description\":"
+		"\"Such as 256m, at most %llum.\"}},"
+		"\"required\":[\"code\"],\"additionalProperties\":false}",
+		python_sandbox_most_seconds(config), python_sandbox_default_seconds(config), IMPORTS_ASKED_MAX, memory,
+		(unsigned long long)config->limits.cap.memory_bytes / MIB);
+	return xalloc_check(n < 0 ? NULL : schema);
+}
+
+static void
+describe_execute(const struct config *config, struct tool_description *description_r)
+{
+	*description_r = (struct tool_description){
+		.name = execute_code_tool.name,
+		.title = "Execute Python code",
+		.icon = ICON_RUN,
+		.description = xstrdup(
+			"Execute Python code in a secure sandbox. Returns stdout, stderr, the names of "
+			"its variables, and as result the variable of that name or the value of the last "
+			"line. Only certain modules can be imported; get_sandbox_info lists them, and "
+			"validate_code tells what code would be refused for.\n"
+			"Example: {\"code\": \"result = 2 + 2\\nprint(f'The answer is: {result}')\"} "
+			"gives result 4 and stdout \"The answer is: 4\\n\"."),
+		.input_schema = execute_input_schema(config),
+		.output_schema = xstrdup(execute_output_schema),
+		.task = TOOL_TASK_MAY,
+	};
+}
+
+static struct tool_run *
+start_execute(const struct tool_host *host, const json_t *json)
+{
+	static const struct script_tool kind = { read_arguments, answer, refuse, NULL };
+
+	return run_script_start(&kind, host, json);
+}
+
+const struct tool execute_code_tool = {
+	.name = "execute_code",
+	.policy = "run_script",
+	.refuse = refuse,
+	.long_status = "the script is running",
+	.describe = describe_execute,
+	.start = start_execute,
+	.cancel = run_script_cancel,
+};

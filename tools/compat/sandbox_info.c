@@ -1,0 +1,127 @@
+/* Runs in: the supervisor.   Owns: nothing. Tells the configuration of a set of tools. */
+#include "tools/compat/python_sandbox.h"
+
+#include <string.h>
+
+#include "base/jsonout.h"
+#include "base/xalloc.h"
+#include "policy/config.h"
+
+#define PROFILE_SCHEMA \
+	"{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},\"modules\":" \
+	"{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},\"required\":[\"enabled\"," \
+	"\"modules\"],\"additionalProperties\":false}"
+
+static const char info_output_schema[] =
+	"{\"type\":\"object\",\"properties\":{\"success\":{\"type\":\"boolean\"},"
+	"\"security_profiles\":{\"type\":\"object\",\"properties\":{"
+	"\"basic\":" PROFILE_SCHEMA ",\"data_science\":" PROFILE_SCHEMA ","
+	"\"network\":" PROFILE_SCHEMA ",\"filesystem\":" PROFILE_SCHEMA "},"
+	"\"required\":[\"basic\",\"data_science\",\"network\",\"filesystem\"],"
+	"\"additionalProperties\":false},"
+	"\"allowed_imports\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+	"\"description\":\"Allowed in the place of the profiles.\"},"
+	"\"resource_limits\":{\"type\":\"object\",\"properties\":{"
+	"\"timeout\":{\"type\":\"integer\"},\"max_timeout\":{\"type\":\"integer\"},"
+	"\"max_output_size\":{\"type\":\"integer\"},\"memory_limit\":{\"type\":\"string\"},"
+	"\"max_memory_limit\":{\"type\":\"string\"}},\"required\":[\"timeout\",\"max_timeout\","
+	"\"max_output_size\",\"memory_limit\",\"max_memory_limit\"],"
+	"\"additionalProperties\":false},"
+	"\"container_mode\":{\"type\":\"object\",\"properties\":{\"available\":"
+	"{\"type\":\"boolean\"},\"enabled\":{\"type\":\"boolean\"}},\"required\":[\"available\","
+	"\"enabled\"],\"additionalProperties\":false}},"
+	"\"required\":[\"success\",\"security_profiles\",\"resource_limits\",\"container_mode\"],"
+	"\"additionalProperties\":false}";
+
+static void
+describe_info(const struct config *config, struct tool_description *description_r)
+{
+	(void)config;
+	*description_r = (struct tool_description){
+		.name = get_sandbox_info_tool.name,
+		.title = "What the sandbox allows",
+		.icon = ICON_ENVIRONMENT,
+		.description = xstrdup("Tells which modules code may import, by security profile "
+				       "and whether that is enabled, and the limits."),
+		.input_schema = xstrdup("{\"type\":\"object\",\"properties\":{},"
+					"\"additionalProperties\":false}"),
+		.output_schema = xstrdup(info_output_schema),
+		.read_only = true,
+		.idempotent = true,
+	};
+}
+
+static void
+write_list(struct jsonout *out, const char *key, const struct config_list *list)
+{
+	jsonout_key(out, key);
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < list->n; i++)
+		jsonout_text(out, list->item[i], strlen(list->item[i]));
+	jsonout_close(out, ']');
+}
+
+static void
+write_profiles(struct jsonout *out, const struct config *config)
+{
+	jsonout_key(out, "security_profiles");
+	jsonout_open(out, '{');
+	for (enum tier tier = TIER_BASIC; tier < TIER_COUNT; tier++) {
+		jsonout_key(out, tier_name(tier));
+		jsonout_open(out, '{');
+		jsonout_member_bool(out, "enabled", python_sandbox_has(config, false, tier));
+		write_list(out, "modules", tier_modules(config, tier));
+		jsonout_close(out, '}');
+	}
+	jsonout_close(out, '}');
+}
+
+static void
+write_limits(struct jsonout *out, const struct config *config)
+{
+	char memory[32];
+
+	jsonout_key(out, "resource_limits");
+	jsonout_open(out, '{');
+	jsonout_member_uint(out, "timeout", python_sandbox_default_seconds(config));
+	jsonout_member_uint(out, "max_timeout", python_sandbox_most_seconds(config));
+	jsonout_member_uint(out, "max_output_size", config->python_sandbox.max_output_bytes);
+	python_sandbox_memory_text(python_sandbox_default_memory(config), memory, sizeof(memory));
+	jsonout_member_text(out, "memory_limit", memory);
+	python_sandbox_memory_text(config->limits.cap.memory_bytes, memory, sizeof(memory));
+	jsonout_member_text(out, "max_memory_limit", memory);
+	jsonout_close(out, '}');
+}
+
+static struct tool_run *
+start_info(const struct tool_host *host, const json_t *json)
+{
+	const struct config *config = host->config;
+	struct tool_answer answer = { .is_error = false };
+	struct jsonout out;
+
+	if (json_object_size(json) > 0) {
+		tool_refuse(host, "get_sandbox_info takes no arguments");
+		return NULL;
+	}
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_bool(&out, "success", true);
+	write_profiles(&out, config);
+	if (config->python_sandbox.allowed_imports.n)
+		write_list(&out, "allowed_imports", &config->python_sandbox.allowed_imports);
+	write_limits(&out, config);
+	jsonout_member_raw(&out, "container_mode", "{\"available\":true,\"enabled\":true}");
+	jsonout_close(&out, '}');
+	answer.text = answer.structured = out.at;
+	answer.text_len = answer.structured_len = out.len;
+	host->on_answer(host->arg, &answer);
+	jsonout_done(&out);
+	return NULL;
+}
+
+const struct tool get_sandbox_info_tool = {
+	.name = "get_sandbox_info",
+	.describe = describe_info,
+	.start = start_info,
+};

@@ -1,0 +1,239 @@
+/* Runs in: the supervisor.   Owns: the checks of validate_code calls.
+ * The code is read in a jailed worker, and run nowhere; what the worker says of it is any
+ * JSON. */
+#include "tools/compat/python_sandbox.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/jsonout.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "policy/config.h"
+#include "tools/compat/look_code.h"
+#include "tools/script/run_script.h"
+#include "tools/shared/environment.h"
+#include "tools/shared/inside.h"
+
+#define TEXTS_MAX 64		/* errors, and recommendations */
+#define TEXT_MAX 1000		/* bytes of one */
+
+struct tool_run {
+	struct tool_host host;
+	struct inside *inside;
+	size_t lines, characters;
+};
+
+static const char input_schema[] =
+	"{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\",\"description\":"
+	"\"Python code to validate.\"}},\"required\":[\"code\"],\"additionalProperties\":false}";
+
+#define TEXTS "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
+
+static const char output_schema[] =
+	"{\"type\":\"object\",\"properties\":{\"validation\":{\"type\":\"object\",\"properties\":{"
+	"\"valid\":{\"type\":\"boolean\"},\"errors\":" TEXTS ",\"message\":{\"type\":\"string\"}},"
+	"\"required\":[\"valid\",\"errors\",\"message\"],\"additionalProperties\":false},"
+	"\"analysis\":{\"type\":\"object\",\"properties\":{\"line_count\":{\"type\":\"integer\"},"
+	"\"character_count\":{\"type\":\"integer\"},\"estimated_complexity\":{\"enum\":[\"low\","
+	"\"medium\",\"high\"]}},\"required\":[\"line_count\",\"character_count\","
+	"\"estimated_complexity\"],\"additionalProperties\":false},"
+	"\"recommendations\":" TEXTS "},\"required\":[\"validation\",\"analysis\","
+	"\"recommendations\"],\"additionalProperties\":false}";
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	(void)config;
+	*description_r = (struct tool_description){
+		.name = validate_code_tool.name,
+		.title = "Validate Python code",
+		.icon = ICON_CHECK,
+		.description = xstrdup("Validate Python code without executing it: its syntax, and "
+				       "whether it imports or reaches modules that are not allowed "
+				       "here, with lines."),
+		.input_schema = xstrdup(input_schema),
+		.output_schema = xstrdup(output_schema),
+		.read_only = true,
+		.idempotent = true,
+	};
+}
+
+/* ---- the answer ---- */
+
+static void
+write_texts(struct jsonout *out, const char *key, const json_t *texts)
+{
+	const json_t *text;
+	size_t i;
+
+	jsonout_key(out, key);
+	jsonout_open(out, '[');
+	json_array_foreach(texts, i, text)
+		if (i < TEXTS_MAX && json_is_string(text))
+			jsonout_text(out, json_string_value(text),
+				     jsonout_fit(json_string_value(text),
+						 json_string_length(text), TEXT_MAX));
+	jsonout_close(out, ']');
+}
+
+static const char *
+complexity_of(const json_t *answer)
+{
+	static const char *const known[] = { "low", "medium", "high" };
+	const char *said = json_string_value(json_object_get(answer, "complexity"));
+
+	for (size_t i = 0; said && i < sizeof(known) / sizeof(*known); i++)
+		if (strcmp(known[i], said) == 0)
+			return known[i];
+	return "high";
+}
+
+static void
+give(const struct tool_run *run, const json_t *answer)
+{
+	const json_t *errors = json_object_get(answer, "errors");
+	bool compiles = json_is_true(json_object_get(answer, "compiles"));
+	bool valid = compiles && json_is_array(errors) && json_array_size(errors) == 0;
+	struct tool_answer given = { .is_error = false };
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_key(&out, "validation");
+	jsonout_open(&out, '{');
+	jsonout_member_bool(&out, "valid", valid);
+	write_texts(&out, "errors", errors);
+	jsonout_member_text(&out, "message", valid ? "Code passed validation"
+			    : compiles ? "Code contains restricted operations"
+				       : "Code could not be compiled");
+	jsonout_close(&out, '}');
+	jsonout_key(&out, "analysis");
+	jsonout_open(&out, '{');
+	jsonout_member_uint(&out, "line_count", run->lines);
+	jsonout_member_uint(&out, "character_count", run->characters);
+	jsonout_member_text(&out, "estimated_complexity", complexity_of(answer));
+	jsonout_close(&out, '}');
+	write_texts(&out, "recommendations", json_object_get(answer, "recommendations"));
+	jsonout_close(&out, '}');
+	given.text = given.structured = out.at;
+	given.text_len = given.structured_len = out.len;
+	run->host.on_answer(run->host.arg, &given);
+	jsonout_done(&out);
+}
+
+static void
+answered(void *arg, const json_t *answer, const struct outcome *outcome)
+{
+	struct tool_run run = *(struct tool_run *)arg;
+
+	free(arg);
+	if (answer)
+		give(&run, answer);
+	else
+		tool_refuse(&run.host, outcome->message ? outcome->message
+						     : "the code could not be looked at");
+}
+
+/* ---- the run ---- */
+
+static int
+read_arguments(const json_t *json, struct run_script_arguments *arguments_r,
+	       struct why *why_r)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)json, key, value) {
+		if (strcmp(key, "code") != 0)
+			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
+				       "validate_code; there is code", key);
+		if (run_script_read_script(key, value, arguments_r, why_r) < 0)
+			return -EINVAL;
+	}
+	if (!arguments_r->script)
+		return why_say(why_r, -EINVAL, "code",
+			       "code is required: a string of Python source");
+	return 0;
+}
+
+/* {"modules": [...]}, then the code. */
+static char *
+make_input(const struct config *config, const struct run_script_arguments *arguments,
+	   size_t *len_r)
+{
+	struct import_list modules;
+	struct jsonout out;
+	size_t head;
+	char *text;
+
+	python_sandbox_imports(config, false, &modules);
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_key(&out, "modules");
+	jsonout_open(&out, '[');
+	for (size_t i = 0; i < modules.n; i++)
+		jsonout_text(&out, modules.item[i], strlen(modules.item[i]));
+	jsonout_close(&out, ']');
+	jsonout_close(&out, '}');
+	imports_done(&modules);
+	text = jsonout_take_line(&out, &head);
+	text = xrealloc(text, head + arguments->script_len + 1);
+	memcpy(text + head, arguments->script, arguments->script_len);
+	*len_r = head + arguments->script_len;
+	text[*len_r] = '\0';
+	return text;
+}
+
+static void
+count(const struct run_script_arguments *arguments, struct tool_run *run)
+{
+	run->lines = 1;
+	for (size_t i = 0; i < arguments->script_len; i++) {
+		run->lines += arguments->script[i] == '\n';
+		run->characters += (arguments->script[i] & 0xc0) != 0x80;
+	}
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	struct run_script_arguments arguments = { .script = NULL };
+	struct inside_question question = { .program = look_code };
+	struct why why = { .field = "" };
+	struct tool_run *run;
+	char *input;
+	int r = read_arguments(json, &arguments, &why);
+
+	if (r == 0)
+		r = environment_profile(host, NULL, &question.profile, &why);
+	if (r < 0) {
+		tool_refuse(host, why.text);
+		return NULL;
+	}
+	run = xcalloc(1, sizeof(*run));
+	run->host = *host;
+	count(&arguments, run);
+	question.input = input = make_input(host->config, &arguments, &question.input_len);
+	r = inside_ask(host, &question, answered, run, &run->inside, &why);
+	free(input);
+	if (r == 0)
+		return run;
+	free(run);
+	tool_refuse(host, why.text);
+	return NULL;
+}
+
+static void
+cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	inside_cancel(run->inside, reason);
+	free(run);
+}
+
+const struct tool validate_code_tool = {
+	.name = "validate_code",
+	.describe = describe,
+	.start = start,
+	.cancel = cancel,
+};

@@ -1,0 +1,441 @@
+/* Runs in: the supervisor.   Owns: jobs, from their start until they are forgotten.
+ * A running job is charged with all the output that may be kept of it, so that nothing has to
+ * be counted while it writes; one that is over with what is there. */
+#include "tools/job/background.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/handle.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/output.h"
+#include "mcp/outcome.h"
+#include "policy/config.h"
+
+struct job {
+	TAILQ_ENTRY(job) link;
+	char handle[HANDLE_MAX + 1];
+	struct tenant *tenant;
+	const struct config *config;		/* held: what is in force for its tenant */
+	const struct tool *tool;
+	struct tool_run *run;			/* NULL: not started, or over */
+	const struct tool_host *caller;		/* while it starts; then NULL */
+	enum job_state state;
+	uint64_t started_ms, ended_ms;
+	struct evbuffer *output;		/* the newest */
+	uint64_t written;
+	size_t output_most;
+	struct mcp_outcome *outcome;		/* NULL: none */
+	bool seen;				/* its answer has been looked at */
+	struct event *late;			/* pending once it is over */
+	LIST_HEAD(, job_watch) watches;
+};
+
+/* Oldest first, of all tenants. */
+static TAILQ_HEAD(job_list, job) jobs = TAILQ_HEAD_INITIALIZER(jobs);
+
+/* ---- news ---- */
+
+static void
+tell(struct job *job)
+{
+	struct job_watch *watch, *next;
+
+	for (watch = LIST_FIRST(&job->watches); watch; watch = next) {
+		next = LIST_NEXT(watch, link);
+		watch->on_news(watch);
+	}
+}
+
+void
+background_watch(struct job *job, struct job_watch *watch)
+{
+	watch->job = job;
+	LIST_INSERT_HEAD(&job->watches, watch, link);
+}
+
+void
+background_unwatch(struct job_watch *watch)
+{
+	if (watch->job)
+		LIST_REMOVE(watch, link);
+	watch->job = NULL;
+}
+
+/* ---- life ---- */
+
+/* Nobody is called back about it any more. */
+static void
+free_job(struct job *job)
+{
+	struct job_watch *watch;
+
+	while ((watch = LIST_FIRST(&job->watches))) {
+		background_unwatch(watch);
+		watch->on_news(watch);
+	}
+	mcp_outcome_free(job->outcome);
+	evbuffer_free(job->output);
+	event_free(job->late);
+	tenant_release(job->tenant);
+	config_free(job->config);
+	free(job);
+}
+
+static void
+forget(struct job *job)
+{
+	struct tool_run *run = job->run;
+
+	TAILQ_REMOVE(&jobs, job, link);
+	job->run = NULL;
+	if (run)
+		job->tool->cancel(run, CANCEL_SHUTDOWN);
+	free_job(job);
+}
+
+void
+background_count(const struct tenant *tenant, unsigned int *running_r, unsigned int *kept_r)
+{
+	const struct job *job;
+
+	*running_r = *kept_r = 0;
+	TAILQ_FOREACH(job, &jobs, link)
+		if (!tenant || job->tenant == tenant)
+			++*(job->state == JOB_RUNNING ? running_r : kept_r);
+}
+
+void
+background_forget(void)
+{
+	while (!TAILQ_EMPTY(&jobs))
+		forget(TAILQ_FIRST(&jobs));
+}
+
+static void
+on_late(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	forget(arg);
+}
+
+static size_t
+charge_of(const struct job *job)
+{
+	const struct tool_failure *failure;
+	const struct tool_answer *answer;
+	size_t bytes = 0;
+
+	if (job->state == JOB_RUNNING)
+		return job->output_most;
+	if (job->outcome)
+		mcp_outcome_read(job->outcome, &answer, &failure, &bytes);
+	return bytes + evbuffer_get_length(job->output);
+}
+
+/* Of those that are over the one that is missed least: the oldest whose answer has been
+ * looked at, else the oldest. NULL: all run. */
+static struct job *
+dispensable(const struct tenant *tenant, const struct job *but)
+{
+	struct job *job, *oldest = NULL;
+
+	TAILQ_FOREACH(job, &jobs, link) {
+		if (job->tenant != tenant || job->state == JOB_RUNNING || job == but)
+			continue;
+		if (job->seen)
+			return job;
+		if (!oldest)
+			oldest = job;
+	}
+	return oldest;
+}
+
+/* Until the tenant's jobs but for one are at most so many and take at most so many bytes.
+ * False: too many run. */
+static bool
+make_room(const struct tenant *tenant, const struct job *but, uint32_t number,
+	  uint64_t bytes)
+{
+	struct job *job;
+	uint64_t sum = 0;
+	uint32_t n = 0;
+
+	TAILQ_FOREACH(job, &jobs, link)
+		if (job->tenant == tenant && job != but) {
+			n++;
+			sum += charge_of(job);
+		}
+	while (n > number || sum > bytes) {
+		job = dispensable(tenant, but);
+		if (!job)
+			return false;
+		n--;
+		sum -= charge_of(job);
+		forget(job);
+	}
+	return true;
+}
+
+static const char *const state_names[] = {
+	[JOB_RUNNING] = "running", [JOB_DONE] = "done", [JOB_FAILED] = "failed",
+	[JOB_CANCELLED] = "cancelled",
+};
+
+static void
+come_to_end(struct job *job, enum job_state state)
+{
+	const struct timeval keep = { .tv_sec = job->config->mcp.job_seconds };
+	uint64_t most = job->config->mcp.job_bytes, own;
+
+	job->run = NULL;
+	job->state = state;
+	job->ended_ms = clock_ms();
+	evtimer_add(job->late, &keep);
+	log_line(LOG_INFO, "job-end", "tenant=%s tool=%s state=%s ms=%llu",
+		 tenant_principal(job->tenant), job->tool->name, state_names[state],
+		 (unsigned long long)(job->ended_ms - job->started_ms));
+	own = charge_of(job);
+	make_room(job->tenant, job, UINT32_MAX, own < most ? most - own : 0);
+	tell(job);
+}
+
+/* ---- what the run says ---- */
+
+static void
+on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+{
+	struct job *job = arg;
+	size_t kept;
+
+	(void)stream;
+	job->written += len;
+	if (len > job->output_most) {
+		bytes += len - job->output_most;
+		len = job->output_most;
+	}
+	if (evbuffer_add(job->output, bytes, len) < 0)
+		abort();
+	kept = evbuffer_get_length(job->output);
+	if (kept > job->output_most)
+		evbuffer_drain(job->output, kept - job->output_most);
+	tell(job);
+}
+
+static void
+on_progress(void *arg, const struct tool_progress *progress)
+{
+	(void)arg;
+	(void)progress;
+}
+
+static void
+on_log(void *arg, const struct tool_log *log)
+{
+	(void)arg;
+	(void)log;
+}
+
+static int
+on_ask(void *arg, const struct tool_question *question, size_t n, const char *state)
+{
+	(void)arg;
+	(void)question;
+	(void)n;
+	(void)state;
+	return -EOPNOTSUPP;		/* nobody is there to be asked */
+}
+
+static int
+on_task(void *arg, const char *status)
+{
+	(void)arg;
+	(void)status;
+	return -EOPNOTSUPP;
+}
+
+static void
+on_end(struct job *job, const struct tool_answer *answer, const struct tool_failure *failure)
+{
+	const struct tool_host *caller = job->caller;
+
+	if (caller) {
+		job->caller = NULL;
+		if (answer)
+			caller->on_answer(caller->arg, answer);
+		else
+			caller->on_fail(caller->arg, failure);
+		return;
+	}
+	job->outcome = mcp_outcome_new(answer, failure);
+	come_to_end(job, answer ? JOB_DONE : JOB_FAILED);
+}
+
+static void
+on_answer(void *arg, const struct tool_answer *answer)
+{
+	on_end(arg, answer, NULL);
+}
+
+static void
+on_fail(void *arg, const struct tool_failure *failure)
+{
+	on_end(arg, NULL, failure);
+}
+
+/* ---- start ---- */
+
+bool
+background_wanted(const json_t *arguments)
+{
+	return json_is_true(json_object_get(arguments, BACKGROUND_ARGUMENT));
+}
+
+static struct job *
+new_job(const struct tool_host *host, const struct tool *tool)
+{
+	struct job *job = xcalloc(1, sizeof(*job));
+
+	handle_new('j', job->handle);
+	job->tenant = host->tenant;
+	tenant_hold(job->tenant);
+	job->config = config_hold(host->config);
+	job->tool = tool;
+	job->started_ms = clock_ms();
+	job->output = xalloc_check(evbuffer_new());
+	job->output_most = host->config->limits.standard.output_bytes;
+	job->late = xalloc_check(evtimer_new(host->base, on_late, job));
+	LIST_INIT(&job->watches);
+	return job;
+}
+
+/* Starts it as if for itself. False: the caller has its answer already. */
+static bool
+start_run(struct job *job, const struct tool_host *host, const json_t *arguments)
+{
+	json_t *own = xalloc_check(json_copy((json_t *)arguments));
+	struct tool_host self = *host;
+
+	self.client = 0;
+	self.is_task = false;
+	self.on_output = on_output;
+	self.on_progress = on_progress;
+	self.on_log = on_log;
+	self.on_ask = on_ask;
+	self.on_task = on_task;
+	self.on_answer = on_answer;
+	self.on_fail = on_fail;
+	self.arg = job;
+	json_object_del(own, BACKGROUND_ARGUMENT);
+	job->caller = host;
+	job->run = job->tool->start(&self, own);
+	json_decref(own);
+	if (!job->caller)
+		return false;
+	job->caller = NULL;
+	return true;
+}
+
+int
+background_start(const struct tool_host *host, const struct tool *tool,
+		 const json_t *arguments, const char **handle_r, struct why *why_r)
+{
+	const struct config *config = host->config;
+	uint64_t own = config->limits.standard.output_bytes, most = config->mcp.job_bytes;
+	struct job *job;
+
+	if (config->mcp.jobs_per_tenant == 0 || own > most ||
+	    !make_room(host->tenant, NULL, config->mcp.jobs_per_tenant - 1, most - own))
+		return why_say(why_r, -EBUSY, BACKGROUND_ARGUMENT,
+			       "background: as many jobs run as may; wait for one with the tool "
+			       "job, or cancel one");
+	job = new_job(host, tool);
+	if (!start_run(job, host, arguments)) {
+		free_job(job);
+		return 1;
+	}
+	TAILQ_INSERT_TAIL(&jobs, job, link);
+	*handle_r = job->handle;
+	return 0;
+}
+
+/* ---- for those who have the handle ---- */
+
+struct job *
+background_find(const struct tenant *tenant, const char *handle)
+{
+	struct job *job;
+
+	TAILQ_FOREACH(job, &jobs, link)
+		if (job->tenant == tenant && strcmp(job->handle, handle) == 0)
+			return job;
+	return NULL;
+}
+
+void
+background_cancel(struct job *job)
+{
+	struct tool_run *run = job->run;
+
+	if (job->state != JOB_RUNNING)
+		return;
+	job->run = NULL;
+	job->tool->cancel(run, CANCEL_BY_CLIENT);
+	come_to_end(job, JOB_CANCELLED);
+}
+
+void
+background_view(const struct job *job, struct job_view *view_r)
+{
+	const uint64_t now = clock_ms(), keep_ms = job->config->mcp.job_seconds * 1000ULL;
+	struct job_view view = {
+		.handle = job->handle,
+		.tool = job->tool->name,
+		.state = job->state,
+		.elapsed_ms = now - job->started_ms,
+		.written = job->written,
+		.oldest = job->written - evbuffer_get_length(job->output),
+	};
+
+	if (job->state != JOB_RUNNING) {
+		view.elapsed_ms = job->ended_ms - job->started_ms;
+		if (now - job->ended_ms < keep_ms)
+			view.kept_seconds = (keep_ms - (now - job->ended_ms)) / 1000;
+	}
+	if (job->outcome)
+		mcp_outcome_read(job->outcome, &view.answer, &view.failure, NULL);
+	*view_r = view;
+}
+
+void
+background_seen(struct job *job)
+{
+	job->seen = job->state != JOB_RUNNING;
+}
+
+size_t
+background_output(const struct job *job, uint64_t offset, char *to, size_t size)
+{
+	uint64_t oldest = job->written - evbuffer_get_length(job->output);
+	bool more_to_come = job->state == JOB_RUNNING || job->written - offset > size;
+	struct evbuffer_ptr at;
+	ev_ssize_t n;
+
+	if (offset == job->written ||
+	    evbuffer_ptr_set(job->output, &at, (size_t)(offset - oldest),
+			     EVBUFFER_PTR_SET) < 0)
+		return 0;
+	n = evbuffer_copyout_from(job->output, &at, to, size);
+	if (n <= 0)
+		return 0;
+	return (size_t)n - (more_to_come
+			    ? utf8_begun(to, (size_t)n) : 0);
+}

@@ -1,0 +1,92 @@
+/* Jobs: runs of tools that go on after their call was answered.
+ *
+ * A tool with the argument "background" hands its call to background_start and answers with
+ * the job's handle; the tool "job" (tools/job/job.c) follows it. A job belongs to its tenant, and a
+ * handle alone opens nothing. While it runs the newest of its output is kept, and when it is
+ * over what it answered, for a time; the bounds are [mcp] jobs_per_tenant, job_seconds and
+ * job_bytes. It ends by itself, by the limits of what it runs.
+ */
+#ifndef TOOLS_JOB_BACKGROUND_H
+#define TOOLS_JOB_BACKGROUND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <jansson.h>
+
+#include "base/why.h"
+#include "mcp/tool.h"
+
+#define BACKGROUND_ARGUMENT "background"
+/* For the description of a tool that has it. */
+#define BACKGROUND_HELP \
+	"true: answers at once with a handle (job) and goes on by itself, also when the " \
+	"connection is lost; the tool job tells its output and, in the end, its answer."
+
+enum job_state {
+	JOB_RUNNING,
+	JOB_DONE,		/* it answered */
+	JOB_FAILED,		/* by a failure of the protocol */
+	JOB_CANCELLED,
+};
+
+struct job;
+
+/* Is the argument given, and true? What is no boolean is for the tool to refuse. */
+bool background_wanted(const json_t *arguments);
+
+/* Starts the tool with the arguments but for "background". 0 and *handle_r, borrowed until
+ * the next turn of the loop; 1 when the tool gave its answer at once, which was passed to
+ * host: there is no job; -EBUSY with why_r filled when the tenant has too many. */
+int background_start(const struct tool_host *host, const struct tool *tool,
+		     const json_t *arguments, const char **handle_r, struct why *why_r);
+
+/* NULL: the tenant has none of that handle. Valid until the next turn of the loop. */
+struct job *background_find(const struct tenant *tenant, const char *handle);
+
+/* Stops it, if it runs. */
+void background_cancel(struct job *job);
+
+/* ---- looking ---- */
+
+struct job_view {
+	const char *handle, *tool;
+	enum job_state state;
+	uint64_t elapsed_ms;			/* of its run */
+	uint64_t kept_seconds;			/* from now on; of one that is over */
+	uint64_t written;			/* bytes of output so far, both streams */
+	uint64_t oldest;			/* the first of them that is still there */
+	const struct tool_answer *answer;	/* JOB_DONE; else NULL */
+	const struct tool_failure *failure;	/* JOB_FAILED; else NULL */
+};
+
+void background_view(const struct job *job, struct job_view *view_r);
+
+/* Its answer was fetched: it may make room for others. */
+void background_seen(struct job *job);
+
+/* Copies output from offset (oldest..written) on, at most size bytes. Ends between characters
+ * unless there is nothing more to come. Returns how many. */
+size_t background_output(const struct job *job, uint64_t offset, char *to, size_t size);
+
+/* Embedded in the object that waits. on_news may come from anywhere and must not use the job: look
+ * for it again in the next turn of the loop, it may be gone. */
+struct job_watch {
+	void (*on_news)(struct job_watch *watch);
+	struct job *job;			/* the job's own, as is the link; NULL: none */
+	LIST_ENTRY(job_watch) link;
+};
+
+void background_watch(struct job *job, struct job_watch *watch);
+void background_unwatch(struct job_watch *watch);	/* fine when it does not watch */
+
+/* How many of them run, and how many are kept for their answer; tenant NULL: of everybody. */
+void background_count(const struct tenant *tenant, unsigned int *running_r,
+		      unsigned int *kept_r);
+
+/* Cancels and forgets all, before the engine is freed. */
+void background_forget(void);
+
+#endif

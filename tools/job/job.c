@@ -1,0 +1,431 @@
+/* Runs in: the supervisor.   Owns: calls that wait for news of a job.
+ * Reads:   handles of clients; one of another tenant is as good as one that never was. */
+#include "tools/job/job.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/jsonout.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "tools/job/background.h"
+
+enum action { ACTION_STATUS, ACTION_OUTPUT, ACTION_WAIT, ACTION_CANCEL, ACTION_COUNT };
+
+static const char *const action_names[ACTION_COUNT] = {
+	[ACTION_STATUS] = "status", [ACTION_OUTPUT] = "output", [ACTION_WAIT] = "wait",
+	[ACTION_CANCEL] = "cancel",
+};
+
+struct arguments {
+	const char *id;
+	enum action action;
+	double wait_seconds;		/* < 0: not given */
+	uint64_t offset;
+};
+
+struct tool_run {
+	struct tool_host host;
+	struct job_watch watch;
+	struct event *timer;		/* at the end of the wait, or at once for news */
+	char *id;
+	enum action action;
+	uint64_t offset, until_ms;
+};
+
+/* ---- description ---- */
+
+static const char description[] =
+	"Follows what was started with background: true, by its handle. status: how it is doing; "
+	"output: what it has written to stdout and stderr from offset on, at most 64 KiB at once "
+	"(give next_offset of the last answer, and nothing is told twice); wait: waits until it "
+	"is over and gives its answer, the same as the tool would have given; cancel: stops it. "
+	"A job that is over is kept for a while.";
+
+static const char input_schema[] =
+	"{\"type\":\"object\",\"properties\":{"
+	"\"id\":{\"type\":\"string\",\"x-mcp-header\":\"Job\",\"description\":\"The handle: job in the answer of the call "
+	"that started it.\"},"
+	"\"action\":{\"type\":\"string\",\"enum\":[\"status\",\"output\",\"wait\",\"cancel\"]},"
+	"\"wait_seconds\":{\"type\":\"number\",\"minimum\":0,\"maximum\":300,\"description\":"
+	"\"How long to wait: with wait, for its end, 20 unless given; with output, for something "
+	"new, 0 unless given.\"},"
+	"\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"With output: the first "
+	"byte to tell; 0 unless given.\"}},"
+	"\"required\":[\"id\",\"action\"],\"additionalProperties\":false}";
+
+static const char output_schema[] =
+	"{\"type\":\"object\",\"properties\":{"
+	"\"job\":{\"type\":\"string\"},\"tool\":{\"type\":\"string\"},"
+	"\"state\":{\"type\":\"string\",\"enum\":[\"running\",\"done\",\"failed\",\"cancelled\"]},"
+	"\"elapsed_ms\":{\"type\":\"integer\"},"
+	"\"kept_seconds\":{\"description\":\"So long it can still be asked for; null while it "
+	"runs.\",\"type\":[\"integer\",\"null\"]},"
+	"\"output_bytes\":{\"description\":\"Written so far.\",\"type\":\"integer\"},"
+	"\"output\":{\"description\":\"With action output; missed: bytes before offset that are "
+	"not kept any more.\",\"type\":[\"object\",\"null\"],\"properties\":{\"text\":{\"type\":"
+	"\"string\"},\"offset\":{\"type\":\"integer\"},\"next_offset\":{\"type\":\"integer\"},"
+	"\"missed\":{\"type\":\"integer\"}},\"required\":[\"text\",\"offset\",\"next_offset\","
+	"\"missed\"],\"additionalProperties\":false},"
+	"\"answer\":{\"description\":\"With action wait, once it is over: structuredContent of "
+	"the tool's own answer.\",\"type\":[\"object\",\"null\"]}},"
+	"\"required\":[\"job\",\"tool\",\"state\",\"elapsed_ms\",\"kept_seconds\",\"output_bytes\","
+	"\"output\",\"answer\"],\"additionalProperties\":false}";
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	(void)config;
+	*description_r = (struct tool_description){
+		.name = job_tool.name,
+		.title = "Follow a background job",
+		.icon = ICON_JOB,
+		.description = xstrdup(description),
+		.input_schema = xstrdup(input_schema),
+		.output_schema = xstrdup(output_schema),
+		.destructive = false,
+	};
+}
+
+/* ---- arguments ---- */
+
+static int
+read_action(const json_t *value, enum action *action_r, struct why *why_r)
+{
+	const char *name = json_string_value(value);
+
+	for (int i = 0; name && i < ACTION_COUNT; i++)
+		if (strcmp(name, action_names[i]) == 0) {
+			*action_r = (enum action)i;
+			return 0;
+		}
+	return why_say(why_r, -EINVAL, "action",
+		       "action must be one of status, output, wait, cancel");
+}
+
+static int
+read_argument(const char *key, const json_t *value, struct arguments *to,
+	      struct why *why_r)
+{
+	double number = json_number_value(value);
+
+	if (strcmp(key, "id") == 0) {
+		to->id = json_string_value(value);
+		return to->id && strlen(to->id) == json_string_length(value) ? 0
+			: why_say(why_r, -EINVAL, key, "id must be a string without NUL");
+	}
+	if (strcmp(key, "action") == 0)
+		return read_action(value, &to->action, why_r);
+	if (strcmp(key, "wait_seconds") == 0) {
+		to->wait_seconds = number;
+		return json_is_number(value) && number >= 0 && number <= JOB_WAIT_MAX ? 0
+			: why_say(why_r, -EINVAL, key,
+				  "wait_seconds must be a number from 0 to %d",
+				  JOB_WAIT_MAX);
+	}
+	if (strcmp(key, "offset") == 0) {
+		if (!json_is_number(value) || number < 0 || number != floor(number) ||
+		    number > 0x1p53)
+			return why_say(why_r, -EINVAL, key,
+				       "offset must be a whole number from 0 on");
+		to->offset = (uint64_t)number;
+		return 0;
+	}
+	return why_say(why_r, -EINVAL, key, "%.60s is not an argument of job; there are id, "
+		       "action, wait_seconds, offset", key);
+}
+
+static int
+read_arguments(const json_t *json, struct arguments *arguments, struct why *why_r)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)json, key, value) {
+		int r = read_argument(key, value, arguments, why_r);
+
+		if (r < 0)
+			return r;
+	}
+	if (!arguments->id)
+		return why_say(why_r, -EINVAL, "id", "id is required: the handle of a job");
+	if (arguments->action == ACTION_COUNT)
+		return why_say(why_r, -EINVAL, "action",
+			       "action is required: status, output, wait or cancel");
+	return 0;
+}
+
+/* ---- answers ---- */
+
+/* Everything that one answer says. */
+struct look {
+	struct job_view view;
+	bool has_output;
+	char *output;
+	size_t output_len;
+	uint64_t offset, missed;
+	const struct tool_answer *answer;	/* to be told too; NULL: not now */
+};
+
+static const char *
+state_name(enum job_state state)
+{
+	switch (state) {
+	case JOB_RUNNING:
+		return "running";
+	case JOB_DONE:
+		return "done";
+	case JOB_FAILED:
+		return "failed";
+	case JOB_CANCELLED:
+		break;
+	}
+	return "cancelled";
+}
+
+static void
+write_look(struct jsonout *out, const struct look *look)
+{
+	const struct job_view *view = &look->view;
+
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "job", view->handle);
+	jsonout_member_text(out, "tool", view->tool);
+	jsonout_member_text(out, "state", state_name(view->state));
+	jsonout_member_uint(out, "elapsed_ms", view->elapsed_ms);
+	jsonout_key(out, "kept_seconds");
+	if (view->state == JOB_RUNNING)
+		jsonout_null(out);
+	else
+		jsonout_uint(out, view->kept_seconds);
+	jsonout_member_uint(out, "output_bytes", view->written);
+	jsonout_key(out, "output");
+	if (look->has_output) {
+		jsonout_open(out, '{');
+		jsonout_key(out, "text");
+		jsonout_text(out, look->output, look->output_len);
+		jsonout_member_uint(out, "offset", look->offset);
+		jsonout_member_uint(out, "next_offset", look->offset + look->output_len);
+		jsonout_member_uint(out, "missed", look->missed);
+		jsonout_close(out, '}');
+	} else {
+		jsonout_null(out);
+	}
+	jsonout_key(out, "answer");
+	if (look->answer && look->answer->structured)
+		jsonout_raw(out, look->answer->structured, look->answer->structured_len);
+	else
+		jsonout_null(out);
+	jsonout_close(out, '}');
+}
+
+static void
+say_look(FILE *to, const struct look *look)
+{
+	const struct job_view *view = &look->view;
+
+	if (look->missed)
+		fprintf(to, "(%llu bytes before this are not kept any more)\n",
+			(unsigned long long)look->missed);
+	if (look->output_len) {
+		fwrite(look->output, 1, look->output_len, to);
+		if (look->output[look->output_len - 1] != '\n')
+			fputc('\n', to);
+	}
+	if (look->answer)
+		fwrite(look->answer->text, 1, look->answer->text_len, to);
+	if (view->failure)
+		fprintf(to, "%s\n", view->failure->text);
+	fprintf(to, "[job %s: %s, %llu ms, %llu bytes of output", view->handle,
+		state_name(view->state), (unsigned long long)view->elapsed_ms,
+		(unsigned long long)view->written);
+	if (look->has_output)
+		fprintf(to, ", next offset %llu",
+			(unsigned long long)(look->offset + look->output_len));
+	fputs("]\n", to);
+}
+
+static void
+give(const struct tool_host *host, const struct look *look)
+{
+	struct tool_answer answer = { .is_error = false };
+	struct jsonout structured;
+	char *text = NULL;
+	FILE *to = xalloc_check(open_memstream(&text, &answer.text_len));
+
+	say_look(to, look);
+	if (fclose(to) != 0)
+		abort();
+	jsonout_init(&structured);
+	write_look(&structured, look);
+	answer.text = text;
+	answer.structured = structured.at;
+	answer.structured_len = structured.len;
+	if (look->answer) {
+		answer.content = look->answer->content;
+		answer.n_content = look->answer->n_content;
+		answer.is_error = look->answer->is_error;
+	}
+	host->on_answer(host->arg, &answer);
+	jsonout_done(&structured);
+	free(text);
+}
+
+/* ---- looking ---- */
+
+static void
+read_output(const struct job *job, uint64_t offset, struct look *look)
+{
+	const struct job_view *view = &look->view;
+
+	look->has_output = true;
+	look->output = xrealloc(look->output, JOB_OUTPUT_MAX);
+	look->offset = offset > view->written ? view->written : offset;
+	if (look->offset < view->oldest) {
+		look->missed = view->oldest - look->offset;
+		look->offset = view->oldest;
+	}
+	look->output_len = background_output(job, look->offset, look->output,
+					     JOB_OUTPUT_MAX);
+}
+
+/* Whether there is what the call waits for; with at_once it is told whatever there is. */
+static bool
+answer_now(const struct tool_host *host, const char *id, enum action action,
+	   uint64_t offset, bool at_once)
+{
+	struct job *job = background_find(host->tenant, id);
+	struct look look = { .has_output = false };
+	bool over;
+
+	if (!job) {
+		tool_refuse(host, "there is no such job (any more)");
+		return true;
+	}
+	background_view(job, &look.view);
+	over = look.view.state != JOB_RUNNING;
+	if (action == ACTION_OUTPUT)
+		read_output(job, offset, &look);
+	if (!at_once && !over && !look.output_len && !look.missed) {
+		free(look.output);
+		return false;
+	}
+	if (action == ACTION_WAIT && over) {
+		look.answer = look.view.answer;
+		background_seen(job);
+	}
+	give(host, &look);
+	free(look.output);
+	return true;
+}
+
+/* ---- the run ---- */
+
+static uint64_t
+left_ms(const struct tool_run *run)
+{
+	uint64_t now = clock_ms();
+
+	return run->until_ms > now ? run->until_ms - now : 0;
+}
+
+static void
+wake_in(struct tool_run *run, uint64_t ms)
+{
+	const struct timeval wait = { .tv_sec = (time_t)(ms / 1000),
+				      .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+
+	evtimer_add(run->timer, &wait);
+}
+
+static void
+free_run(struct tool_run *run)
+{
+	background_unwatch(&run->watch);
+	event_free(run->timer);
+	free(run->id);
+	free(run);
+}
+
+static void
+on_news(struct job_watch *watch)
+{
+	wake_in((struct tool_run *)((char *)watch - offsetof(struct tool_run, watch)), 0);
+}
+
+/* News, or the time is over. */
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct tool_run *run = arg;
+	uint64_t left = left_ms(run);
+
+	(void)fd;
+	(void)what;
+	if (answer_now(&run->host, run->id, run->action, run->offset, left == 0))
+		free_run(run);
+	else
+		wake_in(run, left);
+}
+
+static struct tool_run *
+wait_for_news(const struct tool_host *host, const struct arguments *arguments,
+	      double seconds)
+{
+	struct tool_run *run = xcalloc(1, sizeof(*run));
+
+	run->host = *host;
+	run->id = xstrdup(arguments->id);
+	run->action = arguments->action;
+	run->offset = arguments->offset;
+	run->until_ms = clock_ms() + (uint64_t)(seconds * 1000);
+	run->watch.on_news = on_news;
+	run->timer = xalloc_check(evtimer_new(host->base, on_timer, run));
+	background_watch(background_find(host->tenant, run->id), &run->watch);
+	wake_in(run, left_ms(run));
+	return run;
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	struct arguments arguments = { .action = ACTION_COUNT, .wait_seconds = -1 };
+	struct why why = { .field = "" };
+	double seconds;
+	struct job *job;
+
+	if (read_arguments(json, &arguments, &why) < 0) {
+		tool_refuse(host, why.text);
+		return NULL;
+	}
+	job = background_find(host->tenant, arguments.id);
+	if (job && arguments.action == ACTION_CANCEL)
+		background_cancel(job);
+	seconds = arguments.wait_seconds >= 0 ? arguments.wait_seconds
+		: arguments.action == ACTION_WAIT ? JOB_WAIT_STANDARD : 0;
+	if (arguments.action == ACTION_STATUS || arguments.action == ACTION_CANCEL)
+		seconds = 0;
+	if (answer_now(host, arguments.id, arguments.action, arguments.offset, seconds <= 0))
+		return NULL;
+	return wait_for_news(host, &arguments, seconds);
+}
+
+static void
+cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	(void)reason;
+	free_run(run);
+}
+
+const struct tool job_tool = {
+	.name = "job",
+	.describe = describe,
+	.start = start,
+	.cancel = cancel,
+};

@@ -1,0 +1,139 @@
+# tools: what clients call. One library a folder, each linked to those above it alone (SUPERVISOR_LIBS).
+# ---- the sets of tools -----------------------------------------------------------
+noinst_LIBRARIES += libtools.a
+libtools_a_SOURCES = \
+	tools/toolsets.c tools/toolsets.h
+libtools_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# ---- compat: the tools of two other servers
+noinst_LIBRARIES += libtools-compat.a
+libtools_compat_a_SOURCES = \
+	tools/compat/exec_sandbox.c tools/compat/exec_sandbox.h \
+	tools/compat/python_sandbox.c tools/compat/python_sandbox.h \
+	tools/compat/sandbox_info.c \
+	tools/compat/validate_code.c
+libtools_compat_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# ---- check: what is installed, and whether a script would run
+noinst_LIBRARIES += libtools-check.a
+libtools_check_a_SOURCES = \
+	tools/check/check_environment.c tools/check/check_environment.h \
+	tools/check/validate_script.c tools/check/validate_script.h
+libtools_check_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# ---- repl: the tool run_repl
+noinst_LIBRARIES += libtools-repl.a
+libtools_repl_a_SOURCES = \
+	tools/repl/run_repl.c tools/repl/run_repl.h \
+	tools/repl/run_repl_answer.c \
+	tools/repl/run_repl_begin.c \
+	tools/repl/run_repl_cell.c \
+	tools/repl/run_repl_parts.h
+libtools_repl_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# ---- script: the tool run_script
+noinst_LIBRARIES += libtools-script.a
+libtools_script_a_SOURCES = \
+	tools/script/outcome_copy.c tools/script/outcome_copy.h \
+	tools/script/run_script.c tools/script/run_script.h \
+	tools/script/run_script_answer.c \
+	tools/script/run_script_arguments.c \
+	tools/script/run_script_files.c tools/script/run_script_files.h \
+	tools/script/run_script_results.c tools/script/run_script_results.h \
+	tools/script/run_script_schema.c \
+	tools/script/run_script_table.h \
+	tools/script/script_input.c tools/script/script_input.h
+libtools_script_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# ---- packages: what scripts depend on, resolved, approved and installed
+noinst_LIBRARIES += libtools-packages.a
+libtools_packages_a_SOURCES = \
+	tools/packages/collect.c tools/packages/collect.h \
+	tools/packages/consent.c tools/packages/consent.h \
+	tools/packages/delivery.c tools/packages/delivery.h \
+	tools/packages/install.c tools/packages/install.h \
+	tools/packages/install_build.c \
+	tools/packages/install_decide.c \
+	tools/packages/install_make.c \
+	tools/packages/install_package.c tools/packages/install_package.h \
+	tools/packages/install_parts.h \
+	tools/packages/needs.c tools/packages/needs.h \
+	tools/packages/program.c tools/packages/program.h
+libtools_packages_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# ---- session: handles and checkpoints of sessions
+noinst_LIBRARIES += libtools-session.a
+libtools_session_a_SOURCES = \
+	tools/session/handover_table.c tools/session/handover_table.h \
+	tools/session/repl_checkpoints.c \
+	tools/session/repl_sessions.c tools/session/repl_sessions.h \
+	tools/session/repl_sessions_keep.c tools/session/repl_sessions_keep.h \
+	tools/session/repl_sessions_parts.h
+libtools_session_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# ---- sets: names and manifests of sets of packages
+noinst_LIBRARIES += libtools-sets.a
+libtools_sets_a_SOURCES = \
+	tools/sets/set.c tools/sets/set.h \
+	tools/sets/store.c tools/sets/store.h
+libtools_sets_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# ---- job: runs in the background
+noinst_LIBRARIES += libtools-job.a
+libtools_job_a_SOURCES = \
+	tools/job/background.c tools/job/background.h \
+	tools/job/job.c tools/job/job.h
+libtools_job_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# ---- shared: what several tools use
+noinst_LIBRARIES += libtools-shared.a
+libtools_shared_a_SOURCES = \
+	tools/shared/environment.c tools/shared/environment.h \
+	tools/shared/inside.c tools/shared/inside.h \
+	tools/shared/media.c tools/shared/media.h \
+	tools/shared/reasons.h \
+	tools/shared/requirements.c tools/shared/requirements.h \
+	tools/shared/resources.c tools/shared/resources.h \
+	tools/shared/tiers.c tools/shared/tiers.h
+libtools_shared_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
+
+# Python programs that run in workers, as C strings. embed.py comes first among what each is made of.
+EMBED = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(PYTHON3) $^ $@
+EMBEDDED = \
+	tools/shared/look_script.h \
+	tools/shared/look_environment.h \
+	tools/compat/look_code.h \
+	tools/packages/resolve_packages.h \
+	tools/packages/build_package.h \
+	tools/packages/fetch_packages.h \
+	tools/packages/compile_packages.h
+BUILT_SOURCES += $(EMBEDDED)
+CLEANFILES += $(EMBEDDED)
+EXTRA_DIST += tools/shared/embed.py tools/shared/look_script.py tools/shared/look_environment.py \
+	tools/compat/look_code.py tools/packages/handed.py tools/packages/resolve_packages.py \
+	tools/packages/build_package.py tools/packages/fetch_packages.py \
+	tools/packages/compile_packages.py
+tools/shared/look_script.h: tools/shared/embed.py tools/shared/look_script.py
+	$(EMBED)
+tools/shared/look_environment.h: tools/shared/embed.py tools/shared/look_environment.py
+	$(EMBED)
+tools/compat/look_code.h: tools/shared/embed.py policy/import_check.py tools/compat/look_code.py
+	$(EMBED)
+tools/packages/resolve_packages.h: tools/shared/embed.py tools/packages/handed.py \
+		tools/packages/resolve_packages.py
+	$(EMBED)
+tools/packages/build_package.h: tools/shared/embed.py tools/packages/handed.py \
+		tools/packages/build_package.py
+	$(EMBED)
+tools/packages/fetch_packages.h: tools/shared/embed.py tools/packages/handed.py \
+		tools/packages/fetch_packages.py
+	$(EMBED)
+tools/packages/compile_packages.h: tools/shared/embed.py tools/packages/compile_packages.py
+	$(EMBED)
+tools/compat/libtools_compat_a-validate_code.$(OBJEXT): tools/compat/look_code.h
+tools/shared/libtools_shared_a-requirements.$(OBJEXT): tools/shared/look_script.h
+tools/shared/libtools_shared_a-environment.$(OBJEXT): tools/shared/look_environment.h
+tools/packages/libtools_packages_a-install.$(OBJEXT): tools/packages/resolve_packages.h
+tools/packages/libtools_packages_a-install_make.$(OBJEXT): tools/packages/fetch_packages.h \
+	tools/packages/compile_packages.h
+tools/packages/libtools_packages_a-install_build.$(OBJEXT): tools/packages/build_package.h

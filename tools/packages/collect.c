@@ -1,0 +1,130 @@
+/* Runs in: the supervisor.   Owns: nothing; the keeper removes.
+ * A store has hundreds of environments rather than thousands: one look at each is cheap. */
+#include "tools/packages/collect.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/own.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/keeper.h"
+#include "policy/config.h"
+#include "tools/sets/set.h"
+#include "tools/sets/store.h"
+
+#define DUE_S 3600
+
+struct found {
+	char name[SET_NAME + 1];
+	time_t used;
+	uint64_t bytes;
+};
+
+void
+collect_note_use(const char *store, const char *name)
+{
+	char path[PATH_MAX];
+
+	/* One that is just being removed, or a disk that is full: it only looks older. */
+	snprintf(path, sizeof(path), "%s/%s", store, name);
+	if (utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+}
+
+static uint64_t
+read_bytes(int store, const char *name)
+{
+	char path[NAME_MAX + 8], text[32] = "";
+	own_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/bytes", name);
+	fd = openat(store, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return 0;
+	return strtoull(text, NULL, 10);
+}
+
+static bool
+is_name(const char *name)
+{
+	return strlen(name) == SET_NAME && strspn(name, "0123456789abcdef") == SET_NAME;
+}
+
+static int
+by_use(const void *a, const void *b)
+{
+	const struct found *left = a, *right = b;
+
+	return (left->used > right->used) - (left->used < right->used);
+}
+
+/* All environments, those first that were not used for longest. */
+static struct found *
+look(const char *store, size_t *n_r)
+{
+	DIR *list = opendir(store);
+	struct found *found = NULL;
+	struct dirent *entry;
+	struct stat st;
+	size_t n = 0;
+
+	while (list && (entry = readdir(list))) {
+		if (!is_name(entry->d_name) ||
+		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		found = xrealloc(found, (n + 1) * sizeof(*found));
+		memcpy(found[n].name, entry->d_name, SET_NAME + 1);
+		found[n].used = st.st_mtime;
+		found[n].bytes = read_bytes(dirfd(list), entry->d_name);
+		n++;
+	}
+	if (list)
+		closedir(list);
+	if (n)
+		qsort(found, n, sizeof(*found), by_use);
+	*n_r = n;
+	return found;
+}
+
+void
+collect(struct engine *engine, const struct config *config, const char *keep, bool due_only)
+{
+	static time_t last;
+	time_t now = time(NULL), oldest = now - (time_t)config->packages.keep_seconds;
+	struct keeper *keeper = engine_keeper(engine);
+	struct found *found;
+	uint64_t total = 0;
+	size_t n;
+
+	if (!keeper || (due_only && now - last < DUE_S))
+		return;
+	last = now;
+	store_forget(config->packages.store, oldest);
+	found = look(config->packages.store, &n);
+	for (size_t i = 0; i < n; i++)
+		total += found[i].bytes;
+	for (size_t i = 0; i < n; i++) {
+		bool old = found[i].used < oldest;
+
+		if ((!old && total <= config->packages.store_bytes) ||
+		    (keep && strcmp(found[i].name, keep) == 0) ||
+		    engine_uses(engine, found[i].name))
+			continue;
+		if (keeper_discard(keeper, found[i].name) < 0)
+			break;
+		total -= found[i].bytes;
+		log_line(LOG_INFO, "packages-removed", "environment=%s why=%s bytes=%llu",
+			 found[i].name, old ? "age" : "size",
+			 (unsigned long long)found[i].bytes);
+	}
+	free(found);
+}

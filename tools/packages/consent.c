@@ -1,0 +1,236 @@
+/* Runs in: the supervisor.   Owns: the items and what is shown of a set. */
+#include "tools/packages/consent.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/quote.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "govern/gate.h"
+#include "policy/config.h"
+#include "policy/packages.h"
+#include "policy/shown.h"
+
+#define FORM_BYTES 10000	/* of a form */
+#define LINE_BYTES 1024		/* of a name, a version, an address */
+#define REASON_LINES 20
+#define REASON_BYTES 2000
+
+struct consent {
+	const struct tool_host *host;
+	char **item;
+	size_t n_items;
+	char *reason;
+	json_t *shown;
+	void *waiting;			/* for a decision; NULL: nobody is */
+};
+
+static const char *
+text_of(const json_t *package, const char *key)
+{
+	return json_string_value(json_object_get(package, key));
+}
+
+/* What an approver has to see: everything that would be installed. */
+static json_t *
+show(const json_t *set, const enum policy_verdict *each)
+{
+	json_t *packages = xalloc_check(json_array()), *package, *shown;
+	size_t i;
+
+	json_array_foreach(set, i, package) {
+		json_t *one = xalloc_check(json_copy(package));
+		const char *known = packages_look_alike(text_of(package, "name"));
+
+		json_object_set_new(one, "approve", json_boolean(each[i] == POLICY_APPROVE));
+		if (known)
+			json_object_set_new(one, "looks_like", json_string(known));
+		json_array_append_new(packages, one);
+	}
+	shown = json_pack("{s:o}", "packages", packages);
+	return xalloc_check(shown);
+}
+
+struct consent *
+consent_new(const struct tool_host *host, const json_t *set, const enum policy_verdict *each,
+	    const char *reason)
+{
+	struct consent *consent = xcalloc(1, sizeof(*consent));
+	const json_t *package;
+	size_t i;
+
+	consent->host = host;
+	consent->item = xcalloc(json_array_size(set), sizeof(*consent->item));
+	consent->reason = reason ? xstrdup(reason) : NULL;
+	consent->shown = show(set, each);
+	json_array_foreach(set, i, package) {
+		if (each[i] != POLICY_APPROVE)
+			continue;
+		if (asprintf(&consent->item[consent->n_items], "package %s==%s %s from %s%s",
+			     text_of(package, "name"), text_of(package, "version"),
+			     text_of(package, "hash"), text_of(package, "index"),
+			     json_object_get(package, "built") ? " built from source" : "") < 0)
+			abort();
+		consent->n_items++;
+	}
+	return consent;
+}
+
+void
+consent_free(struct consent *consent)
+{
+	if (!consent)
+		return;
+	if (consent->waiting)
+		approvals_unwatch(gate_approvals(consent->host->gate), consent->waiting);
+	for (size_t i = 0; i < consent->n_items; i++)
+		free(consent->item[i]);
+	free(consent->item);
+	free(consent->reason);
+	json_decref(consent->shown);
+	free(consent);
+}
+
+static struct approvals *
+approvals_of(const struct consent *consent)
+{
+	return consent->host->gate ? gate_approvals(consent->host->gate) : NULL;
+}
+
+bool
+consent_is_given(const struct consent *consent)
+{
+	struct approvals *approvals = approvals_of(consent);
+
+	return approvals && approvals_has(approvals, tenant_principal(consent->host->tenant),
+					  (const char *const *)consent->item,
+					  consent->n_items);
+}
+
+static struct approval_request
+request_of(const struct consent *consent)
+{
+	return (struct approval_request){
+		.requester = gate_subject(consent->host->gate,
+					  tenant_principal(consent->host->tenant)),
+		.config = consent->host->config,
+		.tool = "install_package",
+		.reason = consent->reason,
+		.item = (const char *const *)consent->item,
+		.n_items = consent->n_items,
+		.shown = consent->shown,
+	};
+}
+
+int
+consent_ask(struct consent *consent,
+	    void (*on_decided)(void *arg, enum approval_state state, const char *reason),
+	    void *arg, const struct approval **approval_r, struct why *why_r)
+{
+	struct approvals *approvals = approvals_of(consent);
+	struct approval_request request;
+	int r;
+
+	if (!approvals)
+		return why_say(why_r, -EACCES, "packages", "nobody can be asked here");
+	request = request_of(consent);
+	r = approvals_ask(approvals, &request, on_decided, arg, approval_r, why_r);
+	if (r == 0 && on_decided)
+		consent->waiting = arg;
+	return r;
+}
+
+/* ---- in the session ---- */
+
+/* A text of the set, which comes from an index and from the request. */
+static void
+put(FILE *to, const char *before, const char *text)
+{
+	char line[LINE_BYTES];
+
+	quote_line(line, sizeof(line), text ? text : "", text ? strlen(text) : 0);
+	fprintf(to, "%s%s", before, line);
+}
+
+static void
+write_list(FILE *to, const struct consent *consent)
+{
+	const json_t *packages = json_object_get(consent->shown, "packages"), *package;
+	size_t i;
+
+	json_array_foreach(packages, i, package) {
+		const char *known = text_of(package, "looks_like");
+
+		put(to, "\n", text_of(package, "name"));
+		put(to, " ", text_of(package, "version"));
+		put(to, " from ", text_of(package, "index"));
+		fprintf(to, ", %" JSON_INTEGER_FORMAT " bytes",
+			json_integer_value(json_object_get(package, "size")));
+		put(to, ", ", text_of(package, "hash"));
+		if (json_object_get(package, "built"))
+			fputs(" (a source, built here)", to);
+		if (known)
+			fprintf(to, " (WARNING: this is not the well-known %s)", known);
+	}
+}
+
+/* The caller's own words, behind all that is known. */
+static void
+write_reason(FILE *to, const struct consent *consent)
+{
+	static const struct quote_block block = { SHOWN_MARK, QUOTE_COLUMNS, REASON_LINES,
+						  REASON_BYTES };
+
+	if (!consent->reason)
+		return;
+	fputs("\n\nThe reason that the caller gave, in the caller's words:\n", to);
+	quote_block(to, &block, consent->reason, strlen(consent->reason));
+}
+
+bool
+consent_ask_session(const struct consent *consent)
+{
+	const struct tool_host *host = consent->host;
+	struct tool_question question = {
+		.key = "packages",
+		.kind = QUESTION_ELICIT,
+		.schema = "{\"type\":\"object\",\"properties\":{\"allow\":{\"type\":\"boolean\","
+			  "\"title\":\"Install these packages\"}},\"required\":[\"allow\"]}",
+	};
+	char *text = NULL;
+	size_t len;
+	FILE *to;
+	int r;
+
+	if (!approvals_of(consent) || !policy_asks_session(host->config) ||
+	    !(host->client & CLIENT_ELICITS))
+		return false;
+	to = xalloc_check(open_memstream(&text, &len));
+	fputs("May these packages be installed for your scripts?", to);
+	write_list(to, consent);
+	write_reason(to, consent);
+	if (fclose(to) != 0)
+		abort();
+	/* Who cannot see all of it is not asked in the session. */
+	question.message = text;
+	r = len <= FORM_BYTES ? host->on_ask(host->arg, &question, 1, NULL) : -EFBIG;
+	free(text);
+	return r == 0;
+}
+
+bool
+consent_take_reply(const struct consent *consent, const struct tool_reply *reply)
+{
+	struct approval_request request;
+
+	if (reply->action != REPLY_ACCEPT ||
+	    !json_is_true(json_object_get(reply->content, "allow")))
+		return false;
+	request = request_of(consent);
+	approvals_grant_by_session(approvals_of(consent), &request);
+	return true;
+}

@@ -1,0 +1,37 @@
+/* What a person has to agree to before a set of packages is installed: one item for each
+ * package that policy wants approved, exactly: name, version, hash, and where it comes from.
+ */
+#ifndef TOOLS_PACKAGES_CONSENT_H
+#define TOOLS_PACKAGES_CONSENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "govern/approvals.h"
+#include "mcp/tool.h"
+#include "policy/rules.h"
+
+struct consent;
+
+/* each: the verdict about each package of the set. All borrowed for the call but host, which
+ * stays. reason: a client's words; NULL: none. */
+struct consent *consent_new(const struct tool_host *host, const json_t *set,
+			    const enum policy_verdict *each, const char *reason);
+void consent_free(struct consent *consent);	/* NULL is fine; no callback comes any more */
+
+/* Was all of it agreed to before? */
+bool consent_is_given(const struct consent *consent);
+
+/* Asks the session's own user, where policy and its client let it. False: the user was not asked.
+ * Then consent_take_reply gets the reply, and records a yes. */
+bool consent_ask_session(const struct consent *consent);
+bool consent_take_reply(const struct consent *consent, const struct tool_reply *reply);
+
+/* Asks the others. on_decided NULL: the caller does not wait. As approvals_ask. */
+int consent_ask(struct consent *consent,
+		void (*on_decided)(void *arg, enum approval_state state, const char *reason),
+		void *arg, const struct approval **approval_r, struct why *why_r);
+
+#endif

@@ -1,0 +1,484 @@
+/* Runs in: the supervisor.   Owns: installations from the request to the answer.
+ * Reads:   what the resolver's worker answers, checked in set.c.
+ *
+ * A worker resolves: it downloads and says what that is. Policy decides about exactly that, and
+ * exactly that is made into a set (install_make.c), or found to be one. */
+#include "tools/packages/install_parts.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/log.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/keeper.h"
+#include "govern/audit.h"
+#include "govern/gate.h"
+#include "policy/config.h"
+#include "policy/packages.h"
+#include "policy/rules.h"
+#include "tools/packages/collect.h"
+#include "tools/packages/consent.h"
+#include "tools/packages/program.h"
+#include "tools/packages/resolve_packages.h"
+#include "tools/sets/store.h"
+#include "tools/shared/environment.h"
+
+#define LINK_MAX 8192		/* bytes of the URL of a file */
+
+static const char *const status_names[] = {
+	[INSTALL_OK] = "ok",
+	[INSTALL_APPROVAL_PENDING] = "approval_pending",
+	[INSTALL_DENIED] = "denied",
+	[INSTALL_ERROR] = "error",
+};
+
+const char *
+install_status_name(enum install_status status)
+{
+	return status_names[status];
+}
+
+int
+install_is_configured(const struct config *config, struct why *why_r)
+{
+	if (config->packages.index && config->packages.store)
+		return 0;
+	return why_say(why_r, -ENOSYS, "packages", "packages cannot be installed here: no %s "
+		       "of packages is configured",
+		       config->packages.index ? "store" : "index");
+}
+
+/* ---- the end ---- */
+
+static void
+free_install(struct install *install)
+{
+	event_free(install->begin);
+	install_build_done(install);
+	json_decref(install->requirements);
+	json_decref(install->indexes);
+	json_decref(install->urls);
+	json_decref(install->links);
+	json_decref(install->set);
+	consent_free(install->consent);
+	free(install->reason);
+	free(install->platform);
+	free(install->python);
+	free(install->words);
+	free(install->take_text);
+	free(install);
+}
+
+static void
+stop_all(struct install *install, enum cancel_reason reason)
+{
+	if (install->ask)
+		environment_cancel(install->ask, reason);
+	if (install->program)
+		program_cancel(install->program, reason);
+	if (install->taking)
+		keeper_forget(install->taking);
+	if (install->compiler >= 0)
+		close(install->compiler);
+	install->ask = NULL;
+	install->program = NULL;
+	install->taking = NULL;
+	install->compiler = -1;
+}
+
+void
+install_finish(struct install *install, const struct install_result *result)
+{
+	stop_all(install, CANCEL_BY_CLIENT);
+	install->done(install->arg, result);
+	free_install(install);
+}
+
+void
+install_fail(struct install *install, const char *format, ...)
+{
+	struct install_result result = { .status = INSTALL_ERROR,
+					 .packages = install->set };
+	char message[INSTALL_MESSAGE_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	result.message = message;
+	install_finish(install, &result);
+}
+
+/* The worker's own end said more than the installer. */
+void
+install_fail_of_outcome(struct install *install, const struct outcome *outcome,
+			const char *what, const char *words)
+{
+	const char *said = *words ? words : outcome->status != OUTCOME_OK && outcome->message
+						    ? outcome->message
+						    : "the installer's answer is none";
+	struct install_result result = { .status = INSTALL_ERROR,
+					 .packages = install->set,
+					 .trouble = outcome };
+	char message[INSTALL_MESSAGE_MAX];
+
+	if (outcome->status == OUTCOME_ERROR || outcome->status == OUTCOME_OK) {
+		result.trouble = NULL;
+		snprintf(message, sizeof(message), "%s: %s", what, said);
+	} else {
+		snprintf(message, sizeof(message), "%s: %s%s%s", what,
+			 outcome->message ? outcome->message : "", *words ? "; " : "", words);
+	}
+	result.message = message;
+	install_finish(install, &result);
+}
+
+void
+install_record(const struct install *install, enum audit_event event, const char *why)
+{
+	install_record_more(install, event,
+			    json_pack("{s:s,s:O,s:s*}", "environment", install->name,
+				      "packages", install->set, "why", why));
+}
+
+void
+install_record_more(const struct install *install, enum audit_event event, json_t *more)
+{
+	xalloc_check(more);
+	if (install->host.gate)
+		(void)audit_write(gate_audit(install->host.gate), event,
+				  tenant_principal(install->host.tenant), NULL, more);
+	else
+		json_decref(more);
+}
+
+/* Names that are easily taken for well-known ones. */
+static void
+warn_look_alikes(const json_t *set, char *text, size_t size)
+{
+	const json_t *package;
+	size_t i, used = 0;
+
+	*text = '\0';
+	json_array_foreach(set, i, package) {
+		const char *name = json_string_value(json_object_get(package, "name"));
+		const char *known = packages_look_alike(name);
+
+		if (known && used < size)
+			used += (size_t)snprintf(text + used, size - used,
+						 "; warning: %s is not the well-known %s", name,
+						 known);
+	}
+}
+
+void
+install_succeed(struct install *install, bool cached)
+{
+	const struct config *config = install->host.config;
+	size_t n = json_array_size(install->set);
+	struct install_result result = {
+		.status = INSTALL_OK,
+		.packages = install->set,
+		.environment = install->name,
+		.cached = cached,
+	};
+	char message[1000];
+	size_t used;
+
+	used = (size_t)snprintf(message, sizeof(message),
+				cached ? "%zu package%s, already installed"
+				       : "installed %zu package%s", n, n == 1 ? "" : "s");
+	warn_look_alikes(install->set, message + used, sizeof(message) - used);
+	result.message = message;
+	if (!cached) {
+		install_record(install, AUDIT_PACKAGE_INSTALLED, NULL);
+		store_remember(config->packages.store, install->request, install->name);
+		log_line(LOG_INFO, "packages-installed", "tenant=%s environment=%s packages=%zu",
+			 tenant_principal(install->host.tenant), install->name, n);
+	}
+	collect_note_use(config->packages.store, install->name);
+	collect(install->host.engine, config, install->name, cached);
+	install_finish(install, &result);
+}
+
+/* ---- resolving ---- */
+
+/* What a program is given beside where it is to look and what was built. more is consumed. */
+static char *
+argument_of(const struct install *install, json_t *more)
+{
+	char *text;
+
+	xalloc_check(more);
+	json_object_set(more, "indexes", install->indexes);
+	json_object_set_new(more, "seconds", json_integer(INSTALL_INDEX_SECONDS));
+	json_object_set_new(more, "built", install_built(install));
+	text = json_dumps(more, JSON_COMPACT);
+	json_decref(more);
+	return xalloc_check(text);
+}
+
+static bool
+is_link(const json_t *url)
+{
+	const char *text = json_string_value(url);
+
+	if (!text || json_string_length(url) > LINK_MAX ||
+	    (strncmp(text, "http://", 7) != 0 && strncmp(text, "https://", 8) != 0))
+		return false;
+	for (size_t i = 0; i < json_string_length(url); i++)
+		if (text[i] <= ' ' || text[i] > '~')
+			return false;
+	return true;
+}
+
+/* Where the wheels are, by name: for the worker that fetches them alone. NULL: it does not say. */
+static json_t *
+links_of(const struct install *install, const json_t *packages)
+{
+	json_t *links = xalloc_check(json_object()), *url;
+	const json_t *package;
+	size_t i;
+
+	json_array_foreach(packages, i, package) {
+		url = json_object_get(package, "url");
+		if (is_link(url)) {
+			json_object_set(links, json_string_value(json_object_get(package, "name")),
+					url);
+		} else if (!install_was_built(install, package)) {
+			json_decref(links);
+			return NULL;
+		}
+	}
+	return links;
+}
+
+/* The set, if it is one and where to get it is said. */
+static bool
+read_answer(struct install *install, const json_t *answer)
+{
+	const json_t *packages = json_object_get(answer, "packages");
+	json_t *origins = xalloc_check(json_copy(install->indexes));
+
+	json_array_extend(origins, install->urls);
+	install->set = set_read(packages, origins);
+	json_decref(origins);
+	if (install->set && install_knows_built(install))
+		install->links = links_of(install, packages);
+	return install->links != NULL;
+}
+
+static void
+on_resolved(void *arg, const json_t *answer, const char *words,
+	    const struct outcome *outcome)
+{
+	struct install *install = arg;
+
+	install->program = NULL;
+	if (json_object_get(answer, "source")) {
+		install_build(install, json_object_get(answer, "source"), outcome);
+		return;
+	}
+	if (!answer || !read_answer(install, answer)) {
+		install_fail_of_outcome(install, outcome, "the packages could not be resolved",
+					words);
+		return;
+	}
+	set_name(install->platform, install->set, install->name);
+	install_decide(install);
+}
+
+void
+install_resolve(struct install *install)
+{
+	const struct config *config = install->host.config;
+	bool build = install_may_build(install);
+	struct program_request request = { .text = resolve_packages,
+					   .profile = install->profile };
+	struct keeper *keeper = engine_keeper(install->host.engine);
+	struct why why = { .field = "" };
+	int channel = -1, r;
+
+	if (!keeper || !keeper_is_there(keeper)) {
+		install_fail(install, "packages cannot be installed now: %s",
+		     keeper ? keeper_trouble(keeper) : "there is no store");
+		return;
+	}
+	r = build ? install_build_channel(install, &channel) : 0;
+	if (r < 0) {
+		install_fail(install, "packages cannot be installed now: %s", strerror(-r));
+		return;
+	}
+	request.channel = build ? &channel : NULL;
+	request.argument = argument_of(install, json_pack("{s:O,s:{},s:O,s:b,s:b,s:I}",
+		"requirements", install->requirements, "ties", "urls", install->urls, "require_hashes",
+		(int)config->packages.require_hashes, "build", (int)build, "max_bytes",
+		(json_int_t)config->packages.max_bytes));
+	r = program_start(&install->host, &request, on_resolved, install, &install->program,
+			  &why);
+	free(request.argument);
+	if (r < 0)
+		install_fail(install, "%s", why.text);
+}
+
+/* ---- beginning ---- */
+
+/* What is there already needs no network and no worker. Whose policy may have something against
+ * it finds here only what answered them before: else they would be told, by the time that it
+ * takes, what others have, before anybody knows whether they may have it. */
+static json_t *
+conditions_of(const struct install *install)
+{
+	const struct config *config = install->host.config;
+	json_t *conditions = xalloc_check(json_copy(install->indexes));
+
+	/* What was found where hashes are not asked for is not what is asked for here, nor is what
+	 * was built what wheels alone come to. */
+	if (config->packages.require_hashes)
+		json_array_append_new(conditions, json_string("hashes"));
+	if (install_may_build(install))
+		json_array_append_new(conditions, json_string("build"));
+	if (!packages_allows_all(config))
+		json_array_append_new(conditions,
+				      json_string(tenant_principal(install->host.tenant)));
+	return conditions;
+}
+
+static void
+look_up(struct install *install, const json_t *environment)
+{
+	const struct config *config = install->host.config;
+	json_t *conditions = conditions_of(install), *manifest;
+
+	install->platform = set_platform(environment);
+	install->python = xstrdup(json_string_value(json_object_get(environment, "program")));
+	set_request(install->platform, conditions, install->requirements, install->request);
+	json_decref(conditions);
+	manifest = store_find(config->packages.store, install->request, install->name);
+	if (!manifest) {
+		install_resolve(install);
+		return;
+	}
+	install->set = json_incref(set_of_manifest(manifest));
+	json_decref(manifest);
+	/* Policy may have changed since. */
+	install_decide(install);
+}
+
+static void
+on_environment(void *arg, const json_t *environment, const struct outcome *outcome)
+{
+	struct install *install = arg;
+
+	install->ask = NULL;
+	if (environment)
+		look_up(install, environment);
+	else
+		install_fail_of_outcome(install, outcome,
+					"the environment could not be looked at", "");
+}
+
+static void
+on_begin(evutil_socket_t fd, short what, void *arg)
+{
+	struct install *install = arg;
+	struct why why = { .field = "" };
+	json_t *environment;
+	int r = environment_get(&install->host, install->profile, on_environment, install,
+				&environment, &install->ask, &why);
+
+	(void)fd;
+	(void)what;
+	if (r < 0) {
+		install_fail(install, "%s", why.text);
+	} else if (r > 0) {
+		look_up(install, environment);
+		json_decref(environment);
+	}
+}
+
+/* What would be refused whatever it comes to is not resolved. Direct references are added to
+ * urls. */
+static int
+check_requirements(const struct config *config, const json_t *requirements, json_t *urls,
+		   struct why *why_r)
+{
+	const json_t *text;
+	size_t i;
+	int r = 0;
+
+	json_array_foreach(requirements, i, text) {
+		struct requirement requirement;
+
+		r = requirement_read(json_string_value(text), json_string_length(text),
+				     &requirement);
+		if (r < 0)
+			return why_say(why_r, r, "packages", "item %zu is not a requirement", i);
+		r = packages_check_requirement(config, &requirement, why_r);
+		if (requirement.url)
+			json_array_append_new(urls, json_string(requirement.url));
+		requirement_done(&requirement);
+		if (r < 0)
+			return r;
+	}
+	return policy_tool(config, "install_package") != POLICY_DENY ? 0
+		: why_say(why_r, -EACCES, "packages", "policy denies install_package");
+}
+
+static json_t *
+indexes_of(const struct config *config)
+{
+	json_t *indexes = json_pack("[s]", config->packages.index);
+
+	for (size_t i = 0; i < config->packages.extra_indexes.n; i++)
+		json_array_append_new(indexes,
+				      json_string(config->packages.extra_indexes.item[i]));
+	return xalloc_check(indexes);
+}
+
+int
+install_start(const struct tool_host *host, const struct install_request *request,
+	      install_done *done, void *arg, struct install **install_r, struct why *why_r)
+{
+	json_t *urls = xalloc_check(json_array());
+	struct install *install;
+	int r = install_is_configured(host->config, why_r);
+
+	if (r == 0)
+		r = check_requirements(host->config, request->requirements, urls, why_r);
+	if (r < 0) {
+		json_decref(urls);
+		return r;
+	}
+	install = xcalloc(1, sizeof(*install));
+	install->host = *host;
+	install_build_init(install);
+	install->compiler = -1;
+	install->done = done;
+	install->arg = arg;
+	install->profile = request->profile;
+	install->reason = request->reason ? xstrdup(request->reason) : NULL;
+	install->may_ask = request->may_ask;
+	install->requirements = json_incref((json_t *)request->requirements);
+	install->indexes = indexes_of(host->config);
+	install->urls = urls;
+	install->begin = xalloc_check(event_new(host->base, -1, 0, on_begin, install));
+	event_active(install->begin, EV_TIMEOUT, 0);
+	*install_r = install;
+	return 0;
+}
+
+void
+install_cancel(struct install *install, enum cancel_reason reason)
+{
+	stop_all(install, reason);
+	free_install(install);
+}

@@ -1,0 +1,64 @@
+/* From requirements to an environment in the store: looked up, or resolved, decided about by
+ * policy, approved, installed and stored. For install_package, and for scripts that
+ * say what they depend on.
+ */
+#ifndef TOOLS_PACKAGES_INSTALL_H
+#define TOOLS_PACKAGES_INSTALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "mcp/tool.h"
+#include "policy/requirement.h"
+#include "tools/sets/set.h"
+
+struct install;
+
+enum install_status {
+	INSTALL_OK,
+	INSTALL_APPROVAL_PENDING,
+	INSTALL_DENIED,
+	INSTALL_ERROR,
+};
+
+const char *install_status_name(enum install_status status);
+
+/* Valid during the call only; all borrowed. */
+struct install_result {
+	enum install_status status;
+	const char *message;		/* for people; with the installer's own words */
+	const json_t *packages;		/* a set (set.h); NULL: not known */
+	const char *environment;	/* with INSTALL_OK: its name in the store */
+	const char *approval_id;	/* with INSTALL_APPROVAL_PENDING */
+	bool cached;			/* it was there: no network, no installer */
+	/* Not NULL: the worker that was to do it ended so, and nothing else is known. */
+	const struct outcome *trouble;
+};
+
+struct install_request {
+	const json_t *requirements;	/* texts of set_requirement */
+	const char *profile;		/* as environment_profile gave it */
+	const char *reason;		/* a client's words; NULL: none */
+	bool may_ask;			/* its caller can take replies: install_reply */
+};
+
+typedef void install_done(void *arg, const struct install_result *result);
+
+/* May anything be installed here at all? -ENOSYS with why_r when no index or no store is
+ * configured. */
+int install_is_configured(const struct config *config, struct why *why_r);
+
+/* Starts; done is called once, from a later turn of the loop. Progress goes to the host. 0
+ * and *install_r, valid until then; -ENOSYS as above, or -EACCES: policy denies what is
+ * asked for, whatever it comes to. */
+int install_start(const struct tool_host *host, const struct install_request *request,
+		  install_done *done, void *arg, struct install **install_r,
+		  struct why *why_r);
+/* The reply to a question that it asked by its host. done may be called from within. */
+void install_reply(struct install *install, const struct tool_reply *reply);
+
+void install_cancel(struct install *install, enum cancel_reason reason);
+
+#endif

@@ -1,0 +1,114 @@
+/* Runs in: the supervisor.   Owns: nothing; a set that was found is held against policy, and
+ * whoever has to agree is asked. */
+#include "tools/packages/install_parts.h"
+
+#include <stdio.h>
+
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "govern/approvals.h"
+#include "policy/config.h"
+#include "policy/packages.h"
+#include "tools/packages/consent.h"
+#include "tools/sets/set.h"
+#include "tools/sets/store.h"
+
+void
+install_deny(struct install *install, const char *why)
+{
+	struct install_result result = { .status = INSTALL_DENIED, .packages = install->set,
+					 .message = why };
+
+	install_record(install, AUDIT_PACKAGE_REFUSED, why);
+	install_finish(install, &result);
+}
+
+/* It may have exactly these, and then it has them already or gets them. */
+static void
+proceed(struct install *install)
+{
+	const char *store = install->host.config->packages.store;
+	json_t *manifest = store_manifest(store, install->name);
+
+	if (!manifest) {
+		install_make(install);
+		return;
+	}
+	json_decref(manifest);
+	store_remember(store, install->request, install->name);
+	install_succeed(install, true);
+}
+
+static void
+on_decided(void *arg, enum approval_state state, const char *reason)
+{
+	struct install *install = arg;
+	char message[INSTALL_MESSAGE_MAX];
+
+	if (state == APPROVAL_GRANTED) {
+		proceed(install);
+		return;
+	}
+	snprintf(message, sizeof(message), "%s%s%s", state == APPROVAL_EXPIRED
+		 ? "nobody decided about these packages in time" : "an approver refused them",
+		 reason ? ": " : "", reason ? reason : "");
+	install_deny(install, message);
+}
+
+/* Operators. A task waits for them; any other call is answered at once, and made again. */
+static void
+ask_operator(struct install *install, const char *why)
+{
+	struct install_result result = { .status = INSTALL_APPROVAL_PENDING,
+					 .packages = install->set };
+	const struct approval *approval;
+	char message[INSTALL_MESSAGE_MAX];
+	struct why trouble = { .text = "" };
+
+	if (consent_ask(install->consent, NULL, NULL, &approval, &trouble) < 0) {
+		snprintf(message, sizeof(message), "%s, and %s", why, trouble.text);
+		install_deny(install, message);
+		return;
+	}
+	snprintf(message, sizeof(message), "%s: %s has to be approved by an operator; make the "
+		 "same call again once it is", why, approval_id(approval));
+	if (install->host.on_task(install->host.arg, message) == 0 &&
+	    consent_ask(install->consent, on_decided, install, &approval, &trouble) == 0)
+		return;
+	result.message = message;
+	result.approval_id = approval_id(approval);
+	install_finish(install, &result);
+}
+
+/* May this tenant have exactly these? */
+void
+install_decide(struct install *install)
+{
+	size_t n = json_array_size(install->set);
+	struct package *package = xcalloc(n, sizeof(*package));
+	enum policy_verdict *each = xcalloc(n, sizeof(*each)), verdict;
+	struct why why = { .text = "" };
+
+	set_packages(install->set, package);
+	verdict = packages_decide(install->host.config, package, n, each, &why);
+	if (verdict == POLICY_APPROVE)
+		install->consent = consent_new(&install->host, install->set, each,
+					       install->reason);
+	free(package);
+	free(each);
+	if (verdict == POLICY_ALLOW || (install->consent && consent_is_given(install->consent)))
+		proceed(install);
+	else if (verdict != POLICY_APPROVE)
+		install_deny(install, why.text);
+	else if (!install->may_ask || !consent_ask_session(install->consent))
+		ask_operator(install, why.text);
+}
+
+void
+install_reply(struct install *install, const struct tool_reply *reply)
+{
+	if (consent_take_reply(install->consent, reply))
+		proceed(install);
+	else
+		install_deny(install, "the session's user did not agree to these packages");
+}

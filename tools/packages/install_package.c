@@ -1,0 +1,402 @@
+/* Runs in: the supervisor.   Owns: the calls of install_package.
+ * Reads:   what clients ask for. */
+#include "tools/packages/install_package.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsonout.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "policy/config.h"
+#include "policy/requirement.h"
+#include "tools/packages/delivery.h"
+#include "tools/packages/install.h"
+#include "tools/shared/environment.h"
+
+#define PACKAGES_MAX 64		/* that one call may name */
+#define REASON_MAX 1000		/* bytes */
+#define NAME_MAX_BYTES 128	/* of a handle, of a profile */
+
+struct tool_run {
+	struct tool_host host;
+	struct install *install;	/* NULL: it is over */
+	char *session;			/* a handle; NULL: for scripts alone */
+	struct delivery *delivery;	/* to the session; NULL: it is not there yet */
+	json_t *set;			/* with it: what was installed, and the words for that */
+	char *message;
+};
+
+/* All borrowed but the list. */
+struct arguments {
+	json_t *packages;		/* texts of set_requirement */
+	const char *session, *profile, *reason;	/* NULL: not given */
+};
+
+static const char description[] =
+	"Installs Python packages for your scripts: {\"packages\": [\"requests>=2\"]}. What "
+	"they depend on is installed with them. First it is found out what exactly that is, "
+	"and the operator's policy decides about it; it may have to be approved by a person. "
+	"Scripts whose dependencies (the argument, or a PEP 723 block) are the same "
+	"requirements find the packages at once; with session that session of run_repl has "
+	"them from its next cell on. Nothing needs to be installed that "
+	"check_environment lists. Answers what was installed, each with its version and hash, "
+	"or why not.";
+
+static const char input_schema[] =
+	"{\"type\":\"object\",\"properties\":{\"packages\":{\"type\":\"array\",\"items\":"
+	"{\"type\":\"string\"},\"minItems\":1,\"maxItems\":64,\"description\":\"Requirements "
+	"(PEP 508), like numpy>=1.24 or rich.\"},\"session\":{\"type\":\"string\","
+	"\"description\":\"The handle of a session of run_repl that is to have them too.\"},"
+	"\"profile\":{\"type\":\"string\","
+	"\"description\":\"For scripts of this profile.\"},\"reason\":{\"type\":\"string\","
+	"\"maxLength\":1000,\"description\":\"What they are needed for, for whoever "
+	"approves.\"}},\"required\":[\"packages\"],\"additionalProperties\":false}";
+
+static const char output_schema[] =
+	"{\"type\":\"object\",\"properties\":{"
+	"\"status\":{\"type\":\"string\",\"enum\":[\"ok\",\"approval_pending\",\"denied\","
+	"\"error\"]},"
+	"\"approval_id\":{\"type\":\"string\",\"description\":\"With approval_pending.\"},"
+	"\"packages\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+	"\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},"
+	"\"hash\":{\"type\":\"string\"},\"index\":{\"type\":\"string\"},"
+	"\"size\":{\"type\":\"integer\"},\"built\":{\"type\":\"boolean\",\"description\":"
+	"\"True: built from source, whose hash and size these are.\"}},"
+	"\"required\":[\"name\",\"version\",\"hash\",\"index\",\"size\"],"
+	"\"additionalProperties\":false}},"
+	"\"message\":{\"type\":\"string\"}},"
+	"\"required\":[\"status\",\"packages\",\"message\"],\"additionalProperties\":false}";
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	(void)config;
+	*description_r = (struct tool_description){
+		.name = install_package_tool.name,
+		.title = "Install Python packages",
+		.icon = ICON_PACKAGE,
+		.description = xstrdup(description),
+		.input_schema = xstrdup(input_schema),
+		.output_schema = xstrdup(output_schema),
+		.idempotent = true,
+		.open_world = true,
+		.task = TOOL_TASK_MAY,
+	};
+}
+
+/* ---- the answer ---- */
+
+static char *
+structured_of(const struct install_result *result)
+{
+	json_t *answer = json_object(), *packages;
+	char *text;
+
+	packages = result->packages ? json_incref((json_t *)result->packages) : json_array();
+	json_object_set_new(answer, "status",
+			    json_string(install_status_name(result->status)));
+	if (result->approval_id)
+		json_object_set_new(answer, "approval_id", json_string(result->approval_id));
+	json_object_set_new(answer, "packages", packages);
+	/* Well-formed: the words are what an execution keeps of its output. */
+	json_object_set_new(answer, "message", json_string_nocheck(result->message));
+	text = json_dumps(answer, JSON_COMPACT);
+	json_decref(answer);
+	return text;
+}
+
+static void
+say(FILE *to, const struct install_result *result)
+{
+	const json_t *package;
+	size_t i;
+
+	fprintf(to, "%s: %s\n", install_status_name(result->status), result->message);
+	json_array_foreach(result->packages, i, package)
+		fprintf(to, "%s %s (%s, %" JSON_INTEGER_FORMAT " bytes, %s%s)\n",
+			json_string_value(json_object_get(package, "name")),
+			json_string_value(json_object_get(package, "version")),
+			json_string_value(json_object_get(package, "index")),
+			json_integer_value(json_object_get(package, "size")),
+			json_string_value(json_object_get(package, "hash")),
+			json_object_get(package, "built") ? ", built from source" : "");
+}
+
+static void
+answer_result(const struct install_result *result, const struct tool_host *host)
+{
+	struct tool_answer answer = {
+		.is_error = result->status == INSTALL_ERROR ||
+			    result->status == INSTALL_DENIED,
+	};
+	char *structured = xalloc_check(structured_of(result)), *text = NULL;
+	FILE *to = open_memstream(&text, &answer.text_len);
+
+	xalloc_check(to);
+	say(to, result);
+	if (fclose(to) != 0)
+		abort();
+	answer.text = text;
+	answer.structured = structured;
+	answer.structured_len = strlen(structured);
+	host->on_answer(host->arg, &answer);
+	free(structured);
+	free(text);
+}
+
+static void
+refuse(const char *reason, const char *text, const struct tool_host *host)
+{
+	const struct install_result result = {
+		.status = strcmp(reason, TOOL_DENIED) == 0 ? INSTALL_DENIED : INSTALL_ERROR,
+		.message = text,
+	};
+
+	answer_result(&result, host);
+}
+
+/* ---- the arguments ---- */
+
+static int
+read_requirement(const json_t *item, size_t i, json_t *list, struct why *why_r)
+{
+	struct requirement requirement;
+	char *text;
+	int r = -EINVAL;
+
+	if (json_is_string(item))
+		r = requirement_read(json_string_value(item), json_string_length(item),
+				     &requirement);
+	if (r == -ENOMEM)
+		abort();
+	if (r < 0)
+		return why_say(why_r, r, "packages", "packages: item %zu is not a requirement "
+			       "(PEP 508), such as rich or numpy>=1.24", i);
+	text = set_requirement(&requirement);
+	json_array_append_new(list, xalloc_check(json_string(text)));
+	free(text);
+	requirement_done(&requirement);
+	return r;
+}
+
+static int
+read_packages(const json_t *value, json_t *list, struct why *why_r)
+{
+	const json_t *item;
+	size_t i;
+	int r;
+
+	if (!json_is_array(value) || json_array_size(value) == 0 ||
+	    json_array_size(value) > PACKAGES_MAX)
+		return why_say(why_r, -EINVAL, "packages", "packages must be an array of 1 to "
+			       "%d requirements", PACKAGES_MAX);
+	json_array_foreach(value, i, item) {
+		r = read_requirement(item, i, list, why_r);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int
+read_text(const char *key, const json_t *value, size_t most, const char **text_r,
+	  struct why *why_r)
+{
+	if (!json_is_string(value) || json_string_length(value) > most ||
+	    strlen(json_string_value(value)) != json_string_length(value))
+		return why_say(why_r, -EINVAL, key, "%s must be a string of at most %zu bytes",
+			       key, most);
+	*text_r = json_string_value(value);
+	return 0;
+}
+
+static int
+read_arguments(const json_t *json, struct arguments *to, struct why *why_r)
+{
+	const char *key;
+	json_t *value;
+	int r = 0;
+
+	json_object_foreach((json_t *)json, key, value) {
+		if (strcmp(key, "packages") == 0)
+			r = read_packages(value, to->packages, why_r);
+		else if (strcmp(key, "reason") == 0)
+			r = read_text(key, value, REASON_MAX, &to->reason, why_r);
+		else if (strcmp(key, "profile") == 0)
+			r = read_text(key, value, NAME_MAX_BYTES, &to->profile, why_r);
+		else if (strcmp(key, "session") == 0)
+			r = read_text(key, value, NAME_MAX_BYTES, &to->session, why_r);
+		else
+			r = why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
+				    "install_package; there are packages, session, profile, "
+				    "reason", key);
+		if (r < 0)
+			return r;
+	}
+	if (json_array_size(to->packages) == 0)
+		return why_say(why_r, -EINVAL, "packages", "packages is required: an array of "
+			       "requirements");
+	return 0;
+}
+
+/* A session has its profile, and keeps the packages that it has. */
+static int
+look_at_session(const struct tool_host *host, struct arguments *arguments,
+		struct why *why_r)
+{
+	const struct repl_session *session;
+	const char *profile;
+	json_t *list;
+	int r;
+
+	if (!arguments->session)
+		return 0;
+	session = repl_session_find(host->tenant, arguments->session);
+	if (!session || !repl_session_is_open(session))
+		return why_say(why_r, -ESRCH, "session", "there is no such session: it was "
+			       "closed, it expired, or it never was");
+	profile = repl_session_profile(session);
+	if (!profile)
+		profile = host->config->profile[0].name;
+	if (arguments->profile && strcmp(arguments->profile, profile) != 0)
+		return why_say(why_r, -EINVAL, "profile", "profile: the session has %s",
+			       profile);
+	arguments->profile = profile;
+	r = delivery_requirements(session, arguments->packages, &list, why_r);
+	if (r < 0)
+		return r;
+	json_decref(arguments->packages);
+	arguments->packages = list;
+	return 0;
+}
+
+/* ---- the run ---- */
+
+static void
+free_run(struct tool_run *run)
+{
+	json_decref(run->set);
+	free(run->message);
+	free(run->session);
+	free(run);
+}
+
+static void
+on_delivered(void *arg, const char *trouble)
+{
+	struct tool_run *run = arg;
+	struct tool_host host = run->host;
+	struct install_result result = {
+		.status = trouble ? INSTALL_ERROR : INSTALL_OK,
+		.packages = run->set,
+	};
+	char *message;
+
+	if (asprintf(&message, "%s, and the session %s%s", run->message,
+		     trouble ? "has not got them: " : "has them", trouble ? trouble : "") < 0)
+		abort();
+	result.message = message;
+	answer_result(&result, &host);
+	free(message);
+	free_run(run);
+}
+
+/* Installed; now for the session. */
+static void
+deliver(struct tool_run *run, const struct install_result *result)
+{
+	const struct repl_packages packages = { result->environment, result->packages };
+	struct why why = { .field = "" };
+
+	run->message = xstrdup(result->message);
+	run->set = json_incref((json_t *)result->packages);
+	if (delivery_start(&run->host, run->session, &packages, on_delivered, run,
+			   &run->delivery, &why) < 0)
+		on_delivered(run, why.text);
+}
+
+static void
+on_done(void *arg, const struct install_result *result)
+{
+	struct tool_run *run = arg;
+	struct tool_host host = run->host;
+
+	run->install = NULL;
+	if (run->session && result->status == INSTALL_OK) {
+		deliver(run, result);
+		return;
+	}
+	free_run(run);
+	answer_result(result, &host);
+}
+
+static int
+begin(struct tool_run *run, const json_t *json, struct why *why_r)
+{
+	struct arguments arguments = { .packages = xalloc_check(json_array()) };
+	struct install_request request = { .may_ask = true };
+	int r = read_arguments(json, &arguments, why_r);
+
+	if (r == 0)
+		r = look_at_session(&run->host, &arguments, why_r);
+	if (r == 0)
+		r = environment_profile(&run->host, arguments.profile, &request.profile,
+					why_r);
+	if (r == 0) {
+		run->session = arguments.session ? xstrdup(arguments.session) : NULL;
+		request.requirements = arguments.packages;
+		request.reason = arguments.reason;
+		r = install_start(&run->host, &request, on_done, run, &run->install, why_r);
+	}
+	json_decref(arguments.packages);
+	return r;
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	struct tool_run *run = xcalloc(1, sizeof(*run));
+	struct why why = { .field = "" };
+	int r;
+
+	run->host = *host;
+	r = begin(run, json, &why);
+	if (r == 0)
+		return run;
+	free_run(run);
+	refuse(r == -EACCES ? TOOL_DENIED : "", why.text, host);
+	return NULL;
+}
+
+static void
+cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	if (run->install)
+		install_cancel(run->install, reason);
+	if (run->delivery)
+		delivery_cancel(run->delivery);
+	free_run(run);
+}
+
+static void
+reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+{
+	(void)n;
+	(void)state;
+	install_reply(run->install, replies);
+}
+
+const struct tool install_package_tool = {
+	.name = "install_package",
+	.policy = "install_package",
+	.refuse = refuse,
+	.long_status = "the packages are being installed",
+	.describe = describe,
+	.start = start,
+	.cancel = cancel,
+	.reply = reply,
+	.asks_first = true,
+};

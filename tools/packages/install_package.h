@@ -1,0 +1,10 @@
+/* The tool install_package.
+ */
+#ifndef TOOLS_PACKAGES_INSTALL_PACKAGE_H
+#define TOOLS_PACKAGES_INSTALL_PACKAGE_H
+
+#include "mcp/tool.h"
+
+extern const struct tool install_package_tool;
+
+#endif

@@ -1,0 +1,203 @@
+/* Runs in: the supervisor.   Owns: the way from what code says that it needs to a set that has
+ * it: a check, then an installation. */
+#include "tools/packages/needs.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "tools/packages/install.h"
+#include "tools/sets/set.h"
+#include "tools/shared/reasons.h"
+
+struct needs {
+	struct tool_host host;
+	const char *profile;
+	struct requirements_check *check;	/* one of these two at most */
+	struct install *install;
+	needs_known *known;
+	void *arg;
+	bool *over;		/* within needs_start: set when it is told */
+};
+
+static void
+tell(struct needs *needs, const struct needs_result *result)
+{
+	needs_known *known = needs->known;
+	void *arg = needs->arg;
+
+	if (needs->over)
+		*needs->over = true;
+	free(needs);
+	known(arg, result);
+}
+
+static void
+refuse(struct needs *needs, const char *reason, const char *text)
+{
+	const struct needs_result result = { .status = NEEDS_REFUSED, .reason = reason,
+					     .text = text };
+
+	tell(needs, &result);
+}
+
+/* ---- what is not right with what it says ---- */
+
+static void
+refuse_errors(struct needs *needs, const struct findings *findings)
+{
+	struct why why = { .field = "" };
+	size_t len = 0;
+
+	for (size_t i = 0; i < findings->n_errors && len < sizeof(why.text) - 1; i++) {
+		const struct finding_error *error = &findings->error[i];
+
+		len += (size_t)snprintf(why.text + len, sizeof(why.text) - len,
+					error->line ? "%sline %u: %s" : "%s%.0u%s",
+					i ? "; " : "", error->line, error->message);
+	}
+	refuse(needs, RUN_INVALID_ARGUMENTS, why.text);
+}
+
+static void
+tell_trouble(struct needs *needs, const struct outcome *trouble)
+{
+	const struct needs_result result = { .status = NEEDS_TROUBLE, .trouble = trouble };
+
+	if (trouble->status != OUTCOME_OK)
+		tell(needs, &result);
+	else
+		refuse(needs, outcome_status_name(OUTCOME_WORKER_PROTOCOL_ERROR),
+		       "the environment could not be looked at");
+}
+
+static void
+tell_python(struct needs *needs, const struct findings *findings)
+{
+	char *text = requirements_python_text(findings, needs->profile);
+	const struct needs_result result = { .status = NEEDS_PYTHON,
+					     .reason = RUN_PYTHON_UNAVAILABLE, .text = text };
+
+	tell(needs, &result);
+	free(text);
+}
+
+/* ---- what is missing ---- */
+
+static void
+on_installed(void *arg, const struct install_result *installed)
+{
+	struct needs *needs = arg;
+	const struct needs_result met = { .status = NEEDS_MET,
+					  .environment = installed->environment,
+					  .packages = installed->packages };
+	char *text;
+
+	if (installed->status == INSTALL_OK) {
+		tell(needs, &met);
+	} else if (installed->trouble) {
+		tell_trouble(needs, installed->trouble);
+	} else {
+		if (asprintf(&text, "%s. Nothing was run", installed->message) < 0)
+			abort();
+		refuse(needs, installed->status == INSTALL_APPROVAL_PENDING
+			      ? TOOL_APPROVAL_PENDING : RUN_DEPENDENCY_UNAVAILABLE, text);
+		free(text);
+	}
+}
+
+static json_t *
+list_of(const struct findings *findings)
+{
+	json_t *list = xalloc_check(json_array());
+
+	for (size_t i = 0; i < findings->list.n; i++) {
+		char *text = set_requirement(&findings->list.item[i]);
+
+		json_array_append_new(list, xalloc_check(json_string(text)));
+		free(text);
+	}
+	return list;
+}
+
+/* What is missing may be in the store, or be installed. */
+static void
+install_missing(struct needs *needs, const struct findings *findings)
+{
+	struct install_request request = { .profile = needs->profile };
+	json_t *list = list_of(findings);
+	struct why why = { .field = "" };
+	char *text;
+	int r;
+
+	request.requirements = list;
+	r = install_start(&needs->host, &request, on_installed, needs, &needs->install, &why);
+	json_decref(list);
+	if (r == 0)
+		return;
+	/* Nothing can be installed here, or policy does not let these be. */
+	if (r == -ENOSYS)
+		text = requirements_missing_text(findings, needs->profile);
+	else if (asprintf(&text, "%s. Nothing was run", why.text) < 0)
+		abort();
+	refuse(needs, RUN_DEPENDENCY_UNAVAILABLE, text);
+	free(text);
+}
+
+static void
+on_found(void *arg, const struct findings *findings)
+{
+	static const struct needs_result met = { .status = NEEDS_MET };
+	struct needs *needs = arg;
+
+	needs->check = NULL;
+	if (findings->trouble)
+		tell_trouble(needs, findings->trouble);
+	else if (findings->n_errors)
+		refuse_errors(needs, findings);
+	else if (!findings->python_fits)
+		tell_python(needs, findings);
+	else if (findings->n_missing)
+		install_missing(needs, findings);
+	else
+		tell(needs, &met);
+}
+
+int
+needs_start(const struct tool_host *host, const struct requirements_question *question,
+	    needs_known *known, void *arg, struct needs **needs_r, struct why *why_r)
+{
+	struct needs *needs = xcalloc(1, sizeof(*needs));
+	struct requirements_check *check = NULL;
+	bool over = false;
+	int r;
+
+	needs->host = *host;
+	needs->profile = question->profile;
+	needs->known = known;
+	needs->arg = arg;
+	needs->over = &over;
+	r = requirements_start(host, question, on_found, needs, &check, why_r);
+	*needs_r = NULL;
+	if (over)
+		return 0;
+	needs->over = NULL;
+	if (r < 0) {
+		free(needs);
+		return r;
+	}
+	needs->check = check;
+	*needs_r = needs;
+	return 0;
+}
+
+void
+needs_cancel(struct needs *needs, enum cancel_reason reason)
+{
+	if (needs->check)
+		requirements_cancel(needs->check, reason);
+	if (needs->install)
+		install_cancel(needs->install, reason);
+	free(needs);
+}

@@ -1,0 +1,40 @@
+/* What code says that it depends on, made sure of: held against what its profile has, and what
+ * is missing found in the store or installed, where that is configured. For run_script, and for
+ * run_repl when a session begins. Code that needs nothing does without: requirements_any.
+ */
+#ifndef TOOLS_PACKAGES_NEEDS_H
+#define TOOLS_PACKAGES_NEEDS_H
+
+#include <jansson.h>
+
+#include "mcp/tool.h"
+#include "tools/shared/requirements.h"
+
+struct needs;
+
+enum needs_status {
+	NEEDS_MET,
+	NEEDS_PYTHON,			/* this profile's does not fit */
+	NEEDS_REFUSED,
+	NEEDS_TROUBLE,			/* a worker that was to find out ended in its own way */
+};
+
+/* Valid during the call only; all borrowed. */
+struct needs_result {
+	enum needs_status status;
+	const char *environment;	/* MET: of the store; NULL: none is needed */
+	const json_t *packages;		/* that are in it: a set (set.h) */
+	const char *reason, *text;	/* PYTHON, REFUSED: as run_script_refuse_as has them */
+	const struct outcome *trouble;	/* TROUBLE */
+};
+
+typedef void needs_known(void *arg, const struct needs_result *result);
+
+/* known is called once: from within, and then *needs_r is NULL, or from a later turn of the
+ * loop. 0, or what requirements_start returns, with why_r filled and known not called. The
+ * question is borrowed as requirements_start has it; compile is not looked at. */
+int needs_start(const struct tool_host *host, const struct requirements_question *question,
+		needs_known *known, void *arg, struct needs **needs_r, struct why *why_r);
+void needs_cancel(struct needs *needs, enum cancel_reason reason);
+
+#endif

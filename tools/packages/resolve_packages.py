@@ -1,0 +1,191 @@
+"""Finds out which packages a list of requirements comes to, and says what they are.
+
+Asks pip, which downloads them: size and hash are those of the files. argv[1] is JSON:
+{"requirements": [texts], "indexes": [urls, those that come first are asked first], "ties": {name:
+[urls]}: names that these alone are asked for, "urls": [of wheels, which requirements name directly],
+"seconds": for one answer of an index, "require_hashes": whether that has to say those of files,
+"max_bytes": of a source, "build": whether packages may be built from source, "built": [{"file",
+"hash", "package"}]: wheels that were}. The answer is the trailing expression: {"packages":
+[{"name", "version", "hash", "index", "size", "url": where the file is}]}, or {"source": the same
+and "file"}: what has to be built before more can be said. Building, standard input is a socket that
+hands over the file for that, and those of the wheels.
+"""
+
+import json
+import re
+import subprocess
+import urllib.parse
+
+FILES = "/tmp/packages"
+FOUND = "/tmp/found"
+STOPPED = 9
+
+# What pip is made to do otherwise: of each name it asks one index, the first that has it, whatever
+# versions others have. It says where its files come from. And it asks a source what it depends on
+# by running it. Here nothing of it runs: pip stops at the first one that it comes to, before it has
+# it, and in any case before it would run.
+PIP = '''
+import json, os, sys, urllib.error, urllib.request
+from pip._internal.cli.main import main
+from pip._internal.distributions.sdist import SourceDistribution
+from pip._internal.models.search_scope import SearchScope
+from pip._internal.resolution.resolvelib.factory import Factory
+from pip._vendor.packaging.utils import canonicalize_name
+
+asked = json.load(sys.stdin)
+opener = urllib.request.build_opener(urllib.request.ProxyHandler(
+    {"http": asked["proxy"], "https": asked["proxy"]}))
+index_of, wheels = {}, {}
+make = Factory._make_candidate_from_link
+
+def end(status, **what):
+    with open(%r, "w") as f:
+        json.dump(what, f)
+    sys.stdout.flush()
+    os._exit(status)
+
+def page_of(url, name):
+    return "%%s/%%s/" %% (url.rstrip("/"), name)
+
+def has(url, name):
+    try:
+        opener.open(page_of(url, name), timeout=asked["seconds"]).close()
+    except urllib.error.HTTPError as e:
+        if e.code in (404, 410):
+            return False
+        print("ERROR: the index %%s does not say whether it has %%s: %%s" %% (url, name, e))
+        end(1)
+    except OSError as e:
+        print("ERROR: the index %%s does not say whether it has %%s: %%s" %% (url, name, e))
+        end(1)
+    return True
+
+def pages(self, project):
+    name = canonicalize_name(project)
+    if name not in index_of:
+        urls = asked["ties"].get(name, asked["indexes"])
+        index_of[name] = next((url for url in urls if len(urls) == 1 or has(url, name)), None)
+    return [page_of(index_of[name], name)] if index_of[name] else []
+
+def describe(link, name):
+    index = link.comes_from and name and index_of.get(canonicalize_name(name))
+    hashes = getattr(link, "_hashes", None) or {link.hash_name: link.hash}
+    return {"url": link.url_without_fragment, "index": index or None,
+            "hashes": {kind: value for kind, value in hashes.items() if kind}}
+
+def make_of_wheel(self, link, extras, template, name, version):
+    if link.is_wheel:
+        wheels[link.filename] = describe(link, name)
+        return make(self, link=link, extras=extras, template=template, name=name, version=version)
+    end(%d, name=name, version=version and str(version), **describe(link, name))
+
+def prepare_nothing(self, *args, **kwargs):
+    end(%d, version=None, **describe(self.req.link, None))
+
+SearchScope.get_index_urls_locations = pages
+Factory._make_candidate_from_link = make_of_wheel
+SourceDistribution.prepare_distribution_metadata = prepare_nothing
+end(main(asked["arguments"]), wheels=wheels)
+''' % (FOUND, STOPPED, STOPPED)
+
+
+class Resolver:
+    def __init__(self, requirements, indexes, ties, urls, seconds, require_hashes, max_bytes, build,
+                 built):
+        self.requirements, self.indexes, self.ties = requirements, indexes, ties
+        self.seconds = seconds
+        self.direct = {file_of(url): url for url in urls}
+        self.require_hashes, self.max_bytes = require_hashes, max_bytes
+        self.build = build
+        self.built = {wheel["file"]: wheel["package"] for wheel in built}
+
+    def ask_pip(self):
+        """Its status, and what it found."""
+        # With --prefer-binary a source is come to where there is no wheel that does.
+        kinds = ["--prefer-binary"] if self.build else ["--only-binary", ":all:"]
+        if self.built:
+            kinds += ["--find-links", BUILT]
+        # Not in a file of requirements, where a line may hold options; nor as arguments of a
+        # program, whose size is bounded.
+        arguments = [
+            "--isolated", "--no-input", "--no-color", "--disable-pip-version-check",
+            "--no-cache-dir", "--proxy", PROXY, "--timeout", str(self.seconds), "--retries", "1",
+            "download", "--progress-bar", "off", *kinds, "--index-url", self.indexes[0],
+            "--dest", FILES, "--", *map(one_line, self.requirements)]
+        asked = {"arguments": arguments, "indexes": self.indexes, "ties": self.ties,
+                 "seconds": self.seconds, "proxy": PROXY}
+        status = subprocess.run([sys.executable, "-c", PIP], input=json.dumps(asked).encode(),
+                                stderr=subprocess.STDOUT).returncode
+        if status not in (0, STOPPED):
+            sys.exit(status if status > 0 else 1)
+        with open(FOUND, encoding="utf-8") as f:
+            return status, json.load(f)
+
+    def describe(self, name, version, file, sha256, size, link):
+        index = link["index"] or self.direct.get(file)
+        if not index:
+            fail("no index has", file)
+        if self.require_hashes and link["index"] and sha256 != "sha256:%s" % (
+                link["hashes"].get("sha256")):
+            fail("the index does not say the SHA-256 of", file)
+        return {"name": re.sub(r"[-_.]+", "-", name).lower(), "version": version, "hash": sha256,
+                "size": size, "index": index, "url": link["url"]}
+
+    def look(self, file, link):
+        if file in self.built:
+            return self.built[file]
+        if not link:
+            fail("no index has", file)
+        name, version = file.split("-")[:2]
+        path = os.path.join(FILES, file)
+        with open(path, "rb") as f:
+            sha256 = digest_of(f)
+        return self.describe(name, version, file, sha256, os.path.getsize(path), link)
+
+    def download(self, url, to):
+        """Into an empty file, as far as it may be."""
+        size = 0
+        try:
+            with open_url(url, self.seconds) as page:
+                while block := page.read(1 << 16):
+                    size += len(block)
+                    if size > self.max_bytes:
+                        fail("%s is larger than max_bytes" % file_of(url))
+                    to.write(block)
+        except OSError as e:
+            fail("%s could not be downloaded: %s" % (file_of(url), e))
+        to.flush()
+
+    def fetch_source(self, fd, link):
+        url, file = link["url"], file_of(link["url"])
+        if not self.build or not link["version"]:
+            fail("%s is no wheel, and nothing is built of what a URL names" % url)
+        with open(fd, "w+b") as to:
+            self.download(url, to)
+            to.seek(0)
+            sha256 = digest_of(to)
+            size = to.tell()
+            for kind, value in link["hashes"].items():
+                to.seek(0)
+                if digest_of(to, kind) != "%s:%s" % (kind, value):
+                    fail("%s is another file than the index says, by its %s" % (file, kind))
+        return {"file": file,
+                **self.describe(link["name"], link["version"], file, sha256, size, link)}
+
+
+def file_of(url):
+    return os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(url).path))
+
+
+def main(built, build, **more):
+    resolver = Resolver(built=built, build=build, **more)
+    fds = handed(1 + len(built)) if build else []
+    take_built(built, fds[1:])
+    status, found = resolver.ask_pip()
+    if status == STOPPED:
+        return {"source": resolver.fetch_source(fds[0] if build else -1, found)}
+    return {"packages": [resolver.look(file, found["wheels"].get(file))
+                         for file in sorted(os.listdir(FILES))]}
+
+
+main(**json.loads(sys.argv[1]))

@@ -1,0 +1,271 @@
+/* Runs in: the supervisor.   Owns: the calls of run_repl.
+ * A call lives from an accepted start to its answer; one whose client is gone goes on without
+ * it until the session is as it should be. */
+#include "tools/repl/run_repl_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/xalloc.h"
+#include "policy/config.h"
+#include "tools/job/background.h"
+#include "tools/packages/needs.h"
+#include "tools/script/outcome_copy.h"
+
+/* ---- description ---- */
+
+static char *
+make_description(const struct config *config)
+{
+	char *limits = run_script_limits_text(config), *text;
+	int n;
+
+	n = asprintf(&text,
+		"Run Python %s code in a session that keeps its variables, imports and files "
+		"for the next call, like a notebook. The first call (without session) begins "
+		"one and answers its handle as session; send that with the next cells. "
+		"Returns what run_script returns, and state.\n"
+		"A session survives mistakes: after an exception everything up to it is kept; "
+		"after a time-out, a crash, a limit or os._exit the session is as before the "
+		"cell (state rolled_back; files in /workspace are not taken back). Threads, "
+		"processes and sockets end with their cell (not_carried).\n"
+		"checkpoint and restore keep a state by name and go back to it; branch works in "
+		"a copy. One cell at a time runs in a session, others wait. A session that is not "
+		"used for %u s is closed. It sees no files of the machine and %s.%s\n"
+		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
+		"\"x + 1\"} gives result 21.\n%s memory_mb, profile and dependencies are chosen when "
+		"a session begins, and memory_mb bounds all of it.",
+		PYTHON_VERSION, config->repl.idle_seconds, run_script_network_text(config),
+		script_input_text(config), limits);
+	xalloc_check(n < 0 ? NULL : text);
+	free(limits);
+	return text;
+}
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	*description_r = (struct tool_description){
+		.name = run_repl_tool.name,
+		.title = "Run Python in a session",
+		.icon = ICON_SESSION,
+		.description = make_description(config),
+		.input_schema = run_script_input_schema(RUN_FOR_REPL, config),
+		.output_schema = run_script_output_schema(RUN_FOR_REPL),
+		/* A session is only in its own worker, and reaches nobody but whom
+		 * [network] names. */
+		.read_only = false,
+		.destructive = false,
+		.idempotent = false,
+		.open_world = config->network.allow.n > 0,
+		.task = TOOL_TASK_MAY,
+	};
+}
+
+/* ---- its turn ---- */
+
+/* A call to close the session and for nothing else. */
+bool
+repl_run_only_closes(const struct run_script_arguments *arguments)
+{
+	return arguments->close && !arguments->script && !arguments->checkpoint &&
+	       !arguments->restore && !arguments->branch && !arguments->reset &&
+	       arguments->files.n == 0;
+}
+
+static void
+on_turn(void *arg)
+{
+	repl_run_begin(arg);
+}
+
+/* The session ended, and with it what was asked of it; the outcome of a cell comes by
+ * itself. */
+static void
+on_gone(void *arg, const char *text)
+{
+	struct tool_run *run = arg;
+
+	if (run->step == STEP_CELL)
+		return;
+	if (run->needs)
+		needs_cancel(run->needs, CANCEL_SESSION_ENDED);
+	/* Of the two of a branch the other one may be there still; both end together. */
+	if (run->step == STEP_COPY) {
+		repl_session_leave(&run->source, false);
+		if (run->turn.session)
+			repl_session_close(&run->turn);
+	}
+	if (run->step == STEP_CHECKPOINT) {
+		run->checkpoint = -1;
+		repl_run_finish(run, outcome_copy_get(run->outcome));
+		return;
+	}
+	if (repl_run_only_closes(&run->arguments))
+		repl_run_close(run);
+	else
+		repl_run_refuse(run, RUN_NO_SESSION, text);
+}
+
+/* The session is to be closed. */
+static void
+on_hurry(void *arg)
+{
+	struct tool_run *run = arg;
+
+	if (run->execution)
+		execution_cancel(run->execution, CANCEL_SESSION_ENDED);
+	if (run->needs) {
+		needs_cancel(run->needs, CANCEL_SESSION_ENDED);
+		repl_run_refuse(run, RUN_NO_SESSION, "the session was closed");
+	}
+}
+
+struct repl_turn
+repl_run_turn(struct tool_run *run)
+{
+	return (struct repl_turn){ .on_turn = on_turn, .on_gone = on_gone,
+				   .on_hurry = on_hurry, .arg = run };
+}
+
+/* ---- start ---- */
+
+static int
+check_together(const struct run_script_arguments *arguments, struct why *why_r)
+{
+	const char *field = arguments->branch ? "branch" : arguments->restore ? "restore"
+			  : arguments->reset ? "reset" : NULL;
+
+	if (field && !arguments->session)
+		return why_say(why_r, -EINVAL, field, "%s needs a session", field);
+	if (arguments->reset && (arguments->branch || arguments->restore))
+		return why_say(why_r, -EINVAL, "reset", "reset leaves nothing to %s",
+			       arguments->branch ? "branch from" : "restore");
+	return 0;
+}
+
+/* Begins a session, or waits for the turn in one. 0, or negative: the caller refuses. */
+static int
+find_session(struct tool_run *run, const char **reason_r, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	struct repl_session *session;
+	int r;
+
+	*reason_r = RUN_INVALID_ARGUMENTS;
+	if (!arguments->session) {
+		r = repl_run_begin_with_needs(run, arguments->profile, why_r);
+		*reason_r = repl_run_reason(r);
+		return r;
+	}
+	session = repl_session_find(run->host.tenant, arguments->session);
+	if (!session) {
+		*reason_r = RUN_NO_SESSION;
+		return why_say(why_r, -ESRCH, "session", "there is no such session: it was closed, "
+			       "it expired, or it never was; a call without session begins one");
+	}
+	if (repl_run_only_closes(arguments)) {
+		repl_session_enter_to_close(session, &run->turn);
+		return 0;
+	}
+	r = repl_session_enter(session, &run->turn);
+	if (r == 0)
+		return 0;
+	*reason_r = RUN_SESSION_BUSY;
+	return why_say(why_r, r, "session", "%d calls wait for this session already",
+		       REPL_WAITING_MAX);
+}
+
+static struct tool_run *
+start_here(const struct tool_host *host, const json_t *json)
+{
+	struct tool_run *run = xcalloc(1, sizeof(*run));
+	const char *reason = RUN_INVALID_ARGUMENTS;
+	struct why why = { .field = "" };
+	bool over = false;
+	int r;
+
+	run->host = *host;
+	run->over = &over;
+	run->json = json_incref((json_t *)json);
+	run->checkpoint = -1;
+	run->input.tool = run_repl_tool.name;
+	run->turn = repl_run_turn(run);
+	r = run_script_read(RUN_FOR_REPL, json, host->config, &run->arguments, &why);
+	if (r == 0)
+		r = check_together(&run->arguments, &why);
+	if (r == 0)
+		r = limits_merge(&host->config->limits, &run->arguments.asked, &run->limits,
+				 &why);
+	if (r == 0)
+		r = find_session(run, &reason, &why);
+	if (over)
+		return NULL;
+	run->over = NULL;
+	if (r < 0) {
+		repl_run_refuse(run, reason, why.text);
+		return NULL;
+	}
+	return run;
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	struct why why = { .field = "" };
+	const char *job;
+	int r;
+
+	if (!background_wanted(json))
+		return start_here(host, json);
+	r = background_start(host, &run_repl_tool, json, &job, &why);
+	if (r == 0)
+		run_repl_answer_job(job, host);
+	else if (r < 0)
+		run_repl_refuse(RUN_TOO_MANY_JOBS, why.text, NULL, host);
+	return NULL;
+}
+
+static void
+cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	run->orphan = true;
+	if (run->step == STEP_TURN || run->step == STEP_NEEDS) {
+		if (run->needs)
+			needs_cancel(run->needs, reason);
+		repl_session_leave(&run->turn, false);
+		repl_run_free(run);
+		return;
+	}
+	if (!run->execution)
+		return;
+	script_input_end(&run->input, &run->host, execution_id(run->execution));
+	execution_cancel(run->execution, reason);
+}
+
+static void
+reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+{
+	(void)n;
+	(void)state;
+	if (run->execution)
+		script_input_reply(&run->input, &run->host, run->execution, replies);
+}
+
+static void
+refuse_call(const char *reason, const char *text, const struct tool_host *host)
+{
+	run_repl_refuse(reason, text, NULL, host);
+}
+
+const struct tool run_repl_tool = {
+	.name = "run_repl",
+	.policy = "run_repl",
+	.refuse = refuse_call,
+	.long_status = "the cell is running",
+	.describe = describe,
+	.start = start,
+	.cancel = cancel,
+	.reply = reply,
+	.once = run_script_once,
+};

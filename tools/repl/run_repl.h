@@ -1,0 +1,47 @@
+/* The tool run_repl: cells in sessions that keep their state (tools/session/repl_sessions.h).
+ *
+ * A call waits for its turn, then goes through what was asked for: reset, or a copy of a
+ * state (restore, branch); the cell; a copy for a checkpoint; the end of the session.
+ * run_repl_answer.c says what became of the session; run_repl_parts.h has the others.
+ */
+#ifndef TOOLS_REPL_RUN_REPL_H
+#define TOOLS_REPL_RUN_REPL_H
+
+#include <stdbool.h>
+
+#include "engine/execution.h"
+#include "engine/repl.h"
+#include "tools/script/run_script.h"
+#include "tools/session/repl_sessions.h"
+
+extern const struct tool run_repl_tool;
+
+/* What an answer says of the session; a copy, for the session may be gone when it is given. */
+struct repl_told {
+	char handle[HANDLE_MAX + 1];	/* "": there is none any more */
+	char expires[REPL_TIME_MAX];
+	const char *state;		/* NULL: it was not touched */
+	char text[1024];		/* "": nothing to say of it */
+	char checkpoint[REPL_PLACES_MAX][REPL_NAME_MAX + 1];
+	size_t n_checkpoints;
+	const struct outcome *outcome;	/* whose notes are told; NULL: none */
+};
+
+/* What there is to say of a session as it is. session may be NULL. */
+void repl_tell(const struct repl_session *session, struct repl_told *told_r);
+
+/* A further sentence. */
+void repl_tell_more(struct repl_told *told, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* What became of its state in a cell. */
+void repl_tell_outcome(const struct outcome *outcome, struct repl_told *told);
+
+/* As run_script_answer and run_script_refuse_as. */
+void run_repl_answer(const struct outcome *outcome, struct repl_told *told,
+		     const struct tool_host *host);
+void run_repl_refuse(const char *reason, const char *text, const struct repl_told *told,
+		     const struct tool_host *host);
+void run_repl_answer_job(const char *job, const struct tool_host *host);
+
+#endif

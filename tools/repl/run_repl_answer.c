@@ -1,0 +1,144 @@
+/* Runs in: the supervisor.   Owns: nothing. What run_repl's answers have beside those of
+ * run_script.   Reads: the notes of an outcome, which a worker wrote. */
+#include "tools/repl/run_repl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsonout.h"
+
+void
+repl_tell(const struct repl_session *session, struct repl_told *told_r)
+{
+	const char *name;
+
+	*told_r = (struct repl_told){ .state = NULL };
+	if (!session)
+		return;
+	snprintf(told_r->handle, sizeof(told_r->handle), "%s",
+		 repl_session_handle(session));
+	repl_session_expires(session, told_r->expires);
+	while ((name = repl_session_checkpoint_name(session, told_r->n_checkpoints)))
+		snprintf(told_r->checkpoint[told_r->n_checkpoints++], REPL_NAME_MAX + 1, "%s",
+			 name);
+	if (repl_session_note(session))
+		repl_tell_more(told_r, "%s", repl_session_note(session));
+}
+
+void
+repl_tell_more(struct repl_told *told, const char *format, ...)
+{
+	size_t len = strlen(told->text);
+	va_list args;
+
+	if (len > 0 && len < sizeof(told->text) - 1)
+		told->text[len++] = ' ';
+	va_start(args, format);
+	vsnprintf(told->text + len, sizeof(told->text) - len, format, args);
+	va_end(args);
+}
+
+void
+repl_tell_outcome(const struct outcome *outcome, struct repl_told *told)
+{
+	told->outcome = outcome;
+	switch (outcome->state) {
+	case STATE_NONE:
+		repl_tell_more(told, "Nothing was run; the session is as it was.");
+		break;
+	case STATE_COMMITTED:
+		told->state = "kept";
+		if (outcome->status != OUTCOME_OK)
+			repl_tell_more(told, "What the cell did until then is kept.");
+		break;
+	case STATE_ROLLED_BACK:
+		told->state = "rolled_back";
+		repl_tell_more(told, "The cell was undone: variables are as before it; what it "
+			       "wrote to files is not undone.");
+		break;
+	case STATE_LOST:
+		told->state = "lost";
+		repl_tell_more(told, "The state of the session is lost.");
+		break;
+	}
+}
+
+/* ---- writing ---- */
+
+static void
+write_text(struct jsonout *out, const char *key, const char *text)
+{
+	jsonout_key(out, key);
+	if (text && *text)
+		jsonout_text(out, text, strlen(text));
+	else
+		jsonout_null(out);
+}
+
+static void
+write_told(const void *arg, struct jsonout *out)
+{
+	const struct repl_told *told = arg;
+
+	write_text(out, "session", told->handle);
+	write_text(out, "expires", told->expires);
+	write_text(out, "state", told->state);
+	write_text(out, "state_text", told->text);
+	jsonout_key(out, "not_carried");
+	jsonout_open(out, '[');
+	for (size_t i = 0; told->outcome && i < told->outcome->n_notes; i++)
+		jsonout_text(out, told->outcome->note[i], strlen(told->outcome->note[i]));
+	jsonout_close(out, ']');
+	jsonout_key(out, "checkpoints");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < told->n_checkpoints; i++)
+		jsonout_text(out, told->checkpoint[i], strlen(told->checkpoint[i]));
+	jsonout_close(out, ']');
+}
+
+static void
+say_told(const void *arg, FILE *to)
+{
+	const struct repl_told *told = arg;
+
+	if (*told->handle)
+		fprintf(to, "session: %s (until %s)\n", told->handle, told->expires);
+	if (told->state || *told->text)
+		fprintf(to, "state: %s%s%s\n", told->state ? told->state : "",
+			told->state && *told->text ? ": " : "", told->text);
+	for (size_t i = 0; told->outcome && i < told->outcome->n_notes; i++)
+		fprintf(to, "not carried: %s\n", told->outcome->note[i]);
+	for (size_t i = 0; i < told->n_checkpoints; i++)
+		fprintf(to, "%s%s%s", i ? ", " : "checkpoints: ", told->checkpoint[i],
+			i + 1 == told->n_checkpoints ? "\n" : "");
+}
+
+void
+run_repl_answer(const struct outcome *outcome, struct repl_told *told,
+		const struct tool_host *host)
+{
+	const struct run_supplement supplement = { write_told, say_told, told };
+
+	told->outcome = outcome;
+	run_script_answer(outcome, &supplement, host);
+}
+
+void
+run_repl_refuse(const char *reason, const char *text, const struct repl_told *told,
+		const struct tool_host *host)
+{
+	const struct repl_told none = { .state = NULL };
+	const struct run_supplement supplement = { write_told, say_told, told ? told : &none };
+
+	run_script_refuse_as(reason, text, &supplement, host);
+}
+
+void
+run_repl_answer_job(const char *job, const struct tool_host *host)
+{
+	const struct repl_told none = { .state = NULL };
+	const struct run_supplement supplement = { write_told, say_told, &none };
+
+	run_script_answer_job(job, &supplement, host);
+}

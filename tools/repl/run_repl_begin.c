@@ -1,0 +1,261 @@
+/* Runs in: the supervisor.   Owns: what is done in a session before the cell of a call: packages
+ * and a new engine's session, or a copy of a state. */
+#include "tools/repl/run_repl_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "policy/config.h"
+#include "tools/packages/needs.h"
+#include "tools/shared/environment.h"
+
+#define MIB (1024 * 1024)
+
+/* ---- a state is copied ---- */
+
+/* Nothing has changed but what the error says. */
+static void
+refuse_copy(struct tool_run *run, int error)
+{
+	if (error == -ENOMEM)
+		repl_run_refuse(run, outcome_status_name(OUTCOME_MEMORY_LIMIT),
+				"the session's memory_mb has no room for another state; the "
+				"session is as it was");
+	else if (run->arguments.branch)
+		repl_run_refuse(run, RUN_SESSION_LIMIT, "the session could not be copied: it has "
+				"no room for another process");
+	else
+		repl_run_refuse(run, RUN_NO_CHECKPOINT, "the checkpoint could not be restored; "
+				"the session is as it was");
+}
+
+static void
+on_copied(void *arg, int error)
+{
+	struct tool_run *run = arg;
+	struct why why = { .field = "" };
+	int r;
+
+	if (error < 0) {
+		refuse_copy(run, error);
+		return;
+	}
+	repl_session_leave(&run->source, true);
+	if (run->orphan) {
+		repl_run_leave(run, run->began, true);
+		repl_run_free(run);
+		return;
+	}
+	r = repl_run_cell(run, &why);
+	if (r < 0)
+		repl_run_refuse(run, repl_run_reason(r), why.text);
+}
+
+/* The turn becomes that of the copy; the other one is kept until the copy is made. */
+static int
+begin_branch(struct tool_run *run, unsigned int from, struct why *why_r)
+{
+	struct repl_session *source = run->turn.session, *branch;
+	struct repl_turn turn = repl_run_turn(run);
+	int r = repl_session_branch(source, &run->host, &turn, &branch, why_r);
+
+	if (r < 0)
+		return r;
+	repl_session_move_turn(&run->turn, &run->source);
+	repl_session_move_turn(&turn, &run->turn);
+	run->began = true;
+	run->step = STEP_COPY;
+	repl_copy(repl_session_repl(source), from, repl_session_place(branch), on_copied,
+		  run);
+	return 0;
+}
+
+/* 0 when it goes on from on_copied, 1 when there is nothing to copy. */
+static int
+copy_first(struct tool_run *run, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	struct repl_session *session = run->turn.session;
+	int from = (int)repl_session_place(session);
+
+	if (arguments->restore)
+		from = repl_session_checkpoint(session, arguments->restore);
+	else if (!repl_session_has_state(session))
+		return why_say(why_r, -ESRCH, "session", "the state of this session was lost: "
+			       "restore one of its checkpoints, or reset it");
+	if (from < 0)
+		return why_say(why_r, -ENOENT, "restore", "there is no checkpoint %s",
+			       arguments->restore);
+	if (arguments->branch)
+		return begin_branch(run, (unsigned int)from, why_r);
+	if (!arguments->restore)
+		return 1;
+	run->step = STEP_COPY;
+	repl_copy(repl_session_repl(session), (unsigned int)from,
+		  repl_session_place(session), on_copied, run);
+	return 0;
+}
+
+/* ---- a session begins, or begins again ---- */
+
+/* What the session has, and a later call cannot change. */
+static int
+check_fixed(const struct tool_run *run, const struct repl_session *session,
+	    struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	const char *standard = run->host.config->profile[0].name;
+	const char *profile = repl_session_profile(session);
+	uint64_t memory = repl_session_limits(session)->memory_bytes;
+
+	if (arguments->reset)
+		return 0;
+	if (arguments->profile &&
+	    strcmp(arguments->profile, profile ? profile : standard) != 0)
+		return why_say(why_r, -EINVAL, "profile", "profile is chosen when a session "
+			       "begins, or with reset: this one has %s",
+			       profile ? profile : standard);
+	if (arguments->dependencies)
+		return why_say(why_r, -EINVAL, "dependencies", "dependencies are chosen when a "
+			       "session begins, or with reset; install_package gives a session "
+			       "more");
+	if (arguments->asked.memory_bytes && arguments->asked.memory_bytes != memory)
+		return why_say(why_r, -EINVAL, "memory_mb", "memory_mb is chosen when a session "
+			       "begins, or with reset: this one has %llu",
+			       (unsigned long long)(memory / MIB));
+	return 0;
+}
+
+/* Begins again under the same handle. What is not asked for otherwise stays. */
+static int
+reset_session(struct tool_run *run, const struct repl_packages *packages,
+	      struct why *why_r)
+{
+	struct repl_session *session = run->turn.session;
+	const struct run_script_arguments *arguments = &run->arguments;
+	struct limits limits = run->limits;
+	int r;
+
+	if (!packages && !arguments->dependencies && !arguments->profile)
+		packages = repl_session_packages(session);
+	if (!arguments->asked.memory_bytes)
+		limits.memory_bytes = repl_session_limits(session)->memory_bytes;
+	r = repl_session_reset(session, &run->host,
+			       arguments->profile ? arguments->profile
+						  : repl_session_profile(session),
+			       &limits, packages, why_r);
+	run->limits = limits;
+	run->began = r < 0 && !repl_session_is_open(session);	/* it is gone */
+	return r;
+}
+
+/* A new session, or the same one anew, with what it needs; then the cell. */
+static int
+begin_session(struct tool_run *run, struct why *why_r)
+{
+	const struct repl_packages met = { run->environment, run->packages };
+	const struct repl_packages *packages = *run->environment ? &met : NULL;
+	struct repl_session *session;
+	int r;
+
+	if (run->turn.session) {
+		r = reset_session(run, packages, why_r);
+	} else {
+		r = repl_session_new(&run->host, run->arguments.profile, &run->limits,
+				     packages, &run->turn, &session, why_r);
+		run->began = r == 0;
+	}
+	return r < 0 ? r : repl_run_cell(run, why_r);
+}
+
+/* What was to find out what it needs ended in its own way. */
+static void
+tell_trouble(struct tool_run *run, const struct outcome *outcome)
+{
+	struct tool_host host = run->host;
+	struct repl_told told;
+
+	repl_tell(run->turn.session, &told);
+	repl_tell_outcome(outcome, &told);
+	repl_run_leave(run, false, true);
+	repl_run_free(run);
+	run_repl_answer(outcome, &told, &host);
+}
+
+static void
+on_needs(void *arg, const struct needs_result *result)
+{
+	struct tool_run *run = arg;
+	struct why why = { .field = "" };
+	int r;
+
+	run->needs = NULL;
+	if (result->status == NEEDS_TROUBLE) {
+		tell_trouble(run, result->trouble);
+		return;
+	}
+	if (result->status != NEEDS_MET) {
+		repl_run_refuse(run, result->reason, result->text);
+		return;
+	}
+	if (result->environment) {
+		memcpy(run->environment, result->environment, sizeof(run->environment));
+		run->packages = json_incref((json_t *)result->packages);
+	}
+	r = begin_session(run, &why);
+	if (r < 0)
+		repl_run_refuse(run, repl_run_reason(r), why.text);
+}
+
+/* Begins once what is asked for is there, which may be now: the run may be over after this. */
+int
+repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	struct requirements_question question = {
+		.script = arguments->script ? arguments->script : "",
+		.script_len = arguments->script_len,
+		.dependencies = arguments->dependencies,
+	};
+	struct needs *needs;
+	int r;
+
+	if (!requirements_any(question.script, question.script_len, question.dependencies))
+		return begin_session(run, why_r);
+	r = environment_profile(&run->host, profile, &question.profile, why_r);
+	run->step = STEP_NEEDS;
+	if (r == 0)
+		r = needs_start(&run->host, &question, on_needs, run, &needs, why_r);
+	if (r == 0 && needs)
+		run->needs = needs;
+	return r;
+}
+
+/* ---- which of them ---- */
+
+/* It has its turn: the first thing that is done in the session. */
+void
+repl_run_begin(struct tool_run *run)
+{
+	struct repl_session *session = run->turn.session;
+	struct why why = { .field = "" };
+	int r = check_fixed(run, session, &why);
+
+	if (r == 0 && repl_run_only_closes(&run->arguments)) {
+		repl_run_close(run);
+		return;
+	}
+	if (r == 0 && run->arguments.reset) {
+		r = repl_run_begin_with_needs(run, run->arguments.profile
+						   ? run->arguments.profile
+						   : repl_session_profile(session), &why);
+	} else if (r == 0) {
+		run->limits.memory_bytes = repl_session_limits(session)->memory_bytes;
+		r = copy_first(run, &why);
+	}
+	if (r == 1)
+		r = repl_run_cell(run, &why);
+	if (r < 0)
+		repl_run_refuse(run, r == -ENOENT && run->arguments.restore
+				     ? RUN_NO_CHECKPOINT : repl_run_reason(r), why.text);
+}

@@ -1,0 +1,273 @@
+/* Runs in: the supervisor.   Owns: calls of run_repl from the start of their cell on, and the
+ * end of those that have none. */
+#include "tools/repl/run_repl_parts.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "policy/config.h"
+#include "tools/script/outcome_copy.h"
+#include "tools/shared/resources.h"
+
+/* ---- the end of a call ---- */
+
+void
+repl_run_free(struct tool_run *run)
+{
+	assert(!run->turn.session && !run->source.session);
+	run_script_arguments_done(&run->arguments);
+	json_decref(run->json);
+	outcome_copy_free(run->outcome);
+	json_decref(run->packages);
+	if (run->over)
+		*run->over = true;
+	free(run);
+}
+
+/* Gives up its sessions: a new one that nobody will hear of is closed. */
+void
+repl_run_leave(struct tool_run *run, bool closes, bool used)
+{
+	repl_session_leave(&run->source, true);
+	if (!run->turn.session)
+		return;
+	if (closes)
+		repl_session_close(&run->turn);
+	else
+		repl_session_leave(&run->turn, used);
+}
+
+/* Nothing was run, and the run is over. */
+void
+repl_run_refuse(struct tool_run *run, const char *reason, const char *text)
+{
+	struct tool_host host = run->host;
+	bool orphan = run->orphan;
+	struct repl_told told;
+
+	repl_tell(run->began ? NULL : run->turn.session, &told);
+	if (run->source.session)
+		repl_tell(run->source.session, &told);
+	if (run->turn.session && repl_session_is_closing(run->turn.session))
+		told = (struct repl_told){ .state = NULL };
+	repl_run_leave(run, run->began, true);
+	/* The arguments live until the text is said, which may quote them. */
+	if (!orphan)
+		run_repl_refuse(reason, text, &told, &host);
+	repl_run_free(run);
+}
+
+const char *
+repl_run_reason(int error)
+{
+	return error == -ENOSPC ? RUN_SESSION_LIMIT :
+	       error == -EDQUOT ? TOOL_QUOTA_EXCEEDED :
+	       error == -EIO ? TOOL_AUDIT_UNAVAILABLE :
+	       error == -ESRCH ? RUN_NO_SESSION : RUN_INVALID_ARGUMENTS;
+}
+
+/* Is there nothing left that a later call could use? */
+static bool
+is_spent(const struct repl_session *session)
+{
+	return !session || (!repl_session_has_state(session) &&
+			    !repl_session_checkpoint_name(session, 0));
+}
+
+/* A client that did not wait is told with the next answer. */
+static void
+leave_note(struct repl_session *session, const struct outcome *outcome)
+{
+	if (outcome->state == STATE_COMMITTED)
+		repl_session_set_note(session, "The cell before was cancelled; what it did until "
+				      "then is kept.");
+	else if (outcome->state == STATE_ROLLED_BACK)
+		repl_session_set_note(session, "The cell before was cancelled and had to be killed: "
+				      "it was undone.");
+	else if (outcome->state == STATE_LOST)
+		repl_session_set_note(session, "The cell before was cancelled, and the state was "
+				      "lost.");
+}
+
+static void
+tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
+	 struct repl_told *told)
+{
+	repl_tell(run->turn.session, told);
+	repl_tell_outcome(outcome, told);
+	if (run->arguments.checkpoint && run->checkpoint < 0)
+		repl_tell_more(told, run->checkpoint_error == -ENOMEM
+			? "No checkpoint was made: the session's memory_mb has no room for one."
+			: "No checkpoint was made.");
+	if (spent) {
+		told->state = "lost";
+		repl_tell_more(told, "The session is gone: begin a new one.");
+	} else if (outcome->state == STATE_LOST) {
+		repl_tell_more(told, "Restore one of its checkpoints, or reset it.");
+	}
+	if (run->arguments.close)
+		told->state = "closed";
+}
+
+/* The cell has ended, and its checkpoint is made or not. The run is over. */
+void
+repl_run_finish(struct tool_run *run, const struct outcome *outcome)
+{
+	struct repl_session *session = run->turn.session;
+	struct tool_host host = run->host;
+	bool spent = is_spent(session);
+	bool closing = session && repl_session_is_closing(session);
+	/* One that never ran anything is not worth a handle. */
+	bool closes = spent || run->arguments.close ||
+		      (run->began && (run->orphan || outcome->state == STATE_NONE));
+	struct repl_told told;
+
+	tell_end(run, outcome, spent, &told);
+	if (closing)
+		told.state = "closed";
+	if (closes || closing)
+		told.handle[0] = told.expires[0] = '\0', told.n_checkpoints = 0;
+	if (session)
+		repl_session_set_note(session, NULL);
+	if (session && run->orphan)
+		leave_note(session, outcome);
+	repl_run_leave(run, closes, true);
+	if (!run->orphan) {
+		resources_keep(host.config, host.tenant, outcome);
+		run_repl_answer(outcome, &told, &host);
+	}
+	repl_run_free(run);
+}
+
+/* Nothing is run for it. */
+void
+repl_run_close(struct tool_run *run)
+{
+	const struct outcome outcome = {
+		.status = OUTCOME_OK, .exit_code = -1, .transcript = "", .message = "closed",
+		.stream = { { .text = "" }, { .text = "" } }, .limits = &run->limits,
+	};
+	struct repl_told told = { .state = "closed" };
+
+	repl_run_leave(run, true, true);
+	run_repl_answer(&outcome, &told, &run->host);
+	repl_run_free(run);
+}
+
+/* ---- the checkpoint ---- */
+
+static void
+on_checkpointed(void *arg, int error)
+{
+	struct tool_run *run = arg;
+
+	if (error == 0)
+		repl_session_keep(run->turn.session, run->arguments.checkpoint,
+				  (unsigned int)run->checkpoint);
+	else
+		repl_session_unreserve(run->turn.session, (unsigned int)run->checkpoint);
+	if (error < 0)
+		run->checkpoint = -1;
+	run->checkpoint_error = error;
+	repl_run_finish(run, outcome_copy_get(run->outcome));
+}
+
+static void
+make_checkpoint(struct tool_run *run, const struct outcome *outcome)
+{
+	struct repl_session *session = run->turn.session;
+
+	run->step = STEP_CHECKPOINT;
+	run->outcome = outcome_copy_new(outcome);
+	repl_copy(repl_session_repl(session), repl_session_place(session),
+		  (unsigned int)run->checkpoint, on_checkpointed, run);
+}
+
+/* ---- the cell ---- */
+
+static void
+on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+{
+	struct tool_run *run = arg;
+
+	if (!run->orphan)
+		run->host.on_output(run->host.arg, stream, bytes, len);
+}
+
+static void
+on_outcome(void *arg, const struct outcome *outcome)
+{
+	struct tool_run *run = arg;
+	struct repl_session *session = run->turn.session;
+
+	run->execution = NULL;
+	if (!run->orphan)
+		script_input_end(&run->input, &run->host, outcome->id);
+	if (session && run->checkpoint >= 0) {
+		if (outcome->status == OUTCOME_OK && outcome->state == STATE_COMMITTED &&
+		    !run->orphan) {
+			make_checkpoint(run, outcome);
+			return;
+		}
+		repl_session_unreserve(session, (unsigned int)run->checkpoint);
+	}
+	run->checkpoint = -1;
+	repl_run_finish(run, outcome);
+}
+
+static void
+on_question(void *arg, unsigned int number, const char *prompt, size_t len)
+{
+	struct tool_run *run = arg;
+
+	if (run->orphan)
+		execution_answer_question(run->execution, NULL, 0);
+	else
+		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
+}
+
+/* 0, or negative with why_r: then nothing runs. */
+int
+repl_run_cell(struct tool_run *run, struct why *why_r)
+{
+	struct run_script_arguments *arguments = &run->arguments;
+	struct repl_session *session = run->turn.session;
+	const struct execution_watcher watcher = {
+		.on_output = run->host.on_output ? on_output : NULL,
+		.on_outcome = on_outcome,
+		.on_question = on_question,
+		.arg = run,
+	};
+	struct execution_request request = {
+		.script = arguments->script ? arguments->script : "",
+		.script_len = arguments->script_len,
+		.spill = arguments->spill,
+		.network = &run->host.config->network,
+		.limits = run->limits,
+		.repl = repl_session_repl(session),
+		.place = repl_session_place(session),
+	};
+	int r = 0;
+
+	if (repl_session_is_closing(session))
+		return why_say(why_r, -ESRCH, "session", "the session was closed");
+	if (arguments->checkpoint) {
+		run->checkpoint = r = repl_session_reserve(session, arguments->checkpoint,
+							   why_r);
+	}
+	if (r >= 0)
+		r = run_script_files_resolve(&arguments->files, run->host.config,
+					     run->host.tenant, why_r);
+	if (r >= 0) {
+		run->step = STEP_CELL;
+		request.input = arguments->files.item;
+		request.n_inputs = arguments->files.n;
+		request.cell = repl_session_number_cell(session);
+		script_input_offer(&run->host, &request);
+		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
+				    &run->execution, why_r);
+	}
+	if (r < 0 && run->checkpoint >= 0)
+		repl_session_unreserve(session, (unsigned int)run->checkpoint);
+	return r;
+}

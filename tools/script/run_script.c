@@ -1,0 +1,443 @@
+/* Runs in: the supervisor.   Owns: the executions of run_script calls.
+ * A run lives from an accepted start to its outcome or cancellation. */
+#include "tools/script/run_script.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "policy/config.h"
+#include "tools/job/background.h"
+#include "tools/packages/needs.h"
+#include "tools/script/script_input.h"
+#include "tools/sets/set.h"
+#include "tools/shared/environment.h"
+#include "tools/shared/resources.h"
+
+/* First what the script requires is checked, if it says so; then it runs. */
+struct tool_run {
+	const struct script_tool *kind;
+	struct tool_host host;
+	json_t *json;			/* what arguments borrow from, until it runs */
+	struct run_script_arguments arguments;
+	struct needs *needs;		/* NULL: they are met, or there are none */
+	char environment[SET_NAME + 1];	/* that has it; "": none is needed */
+	const char *profile;		/* that was checked */
+	size_t candidate;		/* its place, when any profile with such a Python will do */
+	bool *over;			/* not NULL: set when the run is freed */
+	struct execution *execution;
+	struct script_input input;
+	bool cancelling;
+};
+
+static char *
+make_description(const struct config *config)
+{
+	char *limits = run_script_limits_text(config), *text;
+	int n;
+
+	n = asprintf(&text,
+		"Run a Python %s script in a fresh, isolated process. Returns what it "
+		"printed, the value of its last line when that is an expression, any error "
+		"with its traceback, matplotlib figures and what display(object) was given as "
+		"pictures or tables, and the files that it left in /workspace.\n"
+		"Nothing survives the call: no variables, files or installed packages, so "
+		"send a whole program each time, or use run_repl. Calls may run in parallel. "
+		"The script starts in /workspace, which is writable and empty but for files "
+		"that you send; it sees no files of the machine and %s. Top-level "
+		"await, threads, subprocesses and multiprocessing work.%s\n"
+		"Example: {\"script\": \"import math\\nprint('computing')\\n"
+		"math.factorial(10)\"} gives stdout \"computing\\n\" and result 3628800.\n%s",
+		PYTHON_VERSION, run_script_network_text(config), script_input_text(config), limits);
+	xalloc_check(n < 0 ? NULL : text);
+	free(limits);
+	return text;
+}
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	*description_r = (struct tool_description){
+		.name = run_script_tool.name,
+		.title = "Run a Python script",
+		.icon = ICON_RUN,
+		.description = make_description(config),
+		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
+		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT),
+		/* The script changes nothing outside its own worker, and reaches nobody
+		 * but whom [network] names. */
+		.read_only = false,
+		.destructive = false,
+		.idempotent = false,
+		.open_world = config->network.allow.n > 0,
+		.task = TOOL_TASK_MAY,
+	};
+}
+
+static void
+drop_arguments(struct tool_run *run)
+{
+	run_script_arguments_done(&run->arguments);
+	json_decref(run->json);
+	run->json = NULL;
+}
+
+static void
+free_run(struct tool_run *run)
+{
+	if (run->over)
+		*run->over = true;
+	drop_arguments(run);
+	free(run);
+}
+
+static void
+on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+{
+	struct tool_run *run = arg;
+
+	/* Stopping a worker drains its pipes: what comes then is for nobody. */
+	if (run->cancelling)
+		return;
+	run->host.on_output(run->host.arg, stream, bytes, len);
+}
+
+static void
+on_outcome(void *arg, const struct outcome *outcome)
+{
+	struct tool_run *run = arg;
+	const struct script_tool *kind = run->kind;
+	unsigned int flags = run->arguments.flags;
+	struct tool_host host = run->host;
+
+	run->execution = NULL;
+	if (run->cancelling)
+		return;
+	script_input_end(&run->input, &host, outcome->id);
+	free_run(run);
+	kind->answer(outcome, flags, &host);
+}
+
+static void
+on_question(void *arg, unsigned int number, const char *prompt, size_t len)
+{
+	struct tool_run *run = arg;
+
+	if (run->cancelling)
+		execution_answer_question(run->execution, NULL, 0);
+	else
+		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
+}
+
+static int
+start_execution(struct tool_run *run, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	struct execution_request request = {
+		.script = arguments->script,
+		.script_len = arguments->script_len,
+		.args = arguments->args,
+		.n_args = arguments->n_args,
+		.stdin_text = arguments->stdin_text,
+		.stdin_len = arguments->stdin_len,
+		.input = arguments->files.item,
+		.n_inputs = arguments->files.n,
+		.profile = arguments->profile,
+		.network = &run->host.config->network,
+		.spill = arguments->spill,
+		.imports = arguments->imports.item,
+		.n_imports = arguments->imports.n,
+		.tell_names = arguments->tell_names,
+		.environment = *run->environment ? run->environment : NULL,
+	};
+	const struct execution_watcher watcher = {
+		.on_output = run->host.on_output ? on_output : NULL,
+		.on_outcome = on_outcome,
+		.on_question = on_question,
+		.arg = run,
+	};
+	int r = limits_merge(&run->host.config->limits, &arguments->asked, &request.limits,
+			     why_r);
+
+	if (r == 0)
+		r = run_script_files_resolve(&run->arguments.files, run->host.config,
+					     run->host.tenant, why_r);
+	if (r == 0 && run->kind->asks)
+		script_input_offer(&run->host, &request);
+	if (r == 0)
+		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
+				    &run->execution, why_r);
+	if (r == 0)
+		drop_arguments(run);
+	return r;
+}
+
+/* Why execution_start did not. */
+static const char *
+reason_of(int error)
+{
+	return error == -EDQUOT ? TOOL_QUOTA_EXCEEDED :
+	       error == -EIO ? TOOL_AUDIT_UNAVAILABLE : RUN_INVALID_ARGUMENTS;
+}
+
+/* ---- what it requires ---- */
+
+static int check_first(struct tool_run *run, struct why *why_r);
+
+static bool
+has_same_interpreter(const struct config_profile *a, const struct config_profile *b)
+{
+	return a->interpreter && b->interpreter ? strcmp(a->interpreter, b->interpreter) == 0
+						: a->interpreter == b->interpreter;
+}
+
+/* Goes on to a profile with another interpreter than all before it. False: there is none, or
+ * it has to be this one. */
+static bool
+next_profile(struct tool_run *run)
+{
+	const struct config *config = run->host.config;
+
+	while (++run->candidate < config->n_profiles) {
+		const struct config_profile *profile = &config->profile[run->candidate];
+		struct why why;
+		size_t i = 0;
+
+		while (!has_same_interpreter(&config->profile[i], profile))
+			i++;
+		if (i == run->candidate &&
+		    environment_profile(&run->host, profile->name, &run->profile, &why) == 0) {
+			run->arguments.profile = run->profile;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What python_version says: X.Y is every X.Y.Z; else it is the name of an interpreter. */
+static int
+choose_interpreter(struct tool_run *run, struct why *why_r)
+{
+	struct run_script_arguments *arguments = &run->arguments;
+	const struct config *config = run->host.config;
+	const char *name = arguments->python;
+
+	if (arguments->profile || *tenant_profile(run->host.tenant))
+		run->candidate = config->n_profiles;	/* there is no other one */
+	if (!name)
+		return 0;
+	if (isdigit((unsigned char)*name)) {
+		const char *dot = strchr(name, '.');
+
+		snprintf(arguments->requires_python, sizeof(arguments->requires_python),
+			 "==%s%s", name, dot && strchr(dot + 1, '.') ? "" : ".*");
+		return 0;
+	}
+	for (size_t i = 0; i < config->n_profiles; i++) {
+		const struct config_profile *profile = &config->profile[i];
+
+		if (!profile->interpreter || strcmp(profile->interpreter, name) != 0 ||
+		    (arguments->profile && strcmp(arguments->profile, profile->name) != 0))
+			continue;
+		arguments->profile = profile->name;
+		run->candidate = config->n_profiles;
+		return 0;
+	}
+	return why_say(why_r, -ENOENT, "python_version",
+		       "python_version: no profile that could be had has an interpreter %s",
+		       name);
+}
+
+static void
+on_needs(void *arg, const struct needs_result *result)
+{
+	struct tool_run *run = arg;
+	struct why why = { .field = "" };
+	int r = 0;
+
+	run->needs = NULL;
+	if (result->status == NEEDS_MET) {
+		if (result->environment)
+			memcpy(run->environment, result->environment,
+			       sizeof(run->environment));
+		r = start_execution(run, &why);
+		if (r < 0)
+			run->kind->refuse(reason_of(r), why.text, &run->host);
+	} else if (result->status == NEEDS_PYTHON && next_profile(run)) {
+		r = check_first(run, &why);
+		if (r < 0)
+			run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);
+	} else {
+		r = -ECANCELED;
+		if (result->status == NEEDS_TROUBLE)
+			run->kind->answer(result->trouble, run->arguments.flags, &run->host);
+		else
+			run->kind->refuse(result->reason, result->text, &run->host);
+	}
+	if (r < 0)
+		free_run(run);
+}
+
+/* Runs it once it is known to have what it requires, which may be now; the run may be over
+ * after this. */
+static int
+check_first(struct tool_run *run, struct why *why_r)
+{
+	struct requirements_question question = {
+		.script = run->arguments.script,
+		.script_len = run->arguments.script_len,
+		.dependencies = run->arguments.dependencies,
+		.requires_python = *run->arguments.requires_python
+					   ? run->arguments.requires_python : NULL,
+	};
+	struct needs *needs = NULL;
+	int r = environment_profile(&run->host, run->arguments.profile, &question.profile,
+				    why_r);
+
+	run->profile = question.profile;
+	if (r == 0)
+		r = needs_start(&run->host, &question, on_needs, run, &needs, why_r);
+	/* Else it is known by now, and the run may be over. */
+	if (needs)
+		run->needs = needs;
+	return r;
+}
+
+struct tool_run *
+run_script_start(const struct script_tool *kind, const struct tool_host *host,
+		 const json_t *json)
+{
+	struct run_script_arguments arguments;
+	struct why why = { .field = "" };
+	bool over = false;
+	struct tool_run *run;
+	int r;
+
+	if (kind->read(json, host->config, &arguments, &why) < 0) {
+		kind->refuse(RUN_INVALID_ARGUMENTS, why.text, host);
+		return NULL;
+	}
+	run = xcalloc(1, sizeof(*run));
+	run->kind = kind;
+	run->input.tool = kind->asks;
+	run->host = *host;
+	run->json = json_incref((json_t *)json);
+	run->arguments = arguments;
+	run->over = &over;
+	r = choose_interpreter(run, &why);
+	if (r < 0) {
+		free_run(run);
+		kind->refuse(RUN_PYTHON_UNAVAILABLE, why.text, host);
+		return NULL;
+	}
+	if (*run->arguments.requires_python ||
+	    requirements_any(arguments.script, arguments.script_len, arguments.dependencies))
+		r = check_first(run, &why);
+	else
+		r = start_execution(run, &why);
+	if (over)
+		return NULL;
+	if (r < 0) {
+		free_run(run);
+		kind->refuse(reason_of(r), why.text, host);
+		return NULL;
+	}
+	run->over = NULL;
+	return run;
+}
+
+void
+run_script_cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	run->cancelling = true;
+	if (run->execution)
+		script_input_end(&run->input, &run->host, execution_id(run->execution));
+	if (run->needs) {
+		needs_cancel(run->needs, reason);
+	} else {
+		execution_cancel(run->execution, reason);
+		if (run->execution)
+			execution_unwatch(run->execution);
+	}
+	free_run(run);
+}
+
+/* ---- run_script itself ---- */
+
+static int
+read_arguments(const json_t *json, const struct config *config,
+	       struct run_script_arguments *arguments_r, struct why *why_r)
+{
+	return run_script_read(RUN_FOR_SCRIPT, json, config, arguments_r, why_r);
+}
+
+static void
+answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
+{
+	(void)flags;
+	resources_keep(host->config, host->tenant, outcome);
+	run_script_answer(outcome, NULL, host);
+}
+
+static void
+refuse(const char *reason, const char *text, const struct tool_host *host)
+{
+	run_script_refuse_as(reason, text, NULL, host);
+}
+
+static void
+start_in_background(const struct tool_host *host, const json_t *json)
+{
+	struct why why = { .field = "" };
+	const char *job;
+	int r = background_start(host, &run_script_tool, json, &job, &why);
+
+	if (r == 0)
+		run_script_answer_job(job, NULL, host);
+	else if (r < 0)
+		run_script_refuse_as(RUN_TOO_MANY_JOBS, why.text, NULL, host);
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	static const struct script_tool kind = { read_arguments, answer, refuse, "run_script" };
+
+	if (background_wanted(json)) {
+		start_in_background(host, json);
+		return NULL;
+	}
+	return run_script_start(&kind, host, json);
+}
+
+static void
+reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
+{
+	(void)n;
+	(void)state;
+	script_input_reply(&run->input, &run->host, run->execution, replies);
+}
+
+const char *
+run_script_once(const json_t *arguments)
+{
+	const json_t *key = json_object_get(arguments, RUN_KEY_ARGUMENT);
+
+	/* What start will refuse is no key. */
+	return run_script_is_key(key) ? json_string_value(key) : NULL;
+}
+
+const struct tool run_script_tool = {
+	.name = "run_script",
+	.policy = "run_script",
+	.refuse = refuse,
+	.long_status = "the script is running",
+	.describe = describe,
+	.start = start,
+	.cancel = run_script_cancel,
+	.reply = reply,
+	.once = run_script_once,
+};

@@ -1,0 +1,132 @@
+/* The tool run_script, and what run_repl (tools/repl/run_repl.h) shares with it.
+ *
+ * run_script.c runs; run_script_arguments.c checks what a client sent and run_script_schema.c
+ * describes it as a schema, both from one table; run_script_answer.c turns an outcome into the answer.
+ */
+#ifndef TOOLS_SCRIPT_RUN_SCRIPT_H
+#define TOOLS_SCRIPT_RUN_SCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "base/why.h"
+#include "mcp/tool.h"
+#include "policy/imports.h"
+#include "policy/limits.h"
+#include "tools/script/run_script_files.h"
+#include "tools/shared/reasons.h"
+
+#define RUN_STDIN_MAX (8 * 1024 * 1024)		/* bytes */
+#define RUN_ARGS_BYTES_MAX (512 * 1024)		/* of all args together */
+#define RUN_ANSWER_MAX (9 * 1024 * 1024)	/* bytes of an answer's line, about: some
+						 * clients give up on 10 MiB */
+
+#define RUN_KEY_ARGUMENT "idempotency_key"
+#define RUN_KEY_MAX 128				/* characters */
+#define RUN_SESSION_MAX 128			/* bytes of a handle */
+#define RUN_PYTHON_MAX 32			/* bytes of a version or an interpreter's name */
+#define RUN_NAME_MAX 64				/* bytes of a checkpoint's name */
+
+extern const struct tool run_script_tool;
+
+/* Whose arguments, and whose answer. */
+enum run_for { RUN_FOR_SCRIPT, RUN_FOR_REPL };
+
+struct run_script_arguments;
+
+/* A tool that runs scripts: how it reads its arguments and gives its answers. run_script is
+ * one; the others stand in for those of other servers. */
+struct script_tool {
+	/* As run_script_read. */
+	int (*read)(const json_t *json, const struct config *config,
+		    struct run_script_arguments *arguments_r, struct why *why_r);
+	/* Calls on_answer once; flags: as read has set them. */
+	void (*answer)(const struct outcome *outcome, unsigned int flags,
+		       const struct tool_host *host);
+	/* Calls on_answer once: nothing was run. reason, text: as run_script_refuse_as. */
+	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);
+	/* Its name, if its scripts may ask for input; the tool has a reply then. NULL: not. */
+	const char *asks;
+};
+
+/* What such a tool's start and cancel are made of (tool.h). */
+struct tool_run *run_script_start(const struct script_tool *kind,
+				  const struct tool_host *host, const json_t *json);
+void run_script_cancel(struct tool_run *run, enum cancel_reason reason);
+
+/* What was asked for; everything is borrowed from the JSON but args and files. */
+struct run_script_arguments {
+	const char *script, *stdin_text, *profile;	/* NULL: not given */
+	size_t script_len, stdin_len;
+	const char **args;				/* malloc'd; NULL: none */
+	size_t n_args;
+	struct run_script_files files;
+	struct limits_asked asked;
+	const json_t *dependencies;			/* borrowed; NULL: not given */
+	bool background, spill;
+	const char *python;				/* version or interpreter; NULL: any */
+	/* run_repl's, whose code is in script. */
+	const char *session, *checkpoint, *restore;	/* NULL: not given */
+	bool branch, reset, close;
+	struct import_list imports;			/* item NULL: any; the array is malloc'd */
+	char requires_python[48];			/* beside the script's own; "": nothing */
+	bool tell_names;				/* as in an execution_request */
+	unsigned int flags;				/* the tool's own, for its answer */
+};
+
+/* Checks every field, but for the caps, which are limits_merge's. 0, or -EINVAL and why_r
+ * filled, naming field and what is allowed. On success run_script_arguments_done releases
+ * *arguments_r. */
+int run_script_read(enum run_for tool, const json_t *json, const struct config *config,
+		    struct run_script_arguments *arguments_r, struct why *why_r);
+void run_script_arguments_done(struct run_script_arguments *arguments);
+
+/* A script as such tools take it: a string of at most SCRIPT_MAX bytes without NUL. 0, or
+ * -EINVAL and why_r, which names field. */
+int run_script_read_script(const char *field, const json_t *value,
+			   struct run_script_arguments *arguments, struct why *why_r);
+
+/* Can it be an idempotency key? Any value, or NULL. */
+bool run_script_is_key(const json_t *value);
+/* A tool's once (tool.h). */
+const char *run_script_once(const json_t *arguments);
+
+/* JSON texts, malloc'd, with the limits in force; and a sentence about those for models. */
+char *run_script_input_schema(enum run_for tool, const struct config *config);
+char *run_script_output_schema(enum run_for tool);
+char *run_script_limits_text(const struct config *config);
+
+/* What a script has of the network, for the same sentence; static. */
+const char *run_script_network_text(const struct config *config);
+
+/* Is it one JSON text on one line, within our bounds? */
+bool run_script_is_json(const char *text, size_t len);
+
+/* What a tool's answer says beside the outcome. */
+struct run_supplement {
+	void (*write)(const void *arg, struct jsonout *out);	/* members of an open object */
+	void (*say)(const void *arg, FILE *to);			/* lines for readers */
+	const void *arg;
+};
+
+/* Calls on_answer once with what the outcome says. supplement may be NULL, as below. */
+void run_script_answer(const struct outcome *outcome, const struct run_supplement *supplement,
+		       const struct tool_host *host);
+
+/* Calls on_answer once: nothing was run, for the arguments were wrong. */
+void run_script_refuse(const struct why *why, const struct run_supplement *supplement,
+		       const struct tool_host *host);
+
+/* The same for another reason: a status as below, and a sentence. */
+void run_script_refuse_as(const char *reason, const char *text,
+			  const struct run_supplement *supplement,
+			  const struct tool_host *host);
+
+/* The same: it goes on in the background, as the job of that handle. */
+void run_script_answer_job(const char *job, const struct run_supplement *supplement,
+			   const struct tool_host *host);
+
+#endif

@@ -1,0 +1,575 @@
+/* Runs in: the supervisor.   Owns: an answer's texts while it is given.
+ * Reads:   an outcome whose texts a script wrote: its JSON is checked before it goes out. */
+#include "tools/script/run_script.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsonout.h"
+#include "base/xalloc.h"
+#include "mcp/jsonrpc.h"
+#include "tools/script/run_script_results.h"
+
+#define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, when an answer gets too long */
+#define VALUE_COST_MAX (256 * 1024)
+
+#define SCRIPT (1u << RUN_FOR_SCRIPT)		/* whose answers have it */
+#define REPL (1u << RUN_FOR_REPL)
+#define BOTH (SCRIPT | REPL)
+
+static const struct {
+	const char *status;
+	unsigned int tools;
+} not_run[] = {
+	{ RUN_INVALID_ARGUMENTS, BOTH },
+	{ TOOL_DENIED, BOTH },
+	{ TOOL_APPROVAL_PENDING, BOTH },
+	{ TOOL_QUOTA_EXCEEDED, BOTH },
+	{ TOOL_AUDIT_UNAVAILABLE, BOTH },
+	{ RUN_DEPENDENCY_UNAVAILABLE, SCRIPT },
+	{ RUN_PYTHON_UNAVAILABLE, SCRIPT },
+	{ RUN_TOO_MANY_JOBS, BOTH },
+	{ RUN_RUNNING, BOTH },
+	{ RUN_NO_SESSION, REPL },
+	{ RUN_NO_CHECKPOINT, REPL },
+	{ RUN_SESSION_LIMIT, REPL },
+	{ RUN_SESSION_BUSY, REPL },
+};
+
+/* A text that may have been shortened for this answer. */
+struct shown {
+	const char *at;		/* NULL: there is none */
+	size_t len;
+	size_t cut;		/* bytes left out at its end */
+};
+
+/* Everything that an answer says, from an outcome or from a refusal. */
+struct report {
+	const struct outcome *outcome;	/* NULL: nothing was run */
+	const char *status;
+	const char *job;	/* it runs as; NULL: it does not */
+	struct shown stream[STREAM_COUNT];
+	struct shown both;	/* the streams in the order of arrival */
+	struct shown repr, json, error_type, error_message, traceback;
+	uint32_t error_line;
+	struct run_results *results;
+	size_t results_cost;
+	const struct run_supplement *supplement;	/* NULL: none */
+};
+
+static struct shown
+shown(const char *text)
+{
+	return (struct shown){ text, text ? strlen(text) : 0, 0 };
+}
+
+/* ---- what does not fit ---- */
+
+static void
+shorten(struct shown *text, size_t budget)
+{
+	size_t keep = jsonout_fit(text->at, text->len, budget);
+
+	text->cut = text->len - keep;
+	text->len = keep;
+}
+
+/* Escapes can make a text six times as long, and it is sent twice. */
+static void
+fit(struct report *report)
+{
+	struct shown *const texts[] = {
+		&report->stream[STREAM_STDOUT], &report->stream[STREAM_STDERR],
+		&report->repr, &report->json, &report->error_message, &report->traceback,
+	};
+	const size_t n = sizeof(texts) / sizeof(*texts);
+	const size_t most = RUN_ANSWER_MAX - report->results_cost;
+	/* Each is sent twice, and there are two streams and four values. */
+	size_t cost = 0, stream_max = (most - 8 * (size_t)VALUE_COST_MAX) / 4;
+
+	for (size_t i = 0; i < n; i++)
+		cost += texts[i]->len;
+	if (cost * 12 <= most)
+		return;
+	if (stream_max > STREAM_COST_MAX)
+		stream_max = STREAM_COST_MAX;
+	cost = 0;
+	for (size_t i = 0; i < n; i++)
+		cost += 2 * jsonout_cost(texts[i]->at, texts[i]->len);
+	if (cost <= most)
+		return;
+	for (size_t i = 0; i < n; i++)
+		shorten(texts[i], i < STREAM_COUNT ? stream_max : VALUE_COST_MAX);
+	if (report->json.cut)		/* half a JSON text is none */
+		report->json.at = NULL;
+}
+
+/* The script's own process wrote it: one JSON text on one line, or it is left out. */
+bool
+run_script_is_json(const char *text, size_t len)
+{
+	json_t *value;
+
+	if (memchr(text, '\r', len) || memchr(text, '\n', len) ||
+	    !jsonrpc_is_bounded(text, len))
+		return false;
+	value = json_loadb(text, len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES |
+				      JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+	json_decref(value);
+	return value;
+}
+
+static struct shown
+checked_json(const char *text)
+{
+	return shown(text && run_script_is_json(text, strlen(text)) ? text : NULL);
+}
+
+static void
+read_outcome(const struct outcome *outcome, const struct run_supplement *supplement,
+	     struct report *report_r)
+{
+	struct report report = {
+		.outcome = outcome,
+		.supplement = supplement,
+		.status = outcome_status_name(outcome->status),
+		.repr = shown(outcome->value_repr),
+		.json = checked_json(outcome->value_json),
+	};
+
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		report.stream[i] = (struct shown){ outcome->stream[i].text,
+						   outcome->stream[i].len, 0 };
+	report.both = (struct shown){ outcome->transcript, outcome->transcript_len, 0 };
+	if (outcome->status != OUTCOME_OK) {
+		bool raised = outcome->status == OUTCOME_ERROR && outcome->error_type;
+
+		report.error_type = shown(raised ? outcome->error_type
+					  : outcome->status == OUTCOME_ERROR ? "SystemExit"
+									     : report.status);
+		report.error_message = shown(raised ? outcome->error_message
+						    : outcome->message);
+		if (!report.error_message.at)
+			report.error_message = shown("");
+		report.traceback = shown(outcome->error_traceback);
+		report.error_line = outcome->error_line;
+	}
+	report.results = run_results_new(outcome, &report.results_cost);
+	fit(&report);
+	*report_r = report;
+}
+
+/* ---- structuredContent ---- */
+
+static void
+write_shown(struct jsonout *out, const char *key, const struct shown *text)
+{
+	jsonout_key(out, key);
+	if (text->at)
+		jsonout_text(out, text->at, text->len);
+	else
+		jsonout_null(out);
+}
+
+static void
+write_result(struct jsonout *out, const struct report *report)
+{
+	jsonout_key(out, "result");
+	if (!report->repr.at) {
+		jsonout_null(out);
+		return;
+	}
+	jsonout_open(out, '{');
+	write_shown(out, "repr", &report->repr);
+	if (report->json.at) {
+		jsonout_key(out, "json");
+		jsonout_raw(out, report->json.at, report->json.len);
+	}
+	jsonout_close(out, '}');
+}
+
+static void
+write_error(struct jsonout *out, const struct report *report)
+{
+	jsonout_key(out, "error");
+	if (!report->error_type.at) {
+		jsonout_null(out);
+		return;
+	}
+	jsonout_open(out, '{');
+	write_shown(out, "type", &report->error_type);
+	write_shown(out, "message", &report->error_message);
+	write_shown(out, "traceback", &report->traceback);
+	jsonout_key(out, "line");
+	if (report->error_line)
+		jsonout_uint(out, report->error_line);
+	else
+		jsonout_null(out);
+	jsonout_close(out, '}');
+}
+
+static uint64_t
+dropped(const struct report *report, enum stream stream)
+{
+	return (report->outcome ? report->outcome->stream[stream].dropped : 0) +
+	       report->stream[stream].cut;
+}
+
+static bool
+value_is_cut(const struct report *report)
+{
+	return (report->outcome && report->outcome->value_cut) || report->repr.cut;
+}
+
+static void
+write_truncated(struct jsonout *out, const struct report *report)
+{
+	jsonout_key(out, "truncated");
+	if (!dropped(report, STREAM_STDOUT) && !dropped(report, STREAM_STDERR) &&
+	    !value_is_cut(report)) {
+		jsonout_null(out);
+		return;
+	}
+	jsonout_open(out, '{');
+	jsonout_member_uint(out, "stdout_dropped", dropped(report, STREAM_STDOUT));
+	jsonout_member_uint(out, "stderr_dropped", dropped(report, STREAM_STDERR));
+	jsonout_member_bool(out, "result", value_is_cut(report));
+	jsonout_close(out, '}');
+}
+
+static void
+write_structured(struct jsonout *out, const struct report *report)
+{
+	const struct outcome *outcome = report->outcome;
+	struct shown id = shown(outcome ? outcome->id : NULL);
+	struct shown none = shown("");
+
+	jsonout_open(out, '{');
+	write_shown(out, "execution_id", &id);
+	jsonout_member_text(out, "status", report->status);
+	write_shown(out, "stdout", outcome ? &report->stream[STREAM_STDOUT] : &none);
+	write_shown(out, "stderr", outcome ? &report->stream[STREAM_STDERR] : &none);
+	write_result(out, report);
+	write_error(out, report);
+	jsonout_key(out, "exit_code");
+	if (outcome && outcome->exit_code >= 0)
+		jsonout_int(out, outcome->exit_code);
+	else
+		jsonout_null(out);
+	jsonout_member_uint(out, "duration_ms", outcome ? outcome->duration_ms : 0);
+	jsonout_member_uint(out, "cpu_ms", outcome ? outcome->cpu_ms : 0);
+	jsonout_key(out, "peak_memory_bytes");
+	if (outcome && outcome->peak_memory_bytes)
+		jsonout_uint(out, outcome->peak_memory_bytes);
+	else
+		jsonout_null(out);
+	write_truncated(out, report);
+	run_results_write(report->results, out);
+	if (report->job)
+		jsonout_member_text(out, "job", report->job);
+	if (outcome && outcome->status == OUTCOME_OVERLOADED)
+		jsonout_member_uint(out, "retry_after_ms", outcome->retry_after_ms);
+	if (report->supplement)
+		report->supplement->write(report->supplement->arg, out);
+	jsonout_close(out, '}');
+}
+
+/* clang-format off */
+static const struct {
+	const char *name, *schema;	/* NULL: the list of statuses */
+	bool required;
+	unsigned int tools;
+} properties[] = {
+	{ "execution_id", "{\"type\":[\"string\",\"null\"]}", true, BOTH },
+	{ "status", NULL, true, BOTH },
+	{ "stdout", "{\"type\":\"string\"}", true, BOTH },
+	{ "stderr", "{\"type\":\"string\"}", true, BOTH },
+	{ "result", "{\"description\":\"Value of a trailing expression; json is absent when it "
+		"has no JSON form.\",\"type\":[\"object\",\"null\"],\"properties\":{\"repr\":"
+		"{\"type\":\"string\"},\"json\":{}},\"required\":[\"repr\"],"
+		"\"additionalProperties\":false}", true, BOTH },
+	{ "error", "{\"description\":\"null when status is ok.\",\"type\":[\"object\",\"null\"],"
+		"\"properties\":{\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
+		"\"traceback\":{\"type\":[\"string\",\"null\"]},\"line\":{\"type\":[\"integer\","
+		"\"null\"]}},\"required\":[\"type\",\"message\",\"traceback\",\"line\"],"
+		"\"additionalProperties\":false}", true, BOTH },
+	{ "exit_code", "{\"description\":\"128 + signal after a signal; null when nothing was "
+		"run.\",\"type\":[\"integer\",\"null\"]}", true, BOTH },
+	{ "duration_ms", "{\"type\":\"integer\"}", true, BOTH },
+	{ "cpu_ms", "{\"type\":\"integer\"}", true, BOTH },
+	{ "peak_memory_bytes", "{\"type\":[\"integer\",\"null\"]}", true, BOTH },
+	{ "truncated", "{\"description\":\"Bytes left out of the streams; whether the result was "
+		"shortened; null when all is there.\",\"type\":[\"object\",\"null\"],\"properties\":{\"stdout_dropped\":{\"type\":"
+		"\"integer\"},\"stderr_dropped\":{\"type\":\"integer\"},\"result\":{\"type\":"
+		"\"boolean\"}},\"required\":[\"stdout_dropped\",\"stderr_dropped\",\"result\"],"
+		"\"additionalProperties\":false}", true, BOTH },
+	{ "displays", run_results_displays_schema, true, BOTH },
+	{ "files", run_results_files_schema, true, BOTH },
+	{ "omitted", run_results_omitted_schema, true, BOTH },
+	{ "spilled", run_results_spilled_schema, false, BOTH },
+	{ "job", "{\"description\":\"With status running: the handle that the tool job takes.\","
+		"\"type\":\"string\"}", false, BOTH },
+	{ "retry_after_ms", "{\"description\":\"With status overloaded.\",\"type\":\"integer\"}",
+		false, BOTH },
+	{ "session", "{\"description\":\"The handle for the next call; null when there is "
+		"none.\",\"type\":[\"string\",\"null\"]}", true, REPL },
+	{ "expires", "{\"description\":\"When the session ends unless it is used before.\","
+		"\"type\":[\"string\",\"null\"]}", true, REPL },
+	{ "state", "{\"description\":\"kept: all that the cell did is there. rolled_back: the "
+		"session is as before the cell. lost: the session is gone. closed: as asked for. "
+		"null: the session was not touched.\",\"enum\":[\"kept\",\"rolled_back\",\"lost\","
+		"\"closed\",null]}", true, REPL },
+	{ "state_text", "{\"description\":\"The same in a sentence, with the reason.\",\"type\":"
+		"[\"string\",\"null\"]}", true, REPL },
+	{ "not_carried", "{\"description\":\"What of the state could not be taken along, like "
+		"running threads.\",\"type\":\"array\",\"items\":{\"type\":\"string\"}}", true, REPL },
+	{ "checkpoints", "{\"description\":\"Names that restore takes.\",\"type\":\"array\","
+		"\"items\":{\"type\":\"string\"}}", true, REPL },
+};
+/* clang-format on */
+
+#define N_PROPERTIES (sizeof(properties) / sizeof(*properties))
+
+static void
+write_status_schema(struct jsonout *out, unsigned int tool)
+{
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "type", "string");
+	jsonout_key(out, "enum");
+	jsonout_open(out, '[');
+	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++) {
+		const char *name = outcome_status_name((enum outcome_status)i);
+
+		jsonout_text(out, name, strlen(name));
+	}
+	for (size_t i = 0; i < sizeof(not_run) / sizeof(*not_run); i++)
+		if (not_run[i].tools & tool)
+			jsonout_text(out, not_run[i].status, strlen(not_run[i].status));
+	jsonout_close(out, ']');
+	jsonout_close(out, '}');
+}
+
+char *
+run_script_output_schema(enum run_for tool)
+{
+	const unsigned int tools = 1u << tool;
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "type", "object");
+	jsonout_key(&out, "properties");
+	jsonout_open(&out, '{');
+	for (size_t i = 0; i < N_PROPERTIES; i++) {
+		if (!(properties[i].tools & tools))
+			continue;
+		jsonout_key(&out, properties[i].name);
+		if (properties[i].schema)
+			jsonout_raw(&out, properties[i].schema,
+				    strlen(properties[i].schema));
+		else
+			write_status_schema(&out, tools);
+	}
+	jsonout_close(&out, '}');
+	jsonout_key(&out, "required");
+	jsonout_open(&out, '[');
+	for (size_t i = 0; i < N_PROPERTIES; i++)
+		if (properties[i].required && properties[i].tools & tools)
+			jsonout_text(&out, properties[i].name, strlen(properties[i].name));
+	jsonout_close(&out, ']');
+	jsonout_member_bool(&out, "additionalProperties", false);
+	jsonout_close(&out, '}');
+	return jsonout_take(&out);
+}
+
+/* ---- the text ---- */
+
+static void
+say_block(FILE *to, const char *title, const struct shown *text)
+{
+	if (!text->len)
+		return;
+	fprintf(to, "%s:\n", title);
+	fwrite(text->at, 1, text->len, to);
+	if (text->at[text->len - 1] != '\n')
+		fputc('\n', to);
+}
+
+/* Together when both were written to, because their order tells what happened; apart when
+ * they had to be shortened for this answer. */
+static void
+say_streams(FILE *to, const struct report *report)
+{
+	const struct shown *out = &report->stream[STREAM_STDOUT];
+	const struct shown *err = &report->stream[STREAM_STDERR];
+
+	if (out->len && err->len && report->both.len && !out->cut && !err->cut) {
+		say_block(to, "stdout and stderr", &report->both);
+		return;
+	}
+	say_block(to, "stdout", out);
+	say_block(to, "stderr", err);
+}
+
+static void
+say_error(FILE *to, const struct report *report)
+{
+	const struct shown *err = &report->stream[STREAM_STDERR];
+
+	if (!report->error_type.at)
+		return;
+	if (!report->outcome || report->outcome->status != OUTCOME_ERROR) {
+		/* The message is a sentence of ours, and names what happened. */
+		fprintf(to, "%.*s\n", (int)report->error_message.len,
+			report->error_message.at);
+	} else {
+		fprintf(to, "%.*s: %.*s", (int)report->error_type.len,
+			report->error_type.at, (int)report->error_message.len,
+			report->error_message.at);
+		if (report->error_line)
+			fprintf(to, " (line %u)", report->error_line);
+		fputc('\n', to);
+	}
+	/* Mostly the script's stderr shows it already. */
+	if (report->traceback.len &&
+	    !(err->len && memmem(err->at, err->len, report->traceback.at,
+				 report->traceback.len)))
+		say_block(to, "traceback", &report->traceback);
+}
+
+static void
+say_result(FILE *to, const struct report *report)
+{
+	if (!report->repr.at)
+		return;
+	fprintf(to, "result: %.*s\n", (int)report->repr.len, report->repr.at);
+	if (!value_is_cut(report))
+		return;
+	if (report->json.at)
+		fprintf(to, "result as JSON: %.*s\n", (int)report->json.len,
+			report->json.at);
+	else
+		fputs("(the result was shortened)\n", to);
+}
+
+/* The last line: all the numbers. */
+static void
+say_summary(FILE *to, const struct report *report)
+{
+	static const char *const names[] = { "stdout", "stderr" };
+	const struct outcome *outcome = report->outcome;
+
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (dropped(report, (enum stream)i))
+			fprintf(to, "(%llu bytes of %s left out)\n",
+				(unsigned long long)dropped(report, (enum stream)i),
+				names[i]);
+	if (outcome->status == OUTCOME_OVERLOADED)
+		fprintf(to, "Try again in %u ms.\n", outcome->retry_after_ms);
+	fprintf(to, "[%s", report->status);
+	if (outcome->exit_code >= 0)
+		fprintf(to, ", exit code %d", outcome->exit_code);
+	fprintf(to, ", %llu ms, cpu %llu ms", (unsigned long long)outcome->duration_ms,
+		(unsigned long long)outcome->cpu_ms);
+	if (outcome->peak_memory_bytes)
+		fprintf(to, ", peak memory %llu KiB",
+			(unsigned long long)outcome->peak_memory_bytes / 1024);
+	fprintf(to, "%s%s]\n", outcome->id ? ", " : "", outcome->id ? outcome->id : "");
+}
+
+static void
+say(FILE *to, const struct report *report)
+{
+	bool said = report->repr.at || report->stream[STREAM_STDOUT].len ||
+		    report->stream[STREAM_STDERR].len;
+
+	say_error(to, report);
+	if (report->job)
+		fprintf(to, "Running in the background as job %s: follow it with the tool job.\n",
+			report->job);
+	if (report->supplement && !report->outcome)
+		report->supplement->say(report->supplement->arg, to);
+	if (!report->outcome)
+		return;
+	say_streams(to, report);
+	say_result(to, report);
+	run_results_say(report->results, to);
+	if (!said && !report->error_type.at)
+		fputs("(no output)\n", to);
+	if (report->supplement)
+		report->supplement->say(report->supplement->arg, to);
+	say_summary(to, report);
+}
+
+static void
+give(const struct report *report, const struct tool_host *host)
+{
+	const struct outcome *outcome = report->outcome;
+	struct tool_answer answer = {
+		.is_error = report->error_type.at != NULL,
+		.not_run = outcome ? outcome->status == OUTCOME_OVERLOADED ||
+				     outcome->status == OUTCOME_JAIL_FAILED
+				   : !report->job,
+	};
+	struct jsonout structured;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &answer.text_len);
+
+	xalloc_check(to);
+	say(to, report);
+	if (fclose(to) != 0)
+		abort();
+	jsonout_init(&structured);
+	write_structured(&structured, report);
+	answer.text = text;
+	answer.structured = structured.at;
+	answer.structured_len = structured.len;
+	answer.content = run_results_blocks(report->results, &answer.n_content);
+	host->on_answer(host->arg, &answer);
+	jsonout_done(&structured);
+	free(text);
+	run_results_free(report->results);
+}
+
+void
+run_script_answer(const struct outcome *outcome, const struct run_supplement *supplement,
+		  const struct tool_host *host)
+{
+	struct report report;
+
+	read_outcome(outcome, supplement, &report);
+	give(&report, host);
+}
+
+void
+run_script_refuse_as(const char *reason, const char *text,
+		     const struct run_supplement *supplement, const struct tool_host *host)
+{
+	struct report report = {
+		.status = reason,
+		.error_type = shown(reason),
+		.error_message = shown(text),
+		.supplement = supplement,
+	};
+
+	report.results = run_results_new(NULL, &report.results_cost);
+	give(&report, host);
+}
+
+void
+run_script_refuse(const struct why *why, const struct run_supplement *supplement,
+		  const struct tool_host *host)
+{
+	run_script_refuse_as(RUN_INVALID_ARGUMENTS, why->text, supplement, host);
+}
+
+void
+run_script_answer_job(const char *job, const struct run_supplement *supplement,
+		      const struct tool_host *host)
+{
+	struct report report = { .status = RUN_RUNNING, .job = job, .supplement = supplement };
+
+	report.results = run_results_new(NULL, &report.results_cost);
+	give(&report, host);
+}

@@ -1,0 +1,273 @@
+/* Runs in: the supervisor.   Owns: what was decoded of base64.
+ * Reads:   values of a client, of any type. A path that is let through leads to a place
+ * below /workspace, by names alone, and to no place twice. */
+#include "tools/script/run_script_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "policy/config.h"
+#include "tools/shared/resources.h"
+
+static int
+refuse(struct why *why_r, size_t i, const char *text)
+{
+	return why_say(why_r, -EINVAL, FILES_ARGUMENT, "files: item %zu: %s", i, text);
+}
+
+static int
+refuse_size(struct why *why_r, size_t i, const char *text, size_t most)
+{
+	return why_say(why_r, -EINVAL, FILES_ARGUMENT,
+		       "files: item %zu: %s: at most %zu KiB are allowed", i, text, most >> 10);
+}
+
+/* ---- base64 ---- */
+
+static int
+digit(char c)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				       "0123456789+/";
+	const char *at = c ? strchr(alphabet, c) : NULL;
+
+	return at ? (int)(at - alphabet) : -1;
+}
+
+/* With padding and without anything between (RFC 4648, 4). NULL: it is none. */
+static void *
+decode(const char *text, size_t len, size_t *len_r)
+{
+	size_t pad = 0, n = 0;
+	unsigned char *bytes;
+
+	while (pad < 2 && pad < len && text[len - 1 - pad] == '=')
+		pad++;
+	if (len % 4 != 0)
+		return NULL;
+	bytes = xalloc_check(malloc(len / 4 * 3 + 1));
+	for (size_t i = 0; i < len; i += 4) {
+		size_t missing = i + 4 == len ? pad : 0;
+		uint32_t word = 0;
+
+		for (size_t k = 0; k < 4; k++) {
+			int d = k >= 4 - missing ? 0 : digit(text[i + k]);
+
+			if (d < 0) {
+				free(bytes);
+				return NULL;
+			}
+			word = word << 6 | (uint32_t)d;
+		}
+		/* What padding leaves over is zero: there is one spelling of each. */
+		if ((missing == 1 && word & 0xff) || (missing == 2 && word & 0xffff)) {
+			free(bytes);
+			return NULL;
+		}
+		for (size_t k = 0; k < 3 - missing; k++)
+			bytes[n++] = (unsigned char)(word >> (16 - 8 * k));
+	}
+	*len_r = n;
+	return bytes;
+}
+
+/* ---- paths ---- */
+
+static const char *
+fault_of_path(const char *path, size_t len)
+{
+	size_t start = 0;
+
+	if (len == 0)
+		return "path is empty";
+	if (len > FILES_PATH_MAX)
+		return "path is too long: at most 1024 bytes are allowed";
+	if (memchr(path, '\0', len))
+		return "path holds a NUL";
+	if (path[0] == '/')
+		return "path is absolute; it must be relative to /workspace";
+	for (size_t i = 0; i <= len; i++) {
+		size_t n = i - start;
+
+		if (i < len && path[i] != '/')
+			continue;
+		if (n == 0)
+			return "path has an empty name in it";
+		if (n > FILES_NAME_MAX)
+			return "path has a name of more than 255 bytes";
+		if (path[start] == '.' && (n == 1 || (n == 2 && path[start + 1] == '.')))
+			return "path may not have . or .. in it";
+		start = i + 1;
+	}
+	return NULL;
+}
+
+/* Is a the same as b, or a directory above it? */
+static bool
+leads_to(const struct execution_input *a, const struct execution_input *b)
+{
+	return a->path_len <= b->path_len && memcmp(a->path, b->path, a->path_len) == 0 &&
+	       (a->path_len == b->path_len || b->path[a->path_len] == '/');
+}
+
+/* ---- items ---- */
+
+static int
+read_base64(const json_t *value, size_t i, size_t most, struct run_script_files *files,
+	    struct why *why_r)
+{
+	struct execution_input *item = &files->item[i];
+
+	if (json_string_length(value) > (most + 2) / 3 * 4)
+		return 0;		/* without content: it is too long */
+	files->decoded[i] = decode(json_string_value(value), json_string_length(value),
+				   &item->len);
+	item->data = files->decoded[i];
+	return item->data ? 0 : refuse(why_r, i, "base64 is not base64 with padding");
+}
+
+static int
+read_content(const char *key, const json_t *value, size_t i, size_t most,
+	     struct run_script_files *files, struct why *why_r)
+{
+	struct execution_input *item = &files->item[i];
+
+	if (!json_is_string(value))
+		return why_say(why_r, -EINVAL, FILES_ARGUMENT,
+			       "files: item %zu: %s must be a string", i, key);
+	if (strcmp(key, "uri") == 0) {
+		files->uri[i] = json_string_value(value);
+		return strlen(files->uri[i]) == json_string_length(value)
+			? 0 : refuse(why_r, i, "uri holds a NUL");
+	}
+	if (strcmp(key, "text") == 0) {
+		item->data = json_string_value(value);
+		item->len = json_string_length(value);
+	} else if (read_base64(value, i, most, files, why_r) < 0) {
+		return -EINVAL;
+	}
+	if (!item->data || item->len > most)
+		return refuse_size(why_r, i, "the content is too long", most);
+	return 0;
+}
+
+static int
+read_item(const json_t *json, size_t i, size_t most, struct run_script_files *files,
+	  struct why *why_r)
+{
+	struct execution_input *item = &files->item[i];
+	const json_t *path = json_object_get(json, "path"), *value, *content = NULL;
+	const char *fault, *key, *kind = NULL;
+	unsigned int contents = 0;
+
+	if (!json_is_object(json) || !json_is_string(path))
+		return refuse(why_r, i, "it must be an object with a string path");
+	json_object_foreach((json_t *)json, key, value) {
+		if (strcmp(key, "path") == 0)
+			continue;
+		if (strcmp(key, "text") != 0 && strcmp(key, "base64") != 0 &&
+		    strcmp(key, "uri") != 0)
+			return refuse(why_r, i, "there are path, text, base64 and uri");
+		contents++;
+		content = value;
+		kind = key;
+	}
+	item->path = json_string_value(path);
+	item->path_len = json_string_length(path);
+	fault = fault_of_path(item->path, item->path_len);
+	if (fault)
+		return refuse(why_r, i, fault);
+	for (size_t k = 0; k < i; k++)
+		if (leads_to(&files->item[k], item) || leads_to(item, &files->item[k]))
+			return refuse(why_r, i, "path is that of another item, or above or "
+						"below it");
+	if (contents != 1)
+		return refuse(why_r, i, "exactly one of text, base64 and uri is needed");
+	return read_content(kind, content, i, most, files, why_r);
+}
+
+static int
+check_sum(const struct run_script_files *files, size_t most, struct why *why_r)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		bytes += files->item[i].len;
+		if (bytes > most)
+			return refuse_size(why_r, i, "all together they are too long", most);
+	}
+	return 0;
+}
+
+int
+run_script_files_read(const json_t *json, const struct config *config,
+		      struct run_script_files *files_r, struct why *why_r)
+{
+	struct run_script_files files = { .n = json_array_size(json) };
+	int r = 0;
+
+	memset(files_r, 0, sizeof(*files_r));
+	if (!json_is_array(json))
+		return why_say(why_r, -EINVAL, FILES_ARGUMENT,
+			       "files must be an array of objects with path and text, base64 or uri");
+	if (files.n > config->results.inputs)
+		return why_say(why_r, -EINVAL, FILES_ARGUMENT,
+			       "files has %zu items; at most %u are allowed", files.n,
+			       config->results.inputs);
+	files.item = xcalloc(files.n, sizeof(*files.item));
+	files.decoded = xcalloc(files.n, sizeof(*files.decoded));
+	files.uri = xcalloc(files.n, sizeof(*files.uri));
+	for (size_t i = 0; r == 0 && i < files.n; i++)
+		r = read_item(json_array_get(json, i), i, config->results.input_bytes,
+			      &files, why_r);
+	if (r == 0)
+		r = check_sum(&files, config->results.inputs_bytes, why_r);
+	if (r < 0)
+		run_script_files_done(&files);
+	*files_r = files;
+	return r;
+}
+
+int
+run_script_files_resolve(struct run_script_files *files, const struct config *config,
+			 const struct tenant *tenant, struct why *why_r)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		struct execution_input *item = &files->item[i];
+
+		if (files->uri[i] &&
+		    !resources_find(tenant, files->uri[i], &item->data, &item->len))
+			return refuse(why_r, i, "there is no file to be read at its uri (any "
+						"more)");
+		if (item->len > config->results.input_bytes)
+			return refuse_size(why_r, i, "the content is too long",
+					   config->results.input_bytes);
+	}
+	return check_sum(files, config->results.inputs_bytes, why_r);
+}
+
+void
+run_script_files_done(struct run_script_files *files)
+{
+	for (size_t i = 0; files->decoded && i < files->n; i++)
+		free(files->decoded[i]);
+	free(files->decoded);
+	free(files->uri);
+	free(files->item);
+	memset(files, 0, sizeof(*files));
+}
+
+void
+run_script_files_schema(const struct config *config, struct jsonout *out)
+{
+	jsonout_member_text(out, "type", "array");
+	jsonout_member_raw(out, "items",
+		"{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\","
+		"\"description\":\"Relative to /workspace.\"},\"text\":{\"type\":\"string\"},"
+		"\"base64\":{\"type\":\"string\"},\"uri\":{\"type\":\"string\","
+		"\"description\":\"Of a file that an earlier call left.\"}},\"required\":[\"path\"],"
+		"\"additionalProperties\":false}");
+	jsonout_member_uint(out, "maxItems", config->results.inputs);
+}

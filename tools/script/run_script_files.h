@@ -1,0 +1,42 @@
+/* The argument files of run_script: what is put into /workspace before the script starts.
+ */
+#ifndef TOOLS_SCRIPT_RUN_SCRIPT_FILES_H
+#define TOOLS_SCRIPT_RUN_SCRIPT_FILES_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "base/jsonout.h"
+#include "base/why.h"
+#include "engine/execution.h"
+
+struct config;
+
+#define FILES_ARGUMENT "files"
+#define FILES_PATH_MAX 1024		/* bytes */
+#define FILES_NAME_MAX 255		/* bytes between slashes */
+
+/* Texts and paths are borrowed from the JSON; what was base64 is memory of their own. */
+struct run_script_files {
+	struct execution_input *item;
+	void **decoded;			/* by item; NULL: it was not base64 */
+	const char **uri;		/* by item; NULL: its content came with it */
+	size_t n;
+};
+
+/* 0, or -EINVAL with why_r naming the item and what is allowed; then files_r is empty. */
+int run_script_files_read(const json_t *json, const struct config *config,
+			  struct run_script_files *files_r, struct why *why_r);
+
+/* Finds the contents of those that are named by the uri of an earlier call's file, which
+ * the tenant must be able to read. They are borrowed from the store of resources: use them
+ * at once. 0, or -EINVAL with why_r. */
+int run_script_files_resolve(struct run_script_files *files, const struct config *config,
+			     const struct tenant *tenant, struct why *why_r);
+void run_script_files_done(struct run_script_files *files);
+
+/* Members of the schema that is open: type, items, maxItems, description. */
+void run_script_files_schema(const struct config *config, struct jsonout *out);
+
+#endif

@@ -1,0 +1,423 @@
+/* Runs in: the supervisor.   Owns: the plan of what is shown while an answer is given.
+ * Reads:   what a script showed and left: kinds, bytes and names are of its choice. */
+#include "tools/script/run_script_results.h"
+
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "tools/script/run_script.h"
+#include "tools/shared/media.h"
+#include "tools/shared/resources.h"
+
+#define ENTRY_COST 512		/* keys, numbers and types around one entry */
+
+struct run_results {
+	const struct outcome *outcome;
+	bool *shown;			/* by display: it is in the answer */
+	size_t n_files;			/* that are told of */
+	uint32_t undisplayed, more_files;
+	bool unknown_files;		/* how many those are */
+	struct content *block;
+	size_t n_blocks;
+	char **text;			/* uris and names that blocks point to */
+	size_t n_texts;
+};
+
+/* ---- what fits ---- */
+
+/* JSON by itself is shown to readers as well. */
+static bool
+is_alone(const struct outcome *o, size_t i)
+{
+	return (i == 0 || o->display[i - 1].object != o->display[i].object) &&
+	       (i + 1 == o->n_displays || o->display[i + 1].object != o->display[i].object);
+}
+
+static size_t
+display_cost(const struct outcome *o, size_t i)
+{
+	const struct outcome_display *display = &o->display[i];
+
+	switch (display->kind) {
+	case DISPLAY_PNG:
+	case DISPLAY_JPEG:
+		return (display->len + 2) / 3 * 4 + ENTRY_COST;
+	case DISPLAY_JSON:
+		return display->len +
+		       (is_alone(o, i) ? jsonout_cost(display->data, display->len) : 0) +
+		       ENTRY_COST;
+	case DISPLAY_SVG:
+	case DISPLAY_HTML:
+	case DISPLAY_MARKDOWN:
+	case DISPLAY_PLAIN:
+	case DISPLAY_KIND_COUNT:
+		break;
+	}
+	return jsonout_cost(display->data, display->len) + ENTRY_COST;
+}
+
+static bool
+is_sound(const struct outcome_display *display)
+{
+	if (!media_fits(display->kind, display->data, display->len))
+		return false;
+	return display->kind != DISPLAY_JSON ||
+	       run_script_is_json(display->data, display->len);
+}
+
+static size_t
+plan_displays(struct run_results *r)
+{
+	const struct outcome *o = r->outcome;
+	size_t cost = 0;
+
+	r->shown = xcalloc(o->n_displays, sizeof(*r->shown));
+	r->undisplayed = o->undisplayed;
+	for (size_t i = 0; i < o->n_displays; i++) {
+		size_t more = display_cost(o, i);
+
+		if (more <= RESULTS_DISPLAY_COST_MAX - cost && is_sound(&o->display[i])) {
+			r->shown[i] = true;
+			cost += more;
+		} else {
+			r->undisplayed++;
+		}
+	}
+	return cost;
+}
+
+static size_t
+plan_files(struct run_results *r)
+{
+	const struct outcome *o = r->outcome;
+	size_t cost = o->n_parts * ENTRY_COST;
+
+	for (r->n_files = 0; r->n_files < o->n_files; r->n_files++) {
+		const struct outcome_file *file = &o->file[r->n_files];
+		/* In the structure, in the text, in the link as a name and twice as a uri. */
+		size_t more = 3 * jsonout_cost(file->path, file->path_len) +
+			      6 * file->path_len + ENTRY_COST;
+
+		if (more > RESULTS_FILE_COST_MAX - cost)
+			break;
+		cost += more;
+	}
+	r->unknown_files = o->files_unknown;
+	r->more_files = o->more_files + (uint32_t)(o->n_files - r->n_files);
+	return cost;
+}
+
+/* ---- blocks ---- */
+
+static const char *
+keep_text(struct run_results *r, char *text)
+{
+	r->text = xrealloc(r->text, (r->n_texts + 1) * sizeof(*r->text));
+	r->text[r->n_texts++] = text;
+	return text;
+}
+
+static void
+add_markup(struct run_results *r, const struct outcome_display *display,
+	   struct content *block)
+{
+	char *uri;
+	int n = asprintf(&uri, RESOURCES_SCHEME "%s#display-%u", r->outcome->id,
+			 display->object);
+
+	block->kind = CONTENT_RESOURCE;
+	block->uri = keep_text(r, xalloc_check(n < 0 ? NULL : uri));
+	block->mime_type = media_of_display(display->kind);
+}
+
+static void
+add_display(struct run_results *r, size_t i)
+{
+	const struct outcome_display *display = &r->outcome->display[i];
+	struct content block = { .kind = CONTENT_TEXT, .text = display->data,
+				 .text_len = display->len };
+
+	switch (display->kind) {
+	case DISPLAY_PNG:
+	case DISPLAY_JPEG:
+		block = (struct content){ .kind = CONTENT_IMAGE, .data = display->data,
+					  .data_len = display->len,
+					  .mime_type = media_of_display(display->kind) };
+		break;
+	case DISPLAY_SVG:
+	case DISPLAY_HTML:
+		add_markup(r, display, &block);
+		break;
+	case DISPLAY_JSON:
+		if (!is_alone(r->outcome, i))
+			return;
+		break;
+	case DISPLAY_MARKDOWN:
+	case DISPLAY_PLAIN:
+	case DISPLAY_KIND_COUNT:
+		break;
+	}
+	r->block[r->n_blocks++] = block;
+}
+
+static void
+add_link(struct run_results *r, const struct outcome_file *file)
+{
+	r->block[r->n_blocks++] = (struct content){
+		.kind = CONTENT_LINK,
+		.uri = keep_text(r, resources_uri(r->outcome->id, file->path,
+						  file->path_len)),
+		.name = keep_text(r, xalloc_check(strndup(file->path, file->path_len))),
+		.mime_type = media_of_path(file->path, file->path_len),
+		.size = file->size,
+	};
+}
+
+static const char *
+stream_name(enum stream stream)
+{
+	return stream == STREAM_STDOUT ? "stdout" : "stderr";
+}
+
+static void
+add_part(struct run_results *r, const struct outcome_part *part)
+{
+	r->block[r->n_blocks++] = (struct content){
+		.kind = CONTENT_LINK,
+		.uri = keep_text(r, resources_part_uri(r->outcome->id, part)),
+		.name = stream_name(part->stream),
+		.mime_type = "text/plain",
+		.size = part->len,
+	};
+}
+
+struct run_results *
+run_results_new(const struct outcome *outcome, size_t *cost_r)
+{
+	struct run_results *r = xcalloc(1, sizeof(*r));
+
+	*cost_r = 0;
+	r->outcome = outcome;
+	if (!outcome)
+		return r;
+	*cost_r = plan_displays(r) + plan_files(r);
+	r->block = xcalloc(outcome->n_displays + r->n_files + outcome->n_parts,
+			    sizeof(*r->block));
+	for (size_t i = 0; i < outcome->n_displays; i++)
+		if (r->shown[i])
+			add_display(r, i);
+	for (size_t i = 0; i < r->n_files; i++)
+		if (outcome->file[i].data)
+			add_link(r, &outcome->file[i]);
+	for (size_t i = 0; i < outcome->n_parts; i++)
+		add_part(r, &outcome->part[i]);
+	return r;
+}
+
+void
+run_results_free(struct run_results *r)
+{
+	for (size_t i = 0; i < r->n_texts; i++)
+		free(r->text[i]);
+	free(r->text);
+	free(r->block);
+	free(r->shown);
+	free(r);
+}
+
+const struct content *
+run_results_blocks(const struct run_results *r, size_t *n_r)
+{
+	*n_r = r->n_blocks;
+	return r->block;
+}
+
+/* ---- structuredContent ---- */
+
+static void
+write_display(struct jsonout *out, const struct outcome_display *display)
+{
+	uint32_t width, height;
+
+	jsonout_open(out, '{');
+	jsonout_member_uint(out, "index", display->object);
+	jsonout_member_text(out, "mime_type", media_of_display(display->kind));
+	jsonout_member_uint(out, "bytes", display->len);
+	if (display->kind == DISPLAY_PNG &&
+	    media_png_size(display->data, display->len, &width, &height)) {
+		jsonout_member_uint(out, "width", width);
+		jsonout_member_uint(out, "height", height);
+	}
+	if (display->kind == DISPLAY_JSON) {
+		jsonout_key(out, "json");
+		jsonout_raw(out, display->data, display->len);
+	}
+	jsonout_close(out, '}');
+}
+
+static void
+write_file(const struct run_results *r, struct jsonout *out,
+	   const struct outcome_file *file)
+{
+	jsonout_open(out, '{');
+	jsonout_key(out, "path");
+	jsonout_text(out, file->path, file->path_len);
+	jsonout_member_uint(out, "size", file->size);
+	jsonout_member_text(out, "mime_type", media_of_path(file->path, file->path_len));
+	jsonout_key(out, "sha256");
+	if (file->sha256) {
+		char hex[65];
+
+		for (size_t i = 0; i < 32; i++)
+			snprintf(hex + 2 * i, 3, "%02x", file->sha256[i]);
+		jsonout_text(out, hex, 64);
+	} else {
+		jsonout_null(out);
+	}
+	if (file->data) {
+		char *uri = resources_uri(r->outcome->id, file->path, file->path_len);
+
+		jsonout_member_text(out, "uri", uri);
+		free(uri);
+	}
+	jsonout_close(out, '}');
+}
+
+static void
+write_parts(const struct run_results *r, struct jsonout *out)
+{
+	jsonout_key(out, "spilled");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < r->outcome->n_parts; i++) {
+		const struct outcome_part *part = &r->outcome->part[i];
+		char *uri = resources_part_uri(r->outcome->id, part);
+
+		jsonout_open(out, '{');
+		jsonout_member_text(out, "stream", stream_name(part->stream));
+		jsonout_member_uint(out, "offset", part->offset);
+		jsonout_member_uint(out, "size", part->len);
+		jsonout_member_text(out, "uri", uri);
+		jsonout_close(out, '}');
+		free(uri);
+	}
+	jsonout_close(out, ']');
+}
+
+void
+run_results_write(const struct run_results *r, struct jsonout *out)
+{
+	jsonout_key(out, "displays");
+	jsonout_open(out, '[');
+	for (size_t i = 0; r->outcome && i < r->outcome->n_displays; i++)
+		if (r->shown[i])
+			write_display(out, &r->outcome->display[i]);
+	jsonout_close(out, ']');
+	jsonout_key(out, "files");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < r->n_files; i++)
+		write_file(r, out, &r->outcome->file[i]);
+	jsonout_close(out, ']');
+	if (r->outcome && r->outcome->n_parts)
+		write_parts(r, out);
+	jsonout_key(out, "omitted");
+	if (!r->undisplayed && !r->more_files && !r->unknown_files) {
+		jsonout_null(out);
+		return;
+	}
+	jsonout_open(out, '{');
+	jsonout_member_uint(out, "displays", r->undisplayed);
+	jsonout_key(out, "files");
+	if (r->unknown_files)
+		jsonout_null(out);
+	else
+		jsonout_uint(out, r->more_files);
+	jsonout_close(out, '}');
+}
+
+/* clang-format off */
+const char run_results_displays_schema[] =
+	"{\"description\":\"What was shown: figures, pictures, tables, in the order of their "
+	"blocks. Forms of one object have the same index; json is there with application/json.\","
+	"\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+	"\"index\":{\"type\":\"integer\"},\"mime_type\":{\"type\":\"string\"},"
+	"\"bytes\":{\"type\":\"integer\"},\"width\":{\"type\":\"integer\"},"
+	"\"height\":{\"type\":\"integer\"},\"json\":{}},"
+	"\"required\":[\"index\",\"mime_type\",\"bytes\"],\"additionalProperties\":false}}";
+const char run_results_files_schema[] =
+	"{\"description\":\"Files in /workspace at the end; those with a uri can be read with "
+	"resources/read for some minutes.\","
+	"\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+	"\"path\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"},"
+	"\"mime_type\":{\"type\":\"string\"},\"sha256\":{\"type\":[\"string\",\"null\"]},"
+	"\"uri\":{\"type\":\"string\"}},"
+	"\"required\":[\"path\",\"size\",\"mime_type\",\"sha256\"],"
+	"\"additionalProperties\":false}}";
+const char run_results_spilled_schema[] =
+	"{\"description\":\"With spill: streams that were cut in this answer, as they were written, "
+	"in parts; where offsets leave a gap there was too much even for that.\","
+	"\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+	"\"stream\":{\"type\":\"string\"},\"offset\":{\"type\":\"integer\"},"
+	"\"size\":{\"type\":\"integer\"},\"uri\":{\"type\":\"string\"}},"
+	"\"required\":[\"stream\",\"offset\",\"size\",\"uri\"],"
+	"\"additionalProperties\":false}}";
+const char run_results_omitted_schema[] =
+	"{\"description\":\"How many displays and files are not told of; null when all are. files is "
+	"null when nobody knows: the worker ended with everything in it.\","
+	"\"type\":[\"object\",\"null\"],\"properties\":{\"displays\":{\"type\":\"integer\"},"
+	"\"files\":{\"type\":[\"integer\",\"null\"]}},\"required\":[\"displays\",\"files\"],"
+	"\"additionalProperties\":false}";
+/* clang-format on */
+
+/* ---- lines for readers ---- */
+
+static void
+say_displays(const struct run_results *r, FILE *to)
+{
+	for (size_t i = 0; i < r->outcome->n_displays; i++) {
+		const struct outcome_display *display = &r->outcome->display[i];
+		uint32_t width, height;
+
+		if (!r->shown[i] || display->kind > DISPLAY_HTML)
+			continue;
+		fprintf(to, "shown: %s", media_of_display(display->kind));
+		if (display->kind == DISPLAY_PNG &&
+		    media_png_size(display->data, display->len, &width, &height))
+			fprintf(to, ", %u x %u", width, height);
+		fprintf(to, ", %zu bytes\n", display->len);
+	}
+	if (r->undisplayed)
+		fprintf(to, "(%u more not shown: at most %u objects and %u KiB are)\n",
+			r->undisplayed, r->outcome->limits->results.displays,
+			r->outcome->limits->results.display_bytes >> 10);
+}
+
+void
+run_results_say(const struct run_results *r, FILE *to)
+{
+	if (!r->outcome)
+		return;
+	say_displays(r, to);
+	if (r->n_files)
+		fputs("files in /workspace:\n", to);
+	for (size_t i = 0; i < r->n_files; i++) {
+		const struct outcome_file *file = &r->outcome->file[i];
+
+		fprintf(to, "  %.*s (%llu bytes)\n", (int)file->path_len, file->path,
+			(unsigned long long)file->size);
+	}
+	if (r->unknown_files)
+		fputs("(what files it left is not known: its worker ended with them)\n", to);
+	else if (r->more_files)
+		fprintf(to, "(%u more files)\n", r->more_files);
+	if (r->outcome->n_parts)
+		fputs("all of the output:\n", to);
+	for (size_t i = 0; i < r->outcome->n_parts; i++) {
+		const struct outcome_part *part = &r->outcome->part[i];
+		char *uri = resources_part_uri(r->outcome->id, part);
+
+		fprintf(to, "  %s from byte %llu (%zu bytes): %s\n",
+			stream_name(part->stream), (unsigned long long)part->offset,
+			part->len, uri);
+		free(uri);
+	}
+}

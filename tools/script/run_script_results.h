@@ -1,0 +1,32 @@
+/* What a script showed and left, as part of run_script's answer: blocks for clients that
+ * show them, members of structuredContent, and lines for readers.
+ */
+#ifndef TOOLS_SCRIPT_RUN_SCRIPT_RESULTS_H
+#define TOOLS_SCRIPT_RUN_SCRIPT_RESULTS_H
+
+#include <stdio.h>
+
+#include "base/jsonout.h"
+#include "mcp/tool.h"
+
+#define RESULTS_DISPLAY_COST_MAX (5632 * 1024)	/* bytes of an answer, about */
+#define RESULTS_FILE_COST_MAX (512 * 1024)
+
+struct run_results;
+
+/* Decides what of it fits. outcome NULL: nothing was run. What is returned borrows from the
+ * outcome. cost_r: what it takes in an answer, at most the two above. */
+struct run_results *run_results_new(const struct outcome *outcome, size_t *cost_r);
+void run_results_free(struct run_results *results);
+
+const struct content *run_results_blocks(const struct run_results *results, size_t *n_r);
+
+/* Members of an object that is open. */
+void run_results_write(const struct run_results *results, struct jsonout *out);
+/* Their schemas, as members of "properties". */
+extern const char run_results_displays_schema[], run_results_files_schema[],
+	run_results_spilled_schema[], run_results_omitted_schema[];
+
+void run_results_say(const struct run_results *results, FILE *to);
+
+#endif

@@ -1,0 +1,155 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   prompts of scripts, which want a person's trust, and what a client replied. */
+#include "tools/script/script_input.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/quote.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/observer.h"
+#include "govern/audit.h"
+#include "govern/gate.h"
+#include "policy/config.h"
+#include "policy/rules.h"
+#include "policy/shown.h"
+
+#define LINES_MAX 16		/* of a prompt: all of the longest, when it is one line */
+#define TEXT(x) TEXT_(x)
+#define TEXT_(x) #x
+#define SCHEMA \
+	"{\"type\":\"object\",\"properties\":{\"line\":{\"type\":\"string\"," \
+	"\"title\":\"Input for the script\",\"maxLength\":" TEXT(ANSWER_CHARACTERS) "}}}"
+
+const char *
+script_input_text(const struct config *config)
+{
+	return policy_allows_input(config)
+		? " input() asks your user for a line, if your client can show them forms "
+		  "(elicitation); not for secrets." : "";
+}
+
+void
+script_input_offer(const struct tool_host *host, struct execution_request *request)
+{
+	if (!(host->client & CLIENT_ELICITS) || !policy_allows_input(host->config))
+		return;
+	request->questions = QUESTIONS_OF_RUN_MAX;
+	request->question_ms = host->config->limits.input_ms;
+}
+
+/* ---- what the user sees ---- */
+
+/* Malloc'd. */
+static char *
+write_message(const struct script_input *input, const char *id, const char *prompt, size_t len)
+{
+	static const struct quote_block block = { SHOWN_MARK, QUOTE_COLUMNS, LINES_MAX, SIZE_MAX };
+	char *text = NULL;
+	size_t text_len;
+	FILE *to = xalloc_check(open_memstream(&text, &text_len));
+
+	fprintf(to, "A Python script that is running for you (%s, %s) asks for a line of input. What "
+		"follows is the script's own text and not this server's. Do not enter passwords or "
+		"other secrets.\n\n", input->tool, id);
+	quote_block(to, &block, prompt, len);
+	if (fclose(to) != 0)
+		abort();
+	return text;
+}
+
+/* ---- records ---- */
+
+static struct audit *
+audit_of(const struct tool_host *host)
+{
+	return host->gate ? gate_audit(host->gate) : NULL;
+}
+
+static int
+record_asked(const struct script_input *input, const struct tool_host *host, const char *id,
+	     unsigned int number, const char *prompt, size_t len)
+{
+	struct audit *audit = audit_of(host);
+	json_t *more = xalloc_check(json_pack("{s:s,s:i}", "tool", input->tool, "number",
+					      (int)number));
+
+	if (audit && audit_wants_source(audit))
+		json_object_set_new(more, "source", json_stringn(prompt, len));
+	return audit_write(audit, AUDIT_INPUT_ASKED, tenant_principal(host->tenant), id, more);
+}
+
+static void
+record_end(struct script_input *input, const struct tool_host *host, const char *id,
+	   enum engine_input result)
+{
+	json_t *more = json_pack("{s:s,s:i,s:s}", "tool", input->tool, "number",
+				 (int)input->number, "result", engine_input_name(result));
+
+	input->number = 0;
+	engine_tell_input(host->engine, result);
+	audit_write(audit_of(host), AUDIT_INPUT_ENDED, tenant_principal(host->tenant), id,
+		    xalloc_check(more));
+}
+
+void
+script_input_end(struct script_input *input, const struct tool_host *host, const char *id)
+{
+	if (input->number)
+		record_end(input, host, id, INPUT_UNANSWERED);
+}
+
+/* ---- asking ---- */
+
+void
+script_input_ask(struct script_input *input, const struct tool_host *host,
+		 struct execution *execution, unsigned int number, const char *prompt,
+		 size_t len)
+{
+	const char *id = execution_id(execution);
+	struct tool_question question = { .kind = QUESTION_ELICIT, .schema = SCHEMA };
+	char key[QUESTION_KEY_MAX];
+	char *message;
+	int r;
+
+	if (record_asked(input, host, id, number, prompt, len) < 0) {
+		execution_answer_question(execution, NULL, 0);
+		return;
+	}
+	input->number = number;
+	engine_tell_input(host->engine, INPUT_ASKED);
+	snprintf(key, sizeof(key), "line-%u", number);
+	message = write_message(input, id, prompt, len);
+	question.key = key;
+	question.message = message;
+	r = host->on_ask(host->arg, &question, 1, NULL);
+	free(message);
+	if (r == 0)
+		return;
+	record_end(input, host, id, INPUT_NOBODY);
+	execution_answer_question(execution, NULL, 0);
+}
+
+void
+script_input_reply(struct script_input *input, const struct tool_host *host,
+		   struct execution *execution, const struct tool_reply *reply)
+{
+	static const enum engine_input ends[] = { [REPLY_ACCEPT] = INPUT_LINE,
+						  [REPLY_DECLINE] = INPUT_DECLINED,
+						  [REPLY_CANCEL] = INPUT_CANCELLED };
+	const char *line = json_string_value(json_object_get(reply->content, "line"));
+
+	if (!input->number)
+		return;
+	record_end(input, host, execution_id(execution), ends[reply->action]);
+	if (reply->action != REPLY_ACCEPT) {
+		execution_answer_question(execution, NULL, 0);
+		return;
+	}
+	/* A field that was left empty is an empty line; it ends where a line ends. */
+	if (!line)
+		line = "";
+	execution_answer_question(execution, line, strcspn(line, "\r\n"));
+}

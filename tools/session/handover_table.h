@@ -1,0 +1,42 @@
+/* The table of sessions that a supervisor leaves to its successor: messages of proto/messages.def,
+ * one after the other. It comes back from systemd, and no other process can write it; it is read as
+ * strictly as a stranger's text nevertheless: one fault, and there is no table.
+ */
+#ifndef TOOLS_SESSION_HANDOVER_TABLE_H
+#define TOOLS_SESSION_HANDOVER_TABLE_H
+
+#include <stddef.h>
+
+#include "proto/codec.h"
+#include "proto/message.h"
+
+struct frame;
+
+#define HANDOVER_TABLE_MAX (16 * 1024 * 1024)	/* bytes */
+
+struct handover_handle {
+	struct msg_kept_handle is;
+	struct msg_kept_checkpoint checkpoint[REPL_PLACES_MAX];	/* is.checkpoints of them */
+};
+
+struct handover_session {
+	struct msg_kept is;
+	struct handover_handle *handle;		/* is.handles of them */
+};
+
+struct handover_table {
+	struct msg_handover is;
+	struct handover_session *session;	/* is.sessions of them */
+	struct frame *frame;			/* where the texts of one that was read are */
+	size_t n_frames;
+};
+
+/* Appends it. 0, or -errno of frame_encode. */
+int handover_table_write(const struct handover_table *table, struct codec_buffer *buffer);
+
+/* Reads all of bytes. 0 and *table_r, for handover_table_free; -EBADMSG: it is no table, or what
+ * it says cannot be: two sessions with one worker, one place of two, a handle that is none. */
+int handover_table_read(const void *bytes, size_t len, struct handover_table **table_r);
+void handover_table_free(struct handover_table *table);	/* NULL is fine */
+
+#endif

@@ -1,0 +1,584 @@
+/* Runs in: the supervisor.   Owns: handles, whose turn it is in them, and the engine's sessions
+ * behind them.   Reads: handles of clients; they are compared, never taken apart. */
+#include "tools/session/repl_sessions_parts.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/repl.h"
+#include "mcp/tool.h"
+#include "policy/config.h"
+
+#define MIB (1024 * 1024)
+
+static TAILQ_HEAD(session_list, repl_session) sessions = TAILQ_HEAD_INITIALIZER(sessions);
+static LIST_HEAD(, origin) origins = LIST_HEAD_INITIALIZER(origins);
+
+/* ---- the end of a session ---- */
+
+static void
+free_origin(struct origin *origin)
+{
+	free(origin->profile);
+	free((char *)origin->packages.environment);
+	json_decref((json_t *)origin->packages.set);
+	free(origin);
+}
+
+static void
+set_packages(struct origin *origin, const struct repl_packages *packages)
+{
+	char *environment = xstrdup(packages->environment);
+	json_t *set = json_incref((json_t *)packages->set);
+
+	free((char *)origin->packages.environment);
+	json_decref((json_t *)origin->packages.set);
+	origin->packages = (struct repl_packages){ environment, set };
+}
+
+/* With the last head the engine's session goes. */
+static void
+leave_origin(struct repl_session *session)
+{
+	struct origin *origin = session->origin;
+
+	session->origin = NULL;
+	if (!origin)
+		return;
+	if (--origin->heads == 0) {
+		repl_close(origin->repl);
+		LIST_REMOVE(origin, link);
+		free_origin(origin);
+	} else {
+		repl_place_give(origin, session->place);
+		for (size_t i = 0; i < session->n_checkpoints; i++)
+			repl_place_give(origin, session->checkpoint[i].place);
+	}
+}
+
+/* How long it may still be there, if it is not used. */
+static uint64_t
+left_ms(const struct repl_session *session)
+{
+	uint64_t end = session->born_ms + session->age_ms, now = clock_ms();
+
+	if (session->used_ms + session->idle_ms < end)
+		end = session->used_ms + session->idle_ms;
+	return end > now ? end - now : 0;
+}
+
+static bool
+is_too_old(const struct repl_session *session)
+{
+	return clock_ms() >= session->born_ms + session->age_ms;
+}
+
+/* Tells everybody who waits, and whoever has the turn unless that is who ends it. */
+static void
+end_session(struct repl_session *session, const char *text)
+{
+	struct repl_turn *turn;
+
+	TAILQ_REMOVE(&sessions, session, link);
+	if ((turn = session->holder)) {
+		turn->session = NULL;
+		turn->on_gone(turn->arg, text);
+	}
+	while ((turn = TAILQ_FIRST(&session->waiting))) {
+		TAILQ_REMOVE(&session->waiting, turn, link);
+		turn->session = NULL;
+		turn->on_gone(turn->arg, text);
+	}
+	leave_origin(session);
+	event_free(session->next);
+	event_free(session->expiry);
+	free(session->note);
+	free(session);
+}
+
+static void
+on_expiry(evutil_socket_t fd, short what, void *arg)
+{
+	struct repl_session *session = arg;
+
+	(void)fd;
+	(void)what;
+	/* A turn sets the clock when it is left. */
+	if (!session->holder && session->n_waiting == 0)
+		end_session(session, "the session has expired");
+}
+
+void
+repl_session_set_clock(struct repl_session *session)
+{
+	uint64_t left = left_ms(session);
+	const struct timeval wait = { .tv_sec = (time_t)(left / 1000),
+				      .tv_usec = (suseconds_t)(left % 1000 * 1000) };
+
+	evtimer_add(session->expiry, &wait);
+}
+
+struct repl_session *
+repl_session_of(const struct origin *origin, const struct repl_session *after)
+{
+	struct repl_session *session = after ? TAILQ_NEXT(after, link) : TAILQ_FIRST(&sessions);
+
+	while (session && session->origin != origin)
+		session = TAILQ_NEXT(session, link);
+	return session;
+}
+
+void
+repl_origin_ended(void *origin, const char *text)
+{
+	struct repl_session *session;
+
+	/* From the first one each time: whoever hears of one's end may close another. */
+	while ((session = repl_session_of(origin, NULL)))
+		end_session(session, text);
+}
+
+void
+repl_origin_add(struct origin *origin)
+{
+	LIST_INSERT_HEAD(&origins, origin, link);
+}
+
+struct origin *
+repl_origin_next(const struct origin *after)
+{
+	return after ? LIST_NEXT(after, link) : LIST_FIRST(&origins);
+}
+
+/* ---- turns ---- */
+
+static void
+on_next(evutil_socket_t fd, short what, void *arg)
+{
+	struct repl_session *session = arg;
+	struct repl_turn *turn = TAILQ_FIRST(&session->waiting);
+
+	(void)fd;
+	(void)what;
+	if (session->holder || !turn)
+		return;
+	if (is_too_old(session)) {
+		end_session(session, "the session has expired");
+		return;
+	}
+	TAILQ_REMOVE(&session->waiting, turn, link);
+	session->n_waiting--;
+	session->holder = turn;
+	turn->on_turn(turn->arg);
+}
+
+static void
+wake(struct repl_session *session)
+{
+	static const struct timeval now;
+
+	evtimer_add(session->next, &now);
+}
+
+int
+repl_session_enter(struct repl_session *session, struct repl_turn *turn)
+{
+	/* Where nobody has the turn, the first of them is about to. */
+	if (session->n_waiting >= REPL_WAITING_MAX + (size_t)!session->holder)
+		return -EBUSY;
+	turn->session = session;
+	TAILQ_INSERT_TAIL(&session->waiting, turn, link);
+	session->n_waiting++;
+	wake(session);
+	return 0;
+}
+
+void
+repl_session_enter_to_close(struct repl_session *session, struct repl_turn *turn)
+{
+	struct repl_turn *holder = session->holder;
+
+	turn->session = session;
+	turn->closes = true;
+	TAILQ_INSERT_HEAD(&session->waiting, turn, link);
+	session->n_waiting++;
+	wake(session);
+	if (holder && holder->on_hurry)
+		holder->on_hurry(holder->arg);
+}
+
+bool
+repl_session_is_closing(const struct repl_session *session)
+{
+	const struct repl_turn *next = TAILQ_FIRST(&session->waiting);
+
+	return next && next->closes;
+}
+
+void
+repl_session_leave(struct repl_turn *turn, bool used)
+{
+	struct repl_session *session = turn->session;
+
+	if (!session)
+		return;
+	turn->session = NULL;
+	if (session->holder == turn) {
+		session->holder = NULL;
+	} else {
+		TAILQ_REMOVE(&session->waiting, turn, link);
+		session->n_waiting--;
+	}
+	if (used)
+		session->used_ms = clock_ms();
+	if (session->n_waiting > 0)
+		wake(session);
+	else if (!session->holder)
+		repl_session_set_clock(session);
+}
+
+void
+repl_session_move_turn(struct repl_turn *from, struct repl_turn *to)
+{
+	assert(from->session->holder == from);
+	*to = (struct repl_turn){ .session = from->session, .on_turn = from->on_turn,
+				  .on_gone = from->on_gone, .on_hurry = from->on_hurry,
+				  .arg = from->arg };
+	to->session->holder = to;
+	from->session = NULL;
+}
+
+bool
+repl_session_is_open(const struct repl_session *session)
+{
+	return session->origin != NULL;
+}
+
+void
+repl_session_close(struct repl_turn *turn)
+{
+	struct repl_session *session = turn->session;
+
+	assert(session && session->holder == turn);
+	turn->session = NULL;
+	session->holder = NULL;
+	end_session(session, "the session was closed");
+}
+
+/* ---- new ones ---- */
+
+/* except: one that is about to be reset; NULL: none. */
+static int
+check_caps(const struct tool_host *host, const struct limits *limits,
+	   const struct repl_session *except, struct why *why_r)
+{
+	const struct config *config = host->config;
+	uint64_t memory = limits ? limits->memory_bytes : 0;
+	const struct repl_session *session;
+	const struct origin *origin;
+	size_t n = 1;
+
+	TAILQ_FOREACH(session, &sessions, link)
+		n += session->tenant == host->tenant && session != except;
+	if (n > config->repl.sessions_max)
+		return why_say(why_r, -ENOSPC, "session",
+			       "there are %zu sessions of yours, and %u are allowed: close one, or "
+			       "go on in it; check_environment lists them", n - 1,
+			       config->repl.sessions_max);
+	LIST_FOREACH(origin, &origins, link)
+		if (origin->tenant == host->tenant &&
+		    !(except && except->origin == origin && origin->heads == 1))
+			memory += origin->limits.memory_bytes;
+	if (limits && memory > config->repl.memory_total)
+		return why_say(why_r, -ENOSPC, "memory_mb",
+			       "with this one the memory limits of your sessions would add up to "
+			       "%" PRIu64 " MiB, and %" PRIu64 " are allowed: close one, or ask "
+			       "for less memory_mb", memory / MIB,
+			       config->repl.memory_total / MIB);
+	return 0;
+}
+
+static int
+open_origin(const struct tool_host *host, const char *profile, const struct limits *limits,
+	    const struct repl_packages *packages, struct origin **origin_r,
+	    struct why *why_r)
+{
+	const struct repl_options options = {
+		.profile = profile,
+		.limits = *limits,
+		.sessions_max = host->config->repl.sessions_max,
+		.environment = packages ? packages->environment : NULL,
+	};
+	struct origin *origin = xcalloc(1, sizeof(*origin));
+	const struct repl_watcher watcher = { .on_end = repl_origin_ended, .arg = origin };
+	int r = repl_open(host->engine, host->tenant, &options, &watcher, &origin->repl,
+			  why_r);
+
+	if (r < 0) {
+		free(origin);
+		return r == -EDQUOT ? -ENOSPC : r;	/* the cap, not a quota */
+	}
+	origin->tenant = host->tenant;
+	origin->limits = *limits;
+	origin->profile = profile ? xstrdup(profile) : NULL;
+	if (packages)
+		set_packages(origin, packages);
+	repl_origin_add(origin);
+	*origin_r = origin;
+	return 0;
+}
+
+/* The head of what was just opened. */
+static void
+take_origin(struct repl_session *session, struct origin *origin)
+{
+	session->origin = origin;
+	session->place = 0;
+	session->n_checkpoints = 0;
+	origin->heads = 1;
+	origin->places = 1;
+}
+
+struct repl_session *
+repl_session_make(struct tenant *tenant, struct event_base *base)
+{
+	struct repl_session *session = xcalloc(1, sizeof(*session));
+
+	session->tenant = tenant;
+	TAILQ_INIT(&session->waiting);
+	session->next = xalloc_check(evtimer_new(base, on_next, session));
+	session->expiry = xalloc_check(evtimer_new(base, on_expiry, session));
+	TAILQ_INSERT_TAIL(&sessions, session, link);
+	return session;
+}
+
+static struct repl_session *
+make(const struct tool_host *host, struct repl_turn *turn)
+{
+	struct repl_session *session = repl_session_make(host->tenant, host->base);
+
+	handle_new('r', session->handle);
+	session->age_ms = (uint64_t)host->config->repl.age_seconds * 1000;
+	session->idle_ms = (uint64_t)host->config->repl.idle_seconds * 1000;
+	session->born_ms = session->used_ms = clock_ms();
+	session->holder = turn;
+	turn->session = session;
+	return session;
+}
+
+int
+repl_session_new(const struct tool_host *host, const char *profile,
+		 const struct limits *limits, const struct repl_packages *packages,
+		 struct repl_turn *turn, struct repl_session **session_r,
+		 struct why *why_r)
+{
+	struct origin *origin;
+	int r = check_caps(host, limits, NULL, why_r);
+
+	if (r == 0)
+		r = open_origin(host, profile, limits, packages, &origin, why_r);
+	if (r < 0)
+		return r;
+	*session_r = make(host, turn);
+	take_origin(*session_r, origin);
+	return 0;
+}
+
+int
+repl_session_branch(struct repl_session *session, const struct tool_host *host,
+		    struct repl_turn *turn, struct repl_session **branch_r,
+		    struct why *why_r)
+{
+	struct origin *origin = session->origin;
+	struct repl_session *branch;
+	int r = check_caps(host, NULL, NULL, why_r), place;
+
+	if (r < 0)
+		return r;
+	place = repl_place_take(origin);
+	if (place < 0)
+		return why_say(why_r, place, "branch", "a session and its branches have %d states "
+			       "together, checkpoints included", REPL_PLACES_MAX);
+	branch = make(host, turn);
+	branch->origin = origin;
+	branch->place = (unsigned int)place;
+	branch->cells = session->cells;
+	origin->heads++;
+	*branch_r = branch;
+	return 0;
+}
+
+int
+repl_session_reset(struct repl_session *session, const struct tool_host *host,
+		   const char *profile, const struct limits *limits,
+		   const struct repl_packages *packages, struct why *why_r)
+{
+	const struct limits new_limits = *limits;	/* they may be the origin's, which goes */
+	char *environment = packages ? xstrdup(packages->environment) : NULL;
+	const struct repl_packages new_packages = {
+		environment, packages ? json_incref((json_t *)packages->set) : NULL,
+	};
+	char *new_profile = profile ? xstrdup(profile) : NULL;
+	struct origin *origin;
+	int r = check_caps(host, limits, session, why_r);
+
+	if (r == 0) {
+		/* First, so that it does not count any more. */
+		leave_origin(session);
+		session->n_checkpoints = 0;
+		r = open_origin(host, new_profile, &new_limits,
+				packages ? &new_packages : NULL, &origin, why_r);
+		if (r == 0)
+			take_origin(session, origin);
+	}
+	free(new_profile);
+	free(environment);
+	json_decref((json_t *)new_packages.set);
+	return r;
+}
+
+struct repl_session *
+repl_session_find(const struct tenant *tenant, const char *handle)
+{
+	struct repl_session *session;
+
+	TAILQ_FOREACH(session, &sessions, link)
+		if (session->tenant == tenant && strcmp(session->handle, handle) == 0)
+			break;
+	return session;
+}
+
+/* ---- what it is ---- */
+
+unsigned int
+repl_session_number_cell(struct repl_session *session)
+{
+	return ++session->cells;
+}
+
+struct repl *
+repl_session_repl(const struct repl_session *session)
+{
+	return session->origin->repl;
+}
+
+unsigned int
+repl_session_place(const struct repl_session *session)
+{
+	return session->place;
+}
+
+const char *
+repl_session_handle(const struct repl_session *session)
+{
+	return session->handle;
+}
+
+const char *
+repl_session_profile(const struct repl_session *session)
+{
+	return session->origin->profile;
+}
+
+const struct limits *
+repl_session_limits(const struct repl_session *session)
+{
+	return &session->origin->limits;
+}
+
+const struct repl_packages *
+repl_session_packages(const struct repl_session *session)
+{
+	return session->origin->packages.environment ? &session->origin->packages : NULL;
+}
+
+void
+repl_session_set_packages(struct repl_session *session, const struct repl_packages *packages)
+{
+	set_packages(session->origin, packages);
+}
+
+bool
+repl_session_has_state(const struct repl_session *session)
+{
+	return repl_holds(session->origin->repl, session->place);
+}
+
+void
+repl_session_expires(const struct repl_session *session, char text_r[REPL_TIME_MAX])
+{
+	time_t end = time(NULL) + (time_t)(left_ms(session) / 1000);
+	struct tm parts;
+
+	gmtime_r(&end, &parts);
+	strftime(text_r, REPL_TIME_MAX, "%Y-%m-%dT%H:%M:%SZ", &parts);
+}
+
+void
+repl_session_set_note(struct repl_session *session, const char *text)
+{
+	free(session->note);
+	session->note = text ? xstrdup(text) : NULL;
+}
+
+const char *
+repl_session_note(const struct repl_session *session)
+{
+	return session->note;
+}
+
+struct repl_session *
+repl_session_next(const struct tenant *tenant, const struct repl_session *after)
+{
+	struct repl_session *session = after ? TAILQ_NEXT(after, link)
+					     : TAILQ_FIRST(&sessions);
+
+	while (session && session->tenant != tenant)
+		session = TAILQ_NEXT(session, link);
+	return session;
+}
+
+void
+repl_session_glance(const struct repl_session *session, struct repl_session_info *info_r)
+{
+	const struct origin *origin = session->origin;
+
+	*info_r = (struct repl_session_info){
+		.handle = session->handle,
+		.profile = origin ? origin->profile : NULL,
+		.cells = session->cells,
+		.busy = session->holder || session->n_waiting > 0,
+		.frozen = origin && repl_is_frozen(origin->repl),
+		.kept = origin && origin->kept,
+		.memory_limit = origin ? origin->limits.memory_bytes : 0,
+		.age_ms = clock_ms() - session->born_ms,
+		.idle_ms = clock_ms() - session->used_ms,
+	};
+	repl_session_expires(session, info_r->expires);
+}
+
+void
+repl_session_look(const struct repl_session *session, struct repl_session_info *info_r)
+{
+	struct repl_usage usage;
+
+	repl_session_glance(session, info_r);
+	repl_usage(session->origin->repl, &usage);
+	info_r->memory_bytes = usage.memory_bytes;
+}
+
+void
+repl_sessions_close_all(void)
+{
+	while (!TAILQ_EMPTY(&sessions))
+		end_session(TAILQ_FIRST(&sessions), "the service is ending");
+}

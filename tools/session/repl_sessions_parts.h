@@ -1,0 +1,74 @@
+/* Sessions of run_repl from inside: what their two modules share. repl_sessions.c has handles,
+ * turns and clocks; repl_checkpoints.c which states there are.
+ */
+#ifndef TOOLS_SESSION_REPL_SESSIONS_PARTS_H
+#define TOOLS_SESSION_REPL_SESSIONS_PARTS_H
+
+#include "engine/repl.h"
+#include "tools/session/repl_sessions.h"
+
+struct event;
+
+/* An engine's session, and which of its places are taken. */
+struct origin {
+	LIST_ENTRY(origin) link;
+	struct repl *repl;
+	struct tenant *tenant;		/* held by repl */
+	struct limits limits;
+	char *profile;			/* NULL: the default one */
+	struct repl_packages packages;	/* environment NULL: none */
+	unsigned int heads;
+	uint32_t places;		/* bit n: place n is in use */
+	bool kept;			/* over a restart: an earlier supervisor made it */
+};
+
+struct checkpoint {
+	char name[REPL_NAME_MAX + 1];
+	unsigned int place;
+};
+
+struct repl_session {
+	TAILQ_ENTRY(repl_session) link;
+	struct origin *origin;		/* NULL: a reset failed, and it is about to be closed */
+	struct tenant *tenant;
+	char handle[HANDLE_MAX + 1];
+	unsigned int place, cells;
+	struct checkpoint checkpoint[REPL_PLACES_MAX];
+	size_t n_checkpoints;
+	uint64_t age_ms, idle_ms;	/* that it may have */
+	uint64_t born_ms, used_ms;
+	char *note;
+	struct repl_turn *holder;	/* NULL: the turn is free */
+	TAILQ_HEAD(, repl_turn) waiting;
+	size_t n_waiting;
+	struct event *next;		/* gives the turn to the next one */
+	struct event *expiry;
+};
+
+/* ---- repl_sessions.c ---- */
+
+/* One more in the list, without an origin, a handle or a clock. */
+struct repl_session *repl_session_make(struct tenant *tenant, struct event_base *base);
+
+/* Ends it when it is old or idle. */
+void repl_session_set_clock(struct repl_session *session);
+
+/* The handles of an engine's session, oldest first; after NULL: the first one. */
+struct repl_session *repl_session_of(const struct origin *origin,
+				     const struct repl_session *after);
+
+void repl_origin_add(struct origin *origin);
+struct origin *repl_origin_next(const struct origin *after);	/* NULL: the first one */
+
+/* on_end of an engine's session. */
+void repl_origin_ended(void *origin, const char *text);
+
+/* ---- repl_checkpoints.c ---- */
+
+/* A free place, or -ENOSPC. */
+int repl_place_take(struct origin *origin);
+
+/* The place is free again, and its state is given up. */
+void repl_place_give(struct origin *origin, unsigned int place);
+
+#endif

@@ -1,0 +1,280 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   what a worker says a resolver found: any JSON. */
+#include "tools/sets/set.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "base/xalloc.h"
+#include "policy/version.h"
+
+#define NAME_MAX_BYTES 128
+#define HASH_PREFIX "sha256:"
+
+/* ---- reading ---- */
+
+static const char *
+text_of(const json_t *object, const char *key, size_t most)
+{
+	const json_t *value = json_object_get(object, key);
+	const char *text = json_string_value(value);
+
+	return text && *text && json_string_length(value) <= most &&
+	       strlen(text) == json_string_length(value) ? text : NULL;
+}
+
+static bool
+is_name(const char *name)
+{
+	char normal[NAME_MAX_BYTES + 1];
+
+	for (const char *at = name; *at; at++)
+		if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
+			return false;
+	requirement_normalise(name, strlen(name), normal);
+	return strcmp(name, normal) == 0;
+}
+
+bool
+set_is_hash(const char *hash)
+{
+	size_t prefix = strlen(HASH_PREFIX);
+
+	return strlen(hash) == prefix + 64 && strncmp(hash, HASH_PREFIX, prefix) == 0 &&
+	       strspn(hash + prefix, "0123456789abcdef") == 64;
+}
+
+static bool
+is_package(const json_t *package)
+{
+	const char *name = text_of(package, "name", NAME_MAX_BYTES);
+	const char *version = text_of(package, "version", VERSION_MAX);
+	const char *hash = text_of(package, "hash", 80);
+	const json_t *size = json_object_get(package, "size");
+	const json_t *built = json_object_get(package, "built");
+	struct version read;
+
+	return name && version && hash && is_name(name) && set_is_hash(hash) &&
+	       version_read(version, strlen(version), &read) == 0 && json_is_integer(size) &&
+	       json_integer_value(size) >= 0 && (!built || json_is_true(built));
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const json_t *const *left = a, *const *right = b;
+
+	return strcmp(json_string_value(json_object_get(*left, "name")),
+		      json_string_value(json_object_get(*right, "name")));
+}
+
+static json_t *
+copy_package(const json_t *package)
+{
+	json_t *copy = json_pack("{s:O,s:O,s:O,s:O,s:O,s:O*}", "name",
+				 json_object_get(package, "name"), "version",
+				 json_object_get(package, "version"), "hash",
+				 json_object_get(package, "hash"), "index",
+				 json_object_get(package, "index"), "size",
+				 json_object_get(package, "size"), "built",
+				 json_object_get(package, "built"));
+
+	return xalloc_check(copy);
+}
+
+static bool
+is_of(const json_t *package, const json_t *origins)
+{
+	const json_t *index = json_object_get(package, "index"), *one;
+	size_t i;
+
+	json_array_foreach(origins, i, one)
+		if (json_equal(one, index))
+			return true;
+	return false;
+}
+
+json_t *
+set_read(const json_t *packages, const json_t *origins)
+{
+	const json_t *ordered[SET_PACKAGES_MAX];
+	size_t n = json_array_size(packages);
+	json_t *set;
+
+	if (!json_is_array(packages) || n == 0 || n > SET_PACKAGES_MAX)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		ordered[i] = json_array_get(packages, i);
+		if (!is_package(ordered[i]) || !is_of(ordered[i], origins))
+			return NULL;
+	}
+	qsort(ordered, n, sizeof(*ordered), by_name);
+	set = xalloc_check(json_array());
+	for (size_t i = 0; i < n; i++) {
+		if (i && by_name(&ordered[i - 1], &ordered[i]) == 0) {
+			json_decref(set);
+			return NULL;
+		}
+		json_array_append_new(set, copy_package(ordered[i]));
+	}
+	return set;
+}
+
+json_t *
+set_of_manifest(const json_t *manifest)
+{
+	json_t *packages = json_object_get(manifest, "packages"), *package;
+	size_t i;
+
+	if (!json_is_array(packages) || json_array_size(packages) == 0)
+		return NULL;
+	json_array_foreach(packages, i, package)
+		if (!is_package(package) || !text_of(package, "index", 4096))
+			return NULL;
+	return packages;
+}
+
+void
+set_packages(const json_t *set, struct package *package)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(set, i, one) {
+		const char *from = json_string_value(json_object_get(one, "index"));
+		bool direct = packages_is_wheel_url(from);
+
+		package[i] = (struct package){
+			.name = json_string_value(json_object_get(one, "name")),
+			.version = json_string_value(json_object_get(one, "version")),
+			.hash = json_string_value(json_object_get(one, "hash")),
+			.index = direct ? NULL : from,
+			.url = direct ? from : NULL,
+			.size = (uint64_t)json_integer_value(json_object_get(one, "size")),
+			.built = json_is_true(json_object_get(one, "built")),
+		};
+	}
+}
+
+/* ---- names ---- */
+
+/* Each part with its length before it, so that no two lists of parts look the same. */
+static void
+digest_part(EVP_MD_CTX *digest, const char *text)
+{
+	uint64_t len = strlen(text);
+
+	if (EVP_DigestUpdate(digest, &len, sizeof(len)) != 1 ||
+	    EVP_DigestUpdate(digest, text, len) != 1)
+		abort();
+}
+
+static EVP_MD_CTX *
+digest_begin(const char *kind, const char *platform)
+{
+	EVP_MD_CTX *digest = xalloc_check(EVP_MD_CTX_new());
+
+	if (EVP_DigestInit_ex(digest, EVP_sha256(), NULL) != 1)
+		abort();
+	digest_part(digest, kind);
+	digest_part(digest, platform);
+	return digest;
+}
+
+static void
+digest_end(EVP_MD_CTX *digest, char name_r[SET_NAME + 1])
+{
+	unsigned char sum[EVP_MAX_MD_SIZE];
+
+	if (EVP_DigestFinal_ex(digest, sum, NULL) != 1)
+		abort();
+	EVP_MD_CTX_free(digest);
+	for (size_t i = 0; i < SET_NAME / 2; i++)
+		snprintf(name_r + 2 * i, 3, "%02x", sum[i]);
+}
+
+void
+set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1])
+{
+	static const char *const keys[] = { "name", "version", "hash", "index" };
+	EVP_MD_CTX *digest = digest_begin("environment", platform);
+	const json_t *package;
+	size_t i;
+
+	json_array_foreach(set, i, package) {
+		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
+			digest_part(digest,
+				    json_string_value(json_object_get(package, keys[k])));
+		if (json_object_get(package, "built"))
+			digest_part(digest, "built");
+	}
+	digest_end(digest, name_r);
+}
+
+static int
+by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void
+set_request(const char *platform, const json_t *indexes, const json_t *requirements,
+	    char name_r[SET_NAME + 1])
+{
+	const json_t *index;
+	size_t n = json_array_size(requirements);
+	const char **text = xcalloc(n, sizeof(*text));
+	EVP_MD_CTX *digest = digest_begin("request", platform);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		text[i] = json_string_value(json_array_get(requirements, i));
+	qsort(text, n, sizeof(*text), by_text);
+	json_array_foreach(indexes, i, index)
+		digest_part(digest, json_string_value(index));
+	digest_part(digest, "");
+	for (i = 0; i < n; i++)
+		digest_part(digest, text[i]);
+	free(text);
+	digest_end(digest, name_r);
+}
+
+char *
+set_requirement(const struct requirement *requirement)
+{
+	bool extras = *requirement->extras;
+	char *text;
+	int n = asprintf(&text, "%s%s%s%s%s%s%s%s%s", requirement->name, extras ? "[" : "",
+			 requirement->extras, extras ? "]" : "", requirement->specifiers,
+			 requirement->url ? " @ " : "",
+			 requirement->url ? requirement->url : "",
+			 requirement->marker ? " ; " : "",
+			 requirement->marker ? requirement->marker : "");
+
+	return xalloc_check(n < 0 ? NULL : text);
+}
+
+char *
+set_platform(const json_t *environment)
+{
+	const json_t *markers = json_object_get(environment, "markers");
+	static const char *const keys[] = { "implementation_name", "python_version",
+					    "sys_platform", "platform_machine" };
+	const char *part[4];
+	char *text;
+	int n;
+
+	for (size_t i = 0; i < 4; i++) {
+		part[i] = json_string_value(json_object_get(markers, keys[i]));
+		if (!part[i])
+			part[i] = "";
+	}
+	n = asprintf(&text, "%s-%s-%s-%s", part[0], part[1], part[2], part[3]);
+	return xalloc_check(n < 0 ? NULL : text);
+}

@@ -1,0 +1,50 @@
+/* A set of packages with their exact versions and hashes: what a resolver found, what an
+ * environment holds. As JSON, an array of objects, ordered by name:
+ *   {"name", "version", "hash": "sha256:...", "index", "size"}
+ * and "built": true where that is the hash of a source: its wheel was built here.
+ * The index of what was asked for by a direct reference is that: the URL of a wheel.
+ */
+#ifndef TOOLS_SETS_SET_H
+#define TOOLS_SETS_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "policy/packages.h"
+#include "policy/requirement.h"
+
+#define SET_NAME 64		/* bytes of a name: SHA-256 in hexadecimal */
+#define SET_PACKAGES_MAX 500
+
+/* "sha256:" and 64 hexadecimal digits? */
+bool set_is_hash(const char *hash);
+
+/* Reads what a worker says ("packages" of its answer): every text is checked, names are
+ * normalised and unlike, and all are of these origins, indexes and URLs. NULL when it is no
+ * such set. */
+json_t *set_read(const json_t *packages, const json_t *origins);
+
+/* The set that a manifest tells of, borrowed; NULL when it is none. */
+json_t *set_of_manifest(const json_t *manifest);
+
+/* The same for policy, which is asked about them: package has room for all; borrowed. */
+void set_packages(const json_t *set, struct package *package);
+
+/* The name of the environment that has these packages, from where they are, for this kind of
+ * interpreter. */
+void set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1]);
+
+/* The name of what was asked for: the same requirements, whatever their order, of the same
+ * indexes for the same kind of interpreter. requirements: texts of set_requirement. */
+void set_request(const char *platform, const json_t *indexes, const json_t *requirements,
+		 char name_r[SET_NAME + 1]);
+
+/* "name[extra]>=1; marker", or "name @ url": one spelling of each requirement, malloc'd. */
+char *set_requirement(const struct requirement *requirement);
+
+/* "cpython-3.11-linux-x86_64" of an environment (tools/shared/environment.h), malloc'd. */
+char *set_platform(const json_t *environment);
+
+#endif

@@ -1,0 +1,296 @@
+/* Runs in: the supervisor.   Owns: what is remembered of each profile's environment.
+ * Reads:   what a worker says of it; every value is checked once, before it is kept. */
+#include "tools/shared/environment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "policy/config.h"
+#include "policy/rules.h"
+#include "policy/version.h"
+#include "tools/shared/inside.h"
+#include "tools/shared/look_environment.h"
+
+#define EXTRAS_DEPTH_MAX 8	/* extras that ask for extras */
+#define EXTRAS_LOOKS_MAX 2000	/* of one requirement, before it counts as not there */
+#define PACKAGES_MAX 2000
+
+struct remembered {
+	const struct engine *engine;
+	char profile[65];
+	uint64_t until_ms;
+	json_t *environment;	/* NULL: a free place */
+};
+
+static struct remembered remembered[CONFIG_PROFILES_MAX];
+
+struct environment_ask {
+	struct inside *inside;
+	const struct engine *engine;
+	char profile[65];
+	environment_known *known;
+	void *arg;
+};
+
+/* ---- what is remembered ---- */
+
+static struct remembered *
+find(const struct engine *engine, const char *profile)
+{
+	for (size_t i = 0; i < CONFIG_PROFILES_MAX; i++)
+		if (remembered[i].environment && remembered[i].engine == engine &&
+		    strcmp(remembered[i].profile, profile) == 0)
+			return &remembered[i];
+	return NULL;
+}
+
+/* A process has one engine, and an engine no more profiles than there are places. */
+static void
+remember(const struct environment_ask *ask, const json_t *environment)
+{
+	struct remembered *place = find(ask->engine, ask->profile);
+
+	for (size_t i = 0; !place && i < CONFIG_PROFILES_MAX; i++)
+		if (!remembered[i].environment || remembered[i].engine != ask->engine)
+			place = &remembered[i];
+	if (!place)
+		return;
+	json_decref(place->environment);
+	place->engine = ask->engine;
+	place->until_ms = clock_ms() + ENVIRONMENT_AGE_MS;
+	place->environment = json_incref((json_t *)environment);
+	snprintf(place->profile, sizeof(place->profile), "%s", ask->profile);
+}
+
+/* ---- asking ---- */
+
+static bool
+is_plain(const json_t *text)
+{
+	return json_is_string(text) && strlen(json_string_value(text)) ==
+					       json_string_length(text);
+}
+
+static bool
+is_package(const json_t *package)
+{
+	const json_t *extras = json_object_get(package, "extras"), *extra;
+	size_t i;
+
+	if (!is_plain(json_object_get(package, "name")) ||
+	    !is_plain(json_object_get(package, "version")) || !json_is_array(extras))
+		return false;
+	json_array_foreach(extras, i, extra)
+		if (!is_plain(extra))
+			return false;
+	return true;
+}
+
+static bool
+is_environment(const json_t *environment)
+{
+	const json_t *markers = json_object_get(environment, "markers");
+	const json_t *packages = json_object_get(environment, "packages");
+	const char *key;
+	json_t *value;
+
+	if (!is_plain(json_object_get(environment, "program")) ||
+	    !json_is_object(markers) || !json_is_object(packages) ||
+	    !json_object_get(markers, "python_full_version") ||
+	    json_object_size(packages) > PACKAGES_MAX)
+		return false;
+	json_object_foreach((json_t *)markers, key, value)
+		if (!is_plain(value))
+			return false;
+	json_object_foreach((json_t *)packages, key, value)
+		if (!is_package(value))
+			return false;
+	return true;
+}
+
+static void
+answered(void *arg, const json_t *answer, const struct outcome *outcome)
+{
+	struct environment_ask ask = *(struct environment_ask *)arg;
+
+	free(arg);
+	if (answer && !is_environment(answer))
+		answer = NULL;
+	if (answer)
+		remember(&ask, answer);
+	ask.known(ask.arg, answer, outcome);
+}
+
+int
+environment_profile(const struct tool_host *host, const char *name, const char **profile_r,
+		    struct why *why_r)
+{
+	const char *only = tenant_profile(host->tenant);
+	const struct config_profile *profile = &host->config->profile[0];
+
+	if (*only && name && strcmp(name, only) != 0)
+		return why_say(why_r, -EACCES, "profile",
+			       "your scripts run in the profile %s alone", only);
+	if (*only)
+		name = only;
+	if (name)
+		profile = config_find_profile(host->config, name);
+	if (!profile)
+		return why_say(why_r, -ENOENT, "profile",
+			       "there is no profile of that name");
+	if (!policy_allows_profile(host->config, profile->name))
+		return why_say(why_r, -EACCES, "profile", "the profile %s is not among those "
+			       "that policy lets you use", profile->name);
+	*profile_r = profile->name;
+	return 0;
+}
+
+int
+environment_get(const struct tool_host *host, const char *profile, environment_known *known,
+		void *arg, json_t **environment_r, struct environment_ask **ask_r,
+		struct why *why_r)
+{
+	const struct inside_question question = {
+		.program = look_environment,
+		.profile = profile,
+	};
+	const struct remembered *have = find(host->engine, profile);
+	struct environment_ask *ask;
+	int r;
+
+	if (have && clock_ms() < have->until_ms) {
+		*environment_r = json_incref(have->environment);
+		return 1;
+	}
+	ask = xcalloc(1, sizeof(*ask));
+	ask->engine = host->engine;
+	ask->known = known;
+	ask->arg = arg;
+	snprintf(ask->profile, sizeof(ask->profile), "%s", profile);
+	r = inside_ask(host, &question, answered, ask, &ask->inside, why_r);
+	if (r < 0)
+		free(ask);
+	else
+		*ask_r = ask;
+	return r;
+}
+
+void
+environment_cancel(struct environment_ask *ask, enum cancel_reason reason)
+{
+	inside_cancel(ask->inside, reason);
+	free(ask);
+}
+
+/* ---- using it ---- */
+
+static const char *
+marker_value(void *arg, const char *variable)
+{
+	return json_string_value(json_object_get(arg, variable));
+}
+
+static struct marker_environment
+markers_of(const json_t *environment)
+{
+	return (struct marker_environment){ marker_value,
+					    json_object_get(environment, "markers") };
+}
+
+const char *
+environment_python(const json_t *environment)
+{
+	return marker_value(json_object_get(environment, "markers"), "python_full_version");
+}
+
+bool
+environment_fits(const json_t *environment, const char *requires_python)
+{
+	bool contained;
+
+	return specifiers_check(requires_python, strlen(requires_python),
+				environment_python(environment), &contained) == 0 &&
+	       contained;
+}
+
+/* A look at one requirement and what its extras bring with them. */
+struct look {
+	const json_t *environment;
+	unsigned int depth, left;
+};
+
+static bool is_there(struct look *look, const struct requirement *requirement);
+
+/* Is everything there that a package asks for when it is wanted with this extra? */
+static bool
+has_extra(struct look *look, const json_t *package, const char *extra)
+{
+	const struct marker_environment markers = markers_of(look->environment);
+	const json_t *extras = json_object_get(package, "extras"), *text;
+	bool all = true;
+	size_t i;
+
+	json_array_foreach(extras, i, text) {
+		struct requirement needed;
+
+		if (requirement_read(json_string_value(text), json_string_length(text),
+				     &needed) < 0)
+			continue;
+		if (requirement_applies(&needed, &markers, extra))
+			all = all && is_there(look, &needed);
+		requirement_done(&needed);
+	}
+	return all;
+}
+
+static bool
+has_extras(struct look *look, const json_t *package, const char *extras)
+{
+	bool all = look->depth < EXTRAS_DEPTH_MAX;
+
+	look->depth++;
+	while (*extras && all) {
+		size_t len = strcspn(extras, ",");
+		char *extra = xmemdup0(extras, len);
+
+		all = has_extra(look, package, extra);
+		free(extra);
+		extras += len + (extras[len] == ',');
+	}
+	look->depth--;
+	return all;
+}
+
+static bool
+is_there(struct look *look, const struct requirement *requirement)
+{
+	const json_t *package = json_object_get(json_object_get(look->environment, "packages"),
+						requirement->name);
+	const char *version = json_string_value(json_object_get(package, "version"));
+	bool contained;
+
+	/* Where it came from is not known, so one from a url cannot be told from others. */
+	if (!package || requirement->url || look->left == 0)
+		return false;
+	look->left--;
+	if (*requirement->specifiers &&
+	    (specifiers_check(requirement->specifiers, strlen(requirement->specifiers),
+			      version, &contained) < 0 || !contained))
+		return false;
+	return has_extras(look, package, requirement->extras);
+}
+
+bool
+environment_satisfies(const json_t *environment, const struct requirement *requirement)
+{
+	const struct marker_environment markers = markers_of(environment);
+	struct look look = { environment, 0, EXTRAS_LOOKS_MAX };
+
+	return !requirement_applies(requirement, &markers, "") ||
+	       is_there(&look, requirement);
+}

@@ -1,0 +1,46 @@
+/* What a profile's Python is and has: versions, marker values, packages. Asked of a worker
+ * that is given nothing of any client's, and remembered for a while, for all tenants.
+ */
+#ifndef TOOLS_SHARED_ENVIRONMENT_H
+#define TOOLS_SHARED_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "mcp/tool.h"
+#include "policy/requirement.h"
+
+#define ENVIRONMENT_AGE_MS 60000	/* then it is looked at again */
+
+struct environment_ask;
+
+/* environment: borrowed, an object {"program", "markers": {...}, "packages": {...}} whose
+ * values are all texts; NULL: there is none, and outcome says why. */
+typedef void environment_known(void *arg, const json_t *environment,
+			       const struct outcome *outcome);
+
+/* The profile of a call that asks for name (NULL: none asked for), within what the tenant
+ * may have. 0 and *profile_r (the configuration's text), or -ENOENT or -EACCES and why_r. */
+int environment_profile(const struct tool_host *host, const char *name,
+			const char **profile_r, struct why *why_r);
+
+/* 1 and *environment_r (json_decref) when it is known; 0 when known will be called once from
+ * a later turn of the loop, and *ask_r is valid until then; or what execution_start
+ * returns, with why_r filled. profile: as environment_profile gave it. */
+int environment_get(const struct tool_host *host, const char *profile,
+		    environment_known *known, void *arg, json_t **environment_r,
+		    struct environment_ask **ask_r, struct why *why_r);
+void environment_cancel(struct environment_ask *ask, enum cancel_reason reason);
+
+/* "3.11.2" */
+const char *environment_python(const json_t *environment);
+
+/* Is it there, extras and all, or not needed for its marker? */
+bool environment_satisfies(const json_t *environment,
+			   const struct requirement *requirement);
+
+/* Does this Python fit (PEP 440)? The specifiers are valid. */
+bool environment_fits(const json_t *environment, const char *requires_python);
+
+#endif

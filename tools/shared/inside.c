@@ -1,0 +1,111 @@
+/* Runs in: the supervisor.   Owns: the executions of our own programs.
+ * Reads:   what a worker says a program answered, which is any JSON. */
+#include "tools/shared/inside.h"
+
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "mcp/jsonrpc.h"
+#include "policy/config.h"
+
+struct inside {
+	struct execution *execution;
+	inside_answered *answered;
+	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
+	void *arg;
+};
+
+static json_t *
+read_answer(const struct outcome *outcome)
+{
+	const char *text = outcome->status == OUTCOME_OK ? outcome->value_json : NULL;
+	json_t *answer;
+
+	if (!text || !jsonrpc_is_bounded(text, strlen(text)))
+		return NULL;
+	answer = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	if (json_is_object(answer))
+		return answer;
+	json_decref(answer);
+	return NULL;
+}
+
+static void
+on_output(void *arg, enum stream stream, const char *bytes, size_t len)
+{
+	const struct inside *inside = arg;
+
+	inside->on_output(inside->arg, stream, bytes, len);
+}
+
+static void
+on_outcome(void *arg, const struct outcome *outcome)
+{
+	struct inside inside = *(struct inside *)arg;
+	json_t *answer = read_answer(outcome);
+
+	free(arg);
+	inside.answered(inside.arg, answer, outcome);
+	json_decref(answer);
+}
+
+static int
+limits_of(const struct tool_host *host, const struct inside_question *question,
+	  struct limits *limits_r, struct why *why_r)
+{
+	const struct limits_asked nothing = { 0 };
+	int r;
+
+	if (question->limits) {
+		*limits_r = *question->limits;
+		return 0;
+	}
+	r = limits_merge(&host->config->limits, &nothing, limits_r, why_r);
+	if (limits_r->wall_ms > INSIDE_WALL_MS)
+		limits_r->wall_ms = INSIDE_WALL_MS;
+	return r;
+}
+
+int
+inside_ask(const struct tool_host *host, const struct inside_question *question,
+	   inside_answered *answered, void *arg, struct inside **inside_r, struct why *why_r)
+{
+	struct execution_request request = {
+		.script = question->program,
+		.script_len = strlen(question->program),
+		.stdin_text = question->input,
+		.stdin_len = question->input_len,
+		.args = &question->argument,
+		.n_args = question->argument ? 1 : 0,
+		.profile = question->profile,
+		.channel = question->channel,
+		.network = question->network,
+		.internal = true,
+	};
+	struct inside *inside = xcalloc(1, sizeof(*inside));
+	struct execution_watcher watcher = {
+		.on_output = question->on_output ? on_output : NULL,
+		.on_outcome = on_outcome,
+		.arg = inside,
+	};
+	int r = limits_of(host, question, &request.limits, why_r);
+
+	inside->answered = answered;
+	inside->on_output = question->on_output;
+	inside->arg = arg;
+	if (r == 0)
+		r = execution_start(host->engine, host->tenant, &request, &watcher,
+				    &inside->execution, why_r);
+	if (r < 0)
+		free(inside);
+	else
+		*inside_r = inside;
+	return r;
+}
+
+void
+inside_cancel(struct inside *inside, enum cancel_reason reason)
+{
+	execution_cancel(inside->execution, reason);
+	execution_unwatch(inside->execution);
+	free(inside);
+}

@@ -1,0 +1,46 @@
+/* Questions that only an interpreter can answer, put to a jailed worker: a program of our
+ * own runs there as an execution of the tenant who asked, and its trailing expression is
+ * the answer. The worker is a stranger like any other: its answer is checked by the module that
+ * reads it.
+ */
+#ifndef TOOLS_SHARED_INSIDE_H
+#define TOOLS_SHARED_INSIDE_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "mcp/tool.h"
+
+#define INSIDE_WALL_MS 15000	/* at most; less when the standard limit is less */
+
+struct inside;
+
+struct inside_question {
+	const char *program;		/* Python, ends with NUL */
+	const char *input;		/* its standard input */
+	size_t input_len;
+	const char *profile;
+	/* The rest is for programs that do more than look. */
+	const char *argument;		/* argv[1]; NULL: none */
+	const struct limits *limits;	/* NULL: the standard ones, INSIDE_WALL_MS at most */
+	const int *channel;		/* as execution_request has these two */
+	const struct config_network *network;
+	/* Output as it comes, to answered's arg; NULL: of no interest. */
+	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
+};
+
+/* answer: an object (borrowed), or NULL when there is none, and outcome says why; its
+ * status may then be anything, ok too when what was said is no object. */
+typedef void inside_answered(void *arg, const json_t *answer, const struct outcome *outcome);
+
+/* Asks; answered is called once from a later turn of the loop, after which the result is
+ * gone. 0, or what execution_start returns, with why_r filled. */
+int inside_ask(const struct tool_host *host, const struct inside_question *question,
+	       inside_answered *answered, void *arg, struct inside **inside_r,
+	       struct why *why_r);
+
+/* The caller waits no longer; answered is not called. */
+void inside_cancel(struct inside *inside, enum cancel_reason reason);
+
+#endif

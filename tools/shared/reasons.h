@@ -1,0 +1,17 @@
+/* Statuses of answers that no execution has decided (those are engine/outcome.h's, and those of
+ * policy mcp/tool.h's): why a call was not run, or that it runs in the background.
+ */
+#ifndef TOOLS_SHARED_REASONS_H
+#define TOOLS_SHARED_REASONS_H
+
+#define RUN_INVALID_ARGUMENTS "invalid_arguments"
+#define RUN_DEPENDENCY_UNAVAILABLE "dependency_unavailable"
+#define RUN_PYTHON_UNAVAILABLE "python_unavailable"
+#define RUN_NO_SESSION "no_session"		/* run_repl's, as the next three */
+#define RUN_NO_CHECKPOINT "no_checkpoint"
+#define RUN_SESSION_LIMIT "session_limit"
+#define RUN_SESSION_BUSY "session_busy"
+#define RUN_TOO_MANY_JOBS "too_many_jobs"
+#define RUN_RUNNING "running"			/* in the background */
+
+#endif

@@ -1,0 +1,76 @@
+/* What a script asks for: inline metadata (PEP 723) and a client's list, read, merged, and
+ * held against the environment of a profile. For run_script and validate_script.
+ *
+ * A script without a block, and a call without a list, need none of this: requirements_any.
+ */
+#ifndef TOOLS_SHARED_REQUIREMENTS_H
+#define TOOLS_SHARED_REQUIREMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "mcp/tool.h"
+#include "policy/requirement.h"
+
+#define FINDING_ERRORS_MAX 64	/* told of one script; more are counted as one */
+
+struct requirements_check;
+
+struct requirements_question {
+	const char *script;		/* UTF-8; NUL allowed */
+	size_t script_len;
+	const json_t *dependencies;	/* an array of strings; NULL: none */
+	const char *requires_python;	/* beside the block's (PEP 440); NULL: nothing */
+	const char *profile;		/* as environment_profile gave it */
+	bool compile;			/* look for syntax errors too */
+};
+
+struct finding_error {
+	unsigned int line;		/* of the script; 0: of no line */
+	char *message;			/* UTF-8 */
+};
+
+/* Valid during the call only. */
+struct findings {
+	bool found;			/* a block is there */
+	struct requirements list;	/* each name once */
+	char *requires_python;		/* NULL: not said */
+	struct finding_error error[FINDING_ERRORS_MAX];
+	size_t n_errors;
+	/* Without errors, and when there is something to hold against it; else NULL. */
+	json_t *environment;
+	bool python_fits;		/* true when nothing is asked of it */
+	bool *missing;			/* list.item[i] is not there */
+	size_t n_missing;
+	/* Not NULL: it could not be found out, and nothing of the rest counts. */
+	const struct outcome *trouble;
+};
+
+typedef void requirements_found(void *arg, const struct findings *findings);
+
+/* Is there anything to check? dependencies may be NULL. */
+bool requirements_any(const char *script, size_t len, const json_t *dependencies);
+
+/* Checks; found is called once: from within (then *check_r is NULL), or from a later turn of
+ * the loop. 0, or what execution_start returns, with why_r filled and found not called.
+ * Everything in the question is borrowed, but for script, dependencies and profile, which
+ * must stay until found is called; requires_python is copied. */
+int requirements_start(const struct tool_host *host,
+		       const struct requirements_question *question,
+		       requirements_found *found, void *arg,
+		       struct requirements_check **check_r, struct why *why_r);
+void requirements_cancel(struct requirements_check *check, enum cancel_reason reason);
+
+/* One sentence with the names of what is missing, malloc'd. */
+char *requirements_missing_text(const struct findings *findings, const char *profile);
+
+/* One sentence about a Python that does not fit, malloc'd. */
+char *requirements_python_text(const struct findings *findings, const char *profile);
+
+/* Is value a list as clients may give it: an array of at most REQUIREMENTS_MAX strings,
+ * each of at most REQUIREMENT_MAX bytes? 0, or -EINVAL with why_r filled. */
+int requirements_check_list(const json_t *value, struct why *why_r);
+
+#endif

@@ -1,0 +1,273 @@
+/* Runs in: the supervisor.   Owns: contents of files that scripts left, until they expire.
+ * Reads:   uris of clients; they are compared, never taken apart. */
+#include "tools/shared/resources.h"
+
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "policy/config.h"
+#include "tools/shared/media.h"
+
+struct kept {
+	TAILQ_ENTRY(kept) link;
+	char *principal, *uri, *name;
+	const char *mime_type;
+	char *data;
+	size_t len, charge;
+	uint64_t until_ms;
+};
+
+/* Oldest first. */
+static TAILQ_HEAD(kept_list, kept) store = TAILQ_HEAD_INITIALIZER(store);
+static size_t store_bytes;
+
+static uint64_t (*now_ms)(void) = clock_ms;
+
+void
+resources_set_clock(uint64_t (*clock)(void))
+{
+	now_ms = clock;
+}
+
+static void
+forget(struct kept *kept)
+{
+	TAILQ_REMOVE(&store, kept, link);
+	store_bytes -= kept->charge;
+	free(kept->principal);
+	free(kept->uri);
+	free(kept->name);
+	free(kept->data);
+	free(kept);
+}
+
+void
+resources_forget(void)
+{
+	while (!TAILQ_EMPTY(&store))
+		forget(TAILQ_FIRST(&store));
+}
+
+static void
+forget_expired(void)
+{
+	uint64_t now = now_ms();
+
+	while (!TAILQ_EMPTY(&store) && TAILQ_FIRST(&store)->until_ms <= now)
+		forget(TAILQ_FIRST(&store));
+}
+
+/* Until the tenant has room for so much more. */
+static void
+make_room(const struct config *config, const char *principal, size_t charge)
+{
+	size_t bytes = charge, n = 1;
+	struct kept *kept, *next;
+
+	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
+		if (strcmp(kept->principal, principal) == 0) {
+			bytes += kept->charge;
+			n++;
+		}
+	for (kept = TAILQ_FIRST(&store);
+	     kept && (bytes > config->results.keep_bytes || n > RESOURCES_TENANT_MAX);
+	     kept = next) {
+		next = TAILQ_NEXT(kept, link);
+		if (strcmp(kept->principal, principal) != 0)
+			continue;
+		bytes -= kept->charge;
+		n--;
+		forget(kept);
+	}
+	while (store_bytes + charge > config->results.keep_bytes_max && !TAILQ_EMPTY(&store))
+		forget(TAILQ_FIRST(&store));
+}
+
+char *
+resources_uri(const char *execution_id, const char *path, size_t path_len)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789-._~/";
+	size_t head = strlen(RESOURCES_SCHEME) + strlen(execution_id) + 1;
+	char *uri = xalloc_check(malloc(head + 3 * path_len + 1)), *at = uri + head;
+
+	memcpy(uri, RESOURCES_SCHEME, strlen(RESOURCES_SCHEME));
+	memcpy(uri + strlen(RESOURCES_SCHEME), execution_id, strlen(execution_id));
+	uri[head - 1] = '/';
+	for (size_t i = 0; i < path_len; i++) {
+		unsigned char c = (unsigned char)path[i];
+
+		if (c && strchr(plain, c)) {
+			*at++ = (char)c;
+		} else {
+			*at++ = '%';
+			*at++ = hex[c >> 4];
+			*at++ = hex[c & 15];
+		}
+	}
+	*at = '\0';
+	return uri;
+}
+
+char *
+resources_part_uri(const char *execution_id, const struct outcome_part *part)
+{
+	char *uri;
+	int n = asprintf(&uri, RESOURCES_SCHEME "%s#%s-%llu", execution_id,
+			 part->stream == STREAM_STDOUT ? "stdout" : "stderr",
+			 (unsigned long long)part->offset);
+
+	return xalloc_check(n < 0 ? NULL : uri);
+}
+
+/* Takes uri and name over. */
+static void
+keep(const struct config *config, const char *principal, char *uri, char *name,
+     const char *mime_type, const void *data, size_t len)
+{
+	struct kept *kept = xcalloc(1, sizeof(*kept));
+
+	kept->uri = uri;
+	kept->name = name;
+	kept->principal = xstrdup(principal);
+	kept->mime_type = mime_type;
+	kept->data = xmemdup0(data, len);
+	kept->len = len;
+	kept->charge = len + strlen(uri) + strlen(name) + sizeof(*kept);
+	kept->until_ms = now_ms() + config->results.keep_seconds * 1000ULL;
+	make_room(config, principal, kept->charge);
+	store_bytes += kept->charge;
+	TAILQ_INSERT_TAIL(&store, kept, link);
+}
+
+void
+resources_keep(const struct config *config, const struct tenant *tenant,
+	       const struct outcome *outcome)
+{
+	const char *principal = tenant_principal(tenant);
+
+	forget_expired();
+	for (size_t i = 0; i < outcome->n_parts; i++) {
+		const struct outcome_part *part = &outcome->part[i];
+
+		keep(config, principal, resources_part_uri(outcome->id, part),
+		     xstrdup(part->stream == STREAM_STDOUT ? "stdout" : "stderr"),
+		     "text/plain", part->at, part->len);
+	}
+	for (size_t i = 0; i < outcome->n_files; i++) {
+		const struct outcome_file *file = &outcome->file[i];
+
+		if (file->data)
+			keep(config, principal,
+			     resources_uri(outcome->id, file->path, file->path_len),
+			     xmemdup0(file->path, file->path_len),
+			     media_of_path(file->path, file->path_len), file->data,
+			     file->len);
+	}
+}
+
+/* ---- the provider ---- */
+
+static bool
+next(struct tenant *tenant, const char *after, struct resource *resource_r)
+{
+	const char *principal = tenant_principal(tenant);
+	const struct kept *best = NULL, *kept;
+
+	forget_expired();
+	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
+		if (strcmp(kept->principal, principal) == 0 &&
+		    strcmp(kept->uri, after) > 0 &&
+		    (!best || strcmp(kept->uri, best->uri) < 0))
+			best = kept;
+	if (!best)
+		return false;
+	*resource_r = (struct resource){ .uri = best->uri, .name = best->name,
+					 .mime_type = best->mime_type, .size = best->len };
+	return true;
+}
+
+static bool
+next_template(struct tenant *tenant, const char *after, struct resource_template *template_r)
+{
+	(void)tenant;
+	(void)after;
+	(void)template_r;
+	return false;
+}
+
+static const struct kept *
+find(const struct tenant *tenant, const char *uri)
+{
+	const struct kept *kept;
+
+	forget_expired();
+	/* In this order: how far a guess is right about another's must not be timed. */
+	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
+		if (strcmp(kept->principal, tenant_principal(tenant)) == 0 &&
+		    strcmp(kept->uri, uri) == 0)
+			break;
+	return kept;
+}
+
+bool
+resources_find(const struct tenant *tenant, const char *uri, const void **data_r,
+	       size_t *len_r)
+{
+	const struct kept *kept = find(tenant, uri);
+
+	if (!kept)
+		return false;
+	*data_r = kept->data;
+	*len_r = kept->len;
+	return true;
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *arguments)
+{
+	const json_t *value = json_object_get(arguments, "uri");
+	const char *uri = json_string_value(value);
+	const struct kept *kept = uri && strlen(uri) == json_string_length(value)
+		? find(host->tenant, uri) : NULL;
+	const struct tool_failure failure = { .kind = FAIL_NO_RESOURCE, .text = uri };
+	struct content block = { .kind = CONTENT_RESOURCE, .uri = uri };
+
+	if (!kept) {
+		host->on_fail(host->arg, &failure);
+		return NULL;
+	}
+	block.mime_type = kept->mime_type;
+	if (media_is_text(kept->data, kept->len)) {
+		block.text = kept->data;
+		block.text_len = kept->len;
+	} else {
+		block.data = kept->data;
+		block.data_len = kept->len;
+	}
+	host->on_answer(host->arg,
+			&(struct tool_answer){ .content = &block, .n_content = 1 });
+	return NULL;
+}
+
+static void
+cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	(void)run;		/* start never leaves one */
+	(void)reason;
+}
+
+static const struct tool reader = {
+	.name = "resources/read",
+	.start = start,
+	.cancel = cancel,
+};
+
+const struct resource_provider own_resources = {
+	.next = next,
+	.next_template = next_template,
+	.read = &reader,
+};

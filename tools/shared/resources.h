@@ -1,0 +1,37 @@
+/* The resources of mcp-pythond: files that calls left behind, for a while.
+ *
+ * What a run's end tells of a small file's content is kept here for its tenant, who alone can
+ * list and read it, at mcp-python://<execution id>/<path>; a stream that was spilled, in parts, at
+ * mcp-python://<execution id>#stdout-<offset>. It is given up after
+ * [results] keep_seconds, and before that, oldest first, for what is newer; memory of what has
+ * expired is given back at the next look at the store, and bounded in any case.
+ */
+#ifndef TOOLS_SHARED_RESOURCES_H
+#define TOOLS_SHARED_RESOURCES_H
+
+#include "mcp/catalog.h"
+
+#define RESOURCES_SCHEME "mcp-python://"
+#define RESOURCES_TENANT_MAX 1000		/* files of one tenant */
+
+extern const struct resource_provider own_resources;
+
+/* The address of a file that an execution left; malloc'd. */
+char *resources_uri(const char *execution_id, const char *path, size_t path_len);
+
+/* The address of a part of a stream that was spilled; malloc'd. */
+char *resources_part_uri(const char *execution_id, const struct outcome_part *part);
+
+/* Keeps what came with the outcome of its files, and what was spilled. */
+void resources_keep(const struct config *config, const struct tenant *tenant,
+		    const struct outcome *outcome);
+
+/* The content of one that the tenant may read; borrowed until the store is used again. */
+bool resources_find(const struct tenant *tenant, const char *uri, const void **data_r,
+		    size_t *len_r);
+
+/* For tests: the clock, in ms, and forgetting everything. */
+void resources_set_clock(uint64_t (*now_ms)(void));
+void resources_forget(void);
+
+#endif

@@ -1,0 +1,35 @@
+/* Tiers of modules that scripts may import (policy/imports.h), as tools and their arguments
+ * name them.
+ */
+#ifndef TOOLS_SHARED_TIERS_H
+#define TOOLS_SHARED_TIERS_H
+
+#include <jansson.h>
+
+struct config;
+struct config_list;
+struct import_list;
+struct why;
+
+enum tier { TIER_BASIC, TIER_DATA_SCIENCE, TIER_NETWORK, TIER_FILESYSTEM, TIER_COUNT };
+
+#define TIER_NAMES "[\"basic\",\"data_science\",\"network\",\"filesystem\"]"	/* JSON */
+
+const char *tier_name(enum tier tier);
+const struct config_list *tier_modules(const struct config *config, enum tier tier);
+
+/* An argument that names modules. */
+#define IMPORTS_ARGUMENT "allowed_imports"
+#define IMPORTS_ASKED_MAX 512		/* in one call */
+
+/* Is value a list as clients may give it? 0, or -EINVAL with why_r filled. */
+int imports_check_asked(const json_t *value, struct why *why_r);
+
+/* Adds the names of such a list, which stay borrowed. */
+void imports_add_asked(struct import_list *list, const json_t *value);
+
+/* Adds basic and the tier of that name. 0, or -EINVAL with why_r filled. */
+int tier_add_asked(const struct config *config, const json_t *name, struct import_list *list,
+		   struct why *why_r);
+
+#endif

@@ -1,0 +1,106 @@
+/* Runs in: the supervisor.   Owns: nothing. */
+#include "tools/toolsets.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/why.h"
+#include "mcp/catalog.h"
+#include "policy/config.h"
+#include "tools/check/check_environment.h"
+#include "tools/check/validate_script.h"
+#include "tools/compat/exec_sandbox.h"
+#include "tools/compat/python_sandbox.h"
+#include "tools/job/job.h"
+#include "tools/packages/install.h"
+#include "tools/packages/install_package.h"
+#include "tools/repl/run_repl.h"
+#include "tools/script/run_script.h"
+#include "tools/shared/resources.h"
+
+#define SET_TOOLS_MAX 16
+
+/* The names are known to policy/keys.c too. */
+static const struct {
+	const char *name;
+	const struct tool *tool[SET_TOOLS_MAX];		/* up to the first NULL */
+} sets[] = {
+	{ "native", { &run_script_tool, &run_repl_tool, &validate_script_tool,
+		      &install_package_tool, &check_environment_tool, &job_tool } },
+	{ "exec-sandbox", { &execute_python_tool, &exec_sandbox_environment_tool,
+			    &exec_sandbox_validate_tool } },
+	{ "python-sandbox", { &execute_code_tool, &validate_code_tool,
+			      &get_sandbox_info_tool } },
+};
+
+static const struct tool *const *
+set_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
+		if (strcmp(sets[i].name, name) == 0)
+			return sets[i].tool;
+	abort();
+}
+
+static bool
+set_has(const char *set, const char *name)
+{
+	for (const struct tool *const *tool = set_of(set); *tool; tool++)
+		if (strcmp((*tool)->name, name) == 0)
+			return true;
+	return false;
+}
+
+bool
+toolsets_wants(const struct config *config, const char *set)
+{
+	for (size_t i = 0; i < config->mcp.toolsets.n; i++)
+		if (strcmp(config->mcp.toolsets.item[i], set) == 0)
+			return true;
+	return false;
+}
+
+int
+toolsets_check(const struct config *config, FILE *errors)
+{
+	const struct config_list *active = &config->mcp.toolsets;
+	char at[PATH_MAX];
+	int r = 0;
+
+	config_place(config, "mcp", "toolsets", at, sizeof(at));
+	for (size_t i = 1; i < active->n; i++)
+		for (size_t k = 0; k < i; k++)
+			for (const struct tool *const *tool = set_of(active->item[i]); *tool;
+			     tool++) {
+				if (!set_has(active->item[k], (*tool)->name))
+					continue;
+				fprintf(errors, "%s: toolsets: both %s and %s have a tool %s\n",
+					at, active->item[k], active->item[i], (*tool)->name);
+				r = -EINVAL;
+			}
+	return r;
+}
+
+/* A tool that could only ever say no costs its readers more than it tells them. */
+static bool
+is_offered(const struct tool *tool, const struct config *config)
+{
+	struct why why;
+
+	return tool != &install_package_tool || install_is_configured(config, &why) == 0;
+}
+
+void
+toolsets_add(struct catalog *catalog, const struct config *config)
+{
+	const struct config_list *active = &config->mcp.toolsets;
+
+	for (size_t i = 0; i < active->n; i++)
+		for (const struct tool *const *tool = set_of(active->item[i]); *tool; tool++)
+			if (is_offered(*tool, config))
+				catalog_add_tool(catalog, *tool);
+	if (!catalog->resources)
+		catalog->resources = &own_resources;
+}

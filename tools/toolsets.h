@@ -1,0 +1,24 @@
+/* The sets of tools that [mcp] toolsets names: the program's own and those of the servers that
+ * it replaces.
+ */
+#ifndef TOOLS_TOOLSETS_H
+#define TOOLS_TOOLSETS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct catalog;
+struct config;
+
+/* Does the configuration name this set? */
+bool toolsets_wants(const struct config *config, const char *set);
+
+/* Can the sets that the configuration names be offered together? 0, or -EINVAL and a line on
+ * errors for each name that two of them have. */
+int toolsets_check(const struct config *config, FILE *errors);
+
+/* Adds the tools of those sets, which toolsets_check has accepted, and the resources, unless the
+ * catalog has a provider of its own. */
+void toolsets_add(struct catalog *catalog, const struct config *config);
+
+#endif

@@ -1,0 +1,210 @@
+/* Runs in: the zygote (begin, prepare); a cell's process at its end (pause).
+ * Owns: which functions of loaded libraries are to be called. They are looked for again when
+ * something was loaded since. */
+#include "worker/parallel.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROCESSORS_MAX 8192
+#define FUNCTIONS_MAX 16
+#define PAUSE_HARD 2		/* omp_pause_hard: the threads end (OpenMP 5.0) */
+
+/* What starts threads when it is loaded has its own variable, and looks at the last one without
+ * it, as all others do. */
+static const char *variables[] = { "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
+				   "OMP_NUM_THREADS", NULL };
+enum { OWN_VARIABLES = 2, FOR_ALL = 2 };
+
+/* As numpy and scipy build it for their wheels, too. */
+static const char *const openblas_names[] = {
+	"openblas_set_num_threads",	  "openblas_set_num_threads64_",
+	"openblas_set_num_threads_64",	  "scipy_openblas_set_num_threads",
+	"scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads_64",
+};
+
+static unsigned int processors = 1;
+
+int
+parallel_begin(uint32_t most)
+{
+	cpu_set_t *set = CPU_ALLOC(PROCESSORS_MAX);
+	size_t size = CPU_ALLOC_SIZE(PROCESSORS_MAX);
+	char text[16];
+	unsigned int n = 1;
+
+	if (!set)
+		return -ENOMEM;
+	if (sched_getaffinity(0, size, set) == 0)
+		n = (unsigned int)CPU_COUNT_S(size, set);
+	CPU_FREE(set);
+	processors = most < n ? most : n;
+	snprintf(text, sizeof(text), "%u", processors);
+	if (setenv(variables[FOR_ALL], text, 1) < 0)
+		return -errno;
+	for (size_t i = 0; i < OWN_VARIABLES; i++)
+		if (setenv(variables[i], "1", 1) < 0)
+			return -errno;
+	/* What a script loads or starts counts all of them by itself. */
+	if (processors < n)
+		variables[FOR_ALL] = NULL;
+	return 0;
+}
+
+unsigned int
+parallel_processors(void)
+{
+	return processors;
+}
+
+const char *const *
+parallel_unset(void)
+{
+	return variables;
+}
+
+/* ---- loaded libraries ---- */
+
+struct functions {
+	size_t n;
+	void *at[FUNCTIONS_MAX];
+};
+
+static struct functions pauses;
+
+static void
+add_function(struct functions *to, void *at)
+{
+	for (size_t i = 0; i < to->n; i++)
+		if (to->at[i] == at)
+			return;
+	if (at && to->n < FUNCTIONS_MAX)
+		to->at[to->n++] = at;
+}
+
+struct names {
+	size_t n, room;
+	char **at;
+};
+
+static int
+on_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct names *names = arg;
+	char *name;
+
+	(void)size;
+	if (info->dlpi_name[0] == '\0')
+		return 0;
+	if (names->n == names->room) {
+		size_t room = names->room ? 2 * names->room : 128;
+		char **at = realloc(names->at, room * sizeof(*at));
+
+		if (!at)
+			return 1;
+		names->at = at;
+		names->room = room;
+	}
+	name = strdup(info->dlpi_name);
+	if (name)
+		names->at[names->n++] = name;
+	return 0;
+}
+
+/* Calls visit with each library that is loaded. None may be opened while they are gone through. */
+static void
+visit_libraries(void (*visit)(void *library, void *arg), void *arg)
+{
+	struct names names = { 0 };
+
+	dl_iterate_phdr(on_object, &names);
+	for (size_t i = 0; i < names.n; i++) {
+		void *library = dlopen(names.at[i], RTLD_LAZY | RTLD_NOLOAD);
+
+		if (library) {
+			visit(library, arg);
+			dlclose(library);
+		}
+		free(names.at[i]);
+	}
+	free(names.at);
+}
+
+/* LLVM's ends its threads itself. A symbol that a library does not have is looked for in those
+ * that it needs, which come by themselves too. */
+static void
+look_for_libgomp(void *library, void *arg)
+{
+	(void)arg;
+	if (!dlsym(library, "__kmpc_fork_call"))
+		add_function(&pauses, dlsym(library, "omp_pause_resource_all"));
+}
+
+static void
+look_for_openblas(void *library, void *arg)
+{
+	for (size_t i = 0; i < sizeof(openblas_names) / sizeof(openblas_names[0]); i++)
+		add_function(arg, dlsym(library, openblas_names[i]));
+}
+
+/* ---- their threads ---- */
+
+static int
+count_changes(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(unsigned long long *)arg = info->dlpi_adds + info->dlpi_subs;
+	return 1;
+}
+
+void
+parallel_pause(void)
+{
+	static unsigned long long seen;
+	unsigned long long changes = 0;
+
+	dl_iterate_phdr(count_changes, &changes);
+	if (changes != seen) {
+		pauses.n = 0;
+		visit_libraries(look_for_libgomp, NULL);
+		seen = changes;
+	}
+	for (size_t i = 0; i < pauses.n; i++) {
+		int (*pause)(int kind);
+
+		memcpy(&pause, &pauses.at[i], sizeof(pause));
+		pause(PAUSE_HARD);
+	}
+}
+
+void
+parallel_prepare(void)
+{
+	struct functions blas = { 0 };
+	pid_t pid;
+
+	parallel_pause();
+	visit_libraries(look_for_openblas, &blas);
+	if (blas.n == 0)
+		return;
+	for (size_t i = 0; i < blas.n; i++) {
+		void (*set_threads)(int n);
+
+		memcpy(&set_threads, &blas.at[i], sizeof(set_threads));
+		set_threads((int)processors);
+	}
+	/* It ends the threads that this has started when it hears of a fork, and starts that
+	 * many when it is next used. A worker is cloned without telling anybody. */
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
