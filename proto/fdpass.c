@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 
 /* Room for all the descriptors of any message; the union aligns it for cmsghdr. */
@@ -47,6 +49,20 @@ fdpass_send(int socket, const void *bytes, size_t len, const int *fd, size_t n, 
 		sent = sendmsg(socket, &header, flags | MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : sent;
+}
+
+ssize_t
+fdpass_send_patiently(int socket, const void *bytes, size_t len,
+		      const int *fd, size_t n, int flags)
+{
+	static const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
+	uint64_t until = clock_ms() + FDPASS_PATIENCE_MS;
+	ssize_t sent;
+
+	while ((sent = fdpass_send(socket, bytes, len, fd, n, flags)) == -ETOOMANYREFS &&
+	       clock_ms() < until)
+		nanosleep(&pause, NULL);
+	return sent;
 }
 
 /* Moves what came with one recvmsg into set, closing what does not fit. */

@@ -11,6 +11,8 @@
 
 #include "proto/message.h"
 
+#define FDPASS_PATIENCE_MS 2000
+
 /* Descriptors that belong to the holder of the set. Zeroed is empty; an entry of -1 was
  * given away. */
 struct fdpass_set {
@@ -26,6 +28,12 @@ void fdpass_close(struct fdpass_set *set);
  * bytes sent, or -errno; interrupted calls are repeated. */
 ssize_t fdpass_send(int socket, const void *bytes, size_t len,
 		    const int *fd, size_t n, int flags);
+
+/* The same. One user may have no more descriptors on their way in sockets than the sender may
+ * have open (ETOOMANYREFS, unix(7)). Where all workers have one uid, a script can use that up
+ * for a while: then this waits for FDPASS_PATIENCE_MS at most. */
+ssize_t fdpass_send_patiently(int socket, const void *bytes, size_t len,
+			      const int *fd, size_t n, int flags);
 
 /* Receives up to len bytes (at least 1) and adds descriptors that came with them to set.
  * The number of bytes, 0 when the peer has closed its end, or -errno; interrupted calls

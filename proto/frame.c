@@ -221,16 +221,18 @@ frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffer)
 	return 0;
 }
 
+typedef ssize_t send_fn(int socket, const void *bytes, size_t len, const int *fd, size_t n,
+			int flags);
+
 /* Sends from *sent_io on, the descriptors with the first byte, until all is out or an
  * error. 0 or -errno. */
 static int
-send_rest(int socket, const struct codec_buffer *bytes, size_t *sent_io,
+send_rest(send_fn *send, int socket, const struct codec_buffer *bytes, size_t *sent_io,
 	  const int *fd, size_t n_fds, int flags)
 {
 	while (*sent_io < bytes->len) {
-		ssize_t n = fdpass_send(socket, bytes->at + *sent_io,
-					bytes->len - *sent_io, fd,
-					*sent_io == 0 ? n_fds : 0, flags);
+		ssize_t n = send(socket, bytes->at + *sent_io, bytes->len - *sent_io, fd,
+				 *sent_io == 0 ? n_fds : 0, flags);
 
 		if (n < 0)
 			return (int)n;
@@ -248,7 +250,7 @@ frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds)
 
 	r = frame_encode(msg, n_fds, &bytes);
 	if (r == 0)
-		r = send_rest(socket, &bytes, &sent, fd, n_fds, 0);
+		r = send_rest(fdpass_send_patiently, socket, &bytes, &sent, fd, n_fds, 0);
 	codec_buffer_done(&bytes);
 	return r;
 }
@@ -350,7 +352,7 @@ frame_writer_flush(struct frame_writer *writer, int socket)
 {
 	while (writer->first) {
 		struct frame_out *out = writer->first;
-		int r = send_rest(socket, &out->bytes, &out->sent, out->fds.fd, out->fds.n,
+		int r = send_rest(fdpass_send, socket, &out->bytes, &out->sent, out->fds.fd, out->fds.n,
 				  MSG_DONTWAIT);
 
 		if (r == -EAGAIN || r == -EWOULDBLOCK)

@@ -80,8 +80,9 @@ int frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len
  * codec_encode; -EINVAL also for a number of descriptors that it does not declare. */
 int frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffer);
 
-/* Sends a message on a blocking socket; fd is borrowed. 0 or -errno (-EPIPE: peer gone).
- * After an error the stream is of no use any more, unless it is one of frame_encode. */
+/* Sends a message on a blocking socket, patiently (fdpass.h); fd is borrowed. 0 or -errno
+ * (-EPIPE: peer gone). After an error the stream is of no use any more, unless it is one of
+ * frame_encode. */
 int frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds);
 
 /* What waits to be sent on a non-blocking socket, bounded. */

@@ -154,7 +154,8 @@ give_order(struct place *p, enum order_kind kind, uint16_t port, int more)
 	r = make_line(&now.line, &fd[0]);
 	if (r < 0)
 		return r;
-	n = fdpass_send(p->line, &order, sizeof(order), fd, more < 0 ? 1 : 2, MSG_DONTWAIT);
+	n = fdpass_send_patiently(p->line, &order, sizeof(order), fd, more < 0 ? 1 : 2,
+				  MSG_DONTWAIT);
 	close(fd[0]);
 	if (n == (ssize_t)sizeof(order))
 		return 0;

@@ -315,23 +315,15 @@ spawn_failed(uint64_t worker, const char *what, int error)
 	frame_send(ZYGOTE_CONTROL, &msg, NULL, 0);
 }
 
-/* Tells the supervisor of a worker. Where all workers share one uid, a script can have so
- * many descriptors on their way that for a while nobody else may send any (ETOOMANYREFS,
- * unix(7)). A worker that the supervisor never hears of would be in nobody's hands: then
- * this zygote ends, which the supervisor notices, and finds what it left. */
+/* Tells the supervisor of a worker. A worker that the supervisor never hears of would be in
+ * nobody's hands: then this zygote ends, which the supervisor notices, and finds what it left. */
 static void
 send_spawned(uint64_t worker, pid_t pid, int pidfd)
 {
-	static const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
 	struct msg msg = { .type = MSG_SPAWNED, .spawned = {
 		.worker = worker, .pid = (uint32_t)pid } };
-	int r = frame_send(ZYGOTE_CONTROL, &msg, &pidfd, 1);
 
-	for (int i = 0; r == -ETOOMANYREFS && i < 100; i++) {
-		nanosleep(&pause, NULL);
-		r = frame_send(ZYGOTE_CONTROL, &msg, &pidfd, 1);
-	}
-	if (r < 0)
+	if (frame_send(ZYGOTE_CONTROL, &msg, &pidfd, 1) < 0)
 		exit(EXIT_FAILURE);
 }
 

@@ -4,11 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -181,6 +184,57 @@ a_closed_peer_is_an_error_and_no_signal(void **state)
 	assert_int_equal(fdpass_send(pair[0], "x", 1, NULL, 0, 0), -EPIPE);
 }
 
+/* Runs as a user without rights, for root may have any number on their way. Fills the socket
+ * until no more may be sent, says so by a byte to ready, and sends one more patiently. */
+static int
+send_too_many(int ready)
+{
+	static const struct rlimit few = { 64, 64 };
+	int fds[MSG_FDS_MAX];
+	ssize_t sent;
+
+	for (size_t i = 0; i < MSG_FDS_MAX; i++)
+		fds[i] = STDIN_FILENO;
+	if ((geteuid() == 0 && setuid(65534) < 0) || setrlimit(RLIMIT_NOFILE, &few) < 0)
+		return 10;
+	while ((sent = fdpass_send(pair[0], "x", 1, fds, MSG_FDS_MAX, 0)) == 1)
+		;
+	if (sent != -ETOOMANYREFS)
+		return 11;
+	if (write(ready, "", 1) != 1)
+		return 12;
+	return fdpass_send_patiently(pair[0], "y", 1, fds, 1, 0) == 1 ? 0 : 13;
+}
+
+static void
+patience_outlasts_too_many_on_their_way(void **state)
+{
+	int ready[2], status;
+	char byte = 0;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(send_too_many(ready[1]));
+	close(ready[1]);
+	/* At its end without a byte: the child's status says why. */
+	if (read(ready[0], &byte, 1) == 1) {
+		struct fdpass_set set = { 0 };
+		struct pollfd line = { .fd = pair[1], .events = POLLIN };
+
+		while (byte != 'y' && poll(&line, 1, 30 * 1000) == 1 &&
+		       fdpass_recv(pair[1], &byte, 1, &set) == 1)
+			fdpass_close(&set);
+	}
+	close(ready[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(byte, 'y');
+}
+
 int
 main(void)
 {
@@ -193,6 +247,7 @@ main(void)
 		TEST(other_ancillary_data_is_refused),
 		TEST(ends_and_gaps_are_told_apart),
 		TEST(a_closed_peer_is_an_error_and_no_signal),
+		TEST(patience_outlasts_too_many_on_their_way),
 	};
 
 	return cmocka_run_group_tests_name("fdpass", tests, NULL, NULL);
