@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/own.h"
 #include "base/xalloc.h"
+#include "host/fence.h"
 #include "proto/frame.h"
 
 #define RECORD_MAX (16 * 1024 * 1024)	/* bytes of an entry, with all members of a group */
@@ -291,7 +292,7 @@ fork_look(struct helper *helper, const struct msg_who *who, int *pipe_r)
 		close(ends[0]);
 		close(helper->socket);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
+		if (getppid() != parent || fence_question() < 0)
 			_exit(1);
 		answer(ends[1], who, helper->look_up);
 	}
@@ -404,7 +405,7 @@ default_process(int *socket, pid_t supervisor)
 		return -errno;
 	*socket = STDERR_FILENO + 1;
 	null = -1;	/* closed with the others */
-	return close_range(STDERR_FILENO + 2, ~0u, 0) < 0 ? -errno : 0;
+	return close_range(STDERR_FILENO + 2, ~0u, 0) < 0 ? -errno : fence_directory();
 }
 
 _Noreturn void

@@ -1,4 +1,5 @@
-/* Runs in: the supervisor before its loop; the launcher before its loop.   Owns: nothing. */
+/* Runs in: the supervisor, the launcher and the directory helper, each before its loop; a child of
+ * the helper before it asks.   Owns: nothing. */
 #include "host/fence.h"
 
 #include <errno.h>
@@ -19,8 +20,11 @@
 
 #include <seccomp.h>
 
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+
 /* The kernel looks at the lower half alone of what it takes for an int. */
 #define INT_MASK 0xffffffffu
+#define INT_SIGN 0x80000000u
 
 /* ---- the supervisor's calls ---- */
 
@@ -68,8 +72,12 @@ struct row {
 
 #define IS_INT(which, value) { which, SCMP_CMP_MASKED_EQ, INT_MASK, value }
 #define WITHOUT(which, bits) { which, SCMP_CMP_MASKED_EQ, bits, 0 }
+#define IS_NOT(which, value) { which, SCMP_CMP_NE, value, 0 }	/* in its upper half either */
+#define HAS(which, bit) { which, SCMP_CMP_MASKED_EQ, bit, bit }
 #define OPTION(call, level, option) { call, { IS_INT(1, level), IS_INT(2, option) } }
 
+#define SOCKET_PASSPIDFD 76
+#define SOCKET_PEERPIDFD 77
 #define SOCKET_PASSRIGHTS 83		/* since Linux 6.16 */
 
 /* Not among the options: SO_PEERPIDFD and SO_PASSPIDFD, which give ways to signal clients. */
@@ -118,17 +126,21 @@ allow(scmp_filter_ctx ctx, const char *name, bool must_exist)
 }
 
 static int
-allow_rows(scmp_filter_ctx ctx)
+add_rows(scmp_filter_ctx ctx, uint32_t action, const struct row *row, size_t n)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct row *row = &rows[i];
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = seccomp_rule_add_array(ctx, action, seccomp_syscall_resolve_name(row[i].call),
+					   row[i].when[1].op != 0 ? 2 : 1, row[i].when);
+	return r;
+}
 
-		r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW,
-					   seccomp_syscall_resolve_name(row->call),
-					   row->when[1].op != 0 ? 2 : 1, row->when);
-	}
+static int
+allow_rows(scmp_filter_ctx ctx)
+{
+	int r = add_rows(ctx, SCMP_ACT_ALLOW, rows, N(rows));
+
 	/* abort() and raise(); and what the C library wakes itself with. */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
@@ -152,12 +164,12 @@ syscall_filter(void)
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int r = ctx ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < sizeof(calls) / sizeof(calls[0]); i++)
+	for (size_t i = 0; r == 0 && i < N(calls); i++)
 		r = allow(ctx, calls[i], true);
-	for (size_t i = 0; r == 0 && i < sizeof(other_calls) / sizeof(other_calls[0]); i++)
+	for (size_t i = 0; r == 0 && i < N(other_calls); i++)
 		r = allow(ctx, other_calls[i], false);
 #ifdef WITH_SANITIZERS
-	for (size_t i = 0; r == 0 && i < sizeof(sanitizer_calls) / sizeof(sanitizer_calls[0]); i++)
+	for (size_t i = 0; r == 0 && i < N(sanitizer_calls); i++)
 		r = allow(ctx, sanitizer_calls[i], false);
 #endif
 	if (r == 0)
@@ -188,10 +200,10 @@ prove(void)
 		{ SYS_ptrace, -1, -1 }, { SYS_pidfd_open, -1 }, { SYS_pidfd_getfd, -1, -1 },
 		{ SYS_process_vm_writev, -1 }, { SYS_kill, getpid(), 0 },
 		{ SYS_socket, AF_INET, SOCK_STREAM }, { SYS_io_uring_setup, 0 },
-		{ SYS_getsockopt, -1, SOL_SOCKET, 77 },		/* SO_PEERPIDFD */
+		{ SYS_getsockopt, -1, SOL_SOCKET, SOCKET_PEERPIDFD },
 	};
 
-	for (size_t i = 0; i < sizeof(tried) / sizeof(tried[0]); i++)
+	for (size_t i = 0; i < N(tried); i++)
 		if (syscall(tried[i][0], tried[i][1], tried[i][2], tried[i][3], 0, 0, 0) != -1 ||
 		    errno != EPERM)
 			return -ENOTRECOVERABLE;
@@ -210,7 +222,7 @@ fence_supervisor(const char **what_r)
 		{ "proof", prove },
 	};
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < N(steps); i++) {
 		int r = steps[i].enter();
 
 		*what_r = steps[i].what;
@@ -237,21 +249,131 @@ static const char *const refused[] = {
 	"pciconfig_iobase", "nfsservctl", "uselib", "_sysctl", "create_module", "afs_syscall",
 };
 
-int
-fence_family(void)
-{
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	int r = ctx ? 0 : -ENOMEM;
+/* Programs, namespaces and mounts: what the directory helper is not for, and no module of a name
+ * service either. */
+static const char *const refused_to_directory[] = {
+	"execve", "execveat", "vfork", "personality", "setns", "unshare", "chroot", "pivot_root",
+	"mount", "umount", "umount2", "mount_setattr", "open_tree", "open_tree_attr", "move_mount",
+	"fsopen", "fsconfig", "fsmount", "fspick", "sethostname", "setdomainname",
+	"tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "pidfd_send_signal",
+};
 
-	/* As the workers' own filter says it. */
-	if (r == 0)
-		r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
-	for (size_t i = 0; r == 0 && i < sizeof(refused) / sizeof(refused[0]); i++) {
-		int nr = seccomp_syscall_resolve_name(refused[i]);
+/* Of processes the helper makes copies of itself alone, and ends them. */
+static const struct row rows_refused_to_directory[] = {
+	{ "clone", { HAS(0, CLONE_NEWUSER) } }, { "clone", { HAS(0, CLONE_NEWNS) } },
+	{ "clone", { HAS(0, CLONE_NEWPID) } }, { "clone", { HAS(0, CLONE_NEWNET) } },
+	{ "clone", { HAS(0, CLONE_NEWIPC) } }, { "clone", { HAS(0, CLONE_NEWUTS) } },
+	{ "clone", { HAS(0, CLONE_NEWCGROUP) } }, { "clone", { HAS(0, CLONE_PARENT) } },
+	{ "kill", { IS_NOT(1, SIGKILL) } },
+	{ "kill", { IS_INT(0, 0) } }, { "kill", { HAS(0, INT_SIGN) } },
+	{ "prlimit64", { IS_NOT(0, 0) } },
+	{ "socket", { { 0, SCMP_CMP_GT, AF_NETLINK, 0 } } },
+	OPTION("getsockopt", SOL_SOCKET, SOCKET_PEERPIDFD),
+	OPTION("setsockopt", SOL_SOCKET, SOCKET_PASSPIDFD),
+};
+
+static const char *const refused_to_question[] = { "fork", "kill" };
+
+static int
+refuse(scmp_filter_ctx ctx, const char *const *name, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		int nr = seccomp_syscall_resolve_name(name[i]);
 
 		if (nr >= 0)
 			r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), nr, 0);
 	}
+	return r;
+}
+
+/* A filter that refuses nothing yet. */
+static scmp_filter_ctx
+refusing_nothing(void)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+
+	/* As the workers' own filter says it. */
+	if (ctx && seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)) == 0)
+		return ctx;
+	if (ctx)
+		seccomp_release(ctx);
+	return NULL;
+}
+
+int
+fence_family(void)
+{
+	scmp_filter_ctx ctx = refusing_nothing();
+	int r = ctx ? refuse(ctx, refused, N(refused)) : -ENOMEM;
+
+	if (r == 0)
+		r = load(ctx);
+	if (ctx)
+		seccomp_release(ctx);
+	return r;
+}
+
+/* ---- the directory helper's ---- */
+
+/* Name services are reached by these. */
+static bool
+is_family_of_names(unsigned int family)
+{
+	return family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
+	       family == AF_NETLINK;
+}
+
+static int
+refuse_families(scmp_filter_ctx ctx)
+{
+	int r = 0;
+
+	for (unsigned int family = 0; r == 0 && family < AF_NETLINK; family++) {
+		const struct row row = { "socket", { IS_INT(0, family) } };
+
+		if (!is_family_of_names(family))
+			r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), &row, 1);
+	}
+	return r;
+}
+
+int
+fence_directory(void)
+{
+	scmp_filter_ctx ctx = refusing_nothing();
+	int r = ctx ? refuse(ctx, refused, N(refused)) : -ENOMEM;
+
+	if (r == 0)
+		r = refuse(ctx, refused_to_directory, N(refused_to_directory));
+	if (r == 0)
+		r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused_to_directory,
+			     N(rows_refused_to_directory));
+	if (r == 0)
+		r = refuse_families(ctx);
+	/* Its flags are out of a filter's reach; the C library falls back to clone. */
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (r == 0)
+		r = load(ctx);
+	if (ctx)
+		seccomp_release(ctx);
+	return r;
+}
+
+int
+fence_question(void)
+{
+	const struct row rows_refused[] = {
+		{ "clone", { WITHOUT(0, CLONE_THREAD) } },	/* name services may have threads */
+		{ "tgkill", { IS_NOT(0, (uint32_t)getpid()) } },	/* abort() and raise() */
+	};
+	scmp_filter_ctx ctx = refusing_nothing();
+	int r = ctx ? refuse(ctx, refused_to_question, N(refused_to_question)) : -ENOMEM;
+
+	if (r == 0)
+		r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused, N(rows_refused));
 	if (r == 0)
 		r = load(ctx);
 	if (ctx)

@@ -15,4 +15,13 @@ int fence_supervisor(const char **what_r);
  * its own: what not one of them does. 0 or -errno. */
 int fence_family(void);
 
+/* The directory helper's: what the family does not do, and no program, namespace, mount or signal
+ * but SIGKILL. Modules of name services are loaded behind it and may use the network, so it is a
+ * list of what is refused. 0 or -errno. */
+int fence_directory(void);
+
+/* In a child of the helper, which parses what a name service sends: no further process and no
+ * signal to another. Beside fence_directory. 0 or -errno. */
+int fence_question(void);
+
 #endif

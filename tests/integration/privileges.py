@@ -381,6 +381,31 @@ def code_in_launcher_and_zygote_is_bounded(ctx):
         equal(client.ask("ping"), {}, "it goes on")
 
 
+# What the directory helper does not do: it forks, ends its children and asks name services.
+NOT_OF_DIRECTORY = (
+    ("unshare", NEWUSER), ("setns", -1, 0), ("clone", NEWUSER | SIGCHLD), ("clone", NEWNS | SIGCHLD),
+    ("vfork",), ("chroot", 0), ("mount", 0), ("umount2", 0), ("pivot_root", 0),
+    ("open_tree", -100, 0), ("move_mount", -1), ("fsopen", 0), ("socket", 17, 3), ("socket", 40, 1),
+    ("personality", 0), ("execve", 0), ("execveat", -1))
+
+
+@test(alone=True)
+def code_in_the_directory_helper_is_bounded(ctx):
+    with ctx.client() as client:
+        client.ask("ping")
+        helper = by_kind(ctx)["directory"]
+        with Inside(helper) as it:
+            equal(it.call("getpid"), helper, "getpid")
+            for name, *arguments in NOT_OF_DIRECTORY + STRANGE:
+                equal(it.call(name, *arguments), "EPERM", "%s %r" % (name, arguments))
+            equal(it.call("clone3", 0), "ENOSYS", "clone3")
+            for number in (0, 15):
+                equal(it.call("kill", ctx.pid, number), "EPERM", "kill %d" % number)
+            equal(it.call("kill", -1, 9), "EPERM", "kill of all")
+            equal(it.call("pidfd_open", ctx.pid, 0), "EPERM", "pidfd_open")
+        equal(client.ask("ping"), {}, "it goes on")
+
+
 @test(alone=True)
 def everybody_is_filtered(ctx):
     for pid in processes(ctx):

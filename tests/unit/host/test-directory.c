@@ -48,7 +48,7 @@ odd_look_up(uid_t uid, const char *const *group, size_t n, struct directory_pers
 		for (;;)
 			pause();
 	case CRASHES:
-		kill(getpid(), SIGSEGV);
+		raise(SIGSEGV);
 		return 0;
 	default:
 		*person_r = (struct directory_person){ strdup("ann"), calloc(n + 1, 1) };

@@ -8,9 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +125,91 @@ family_is_bounded(void)
 	return syscall(SYS_setns, -1, 0) == -1 && errno == EBADF ? 0 : 5;
 }
 
+/* The helper's own work, and that of a module which is loaded behind the fence. */
+static int
+directory_does_its_work(void)
+{
+	int status, fd;
+	void *at;
+	pid_t pid;
+
+	if (fence_directory() < 0)
+		return 1;
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return 2;
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (fd < 0 || close(fd) < 0 || getpwuid(0) == NULL)
+		return 3;
+	pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	if (pid < 0 || kill(pid, SIGKILL) < 0 || waitpid(pid, &status, 0) != pid)
+		return 4;
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? 0 : 5;
+}
+
+static int
+directory_is_bounded(void)
+{
+	const long tried[][4] = {
+		{ SYS_execve, 0 }, { SYS_execveat, -1 }, { SYS_setns, -1 },
+		{ SYS_unshare, CLONE_NEWUSER }, { SYS_clone, CLONE_NEWUSER | SIGCHLD },
+		{ SYS_clone, CLONE_NEWNS | SIGCHLD }, { SYS_clone, CLONE_PARENT | SIGCHLD },
+		{ SYS_mount, 0 }, { SYS_umount2, 0 }, { SYS_fsopen, 0 }, { SYS_move_mount, -1 },
+		{ SYS_chroot, 0 }, { SYS_ptrace, -1, -1 }, { SYS_bpf, -1 },
+		{ SYS_io_uring_setup, 0 }, { SYS_keyctl, 0 }, { SYS_pidfd_getfd, -1, -1 },
+		{ SYS_kill, getppid(), 0 }, { SYS_kill, getppid(), SIGTERM },
+		{ SYS_kill, -1, SIGKILL }, { SYS_kill, 0, SIGKILL }, { SYS_kill, 1L << 32, SIGKILL },
+		{ SYS_tkill, getppid(), 0 }, { SYS_pidfd_open, getppid() },
+		{ SYS_pidfd_send_signal, -1 }, { SYS_prlimit64, getppid() },
+		{ SYS_socket, AF_PACKET, SOCK_RAW }, { SYS_socket, AF_UNSPEC, SOCK_RAW },
+		{ SYS_socket, AF_AX25, SOCK_RAW }, { SYS_socket, AF_VSOCK, SOCK_STREAM },
+		{ SYS_socket, 1L << 32 | AF_AX25, SOCK_RAW },
+		{ SYS_getsockopt, -1, SOL_SOCKET, 77 },		/* SO_PEERPIDFD */
+	};
+
+	if (fence_directory() < 0)
+		return 1;
+	if (syscall(SYS_clone3, NULL, 0) != -1 || errno != ENOSYS)
+		return 2;
+	for (size_t i = 0; i < sizeof(tried) / sizeof(tried[0]); i++)
+		if (syscall(tried[i][0], tried[i][1], tried[i][2], tried[i][3], 0, 0) != -1 ||
+		    errno != EPERM)
+			return 10 + (int)i;
+	return 0;
+}
+
+static void *
+in_thread(void *arg)
+{
+	*(bool *)arg = true;
+	return NULL;
+}
+
+static int
+question_is_bounded(void)
+{
+	bool ran = false;
+	pthread_t thread;
+
+	if (fence_directory() < 0 || fence_question() < 0)
+		return 1;
+	if (pthread_create(&thread, NULL, in_thread, &ran) != 0 ||
+	    pthread_join(thread, NULL) != 0 || !ran)
+		return 2;
+	if (getpwuid(0) == NULL)
+		return 3;
+	if (fork() != -1 || errno != EPERM)
+		return 4;
+	if (kill(getppid(), SIGKILL) != -1 || errno != EPERM)
+		return 5;
+	if (syscall(SYS_tgkill, getppid(), getppid(), SIGKILL) != -1 || errno != EPERM)
+		return 6;
+	abort();
+}
+
 static void
 the_supervisors_fence(void **state)
 {
@@ -143,12 +230,32 @@ the_familys_fence(void **state)
 	assert_int_equal(in_child(family_is_bounded), 0);
 }
 
+static void
+the_directory_helpers_fence(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(directory_does_its_work), 0);
+	assert_int_equal(in_child(directory_is_bounded), 0);
+}
+
+static void
+the_fence_of_a_question(void **state)
+{
+	int status = in_child(question_is_bounded);
+
+	(void)state;
+	assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_supervisors_fence),
 		cmocka_unit_test(the_familys_fence),
+		cmocka_unit_test(the_directory_helpers_fence),
+		cmocka_unit_test(the_fence_of_a_question),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
