@@ -8,7 +8,7 @@ dist_man_MANS += \
 	doc/man/mcp-python-keeper.8 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
-EXTRA_DIST += doc/architecture.md doc/agents.md doc/moving.md doc/operators.md \
+EXTRA_DIST += doc/architecture.md doc/agents.md doc/moving.md doc/operators.md doc/threat-model.md \
 	doc/haproxy/README.md doc/haproxy/haproxy.cfg
 dist_check_SCRIPTS += doc/check-man.sh
 TESTS += doc/check-man.sh

@@ -5,7 +5,8 @@ grep -q '^HARDEN_CFLAGS = .*-ffile-prefix-map' Makefile || {
 	echo "not a build with hardening: its programs have paths for tools that look for sources"
 	exit 77
 }
-for program in mcp-pythond mcp-python-worker mcp-python-egress mcp-python; do
+for program in mcp-pythond mcp-python-worker mcp-python-egress \
+		mcp-python-keeper mcp-python; do
 	# Not the source folder itself: what is installed may lie in it, and is named rightly.
 	top=$(cd "${srcdir:-.}" && pwd)
 	for path in "$PWD/" "$top/base/" "$top/supervisor/" "$top/worker/" "${srcdir:-.}/worker/" \

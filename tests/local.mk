@@ -4,8 +4,9 @@ TEST_CFLAGS = $(CMOCKA_CFLAGS)
 TEST_LIBS = $(CMOCKA_LIBS)
 AM_TESTS_ENVIRONMENT = PYTHON3=$(PYTHON3); export PYTHON3;
 
-dist_check_SCRIPTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh
-TESTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh
+dist_check_SCRIPTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh \
+	tests/check-threats
+TESTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh tests/check-threats
 EXTRA_DIST += tests/check-all tests/conformance tests/corpus tests/integration tests/schema \
 	tests/system
 

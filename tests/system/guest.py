@@ -22,6 +22,7 @@ import guest_sessions  # noqa: F401
 import guest_packages  # noqa: F401
 import guest_tenants  # noqa: F401
 import guest_admin  # noqa: F401
+import guest_soak  # noqa: F401
 
 SUITES = ("workload.py", "hostile.py", "limits.py")
 # Emulation is slow: what takes seconds elsewhere must not reach the standard 30 s here.
@@ -77,15 +78,17 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--vm", default="qemu")
     parser.add_argument("--disks", type=int, default=guest_tools.disks)
+    parser.add_argument("--soak", type=float, default=guest_tools.soak)
     parser.add_argument("names", nargs="*", help="tests whose name holds one of these")
     o = parser.parse_args()
-    guest_tools.disks = o.disks
+    guest_tools.disks, guest_tools.soak = o.disks, o.soak
     guest_tools.set_slow({"qemu": 6.0, "uml": 3.0}.get(o.vm, 1.0))
     os.umask(0o022)
     passed = failed = 0
     chosen = [t for t in guest_tools.tests if not o.names or any(n in t.__name__ for n in o.names)]
     if not o.names:	# ordinary programs take a minute here; they run on every host
-        chosen = [t for t in chosen if t.__name__ != "suite_workload"]
+        chosen = [t for t in chosen
+                  if t.__name__ not in ("suite_workload", "a_soak_with_a_hostile_tenant")]
     if o.vm == "uml":
         guest_tools.set_lacks(("landlock", "weaker"))	# its kernel is built without
     if o.vm == "uml" and not o.names:

@@ -1,0 +1,183 @@
+"""Three tenants for a long time: two work honestly, one runs hostile scripts of the corpora, one
+after the other. Nobody honest fails or waits long, and the service stays as it was.
+
+Waits are measured here and judged, which no other test does: how long another tenant can make one
+wait is what is promised. They are compared with those of the same calls without the third tenant,
+in the same machine."""
+
+import contextlib
+import json
+import os
+import random
+import threading
+import time
+
+import guest_tools
+from guest_tools import (ALICE, BOB, CGROUP, INTEGRATION, UNIT, client, main_pid, pids, read,
+                         seconds, sh, show, test)
+from mcpclient import Closed, RpcError, Timeout
+from repl import Session
+
+MALLORY = 4666
+ALONE = 0.15		# the part of the time in which the honest ones are by themselves
+REST_S = 0.25		# between two calls of one tenant
+LOOK_S = 15
+CORPORA = ("/payload/corpus/hostile-public.jsonl",
+           os.path.join(os.path.dirname(INTEGRATION), "corpus", "hostile-own.jsonl"))
+# What is compared at the end with the time when the third tenant came.
+MORE_MEMORY = 8 << 20
+WAITS = 3		# times the alone p99
+
+
+class Honest:
+    """One tenant that calls, checks each answer and notes how long it took."""
+
+    def __init__(self, uid):
+        self.uid, self.took, self.wrong = uid, [], []
+        self.phase = "alone"
+
+    def calls(self, session, n):
+        yield "hello", lambda c: c.run("print('hello %d')" % n, seconds(120)).stdout, \
+            "hello %d\n" % n
+        yield "work", lambda c: c.run("print(sum(i * i for i in range(100000)))",
+                                      seconds(120)).stdout, "333328333350000\n"
+        yield "file", lambda c: c.run("open('a.txt', 'w').write('x' * 1000)\n"
+                                      "print(len(open('a.txt').read()))", seconds(120)).stdout, \
+            "1000\n"
+        yield "cell", lambda c: session.value("n + %d" % n, seconds(120)), str(40 + n)
+
+    def live(self, ended):
+        try:
+            with client(self.uid, 120) as c:
+                session = Session(c)
+                session.well("n = 40", seconds(120))
+                n = 0
+                while not ended.is_set():
+                    self.round(c, session, n, ended)
+                    n += 1
+        except Exception as e:
+            self.wrong.append("%s: %s" % (type(e).__name__, e))
+
+    def round(self, c, session, n, ended):
+        for kind, call, wanted in self.calls(session, n):
+            started, phase = time.monotonic(), self.phase
+            answer = call(c)
+            self.took.append((phase, kind, time.monotonic() - started))
+            if answer != wanted:
+                self.wrong.append("%s gave %r, not %r" % (kind, answer, wanted))
+            ended.wait(REST_S)
+
+
+class Hostile:
+    """Runs scripts in an order that the seed says, and starts again when it is thrown out."""
+
+    def __init__(self, seed):
+        self.random, self.runs, self.escaped, self.by_status = random.Random(seed), 0, [], {}
+        self.scripts = []
+        for path in CORPORA:
+            for line in read(path).splitlines():
+                case = json.loads(line)
+                if "script" in case:
+                    self.scripts.append(case)
+
+    def live(self, ended):
+        while not ended.is_set():
+            with contextlib.suppress(Closed, Timeout, OSError, AssertionError), \
+                    client(MALLORY, 120) as c:
+                while not ended.is_set():
+                    self.attack(c)
+
+    def attack(self, c):
+        case = self.random.choice(self.scripts)
+        try:
+            o = c.run(case["script"], seconds(120), timeout_seconds=self.random.choice((5, 10, 20)))
+        except RpcError as e:
+            self.count("refused: %d" % e.code)
+            return
+        self.count(o.status)
+        if "ESCAPED" in o.everything() and case.get("level") == "must":
+            self.escaped.append(case["id"])
+
+    def count(self, status):
+        self.runs += 1
+        self.by_status[status] = self.by_status.get(status, 0) + 1
+
+
+def look():
+    """What the service holds: memory and descriptors of the supervisor, all processes, all cgroups."""
+    pid = main_pid()
+    rss = next(int(line.split()[1]) for line in read("/proc/%d/status" % pid).splitlines()
+               if line.startswith("VmRSS"))
+    cgroups = sum(1 for _ in os.walk(CGROUP))
+    return {"rss": rss << 10, "fds": len(os.listdir("/proc/%d/fd" % pid)),
+            "processes": len(pids()), "cgroups": cgroups}
+
+
+def settled():
+    """The same when nobody calls: the smallest of some looks."""
+    looks = []
+    for _ in range(8):
+        time.sleep(seconds(1))	# what has ended is cleared away by then, or it is a leak
+        looks.append(look())
+    return {key: min(one[key] for one in looks) for key in looks[0]}
+
+
+def percentile(times, part):
+    times = sorted(times)
+    return times[min(len(times) - 1, int(len(times) * part))]
+
+
+@test
+def a_soak_with_a_hostile_tenant():
+    seed = random.randrange(1 << 32)
+    sh("systemctl", "restart", UNIT)
+    restarts, pid = show("NRestarts"), main_pid()
+    honest, hostile = [Honest(ALICE), Honest(BOB)], Hostile(seed)
+    ended, attacked = threading.Event(), threading.Event()
+    threads = [threading.Thread(target=h.live, args=[ended]) for h in honest]
+    for t in threads:
+        t.start()
+    ended.wait(guest_tools.soak * ALONE)
+    before = look()
+    for h in honest:
+        h.phase = "together"
+    attacker = threading.Thread(target=hostile.live, args=[attacked])
+    attacker.start()
+    until, most = time.monotonic() + guest_tools.soak * (1 - ALONE), dict(before)
+    while time.monotonic() < until and not any(h.wrong for h in honest):
+        ended.wait(min(LOOK_S, max(0, until - time.monotonic())))
+        for key, value in look().items():
+            most[key] = max(most[key], value)
+    attacked.set()
+    attacker.join()
+    ended.set()
+    for t in threads:
+        t.join()
+    after = settled()
+    for h in honest:
+        assert not h.wrong, "tenant %d: %s" % (h.uid, h.wrong[:3])
+    assert not hostile.escaped, hostile.escaped
+    assert hostile.runs > 0, "nothing hostile was run"
+    said = ["seed %d, %d hostile runs: %s" % (seed, hostile.runs, ", ".join(
+        "%s %d" % item for item in sorted(hostile.by_status.items())))]
+    late = []
+    for kind in ("hello", "work", "file", "cell"):
+        alone, together = ([s for h in honest for phase, k, s in h.took
+                            if (phase, k) == (wanted, kind)] for wanted in ("alone", "together"))
+        bound = WAITS * percentile(alone, 0.99)
+        said.append("%s: %d calls alone, p50 %.0f ms, p99 %.0f ms; %d together, p50 %.0f ms, "
+                    "p99 %.0f ms, most %.0f ms" % (
+                        kind, len(alone), percentile(alone, 0.5) * 1000,
+                        percentile(alone, 0.99) * 1000, len(together),
+                        percentile(together, 0.5) * 1000, percentile(together, 0.99) * 1000,
+                        max(together) * 1000))
+        late += ["%s %.0f ms, not %.0f" % (kind, s * 1000, bound * 1000)
+                 for s in together if s > bound]
+    said.append("before %s; most %s; after %s" % (before, most, after))
+    print("".join("    %s\n" % line for line in said), end="", flush=True)
+    assert (show("NRestarts"), main_pid()) == (restarts, pid), "the service was restarted"
+    assert after["fds"] <= before["fds"] + 2, "descriptors"
+    assert after["cgroups"] <= before["cgroups"] + 4, "cgroups"
+    assert after["rss"] <= before["rss"] + MORE_MEMORY, "memory"
+    assert not late, "%d calls waited long: %s" % (len(late), late[:10])
+    return said[0]
