@@ -25,7 +25,7 @@ handle_own_host(char host_r[HANDLE_HOST_MAX + 1])
 {
 	char name[HOST_NAME_MAX + 1] = "";
 
-	/* One that does not fit is cut, and then perhaps without its end. */
+	/* A name that does not fit is cut, perhaps without its terminating NUL. */
 	gethostname(name, sizeof(name) - 1);
 	handle_host(name, host_r);
 }

@@ -1,4 +1,4 @@
-/* Runs in: any process.   Owns: random bytes that no id was made of yet. */
+/* Runs in: any process.   Owns: random bytes that are not used yet. */
 #include "base/id.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@ static const char alphabet[] = "abcdefghijkmnpqrstuvwxyz23456789";
 void
 id_new(char id_r[ID_CHARACTERS + 1])
 {
-	/* One system call makes eight ids: each execution has one. 256 bytes are the most that
-	 * getrandom() never cuts short (getrandom(2)). */
+	/* One system call serves eight ids: each execution needs one. getrandom(2) never returns
+	 * less than asked for up to 256 bytes. */
 	static unsigned char pool[8 * ID_CHARACTERS];
 	static size_t left;
 

@@ -125,8 +125,8 @@ short_escape(unsigned char c)
 	}
 }
 
-/* One character of text as it stands between quotes; returns how many bytes of text it
- * took, and its own in *out_len_r. */
+/* One character of text as it is written between quotes. Returns the number of bytes of text
+ * that it took; *out_len_r: the length written. */
 static size_t
 encode(const char *text, size_t len, char out[8], size_t *out_len_r)
 {
@@ -208,14 +208,14 @@ jsonout_real(struct jsonout *out, double number)
 	char digits[32];
 	int precision = 15;
 
-	/* The shortest of the usual spellings that is read back as the same number. */
+	/* The shortest of the usual spellings that reads back as the same number. */
 	do
 		snprintf(digits, sizeof(digits), "%.*g", precision, number);
 	while (strtod(digits, NULL) != number && ++precision <= 17);
 	jsonout_raw(out, digits, strlen(digits));
 }
 
-/* Without the quotation marks. */
+/* The text without its quotation marks. */
 static void
 put_base64(struct jsonout *out, const void *bytes, size_t len)
 {

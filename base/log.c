@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: counts of lines that were dropped, by event.
- * Standard error may be a pipe that nobody reads: a line is written only when poll(2)
- * says that it can be taken, so the loop never waits here. */
+/* Runs in: the supervisor.   Owns: the number of dropped lines, by event.
+ * Standard error may be a pipe that nobody reads. A line is written only when poll(2) says that
+ * the pipe takes it, so the loop never waits here. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -20,16 +20,17 @@ static int most_verbose = LOG_INFO;
 static bool to_journal;
 static unsigned long dropped;
 
-/* Lines that an event may still have: clients can cause some of them as often as they like. Slots
- * beyond the number of events are never used; were there more events, they would share the last. */
+/* The lines that each event may still write: clients can cause some events as often as they
+ * like. There are more slots than events; if there were not, the extra events would share the
+ * last slot. */
 static struct allowance {
-	const char *event;		/* NULL: none yet */
+	const char *event;		/* NULL: unused */
 	unsigned int lines;
 	uint64_t filled_ms;
 	unsigned long left_out;
 } allowances[256];
 
-/* sd-daemon(3): the device and inode say whether this very descriptor is the journal's. */
+/* sd-daemon(3): device and inode tell if this descriptor is the journal's. */
 static bool
 stderr_is_journal(void)
 {
@@ -81,7 +82,7 @@ allowance_of(const char *event)
 	return &allowances[i];
 }
 
-/* Takes one line of it, if there is one. */
+/* Takes one line from the event's allowance, if one is left. */
 static bool
 take_line(struct allowance *allowance)
 {
@@ -128,7 +129,7 @@ log_line(int priority, const char *event, const char *format, ...)
 	va_end(args);
 	if (n > 0)
 		len += (size_t)n < room - len ? (size_t)n : room - len - 1;
-	/* The second wall after log_quote: a line is one line. */
+	/* The second safeguard after log_quote(): the record stays on one line. */
 	len = quote_line(line, sizeof(line) - 1, text, len);
 	line[len++] = '\n';
 	write_line(line, len);

@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: the event_base, signal events, objects about to die.
- * The free event queues behind every callback that is already active. A priority of its
- * own would starve it: libevent serves a lower one only when the higher ones are idle. */
+/* Runs in: the supervisor.   Owns: the event_base, signal events, objects that wait to be freed.
+ * The free event queues behind every callback that is already active. A priority of its own
+ * would starve it: libevent serves a lower priority only when the higher ones are idle. */
 #include "base/loop.h"
 
 #include <assert.h>
@@ -59,7 +59,7 @@ loop_new(bool any_file)
 	struct loop *loop = xcalloc(1, sizeof(*loop));
 
 	xalloc_check(config);
-	/* epoll(7) refuses regular files; poll(2) calls them always ready. */
+	/* epoll(7) refuses regular files; poll(2) reports them as always ready. */
 	if (any_file)
 		event_config_require_features(config, EV_FEATURE_FDS);
 	loop->base = event_base_new_with_config(config);

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: two timers of the loop: when the loop hangs, so do the
- * signs of life, and systemd restarts us. */
+/* Runs in: the supervisor.   Owns: two timers of the loop. When the loop hangs, the keep-alive
+ * messages stop, and systemd restarts the service. */
 #include "base/notify.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 struct notify {
 	void (*describe)(void *arg, char *text, size_t size);
 	void *arg;
-	struct event *watchdog, *status;	/* NULL: not asked for */
+	struct event *watchdog, *status;	/* NULL: not requested */
 	char last[NOTIFY_STATUS_MAX];
 };
 

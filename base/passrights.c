@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83	/* newer than the oldest headers that we build with */
+#define SO_PASSRIGHTS 83	/* the oldest headers that we build with lack it */
 #endif
 
 int

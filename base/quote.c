@@ -1,5 +1,5 @@
-/* Runs in: every program that shows a person something.   Owns: nothing.
- * Reads:   text of strangers, of any bytes. */
+/* Runs in: every program that shows text to a person.   Owns: nothing.
+ * Reads:   text of strangers, with any bytes. */
 #include "base/quote.h"
 
 #include <stdint.h>
@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-#define MARKS_MAX 4	/* combining marks in a row; more grow over the lines around them */
+#define MARKS_MAX 4	/* combining marks in a row; more would cover the lines around them */
 #define TAB 8		/* columns; at most QUOTE_PIECE */
 #define CUT "..."
 #define CUT_BLOCK "[...]"
@@ -17,8 +17,8 @@ struct range {
 	uint32_t first, last;
 };
 
-/* Unicode's control and format characters, separators of lines and paragraphs, and all that it
- * calls default ignorable: Cc, Cf, Zl, Zp, Default_Ignorable_Code_Point of version 15. */
+/* Unicode's control and format characters, line and paragraph separators, and all characters
+ * that are default ignorable: Cc, Cf, Zl, Zp, Default_Ignorable_Code_Point of version 15. */
 static const struct range unseen[] = {
 	/* clang-format off */
 	{ 0x00, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x34f, 0x34f }, { 0x600, 0x605 },
@@ -31,7 +31,7 @@ static const struct range unseen[] = {
 	/* clang-format on */
 };
 
-/* The blocks of marks that combine with letters of any script. */
+/* The blocks of combining marks that are used with any script. */
 static const struct range combining[] = {
 	{ 0x300, 0x36f },   { 0x483, 0x489 },   { 0x1ab0, 0x1aff },
 	{ 0x1dc0, 0x1dff }, { 0x20d0, 0x20ff }, { 0xfe20, 0xfe2f },
@@ -51,8 +51,8 @@ is_in(const struct range *range, size_t n, uint32_t code)
 struct piece {
 	char text[QUOTE_PIECE];
 	size_t len;
-	size_t columns;		/* at most */
-	size_t taken;		/* bytes of the text */
+	size_t columns;		/* an upper bound */
+	size_t taken;		/* bytes of the source text */
 	bool blank;
 };
 
@@ -68,7 +68,7 @@ put_escape(struct piece *piece, const char *start, uint32_t code, unsigned int d
 	piece->columns = piece->len;
 }
 
-/* marks: how many combining ones stand before it; NULL: does not count. */
+/* marks: the number of combining marks before this character; NULL: they are not counted. */
 static struct piece
 next_piece(const char *text, size_t len, unsigned int *marks)
 {
@@ -119,12 +119,13 @@ quote_is_plain(const char *text, size_t len)
 
 /* ---- one line ---- */
 
-/* What is before quotes gets a backslash before it, when there are any. */
+/* Each character of escaped gets a backslash before it. escaped: NULL or the characters. */
 static size_t
 put_line(char *to, size_t size, const char *text, size_t len, const char *escaped)
 {
 	unsigned int marks = 0;
-	size_t n = 0, fits = 0, at = 0;	/* fits: as much as leaves room for the cut */
+	size_t n = 0, fits = 0, at = 0;	/* fits: the longest result that leaves room for the mark
+					 * of a cut */
 
 	while (at < len) {
 		struct piece piece = next_piece(text + at, len - at, &marks);
@@ -167,7 +168,7 @@ quote_word(char *to, size_t size, const char *text, size_t len)
 
 /* ---- lines ---- */
 
-/* A tab is as wide as it can be, wherever it stands. */
+/* A tab counts with its greatest width, at any column. */
 static struct piece
 next_of_line(const char *text, size_t len, unsigned int *marks)
 {
@@ -181,7 +182,7 @@ next_of_line(const char *text, size_t len, unsigned int *marks)
 	return piece;
 }
 
-/* The length of the line end at text: 0, 1 or 2. */
+/* The length of the line break at text: 0, 1 or 2 bytes. */
 static size_t
 line_end(const char *text, size_t len)
 {
@@ -190,8 +191,9 @@ line_end(const char *text, size_t len)
 	return len > 1 && text[0] == '\r' && text[1] == '\n' ? 2 : 0;
 }
 
-/* How much of text is the next line, and how many bytes that shows: all to its end, or what has
- * room in columns, up to the last blank if that is in the second half. */
+/* The length of the next line of text, and the number of bytes of it to show: up to the line
+ * break if that fits into columns, else as much as fits, up to the last blank if that lies in
+ * the second half. */
 static size_t
 fit_line(const char *text, size_t len, size_t columns, size_t *bytes_r)
 {

@@ -25,7 +25,7 @@ struct socketfile {
 	int lock_fd;
 };
 
-/* Is the file that we hold open still the one that has this name? */
+/* Does this name still belong to the file that we hold open? */
 static bool
 is_current(int fd, const char *path)
 {
@@ -35,8 +35,8 @@ is_current(int fd, const char *path)
 	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-/* The lock is handed to owner later on, so it must not be a name that somebody made for a
- * file of value: it is ours or the owner's, and has no other name. */
+/* The lock file changes its owner later, so it must not be another name of a valuable file: it
+ * belongs to us or to owner, and has a single link. */
 static bool
 is_lock_file(int fd, uid_t owner)
 {
@@ -46,8 +46,8 @@ is_lock_file(int fd, uid_t owner)
 	       (st.st_uid == geteuid() || st.st_uid == owner);
 }
 
-/* The lock, held; -EADDRINUSE when somebody else holds it. A holder that ends removes the
- * file, so it may be gone by the time that we have it: then once more. */
+/* Returns the lock, held; -EADDRINUSE when another process holds it. The holder removes the file
+ * when it ends, so the file may be gone once we have the lock: then the function tries again. */
 static int
 take_lock(const char *lock_path, uid_t owner)
 {
@@ -74,8 +74,8 @@ new_socket(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Makes way for a socket of ours at address. Somebody who serves it without our lock, such
- * as systemd, is left alone. */
+/* Removes a stale socket of this program at address. A socket that another program serves
+ * without our lock, such as systemd, is left alone. */
 static int
 clear_path(const struct sockaddr_un *address)
 {
@@ -97,7 +97,7 @@ clear_path(const struct sockaddr_un *address)
 	return unlink(address->sun_path) < 0 ? -errno : 0;
 }
 
-/* Through a descriptor, so that it is the socket and not what has its name by then. */
+/* Through a descriptor: it changes this socket, whatever has the name by then. */
 static int
 give_socket(const char *path, uid_t owner)
 {
@@ -111,7 +111,8 @@ give_socket(const char *path, uid_t owner)
 	return fchownat(fd, "", owner, (gid_t)-1, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-/* Under another name first: whoever finds the socket can connect to it. */
+/* Under a temporary name first: a socket must accept connections as soon as its final name
+ * exists. */
 static int
 bind_and_listen(const char *path, uid_t owner, int *listen_fd_r)
 {
@@ -201,7 +202,7 @@ socketfile_default(uid_t owner, struct why *why_r)
 			"XDG_RUNTIME_DIR is not set: say where with --socket PATH");
 		return NULL;
 	}
-	/* A directory that is there already is somebody's, and stays as it is. */
+	/* A directory that exists already has an owner, and stays unchanged. */
 	if (mkdir(ROOT_DIRECTORY, 0755) == 0) {
 		if (chown(ROOT_DIRECTORY, owner, (gid_t)-1) < 0) {
 			why_say(why_r, -errno, "socket", "%s: %s", ROOT_DIRECTORY,
@@ -220,7 +221,7 @@ socketfile_close(struct socketfile *file)
 {
 	if (!file)
 		return;
-	/* While the lock is held the names are ours. */
+	/* The names are ours while the lock is held. */
 	(void)unlink(file->path);
 	(void)unlink(file->lock_path);
 	close(file->lock_fd);

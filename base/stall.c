@@ -10,22 +10,23 @@
 #include <unistd.h>
 
 #define AGAIN_MS 1		/* between two signals of one turn */
-#define SPARE_MS 10		/* so much of a turn's time may have passed before it begins */
-#define ALERT_MS 2		/* in the place of STALL_MS */
-#define ALERT_FOR_MS 10000	/* after a stranger was seen to make us wait */
+#define SPARE_MS 10		/* a turn may have used up to this much of its time before it
+				 * begins */
+#define ALERT_MS 2		/* replaces STALL_MS */
+#define ALERT_FOR_MS 10000	/* once a peer was seen to make us wait */
 
-/* What the handler shares with the rest is volatile; both are the same thread. */
+/* The state that the handler shares with the rest is volatile; both run in the same thread. */
 static struct {
 	timer_t timer;
 	void (*slow)(unsigned int milliseconds);
 	volatile sig_atomic_t is_on;
 	volatile sig_atomic_t rests;
 	volatile sig_atomic_t is_armed;
-	volatile sig_atomic_t woke_loop;	/* the signal came in a rest */
-	bool was_woken;			/* so this turn has no other reason, as a rule */
-	volatile sig_atomic_t signals;	/* that came in the middle of a turn */
-	sig_atomic_t signals_before;	/* this turn */
-	uint64_t turn_ms;		/* when it began */
+	volatile sig_atomic_t woke_loop;	/* the signal came while the loop rested */
+	bool was_woken;			/* and the turn had no other reason, as a rule */
+	volatile sig_atomic_t signals;	/* signals that came in the middle of a turn */
+	sig_atomic_t signals_before;	/* the same, in this turn */
+	uint64_t turn_ms;		/* when this turn began */
 	uint64_t armed_ms, alert_until_ms;
 	bool is_watched;
 	sig_atomic_t watch_signals;
@@ -33,10 +34,10 @@ static struct {
 } guard;
 
 #ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id _sigev_un._tid	/* as timer_create(2) has it */
+#define sigev_notify_thread_id _sigev_un._tid	/* as for timer_create(2) */
 #endif
 
-/* Coarse is good enough, and costs a fifth. */
+/* The coarse clock is exact enough, and costs a fifth. */
 static uint64_t
 now_ms(void)
 {
@@ -46,8 +47,7 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* How often this thread has waited, as opposed to: has lost its processor, or needed a page of
- * memory that had to be read. */
+/* How often this thread has waited. Lost processor time and pages read from disk do not count. */
 static long
 count_waits(void)
 {
@@ -65,7 +65,7 @@ arm(unsigned int ms)
 	timer_settime(guard.timer, 0, &in, NULL);
 }
 
-/* A loop that rests is woken once, for its timer was armed in the turn before. */
+/* A loop that rests is woken once: its timer was armed in the turn before. */
 static void
 on_signal(int number, siginfo_t *info, void *context)
 {
@@ -73,7 +73,7 @@ on_signal(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)context;
-	/* Others may send the same signal. */
+	/* Other processes may send the same signal. */
 	if (info->si_code != SI_TIMER)
 		return;
 	if (guard.rests) {
@@ -124,7 +124,7 @@ stall_rest(void)
 
 	if (!guard.is_on)
 		return;
-	/* Or each wake-up would arm the timer for the next one. */
+	/* Otherwise each wake-up would arm the timer for the next one. */
 	if (guard.was_woken)
 		arm(0);
 	guard.rests = true;
@@ -145,8 +145,8 @@ stall_pause(void)
 	guard.rests = true;
 }
 
-/* A timer that was armed a moment ago serves this turn as well. So a turn has between
- * STALL_MS - SPARE_MS and STALL_MS before the first signal. */
+/* A timer that was armed a moment ago serves this turn as well. So a turn has between STALL_MS -
+ * SPARE_MS and STALL_MS before the first signal. */
 void
 stall_turn(void)
 {

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor and the egress proxy, whose loops are libevent's.
  * Owns:    epoll_wait(2) and poll(2) of these programs. */
-#undef _FORTIFY_SOURCE		/* or poll() is an inline function already */
+#undef _FORTIFY_SOURCE		/* otherwise poll() is an inline function already */
 #include "base/turns.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms)
 	return n;
 }
 
-/* One that does not wait belongs to the turn before it, and has an answer at once. */
+/* A poll that does not wait belongs to the turn before it, and returns at once. */
 int
 poll(struct pollfd *fds, nfds_t n_fds, int timeout_ms)
 {

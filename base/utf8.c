@@ -1,10 +1,11 @@
 /* Runs in: every program.   Owns: nothing.
- * Reads:   bytes of anybody. */
+ * Reads:   bytes of unknown origin. */
 #include "base/utf8.h"
 
 #include <string.h>
 
-/* How many bytes the character has that this one begins; 0: it begins none. */
+/* The length in bytes of the character that begins with this byte; 0: no character begins with
+ * it. */
 static size_t
 length_of(unsigned char first)
 {
@@ -22,8 +23,8 @@ utf8_character(const void *text, size_t len, size_t *bad_r)
 	unsigned char least = 0x80, most = 0xbf;
 	size_t need = length_of(at[0]), n = 1;
 
-	/* The second byte is bounded so that nothing has two spellings, nothing is a surrogate
-	 * and nothing is above U+10FFFF. */
+	/* The range of the second byte excludes overlong forms, surrogates and everything above
+	 * U+10FFFF. */
 	if (at[0] == 0xe0)
 		least = 0xa0;
 	else if (at[0] == 0xed)
@@ -93,7 +94,8 @@ utf8_begun(const void *text, size_t len)
 			return 0;
 		if (c < 0xc0)
 			continue;
-		/* A first byte: begun if all that follows fits and more is missing. */
+		/* A first byte. The character is unfinished if the bytes that follow fit and
+		 * more are missing. */
 		if (length_of(c) == 0 || utf8_character(at + len - n, n, &bad) != 0 || bad != n)
 			return 0;
 		return n;

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * A bufferevent reads before it calls back, so a read is watched by taking the place of the
- * callback of its read event. */
+ * A bufferevent reads before it calls its user. To watch the read, this file replaces the
+ * callback of the read event. */
 #include "base/watched.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ on_watched_read(evutil_socket_t fd, short what, void *bev)
 {
 	stall_watch();
 	read_of_libevent(fd, what, bev);
-	stall_waited();		/* what nobody has asked about is not the next one's doing */
+	stall_waited();		/* a delay before this read is not the next peer's fault */
 }
 
 void
@@ -45,7 +45,7 @@ watched_buffers(struct bufferevent *bev)
 	if (!watched_refuse((int)bufferevent_getfd(bev)))
 		return;
 	event_get_assignment(event, &base, &fd, &events, &callback, &arg);
-	/* Of a libevent whose bufferevents look otherwise; then nobody is found out. */
+	/* The libevent in use has another bufferevent layout: reads are not watched. */
 	if (arg != bev || fd != bufferevent_getfd(bev))
 		return;
 	listens = event_pending(event, EV_READ, NULL);

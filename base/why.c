@@ -1,12 +1,12 @@
 /* Runs in: the supervisor and its tools.   Owns: nothing.
- * Texts may quote what a stranger wrote, so they are cut and cleaned here, once. */
+ * Reasons may quote a stranger's text, so they are cut and cleaned here, once. */
 #include "base/why.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* One line; and a cut in the middle of a UTF-8 sequence takes the whole sequence away. */
+/* One line. A cut in the middle of a UTF-8 sequence removes the whole sequence. */
 static void
 clean(char *text, size_t size)
 {

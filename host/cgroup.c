@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, with privilege only in cgroup_root_new.
- * Owns:    BASE and what it made in it. Tenants and leaves are in cgroup_leaf.c. */
+/* Runs in: the supervisor, with privilege only in cgroup_root_new().
+ * Owns:    BASE and the directories that it made there. Tenants and leaves: cgroup_leaf.c. */
 #include "host/cgroup_parts.h"
 
 #include <dirent.h>
@@ -30,7 +30,8 @@
 static const struct controller {
 	const char *name;
 	size_t offset;
-	bool by_tenant;			/* a leaf does without; making one is dearer with it */
+	bool by_tenant;			/* leaves lack this controller: it would make them more
+					 * expensive to make */
 } controllers[] = {
 	{ "cpu", offsetof(struct cgroup_controllers, cpu), false },
 	{ "memory", offsetof(struct cgroup_controllers, memory), false },
@@ -39,7 +40,7 @@ static const struct controller {
 };
 #define N_CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
 
-/* By a descriptor of cgroup.events; poll(2) tells of changes since the last look. */
+/* events: an open cgroup.events; poll(2) reports changes since the last read. */
 static bool
 is_populated(int events)
 {
@@ -51,7 +52,7 @@ is_populated(int events)
 	return cgroup_text_counter(text, "populated", &populated) < 0 || populated != 0;
 }
 
-/* Removes name and all below it, deepest first; what is not empty stays. */
+/* Removes name and everything below it, deepest first. Directories that are not empty stay. */
 static void
 remove_tree(int dir, const char *name, int depth)
 {
@@ -93,7 +94,7 @@ cgroup_enable_controllers(int dir, bool for_leaves, unsigned int *enabled_r)
 	}
 }
 
-/* What is its owner's beside a directory itself. */
+/* The files that a cgroup's owner needs, beside the directory itself. */
 static const char *const handed[] = {
 	"cgroup.procs", "cgroup.subtree_control", "cgroup.threads",
 };
@@ -132,9 +133,10 @@ each_below(int dir, void (*visit)(int dir, const char *name, void *arg), void *a
 	closedir(list);
 }
 
-/* Removes a directory that an earlier start by hand has left, unless something lives in it. Its
- * process id says nothing: it may be of another pid namespace. The part where a supervisor lives
- * goes first: one that is just starting finds it missing, and takes another name. */
+/* Removes a directory that an earlier start by hand has left, unless a process lives in it. The
+ * process id in its name proves nothing: it may be of another pid namespace. The supervisor's
+ * part is removed first: a supervisor that is just starting finds it missing and takes another
+ * name. */
 static void
 remove_if_stale(int own, const char *name, void *arg)
 {
@@ -152,9 +154,9 @@ remove_if_stale(int own, const char *name, void *arg)
 	remove_tree(own, name, DEPTH_MAX);
 }
 
-/* After a supervisor that was killed, or has left sessions, the unit's cgroup may still hold what
- * it made, handed over to the service's user; without CAP_DAC_OVERRIDE each directory must be ours
- * before it can be looked into. */
+/* After a supervisor that was killed, or that left sessions, the unit's cgroup may still hold
+ * directories that belong to the service's user. Without CAP_DAC_OVERRIDE each one must be ours
+ * before it can be read. */
 static void
 take_back(int dir, const char *name, void *arg)
 {
@@ -176,7 +178,7 @@ struct owner {
 	gid_t gid;
 };
 
-/* And here what is in it comes first. */
+/* The reverse order: the contents first. */
 static void
 give_back(int dir, const char *name, void *arg)
 {
@@ -220,7 +222,7 @@ open_own(int *fd_r)
 	return *fd_r < 0 ? -errno : 0;
 }
 
-/* Which controllers the leaves will have: those on in tenants/. */
+/* Notes the controllers that the leaves will have: those enabled in tenants/. */
 static void
 note_controllers(struct cgroup_root *root)
 {
@@ -244,8 +246,9 @@ move_in(struct cgroup_root *root)
 	return r < 0 ? r : cgroup_write_at(fd, "cgroup.procs", "0");
 }
 
-/* Makes a directory that nobody else has, and moves in. Supervisors in different pid namespaces
- * may have the same process id; and another one's remove_if_stale may come between the two steps. */
+/* Makes a directory with a unique name, and moves in. Supervisors in different pid namespaces
+ * may have the same process id, and another one's remove_if_stale() may run between the two
+ * steps. */
 static int
 settle_by_hand(struct cgroup_root *root)
 {
@@ -266,7 +269,7 @@ settle_by_hand(struct cgroup_root *root)
 	return r;
 }
 
-/* The service's, with what an earlier process of it has left. */
+/* Uses the unit's cgroup, with the remains of an earlier process of the service. */
 static int
 settle_in_unit(struct cgroup_root *root)
 {
@@ -293,9 +296,9 @@ cgroup_root_make_tenants(struct cgroup_root *root)
 	return 0;
 }
 
-/* Makes BASE and what is in it. The order matters: without CAP_DAC_OVERRIDE nothing can
- * be written here any more once it is handed over, and controllers can only be enabled
- * in a cgroup that holds no process itself (cgroups(7), "no internal processes"). */
+/* Makes BASE with its directories. The order matters: without CAP_DAC_OVERRIDE nothing can be
+ * written here once it is handed over, and controllers can only be enabled in a cgroup that
+ * holds no process itself (cgroups(7), "no internal processes"). */
 static int
 make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r)
 {
@@ -322,14 +325,14 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	r = cgroup_make_directory(root->base_fd, "supervisor", &supervisor_fd);
 	if (r == 0)
 		r = hand_over(supervisor_fd, uid, gid);
-	/* Since Linux 5.14; empty_tenants() needs it, and reaches our workers only. Before the
-	 * directory: a root without CAP_DAC_OVERRIDE may not look into somebody else's, which
-	 * one that was handed over before is. */
+	/* cgroup.kill exists since Linux 5.14; empty_tenants() needs it, and it reaches our
+	 * workers only. The file comes before its directory: root without CAP_DAC_OVERRIDE may
+	 * not look into a directory that belongs to the service's user already. */
 	if (r == 0 && fchownat(root->tenants_fd, "cgroup.kill", uid, gid,
 			       AT_SYMLINK_NOFOLLOW) < 0 &&
 	    errno != ENOENT && errno != EACCES)
 		r = -errno;
-	/* Sessions' leaves, where there are any. */
+	/* The leaves of sessions, if any. */
 	if (r == 0)
 		each_below(root->tenants_fd, give_back, &(struct owner){ uid, gid });
 	if (r == 0)
@@ -404,8 +407,8 @@ wait_until_empty(int dir, uint64_t end_ms)
 		poll(&poll_fd, 1, ms);
 }
 
-/* Ends what is left and waits for it, within bounds: this is the way out. A worker may be
- * left that was made while its zygote was being ended. */
+/* Ends the remaining workers and waits for them, within bounds: this is the shutdown. A worker
+ * can remain that was made while its zygote was being ended. */
 static void
 empty_tenants(struct cgroup_root *root)
 {
@@ -413,8 +416,8 @@ empty_tenants(struct cgroup_root *root)
 	wait_until_empty(root->tenants_fd, clock_ms() + EMPTY_MOST_MS);
 }
 
-/* which: bits, as cgroup_enable_controllers gives them. One at a time, for one that is not enabled
- * is an error. */
+/* which: bits as of cgroup_enable_controllers(). One write each: a controller that is not
+ * enabled is an error. */
 static void
 disable_controllers(int dir, unsigned int which)
 {
@@ -428,8 +431,9 @@ disable_controllers(int dir, unsigned int which)
 	}
 }
 
-/* By hand: back to where we came from, so that BASE can go. Started as root this fails,
- * for we are root no more; then the empty directory is removed by the next start. */
+/* Started by hand: moves back to the original cgroup, so that BASE can be removed. Started as
+ * root this fails, because the process is not root any more; then the next start removes the
+ * empty directory. */
 static void
 leave(struct cgroup_root *root)
 {
@@ -485,8 +489,8 @@ cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t
 	each_below(root->tenants_fd, sweep_tenant, &sweep);
 }
 
-/* systemd starts the service's next process in BASE, where none may be while controllers are
- * enabled below and something lives there (cgroups(7), "no internal processes"). */
+/* systemd starts the service's next process in BASE. No process may be there while controllers
+ * are enabled below and a process lives there (cgroups(7), "no internal processes"). */
 static void
 disable_all_below(int dir, const char *name, void *arg)
 {
@@ -498,8 +502,8 @@ disable_all_below(int dir, const char *name, void *arg)
 	disable_controllers(fd, ~0U);
 }
 
-/* A program of ExecStopPost= runs beside what it is to end: in BASE/.control. Anywhere else what
- * is above is not the service's. */
+/* A program of ExecStopPost= runs beside the processes that it ends: in BASE/.control. Anywhere
+ * else the parent cgroup is not the service's. */
 static bool
 is_beside_service(int own)
 {
@@ -562,7 +566,7 @@ cgroup_root_free(struct cgroup_root *root)
 		if (!root->left)
 			empty_tenants(root);
 		remove_tree(root->base_fd, "tenants", DEPTH_MAX);
-		/* What is left may be dying processes, too. */
+		/* The remaining processes may be dying, too. */
 		if (!root->by_hand)
 			disable_all_below(root->base_fd, ".", NULL);
 	}

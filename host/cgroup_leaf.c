@@ -1,6 +1,6 @@
-/* Runs in: the supervisor, without privilege.   Owns: tenants' directories and the
- * leaves. A leaf that is busy when it is retired waits for the kernel to say that it is
- * empty (a change of cgroup.events, seen by inotify); nothing is tried in a loop. */
+/* Runs in: the supervisor, without privilege.   Owns: tenants' directories and the leaves.
+ * A leaf that is busy when it is retired is removed when the kernel reports that it is empty (a
+ * change of cgroup.events, seen by inotify). No removal is tried in a loop. */
 #include "host/cgroup_parts.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "base/own.h"
 #include "host/cgroup_text.h"
 
-#define PIECE 4096	/* texts that may be longer are read to their end */
+#define PIECE 4096	/* longer texts are read piece by piece */
 
 /* ---- files ---- */
 
@@ -30,7 +30,7 @@ cgroup_read_at(int dir, const char *file, char *text_r, size_t size)
 
 	if (fd < 0)
 		return -errno;
-	/* Long lists come a page at a time; everything else in one piece. */
+	/* Long lists come one page per read; every other file in one piece. */
 	do {
 		n = pread(fd, text_r + len, size - 1 - len, (off_t)len);
 		len += n > 0 ? (size_t)n : 0;
@@ -70,8 +70,8 @@ cgroup_make_directory(int dir, const char *name, int *fd_r)
 
 /* ---- tenants and leaves ---- */
 
-/* Makes its directory, again when it was removed: then it had no leaves, and the descriptor of the
- * old one is of no use. */
+/* Makes the tenant's directory, and again if it was removed. A removed directory had no leaves,
+ * and its descriptor is useless. */
 static int
 make_tenant_directory(struct cgroup_tenant *tenant)
 {
@@ -170,8 +170,7 @@ cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
 	return r;
 }
 
-/* open: how its directory is come by. Swap accounting may be off on this kernel; then there
- * is no such file. */
+/* open: how to get the directory. A kernel without swap accounting has no file for it. */
 static int
 leaf_open(struct cgroup_tenant *tenant, uint64_t serial,
 	  int (*open)(int dir, const char *name, int *fd_r), struct cgroup_leaf **leaf_r)
@@ -365,7 +364,7 @@ leaf_try_remove(struct cgroup_leaf *leaf)
 static void
 arm_retry(struct cgroup_root *root)
 {
-	/* Only for what inotify did not tell, for want of a watch. */
+	/* A fallback for a missing inotify watch only. */
 	static const struct timeval second = { 1, 0 };
 
 	if (root->retry != NULL && !TAILQ_EMPTY(&root->dying))
@@ -389,7 +388,7 @@ cgroup_leaf_retire(struct cgroup_leaf *leaf)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d/cgroup.events",
 			 leaf->fd);
 		leaf->watch = inotify_add_watch(root->inotify_fd, path, IN_MODIFY);
-		/* It may have become empty just before the watch stood. */
+		/* The leaf may have become empty just before the watch existed. */
 		if (leaf_try_remove(leaf) == 0) {
 			leaf_free(leaf);
 			return;

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Takes apart what the kernel says about cgroups and mounts; proc(5), cgroups(7). */
+ * Parses the kernel's texts about cgroups and mounts; proc(5), cgroups(7). */
 #include "host/cgroup_text.h"
 
 #include <ctype.h>
@@ -37,7 +37,7 @@ cgroup_text_own(const char *text, char *path_r, size_t size)
 	return -ENOENT;
 }
 
-/* Copies a field of mountinfo, where blank, tab, newline and backslash are octal. */
+/* Copies a field of mountinfo, in which blank, tab, newline and backslash are octal escapes. */
 static int
 unescape(const char *at, size_t len, char *to, size_t size)
 {
@@ -59,7 +59,7 @@ unescape(const char *at, size_t len, char *to, size_t size)
 	return 0;
 }
 
-/* What is left of path below root, without a leading slash; NULL: not below it. */
+/* The part of path below root, without a leading slash; NULL: path is not below root. */
 static const char *
 below(const char *root, const char *path)
 {

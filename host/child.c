@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: a process of a program of ours, its control socket and
- * its timer.   Reads: frames, held to the protocol: a breach ends it. */
+/* Runs in: the supervisor.   Owns: a process of another of our programs, its control socket and
+ * its timer.
+ * Reads:   frames. A breach of the protocol ends the process. */
 #include "host/child.h"
 
 #include <errno.h>
@@ -94,14 +95,14 @@ release(struct child *c)
 	c->state = CHILD_DOWN;
 }
 
-/* info: how it ended; NULL: it was not even made. */
+/* info: how the process ended; NULL: it was never made. */
 static void
 go_down(struct child *c, const siginfo_t *info)
 {
 	const char *step;
 	int error;
 
-	/* What failed between fork and exec explains everything that came after. */
+	/* An error between fork() and exec() explains everything that followed. */
 	if (launch_trouble(&c->launch, &step, &error)) {
 		c->text[0] = '\0';
 		child_note(c, -error, "cannot %s: %s", step, strerror(error));
@@ -154,7 +155,7 @@ child_done(struct child *c)
 
 /* ---- the line ---- */
 
-/* Of one that closed its end the wait status says more. */
+/* When the process closed its end, the wait status says more than error. */
 static void
 lose(struct child *c, int error)
 {
@@ -245,7 +246,7 @@ child_init(struct child *c, const struct child_kind *kind, struct event_base *ba
 {
 	*c = (struct child){ .kind = kind, .base = base, .arg = arg };
 	launch_init(&c->launch);
-	/* Assigned at once so that event_del is always allowed. */
+	/* Assigned at once, so that event_del() is always allowed. */
 	event_assign(&c->readable, base, -1, 0, on_readable, c);
 	event_assign(&c->writable, base, -1, 0, on_writable, c);
 	event_assign(&c->ended, base, -1, 0, on_ended, c);

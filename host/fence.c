@@ -29,36 +29,37 @@
 /* ---- the supervisor's calls ---- */
 
 static const char *const calls[] = {
-	/* descriptors that are there */
+	/* existing descriptors */
 	"read", "write", "readv", "writev", "pread64", "pwrite64", "close", "close_range",
 	"dup", "dup3", "fcntl", "lseek", "ftruncate", "fallocate", "fsync", "fdatasync", "flock",
 	"sendfile", "splice", "copy_file_range",
-	/* new ones that are nobody else's */
+	/* new descriptors that reach nothing else */
 	"pipe2", "socketpair", "memfd_create", "eventfd2", "timerfd_create", "timerfd_settime",
 	"signalfd4", "inotify_init1", "inotify_add_watch", "inotify_rm_watch",
-	/* sockets; which families and options is said below */
+	/* sockets; the rows below limit families and options */
 	"accept4", "connect", "bind", "getsockname", "getpeername", "shutdown", "sendto",
 	"recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg",
 	/* files: configuration, tokens, records, packages, cgroups, /proc of workers */
 	"openat", "fstat", "newfstatat", "statx", "fstatfs", "statfs", "faccessat", "faccessat2",
 	"readlinkat", "getdents64", "mkdirat", "unlinkat", "renameat", "renameat2", "linkat",
 	"fchmod", "fchmodat", "umask", "getcwd",
-	/* waiting, time, chance */
+	/* waiting, time, random numbers */
 	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "ppoll", "pselect6",
 	"clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "getrandom",
 	"timer_create", "timer_settime", "timer_gettime", "timer_delete", "restart_syscall",
 	/* memory */
 	"brk", "munmap", "mremap", "madvise", "futex", "mincore",
-	/* its children, which it did not make itself */
+	/* its children, which the launcher made */
 	"waitid", "wait4", "pidfd_send_signal",
-	/* itself */
+	/* the process itself */
 	"getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getresuid",
 	"getresgid", "getgroups", "getrusage", "uname", "sysinfo", "sched_yield",
 	"sched_getaffinity", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending",
 	"rt_sigtimedwait", "sigaltstack", "set_robust_list", "rseq", "exit", "exit_group",
 };
 
-/* Exist on some architectures only, or in newer kernels and libraries than the oldest. */
+/* Calls that exist on some architectures only, or not in the oldest supported kernels and
+ * libraries. */
 static const char *const other_calls[] = {
 	"open", "stat", "lstat", "access", "readlink", "mkdir", "rmdir", "unlink", "rename",
 	"link", "chmod", "poll", "select", "epoll_wait", "epoll_create", "eventfd", "pipe", "dup2",
@@ -80,7 +81,7 @@ struct row {
 #define SOCKET_PEERPIDFD 77
 #define SOCKET_PASSRIGHTS 83		/* since Linux 6.16 */
 
-/* Not among the options: SO_PEERPIDFD and SO_PASSPIDFD, which give ways to signal clients. */
+/* SO_PEERPIDFD and SO_PASSPIDFD are not allowed: they give ways to signal clients. */
 static const struct row rows[] = {
 	{ "socket", { IS_INT(0, AF_UNIX) } },
 	OPTION("getsockopt", SOL_SOCKET, SO_ERROR),
@@ -148,8 +149,8 @@ allow_rows(scmp_filter_ctx ctx)
 	return r;
 }
 
-/* A tree of calls in place of a list: what the kernel has not found to be always allowed, and
- * remembers as such, takes some steps and not a hundred. */
+/* A binary tree of calls instead of a list. A call that the kernel has not cached as always
+ * allowed then takes a few steps, not a hundred. */
 static int
 load(scmp_filter_ctx ctx)
 {
@@ -191,7 +192,7 @@ no_core(void)
 	return setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ? -errno : 0;
 }
 
-/* Each of these fails by the filter; without it none would say EPERM. */
+/* Calls that must fail by the filter; without it none would fail with EPERM. */
 static int
 prove(void)
 {
@@ -234,8 +235,8 @@ fence_supervisor(const char **what_r)
 
 /* ---- the family's ---- */
 
-/* Ways into other processes, kernel code that nobody here needs, and the machine itself. The
- * filters of workers refuse them too; this one holds in zygotes and the keeper as well. */
+/* Calls that reach other processes, kernel code that nothing here needs, and the machine itself.
+ * The workers' filters refuse them too; this filter also holds in zygotes and the keeper. */
 static const char *const refused[] = {
 	"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp",
 	"process_madvise", "process_mrelease", "migrate_pages", "move_pages",

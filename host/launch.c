@@ -43,13 +43,13 @@ static const char *const step_names[STEPS] = {
 
 /* ---- in the child: async-signal-safe calls only ---- */
 
-/* Descriptors 0 to 3 as the header says. The others go with exec. */
+/* Arranges descriptors 0 to 3 as the header says. Exec closes the others. */
 static int
 arrange_descriptors(int control, int *program_fd)
 {
 	int null_fd, program, kept;
 
-	/* Out of the way of the numbers that are about to be taken. */
+	/* A number above those that are about to be assigned. */
 	kept = fcntl(control, F_DUPFD_CLOEXEC, 16);
 	program = fcntl(*program_fd, F_DUPFD_CLOEXEC, 16);
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -75,8 +75,8 @@ become(uid_t id, bool may_setgroups)
 	return setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0 ? -1 : 0;
 }
 
-/* A stranger's steps: it keeps the mount namespace that we are in, and where there is no id
- * to spare, the user namespace too. */
+/* The steps that are left out for the egress proxy: it keeps the current mount namespace, and
+ * without spare ids the user namespace too. */
 static bool
 is_left_out(int step, enum launch_as as, const struct outer_namespace *outer)
 {
@@ -136,7 +136,7 @@ run_child(const struct outer_namespace *outer, const struct launch_program *prog
 			r = become(id, outer->slots > 0);
 			break;
 		case STEP_DEATH:
-			/* A change of identity clears it, so it comes after that. */
+			/* After the change of identity, which would clear it. */
 			r = prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (r == 0 && getppid() != parent)
 				_exit(1);
@@ -149,7 +149,7 @@ run_child(const struct outer_namespace *outer, const struct launch_program *prog
 		if (r < 0) {
 			struct launch_trouble failed = { step, errno };
 
-			/* It fits a pipe; without a reader there is nobody to tell. */
+			/* The message fits a pipe; without a reader there is nothing to do. */
 			if (write(trouble, &failed, sizeof(failed)) < 0)
 				_exit(2);
 			_exit(1);

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: the launcher's process and the socket to it.
- * Reads:   LAUNCHED and ADOPTED, of a process that parses nothing of a client. */
+ * Reads:   LAUNCHED and ADOPTED, from a process that parses nothing of a client. */
 #include "host/launcher.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "host/outer.h"
 #include "proto/frame.h"
 
-#define LAUNCHED_FDS 3		/* the most that an answer brings */
+#define LAUNCHED_FDS 3		/* the most descriptors of an answer */
 
 struct launcher {
 	pid_t pid;
@@ -37,12 +37,13 @@ struct launcher {
 	void *arg;
 	uint32_t slots;
 	bool has_egress;
-	int spare[LAUNCHED_FDS];	/* room for what an answer brings; -1: none now */
+	int spare[LAUNCHED_FDS];	/* reserved for an answer's descriptors; -1: not reserved
+					 * now */
 	char what[257];			/* the step that failed last */
 };
 
-/* Descriptors that are kept free for the next answer: one that cannot be received would look like a
- * breach of the protocol, and the service would end because its clients use up all others. */
+/* Reserves descriptors for the next answer. Without them, clients that use up all descriptors
+ * would make an answer look like a breach of the protocol, which ends the service. */
 static void
 spare_fds(struct launcher *l)
 {
@@ -121,7 +122,7 @@ launcher_free(struct launcher *l)
 	if (l->watched)
 		event_del(&l->readable);
 	give_spare_fds(l);
-	/* It ends with its socket; what happens to live on does not matter to anybody. */
+	/* The launcher ends with its socket. Its wait status does not matter. */
 	if (l->socket >= 0)
 		close(l->socket);
 	if (l->pidfd >= 0) {
@@ -134,7 +135,7 @@ launcher_free(struct launcher *l)
 	free(l);
 }
 
-/* Nothing is waiting for its answer: this is its end, or a breach of the protocol. */
+/* No answer is expected here: this is the launcher's end, or a breach of the protocol. */
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
@@ -177,7 +178,7 @@ launcher_has_egress(const struct launcher *l)
 
 /* ---- asking ---- */
 
-/* The owner hears of it from the loop, not in the middle of what it does. */
+/* The owner is told from the loop, not in the middle of its own call. */
 static int
 lose(struct launcher *l, int error)
 {
@@ -204,7 +205,7 @@ receive(struct launcher *l, struct frame *frame_r)
 	return r < 0 ? r : 0;
 }
 
-/* The one answer that there is to it. */
+/* Sends a message and waits for its answer. */
 static int
 ask(struct launcher *l, const struct msg *question, enum msg_type answer, struct frame *frame_r)
 {

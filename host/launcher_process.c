@@ -1,7 +1,9 @@
 /* Runs in: the launcher.
- * Owns:    descriptors of the outer namespace and of the programs; whom it has started.
- * Reads:   LAUNCH and ADOPT, from the supervisor, which may have fallen to a client: numbers,
- *          each held to what the launcher knows itself. Anything else ends it. */
+ * Owns:    descriptors of the outer namespace and of the programs; the list of processes that it
+ * started.
+ * Reads:   LAUNCH and ADOPT, from the supervisor, which a client may have taken over: they hold
+ * only numbers, and each is checked against the launcher's own tables. Any other message ends
+ * the launcher. */
 #include "host/launcher_parts.h"
 
 #include <errno.h>
@@ -27,10 +29,10 @@
 #include "policy/config.h"
 #include "proto/frame.h"
 
-/* A program of the table. */
+/* One program of the table. */
 struct row {
-	struct launch_program program;	/* fd -1: there is none */
-	struct msg first;		/* what it is told before the supervisor can */
+	struct launch_program program;	/* fd -1: no program */
+	struct msg first;		/* sent before the supervisor can send anything */
 	int alive[LAUNCHER_ALIVE_MAX];	/* pidfds; -1: free */
 };
 
@@ -110,7 +112,7 @@ fill_table(struct launcher_process *l)
 	fill_row(&l->egress, options->egress_fd, egress_argv, LAUNCH_STRANGER, &network);
 }
 
-/* NULL: there is none. */
+/* NULL: no such program. */
 static struct row *
 find_row(struct launcher_process *l, const struct msg_launch *asked)
 {
@@ -135,7 +137,7 @@ find_row(struct launcher_process *l, const struct msg_launch *asked)
 	return row != NULL && row->program.fd >= 0 ? row : NULL;
 }
 
-/* A place for one more, NULL when too many live. */
+/* A free slot, or NULL when too many processes live. */
 static int *
 find_place(struct row *row)
 {
@@ -155,7 +157,7 @@ find_place(struct row *row)
 
 /* ---- LAUNCH ---- */
 
-/* The first message lies in the socket before the supervisor has its end of it. */
+/* Puts the first message into the socket before the supervisor has its end. */
 static int
 say_first(const struct row *row, int socket)
 {
@@ -165,8 +167,8 @@ say_first(const struct row *row, int socket)
 	return frame_send(socket, &row->first, NULL, 0);
 }
 
-/* fd: pidfd, the supervisor's end of the control socket, the reading end of a pipe. The
- * pid, or -errno and *what_r. */
+/* fd: pidfd, the supervisor's end of the control socket, the reading end of a pipe. The pid, or
+ * -errno and *what_r. */
 static pid_t
 launch(const struct launcher_process *l, struct row *row, int fd[3], const char **what_r)
 {
@@ -240,12 +242,12 @@ parent_of(pid_t pid)
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	/* The name before it is the process's own word. */
+	/* The text before it is a name that the process has chosen. */
 	end = strrchr(text, ')');
 	return end != NULL && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* The pidfd comes first: that it is alive afterwards shows that the number was its own. */
+/* The pidfd is opened first: if the process is alive afterwards, the number was its own. */
 static int
 adopt(const struct launcher_process *l, pid_t pid)
 {
@@ -278,7 +280,7 @@ by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Listening sockets, files and clients are the supervisor's alone. */
+/* Closes listening sockets, files and clients, which are the supervisor's alone. */
 static int
 keep_only_own(const struct launcher_process *l)
 {
@@ -306,7 +308,7 @@ keep_only_own(const struct launcher_process *l)
 	return close_range(from, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* With --stdio the first two are a client's. */
+/* With --stdio descriptors 0 and 1 belong to a client. */
 static int
 replace_standard_descriptors(void)
 {
@@ -316,7 +318,7 @@ replace_standard_descriptors(void)
 	       dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -errno : 0;
 }
 
-/* Signals of a terminal are for the supervisor. */
+/* Ignores signals of a terminal, which are for the supervisor. */
 static int
 default_process(const struct launcher_process *l)
 {
@@ -348,7 +350,7 @@ launcher_live(const struct launcher_options *options, pid_t supervisor, int sock
 	struct frame frame = { 0 };
 	int r = default_process(&l);
 
-	/* It is told numbers alone. Older kernels cannot refuse the rest. */
+	/* Messages to the launcher hold numbers only. Older kernels cannot refuse descriptors. */
 	passrights_set(socket, false);
 
 	if (r == 0)
@@ -357,7 +359,7 @@ launcher_live(const struct launcher_options *options, pid_t supervisor, int sock
 		r = keep_only_own(&l);
 	if (r == 0)
 		r = fence_family();
-	/* Descriptors come with no message that it takes; an older kernel lets them come. */
+	/* No message to the launcher may carry descriptors; an older kernel lets them arrive. */
 	if (r == 0)
 		passrights_set(socket, false);
 	fill_table(&l);

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor before its loop; a child makes the namespaces and ends.
- * Owns:    the two descriptors that keep them alive. */
+ * Owns:    the two descriptors that keep the namespaces alive. */
 #include "host/outer.h"
 
 #include <errno.h>
@@ -22,11 +22,11 @@
 
 #define SLOTS_MAX 65535
 
-/* The child that unshares and then only holds the namespaces open. */
+/* The child that calls unshare() and then only keeps the namespaces open. */
 struct maker {
 	pid_t pid;
-	int told_fd;	/* it writes errno here: 0 when the namespaces stand */
-	int go_fd;	/* it ends when this is closed */
+	int told_fd;	/* the child writes errno here: 0 when the namespaces exist */
+	int go_fd;	/* the child ends when this is closed */
 };
 
 static void
@@ -235,7 +235,7 @@ read_range(const char *file, const char *user, uint32_t *first_r, uint32_t *coun
 	return outer_find_range(text, user, getuid(), first_r, count_r);
 }
 
-/* newuidmap(1) and newgidmap(1) are the only programs this ever starts. */
+/* newuidmap(1) and newgidmap(1) are the only programs that this function starts. */
 static int
 run_mapper(const char *program, pid_t target, uid_t own, uint32_t first, uint32_t count)
 {
@@ -268,7 +268,7 @@ run_mapper(const char *program, pid_t target, uid_t own, uint32_t first, uint32_
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 
-/* How many slots could be mapped; 0 with a reason. */
+/* The number of slots that could be mapped; 0 with a reason. */
 static uint32_t
 map_subordinates(pid_t target, const char **reason_r)
 {
@@ -300,7 +300,8 @@ map_subordinates(pid_t target, const char **reason_r)
 	return slots;
 }
 
-/* user_namespaces(7): without privilege only the own ids, and no setgroups. */
+/* user_namespaces(7): without privilege only the process's own ids can be mapped, and
+ * setgroups() is off. */
 static int
 map_self(pid_t target)
 {
@@ -318,8 +319,8 @@ map_self(pid_t target)
 	return write_proc(target, "gid_map", map);
 }
 
-/* A namespace of which one map was written by newuidmap and the other was refused is of
- * no use; then another one is made. */
+/* When newuidmap has written one map and the other was refused, the namespace is useless, and
+ * the function makes another one. */
 static int
 new_as_user(bool subordinates, struct outer_namespace **outer_r, const char **reason_r)
 {
@@ -349,7 +350,7 @@ outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
 	int r;
 
 	*reason_r = NULL;
-	/* Else nobody may look into /proc of our children, we included. */
+	/* Otherwise no process, this one included, may look into /proc of our children. */
 	prctl(PR_SET_DUMPABLE, 1);
 	r = new_as_user(true, outer_r, reason_r);
 	if (r == -ENOTSUP)

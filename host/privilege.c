@@ -1,7 +1,7 @@
 /* Runs in: the supervisor, before the loop.   Owns: nothing.
- * capabilities(7): after this no process of the service holds one in the host's user
- * namespace. What it can still do to its zygotes and workers, it can because its uid
- * made the outer namespace that they live in (user_namespaces(7)). */
+ * capabilities(7): afterwards no process of the service has a capability in the host's user
+ * namespace. Its power over zygotes and workers comes from its uid, which made the outer
+ * namespace that they live in (user_namespaces(7)). */
 #include "host/privilege.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 #include "base/own.h"
 #include "base/why.h"
 
-/* SETUID and SETGID: map a range of ids that are not the service's own. SETPCAP: empty the
- * bounding set. Root by hand has CHOWN besides, to hand its cgroups and sockets over. */
+/* SETUID and SETGID map ids other than the service's own. SETPCAP empties the bounding set. Root
+ * started by hand also has CHOWN, to hand over its cgroups and sockets. */
 static const int needed[] = { CAP_SETUID, CAP_SETGID, CAP_SETPCAP };
 
 const int *
@@ -69,7 +69,7 @@ privilege_may_map(void)
 	       (effective & both) == both;
 }
 
-/* Where it may be emptied it is; an ordinary user has not CAP_SETPCAP: see the header. */
+/* Empties the bounding set where possible; an ordinary user lacks CAP_SETPCAP: see the header. */
 static int
 drop_bounding(void)
 {
@@ -89,7 +89,7 @@ privilege_become(uid_t uid, gid_t gid)
 	if (prctl(PR_SET_KEEPCAPS, 1) < 0 || setgroups(0, NULL) < 0 ||
 	    setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return -errno;
-	/* Without it the map files of our own child belong to root. */
+	/* Otherwise the map files of our own child belong to root. */
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return -errno;
 	return set_capabilities(1ull << CAP_SETUID | 1ull << CAP_SETGID);
@@ -172,7 +172,7 @@ privilege_prove(uid_t uid, gid_t gid, struct why *why_r)
 	if (r < 0 || (effective | permitted | inheritable) != 0)
 		return why_say(why_r, -EPERM, "",
 			       "privilege: capget still shows capabilities");
-	/* The last proof is to try. */
+	/* The last proof is an attempt. */
 	if (uid != 0 && (setresuid(0, 0, 0) == 0 || setresgid(0, 0, 0) == 0))
 		return why_say(why_r, -EPERM, "", "privilege: root could be had back");
 	if (set_capabilities(1ull << CAP_SETUID) == 0)

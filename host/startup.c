@@ -1,6 +1,6 @@
 /* Runs in: the supervisor, once, before it serves anybody.   Owns: nothing afterwards.
- * The order is the design's: cgroups while we may still hand them over, the outer
- * namespace while we may still map ids, then nothing is left and that is proved. */
+ * The order matters: cgroups while they can still be handed over, the outer namespace while ids
+ * can still be mapped; then all privilege is dropped, and that is proved. */
 #include "host/startup.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@
 #include "host/privilege.h"
 #include "policy/config.h"
 
-/* Who the service will be. Started by hand as root without the user: a number that owns
- * nothing, the first of the subordinate range. */
+/* The identity of the service. Started by hand as root without the user, it is the first number
+ * of the subordinate range, which owns nothing. */
 static int
 find_identity(const struct config *config, bool as_service, uid_t *uid_r, gid_t *gid_r,
 	      struct why *why_r)
@@ -37,7 +37,7 @@ find_identity(const struct config *config, bool as_service, uid_t *uid_r, gid_t 
 			       "the service's user %s does not exist",
 			       config->service.user);
 	if (geteuid() != 0) {
-		/* Its unit has said who it is before the configuration could. */
+		/* The unit has set the uid before the configuration could. */
 		if (as_service && entry->pw_uid != geteuid())
 			return why_say(why_r, -EINVAL, "user", "[service] user = %s, and the "
 				       "unit has another User=", config->service.user);
@@ -103,7 +103,7 @@ warn_about_cgroups(const struct cgroup_root *cgroups, const struct why *why)
 		 "\"limits are kept by rlimits and by sampling\"");
 }
 
-/* Five descriptors for each worker: as many as we may have. */
+/* Each worker needs five descriptors: the soft limit is raised to the hard limit. */
 static void
 raise_descriptors(void)
 {
@@ -115,8 +115,8 @@ raise_descriptors(void)
 	}
 }
 
-/* A store that is not there yet is made for the service's user; one that is there is looked
- * at by the keeper, which will not have another's. */
+/* Makes a missing store for the service's user. The keeper examines an existing store, and
+ * refuses one of another user. */
 static int
 make_store(const char *path, uid_t uid, gid_t gid, struct why *why_r)
 {

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: one timer.
- * Reads:   /proc of workers; pids may be gone or, in theory, be somebody else's by the
- * time they are read, so nothing is ever signalled by what is found here. */
+ * Reads:   /proc of workers. A pid may be gone or, in theory, belong to another process by the
+ * time it is read, so nothing found here is ever signalled. */
 #include "host/watchdog.h"
 
 #include <dirent.h>
@@ -21,10 +21,10 @@
 #include "host/cgroup.h"
 
 #define INTERVAL_US 20000
-#define PIECE_US 5000		/* of a turn of the loop, for one of the two timers */
+#define PIECE_US 5000		/* of one turn of the loop, for each of the two timers */
 #define MEMBERS_MAX 2048
-#define INODE_BYTES 1024	/* what a file of a tmpfs takes beside its pages, about */
-#define SOCKET_BYTES (208 * 1024) /* at least; both buffers of TCP: worker/jail.c */
+#define INODE_BYTES 1024	/* roughly what a file of a tmpfs takes beside its pages */
+#define SOCKET_BYTES (208 * 1024) /* the minimum: both buffers of TCP, see worker/jail.c */
 
 struct members {
 	pid_t pid[MEMBERS_MAX];
@@ -109,7 +109,7 @@ find_members(pid_t init, const struct cgroup_leaf *leaf, struct members *members
 	members->pid[members->n++] = init;
 	for (size_t i = 0; i < members->n; i++)
 		add_children(members, members->pid[i]);
-	/* One that found a new parent meanwhile was met twice. */
+	/* A process that was given another parent meanwhile was counted twice. */
 	qsort(members->pid, members->n, sizeof(members->pid[0]), by_pid);
 	for (size_t i = 1; i < members->n; i++)
 		if (members->pid[i] != members->pid[n - 1])
@@ -117,7 +117,7 @@ find_members(pid_t init, const struct cgroup_leaf *leaf, struct members *members
 	members->n = n;
 }
 
-/* The number behind key in /proc/PID/status or smaps_rollup, in its own unit. */
+/* The number after key in /proc/PID/status or smaps_rollup, in its own unit. */
 static uint64_t
 field(const char *text, const char *key)
 {
@@ -126,8 +126,8 @@ field(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Of a process whose first thread has ended only another thread's files in /proc tell of
- * its memory: finds one and reads its status in place of the first one's. */
+/* After the first thread of a process has ended, only the /proc files of another thread show its
+ * memory. Finds such a thread, and reads its status instead. */
 static pid_t
 living_thread(pid_t pid, char *status, size_t size)
 {
@@ -151,7 +151,7 @@ living_thread(pid_t pid, char *status, size_t size)
 	return found > 0 ? found : pid;
 }
 
-/* What may wait in a socket whose buffers nobody has set: the machine's default. */
+/* The bytes that may wait in a socket with default buffers. */
 static uint64_t
 socket_bytes(void)
 {
@@ -174,9 +174,9 @@ socket_bytes(void)
 	return most;
 }
 
-/* What a worker has the kernel keep beside its processes: the files of its one writable
- * file system, which all shared memory that it can make is too, and what may wait in its
- * sockets. False when the file system cannot be seen. */
+/* Memory that the kernel keeps for a worker beside its processes: the files of its one writable
+ * file system, which also hold all shared memory that it can make, and the bytes that may wait
+ * in its sockets. False: the file system cannot be seen. */
 static bool
 kept_bytes(pid_t init, uint64_t *bytes_r)
 {
@@ -194,8 +194,7 @@ kept_bytes(pid_t init, uint64_t *bytes_r)
 	return true;
 }
 
-/* The time of processes that this one waited for: cutime and cstime of
- * proc_pid_stat(5). */
+/* The time of the processes that this one waited for: cutime and cstime of proc_pid_stat(5). */
 static uint64_t
 waited_cpu_us(pid_t pid)
 {
@@ -225,8 +224,8 @@ own_cpu_us(pid_t pid)
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-/* One that was seen before and is not there now. The tree of processes changes while it is
- * being walked: only who is missing twice is gone. */
+/* Handles a process that was seen before and is missing now. The tree of processes changes
+ * during the walk: a process counts as gone only when it is missing twice. */
 static void
 miss(struct watchdog_seen *seen, const struct watchdog_process *process,
      struct watchdog_process *kept, size_t *n_io)
@@ -239,9 +238,9 @@ miss(struct watchdog_seen *seen, const struct watchdog_process *process,
 	}
 }
 
-/* The time of all of them. A process that ends unnoticed by its parent (SIGCHLD ignored)
- * takes its time with it, so what was once seen of one that is gone goes on counting; of
- * what its parent waited for only so much as is more than that, to count nothing twice. */
+/* The time of all processes. A process that its parent does not wait for (SIGCHLD ignored) takes
+ * its time with it, so the last value seen still counts. A value that exceeds what the parent
+ * has waited for counts only by the difference, so nothing is counted twice. */
 static uint64_t
 all_cpu_us(const struct members *members, struct watchdog_seen *seen)
 {
@@ -258,7 +257,7 @@ all_cpu_us(const struct members *members, struct watchdog_seen *seen)
 		while (old < seen->n && seen->process[old].pid < pid)
 			miss(seen, &seen->process[old++], now, &n);
 		if (old < seen->n && seen->process[old].pid == pid) {
-			/* Less than before: another process of the same number. */
+			/* A smaller value than before: another process with the same number. */
 			if (seen->process[old].cpu_us > us)
 				seen->gone_us += seen->process[old].cpu_us;
 			old++;
@@ -345,10 +344,10 @@ watchdog_memory_since(const struct watchdog_usage *before, const struct watchdog
 struct watchdog {
 	struct event tick, reading;
 	void (*check)(struct execution *execution);
-	TAILQ_HEAD(, watchdog_link) links;	/* by their last check, oldest first */
-	TAILQ_HEAD(, watchdog_look) looks;	/* by the last process that was read */
+	TAILQ_HEAD(, watchdog_link) links;	/* ordered by their last check, oldest first */
+	TAILQ_HEAD(, watchdog_look) looks;	/* ordered by the last process that was read */
 	unsigned int round;
-	uint64_t took_us;			/* by this round so far */
+	uint64_t took_us;			/* the time of this round so far */
 };
 
 static void
@@ -359,7 +358,7 @@ arm(struct event *event, uint64_t us)
 		.tv_usec = (suseconds_t)(us % 1000000),
 	};
 
-	/* Or the pause would begin with this turn of the loop, and the work be part of it. */
+	/* Otherwise the pause would begin with this turn of the loop, and include the work. */
 	event_base_update_cache_time(event_get_base(event));
 	event_add(event, &interval);
 }
@@ -468,7 +467,7 @@ look_find_members(struct watchdog_look *look)
 	look->sum_bytes = 0;
 }
 
-/* The next process. False: there is none, and all of them are summed up. */
+/* Reads the next process. False: all processes are read and summed up. */
 static bool
 look_read_next(struct watchdog_look *look)
 {
@@ -483,7 +482,7 @@ look_read_next(struct watchdog_look *look)
 	if (read_proc(pid, "status", text, sizeof(text)) <= 0)
 		return true;
 	pid = living_thread(pid, text, sizeof(text));
-	/* No other process has its page tables. */
+	/* Page tables belong to one process alone. */
 	look->sum_bytes += field(text, "\nVmPTE:") * 1024;
 	if (read_proc(pid, "smaps_rollup", text, sizeof(text)) > 0)
 		look->sum_bytes += (field(text, "\nPss_Anon:") +
@@ -491,7 +490,7 @@ look_read_next(struct watchdog_look *look)
 	return true;
 }
 
-/* In the turn after the freezing, which is not complete when the write returns. */
+/* Runs in the turn after the freezing, which is not complete when the write returns. */
 static bool
 look_go_on(struct watchdog_look *look)
 {
@@ -540,7 +539,7 @@ watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t init,
 			watchdog_look_end(look);
 			return true;
 		}
-	/* It takes longer, so it begins again with what cannot change. */
+	/* The look takes longer, so it begins again, with a frozen process tree. */
 	free(look->member);
 	look->member = NULL;
 	look->frozen = freezes && leaf != NULL && cgroup_leaf_freeze(leaf, true) == 0;

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor, and in mcp-python audit.   Owns: nothing.
- * Reads:   lines of a file that anybody may have changed. */
+ * Reads:   lines of a file that may have been changed by anybody. */
 #include "policy/chain.h"
 
 #include <ctype.h>
@@ -31,7 +31,7 @@ void
 chain_hash(const void *bytes, size_t len, char hash_r[CHAIN_DIGITS + 1])
 {
 	static const char digits[] = "0123456789abcdef";
-	static EVP_MD *sha256;		/* SHA256() would look for it every time */
+	static EVP_MD *sha256;		/* fetched once: SHA256() would look it up on every call */
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 
 	if (!sha256)

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, before it gives up anything.   Owns: a config and its strings.
- * Lines, sections and repeated keys are judged here, values in keys.c; inih splits lines. */
+/* Runs in: the supervisor, before it drops privilege.   Owns: a config and its strings.
+ * This file judges lines, sections and repeated keys; keys.c judges values; inih splits lines. */
 #include "policy/config.h"
 
 #include <assert.h>
@@ -17,28 +17,30 @@
 #include "policy/keys.h"
 #include "policy/words.h"
 
-#define SECTION_MAX 184		/* a line has a little more */
+#define SECTION_MAX 184		/* slightly less than the longest line */
 #define PROFILE_PREFIX "profile "
 #define TENANT_PREFIX "tenant "
 
-/* One file on its way in. */
+/* The state of reading one file. */
 struct reading {
 	struct config *config;
 	const char *path;
 	FILE *file, *errors;
-	unsigned int line;	/* the one in hand */
+	unsigned int line;	/* the current line */
 	unsigned int mistakes;
-	int error;		/* of the file itself */
+	int error;		/* an error of the file itself */
 
-	const char *section;	/* of the table; NULL: unknown, its keys are passed over */
-	size_t profile;		/* which, in section "profile" */
-	struct config_tenant *tenant;	/* which, in section "tenant" */
-	struct config *scratch;	/* where tenants' values are tried */
-	const struct key *key;	/* that a further line would continue; NULL: a wrong one */
+	const char *section;	/* a name in the table; NULL: unknown, its keys are skipped */
+	size_t profile;		/* its number, in section "profile" */
+	struct config_tenant *tenant;	/* the tenant, in section "tenant" */
+	struct config *scratch;	/* a configuration on which tenants' values are tried */
+	const struct key *key;	/* the key that a further line would continue; NULL: the key was
+				 * wrong */
 	bool any_section;
 	bool any_key;		/* in this section: inih has something to continue */
-	bool continues;		/* the line in hand is a further line */
-	unsigned int seen[CONFIG_PROFILES_MAX][KEYS_MAX];	/* line, by profile and row */
+	bool continues;		/* the current line continues a value */
+	unsigned int seen[CONFIG_PROFILES_MAX][KEYS_MAX];	/* the line of each key, by
+								 * profile and row */
 };
 
 /* ---- a config ---- */
@@ -80,7 +82,7 @@ config_new(void)
 		abort();
 	config->origin->holders = 1;
 	set_standards(NULL, config);
-	/* no client can ask for these, so that nothing but the rows bounds them */
+	/* clients cannot ask for these: only the table's ranges bound them */
 	config->limits.cap.output_bytes = UINT64_MAX;
 	config->limits.cap.output_total = UINT64_MAX;
 	add_profile(config, "basic");
@@ -101,7 +103,7 @@ config_find_profile(const struct config *config, const char *name)
 static void mistake(struct reading *reading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Prints FILE:LINE: and the sentence, in which a file's own bytes are made harmless. */
+/* Prints FILE:LINE: and the sentence. The bytes of the file that it quotes are made harmless. */
 static void
 mistake(struct reading *reading, const char *format, ...)
 {
@@ -127,7 +129,7 @@ is_profile_name(const char *name)
 	return *name != '\0';
 }
 
-/* "[service], [http], ": those of the table. */
+/* The sections of the table, as "[service], [http], ". */
 static const char *
 known_sections(char *text, size_t size)
 {
@@ -233,7 +235,7 @@ enter_section(struct reading *reading, const char *line)
 			"and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
 }
 
-/* Looks at a line before inih does. Whether inih may have it. */
+/* Judges a line before inih reads it. False: inih must not read it. */
 static bool
 judge_line(struct reading *reading, char *line)
 {
@@ -261,7 +263,7 @@ judge_line(struct reading *reading, char *line)
 	return true;
 }
 
-/* Reads one line into at most size bytes, without its end. False at the end of the file. */
+/* Reads one line into at most size bytes, without its line break. False at the end of the file. */
 static bool
 read_line(struct reading *reading, char *line, int size)
 {
@@ -296,7 +298,7 @@ read_line(struct reading *reading, char *line, int size)
 	return true;
 }
 
-/* inih's source of lines: like fgets. What was refused is an empty line to it. */
+/* inih's source of lines, as fgets(). A refused line is passed on as an empty one. */
 static char *
 next_line(char *line, int size, void *arg)
 {
@@ -345,7 +347,7 @@ set_value(struct reading *reading, const char *value)
 		reading->config->origin->said[setting.row] = setting.said;
 }
 
-/* A tenant's key is SECTION.NAME. Its row, or < 0. */
+/* The row of a tenant's key, SECTION.NAME, or < 0. */
 static int
 find_tenant_key(struct reading *reading, const char *name)
 {
@@ -383,7 +385,7 @@ find_row(struct reading *reading, const char *name)
 	return row;
 }
 
-/* The line of this file where it was said before; 0: nowhere. */
+/* The earlier line of this file that sets the same key; 0: none. */
 static unsigned int
 said_before(struct reading *reading, size_t row)
 {
@@ -402,7 +404,7 @@ said_before(struct reading *reading, size_t row)
 	return 0;
 }
 
-/* inih's callback, for KEY = VALUE and for each line that continues one. */
+/* inih's callback, for KEY = VALUE and for each line that continues a value. */
 static int
 on_value(void *arg, const char *section, const char *name, const char *value)
 {
@@ -410,7 +412,7 @@ on_value(void *arg, const char *section, const char *name, const char *value)
 	unsigned int before;
 	int row;
 
-	(void)section;		/* cut when it is long; judge_line has seen it whole */
+	(void)section;		/* cut if it is long; judge_line() has seen the whole name */
 	reading->any_key = true;
 	if (reading->continues) {
 		if (reading->key && !key_is_list(reading->key)) {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, before it gives up anything, and when it reads the files again.
- * Owns:    nothing. What concerns several keys. */
+/* Runs in: the supervisor, before it drops privilege, and when it reads the files again.
+ * Owns:    nothing. Checks of several keys at once. */
 #include "policy/config_parts.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ struct relation {
 	const char *section, *small, *large;
 	uint64_t a, b;
 	const char *in;		/* the section of large */
-	const char *less;	/* that by which a is to be below large, as words */
+	const char *less;	/* the number that is subtracted from large, in words */
 };
 
 #define WITHIN(section, small, large, a, b) { section, small, large, a, b, section, "" }
@@ -56,7 +56,7 @@ config_place(const struct config *config, const char *section, const char *name,
 		snprintf(text, size, "[%s]", section);
 }
 
-/* Half of what makes somebody known is worse than nothing. */
+/* An incomplete authentication section is worse than none, and is refused. */
 static int
 check_auth(const struct config *config, const char *path, FILE *errors)
 {
@@ -114,8 +114,8 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 		WITHIN("pool", "warm_max", "workers_max", config->pool.warm_max, config->pool.workers_max),
 		WITHIN("pool", "tenant_running_max", "workers_max",
 		       config->pool.tenant_running_max, config->pool.workers_max),
-		/* each worker has a uid of its own; the first of the range is the service's, the
-		 * last one mcp-python-egress's */
+		/* Each worker has a uid of its own. The first of the range is the service's, the
+		 * last is mcp-python-egress's. */
 		ACROSS("pool", "workers_max", "service", "subuid_count", ", less 2",
 		       config->pool.workers_max, config->service.subuid_count - 2),
 		WITHIN("exec-sandbox", "default_timeout", "max_timeout",
@@ -128,7 +128,7 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 		WITHIN("limits", "pids", "pids_max", standard->pids, cap->pids),
 		WITHIN("limits", "output_kb", "output_total_mb",
 		       standard->output_bytes, standard->output_total),
-		/* no run in the background would ever have room */
+		/* a run in the background must fit into its room */
 		ACROSS("limits", "output_kb", "mcp", "job_bytes", "",
 		       standard->output_bytes, config->mcp.job_bytes),
 		WITHIN("results", "file_kb", "files_kb",
@@ -181,7 +181,7 @@ check_profiles(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
-/* Whoever can connect reads it, and nobody says who they are. */
+/* Metrics are open to everybody who can connect: the port knows no identities. */
 static int
 check_metrics(const struct config *config, const char *path, FILE *errors)
 {
@@ -195,7 +195,7 @@ check_metrics(const struct config *config, const char *path, FILE *errors)
 	return -EINVAL;
 }
 
-/* What is wrong already without any section is told once, not of each tenant. */
+/* Mistakes outside the tenants' sections are reported once, not for each tenant. */
 int
 config_check(const struct config *config, const char *path, FILE *errors)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing. A configuration in words again, and what is
- * another one in it. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Prints a configuration, and the differences between two. */
 #include "policy/config_parts.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ dump_section(const char *section, const void *base, FILE *out)
 			key_print(key, base, out);
 }
 
-/* Prints the rows that have these flags, by section in the order of the table. */
+/* Prints the rows with these flags, by section, in the order of the table. */
 static void
 dump_sections(const struct config *config, unsigned int flags, FILE *out)
 {
@@ -34,7 +34,7 @@ dump_sections(const struct config *config, unsigned int flags, FILE *out)
 	}
 }
 
-/* As it was said; no line is longer than the one that was read. */
+/* The lines as they were read; none is longer than its original. */
 static void
 dump_tenant(const struct config_tenant *tenant, FILE *out)
 {

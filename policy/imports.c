@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: arrays of names that others own.
- * Reads:   names of clients, of any form. */
+/* Runs in: the supervisor.   Owns: arrays of names; the names belong to the caller.
+ * Reads:   names of clients, in any form. */
 #include "policy/imports.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ imports_add_name(struct import_list *list, const char *name)
 void
 imports_add(struct import_list *list, const struct config_list *names)
 {
-	/* Nothing is allowed by an empty list, everything by none. */
+	/* An empty list allows nothing; no list allows everything. */
 	if (!list->item && !(list->item = calloc(1, sizeof(*list->item))))
 		abort();
 	for (size_t i = 0; i < names->n; i++)
@@ -66,7 +66,7 @@ imports_narrow(const struct import_list *list, const char *wanted, struct import
 			imports_add_name(narrow, list->item[i]);
 }
 
-/* Letters beyond ASCII are Python's to judge. */
+/* Python decides about letters beyond ASCII. */
 static bool
 starts_name(char c)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, before it gives up anything.   Owns: strings in a config.
- * Reads:   values that an administrator wrote: trusted, but not to be without mistakes. */
+/* Runs in: the supervisor, before it drops privilege.   Owns: strings in a config.
+ * Reads:   values that an administrator wrote: trusted, but perhaps mistaken. */
 #include "policy/keys.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@
 #define MiB (1024 * KiB)
 #define GiB (1024 * MiB)
 
-/* What is in a key's slot. */
+/* The type of a key's slot. */
 enum shape {
 	SHAPE_U32,
 	SHAPE_U64,
@@ -103,8 +103,8 @@ copy_of(const char *text, size_t len)
 	return copy;
 }
 
-/* Digits, with one letter behind them where suffixes may be. UINT64_MAX also stands for
- * whatever is larger: it is above every row's range. */
+/* Digits, then one letter if suffixes are allowed. UINT64_MAX also stands for every larger
+ * number: it is above every row's range. */
 static int
 parse_number(const char *value, bool suffixes, uint64_t *number_r)
 {
@@ -156,7 +156,7 @@ set_number(const struct key *key, void *base, const char *value, struct why *why
 static bool
 is_string(const struct key *key, const char *value, size_t len)
 {
-	/* What may be left out is what is not there by itself. */
+	/* An empty value is right where the standard value is empty. */
 	return len ? word_kind(key->kind)->fits(value, len) : *key->standard == '\0';
 }
 
@@ -338,7 +338,7 @@ print_bytes(uint64_t bytes, FILE *out)
 	fprintf(out, "%" PRIu64 "%s", bytes, suffix);
 }
 
-/* In lines of a readable length; the reader of a line has its bound too. */
+/* In lines of readable length; the reader has a bound for a line, too. */
 static void
 print_list(const struct config_list *list, FILE *out)
 {

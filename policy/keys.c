@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: the table of all keys; what their values are made of is
- * in policy/key_value.c. */
+/* Runs in: the supervisor.   Owns: the table of all keys; the types of their values are in
+ * policy/key_value.c. */
 #include "policy/keys.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #define MiB (1024 * KiB)
 #define GiB (1024 * MiB)
 
-/* Modules that scripts import most, and that import without a side effect (no thread, no
- * descriptor left open). What is not here is imported by the script, at its own cost. */
+/* The modules that scripts import most and that import without a side effect (no thread, no
+ * descriptor left open). Other modules are imported by the script, at its own cost. */
 #define BASIC_MODULES \
 	"abc argparse array ast asyncio base64 binascii bisect builtins bz2 calendar cmath " \
 	"codecs collections collections.abc concurrent.futures contextlib contextvars copy " \
@@ -24,7 +24,7 @@
 	"token tokenize traceback types typing unicodedata urllib.parse uuid warnings " \
 	"weakref zipfile zlib zoneinfo"
 
-/* Of the standard library, what the server python_sandbox_server has in its basic tier. */
+/* The modules of the standard library in the basic tier of the server python_sandbox_server. */
 #define BASIC_TIER \
 	"abc base64 binascii bisect calendar cmath collections configparser contextlib copy " \
 	"csv dataclasses datetime decimal difflib enum fractions functools hashlib heapq hmac " \
@@ -50,7 +50,7 @@
 	{ "profile", name, KEY_##kind, offsetof(struct config_profile, member), least, most, 1, \
 	  standard, 0, NULL }
 
-#define VERDICTS "allow|approve|deny"	/* as enum policy_verdict has them */
+#define VERDICTS "allow|approve|deny"	/* in the order of enum policy_verdict */
 
 static const struct key keys[] = {
 	/* clang-format off */
@@ -94,7 +94,7 @@ static const struct key keys[] = {
 	KEY("mcp", "job_bytes",          BYTES, mcp.job_bytes,          65536, 16 * GiB, 1, "64M"),
 	KEY("mcp", "kept_bytes",         BYTES, mcp.kept_bytes,         65536, 16 * GiB, 1, "64M"),
 
-	/* as the server has it whose place it takes */
+	/* as in the server that this set of tools replaces */
 	KEY("exec-sandbox", "python_version",   VERSION, exec_sandbox.python_version, 1, 16,          1, ""),
 	KEY("exec-sandbox", "default_timeout",  U32,   exec_sandbox.default_timeout,  1, 86400,       1, "30"),
 	KEY("exec-sandbox", "max_timeout",      U32,   exec_sandbox.max_timeout,      1, 86400,       1, "300"),

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Merges numbers; what a client asked for is a stranger's choice, the policy is not. */
+ * Merges numbers. A client's limits are not trusted, the policy's are. */
 #include "policy/limits.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@ smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* A wish that may be granted, or -ERANGE. unit: of the field's name, in the wish's own. */
+/* 0: the limit asked for is allowed, else -ERANGE. unit: converts to the unit of the field's
+ * name. */
 static int
 check(uint64_t asked, uint64_t cap, double unit, const char *field, struct why *why_r)
 {
@@ -44,7 +45,7 @@ limits_merge(const struct limits_policy *policy, const struct limits_asked *aske
 	    (r = check(asked->pids, cap->pids, 1, "pids", why_r)) < 0)
 		return r;
 
-	/* who asks for more time expects that the script may compute in it */
+	/* a client that asks for more time expects that the script may compute all of it */
 	if (asked->wall_ms > cpu_ms)
 		cpu_ms = asked->wall_ms;
 

@@ -1,10 +1,11 @@
-/* Runs in: the supervisor.   Owns: nothing. Names that are one slip away from one that
- * everybody knows: whoever approves is told. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Finds names that differ in one slip from a well-known name, so that the approver can be
+ * warned. */
 #include "policy/packages.h"
 
 #include <string.h>
 
-#define SHORT 4		/* bytes: of names so short too many are close to each other */
+#define SHORT 4		/* bytes: too many names this short are close to each other */
 
 static const char *const well_known[] = {
 	"aiohttp", "asyncpg", "attrs", "beautifulsoup4", "black", "boto3", "botocore",
@@ -21,7 +22,7 @@ static const char *const well_known[] = {
 	"uvicorn", "virtualenv", "websockets", "werkzeug", "wheel", "xgboost",
 };
 
-/* One letter more, less or another one, or two neighbours in each other's place. */
+/* One letter added, missing or replaced, or two neighbours swapped. */
 static bool
 is_one_slip(const char *a, const char *b)
 {
@@ -43,7 +44,7 @@ is_one_slip(const char *a, const char *b)
 	       (a[1] && a[0] == b[1] && a[1] == b[0] && strcmp(a + 2, b + 2) == 0);
 }
 
-/* The same but for the letters that stand between words, or for what is often put around. */
+/* The same name but for separators between words, or usual additions at its ends. */
 static bool
 is_dressed_up(const char *name, const char *known)
 {

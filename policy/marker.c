@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   markers from scripts, clients and packages' metadata, by recursive descent whose
- * depth is bounded. */
+ * Reads:   markers from scripts, clients and packages' metadata, by recursive descent of bounded
+ * depth. */
 #include "policy/marker.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 
 #include "policy/version.h"
 
-#define VALUE_MAX 512	/* bytes of one operand, when it is compared */
+#define VALUE_MAX 512	/* bytes of one operand in a comparison */
 
 struct reader {
 	const char *at, *end;
@@ -24,7 +24,7 @@ struct operand {
 };
 
 static const struct { const char *name, *variable; } variables[] = {
-	/* The first of a prefix is the longer one. */
+	/* Of two names with the same beginning the longer one comes first. */
 	{ "python_full_version", "python_full_version" },
 	{ "python_version", "python_version" },
 	{ "python_implementation", "platform_python_implementation" },
@@ -58,7 +58,7 @@ is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The word, if it is there as a whole. */
+/* Takes the word if it stands here as a whole. */
 static bool
 take_word(struct reader *reader, const char *word)
 {
@@ -132,7 +132,7 @@ take_operator(struct reader *reader)
 	return NULL;
 }
 
-/* By Python's order of strings: that of UTF-8 bytes is the same. */
+/* The order of Python's strings: it equals that of UTF-8 bytes. */
 static bool
 compare_texts(const char *operator, int order)
 {

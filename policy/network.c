@@ -1,5 +1,5 @@
 /* Runs in: the supervisor (the configuration) and mcp-python-egress (each connection).
- * Reads:   what a script names, hostile; what the administrator wrote.   Owns: nothing. */
+ * Reads:   names from scripts, hostile; names from the administrator.   Owns: nothing. */
 #include "policy/network.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@ struct block {
 	enum network_class which;
 };
 
-/* The first that fits; RFC 6890 and IANA's registries of special purpose. */
+/* The first match counts; RFC 6890 and IANA's special-purpose registries. */
 static const struct block blocks4[] = {
 	{ { 169, 254, 169, 254 }, 32, NETWORK_METADATA },
 	{ { 168, 63, 129, 16 }, 32, NETWORK_METADATA },
@@ -49,12 +49,12 @@ static const struct block blocks6[] = {
 	{ { 0x20, 0x01, 0x0d, 0xb8 }, 32, NETWORK_RESERVED },
 	{ { 0x20, 0x01 }, 23, NETWORK_RESERVED },
 	{ { 0x3f, 0xff }, 20, NETWORK_RESERVED },
-	/* The only block that is given out to anybody. */
+	/* The only block of public addresses. */
 	{ { 0x20 }, 3, NETWORK_PUBLIC },
 	{ { 0 }, 0, NETWORK_RESERVED },
 };
 
-/* Where one of version 4 is carried. */
+/* Blocks of addresses that carry one of version 4. */
 static const struct {
 	uint8_t byte[16], bits, at;
 } carriers[] = {
@@ -204,7 +204,7 @@ network_range_has(const struct network_range *range, const struct network_addres
 
 /* ---- names ---- */
 
-/* A label that a resolver of the C library would take for a number ends a name. */
+/* Does the last label look like a number to a resolver of the C library? */
 static bool
 ends_in_number(const char *host, size_t len)
 {
@@ -226,7 +226,7 @@ ends_in_number(const char *host, size_t len)
 	return true;
 }
 
-/* Lower case, no final dot; letters, digits, "-" and "_" in labels of 1 to 63. */
+/* Lower case, without a final dot; letters, digits, "-" and "_" in labels of 1 to 63. */
 static int
 normalise(const char *text, size_t len, char host_r[NETWORK_HOST_MAX + 1])
 {
@@ -250,7 +250,7 @@ normalise(const char *text, size_t len, char host_r[NETWORK_HOST_MAX + 1])
 	return label == 0 || ends_in_number(host_r, len) ? -EINVAL : 0;
 }
 
-/* A name or an address; the latter is printed anew, so that it has one form. */
+/* A name or an address. An address is printed again, so it has one form. */
 static int
 parse_host(const char *text, size_t len, char host_r[NETWORK_HOST_MAX + 1],
 	   struct network_address *address_r)
@@ -271,7 +271,7 @@ parse_host(const char *text, size_t len, char host_r[NETWORK_HOST_MAX + 1],
 	return 0;
 }
 
-/* Where the port begins, behind its colon; text + len: there is none. */
+/* The port, behind its colon; text + len: there is no port. */
 static const char *
 find_port(const char *text, size_t len)
 {
@@ -335,7 +335,7 @@ network_target_parse(const char *text, size_t len, uint16_t default_port,
 	size_t host_len = (size_t)(port - text);
 
 	if (host_len > 0 && port[-1] == ':') {
-		/* "host:" is the default port (RFC 3986). */
+		/* "host:" means the default port (RFC 3986). */
 		if ((port != text + len || default_port == 0) &&
 		    parse_port(port, len - host_len, &target.port) < 0)
 			return -EINVAL;

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing. Decisions without I/O.
- * Reads:   names and versions that an index and a client wrote, hostile. */
+ * Reads:   names and versions from an index and from a client, hostile. */
 #include "policy/packages.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "policy/requirement.h"
 #include "policy/version.h"
 
-/* The word of a list of packages that names this one, or NULL. version NULL: of any; then a
- * word with versions names none. */
+/* The word of a list of packages that matches this one, or NULL. version NULL: any version; a
+ * word with versions matches no package then. */
 static const char *
 find_word(const struct config_list *list, const char *name, const char *version,
 	  bool unreadable)
@@ -102,7 +102,7 @@ packages_is_wheel_url(const char *url)
 	       strncmp(url + len - strlen(suffix), suffix, strlen(suffix)) == 0;
 }
 
-/* "https://host:port": up to the path. */
+/* The length of "https://host:port", up to the path. */
 static size_t
 length_of_origin(const char *url)
 {
@@ -139,7 +139,7 @@ is_of_file_hosts(const struct config *config, const char *url)
 	return false;
 }
 
-/* 0, or -EACCES with why_r. name: whose it is. */
+/* 0, or -EACCES with why_r. name: the package. */
 static int
 check_url(const struct config *config, const char *name, const char *url,
 	  struct why *why_r)
@@ -165,7 +165,7 @@ check_url(const struct config *config, const char *name, const char *url,
 #define SAY(code, ...) \
 	(why_say(why_r, 0, "packages", __VA_ARGS__), (code))
 
-/* What holds for each package, whatever the lists say. POLICY_UNSAID: nothing is wrong. */
+/* Rules that hold for each package, whatever the lists say. POLICY_UNSAID: nothing is wrong. */
 static enum policy_verdict
 judge_form(const struct config *config, const struct package *package, struct why *why_r)
 {
@@ -212,7 +212,7 @@ judge(const struct config *config, const struct package *package, struct why *wh
 		   package->name, package->version);
 }
 
-/* Of the set as a whole. */
+/* Rules for the whole set. */
 static enum policy_verdict
 judge_size(const struct config *config, const struct package *package, size_t n,
 	   struct why *why_r)
@@ -238,7 +238,7 @@ packages_decide(const struct config *config, const struct package *package, size
 {
 	enum policy_verdict result = judge_size(config, package, n, why_r);
 
-	/* nothing at all is nothing to approve, but the tool may be denied still */
+	/* an empty set needs no approval, but the tool may still be denied */
 	if (n == 0 && policy_tool(config, "install_package") == POLICY_DENY)
 		return SAY(POLICY_DENY, "[policy] install_package is deny");
 	for (size_t i = 0; i < n; i++) {

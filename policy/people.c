@@ -9,7 +9,7 @@
 
 #define USER "user:"
 #define GROUP "group:"
-#define BETWEEN " \t,"	/* words of a list */
+#define BETWEEN " \t,"	/* separators of a list */
 
 static bool
 begins(const char *word, size_t len, const char *start)

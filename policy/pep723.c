@@ -14,18 +14,18 @@
 
 struct line {
 	const char *at;
-	size_t len;		/* without its end */
-	bool ended;		/* by a line end, not by the end of the text */
+	size_t len;		/* without the line break */
+	bool ended;		/* by a line break, not by the end of the text */
 };
 
-/* A run of comment lines, as far as it was read. */
+/* A run of comment lines, as far as it has been read. */
 struct run {
-	const char *opening, *closing;	/* these lines; NULL: not seen yet */
+	const char *opening, *closing;	/* the block's first and last line; NULL: not seen yet */
 	unsigned int opening_line, closing_line;
 	bool is_script;
 };
 
-/* Takes the line at *at, and moves *at behind its end. */
+/* Takes the line at *at, and moves *at behind its line break. */
 static struct line
 take_line(const char **at, const char *end)
 {
@@ -83,7 +83,7 @@ read_line(struct run *run, const struct line *line, unsigned int number)
 	}
 }
 
-/* The content, without what makes its lines comments. */
+/* Copies the content without the comment marks. */
 static int
 copy_content(const struct run *run, struct pep723 *found)
 {
@@ -134,7 +134,7 @@ pep723_find(const char *script, size_t len, struct pep723 *found_r)
 	int r = 0;
 
 	*found_r = found;
-	/* Nearly every script: it is not even read line by line. */
+	/* Most scripts have no block: they need not be read line by line. */
 	if (!memmem(script, len, "# /// script", 12))
 		return 0;
 	if (len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Forgets the slots that have gone by. */
+/* Clears the slots that have passed. */
 static void
 slide(struct quota_window *window, uint64_t slot)
 {

@@ -57,8 +57,8 @@ requirement_normalise(const char *name, size_t len, char *to)
 	*to = '\0';
 }
 
-/* No other character has a meaning in a requirement, and some have one where it goes from here:
- * a line break ends a line, and "${NAME}" stands for a variable in files of pip's. */
+/* Printable ASCII without "$". Other characters have no meaning in a requirement, and some are
+ * dangerous further on: a line break ends a line, and "${NAME}" is a variable in pip's files. */
 static bool
 is_line(const char *text, size_t len)
 {
@@ -68,7 +68,7 @@ is_line(const char *text, size_t len)
 	return true;
 }
 
-/* A name of a package or an extra, normalised; malloc'd. */
+/* Takes the name of a package or an extra. *name_r: normalised, malloc'd. */
 static int
 take_name(struct reader *reader, char **name_r)
 {
@@ -97,7 +97,7 @@ copy(const char *at, const char *end)
 
 /* ---- extras ---- */
 
-/* The sets a and b (sorted, joined by ',') as one, malloc'd; NULL: no memory. */
+/* The union of the sets a and b (sorted, joined by ','), malloc'd; NULL: no memory. */
 static char *
 unite(const char *a, const char *b)
 {
@@ -192,7 +192,7 @@ is_url(const char *url)
 	       !strchr("/?#", url[scheme + 3]);
 }
 
-/* It reaches to the next space, and a marker must stand apart from it. */
+/* A URL reaches to the next space; a marker must stand apart from it. */
 static int
 take_url(struct reader *reader, struct requirement *requirement)
 {
@@ -299,7 +299,7 @@ is_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Writes what a and b say of the same package as one requirement. */
+/* Writes a and b, two requirements of one package, as one requirement. */
 static int
 put_together(struct requirement *a, const struct requirement *b)
 {

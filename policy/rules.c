@@ -75,7 +75,7 @@ policy_asks_session(const struct config *config)
 	return has_word(&config->policy.approvers, "self");
 }
 
-/* The name that they have on the host, or that the proxy has given them; NULL: none. */
+/* The subject's name on the host, or the name that the proxy gave; NULL: none. */
 static const char *
 name_of(const struct policy_subject *subject)
 {
@@ -83,7 +83,7 @@ name_of(const struct policy_subject *subject)
 							    : subject->user;
 }
 
-/* As far as names tell: a token and a JWT's subject are nobody's. */
+/* Compares names only: a token or a JWT's subject has no name. */
 static bool
 are_the_same(const struct policy_subject *a, const struct policy_subject *b)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, before it gives up anything.   Owns: nothing.
- * Reads:   its own environment: of whoever started it by hand. */
+/* Runs in: the supervisor, before it drops privilege.   Owns: nothing.
+ * Reads:   its own environment: that of the user who started it by hand. */
 #include "policy/sandbox_environment.h"
 
 #include <ctype.h>
@@ -28,7 +28,7 @@ static const struct variable {
 	{ "SANDBOX_ALLOWED_IMPORTS", "allowed_imports" },
 };
 
-/* As a configuration file has it: true is yes there, and 128m is 128M. */
+/* The value in the form of a configuration file: true becomes yes, 128m becomes 128M. */
 static const char *
 translate(const struct key *key, const char *value, char *text)
 {
@@ -71,7 +71,7 @@ sandbox_environment_read(struct config *config, FILE *errors)
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
 		const char *value = getenv(variables[i].name);
 
-		/* Empty is as good as not there, as it is for that server. */
+		/* An empty variable counts as unset, as in that server. */
 		if (value && *value && set(config, &variables[i], value, errors) < 0)
 			r = -EINVAL;
 	}

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor and mcp-python.   Owns: nothing.
- * Reads:   arguments of a call, of any shape, hostile. */
+ * Reads:   arguments of a call, in any shape, hostile. */
 #include "policy/shown.h"
 
 #include <stdint.h>
@@ -9,19 +9,19 @@
 #include "base/quote.h"
 #include "policy/chain.h"
 
-#define DEPTH_MAX 8	/* of names; what is deeper is one text */
-#define KEY_MAX 64	/* bytes; what has longer names is one text */
-#define SHORT_MAX 60	/* bytes of a string that stands behind its name */
+#define DEPTH_MAX 8	/* levels of names; a deeper value is shown as one text */
+#define KEY_MAX 64	/* bytes; an object with longer names is shown as one text */
+#define SHORT_MAX 60	/* bytes of a string that is shown behind its name */
 
 const struct shown_bounds shown_in_form = { 16, 48, 4000, 100, 6000 };
 const struct shown_bounds shown_whole = { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
 
-/* A text that has lines of its own. */
+/* A text that is shown on lines of its own. */
 struct text {
 	const char *at;
 	size_t len;
-	char *made;		/* at, malloc'd; NULL: it is the value's */
-	char *block;		/* as it is shown, malloc'd */
+	char *made;		/* the text at, malloc'd; NULL: at belongs to the value */
+	char *block;		/* the text as it is shown, malloc'd */
 	bool whole;
 };
 
@@ -31,9 +31,9 @@ struct arguments {
 	size_t n_texts, room;
 };
 
-/* How to come to a value. */
+/* One step of the path to a value. */
 struct step {
-	const struct step *up;	/* NULL: the first */
+	const struct step *up;	/* NULL: the first step */
 	const char *key;	/* NULL: an element of an array */
 	size_t index;
 	unsigned int depth;
@@ -131,7 +131,7 @@ put_value(struct arguments *arguments, const json_t *value)
 	}
 }
 
-/* Has it members with names that can be shown? */
+/* Can the members be listed by their names? */
 static bool
 is_walked(const json_t *value, unsigned int depth)
 {
@@ -170,7 +170,7 @@ walk(struct arguments *arguments, const json_t *value, const struct step *step)
 
 /* ---- texts ---- */
 
-/* What one text leaves over is the others'. */
+/* Room that one text does not use is left to the others. */
 static void
 make_blocks(struct arguments *arguments, const struct shown_bounds *bounds)
 {
@@ -238,7 +238,7 @@ shown_write(FILE *to, const json_t *value, const struct shown_bounds *bounds)
 
 /* ---- as JSON ---- */
 
-/* DEL alone is left as it is by JSON_ENSURE_ASCII; it can stand in strings only. */
+/* JSON_ENSURE_ASCII leaves DEL alone; DEL can occur in strings only. */
 char *
 shown_json(const json_t *value, size_t flags)
 {

@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: the sections of tenants, and what is made of them.
- * A configuration for one tenant borrows from the one that was read what no section says
- * otherwise, and keeps that one alive. */
+/* Runs in: the supervisor.   Owns: the tenants' sections, and the configurations made of them.
+ * The configuration of one tenant borrows everything that no section changes from the
+ * configuration that was read, and keeps that one alive. */
 #include "policy/config_parts.h"
 
 #include <assert.h>
@@ -60,7 +60,7 @@ config_tenant_say(struct config_tenant *tenant, const struct config_setting *set
 
 /* ---- making one for a tenant ---- */
 
-/* A preset stands for the verdicts: those said before, further away, no longer count. */
+/* A preset replaces the verdicts of less specific sections. */
 static void
 forget_verdicts(struct config *config)
 {
@@ -126,7 +126,7 @@ config_derive(const struct config *config, const struct config_tenant *const *fr
 	return NULL;
 }
 
-/* The later, the nearer to somebody. */
+/* A higher rank is more specific. */
 static int
 rank_of(const char *name)
 {

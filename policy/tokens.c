@@ -1,5 +1,6 @@
 /* Runs in: the supervisor, and mcp-python token.   Owns: records of tokens, never a token.
- * Reads:   a file that an administrator or our own client wrote; held to its form whole. */
+ * Reads:   a file that an administrator or our own client wrote; any deviation from its form is
+ * refused. */
 #include "policy/tokens.h"
 
 #include <ctype.h>
@@ -14,7 +15,7 @@
 #include "base/why.h"
 
 #define PREFIX "mcp_"
-#define FORM 1		/* of the file */
+#define FORM 1		/* the version of the file's form */
 
 /* ---- forms ---- */
 
@@ -31,7 +32,7 @@ token_is_name(const char *text)
 	return true;
 }
 
-/* Letters and digits that are not taken for one another, 32 of them. */
+/* 32 letters and digits that are not mistaken for one another. */
 static const char id_digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
 static const char secret_digits[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -104,7 +105,7 @@ parse_time(const char *text, int64_t *seconds_r)
 	seconds = timegm(&tm);
 	if (seconds <= 0)
 		return false;
-	/* There is no 30th of February. */
+	/* Refuses dates that do not exist, such as the 30th of February. */
 	token_time_print(seconds, again);
 	*seconds_r = seconds;
 	return strcmp(text, again) == 0;
@@ -190,7 +191,7 @@ take_record(const json_t *record, size_t number, struct token *token_r, struct w
 		if (!value && i >= EXPIRES)
 			continue;
 		known++;
-		/* A NUL within would hide what is behind it. */
+		/* A NUL would hide the text behind it. */
 		if (!text || strlen(text) != json_string_length(value) ||
 		    !take_field(token_r, (enum field)i, text))
 			return why_say(why_r, -EINVAL, "tokens",

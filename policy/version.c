@@ -9,7 +9,7 @@
 
 #define DIGITS_MAX 18
 
-/* A text that is read from its front. */
+/* A text that is read from its beginning. */
 struct scan {
 	const char *at, *end;
 };
@@ -47,7 +47,7 @@ skip_spaces(struct scan *scan)
 		scan->at++;
 }
 
-/* At least one digit is there. */
+/* Takes a number of at least one digit. */
 static int
 take_number(struct scan *scan, uint64_t *number_r)
 {
@@ -64,8 +64,8 @@ take_number(struct scan *scan, uint64_t *number_r)
 	return 0;
 }
 
-/* One of words (longest first), behind a separator or none: its index, or -1 and the scan
- * is where it was. */
+/* Takes one of words (longest first), with or without a separator before it. Its index; -1:
+ * none, and the scan stays. */
 static int
 take_word(struct scan *scan, const char *const *words)
 {
@@ -82,7 +82,7 @@ take_word(struct scan *scan, const char *const *words)
 	return -1;
 }
 
-/* The number behind such a word: 0 unless given. */
+/* Takes the number behind such a word: 0 if there is none. */
 static int
 take_word_number(struct scan *scan, uint64_t *number_r)
 {
@@ -234,7 +234,7 @@ compare_release(const struct version *a, const struct version *b)
 	return r;
 }
 
-/* Where a version stands among those of its release: 1.dev1 before 1a1, 1 behind 1rc1. */
+/* The rank of a version among those of its release: 1.dev1 before 1a1, 1 after 1rc1. */
 static int
 pre_rank(const struct version *v)
 {
@@ -243,7 +243,7 @@ pre_rank(const struct version *v)
 	return v->post < 0 && v->dev >= 0 ? 0 : 'z';
 }
 
-/* Numbers stand behind letters, and by value (no leading zeros are kept in mind). */
+/* Numbers come after letters, and are compared by value (leading zeros were removed). */
 static int
 compare_labels(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -291,7 +291,7 @@ compare_public(const struct version *a, const struct version *b)
 		r = order(a->pre_number, b->pre_number);
 	if (r == 0)
 		r = order((uint64_t)(a->post + 1), (uint64_t)(b->post + 1));
-	if (r == 0)	/* none is the last one, not the first */
+	if (r == 0)	/* no label sorts last, not first */
 		r = order((uint64_t)a->dev, (uint64_t)b->dev);
 	return r;
 }
@@ -312,8 +312,8 @@ enum operator { OP_ARBITRARY, OP_COMPATIBLE, OP_EQUAL, OP_NOT_EQUAL, OP_AT_MOST,
 static const char *const operators[OP_COUNT + 1] = { "===", "~=", "==", "!=", "<=", ">=", "<",
 						     ">", NULL };
 
-/* The version of a specifier; wildcard: it ended with ".*". What an operator does not
- * allow is not taken, and will be in the way of whatever is expected next. */
+/* Takes the version of a specifier; wildcard: it ended with ".*". A wildcard that the operator
+ * does not allow is not taken; the caller fails on it. */
 static int
 take_version(struct scan *scan, enum operator op, struct version *v, bool *wildcard_r)
 {
@@ -367,7 +367,8 @@ is_compatible(const struct version *v, const struct version *wanted)
 	return compare_public(v, wanted) >= 0 && has_prefix(v, &prefix);
 }
 
-/* Below 1.0 are not 1.0's own pre-releases, nor are 1.0's own post-releases above it. */
+/* Versions below 1.0 exclude 1.0's own pre-releases, and versions above 1.0 its own
+ * post-releases. */
 static bool
 is_contained(enum operator op, const struct version *v, const struct version *wanted,
 	     bool wildcard)
@@ -398,7 +399,7 @@ is_contained(enum operator op, const struct version *v, const struct version *wa
 	return false;
 }
 
-/* Whatever stands behind "===", up to what cannot belong to it. */
+/* Takes the text behind "===", up to a character that cannot belong to it. */
 static int
 take_arbitrary(struct scan *scan, const char *version, bool *contained_r)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, before it gives up anything.   Owns: nothing.
- * Reads:   words that an administrator wrote: trusted, but not to be without mistakes. */
+/* Runs in: the supervisor, before it drops privilege.   Owns: nothing.
+ * Reads:   words that an administrator wrote: trusted, but perhaps mistaken. */
 #include "policy/words.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 #include "policy/network.h"
 #include "policy/requirement.h"
 
-/* A dotted name: what may stand after import. */
+/* A dotted name, as in an import statement. */
 static bool
 is_module(const char *word, size_t len)
 {
@@ -30,8 +30,8 @@ is_module(const char *word, size_t len)
 	return !starts;
 }
 
-/* Absolute, printable ASCII without blanks, and no component empty, "." or "..": what is
- * bound into a jail is where it says that it is. */
+/* Absolute, printable ASCII without blanks, no component empty, "." or "..": the path in the
+ * jail is the one that was written. */
 static bool
 is_path(const char *word, size_t len)
 {
@@ -65,7 +65,7 @@ is_user(const char *word, size_t len)
 	return len > 0;
 }
 
-/* NAME, NAME:PORT, or a number of version 6 in brackets in the place of NAME. */
+/* NAME, NAME:PORT, or an IPv6 address in brackets instead of NAME. */
 static bool
 is_host(const char *word, size_t len)
 {
@@ -98,7 +98,7 @@ is_origin(const char *word, size_t len)
 	return scheme && is_host(word + scheme, len - scheme);
 }
 
-/* Numbers only: a name could come to mean another machine. */
+/* Numbers only: a name could later mean another machine. */
 static bool
 is_address(const char *word, size_t len)
 {
@@ -128,7 +128,7 @@ is_header(const char *word, size_t len)
 	return len > 0;
 }
 
-/* It goes into headers and JSON between quotes as it is; RFC 9728 wants no fragment. */
+/* It is copied into headers and JSON strings unchanged; RFC 9728 allows no fragment. */
 static bool
 is_uri(const char *word, size_t len)
 {
@@ -217,7 +217,7 @@ is_who(const char *word, size_t len)
 	return (len == 4 && memcmp(word, "self", 4) == 0) || word_is_subject(word, len);
 }
 
-/* NAME or NAME>=1,<2; and * for every package. */
+/* NAME, NAME>=1,<2, or * for every package. */
 static bool
 is_package(const char *word, size_t len)
 {

@@ -1,6 +1,6 @@
-/* Runs in: the supervisor, zygotes and workers.   Owns: arrays of STRS that were decoded.
+/* Runs in: the supervisor, zygotes and workers.   Owns: decoded arrays of strings.
  * Reads:   bodies of messages, hostile from the first byte.
- * Everything about a message is taken from the rows of messages.def. */
+ * Everything about a message comes from the rows of messages.def. */
 #include "proto/codec.h"
 
 #include <assert.h>
@@ -65,7 +65,7 @@ codec_name(unsigned int type)
 	return shape ? shape->name : "?";
 }
 
-/* All members of the union begin where it begins. */
+/* All members of the union begin at this address. */
 static void *
 value_of(struct msg *msg)
 {
@@ -88,7 +88,7 @@ is_text(const struct msg_str *str)
 	return codec_text_prefix(str->at, str->len) == str->len;
 }
 
-/* Whether the value at slot is one that its row allows. */
+/* Does the row allow the value at slot? */
 static bool
 in_bounds(const struct codec_field *field, const void *slot)
 {
@@ -152,7 +152,7 @@ codec_buffer_append(struct codec_buffer *buffer, const void *bytes, size_t len)
 {
 	size_t size = buffer->size ? buffer->size : 256;
 
-	/* every length was held to its bound before, so that sums do not overflow */
+	/* every length was held to its bound before, so sums cannot overflow */
 	while (size - buffer->len < len)
 		size *= 2;
 	if (size != buffer->size) {
@@ -311,7 +311,7 @@ store_number(const struct codec_field *field, const msgpack_object *object, void
 	return 0;
 }
 
-/* Stores an object of the right type at slot; whether it is in bounds is seen later. */
+/* Stores an object of the right type at slot; bounds are checked later. */
 static int
 store(const struct codec_field *field, const msgpack_object *object, void *slot)
 {
@@ -390,8 +390,8 @@ store_map(const struct codec_shape *shape, const msgpack_object *map, void *valu
 	return 0;
 }
 
-/* Objects in the largest message of a shape: after the walk, msgpack allocates for no
- * more of them. */
+/* The number of objects in the largest message of a shape. After the walk, msgpack allocates for
+ * no more. */
 static size_t
 objects_max(const struct codec_shape *shape)
 {
@@ -421,7 +421,7 @@ codec_decode_shape(const struct codec_shape *shape, const void *body, size_t len
 
 	if (!msgpack_zone_init(&zone, 2048))
 		return -ENOMEM;
-	/* what the walk let through is well-formed: only memory can be missing */
+	/* the walk has accepted it, so it is well-formed: only memory can be missing */
 	if (msgpack_unpack(body, len, &at, &zone, &object) != MSGPACK_UNPACK_SUCCESS)
 		r = -ENOMEM;
 	else

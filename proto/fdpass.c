@@ -1,5 +1,5 @@
 /* Runs in: the supervisor, zygotes and workers.   Owns: descriptors in a set.
- * Reads:   ancillary data; how much of it there is, is the peer's choice. */
+ * Reads:   ancillary data, whose amount the peer chooses. */
 #include "proto/fdpass.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 
-/* Room for all the descriptors of any message; the union aligns it for cmsghdr. */
+/* Room for the descriptors of any message; the union aligns it for cmsghdr. */
 union control {
 	char bytes[CMSG_SPACE(MSG_FDS_MAX * sizeof(int))];
 	struct cmsghdr align;

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor (non-blocking), zygotes and workers (blocking).
- * Owns:    frames until they are handed over, and what waits to be sent, fds included.
- * Reads:   whatever the peer sends, hostile from the first byte. */
+ * Owns:    received frames until the caller takes them, and the send queue with its descriptors.
+ * Reads:   bytes of the peer, hostile from the first. */
 #include "proto/frame.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 
 #include "base/own.h"
 
-#define BODY_FIRST 4096		/* bytes allocated for a body before any of it came */
+#define BODY_FIRST 4096		/* bytes allocated for a body before any of it has arrived */
 
 static const unsigned char header_room[FRAME_HEADER];
 
@@ -46,7 +46,7 @@ frame_reader_done(struct frame_reader *reader)
 	reader->error = -EPIPE;
 }
 
-/* No more of this peer: what was collected is dropped at once. */
+/* Ends the reading from this peer: everything collected is dropped at once. */
 static int
 reader_fail(struct frame_reader *reader, int error)
 {
@@ -66,15 +66,15 @@ judge_header(struct frame_reader *reader)
 		return -EBADMSG;
 	if (len == 0 || len > shape->body_max)
 		return -EBADMSG;
-	/* they come with the first byte or not at all, so that their number is final */
+	/* all come with the first byte, so their number is final */
 	if (reader->fds.n < shape->fds_min || reader->fds.n > shape->fds_max)
 		return -EBADMSG;
 	reader->body_total = len;
 	return 0;
 }
 
-/* Where the next bytes go and how many fit: to the end of the header, then of the body
- * as far as it is allocated. */
+/* Where the next bytes go and how many fit: to the end of the header, then into the allocated
+ * part of the body. */
 static int
 reader_space(struct frame_reader *reader, unsigned char **at_r, size_t *len_r)
 {
@@ -100,7 +100,7 @@ reader_space(struct frame_reader *reader, unsigned char **at_r, size_t *len_r)
 	return 0;
 }
 
-/* n bytes were put where reader_space said. 1 when they end a frame. */
+/* n bytes were stored where reader_space() said. 1: they complete a frame. */
 static int
 reader_advance(struct frame_reader *reader, size_t n, struct frame *frame_r)
 {
@@ -125,7 +125,8 @@ reader_advance(struct frame_reader *reader, size_t n, struct frame *frame_r)
 	return 1;
 }
 
-/* One recvmsg. 1: a frame is whole; 0: more is needed; -EAGAIN and the rest as they are. */
+/* One recvmsg(). 1: a frame is complete; 0: more is needed; else -EAGAIN or another error of
+ * recvmsg(). */
 static int
 receive_some(struct frame_reader *reader, int socket, struct frame *frame_r)
 {

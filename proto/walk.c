@@ -7,9 +7,9 @@
 
 enum head_kind { HEAD_SCALAR, HEAD_BYTES, HEAD_ARRAY, HEAD_MAP };
 
-/* What the first byte of an object says. bytes: the size of a scalar, or the width of
- * the count that follows; 0 there: the count is in the byte itself. What is not listed
- * (nil, floats, extensions) is in no message. */
+/* What the first byte of an object says. bytes: the size of a scalar, or the width of the count
+ * that follows; 0: the count is in the byte itself. Types that are not listed (nil, floats,
+ * extensions) occur in no message. */
 static const struct head_row {
 	unsigned char first, last;
 	enum head_kind kind;
@@ -46,7 +46,7 @@ static const struct head_row {
 struct walk {
 	const unsigned char *at;
 	size_t left;		/* bytes not walked yet */
-	size_t objects_left;	/* that the message can have at most */
+	size_t objects_left;	/* the most that the message can have */
 };
 
 static const struct head_row *
@@ -68,8 +68,8 @@ walk_skip(struct walk *walk, size_t n)
 	return 0;
 }
 
-/* Walks one object and what is in it. A message is a map that may hold arrays: nothing is
- * deeper than containers says. */
+/* Walks one object with its contents. A message is a map that may hold arrays; objects that are
+ * nested deeper than containers allows are refused. */
 static int
 walk_object(struct walk *walk, unsigned int containers)
 {
@@ -100,8 +100,8 @@ walk_object(struct walk *walk, unsigned int containers)
 		return -EBADMSG;
 	if (row->kind == HEAD_MAP)
 		count *= 2;
-	/* a count is a claim; the walk comes to the end of the bytes or of objects_left
-	 * long before it has counted to a false one */
+	/* A count is a claim. The walk runs out of bytes or of objects_left long before it has
+	 * counted to a false one. */
 	for (size_t i = 0; i < count; i++) {
 		int r = walk_object(walk, containers - 1);
 
