@@ -1,4 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing. Brings together what waits and what is warm. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Gives warm workers to waiting executions. */
 #include "engine/dispatch.h"
 
 #include <errno.h>

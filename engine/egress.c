@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: the proxy's process, and grants.
- * Reads:   frames from mcp-python-egress, which talks to strangers all day: what it says
- *          goes to the log and the audit alone. */
+ * Reads:   frames from mcp-python-egress, which talks to strangers: their contents go to the log
+ * and the audit log only. */
 #include "engine/egress.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "proto/frame.h"
 
 #define START_SECONDS 10
-#define UNUSED_MS 60000			/* then it is ended; the next one reads resolv.conf anew */
+#define UNUSED_MS 60000			/* then it is ended; the next one reads resolv.conf again */
 #define WRITER_MAX (16 * 1024 * 1024)
 
 struct egress_grant {
@@ -29,14 +29,14 @@ struct egress_grant {
 	struct egress *egress;
 	uint64_t execution;
 	char id[32], tenant[256];
-	const struct msg_egress_open *terms;	/* NULL: the execution is over */
-	bool opened;				/* EGRESS_OPEN went to this process */
+	const struct msg_egress_open *terms;	/* NULL: the execution has ended */
+	bool opened;				/* EGRESS_OPEN was sent to this process */
 };
 
 struct egress {
 	struct egress_options options;
 	struct child child;
-	bool unused;			/* it was ended because nobody needed it */
+	bool unused;			/* it was ended because it was not needed */
 	LIST_HEAD(, egress_grant) grants;
 };
 
@@ -53,8 +53,8 @@ free_grant(struct egress_grant *grant)
 		child_arm(&e->child, UNUSED_MS);
 }
 
-/* Its executions are cut now and not when it is reaped: a script that saw its connection
- * close may be over before that. Those that are over need no word of it. */
+/* Cuts its executions now and not when it is reaped: a script that saw its connection close may
+ * have ended by then. Grants of ended executions need no message. */
 static void
 on_ending(void *arg)
 {
@@ -84,7 +84,8 @@ on_down(void *arg)
 		return;
 	log_line(LOG_WARNING, c->has_served ? "egress-lost" : "egress-failed", "text=%s",
 		 log_quote(&quoted, c->text, strlen(c->text)));
-	/* Also one that served: connections make it end, and may again. */
+	/* A process that served is restarted with a delay, too: connections made it end, and may
+	 * do so again. */
 	child_arm(c, child_backoff_ms(c));
 }
 
@@ -93,7 +94,7 @@ on_due(void *arg)
 {
 	struct egress *e = arg;
 
-	/* When it is down, the next grant may start one. */
+	/* Once it is down, the next grant may start another. */
 	if (e->child.state != CHILD_SERVING)
 		return;
 	if (!LIST_EMPTY(&e->grants)) {
@@ -106,8 +107,8 @@ on_due(void *arg)
 
 /* ---- messages ---- */
 
-/* fd: -1: none; it is the child's. What cannot be said ends the process: it would go on with
- * what is over. */
+/* fd: -1: none; else the child takes it. If the message cannot be sent, the process is ended: it
+ * would act on a state that is over. */
 static int
 tell(struct egress *e, const struct msg *msg, int fd)
 {
@@ -203,7 +204,7 @@ on_closed(struct egress *e, const struct msg_egress_closed *closed)
 
 	if (grant == NULL)
 		return -EBADMSG;
-	/* It could not serve this one, or has been told to stop. */
+	/* It could not serve this grant, or was told to stop. */
 	if (grant->terms != NULL)
 		log_line(LOG_WARNING, "egress-cut", "execution=%s tenant=%s", grant->id,
 			 grant->tenant);
@@ -232,7 +233,7 @@ on_message(void *arg, struct frame *frame)
 {
 	struct egress *e = arg;
 
-	/* The frame's reader takes nothing from it but these. */
+	/* No other messages are let through by the frame's reader. */
 	if (frame->msg.type == MSG_EGRESS_READY)
 		return on_ready(e, &frame->msg.egress_ready);
 	if (frame->msg.type == MSG_EGRESS_REPORT)
@@ -365,7 +366,7 @@ egress_terms(const struct config_network *network)
 	return terms;
 }
 
-/* Whether there is a process to be told, which may still be starting. */
+/* Is there a process that can take a message? It may still be starting. */
 static bool
 is_up(struct egress *e)
 {
@@ -375,10 +376,10 @@ is_up(struct egress *e)
 		child_note(c, -ENOENT, "mcp-python-egress is not installed");
 		return false;
 	}
-	/* It has been killed: that takes no longer than a fork. */
+	/* It was killed: that takes no longer than a fork. */
 	if (c->state == CHILD_ENDING && e->unused)
 		child_reap(c);
-	/* After a failure the timer says from when on another one may be tried. */
+	/* After a failure the timer decides when the next attempt may be made. */
 	if (c->state == CHILD_DOWN && !evtimer_pending(&c->timer, NULL))
 		start(e);
 	return child_is_up(c);
@@ -433,7 +434,7 @@ egress_grant_end(struct egress_grant *grant)
 	msg.egress_close.execution = grant->execution;
 	if (grant->opened && child_is_up(&e->child))
 		tell(e, &msg, -1);
-	/* It stays until the process has said its last word of it. */
+	/* The grant stays until the process has reported its end. */
 	grant->terms = NULL;
 	if (!grant->opened || !child_is_up(&e->child))
 		free_grant(grant);

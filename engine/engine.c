@@ -1,9 +1,9 @@
-/* Runs in: the supervisor.   Owns: pool, tenants and executions, and the order in which
- * they come and go.
+/* Runs in: the supervisor.   Owns: pool, tenants and executions, and the order in which they are
+ * made and freed.
  *
- * An execution waits in its tenant's queue until a worker of its profile is warm in
- * that tenant's share of the pool, runs in it, and is answered once. Workers are made
- * ahead of need by one zygote per profile and thrown away after one execution. */
+ * An execution waits in its tenant's queue until a worker of its profile is warm in that
+ * tenant's share of the pool, runs in it, and is answered once. One zygote per profile makes
+ * workers ahead of need; a worker is thrown away after one execution. */
 #include "engine/engine.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "host/watchdog.h"
 
 #define SHUTDOWN_MOST_MS 1800
-#define KEEPING_MOST_MS 5000	/* sessions have to come to rest */
+#define KEEPING_MOST_MS 5000	/* the time that sessions have to come to rest */
 
 static void
 each_tenant(struct engine *engine, void (*visit)(struct tenant *tenant))
@@ -163,7 +163,7 @@ engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg)
 	engine->on_shut_down_arg = arg;
 	evtimer_add(&engine->shutdown_timer, &most);
 	for (e = TAILQ_FIRST(&engine->running); e != NULL; e = next) {
-		/* That of a cell whose session is kept goes on until init has ended it. */
+		/* A cell whose session is kept continues until init has ended it. */
 		next = TAILQ_NEXT(e, link);
 		execution_cancel(e, CANCEL_SHUTDOWN);
 	}
@@ -266,7 +266,7 @@ set_up(struct engine *engine)
 	evtimer_assign(&engine->deliver, engine->base, on_deliver, engine);
 	evtimer_assign(&engine->tell_ready, engine->base, on_tell_ready, engine);
 	evtimer_assign(&engine->shutdown_timer, engine->base, on_shutdown_over, engine);
-	/* The last id is the proxy's. */
+	/* The last id belongs to the proxy. */
 	worker_slots_init(&engine->slots, slots > 1 ? slots - 1 : slots);
 	engine->egress = egress_new(&(struct egress_options){
 		.base = engine->base, .launcher = engine->options.launcher,

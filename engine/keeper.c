@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: the keeper's process, and a socket for each
- * environment that is being made.
- * Reads:   KEEPING and TAKEN, of a program that runs no client's code. */
+/* Runs in: the supervisor.   Owns: the keeper's process, and a socket for each environment that
+ * is being made.
+ * Reads:   KEEPING and TAKEN, from a program that runs no client's code. */
 #include "engine/keeper.h"
 
 #include <assert.h>
@@ -36,7 +36,7 @@ struct taking {
 	void *arg;
 };
 
-/* A mount that somebody waits for. */
+/* A mount that an execution or a session waits for. */
 struct mounting {
 	struct event readable;
 	int gate;
@@ -146,8 +146,8 @@ keeper_trouble(const struct keeper *k)
 
 /* ---- what it is asked for ---- */
 
-/* The descriptors are the keeper's from now on. One that just begins reads it when it serves, or
- * its end closes them. */
+/* Passes the descriptors to the keeper. A keeper that is just starting reads the message when it
+ * serves, or its end closes the descriptors. */
 static int
 put(struct keeper *k, const struct msg *msg, const int *fd, size_t n)
 {
@@ -272,7 +272,7 @@ on_taken(evutil_socket_t fd, short what, void *arg)
 		error = (int)taken->error;
 		bytes = taken->bytes;
 		files = taken->files;
-		/* What is wrong with a wheel is said in words. */
+		/* The reason against a wheel is a sentence. */
 		snprintf(text, sizeof(text), "%.*s%s%s", (int)taken->what.len, taken->what.at,
 			 error == EBADMSG ? "" : ": ", error == EBADMSG ? "" : strerror(error));
 	}

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * What the kernel saw goes before what the supervisor did, and that before what the
- * worker tells: DONE can make an outcome worse, never better. */
+ * The kernel's facts go before the supervisor's actions, and those before the worker's report:
+ * DONE can make an outcome worse, never better. */
 #include "engine/outcome.h"
 
 #include <assert.h>
@@ -102,8 +102,8 @@ HOLDS(stopped_for_cpu, f->stop == STOP_CPU)
 HOLDS(ended_badly, !ended_well(f))
 /* clang-format on */
 
-/* Without a controller nobody counts refused forks. A script that ends because of one
- * may have been too quick for a sample, but says so itself. */
+/* Without a controller refused forks are not counted. A script that ends because of one may have
+ * been too quick for a sample, but its exception shows it. */
 static bool
 says_fork_was_refused(const struct outcome_facts *f)
 {
@@ -124,7 +124,7 @@ hit_pids(const struct outcome_facts *f)
 	return f->peak_pids >= f->limits->pids || says_fork_was_refused(f);
 }
 
-/* Without a controller the wall is RLIMIT_DATA, and the script hears of it first. */
+/* Without a controller RLIMIT_DATA limits memory, and the script sees its errors first. */
 static bool
 ran_out_of_data(const struct outcome_facts *f)
 {
@@ -133,7 +133,8 @@ ran_out_of_data(const struct outcome_facts *f)
 		(raised(f, "OSError") && message_has_errno(f, ENOMEM)));
 }
 
-/* RLIMIT_CPU is the second wall; who sends such a signal to himself has not used it up. */
+/* RLIMIT_CPU is the second safeguard; a process that sends itself such a signal has not used up
+ * its time. */
 static bool
 cpu_signal(const struct outcome_facts *f)
 {
@@ -168,17 +169,17 @@ any_signal(const struct outcome_facts *f)
 	return signal_of(f) != 0 || (!f->has_done && !f->has_exit);
 }
 
-/* The order of precedence: the first row that holds gives the status. */
+/* In order of precedence: the first row that holds gives the status. */
 /* clang-format off */
 static const struct rule {
 	enum outcome_status status;
 	bool (*holds)(const struct outcome_facts *f);
 } rules[] = {
-	/* it never came to run */
+	/* it never ran */
 	{ OUTCOME_OVERLOADED,            was_overloaded },
-	/* the kernel's word */
+	/* the kernel's facts */
 	{ OUTCOME_MEMORY_LIMIT,          was_oom_killed },
-	/* what the supervisor did */
+	/* the supervisor's actions */
 	{ OUTCOME_MEMORY_LIMIT,          stopped_for_memory },
 	{ OUTCOME_CANCELLED,             was_cancelled },
 	{ OUTCOME_CRASHED,               had_no_state },
@@ -186,7 +187,7 @@ static const struct rule {
 	{ OUTCOME_OUTPUT_LIMIT,          stopped_for_output },
 	{ OUTCOME_WORKER_PROTOCOL_ERROR, broke_protocol },
 	{ OUTCOME_PIDS_LIMIT,            stopped_for_pids },
-	/* refused forks explain a failure better than what came of them */
+	/* refused forks explain a failure better than their consequences */
 	{ OUTCOME_PIDS_LIMIT,            hit_pids },
 	{ OUTCOME_TIMEOUT,               stopped_for_wall },
 	{ OUTCOME_CPU_LIMIT,             stopped_for_cpu },
@@ -195,7 +196,7 @@ static const struct rule {
 	{ OUTCOME_DISK_LIMIT,            disk_full },
 	{ OUTCOME_CRASHED,               crash_signal },
 	{ OUTCOME_KILLED,                any_signal },
-	/* the script's own word */
+	/* the script's own report */
 	{ OUTCOME_MEMORY_LIMIT,          ran_out_of_data },
 	{ OUTCOME_ERROR,                 ended_badly },
 	{ OUTCOME_OK,                    ended_well },

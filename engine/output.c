@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: what is kept of one execution's output.
- * Reads:   bytes of scripts, in pieces as the pipes give them. */
+/* Runs in: the supervisor.   Owns: the kept part of one execution's output.
+ * Reads:   bytes of scripts, in the pieces that the pipes give. */
 #include "engine/output.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@ static const char replacement[] = "\xef\xbf\xbd";	/* U+FFFD */
 
 /* ---- UTF-8 ---- */
 
-/* Bytes at the start that can only be the rest of a character cut before them. */
+/* The number of bytes at the start that can only be the rest of a character cut before them. */
 static size_t
 rest_of_cut(const unsigned char *at, size_t len)
 {
@@ -73,7 +73,7 @@ head_cap(const struct output_capture *capture)
 	return capture->cap / 2;
 }
 
-/* Room for len bytes in all, at most cap. */
+/* Makes room for len bytes in total, at most cap. */
 static void
 reserve(struct output_capture *capture, size_t len)
 {
@@ -115,7 +115,7 @@ capture_add(struct output_capture *capture, const unsigned char *bytes, size_t l
 	len -= n;
 	if (len == 0)
 		return;
-	/* Full: what lies behind the head is a ring from now on. */
+	/* The buffer is full: the part behind the head is a ring from now on. */
 	if (capture->tail == 0)
 		capture->tail = head_cap(capture);
 	if (len > ring) {
@@ -135,7 +135,7 @@ capture_add(struct output_capture *capture, const unsigned char *bytes, size_t l
 	}
 }
 
-/* Turns the ring so that its oldest byte stands first. */
+/* Rotates the ring so that its oldest byte comes first. */
 static void
 straighten(struct output_capture *capture)
 {
@@ -213,8 +213,8 @@ output_done(struct output *output)
 	memset(output, 0, sizeof(*output));
 }
 
-/* Into the transcript characters go whole: one that has only begun is held back until
- * its rest comes, or the other stream's text would stand in the middle of it. */
+/* Characters enter the transcript whole. An unfinished one is held back until its rest comes;
+ * otherwise the other stream's text would appear in the middle of it. */
 static void
 transcribe(struct output *output, enum stream stream, const unsigned char *bytes,
 	   size_t len)
@@ -227,7 +227,7 @@ transcribe(struct output *output, enum stream stream, const unsigned char *bytes
 		len--;
 		if (utf8_begun(held, *n_held) == *n_held)
 			continue;
-		/* It is whole, or its last byte does not belong to it. */
+		/* It is complete, or its last byte does not belong to it. */
 		if (utf8_character(held, *n_held, &bad) == 0 && bad < *n_held) {
 			(*n_held)--;
 			bytes--;

@@ -1,5 +1,6 @@
 /* Runs in: the supervisor.   Owns: the zygotes, and the list of all workers.
- * Nothing here takes longer with more workers, but the loss of a zygote does. */
+ * The cost of each operation is independent of the number of workers, except for the loss of a
+ * zygote. */
 #include "engine/pool.h"
 
 #include <assert.h>
@@ -21,19 +22,19 @@
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
-#define BACKOFF_CALL_MS 250	/* the longest while somebody waits */
-#define FAILURES_TELL 3		/* in a row, before those who wait are told */
-#define QUIET_US 6000		/* by a clock of 4 ms: 2 at least */
-#define SPENT_US 20000		/* between an answer and the end of its worker, about */
+#define BACKOFF_CALL_MS 250	/* the longest pause while a call waits */
+#define FAILURES_TELL 3		/* failures in a row, before waiting calls are told */
+#define QUIET_US 6000		/* on a clock of 4 ms: at least 2 ms */
+#define SPENT_US 20000		/* roughly the time between an answer and the end of its worker */
 #define SPENT_MOST 16
-#define ENDING_MOST 8		/* workers given up for others and not yet gone */
+#define ENDING_MOST 8		/* workers that were given up for others and have not ended yet */
 
 #define share_of(entity_) \
 	((struct share *)(void *)((char *)(entity_) - offsetof(struct share, entity)))
 
 /* ---- asking for workers ---- */
 
-/* Everybody who waits for this profile is told that it cannot be had. */
+/* Tells every call that waits for this profile that it is unavailable. */
 static void
 fail_waiting(struct pool_profile *profile, const char *text)
 {
@@ -72,7 +73,7 @@ arm_retry(struct pool_profile *profile, uint32_t ms)
 	evtimer_add(&profile->retry, &delay);
 }
 
-/* A call that waits is answered soon, with a worker or with what is wrong. */
+/* A waiting call is answered soon, with a worker or with an error. */
 static void
 hasten_retry(struct pool_profile *profile)
 {
@@ -107,7 +108,7 @@ end_spent(struct pool *pool)
 		worker_end(TAILQ_FIRST(&pool->spent));
 }
 
-/* Room for one who waits, at the worst at the cost of the warm worker that was not needed
+/* Makes room for a waiting call; as a last resort it ends the warm worker that was unused for
  * longest. */
 static void
 make_room(struct pool *pool)
@@ -117,7 +118,7 @@ make_room(struct pool *pool)
 	if (pool->n_spent > 0)
 		end_spent(pool);
 	else if (w != NULL && pool->n_ending < ENDING_MOST) {
-		/* Its owner must not take its place again at once. */
+		/* Its tenant must not replace it at once. */
 		if (w->share->target > 0)
 			w->share->target--;
 		worker_end(w);
@@ -228,8 +229,8 @@ pool_settle(struct engine *engine, const struct share *share)
 
 		if (pool->n_spent == 1)
 			pool->spent_us = now;
-		/* In a row of short calls each puts it off, but not for long: what a script
-		 * left running runs on. */
+		/* Each short call of a row delays it, but not for long: a process that a script
+		 * left would run on. */
 		if (now - pool->spent_us < SPENT_US || !evtimer_pending(&pool->quiet, NULL))
 			await_quiet(engine);
 	}
@@ -331,7 +332,7 @@ on_failed(struct worker *w, const char *text)
 {
 	struct pool_profile *profile = w->share->profile;
 
-	/* A worker that its zygote did not live to complete says nothing about workers. */
+	/* A worker whose zygote died while making it says nothing about workers. */
 	if (!w->engine->shutting_down && zygote_is_alive(profile->zygote))
 		back_off(profile, text);
 }
@@ -386,8 +387,8 @@ on_zygote_failed(void *arg, int error, const char *text)
 	fail_waiting(profile, text);
 }
 
-/* What runs goes on: a worker needs its zygote only to be made. What is warm is
- * replaced, for nobody knows what ailed the zygote when it was cloned. */
+/* Running workers continue: a worker needs its zygote only to be made. Warm workers are
+ * replaced, because the zygote may have been broken when they were cloned. */
 static void
 on_zygote_lost(void *arg)
 {
@@ -510,7 +511,7 @@ pool_stop(struct engine *engine)
 			if (engine->keeps_sessions && pool->hooks->may_stay(w))
 				continue;
 			worker_end(w);
-			/* Its zygote is about to end too, and tells us no more. */
+			/* Its zygote is about to end too, and reports no more. */
 			if (w->pidfd < 0)
 				worker_on_orphaned(w);
 		}

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing; it links what others own.
- * Every operation takes the same time however many wait. */
+/* Runs in: the supervisor.   Owns: nothing; it links objects of other modules.
+ * The cost of every operation is independent of the number of waiting items. */
 #include "engine/scheduler.h"
 
 #include <assert.h>
@@ -84,7 +84,7 @@ sched_queue_done(struct sched_queue *queue, uint32_t took_ms)
 unsigned int
 sched_queue_useful(const struct sched_queue *queue, unsigned int kind)
 {
-	/* the bound may have been lowered while more were running */
+	/* the bound may have been lowered below the number of running items */
 	unsigned int room = queue->running_max > queue->n_running
 			    ? queue->running_max - queue->n_running : 0;
 

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: what a tenant has of the pool, but not the workers in it. */
+/* Runs in: the supervisor.   Owns: a tenant's share of the pool, but not the workers in it. */
 #include "engine/share.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: nothing; counts what others own. */
+/* Runs in: the supervisor.   Owns: nothing; it counts objects of other modules. */
 #include "engine/survey.h"
 
 #include <string.h>
@@ -60,8 +60,7 @@ survey_profiles(const struct engine *engine, struct survey_profile *profile_r)
 	return pool->n_profiles;
 }
 
-/* What one that runs has used so far. Without a group of its own: when it was last looked
- * at. */
+/* The time used so far by a running execution. Without a cgroup: as of the last look. */
 static uint64_t
 used_ms(const struct execution *e)
 {

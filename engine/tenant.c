@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: the tenants, their queues and shares. A tenant
- * outlives its last session for the idle time, so that a client which comes back finds
- * its workers warm. */
+/* Runs in: the supervisor.   Owns: the tenants, their queues and shares.
+ * A tenant outlives its last session for the idle time, so that a client that returns finds its
+ * workers warm. */
 #include "engine/tenant.h"
 
 #include <assert.h>
@@ -41,8 +41,8 @@ find(struct engine *engine, const char *principal)
 	return NULL;
 }
 
-/* The number of a uid; of others a hash, for a name may be longer than a directory's, and
- * have slashes. No two may meet in one. */
+/* The directory's name: the number of a uid; for other tenants a hash, because their names may
+ * be too long for a directory and may contain slashes. Two tenants never share a directory. */
 static void
 name_directory(struct tenant *tenant)
 {
@@ -105,7 +105,7 @@ engine_tenant_named(struct engine *engine, const char *principal)
 		tenant = make(engine, principal);
 	tenant->holders++;
 	tenant->active_ms = clock_ms();
-	/* Most calls are for the default profile; others warm up when first used. */
+	/* Most calls use the default profile; other profiles warm up when they are first used. */
 	if (tenant->share[0].target == 0)
 		share_grow(&tenant->share[0]);
 	pool_pump(engine);

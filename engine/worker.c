@@ -78,8 +78,8 @@ arm(struct worker *w, uint32_t ms)
 	evtimer_add(&w->timer, &delay);
 }
 
-/* The owner of the outer namespace may signal everything in it (user_namespaces(7));
- * SIGKILL to its init ends the whole pid namespace. */
+/* The owner of the outer namespace may signal everything in it (user_namespaces(7)). SIGKILL to
+ * its init ends the whole pid namespace. */
 void
 worker_kill(struct worker *w)
 {
@@ -144,7 +144,7 @@ worker_ignore(struct worker *w)
 	worker_output_mute(w);
 }
 
-/* Gives back everything; the process is reaped, or there is none. */
+/* Releases everything; the process is reaped, or was never made. */
 static void
 release(struct worker *w)
 {
@@ -187,19 +187,19 @@ worker_free(struct worker *w)
 	release(w);
 }
 
-/* It did not live to be of use: it is ENDING, and if it was new the pool is told. */
+/* The worker failed before it was useful: it becomes ENDING. If it was new, the pool is told. */
 static void
 fail(struct worker *w, const char *text)
 {
 	bool was_new = w->state == WORKER_STARTING || w->state == WORKER_WARM;
 
-	/* First it stops counting as one to come, then those who wait may be told. */
+	/* First it stops counting as a future worker, then waiting calls may be told. */
 	worker_end(w);
 	if (was_new)
 		w->engine->owner->on_failed(w, text);
 }
 
-/* READY came, and the zygote has named it. */
+/* READY has arrived, and the zygote has named the worker. */
 static void
 become_warm(struct worker *w)
 {
@@ -240,7 +240,7 @@ on_jail_failed(struct worker *w, const struct msg_jail_failed *failed)
 	return 0;
 }
 
-/* Until it is leased it has nothing to say but how its start went. */
+/* Before the lease the only messages are about its start. */
 static int
 on_message(struct worker *w, struct frame *frame)
 {
@@ -274,12 +274,12 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 	} else if (errno != ECHILD) {
 		return;
 	} else {
-		/* Not our child, so how it ended is not known: by no doing of its own, as a rule. */
+		/* It is not our child, so its wait status is unknown. As a rule it was killed. */
 		info.si_status = SIGKILL;
 	}
 	status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
 					    : info.si_status & 0x7f;
-	/* What it said last may lie unread in the socket. */
+	/* Its last messages may lie unread in the socket. */
 	while (runs(w) && frame_reader_read(&w->reader, w->control, &frame) > 0) {
 		int r = on_message(w, &frame);
 
@@ -307,7 +307,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	switch (w->state) {
 	case WORKER_STARTING:
-		/* A zygote that did not even name it is stuck; its end is the worker's. */
+		/* A zygote that did not even name the worker is stuck; its end is the worker's. */
 		if (w->pidfd < 0 && zygote_pid(w->share->profile->zygote) > 0)
 			zygote_kill(w->share->profile->zygote);
 		else
@@ -381,7 +381,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	} else if (r == -EBADMSG || frame_reader_broke_off(&w->reader)) {
 		w->user->on_broken(w);
 	} else {
-		/* Its end comes by the pidfd, with the reason. */
+		/* The pidfd reports its end, with the reason. */
 		event_del(&w->readable);
 		arm(w, SILENCE_MS);
 	}
@@ -397,7 +397,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	r = frame_writer_flush(&w->writer, fd);
 	if (r > 0)
 		event_add(&w->writable, NULL);
-	/* An error: it is gone, and the pidfd tells. */
+	/* A failed send: the process has ended, and the pidfd reports it. */
 }
 
 void
@@ -410,7 +410,7 @@ worker_throttle(struct worker *w, uint32_t ms)
 
 /* ---- the beginning ---- */
 
-/* Its descriptors; the three of the other side are in theirs_r. */
+/* Makes the descriptors; *theirs_r: the three of the worker's side. */
 static int
 make_channels(struct worker *w, int theirs_r[1 + STREAM_COUNT])
 {

@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: its ends of the pipes that are a worker's standard output
- * and standard error.   Reads: whatever a script writes, at most a buffer at a time. */
+/* Runs in: the supervisor.   Owns: its ends of the pipes of a worker's standard output and
+ * standard error.
+ * Reads:   bytes of scripts, at most a buffer at a time. */
 #include "engine/worker.h"
 
 #include <errno.h>
@@ -11,9 +12,9 @@
 
 #include "engine/engine_parts.h"
 
-#define PIPE_MAX (1 << 20)	/* what a pipe can be made to hold without privilege */
+#define PIPE_MAX (1 << 20)	/* the largest pipe that needs no privilege */
 
-/* What came of one read of a pipe; the execution may be over afterwards. */
+/* Handles one read of a pipe; the execution may be over afterwards. */
 static ssize_t
 read_output(struct worker *w, enum stream stream)
 {
@@ -52,7 +53,7 @@ worker_drain(struct worker *w)
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		ssize_t total = 0, n;
 
-		/* Less than was asked for means that the pipe was empty then. */
+		/* A short read means that the pipe was empty at that moment. */
 		do {
 			n = w->pipe[i] >= 0 ? read_output(w, (enum stream)i) : 0;
 			total += n;
@@ -79,7 +80,8 @@ worker_output_make(struct worker *w, int theirs_r[STREAM_COUNT])
 			return -errno;
 		w->pipe[i] = pair[0];
 		theirs_r[i] = pair[1];
-		/* A script may open /dev/stdout; it is a stranger to the pipe's owner. */
+		/* A script may open /dev/stdout. Its uid is not the owner's, so it needs the
+		 * permission of others. */
 		if (fcntl(w->pipe[i], F_SETFL, O_NONBLOCK) < 0 ||
 		    fchmod(w->pipe[i], 0622) < 0)
 			return -errno;

@@ -1,4 +1,5 @@
-/* Runs in: the supervisor.   Owns: which uid of the outer namespace is whose. */
+/* Runs in: the supervisor.   Owns: the uids of the outer namespace, and their assignment to
+ * workers. */
 #include "engine/worker.h"
 
 #include <assert.h>

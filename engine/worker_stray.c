@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: children that nobody answers for. A zygote makes
- * workers as our children; when it is killed between making one and naming it, the
- * child is found here, by the kernel's list of our children. */
+/* Runs in: the supervisor.   Owns: children without an owner.
+ * A zygote makes workers as our children. When it is killed between making one and naming it,
+ * this file finds the child by the kernel's list of our children. */
 #include "engine/worker.h"
 
 #include <errno.h>
