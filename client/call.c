@@ -11,7 +11,7 @@
 
 #include "client/exits.h"
 #include "client/options.h"
-#include "client/question.h"
+#include "client/prompt.h"
 #include "client/say.h"
 
 void
@@ -80,7 +80,7 @@ make_meta(const struct call_channel *channel, int id, bool streams)
 {
 	json_t *meta = json_object();
 
-	if (!channel->question) {
+	if (!channel->prompt) {
 		call_set(meta, "io.modelcontextprotocol/protocolVersion",
 			 json_string("2026-07-28"));
 		call_set(meta, "io.modelcontextprotocol/clientCapabilities", json_object());
@@ -179,12 +179,12 @@ take_other(struct call_channel *channel, const struct reply *reply,
 {
 	if (reply->kind == REPLY_OUTPUT)
 		return on_output(arg, reply);
-	if (reply->kind == REPLY_QUESTION && !channel->question)
+	if (reply->kind == REPLY_PROMPT && !channel->prompt)
 		return -EBADMSG;
-	if (reply->kind == REPLY_QUESTION)
-		send_if(channel, question_ask(channel->question, reply->message));
-	else if (reply->kind == REPLY_WITHDRAWN && channel->question)
-		question_withdraw(channel->question, reply->message);
+	if (reply->kind == REPLY_PROMPT)
+		send_if(channel, prompt_ask(channel->prompt, reply->message));
+	else if (reply->kind == REPLY_WITHDRAWN && channel->prompt)
+		prompt_withdraw(channel->prompt, reply->message);
 	return 0;
 }
 
@@ -254,11 +254,11 @@ write_some(struct call_channel *channel)
 static int
 wait_once(struct call_channel *channel)
 {
-	struct question *question = channel->question;
+	struct prompt *prompt = channel->prompt;
 	struct pollfd p[] = {
 		{.fd = channel->fd,
 		 .events = (short)(POLLIN | (channel->out_len ? POLLOUT : 0))},
-		{.fd = question && question->id ? STDIN_FILENO : -1, .events = POLLIN},
+		{.fd = prompt && prompt->id ? STDIN_FILENO : -1, .events = POLLIN},
 	};
 
 	if (ppoll(p, 2, NULL, channel->mask) < 0) {
@@ -267,7 +267,7 @@ wait_once(struct call_channel *channel)
 		return channel->interrupted && *channel->interrupted ? -EINTR : 0;
 	}
 	if (p[1].revents)
-		send_if(channel, question_read(question));
+		send_if(channel, prompt_read(prompt));
 	if (channel->out_len > 0 && p[0].revents & POLLOUT)
 		write_some(channel);
 	return p[0].revents & (POLLIN | POLLHUP | POLLERR) ? 1 : 0;
@@ -290,8 +290,8 @@ call_wait(struct call_channel *channel, int id,
 		if (r >= 0)
 			r = take_lines(channel, id, on_output, arg, answer_r);
 	}
-	if (channel->question)
-		question_forget(channel->question);
+	if (channel->prompt)
+		prompt_forget(channel->prompt);
 	if (r == 0)
 		return -ECONNRESET;
 	return r > 0 ? 0 : r;

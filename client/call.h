@@ -11,7 +11,7 @@
 #include "client/reply.h"
 
 struct options;
-struct question;
+struct prompt;
 
 #define CALL_LINE_MAX ((size_t)64 << 20) /* of an answer, as JSON */
 
@@ -24,7 +24,7 @@ struct call_channel {
 	const sigset_t *mask;
 	const volatile sig_atomic_t *interrupted;
 	/* Asks the user while it waits; call_greet comes first then. NULL: there is none. */
-	struct question *question;
+	struct prompt *prompt;
 	bool takes_structured; /* REPLY_STRUCTURED is an answer; else it is not understood */
 	/* call.c's own. */
 	char *out, *in;

@@ -14,7 +14,7 @@ libclient_a_SOURCES = \
 	client/options.c client/options.h \
 	client/host/probe.c client/host/probe.h \
 	client/host/probe_cgroup.c client/host/probe_install.c client/host/probe_jail.c \
-	client/question.c client/question.h \
+	client/prompt.c client/prompt.h \
 	client/results.c client/results.h \
 	client/repl.c client/repl.h \
 	client/repl_input.c client/repl_input.h \

@@ -5,7 +5,7 @@
  * reads lines, reply.c takes them apart, verdict.c makes an exit code
  *   repl      repl.c:   repl_input.c reads lines, cell.c knows where a cell ends, call.c
  * sends it as a tools/call of run_repl
- *   both ask whoever sits at the terminal what a script asks: question.c
+ *   both ask whoever sits at the terminal what a script asks: prompt.c
  *   approvals, approve, deny   operator.c: asks the operators' socket
  *   status, metrics, top       status.c, top.c: likewise; table.c prints
  *   check-host   check_host.c: tries what the service would need; probe.c has the trials

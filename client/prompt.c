@@ -1,7 +1,7 @@
 /* Runs in: mcp-python run and repl, while a call waits.   Owns: the question that is open.
  * Reads:   questions, whose text may be a script's, and lines from the terminal, which does
  * their editing. The service quotes what is a script's; nothing here depends on that. */
-#include "client/question.h"
+#include "client/prompt.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -26,13 +26,13 @@
 #define CONSENT_COLUMNS 76	/* the marks of the service's quotations among them */
 
 bool
-question_has_terminal(void)
+prompt_has_terminal(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
 
 void
-question_watch(struct question *q, const struct shown *out)
+prompt_watch(struct prompt *q, const struct shown *out)
 {
 	q->out = isatty(STDOUT_FILENO) ? out : NULL;
 	q->out_seen = 0;
@@ -53,24 +53,24 @@ make_answer(const json_t *id, const char *action, json_t *content)
 }
 
 void
-question_forget(struct question *q)
+prompt_forget(struct prompt *q)
 {
 	if (!q->id)
 		return;
 	json_decref(q->id);
-	free(q->prompt);
+	free(q->label);
 	q->id = NULL;
-	q->prompt = NULL;
+	q->label = NULL;
 	q->len = 0;
 	q->out_seen = q->out ? q->out->len : 0;
 }
 
 static json_t *
-answer(struct question *q, const char *action, json_t *content)
+answer(struct prompt *q, const char *action, json_t *content)
 {
 	json_t *message = make_answer(q->id, action, content);
 
-	question_forget(q);
+	prompt_forget(q);
 	return message;
 }
 
@@ -127,7 +127,7 @@ unquote(const char *message)
 
 /* What standard output shows behind the last answer. */
 static const char *
-fresh_output(const struct question *q, size_t *len_r)
+fresh_output(const struct prompt *q, size_t *len_r)
 {
 	*len_r = q->out ? q->out->len - q->out_seen : 0;
 	return *len_r > 0 ? q->out->bytes + q->out_seen : NULL;
@@ -135,7 +135,7 @@ fresh_output(const struct question *q, size_t *len_r)
 
 /* Does the cursor stand behind this very text? input() writes it to standard output, too. */
 static bool
-is_shown(const struct question *q, const char *text)
+is_shown(const struct prompt *q, const char *text)
 {
 	size_t len = strlen(text), fresh_len;
 	const char *fresh = fresh_output(q, &fresh_len);
@@ -146,7 +146,7 @@ is_shown(const struct question *q, const char *text)
 }
 
 static void
-begin_line(const struct question *q)
+begin_line(const struct prompt *q)
 {
 	size_t len;
 	const char *fresh = fresh_output(q, &len);
@@ -155,20 +155,20 @@ begin_line(const struct question *q)
 		print("\n");
 }
 
-/* Fills q->prompt, and shows all of it. */
+/* Fills q->label, and shows all of it. */
 static void
-show_script_prompt(struct question *q, const char *message)
+show_script_prompt(struct prompt *q, const char *message)
 {
 	static const struct quote_block block = { MARK, QUOTE_COLUMNS, PROMPT_LINES, SIZE_MAX };
 	char *text = unquote(message), *all = make_block(&block, text), *last;
 
 	last = strrchr(all, '\n');
-	q->prompt = strdup(last ? last + 1 : all);
-	if (!q->prompt)
+	q->label = strdup(last ? last + 1 : all);
+	if (!q->label)
 		abort();
 	if (is_shown(q, text)) {
 		print("\r");	/* the marked one is longer */
-		print(q->prompt);
+		print(q->label);
 	} else {
 		begin_line(q);
 		print(all);
@@ -178,13 +178,13 @@ show_script_prompt(struct question *q, const char *message)
 }
 
 static void
-show_consent(struct question *q, const char *message, const char *title)
+show_consent(struct prompt *q, const char *message, const char *title)
 {
 	static const struct quote_block block = { INDENT, CONSENT_COLUMNS, SIZE_MAX, SIZE_MAX };
 	char *all = make_block(&block, message), line[TITLE_BYTES];
 
 	quote_line(line, sizeof(line), title, strlen(title));
-	if (asprintf(&q->prompt, "%s [y/N] ", line) < 0)
+	if (asprintf(&q->label, "%s [y/N] ", line) < 0)
 		abort();
 	begin_line(q);
 	say("the service asks:");
@@ -192,7 +192,7 @@ show_consent(struct question *q, const char *message, const char *title)
 	print("\n");
 	/* What was typed before was no answer to this. */
 	tcflush(STDIN_FILENO, TCIFLUSH);
-	print(q->prompt);
+	print(q->label);
 	free(all);
 }
 
@@ -210,7 +210,7 @@ text_of(const json_t *object, const char *key)
 
 /* The only field of a form: NULL when it has others, or one that is neither a line nor a yes. */
 static const json_t *
-only_field(struct question *q, const json_t *params)
+only_field(struct prompt *q, const json_t *params)
 {
 	json_t *fields = json_object_get(json_object_get(params, "requestedSchema"),
 					 "properties");
@@ -218,7 +218,7 @@ only_field(struct question *q, const json_t *params)
 	const char *name = first ? json_object_iter_key(first) : "", *type;
 	const json_t *field = first ? json_object_iter_value(first) : NULL;
 
-	if (json_object_size(fields) != 1 || strlen(name) > QUESTION_FIELD_MAX)
+	if (json_object_size(fields) != 1 || strlen(name) > PROMPT_FIELD_MAX)
 		return NULL;
 	strcpy(q->field, name);
 	type = text_of(field, "type");
@@ -227,7 +227,7 @@ only_field(struct question *q, const json_t *params)
 }
 
 json_t *
-question_ask(struct question *q, const json_t *request)
+prompt_ask(struct prompt *q, const json_t *request)
 {
 	const json_t *params = json_object_get(request, "params"), *field;
 	json_t *id = json_object_get(request, "id");
@@ -252,14 +252,14 @@ question_ask(struct question *q, const json_t *request)
 /* ---- answering ---- */
 
 static bool
-is_yes(const struct question *q)
+is_yes(const struct prompt *q)
 {
 	return (q->len == 1 && strncasecmp(q->line, "y", 1) == 0) ||
 	       (q->len == 3 && strncasecmp(q->line, "yes", 3) == 0);
 }
 
 static json_t *
-take_line(struct question *q)
+take_line(struct prompt *q)
 {
 	struct text_position where;
 
@@ -270,12 +270,12 @@ take_line(struct question *q)
 		return answer(q, "accept", json_pack("{s:s%}", q->field, q->line, q->len));
 	say(q->len > sizeof(q->line) ? "that line is too long" : "that is not UTF-8 text");
 	q->len = 0;
-	print(q->prompt);
+	print(q->label);
 	return NULL;
 }
 
 json_t *
-question_read(struct question *q)
+prompt_read(struct prompt *q)
 {
 	/* One, for what follows the line is somebody else's. */
 	char byte = '\n';
@@ -295,7 +295,7 @@ question_read(struct question *q)
 }
 
 void
-question_withdraw(struct question *q, const json_t *notification)
+prompt_withdraw(struct prompt *q, const json_t *notification)
 {
 	const json_t *params = json_object_get(notification, "params");
 	const char *reason = reply_string(params, "reason", NULL);
@@ -304,5 +304,5 @@ question_withdraw(struct question *q, const json_t *notification)
 		return;
 	print("\n");
 	say("the question was withdrawn%s%s", reason ? ": " : "", reason ? reason : "");
-	question_forget(q);
+	prompt_forget(q);
 }

@@ -16,7 +16,7 @@
 #include "client/endpoint.h"
 #include "client/exits.h"
 #include "client/options.h"
-#include "client/question.h"
+#include "client/prompt.h"
 #include "client/repl_input.h"
 #include "client/say.h"
 #include "client/show.h"
@@ -34,7 +34,7 @@ struct repl {
 	const struct options *options;
 	struct repl_input *input;
 	struct call_channel channel;
-	struct question question;
+	struct prompt prompt;
 	int id;
 	char *session;	/* NULL: the next cell begins one */
 	bool began;	/* by us: closed at the end */
@@ -188,7 +188,7 @@ show_answer(struct repl *repl, const struct shown *shown, const struct reply *an
 
 	(void)show_rest(&shown[REPLY_STDOUT], outcome, "stdout");
 	/* The prompt begins a line. */
-	if (is_typed(repl) && len > repl->question.out_seen && out[len - 1] != '\n')
+	if (is_typed(repl) && len > repl->prompt.out_seen && out[len - 1] != '\n')
 		(void)show_bytes(STDOUT_FILENO, "\n", 1);
 	(void)show_rest(&shown[REPLY_STDERR], outcome, "stderr");
 	(void)show_traceback(outcome);
@@ -238,7 +238,7 @@ take_answer(struct repl *repl)
 	struct reply answer;
 	int r;
 
-	question_watch(&repl->question, &shown[REPLY_STDOUT]);
+	prompt_watch(&repl->prompt, &shown[REPLY_STDOUT]);
 	r = call_wait(&repl->channel, repl->id, show_piece, shown, &answer);
 	if (r == 0 && answer.kind == REPLY_REFUSED) {
 		say("the service refused this: %.*s", (int)answer.text_len, answer.text);
@@ -253,7 +253,7 @@ take_answer(struct repl *repl)
 		repl->ended = true;
 		repl->code = call_failed(r);
 	}
-	question_watch(&repl->question, NULL);
+	prompt_watch(&repl->prompt, NULL);
 	show_done(shown);
 	return r;
 }
@@ -523,8 +523,8 @@ repl_command(const struct options *options)
 	if (options->session)
 		repl.session = strdup(options->session);
 	repl.input = repl_input_new(&waiting, &interrupted);
-	if (is_typed(&repl) && question_has_terminal()) {
-		repl.channel.question = &repl.question;
+	if (is_typed(&repl) && prompt_has_terminal()) {
+		repl.channel.prompt = &repl.prompt;
 		call_greet(&repl.channel);
 	}
 	if (begin(&repl))

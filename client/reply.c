@@ -61,7 +61,7 @@ parse_request(struct reply *reply, const json_t *id)
 	    !json_is_object(json_object_get(reply->message, "params")) ||
 	    !(json_is_integer(id) || json_is_string(id)))
 		return -EBADMSG;
-	reply->kind = REPLY_QUESTION;
+	reply->kind = REPLY_PROMPT;
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 enum reply_kind {
 	REPLY_OUTPUT,  /* a piece of the script's output, before the answer */
 	REPLY_OTHER,   /* a notification that is none of our business */
-	REPLY_QUESTION, /* a request of the service's: elicitation/create, in message */
+	REPLY_PROMPT, /* a request of the service's: elicitation/create, in message */
 	REPLY_WITHDRAWN, /* a notification, perhaps about a question, in message */
 	REPLY_OUTCOME, /* the answer: the script was run, or was to be */
 	REPLY_STRUCTURED, /* the answer of a tool that runs nothing: outcome has no status */

@@ -1,7 +1,7 @@
 /* Runs in: mcp-python run. A file, one call, its output and its exit code.
  *
  * Dying is cancelling: the service stops what a connection asked for when it ends, so
- * signals keep their default actions here, also while a question is asked. */
+ * signals keep their default actions here, also while a prompt is asked. */
 #include "client/run.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "client/endpoint.h"
 #include "client/exits.h"
 #include "client/options.h"
-#include "client/question.h"
+#include "client/prompt.h"
 #include "client/results.h"
 #include "client/say.h"
 #include "client/script.h"
@@ -87,8 +87,8 @@ call_and_show(const struct options *options, struct call_channel *channel, json_
 
 	call_send(channel, call_message(channel, REQUEST_ID, "run_script", arguments,
 					!options->json));
-	if (channel->question)
-		question_watch(channel->question, &shown[REPLY_STDOUT]);
+	if (channel->prompt)
+		prompt_watch(channel->prompt, &shown[REPLY_STDOUT]);
 	r = call_wait(channel, REQUEST_ID, show_piece, shown, &answer);
 	if (r == 0) {
 		code = conclude(options, shown, &answer);
@@ -111,15 +111,15 @@ static int
 connect_and_call(const struct options *options, json_t *arguments)
 {
 	struct call_channel channel = {.fd = endpoint_connect(options->socket)};
-	struct question question = {.id = NULL};
+	struct prompt prompt = {.id = NULL};
 	int code;
 
 	if (channel.fd < 0) {
 		json_decref(arguments);
 		return EX_UNAVAILABLE;
 	}
-	if (question_has_terminal()) {
-		channel.question = &question;
+	if (prompt_has_terminal()) {
+		channel.prompt = &prompt;
 		call_greet(&channel);
 	}
 	code = call_and_show(options, &channel, arguments);

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: every execution from the call to its one answer.
- * Whatever ends one goes through close_run(), which asks the kernel what it counted and
- * lets go of the worker, and deliver(), which is the only place that answers. */
+ * Every execution ends in two steps: close_run() reads the kernel's counters and releases the
+ * worker; deliver() gives the answer, and nothing else does. */
 #include "engine/execution_parts.h"
 
 #include <assert.h>
@@ -21,11 +21,11 @@
 #include "engine/zygote.h"
 
 #define CPU_LOOK_LEAST_MS 10
-#define BURST_BYTES (256 * 1024)	/* read of a stream past its cap, then a rest */
+#define BURST_BYTES (256 * 1024)	/* read from a stream past its cap, before a pause */
 #define REST_MS 5
-#define GRACE_MS 2000			/* for a cell that was interrupted */
-#define KILL_MS 30000			/* for its init to tell that it was killed */
-#define TELL_MS 2000			/* for a script's init to tell of files */
+#define GRACE_MS 2000			/* for an interrupted cell to end */
+#define KILL_MS 30000			/* for init to report that the cell was killed */
+#define TELL_MS 2000			/* for a script's init to report files */
 
 static int
 find_profile(const struct engine *engine, const char *name, unsigned int *index_r,
@@ -45,7 +45,7 @@ find_profile(const struct engine *engine, const char *name, unsigned int *index_
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg);
 
-/* Its outcome comes in the next turn of the loop. */
+/* The outcome follows in the next turn of the loop. */
 static void
 make_due(struct execution *e)
 {
@@ -74,8 +74,8 @@ execution_choose_profile(const struct tenant *tenant, const char *name,
 	return find_profile(tenant->engine, tenant->profile, index_r, why_r);
 }
 
-/* With files of whole pages and a directory for each slash they are to fill no more than
- * half of what the script may write. */
+/* The inputs, rounded up to pages and with a directory for each slash, may fill at most half of
+ * what the script may write. */
 static int
 check_inputs(const struct engine *engine, const struct execution_request *request,
 	     unsigned int profile, struct why *why_r)
@@ -181,7 +181,7 @@ arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 
 	if (processors == 0)
 		processors = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
-	/* So much later all processors together cannot have used it up. */
+	/* Before that time even all processors together cannot have used it up. */
 	ms = cpu_left / processors;
 	if (ms < CPU_LOOK_LEAST_MS)
 		ms = CPU_LOOK_LEAST_MS;
@@ -245,14 +245,14 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 
 /* ---- the end ---- */
 
-/* Counts, reads what is left, and parts it from its worker. */
+/* Reads the counters and the rest of the output, and separates the execution from its worker. */
 static struct worker *
 close_run(struct execution *e)
 {
 	struct worker *w = e->worker;
 
 	assert(e->state == EXECUTION_RUNNING);
-	/* From here on nothing that is called back can end it again. */
+	/* From here on no callback can end it again. */
 	e->state = EXECUTION_DUE;
 	if (e->end_us == 0)
 		e->end_us = clock_us();
@@ -261,7 +261,7 @@ close_run(struct execution *e)
 	event_del(&e->deadline);
 	watchdog_forget(&e->watchdog);
 	watchdog_look_end(&w->look);
-	/* One that was stopped was counted then: what its init did since is not held against
+	/* A script that was killed was counted then: what its init did since is not charged to
 	 * it. */
 	if (e->repl != NULL || e->stopping != KILLED)
 		execution_count(e);
@@ -290,8 +290,7 @@ execution_lose(struct execution *e, enum stop_reason reason)
 	make_due(e);
 }
 
-/* Is somebody to hear of the files that a script leaves which is stopped, and can its init
- * tell? */
+/* Does the caller want the files of a script that is stopped, and can its init report them? */
 static bool
 is_to_tell(const struct execution *e, enum stop_reason reason)
 {
@@ -299,7 +298,7 @@ is_to_tell(const struct execution *e, enum stop_reason reason)
 	       (reason != STOP_CANCEL || e->facts.cancel == CANCEL_BY_CLIENT);
 }
 
-/* Its init ends it and tells of the files; EXITED is the end. */
+/* Its init ends it and reports the files; EXITED is the end. */
 static void
 stop_script(struct execution *e, enum stop_reason reason)
 {
@@ -310,20 +309,21 @@ stop_script(struct execution *e, enum stop_reason reason)
 	e->end_us = clock_us();
 	watchdog_forget(&e->watchdog);
 	execution_count(e);
-	/* First: what its end closes would look as if it had closed it. */
+	/* First, or connections that close with the script would look as if the script had
+	 * closed them. */
 	egress_grant_end(give_ptr(e->grant));
 	if (worker_stop(e->worker) < 0) {
 		execution_lose(e, reason);
 		return;
 	}
 	arm_ms(e, TELL_MS);
-	/* What is in its pipes is read in the end. */
+	/* The rest of its pipes is read at its end. */
 	worker_throttle(e->worker, 2 * TELL_MS);
 }
 
 /* ---- the end of a cell ---- */
 
-/* It ends when its init says so. */
+/* The cell ends when its init reports the end. */
 static void
 stop_cell(struct execution *e, enum stop_reason reason)
 {
@@ -351,7 +351,7 @@ execution_keep_done(struct execution *e, struct frame *frame)
 	e->facts.done_code = e->done.msg.done.exit_code;
 }
 
-/* What stopped it came too late, unless it heard of it and ended for that. */
+/* Did the cell end because of the interrupt? Else the interrupt came too late. */
 static bool
 was_interrupted(const struct execution *e)
 {
@@ -375,7 +375,7 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	e->facts.committed = became == STATE_COMMITTED;
 	if (e->facts.committed && !was_interrupted(e))
 		e->facts.stop = STOP_NONE;
-	/* What it said of its end before it was ended otherwise is no more true. */
+	/* An end that the cell reported before it was ended otherwise does not count. */
 	if (!e->facts.committed)
 		e->facts.has_done = e->facts.raised = false;
 	if (ended->error != 0 && e->facts.stop == STOP_NONE) {
@@ -395,7 +395,7 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	worker_rest(w);
 }
 
-/* Answers, and makes room for the next one. Frees e. */
+/* Gives the answer, and makes room for the next execution. Frees e. */
 static void
 deliver(struct execution *e)
 {
@@ -423,7 +423,7 @@ execution_deliver(struct engine *engine)
 	struct execution *e;
 	TAILQ_HEAD(, execution) now;
 
-	/* Those that become due meanwhile have their turn in the next one. */
+	/* Executions that become due meanwhile wait for the next turn. */
 	TAILQ_INIT(&now);
 	TAILQ_CONCAT(&now, &engine->due, link);
 	while ((e = TAILQ_FIRST(&now)) != NULL) {
@@ -489,7 +489,7 @@ execution_unwatch(struct execution *e)
 	memset(&e->watcher, 0, sizeof(e->watcher));
 }
 
-/* What is kept to be spilled has the bounds of what is kept afterwards. */
+/* Output that is kept for spilling has the bounds of what is kept afterwards. */
 static void
 charge_spill(struct execution *e, enum stream stream, size_t len)
 {
@@ -522,7 +522,7 @@ execution_on_output(struct execution *e, enum stream stream, const void *bytes,
 	if (total > e->limits.output_total) {
 		execution_stop(e, STOP_OUTPUT);
 	} else if (output_is_full(&e->output, stream)) {
-		/* Nothing but the tail changes any more: a flood may take its time. */
+		/* Only the tail changes any more: a flood need not be read fast. */
 		e->burst += len;
 		if (e->burst >= BURST_BYTES) {
 			e->burst = 0;
@@ -531,7 +531,7 @@ execution_on_output(struct execution *e, enum stream stream, const void *bytes,
 	}
 }
 
-/* The answer first, the worker's death after it. */
+/* The answer comes first, the worker's death after it. */
 static void
 finish(struct execution *e)
 {
@@ -569,7 +569,7 @@ execution_on_exited(struct execution *e, int wait_status)
 void
 execution_on_died(struct execution *e, int wait_status)
 {
-	/* Init never ends well without a word, unless somebody killed it. */
+	/* Init never ends well without a report, unless it was killed. */
 	if ((wait_status & 0x7f) != 0) {
 		e->facts.has_exit = true;
 		e->facts.wait_status = wait_status;

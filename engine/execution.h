@@ -93,9 +93,9 @@ struct outcome_part {
 /* What became of a session's state (engine/repl.h). */
 enum outcome_state {
 	STATE_NONE,		/* it was no cell, or never ran */
-	STATE_COMMITTED,	/* what the cell did is the state of its place now */
-	STATE_ROLLED_BACK,	/* the place's state is as before the cell */
-	STATE_LOST,		/* the place holds no state any more; with the last one lost, or
+	STATE_COMMITTED,	/* what the cell did is the state of its snapshot now */
+	STATE_ROLLED_BACK,	/* the snapshot's state is as before the cell */
+	STATE_LOST,		/* the snapshot holds no state any more; with the last one lost, or
 				 * the worker itself, the session has ended (on_end) */
 };
 
@@ -172,12 +172,12 @@ struct execution_request {
 	 * limits memory_bytes is the session's; files are those that the cell made or changed;
 	 * inputs replace files of the same name. */
 	struct repl *repl;
-	unsigned int place;		/* where it runs */
+	unsigned int snapshot;		/* where it runs */
 	unsigned int cell;		/* its number, from 1: tracebacks say <cell 1> */
 	bool internal;			/* one of the service's own programs, run for a tenant */
-	uint32_t questions;		/* that its input() may ask when there is no more standard
-					 * input, at most QUESTIONS_OF_RUN_MAX; 0: none */
-	uint32_t question_ms;		/* for answers, in all, that do not count as wall_ms */
+	uint32_t prompts;		/* that its input() may ask when there is no more standard
+					 * input, at most PROMPTS_OF_RUN_MAX; 0: none */
+	uint32_t prompt_ms;		/* for answers, in all, that do not count as wall_ms */
 };
 
 /* How the asker hears of it. on_output may be NULL; its bytes are raw, as read. Neither is
@@ -185,9 +185,9 @@ struct execution_request {
 struct execution_watcher {
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
 	void (*on_outcome)(void *arg, const struct outcome *outcome);
-	/* The script waits for a line: execution_answer_question, now or later. prompt: the
+	/* The script waits for a line: execution_answer_prompt, now or later. prompt: the
 	 * script's, UTF-8 without NUL, at most PROMPT_MAX bytes. NULL: there is nobody to ask. */
-	void (*on_question)(void *arg, unsigned int number, const char *prompt, size_t len);
+	void (*on_prompt)(void *arg, unsigned int number, const char *prompt, size_t len);
 	void *arg;
 };
 
@@ -206,12 +206,12 @@ int execution_start(struct engine *engine, struct tenant *tenant,
  * twice. */
 void execution_cancel(struct execution *execution, enum cancel_reason reason);
 
-/* The answer to the open question: a line of UTF-8 without NUL or line break, at most
- * 4 * ANSWER_CHARACTERS bytes; NULL: there is none, which is EOFError there. Fine when no question
+/* The answer to the open prompt: a line of UTF-8 without NUL or line break, at most
+ * 4 * ANSWER_CHARACTERS bytes; NULL: there is none, which is EOFError there. Fine when no prompt
  * is open. */
-void execution_answer_question(struct execution *execution, const char *line, size_t len);
+void execution_answer_prompt(struct execution *execution, const char *line, size_t len);
 
-/* The engine's observer hears what became of a question: of that only those know who ask. */
+/* The engine's observer hears what became of a prompt: of that only those know who ask. */
 enum engine_input;
 void engine_tell_input(const struct engine *engine, enum engine_input what);
 

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   messages of a worker that runs a script, within their bounds already: what it may say
- * when. Cells have a socket of their own: repl_cell.c. */
+ * Reads:   messages of a worker that runs a script, within their bounds already. This file
+ * decides which message is allowed when. Cells have a socket of their own: repl_cell.c. */
 #include <errno.h>
 
 #include "engine/execution_parts.h"
@@ -9,7 +9,7 @@
 static int
 on_left_anew(struct execution *e, const struct worker *w, const struct msg_left_anew *anew)
 {
-	/* Init says so once; a script could go on for ever. */
+	/* Init sends this once; a script could repeat it for ever. */
 	if (anew->worker != w->serial || e->results.is_anew)
 		return -EBADMSG;
 	execution_forget_left(e);
@@ -17,7 +17,7 @@ on_left_anew(struct execution *e, const struct worker *w, const struct msg_left_
 	return 0;
 }
 
-/* It has nothing more to pass. */
+/* The listener has no more descriptors to pass. */
 static int
 on_listener(struct execution *e, struct worker *w, struct frame *frame)
 {
@@ -43,8 +43,8 @@ on_message(struct worker *w, struct frame *frame)
 		return execution_on_left_more(e, frame);
 	if (type == MSG_LEFT_ANEW)
 		return on_left_anew(e, w, &frame->msg.left_anew);
-	if (type == MSG_QUESTION)
-		return execution_on_question(e, frame);
+	if (type == MSG_PROMPT)
+		return execution_on_prompt(e, frame);
 	if (type == MSG_LISTENER)
 		return on_listener(e, w, frame);
 	if (type == MSG_DONE && frame->msg.done.id == e->serial)

@@ -80,7 +80,7 @@ struct execution {
 	/* Of a cell. */
 	struct repl *repl;			/* NULL: none, or it is over */
 	struct repl_job job;			/* WAITING */
-	unsigned int place, cell;
+	unsigned int snapshot, cell;
 	enum outcome_state became;
 	uint32_t left_behind;			/* processes that were ended with it */
 	/* While it runs. */
@@ -92,9 +92,9 @@ struct execution {
 	bool listens;				/* its LISTENER came */
 	uint64_t asked_us;			/* when it was made */
 	uint64_t start_us, end_us;
-	uint32_t questions_max, question_ms;	/* see execution_request */
-	uint32_t question;			/* number of the last one; 0: none */
-	uint64_t question_us;			/* since when its answer is waited for; 0: it has one */
+	uint32_t prompts_max, prompt_ms;	/* see execution_request */
+	uint32_t prompt;			/* number of the last one; 0: none */
+	uint64_t prompt_us;			/* since when its answer is waited for; 0: it has one */
 	uint64_t waited_us;			/* for the answers before that one */
 	size_t burst;				/* read since the last rest */
 	struct output output;
@@ -160,10 +160,10 @@ void execution_forget_left(struct execution *execution);
 /* Of a worker that runs a script. */
 extern const struct worker_user execution_user;
 
-/* ---- execution_question.c ---- */
+/* ---- execution_prompt.c ---- */
 
 /* Its script asks. 0 or -EBADMSG. */
-int execution_on_question(struct execution *execution, const struct frame *frame);
+int execution_on_prompt(struct execution *execution, const struct frame *frame);
 
 /* The time on its wall clock: since its start, but for what it has waited for answers. */
 uint64_t execution_wall_us(const struct execution *execution);

@@ -1,7 +1,8 @@
-/* Runs in: the supervisor.   Owns: nothing. What a script asks, until it has its answer. That
- * time is a person's: up to a bound it does not count against the script's wall clock.
- * Reads: QUESTION from a script's process, hostile: our own worker asks no more than it may, one
- * at a time, and numbers them. */
+/* Runs in: the supervisor.   Owns: nothing. The prompts of scripts, from PROMPT to the answer.
+ * The time in which a person thinks does not count against the script's wall clock, up to a
+ * bound.
+ * Reads:   PROMPT from a script's process, hostile: an honest worker sends no more than it may,
+ * one at a time, and numbers them. */
 #include "engine/execution_parts.h"
 
 #include <errno.h>
@@ -17,15 +18,15 @@ smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* How long it has waited, as far as that does not count. */
+/* The part of the waiting time that does not count. */
 static uint64_t
 excused_us(const struct execution *e, uint64_t now_us)
 {
 	uint64_t waited = e->waited_us;
 
-	if (e->question_us != 0 && now_us > e->question_us)
-		waited += now_us - e->question_us;
-	return smaller(waited, (uint64_t)e->question_ms * 1000);
+	if (e->prompt_us != 0 && now_us > e->prompt_us)
+		waited += now_us - e->prompt_us;
+	return smaller(waited, (uint64_t)e->prompt_ms * 1000);
 }
 
 uint64_t
@@ -40,41 +41,41 @@ execution_wall_us(const struct execution *e)
 uint64_t
 execution_patience_ms(const struct execution *e)
 {
-	if (e->question_us == 0)
+	if (e->prompt_us == 0)
 		return 0;
-	return e->question_ms - excused_us(e, clock_us()) / 1000;
+	return e->prompt_ms - excused_us(e, clock_us()) / 1000;
 }
 
 int
-execution_on_question(struct execution *e, const struct frame *frame)
+execution_on_prompt(struct execution *e, const struct frame *frame)
 {
-	const struct msg_question *question = &frame->msg.question;
+	const struct msg_prompt *prompt = &frame->msg.prompt;
 
-	if (question->id != e->serial || e->question_us != 0 ||
-	    question->number != e->question + 1 || question->number > e->questions_max)
+	if (prompt->id != e->serial || e->prompt_us != 0 ||
+	    prompt->number != e->prompt + 1 || prompt->number > e->prompts_max)
 		return -EBADMSG;
-	e->question = question->number;
-	e->question_us = clock_us();
-	if (e->stopping != GOES_ON || e->watcher.on_question == NULL)
-		execution_answer_question(e, NULL, 0);
+	e->prompt = prompt->number;
+	e->prompt_us = clock_us();
+	if (e->stopping != GOES_ON || e->watcher.on_prompt == NULL)
+		execution_answer_prompt(e, NULL, 0);
 	else
-		e->watcher.on_question(e->watcher.arg, question->number, question->prompt.at,
-				       question->prompt.len);
+		e->watcher.on_prompt(e->watcher.arg, prompt->number, prompt->text.at,
+				       prompt->text.len);
 	return 0;
 }
 
 void
-execution_answer_question(struct execution *e, const char *line, size_t len)
+execution_answer_prompt(struct execution *e, const char *line, size_t len)
 {
-	struct msg msg = { .type = MSG_ANSWER, .answer.number = e->question };
+	struct msg msg = { .type = MSG_ANSWER, .answer.number = e->prompt };
 
-	if (e->state != EXECUTION_RUNNING || e->question_us == 0)
+	if (e->state != EXECUTION_RUNNING || e->prompt_us == 0)
 		return;
-	e->waited_us += clock_us() - e->question_us;
-	e->question_us = 0;
+	e->waited_us += clock_us() - e->prompt_us;
+	e->prompt_us = 0;
 	msg.answer.has_line = line != NULL;
 	msg.answer.line = (struct msg_str){ .at = line, .len = len };
-	/* An error: it is gone, and its end tells. */
+	/* A failed send means that the process has ended; its end is reported elsewhere. */
 	if (e->repl != NULL)
 		(void)e->repl->stage->send(e->repl, &msg);
 	else

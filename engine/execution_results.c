@@ -1,6 +1,7 @@
-/* Runs in: the supervisor.   Owns: what an execution gave beside its streams: what it showed,
- * and the files that it left.   Reads: messages of a worker, each within its bounds already;
- * here their number and sum are bounded. */
+/* Runs in: the supervisor.   Owns: the results of an execution beside its streams: what it
+ * displayed, and the files that it left.
+ * Reads:   messages of a worker, each within its bounds already. This file bounds their number
+ * and their sum. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "base/utf8.h"
 #include "engine/execution_parts.h"
 
-/* Takes the frame over. */
+/* Takes ownership of the frame. */
 static void
 keep(struct frame **list, size_t *n, struct frame *frame)
 {
@@ -46,8 +47,8 @@ execution_on_display(struct execution *e, struct frame *frame)
 	return 0;
 }
 
-/* Paths as an honest worker tells them: below /workspace, with nothing in them that a person
- * would not see or a client would take for another directory. */
+/* Accepts paths as an honest worker sends them: below /workspace, without characters that a
+ * person would not see or that a client would take for another directory. */
 static bool
 is_left_path(const struct msg_str *path)
 {
@@ -135,7 +136,7 @@ show_files(struct execution_results *r, struct outcome *outcome)
 	}
 	if (r->n_left > 0)
 		qsort(r->file, r->n_left, sizeof(*r->file), by_path);
-	/* A path is told once. */
+	/* A path is reported once. */
 	for (size_t i = 0; i < r->n_left; i++)
 		if (n == 0 || by_path(&r->file[n - 1], &r->file[i]) != 0)
 			r->file[n++] = r->file[i];
@@ -144,7 +145,7 @@ show_files(struct execution_results *r, struct outcome *outcome)
 	outcome->more_files = r->more_left;
 }
 
-/* How much of a piece is its next part. */
+/* The length of the next part of a piece. */
 static size_t
 part_len(const char *at, size_t len)
 {
@@ -169,7 +170,7 @@ add_part(struct execution_results *r, size_t *n, const struct outcome_part *part
 	r->part[(*n)++] = *part;
 }
 
-/* Of streams that the answer does not have as a whole. */
+/* Shows the streams that the answer does not hold as a whole. */
 static void
 show_parts(struct execution *e, struct outcome *outcome)
 {

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing for longer than a call.
- * What a worker is given to run: limits, RUN, standard input, packages and a way out. */
+ * Prepares a worker to run: limits, RUN, standard input, packages and network access. */
 #include "engine/execution_parts.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@
 #include "engine/worker.h"
 #include "host/cgroup.h"
 
-#define INIT_PROCESSES 1		/* the worker's init counts in its leaf as well */
+#define INIT_PROCESSES 1		/* the worker's init is counted in its leaf as well */
 
-/* Standard input as a file in memory that can neither be changed nor grow. Nobody has it mapped,
- * so F_SEAL_FUTURE_WRITE is as good as F_SEAL_WRITE, which waits for whoever just moves its
+/* Standard input as a file in memory that can neither change nor grow. No process has mapped it,
+ * so F_SEAL_FUTURE_WRITE is as good as F_SEAL_WRITE. The latter waits while the kernel moves the
  * pages, and fails when that takes long (EBUSY). */
 int
 execution_make_stdin(const struct execution *e)
@@ -54,9 +54,9 @@ value_max(const struct execution *e)
 	return max < 256 ? 256 : max > VALUE_MAX ? VALUE_MAX : (uint32_t)max;
 }
 
-/* What the worker sets for itself: a second wall beside controllers, and the first
- * where there are none. RLIMIT_NPROC is left alone beside pids.max: it would refuse
- * first, and the kernel would not count it as the limit's work. */
+/* The limits that the worker sets for itself: a second safeguard beside controllers, and the
+ * first without them. Beside pids.max RLIMIT_NPROC stays unchanged: it would refuse first, and
+ * the kernel would not count it as the limit's work. */
 struct msg_run
 execution_run_message(const struct execution *e)
 {
@@ -74,21 +74,22 @@ execution_run_message(const struct execution *e)
 		.has_imports = e->imports != NULL,
 		.imports = { .item = e->imports, .n = e->n_imports },
 		.tell_names = e->tell_names,
-		.questions = e->questions_max,
+		.prompts = e->prompts_max,
 	};
 
 	if (!engine->memory_counted)
 		run.data_bytes = e->limits.memory_bytes;
-	/* Other than pids.max, RLIMIT_NPROC does not count the worker's init (seen on
-	 * Linux 6.18). One more would let a script past its limit, and the watchdog,
-	 * if it looked just then, would end one that only came up to it. */
+	/* Unlike pids.max, RLIMIT_NPROC does not count the worker's init (seen on Linux 6.18).
+	 * One more would let a script exceed its limit, and the watchdog, if it looked just
+	 * then, would end a script that only reached it. */
 	if (!engine->pids_counted)
 		run.processes = e->limits.pids;
 	return run;
 }
 
-/* Before RUN, which tells the worker. Another worker's turn has it already. A script that
- * fails for want of a network is to know that it was promised one. */
+/* Runs before RUN, which tells the worker of it. On a second attempt with another worker the
+ * grant exists already. A script that fails without a network must be able to say that it was
+ * promised one. */
 void
 execution_grant_network(struct execution *e)
 {
@@ -119,8 +120,8 @@ execution_on_listener(struct execution *e, struct frame *frame)
 	return 0;
 }
 
-/* The keeper is asked to mount the packages, and tells the worker on a pipe: this process
- * waits for neither. The worker's end, or -errno. */
+/* Asks the keeper to mount the packages. The keeper tells the worker on a pipe, so this process
+ * waits for neither. Returns the worker's end, or -errno. */
 static int
 attach_environment(const struct execution *e, const struct worker *w)
 {
@@ -136,14 +137,14 @@ attach_environment(const struct execution *e, const struct worker *w)
 	return r < 0 ? r : give_fd(gate);
 }
 
-/* What goes with RUN, in its order. */
+/* The descriptors that go with RUN, in their order. */
 static int
 run_descriptors(struct execution *e, const struct worker *w, int fd_r[2], size_t *n_r)
 {
 	int fd = -1;
 
 	*n_r = 0;
-	/* A copy: should this worker not take it, another one may. */
+	/* A copy: if this worker does not take it, another may. */
 	if (e->channel >= 0)
 		fd = fcntl(e->channel, F_DUPFD_CLOEXEC, 3);
 	else if (e->stdin_text != NULL)

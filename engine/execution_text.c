@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: the copies that an execution keeps of its request,
- * and the texts of its answer while it is being given. */
+/* Runs in: the supervisor.   Owns: an execution's copies of its request, and the texts of its
+ * answer while it is delivered. */
 #include "engine/execution_parts.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ copy(const char *bytes, size_t len)
 	return at;
 }
 
-/* n texts, which are in *text_r then; both are malloc'd. */
+/* Copies n texts into *text_r, and returns their array; both are malloc'd. */
 static struct msg_str *
 copy_strings(const char *const *from, size_t n, char **text_r)
 {
@@ -100,15 +100,15 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->asked_us = clock_us();
 	e->item.kind = request->repl != NULL ? SCHED_CELLS : profile;
 	e->repl = request->repl;
-	e->place = request->place;
+	e->snapshot = request->snapshot;
 	e->cell = request->cell;
 	if (request->environment != NULL)
 		snprintf(e->environment, sizeof(e->environment), "%s", request->environment);
 	e->channel = request->channel != NULL ? *request->channel : -1;
 	e->limits = request->limits;
 	e->internal = request->internal;
-	e->questions_max = request->questions;
-	e->question_ms = request->question_ms;
+	e->prompts_max = request->prompts;
+	e->prompt_ms = request->prompt_ms;
 	if (request->repl != NULL)
 		e->limits.memory_bytes = request->repl->memory_bytes;
 	e->memory_max = e->limits.memory_bytes;
@@ -169,7 +169,7 @@ execution_free(struct execution *e)
 
 /* ---- the answer ---- */
 
-/* STRs of a frame have no NUL behind them, and the watcher wants text. */
+/* Strings of a frame have no terminating NUL, and the watcher wants C strings. */
 static char *
 text_of(bool has, const struct msg_str *str)
 {
@@ -216,8 +216,8 @@ free_done(struct done_texts *t)
 	free(t->names);
 }
 
-/* What a cell said itself, and what was found when it had ended. The list is the caller's,
- * and so are the texts in it. */
+/* The notes of the cell itself, then those found after its end. The list and its texts belong to
+ * the caller. */
 static size_t
 make_notes(const struct execution *e, char *note_r[NOTES_MAX + 1])
 {
@@ -245,7 +245,7 @@ event_of(const struct execution *e)
 		.script = e->script,
 		.script_len = e->script_len,
 		.profile = profile->name,
-		/* A session has its disk already, also when it is gone before its cell. */
+		/* A session has its disk already, even if it ends before its cell. */
 		.disk_bytes = e->item.kind == SCHED_CELLS ? 0 : profile->disk_bytes,
 		.limits = &e->limits,
 		.internal = e->internal,
@@ -265,7 +265,7 @@ execution_announce(struct execution *e, struct why *why_r)
 	return r;
 }
 
-/* The asker, and before and after it who hears of every execution. */
+/* Tells the observer, the caller, and the observer again. */
 static void
 tell(struct execution *e, const struct outcome *outcome)
 {

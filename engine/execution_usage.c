@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * What an execution has used, by the kernel's counters where there are any and by what is
- * seen of its processes where there are none. */
+ * Measures what an execution has used: by the kernel's counters where they exist, else by a look
+ * at its processes. */
 #include "engine/execution_parts.h"
 
 #include "engine/engine_parts.h"
@@ -14,7 +14,7 @@ note_memory(struct execution *e, uint64_t bytes)
 		e->facts.peak_memory_bytes = bytes;
 }
 
-/* False: its memory may be more than its limit, if it shares no pages. It is not noted then. */
+/* False: its memory may exceed the limit if it shares no pages; nothing is noted then. */
 static bool
 note_usage(struct execution *e, const struct watchdog_usage *usage)
 {
@@ -31,8 +31,8 @@ note_usage(struct execution *e, const struct watchdog_usage *usage)
 	return true;
 }
 
-/* The kernel's peak is of all the worker's life. A cell that did not raise it has no other
- * than what there is at its end. */
+/* The kernel's peak covers the worker's whole life. A cell that did not raise it is charged with
+ * the memory in use at its end. */
 static uint64_t
 memory_peak(const struct execution *e, const struct cgroup_counters *counters)
 {
@@ -57,8 +57,7 @@ execution_count(struct execution *e)
 
 	if (w->leaf != NULL)
 		cgroup_leaf_counters(w->leaf, !well || e->repl != NULL, &counters);
-	/* Of one that ended well by itself there is nothing left to be seen but its
-	 * time. */
+	/* An execution that ended well by itself shows nothing more but its time. */
 	if (w->leaf == NULL || (engine->watchdog != NULL && !well)) {
 		watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 		note_usage(e, &usage);
@@ -73,7 +72,7 @@ execution_count(struct execution *e)
 	}
 	cpu_us = w->leaf != NULL ? counters.cpu_us : usage.cpu_us;
 	cpu_us = cpu_us > w->cpu_baseline_us ? cpu_us - w->cpu_baseline_us : 0;
-	/* Processes that are gone took what was sampled with them. */
+	/* Processes that have ended took their sampled values with them. */
 	if (cpu_us / 1000 > e->facts.cpu_ms)
 		e->facts.cpu_ms = cpu_us / 1000;
 }

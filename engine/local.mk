@@ -8,7 +8,7 @@ libengine_a_SOURCES = \
 	engine/execution.c engine/execution.h \
 	engine/execution_parts.h \
 	engine/execution_message.c \
-	engine/execution_question.c \
+	engine/execution_prompt.c \
 	engine/execution_results.c \
 	engine/execution_run.c \
 	engine/execution_text.c \

@@ -1,6 +1,7 @@
-/* Runs in: the supervisor.   Owns: every session from repl_open to repl_close, and the order
- * of what happens in it.   Reads: answers of its worker's init, within their bounds already;
- * one that was not asked for ends the worker. */
+/* Runs in: the supervisor.   Owns: every session from repl_open to repl_close, and the order of
+ * its jobs.
+ * Reads:   answers of its worker's init, within their bounds already. An answer that was not
+ * asked for ends the worker. */
 #include "engine/repl.h"
 
 #include <assert.h>
@@ -21,7 +22,7 @@
 #include "engine/worker.h"
 #include "host/cgroup.h"
 
-#define ANSWER_MS 10000		/* for a place to be made or copied */
+#define ANSWER_MS 10000		/* for a snapshot to be made or copied */
 
 /* ---- the end of it ---- */
 
@@ -41,7 +42,7 @@ repl_end(struct repl *repl, const char *text)
 		worker_end(w);
 }
 
-/* A job that is no cell's is answered in a turn of the loop to come. */
+/* A job other than a cell is answered in a later turn of the loop. */
 static void
 answer(struct repl *repl, struct repl_job *job, int error)
 {
@@ -74,13 +75,13 @@ repl_on_worker_gone(struct repl *repl, const char *text)
 	repl->phase = REPL_ENDED;
 	stop_mounting(repl);
 	repl->worker = NULL;
-	repl->places = 0;
+	repl->snapshots = 0;
 	event_del(&repl->timer);
 	if (repl->end_text[0] == '\0')
 		snprintf(repl->end_text, sizeof(repl->end_text), "%s", text);
 	while ((job = TAILQ_FIRST(&repl->jobs)) != NULL) {
 		if (job->kind == JOB_CELL) {
-			/* Takes it out of the list. */
+			/* This takes it out of the list. */
 			execution_cancel(job->execution, CANCEL_SESSION_ENDED);
 			continue;
 		}
@@ -91,7 +92,7 @@ repl_on_worker_gone(struct repl *repl, const char *text)
 	event_active(&repl->tell, EV_TIMEOUT, 0);
 }
 
-/* One a turn: whoever is told may close the session. */
+/* One per turn: a callback may close the session. */
 static void
 on_tell(evutil_socket_t fd, short what, void *arg)
 {
@@ -186,7 +187,7 @@ repl_send(struct repl *repl, const struct msg *msg, int fd)
 	return worker_send(repl->worker, msg, fd);
 }
 
-/* It has its packages, or not; its first cell waits for this and for its first place. */
+/* The packages are mounted, or not; the first cell waits for this and for the first snapshot. */
 static void
 on_mounted(void *arg, int error)
 {
@@ -198,7 +199,7 @@ on_mounted(void *arg, int error)
 		snprintf(text, sizeof(text), "its packages could not be mounted: %s",
 			 strerror(error));
 		repl_end(repl, text);
-	} else if (repl->has_place) {
+	} else if (repl->has_snapshot) {
 		repl_rest(repl);
 	}
 }
@@ -279,17 +280,17 @@ void
 repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	  void (*on_copied)(void *arg, int error), void *arg)
 {
-	assert(from < REPL_PLACES_MAX && to < REPL_PLACES_MAX);
+	assert(from < REPL_SNAPSHOTS_MAX && to < REPL_SNAPSHOTS_MAX);
 	add_job(repl, &(struct repl_job){ .kind = JOB_COPY, .from = from, .to = to,
 					  .on_copied = on_copied, .arg = arg });
 	repl_turn(repl);
 }
 
 void
-repl_drop(struct repl *repl, unsigned int place)
+repl_drop(struct repl *repl, unsigned int snapshot)
 {
-	assert(place < REPL_PLACES_MAX);
-	add_job(repl, &(struct repl_job){ .kind = JOB_DROP, .to = place });
+	assert(snapshot < REPL_SNAPSHOTS_MAX);
+	add_job(repl, &(struct repl_job){ .kind = JOB_DROP, .to = snapshot });
 	repl_turn(repl);
 }
 
@@ -312,12 +313,12 @@ start_copy(struct repl *repl, struct repl_job *job)
 {
 	struct msg copy = { .type = MSG_COPY, .copy = { .from = job->from, .to = job->to } };
 
-	if ((repl->places & 1U << job->from) == 0 || repl->engine->shutting_down) {
+	if ((repl->snapshots & 1U << job->from) == 0 || repl->engine->shutting_down) {
 		TAILQ_REMOVE(&repl->jobs, job, link);
 		answer(repl, job, repl->engine->shutting_down ? -ESRCH : -ENOENT);
 		return;
 	}
-	job->adds = (repl->places & 1U << job->to) == 0;
+	job->adds = (repl->snapshots & 1U << job->to) == 0;
 	repl->phase = REPL_COPY;
 	arm(repl);
 	if (repl_send(repl, &copy, -1) < 0)
@@ -327,14 +328,14 @@ start_copy(struct repl *repl, struct repl_job *job)
 static void
 start_drop(struct repl *repl, struct repl_job *job)
 {
-	struct msg drop = { .type = MSG_DROP, .drop.place = job->to };
+	struct msg drop = { .type = MSG_DROP, .drop.snapshot = job->to };
 
 	TAILQ_REMOVE(&repl->jobs, job, link);
-	repl->places &= ~(1U << job->to);
+	repl->snapshots &= ~(1U << job->to);
 	free(job);
 	if (repl_send(repl, &drop, -1) < 0)
 		repl_end(repl, "the session's worker is gone");
-	else if (repl->places == 0)
+	else if (repl->snapshots == 0)
 		repl_end(repl, "its last state was given up");
 }
 
@@ -353,7 +354,7 @@ repl_turn(struct repl *repl)
 			TAILQ_REMOVE(&repl->jobs, job, link);
 			repl_start_cell(repl, job->execution);
 		} else {
-			/* As much runs for its tenant as may. */
+			/* The tenant already runs as much as it may. */
 			return;
 		}
 	}
@@ -367,19 +368,19 @@ repl_rest(struct repl *repl)
 	repl->phase = REPL_IDLE;
 	repl->idle_since_ms = clock_ms();
 	repl->idle_cpu_us = 0;
-	if (repl->places == 0)
+	if (repl->snapshots == 0)
 		repl_end(repl, "its last state was lost");
 	else
 		repl_turn(repl);
 }
 
-/* What was copied is one more, and too much: it is given up again. */
+/* The copy exceeds the session's memory: it is given up again. */
 static int
-undo_copy(struct repl *repl, unsigned int place)
+undo_copy(struct repl *repl, unsigned int snapshot)
 {
-	struct msg drop = { .type = MSG_DROP, .drop.place = place };
+	struct msg drop = { .type = MSG_DROP, .drop.snapshot = snapshot };
 
-	repl->places &= ~(1U << place);
+	repl->snapshots &= ~(1U << snapshot);
 	return repl_send(repl, &drop, -1) < 0 ? -ESRCH : -ENOMEM;
 }
 
@@ -410,7 +411,7 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 
 	event_del(&repl->timer);
 	if (repl->phase == REPL_OPENING && copied->to == 0 && error == 0) {
-		repl->has_place = true;
+		repl->has_snapshot = true;
 		if (repl->mounting == NULL)
 			repl_rest(repl);
 		return 0;
@@ -430,8 +431,8 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 static int
 on_states(struct repl *repl, const struct msg_states *states)
 {
-	repl->places = states->places;
-	if (repl->phase == REPL_IDLE && repl->places == 0)
+	repl->snapshots = states->snapshots;
+	if (repl->phase == REPL_IDLE && repl->snapshots == 0)
 		repl_end(repl, "its last state was lost");
 	return 0;
 }
@@ -465,7 +466,7 @@ on_output(struct worker *w, enum stream stream, const void *bytes, size_t len)
 	execution_on_output(w->execution, stream, bytes, len);
 }
 
-/* On the control socket; there only init speaks. */
+/* The control socket, on which only init speaks, is broken. */
 static void
 on_broken(struct worker *w)
 {
@@ -507,8 +508,8 @@ static const struct repl_stage repl_stage = {
 
 /* ---- the beginning ---- */
 
-/* Sessions hold their workers for hours: a quarter of all workers is left for scripts, and
- * for the tenants who have none. */
+/* Sessions hold their workers for hours: a quarter of all workers stays free for scripts, and
+ * for tenants that have none. */
 static bool
 leaves_room(const struct engine *engine)
 {
@@ -583,12 +584,12 @@ repl_is_frozen(const struct repl *repl)
 }
 
 bool
-repl_holds(const struct repl *repl, unsigned int place)
+repl_holds(const struct repl *repl, unsigned int snapshot)
 {
-	assert(place < REPL_PLACES_MAX);
+	assert(snapshot < REPL_SNAPSHOTS_MAX);
 	if (repl->phase == REPL_WAITING || repl->phase == REPL_OPENING)
-		return place == 0;
-	return (repl->places & 1U << place) != 0;
+		return snapshot == 0;
+	return (repl->snapshots & 1U << snapshot) != 0;
 }
 
 int

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: the socket of the cell that runs in a session.
- * Reads:   from it what a script's process says, hostile from the first byte: whoever breaks
- * the protocol there ends his cell; and from its init how the cell ended. */
+ * Reads:   messages of the cell's process, hostile from the first byte: a breach of the protocol
+ * ends the cell; and init's report of how the cell ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -38,15 +38,15 @@ on_message(struct execution *e, struct frame *frame)
 {
 	const enum msg_type type = frame->msg.type;
 
-	/* After DONE there is nothing more to say. */
+	/* Nothing may follow DONE. */
 	if (e->facts.has_done)
 		return -EBADMSG;
 	if (type == MSG_DISPLAY)
 		return execution_on_display(e, frame);
 	if (type == MSG_LEFT)
 		return execution_on_left(e, frame);
-	if (type == MSG_QUESTION)
-		return execution_on_question(e, frame);
+	if (type == MSG_PROMPT)
+		return execution_on_prompt(e, frame);
 	if (type == MSG_LEFT_MORE)
 		return execution_on_left_more(e, frame);
 	if (type != MSG_DONE || frame->msg.done.id != e->serial)
@@ -55,7 +55,7 @@ on_message(struct execution *e, struct frame *frame)
 	return 0;
 }
 
-/* One message; 1, 0 when there is none for now, or -errno. */
+/* Reads one message. 1: done; 0: there is none for now; or -errno. */
 static int
 read_message(struct repl *repl)
 {
@@ -90,7 +90,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (r >= 0)
 		return;
-	/* The end of it: init tells what that means. */
+	/* The socket's end: init reports what it means. */
 	event_del(&repl->readable);
 	if (r == -EBADMSG)
 		execution_on_broken(repl->execution);
@@ -106,7 +106,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 		event_add(&repl->writable, NULL);
 }
 
-/* Its other end is in *theirs_r. 0 or -errno. */
+/* Makes the socket pair; *theirs_r: the cell's end. 0 or -errno. */
 static int
 make_channel(struct repl *repl, int *theirs_r)
 {
@@ -115,7 +115,7 @@ make_channel(struct repl *repl, int *theirs_r)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	/* Ours alone: the cell waits in reads and writes. */
+	/* Our end only: the cell blocks in reads and writes. */
 	if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
 		close(pair[0]);
 		close(pair[1]);
@@ -134,7 +134,8 @@ make_channel(struct repl *repl, int *theirs_r)
 
 /* ---- its beginning ---- */
 
-/* What is there before the cell, and is not held against it. Memory is all the session's. */
+/* Notes what exists before the cell and is not charged to it. Memory is charged to the session
+ * as a whole. */
 static uint32_t
 take_stock(struct repl *repl, struct watchdog_usage *usage_r)
 {
@@ -153,7 +154,7 @@ take_stock(struct repl *repl, struct watchdog_usage *usage_r)
 	if (engine->pids_counted)
 		cgroup_leaf_pids(w->leaf, &tasks);
 	w->cpu_baseline_us = w->leaf != NULL ? w->before.cpu_us : usage.cpu_us;
-	/* Of a script's one is its own. */
+	/* Of a script's tasks one is its own. */
 	w->baseline.tasks = tasks + 1;
 	*usage_r = usage;
 	return tasks;
@@ -168,7 +169,7 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 	msg.run = execution_run_message(e);
 	msg.run.has_cell = true;
 	msg.run.cell = e->cell;
-	/* The session's own since it was opened. */
+	/* The session's limit was set when it was opened. */
 	msg.run.data_bytes = 0;
 	if (!repl->engine->pids_counted)
 		msg.run.processes = tasks + e->limits.pids;
@@ -190,15 +191,15 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 	return r;
 }
 
-/* More than this, and the memory of the session is used up. */
+/* Above this size the memory of the session counts as used up. */
 static uint64_t
 roomy_bytes(const struct repl *repl)
 {
 	return repl->memory_bytes > CELL_ROOM ? repl->memory_bytes - CELL_ROOM : 0;
 }
 
-/* Files outlive the cell that filled the memory with them. A later one, which may remove them, has
- * room to run in, beyond the limit once and not each time. */
+/* Files outlive the cell that filled the memory with them. A later cell, which may remove them,
+ * gets room to run beyond the limit, once and not each time. */
 static uint64_t
 memory_limit(const struct repl *repl, const struct watchdog_usage *usage, uint64_t uncounted)
 {
@@ -207,8 +208,8 @@ memory_limit(const struct repl *repl, const struct watchdog_usage *usage, uint64
 
 	if (!repl->engine->memory_counted) {
 		used = watchdog_looked_memory(&w->look, &w->baseline, usage);
-		/* More than the limit by what was written between two looks; the file system
-		 * bounds it. */
+		/* More than the limit by what was written between two looks; the file system's
+		 * size bounds it. */
 		kept = usage->kept_bytes < used ? usage->kept_bytes : used;
 	} else if (cgroup_leaf_memory(w->leaf, &used) < 0) {
 		used = 0;
@@ -227,7 +228,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	struct cgroup_limits limits = {
 		.cpu_percent = repl->engine->standard.cpu_percent,
 	};
-	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial, .place = e->place } };
+	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial, .snapshot = e->snapshot } };
 	int theirs = -1, r = 0;
 	struct watchdog_usage usage;
 	uint64_t uncounted;
@@ -247,7 +248,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	if (r == 0)
 		r = make_channel(repl, &theirs);
 	execution_begin(e, w);
-	/* A thread of an earlier cell may still have been in the middle of a write. */
+	/* A thread of an earlier cell may have been in the middle of a write. */
 	worker_output_discard(w);
 	worker_run_cell(w, e);
 	execution_grant_network(e);
@@ -283,7 +284,7 @@ repl_stop_cell(struct repl *repl, bool interrupt)
 
 /* ---- its end ---- */
 
-/* What it says before its end has arrived. */
+/* Reads the messages that arrived before the end. */
 static void
 read_messages(struct repl *repl)
 {
@@ -291,7 +292,7 @@ read_messages(struct repl *repl)
 		;
 }
 
-/* The cell has come to its end, and waits. */
+/* The cell has ended, and waits. */
 static void
 repl_on_cell_looked(void *arg)
 {
@@ -314,11 +315,11 @@ repl_on_cell_ready(struct repl *repl, const struct msg_cell_ready *ready)
 	    repl->engine->memory_counted)
 		return -EBADMSG;
 	repl->ready = true;
-	/* Stopped already: init has heard of it, or is about to. */
+	/* It was stopped already: init knows, or will know at once. */
 	if (e->stopping == KILLED)
 		return 0;
 	read_messages(repl);
-	/* Also for memory_limit() of the next cell. */
+	/* The look is also for memory_limit() of the next cell. */
 	if (repl_look(repl, roomy_bytes(repl), repl_on_cell_looked))
 		repl_on_cell_looked(repl);
 	return 0;
@@ -338,7 +339,7 @@ repl_on_left(struct repl *repl, struct frame *frame)
 {
 	if (repl->phase != REPL_CELL)
 		return -EBADMSG;
-	/* What the cell has told before it was killed is told anew. */
+	/* Files that the cell reported before it was killed are reported again. */
 	if (!repl->left_by_init)
 		execution_forget_left(repl->execution);
 	repl->left_by_init = true;

@@ -1,6 +1,7 @@
-/* Runs in: the supervisor, when it begins and when it ends.   Owns: nothing: an adopted session
- * is repl.c's, its worker worker.c's.   Reads: what /proc and the kernel say of processes whose
- * numbers another process wrote down; whatever is not exactly so is not adopted. */
+/* Runs in: the supervisor, at its start and its end.   Owns: nothing: an adopted session belongs
+ * to repl.c, its worker to worker.c.
+ * Reads:   /proc and the kernel's facts about processes whose numbers another process wrote
+ * down. Any difference from the description refuses the adoption. */
 #include "engine/repl_keep.h"
 
 #include <errno.h>
@@ -24,7 +25,8 @@
 #include "host/cgroup_text.h"
 #include "host/watchdog.h"
 
-#define LOOK_PAUSE 20	/* times as long as looks at memory took: 5 % of the time */
+#define LOOK_PAUSE 20	/* the pause is so many times the looks' duration: they take 5 % of the
+			 * time */
 
 static uint64_t
 smaller(uint64_t a, uint64_t b)
@@ -72,8 +74,8 @@ repl_is_still(const struct repl *repl)
 	       TAILQ_EMPTY(&repl->jobs);
 }
 
-/* Of what a leaf is charged: private memory of processes, and what is nobody's alone and does not
- * go away when memory is short, as the page cache does. */
+/* The memory that a leaf is charged with: private memory of processes, and memory that belongs
+ * to no process and that the kernel cannot reclaim as it does the page cache. */
 struct charged {
 	uint64_t private, lasting;
 };
@@ -96,9 +98,9 @@ read_charged(const struct cgroup_leaf *leaf, struct charged *charged_r)
 	return 0;
 }
 
-/* The kernel charges what is used anew, and forgets nothing of it. Private memory that was there
- * before shows only in the processes themselves, and can have become less since. The rest may
- * hang on a descriptor alone, where nobody sees it: it counts for as long as the session lives. */
+/* After the adoption the kernel charges new memory only. Private memory from before is visible
+ * only in the processes themselves, and can have shrunk since. The rest may hang on a descriptor
+ * alone, where it cannot be seen: it counts for as long as the session lives. */
 static uint64_t
 look_for_uncounted(const struct repl *repl)
 {
@@ -114,9 +116,9 @@ look_for_uncounted(const struct repl *repl)
 	return all - smaller(all, now.private);
 }
 
-/* A look is as dear as a session makes it (a second, with many mappings in many places), and
- * nothing else is served meanwhile. What was seen last is never too little, for it only becomes
- * less. */
+/* The session decides how expensive a look is (a second, with many mappings in many snapshots),
+ * and it holds up everything else. The last value is never too small, because this memory only
+ * shrinks. */
 uint64_t
 repl_uncounted(struct repl *repl)
 {
@@ -133,7 +135,7 @@ repl_uncounted(struct repl *repl)
 
 /* ---- what is known of a process ---- */
 
-/* The number behind key in a file of /proc; the last one in its line when last. 0: none. */
+/* The number after key in a file of /proc; last: the last number of its line. 0: none. */
 static unsigned long
 read_number(const char *path, const char *key, bool last)
 {
@@ -155,7 +157,7 @@ read_number(const char *path, const char *key, bool last)
 	return number;
 }
 
-/* The uid of a process as the host knows it; 0: not known. */
+/* The host's uid of a process; 0: unknown. */
 static unsigned long
 uid_of(pid_t pid)
 {
@@ -165,7 +167,8 @@ uid_of(pid_t pid)
 	return read_number(path, "\nUid:\t", false);
 }
 
-/* Is it a pidfd of this process, which is the first of its pid namespace, and lives? */
+/* Is pidfd the descriptor of this process, is it the first of its pid namespace, and does it
+ * live? */
 static bool
 is_init(int pidfd, pid_t pid)
 {
@@ -239,7 +242,7 @@ repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 	kept_r->profile = msg_str(engine->config->profile[repl->share->profile->index].name);
 	kept_r->streams = (w->pipe[STREAM_STDOUT] >= 0 ? 1U : 0) |
 			  (w->pipe[STREAM_STDERR] >= 0 ? 2U : 0);
-	kept_r->places = repl->places;
+	kept_r->snapshots = repl->snapshots;
 	kept_r->memory_bytes = repl->memory_bytes;
 	kept_r->memory_used = charged.private;
 	kept_r->memory_lasting = charged.lasting;
@@ -289,7 +292,7 @@ engine_admits(const struct engine *engine, const struct msg_handover *handover,
 	return 0;
 }
 
-/* Is the process what was described? */
+/* Does the process match its description? */
 static int
 check(const struct msg_kept *kept, const int fd[REPL_FDS], struct why *why_r)
 {
@@ -332,7 +335,7 @@ is_in(const struct cgroup_leaf *leaf, pid_t pid)
 	return false;
 }
 
-/* Its leaf, within its limits again. 0, also where there are no cgroups, or -errno. */
+/* Opens the leaf, and sets its limits again. 0, also without cgroups, or -errno. */
 static int
 find_leaf(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	  struct cgroup_leaf **leaf_r)
@@ -394,8 +397,8 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	w->repl = repl;
 	repl->worker = w;
 	repl->phase = REPL_IDLE;
-	repl->has_place = repl->adopted = repl->held = true;
-	repl->places = kept->places;
+	repl->has_snapshot = repl->adopted = repl->held = true;
+	repl->snapshots = kept->snapshots;
 	repl->idle_since_ms = kept->idle_since_ms;
 	repl->uncounted_most = repl->uncounted = kept->memory_used;
 	repl->uncounted_lasting = kept->memory_lasting;

@@ -18,7 +18,7 @@ struct worker;
 
 enum repl_phase {
 	REPL_WAITING,		/* in its share's list, for a worker */
-	REPL_OPENING,		/* the worker makes its first place */
+	REPL_OPENING,		/* the worker makes its first snapshot */
 	REPL_IDLE,
 	REPL_CELL,		/* repl->execution runs */
 	REPL_COPY,		/* the first job is a copy that was asked for */
@@ -69,8 +69,8 @@ struct repl {
 	struct mounting *mounting;		/* of what it begins with; NULL: not now */
 	enum repl_phase phase;
 	struct worker *worker;			/* from OPENING on, until ENDED */
-	bool has_place;				/* the first one was made */
-	uint32_t places;			/* that hold a state, as init has told */
+	bool has_snapshot;				/* the first one was made */
+	uint32_t snapshots;			/* that hold a state, as init has told */
 	bool frozen;
 	bool adopted;				/* from the supervisor before this one */
 	bool held;				/* its init has stopped all, or is about to */

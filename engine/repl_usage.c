@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing.   What a session uses, and what one may not use that
- * has nothing to do. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Measures what a session uses, and finds sessions that use processor time while they are idle. */
 #include "engine/repl_parts.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include "host/watchdog.h"
 
 #define FREEZE_AFTER_MS 1000
-#define IDLE_CPU_US 1000000	/* more than this is not idle */
+#define IDLE_CPU_US 1000000	/* a session that uses more is not idle */
 
 bool
 repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg))
@@ -41,8 +41,8 @@ repl_fits_memory(struct repl *repl)
 	return repl->engine->memory_counted || looked_memory(repl) <= repl->memory_bytes;
 }
 
-/* Nothing of a session should run between its cells, but what runs there is a script: what was
- * stopped may have a timer with SIGCONT for its signal. False: nothing has since the last look. */
+/* No process of a session should run between its cells, but scripts can evade that: a stopped
+ * process may have a timer whose signal is SIGCONT. False: nothing has run since the last look. */
 static bool
 look_for_idle_work(struct repl *repl)
 {
@@ -58,7 +58,7 @@ look_for_idle_work(struct repl *repl)
 		repl->idle_cpu_us = usage.cpu_us;
 	else if (usage.cpu_us > repl->idle_cpu_us + IDLE_CPU_US)
 		repl_end(repl, "it went on using the processor while no cell ran");
-	/* A leaf counts to the microsecond. */
+	/* A leaf counts in microseconds. */
 	worked = w->leaf == NULL || usage.cpu_us != repl->looked_cpu_us;
 	repl->looked_cpu_us = usage.cpu_us;
 	return worked;
@@ -73,8 +73,8 @@ repl_on_idle_looked(void *arg)
 		repl_end(repl, "it took more memory than it may while no cell ran");
 }
 
-/* What a cell has left running in its state's own process may have grown since the cell ended,
- * until it was frozen. False: not now. */
+/* The memory of a process that a cell has left running may have grown between the cell's end and
+ * its freezing. False: no look now. */
 static bool
 look_at_memory(struct repl *repl)
 {
@@ -95,7 +95,8 @@ repl_look_after(struct repl *repl)
 		if (!repl->was_looked_at)
 			repl->was_looked_at = look_at_memory(repl);
 	} else if (repl->adopted && !repl->held) {
-		/* No signal comes to it when we end: its init has to see the end of the socket. */
+		/* The end of the supervisor sends it no signal: its init has to see the end of
+		 * the socket. */
 		repl_hold(repl);
 	} else if (repl->worker->leaf != NULL && !repl->held) {
 		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
@@ -116,7 +117,7 @@ memory_of(struct repl *repl)
 		return 0;
 	if (repl->engine->memory_counted)
 		return cgroup_leaf_memory(w->leaf, &bytes) == 0 ? bytes + repl_uncounted(repl) : 0;
-	/* As of the last look, if this one takes longer. */
+	/* The values of the last look, if this one takes longer. */
 	if (repl->phase == REPL_IDLE && !watchdog_look_rests(&w->look))
 		repl_look(repl, 0, repl_on_idle_looked);
 	return looked_memory(repl);
@@ -131,7 +132,7 @@ repl_usage(struct repl *repl, struct repl_usage *usage_r)
 		.ended = repl->phase == REPL_ENDED,
 		.busy = !idle && repl->phase != REPL_ENDED,
 		.frozen = repl_is_frozen(repl),
-		.places = repl->places,
+		.snapshots = repl->snapshots,
 		.memory_bytes = memory_of(repl),
 		.idle_ms = idle ? clock_ms() - repl->idle_since_ms : 0,
 	};

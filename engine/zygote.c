@@ -171,7 +171,7 @@ on_message(void *arg, struct frame *frame)
 	case MSG_OPEN: case MSG_CELL: case MSG_CELL_ENDED: case MSG_STOP: case MSG_COPY:
 	case MSG_CELL_READY: case MSG_COMMIT: case MSG_STATES: case MSG_LEFT_ANEW: case MSG_COPIED: case MSG_DROP:
 	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
-	case MSG_DISCARD: case MSG_QUESTION: case MSG_ANSWER:
+	case MSG_DISCARD: case MSG_PROMPT: case MSG_ANSWER:
 	case MSG_HOLD: case MSG_HELD:
 	case MSG_HANDOVER: case MSG_KEPT: case MSG_KEPT_HANDLE: case MSG_KEPT_CHECKPOINT:
 	case MSG_LAUNCH: case MSG_LAUNCHED: case MSG_ADOPT: case MSG_ADOPTED:
@@ -202,7 +202,7 @@ zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
 		return -ENOMEM;
 	z->options = *options;
 	child_init(&z->child, &zygote_kind, options->base, z);
-	/* From the loop, so that nobody is called back before this returns. */
+	/* From the loop, so that no callback comes before this returns. */
 	child_arm(&z->child, 0);
 	*zygote_r = z;
 	return 0;
@@ -241,8 +241,8 @@ zygote_is_alive(const struct zygote *z)
 	struct pollfd line = { .fd = z->child.launch.control };
 	siginfo_t info = { 0 };
 
-	/* One that is ending has closed its line, and with it what was on its way to it, a
-	 * while before it can be waited for. */
+	/* A zygote that is ending has closed its line, with the messages on it, some time before
+	 * it can be reaped. */
 	return child_is_up(&z->child) && poll(&line, 1, 0) == 0 &&
 	       waitid(P_PIDFD, (id_t)z->child.launch.pidfd, &info,
 		      WEXITED | WNOHANG | WNOWAIT) == 0 &&

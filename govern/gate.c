@@ -50,8 +50,8 @@ struct account {
 	bool known;			/* subject is what the directory says */
 	bool renewed;			/* it was asked for after the last reload */
 	uint64_t known_ms, failed_ms;	/* when it said so; when it failed last */
-	int error;			/* of the last question; 0: none, or it was answered */
-	struct directory_question *question;	/* NULL: it is not being asked */
+	int error;			/* of the last lookup; 0: none, or it was answered */
+	struct directory_lookup *lookup;	/* NULL: it is not being asked */
 	struct gate_waits waits;
 	const struct config *config;	/* held */
 	struct quota_window starts;	/* executions, by the minute */
@@ -159,9 +159,9 @@ gate_unwait(struct gate_wait *wait)
 static void
 stop_asking(struct account *account)
 {
-	if (account->question)
-		directory_cancel(account->question);
-	account->question = NULL;
+	if (account->lookup)
+		directory_cancel(account->lookup);
+	account->lookup = NULL;
 }
 
 static void
@@ -194,7 +194,7 @@ static void
 forget_if_unused(struct gate *gate, struct account *account)
 {
 	(void)gate;
-	if (account->executions == 0 && !account->question &&
+	if (account->executions == 0 && !account->lookup &&
 	    clock_ms() - account->used_ms > FORGET_AFTER_MS)
 		free_account(account);
 }
@@ -293,7 +293,7 @@ finish_reload(struct gate *gate)
 
 	for (size_t i = 0; i < BUCKETS; i++)
 		LIST_FOREACH(account, &gate->account[i], link)
-			if (!account->renewed && account->question)
+			if (!account->renewed && account->lookup)
 				return;
 	gate->on_reloaded = NULL;
 	if (on_reloaded)
@@ -306,7 +306,7 @@ on_answer(void *arg, int error, const struct directory_person *person)
 	struct account *account = arg;
 	struct gate *gate = account->gate;
 
-	account->question = NULL;
+	account->lookup = NULL;
 	account->renewed = true;
 	account->error = error;
 	if (error) {
@@ -329,7 +329,7 @@ ask(struct account *account, uid_t uid)
 {
 	struct gate *gate = account->gate;
 
-	account->question = directory_ask(gate->options.directory, uid,
+	account->lookup = directory_ask(gate->options.directory, uid,
 					  (const char *const *)gate->people.group,
 					  gate->people.n, gate->directory_seconds,
 					  on_answer, account);
@@ -366,13 +366,13 @@ gate_identify(struct gate *gate, const char *principal, struct gate_wait *wait,
 		make_config(account);
 	}
 	if (account->known && account->renewed) {
-		if (now - account->known_ms >= good_ms / 2 && !account->question && !failed_now)
+		if (now - account->known_ms >= good_ms / 2 && !account->lookup && !failed_now)
 			ask(account, uid);
 		return 0;
 	}
-	if (!account->question && failed_now)
+	if (!account->lookup && failed_now)
 		return say_unknown(account->error, why_r);
-	if (!account->question)
+	if (!account->lookup)
 		ask(account, uid);
 	if (wait && !wait->waits) {
 		LIST_INSERT_HEAD(&account->waits, wait, link);

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: the helper's process, the socket to it, and questions.
- * Reads:   PERSON, of a process whose children have parsed what a name service sent. */
+/* Runs in: the supervisor.   Owns: the helper's process, the socket to it, and lookups.
+ * Reads:   PERSON, from a process whose children parse the answers of name services. */
 #include "host/directory.h"
 
 #include <errno.h>
@@ -20,12 +20,12 @@
 #include "host/directory_parts.h"
 #include "proto/frame.h"
 
-#define GRACE_S 2			/* beyond the time that the helper keeps itself */
-#define WAITING_BYTES (32 * 1024 * 1024)	/* of questions that the helper has not read */
+#define GRACE_S 2			/* beyond the helper's own time limit */
+#define WAITING_BYTES (32 * 1024 * 1024)	/* lookups that the helper has not read yet */
 
-/* WAITS ──send──> ASKED ──PERSON, its time, the helper's end──> answered from the loop */
-struct directory_question {
-	TAILQ_ENTRY(directory_question) link;
+/* WAITS ──send──> ASKED ──PERSON, time limit, end of the helper──> answered from the loop */
+struct directory_lookup {
+	TAILQ_ENTRY(directory_lookup) link;
 	struct directory *directory;
 	bool asked;
 	uint64_t id;
@@ -33,13 +33,13 @@ struct directory_question {
 	char **group;
 	size_t n;
 	unsigned int seconds;
-	int error;			/* to be told by due */
+	int error;			/* passed to the owner by due */
 	struct event *due;
 	void (*on_answer)(void *arg, int error, const struct directory_person *person);
 	void *arg;
 };
 
-TAILQ_HEAD(directory_questions, directory_question);
+TAILQ_HEAD(directory_lookups, directory_lookup);
 
 struct directory {
 	struct event_base *base;
@@ -51,65 +51,65 @@ struct directory {
 	struct frame_reader reader;
 	struct frame_writer writer;
 	struct event *readable, *writable;
-	struct directory_questions waiting, asked;
+	struct directory_lookups waiting, asked;
 	unsigned int n_asked;
 	uint64_t last_id;
 };
 
-/* ---- questions ---- */
+/* ---- lookups ---- */
 
 static void
-question_free(struct directory_question *question)
+lookup_free(struct directory_lookup *lookup)
 {
-	struct directory *directory = question->directory;
+	struct directory *directory = lookup->directory;
 
-	TAILQ_REMOVE(question->asked ? &directory->asked : &directory->waiting, question, link);
-	directory->n_asked -= question->asked;
-	event_free(question->due);
-	for (size_t i = 0; i < question->n; i++)
-		free(question->group[i]);
-	free(question->group);
-	free(question);
+	TAILQ_REMOVE(lookup->asked ? &directory->asked : &directory->waiting, lookup, link);
+	directory->n_asked -= lookup->asked;
+	event_free(lookup->due);
+	for (size_t i = 0; i < lookup->n; i++)
+		free(lookup->group[i]);
+	free(lookup->group);
+	free(lookup);
 }
 
 static void
-settle(struct directory_question *question, int error, const struct directory_person *person)
+settle(struct directory_lookup *lookup, int error, const struct directory_person *person)
 {
 	void (*on_answer)(void *arg, int error, const struct directory_person *person) =
-		question->on_answer;
-	void *arg = question->arg;
+		lookup->on_answer;
+	void *arg = lookup->arg;
 
-	question_free(question);
+	lookup_free(lookup);
 	on_answer(arg, error, person);
 }
 
-/* Its owner hears of it from the loop. */
+/* Fails the lookup; its owner is called from the loop. */
 static void
-fail_later(struct directory_question *question, int error)
+fail_later(struct directory_lookup *lookup, int error)
 {
 	static const struct timeval at_once = { 0, 0 };
 
-	question->error = error;
-	evtimer_add(question->due, &at_once);
+	lookup->error = error;
+	evtimer_add(lookup->due, &at_once);
 }
 
 /* ---- the helper ---- */
 
-/* What it was asked is not answered any more. */
+/* The helper answers nothing any more: all lookups fail. */
 static void
 lose_helper(struct directory *directory, int error)
 {
-	struct directory_question *question;
+	struct directory_lookup *lookup;
 
 	if (directory->lost)
 		return;
-	log_line(LOG_ERR, "directory-lost", "err=%s questions=%u", strerrorname_np(-error),
+	log_line(LOG_ERR, "directory-lost", "err=%s lookups=%u", strerrorname_np(-error),
 		 directory->n_asked);
 	directory->lost = true;
 	event_del(directory->readable);
 	event_del(directory->writable);
-	TAILQ_FOREACH(question, &directory->asked, link)
-		fail_later(question, error);
+	TAILQ_FOREACH(lookup, &directory->asked, link)
+		fail_later(lookup, error);
 	directory->on_lost(directory->arg);
 }
 
@@ -117,16 +117,16 @@ static void
 take_person(struct directory *directory, const struct msg_person *said)
 {
 	struct directory_person person = { .member = (unsigned char *)said->member.at };
-	struct directory_question *question;
+	struct directory_lookup *lookup;
 	char user[DIRECTORY_USER_MAX + 1];
 
-	TAILQ_FOREACH(question, &directory->asked, link)
-		if (question->id == said->id)
+	TAILQ_FOREACH(lookup, &directory->asked, link)
+		if (lookup->id == said->id)
 			break;
-	if (!question || question->error)
-		return;		/* its owner wants it no more, or its time was over */
-	if (said->error == 0 && said->member.len != question->n) {
-		settle(question, -EBADMSG, NULL);
+	if (!lookup || lookup->error)
+		return;		/* the owner cancelled it, or its time was over */
+	if (said->error == 0 && said->member.len != lookup->n) {
+		settle(lookup, -EBADMSG, NULL);
 		return;
 	}
 	if (said->has_user) {
@@ -134,7 +134,7 @@ take_person(struct directory *directory, const struct msg_person *said)
 		user[said->user.len] = '\0';
 		person.user = user;
 	}
-	settle(question, -(int)said->error, said->error ? NULL : &person);
+	settle(lookup, -(int)said->error, said->error ? NULL : &person);
 }
 
 static void send_waiting(struct directory *directory);
@@ -173,94 +173,94 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 /* ---- asking ---- */
 
 static int
-put_question(struct directory *directory, const struct directory_question *question)
+put_lookup(struct directory *directory, const struct directory_lookup *lookup)
 {
-	struct msg_str *item = xcalloc(question->n + 1, sizeof(*item));
+	struct msg_str *item = xcalloc(lookup->n + 1, sizeof(*item));
 	struct msg msg = { .type = MSG_WHO,
-			   .who = { .id = question->id, .uid = question->uid,
-				    .seconds = question->seconds,
-				    .groups = { item, question->n } } };
+			   .who = { .id = lookup->id, .uid = lookup->uid,
+				    .seconds = lookup->seconds,
+				    .groups = { item, lookup->n } } };
 	int r;
 
-	for (size_t i = 0; i < question->n; i++)
-		item[i] = msg_str(question->group[i]);
+	for (size_t i = 0; i < lookup->n; i++)
+		item[i] = msg_str(lookup->group[i]);
 	r = frame_writer_put(&directory->writer, &msg, NULL, 0);
 	free(item);
 	return r;
 }
 
-/* In their order, as many as the helper may have. */
+/* Sends waiting lookups in their order, as many as the helper may have. */
 static void
 send_waiting(struct directory *directory)
 {
-	struct directory_question *question;
+	struct directory_lookup *lookup;
 
 	while (directory->n_asked < DIRECTORY_AT_ONCE &&
-	       (question = TAILQ_FIRST(&directory->waiting))) {
-		const struct timeval most = { .tv_sec = question->seconds + GRACE_S };
+	       (lookup = TAILQ_FIRST(&directory->waiting))) {
+		const struct timeval most = { .tv_sec = lookup->seconds + GRACE_S };
 		int r = directory->lost ? -EPIPE : 0;
 
-		TAILQ_REMOVE(&directory->waiting, question, link);
-		TAILQ_INSERT_TAIL(&directory->asked, question, link);
-		question->asked = true;
+		TAILQ_REMOVE(&directory->waiting, lookup, link);
+		TAILQ_INSERT_TAIL(&directory->asked, lookup, link);
+		lookup->asked = true;
 		directory->n_asked++;
-		evtimer_add(question->due, &most);
+		evtimer_add(lookup->due, &most);
 		if (r == 0)
-			r = put_question(directory, question);
+			r = put_lookup(directory, lookup);
 		if (r < 0)
-			fail_later(question, r);
+			fail_later(lookup, r);
 	}
 	if (!directory->lost && frame_writer_waits(&directory->writer))
 		event_add(directory->writable, NULL);
 }
 
-/* What cannot be asked is told now; what was asked is out of time by far, which the helper should
- * have seen to. */
+/* Reports a lookup that could not be asked, or whose time is long over. The helper should have
+ * reported the second case itself. */
 static void
 on_due(evutil_socket_t fd, short what, void *arg)
 {
-	struct directory_question *question = arg;
-	struct directory *directory = question->directory;
+	struct directory_lookup *lookup = arg;
+	struct directory *directory = lookup->directory;
 
 	(void)fd;
 	(void)what;
-	if (!question->error)
+	if (!lookup->error)
 		lose_helper(directory, -ETIMEDOUT);
 	else
-		settle(question, question->error, NULL);
+		settle(lookup, lookup->error, NULL);
 	send_waiting(directory);
 }
 
-struct directory_question *
+struct directory_lookup *
 directory_ask(struct directory *directory, uid_t uid, const char *const *group, size_t n,
 	      unsigned int seconds,
 	      void (*on_answer)(void *arg, int error, const struct directory_person *person),
 	      void *arg)
 {
-	struct directory_question *question = xcalloc(1, sizeof(*question));
+	struct directory_lookup *lookup = xcalloc(1, sizeof(*lookup));
 
-	*question = (struct directory_question){ .directory = directory,
+	*lookup = (struct directory_lookup){ .directory = directory,
 						 .id = ++directory->last_id, .uid = uid, .n = n,
 						 .seconds = seconds, .on_answer = on_answer,
 						 .arg = arg };
-	question->group = xcalloc(n + 1, sizeof(*question->group));
+	lookup->group = xcalloc(n + 1, sizeof(*lookup->group));
 	for (size_t i = 0; i < n; i++)
-		question->group[i] = xstrdup(group[i]);
-	question->due = xalloc_check(evtimer_new(directory->base, on_due, question));
-	TAILQ_INSERT_TAIL(&directory->waiting, question, link);
+		lookup->group[i] = xstrdup(group[i]);
+	lookup->due = xalloc_check(evtimer_new(directory->base, on_due, lookup));
+	TAILQ_INSERT_TAIL(&directory->waiting, lookup, link);
 	send_waiting(directory);
-	return question;
+	return lookup;
 }
 
 void
-directory_cancel(struct directory_question *question)
+directory_cancel(struct directory_lookup *lookup)
 {
-	question_free(question);
+	lookup_free(lookup);
 }
 
 /* ---- from its beginning to its end ---- */
 
-/* Signals wait until the child has put the supervisor's handlers away. */
+/* Signals are blocked until the child has removed the supervisor's handlers. */
 static int
 fork_helper(struct directory *directory, directory_look_up_fn *look_up)
 {
@@ -324,20 +324,20 @@ directory_watch(struct directory *directory, struct event_base *base,
 void
 directory_free(struct directory *directory)
 {
-	struct directory_question *question;
+	struct directory_lookup *lookup;
 	siginfo_t info;
 
 	if (!directory)
 		return;
-	while ((question = TAILQ_FIRST(&directory->waiting)))
-		question_free(question);
-	while ((question = TAILQ_FIRST(&directory->asked)))
-		question_free(question);
+	while ((lookup = TAILQ_FIRST(&directory->waiting)))
+		lookup_free(lookup);
+	while ((lookup = TAILQ_FIRST(&directory->asked)))
+		lookup_free(lookup);
 	if (directory->readable) {
 		event_free(directory->readable);
 		event_free(directory->writable);
 	}
-	/* It ends with its socket, and its children with it. */
+	/* The helper ends with its socket, and its children end with it. */
 	if (directory->socket >= 0)
 		close(directory->socket);
 	if (directory->pidfd >= 0) {

@@ -3,8 +3,8 @@
  *
  * So it is never asked in the event loop. A helper process is forked at start-up, when nothing of
  * a client has been read yet, without privilege and without any descriptor of the supervisor's.
- * It forks a child for each question and kills one that has not answered in time: a question
- * that hangs holds up neither the loop nor the other questions, and what a name service sends is
+ * It forks a child for each lookup and kills one that has not answered in time: a lookup
+ * that hangs holds up neither the loop nor the other lookups, and what a name service sends is
  * parsed in a process that holds nothing.
  *
  * "There is no such user" and "it cannot be said" are two answers: where policy names groups, a
@@ -18,10 +18,10 @@
 #include <sys/types.h>
 
 struct directory;
-struct directory_question;
+struct directory_lookup;
 struct event_base;
 
-#define DIRECTORY_AT_ONCE 64	/* questions that the helper has; further ones wait */
+#define DIRECTORY_AT_ONCE 64	/* lookups that the helper has; further ones wait */
 
 /* What the directory says of a uid. */
 struct directory_person {
@@ -43,11 +43,11 @@ typedef int directory_look_up_fn(uid_t uid, const char *const *group, size_t n,
  * directory_look_up. 0 or -errno. */
 int directory_new(directory_look_up_fn *look_up, struct directory **directory_r);
 
-/* Ends the helper; questions are dropped. NULL is fine. */
+/* Ends the helper; lookups are dropped. NULL is fine. */
 void directory_free(struct directory *directory);
 
 /* Before anything is asked. on_lost is called once, from the loop, when the helper has ended or
- * does not keep its time: it cannot be replaced, and all questions are answered by an error from
+ * does not keep its time: it cannot be replaced, and all lookups are answered by an error from
  * then on. */
 void directory_watch(struct directory *directory, struct event_base *base,
 		     void (*on_lost)(void *arg), void *arg);
@@ -55,14 +55,14 @@ void directory_watch(struct directory *directory, struct event_base *base,
 /* Who is uid, and is it in these groups? Names are copied. Always answered from the loop, once:
  * error 0 and what was found, which is lent for the call; or -errno. -ETIMEDOUT: it took longer
  * than seconds. */
-struct directory_question *
+struct directory_lookup *
 directory_ask(struct directory *directory, uid_t uid, const char *const *group, size_t n,
 	      unsigned int seconds,
 	      void (*on_answer)(void *arg, int error, const struct directory_person *person),
 	      void *arg);
 
 /* The answer is not wanted any more. Not from within on_answer. */
-void directory_cancel(struct directory_question *question);
+void directory_cancel(struct directory_lookup *lookup);
 
 /* The helper's process. */
 pid_t directory_pid(const struct directory *directory);

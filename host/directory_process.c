@@ -1,6 +1,6 @@
-/* Runs in: the directory helper, and in a child of it for each question.
+/* Runs in: the directory helper, and in a child of it for each lookup.
  * Owns:    the children, and a pipe from each.
- * Reads:   WHO, of the supervisor; in a child, what name services send to the C library. */
+ * Reads:   WHO, from the supervisor; in a child, the answers of name services, by the C library. */
 #include "host/directory_parts.h"
 
 #include <errno.h>
@@ -24,12 +24,12 @@
 #include "host/fence.h"
 #include "proto/frame.h"
 
-#define RECORD_MAX (16 * 1024 * 1024)	/* bytes of an entry, with all members of a group */
-#define GROUPS_MAX 65536		/* of one user: as many as the kernel lets a process have */
+#define RECORD_MAX (16 * 1024 * 1024)	/* bytes of an entry, including all members of a group */
+#define GROUPS_MAX 65536		/* of one user: the most that the kernel gives a process */
 
 /* ---- looking up ---- */
 
-/* Buffers grow until the entry has room. */
+/* Doubles a buffer that was too small for the entry. */
 static int
 grow(char **buffer, size_t *size)
 {
@@ -40,8 +40,8 @@ grow(char **buffer, size_t *size)
 	return 0;
 }
 
-/* *user_r: malloc'd, NULL when there is no such uid. The C library says 0 and nothing for what a
- * service does not have, and another number when a service that might have it did not answer. */
+/* user_r: malloc'd; NULL: no such uid. The C library returns 0 without an entry for an unknown
+ * uid, and an error number when a service that may know it did not answer. */
 static int
 look_up_user(uid_t uid, char **user_r, gid_t *gid_r)
 {
@@ -71,7 +71,7 @@ has_member(const struct group *group, const char *user)
 	return false;
 }
 
-/* Adds whether user is in the group of that name, or its gid is among theirs. */
+/* Adds to the answer if user is a member of the named group, by its list or by one of gid. */
 static int
 look_up_group(const char *name, const char *user, const gid_t *gid, size_t n,
 	      unsigned char *member_r)
@@ -94,8 +94,8 @@ look_up_group(const char *name, const char *user, const gid_t *gid, size_t n,
 	return 0;
 }
 
-/* All groups of a user. getgrouplist(3) does not tell an error from "no more groups"; that the
- * services answer shows look_up_group, which asks them for each group by name. */
+/* All groups of a user. getgrouplist(3) does not distinguish an error from "no more groups".
+ * look_up_group() does: it asks for each group by name. */
 static int
 look_up_groups(const char *user, gid_t first, gid_t **gid_r, size_t *n_r)
 {
@@ -142,7 +142,7 @@ directory_person_done(struct directory_person *person)
 	*person = (struct directory_person){ .user = NULL };
 }
 
-/* ---- a child: one question ---- */
+/* ---- a child: one lookup ---- */
 
 static void
 write_all(int fd, const unsigned char *bytes, size_t len)
@@ -167,7 +167,7 @@ names_of(const struct msg_strs *strs)
 	return name;
 }
 
-/* A name that is no text, or too long, is none that a configuration can have. */
+/* A name that is not text, or too long, cannot occur in a configuration. */
 static bool
 is_name(const char *user)
 {
@@ -213,7 +213,7 @@ struct helper {
 	size_t n;
 };
 
-/* Says person, or the error in its place; its child is gone afterwards. */
+/* Sends person, or an error instead, and releases the child. */
 static int
 conclude(struct helper *helper, struct look *look, const struct msg_person *person, int error)
 {
@@ -244,7 +244,7 @@ read_answer(struct helper *helper, struct look *look)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* A child that has ended without a word was killed, or crashed in a name service. */
+	/* A child that ends without an answer was killed, or crashed in a name service. */
 	if (n <= 0)
 		return conclude(helper, look, NULL, n < 0 ? -errno : -ECHILD);
 	r = frame_reader_feed(&look->reader, bytes, (size_t)n, &used, &frame);
@@ -278,7 +278,7 @@ find_free(struct helper *helper)
 	return look;
 }
 
-/* The child's pid and the reading end of its pipe; or -errno. */
+/* Forks a child for one lookup. Its pid, and the reading end of its pipe; or -errno. */
 static pid_t
 fork_look(struct helper *helper, const struct msg_who *who, int *pipe_r)
 {
@@ -305,7 +305,7 @@ fork_look(struct helper *helper, const struct msg_who *who, int *pipe_r)
 	return -error;
 }
 
-/* What cannot be begun is answered at once. 0 or -errno of the socket. */
+/* Begins a lookup, or answers at once that it cannot. 0 or -errno of the socket. */
 static int
 begin(struct helper *helper, const struct msg_who *who)
 {
@@ -327,7 +327,7 @@ begin(struct helper *helper, const struct msg_who *who)
 }
 
 static int
-take_question(struct helper *helper, struct frame_reader *reader)
+take_lookup(struct helper *helper, struct frame_reader *reader)
 {
 	struct frame frame = { 0 };
 	int r = frame_reader_read(reader, helper->socket, &frame);
@@ -338,7 +338,7 @@ take_question(struct helper *helper, struct frame_reader *reader)
 	return r;
 }
 
-/* Who has not answered by now is not waited for. */
+/* Kills children whose time is over. */
 static int
 end_late(struct helper *helper)
 {
@@ -362,7 +362,7 @@ patience_ms(const struct helper *helper)
 	return first == UINT64_MAX ? -1 : first > now ? (int)(first - now) + 1 : 0;
 }
 
-/* One wait, and what came of it. 0 or -errno. */
+/* One wait, and the work that it brings. 0 or -errno. */
 static int
 turn(struct helper *helper, struct frame_reader *reader)
 {
@@ -381,11 +381,11 @@ turn(struct helper *helper, struct frame_reader *reader)
 		if (line[i].revents && helper->look[i].pid != 0)
 			r = read_answer(helper, &helper->look[i]);
 	if (r == 0 && line[DIRECTORY_AT_ONCE].revents)
-		r = take_question(helper, reader);
+		r = take_lookup(helper, reader);
 	return r;
 }
 
-/* The socket alone is left, as number 3, and standard error. */
+/* Keeps the socket, as number 3, and standard error; closes everything else. */
 static int
 default_process(int *socket, pid_t supervisor)
 {

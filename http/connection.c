@@ -246,19 +246,19 @@ http_connection_drain(struct http_connection *c)
 /* ---- the beginning ---- */
 
 struct http_connection *
-http_connection_new(struct http_place *place)
+http_connection_new(struct http_endpoint *endpoint)
 {
 	struct http_connection *c = xcalloc(1, sizeof(*c));
 
-	c->server = place->server;
-	c->place = place;
+	c->server = endpoint->server;
+	c->endpoint = endpoint;
 	c->fd = -1;
 	c->identity.on_known = http_request_serve_held;
 	c->identity.arg = c;
-	c->bev = xalloc_check(bufferevent_socket_new(place->server->base, -1, 0));
+	c->bev = xalloc_check(bufferevent_socket_new(endpoint->server->base, -1, 0));
 	/* Until it is adopted: whether evhttp still has it can then be asked. */
 	bufferevent_incref(c->bev);
-	LIST_INSERT_HEAD(&place->newborn, c, link);
+	LIST_INSERT_HEAD(&endpoint->newborn, c, link);
 	return c;
 }
 
@@ -284,9 +284,9 @@ ask_kernel(struct http_connection *c, struct sockaddr_storage *address_r)
 	socklen_t len = sizeof(*address_r);
 	struct ucred peer;
 
-	c->caller.by_socket = c->place->by_socket;
+	c->caller.by_socket = c->endpoint->by_socket;
 	c->caller.uid = c->server->options.own_uid;
-	if (!c->place->by_socket)
+	if (!c->endpoint->by_socket)
 		return getpeername(c->fd, (struct sockaddr *)address_r, &len) < 0 ? -errno : 0;
 	len = sizeof(peer);
 	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
@@ -304,7 +304,7 @@ admit(struct http_connection *c)
 
 	if (r < 0)
 		return r;
-	return http_peer_join(&c->server->peers, c->place->by_socket ? NULL : &address,
+	return http_peer_join(&c->server->peers, c->endpoint->by_socket ? NULL : &address,
 			      c->caller.uid, config->http.connections_max,
 			      config->http.connections_per_peer, &c->peer);
 }
@@ -317,11 +317,11 @@ watch(struct http_connection *c)
 	const int on = 1;
 
 	/* The rest of an answer does not wait until its client has acknowledged the beginning. */
-	if (!c->place->by_socket)
+	if (!c->endpoint->by_socket)
 		(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	xalloc_check(evbuffer_add_cb(input_of(c), on_input, c));
 	xalloc_check(evbuffer_add_cb(output_of(c), on_output, c));
-	if (c->place->by_socket)
+	if (c->endpoint->by_socket)
 		watched_buffers(c->bev);
 	/* Whatever a client sends while it is answered waits in its socket from here on. */
 	bufferevent_setwatermark(c->bev, EV_READ, 0, ahead);

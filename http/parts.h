@@ -39,7 +39,7 @@ struct mcp_conversation;
 LIST_HEAD(http_connections, http_connection);
 
 /* One listening socket. */
-struct http_place {
+struct http_endpoint {
 	struct http_server *server;
 	struct evhttp *http;
 	struct evconnlistener *listener;
@@ -57,8 +57,8 @@ struct http_place {
 struct http_server {
 	struct http_server_options options;
 	struct event_base *base;
-	struct http_place place[HTTP_PLACES_MAX];
-	size_t n_places;
+	struct http_endpoint endpoint[HTTP_ENDPOINTS_MAX];
+	size_t n_endpoints;
 	struct http_connections connections;
 	struct http_connection **by_fd;		/* n_fds of them; NULL: none */
 	size_t n_fds;
@@ -72,7 +72,7 @@ struct http_server {
 };
 
 enum http_state {
-	HTTP_NEWBORN,		/* on its place's list */
+	HTTP_NEWBORN,		/* on its endpoint's list */
 	HTTP_WAITS,		/* for the first byte of a request */
 	HTTP_READS,		/* a request comes in */
 	HTTP_SERVES,		/* it is being answered */
@@ -89,7 +89,7 @@ struct http_waiter {
 struct http_connection {
 	LIST_ENTRY(http_connection) link;
 	struct http_server *server;
-	struct http_place *place;
+	struct http_endpoint *endpoint;
 	struct bufferevent *bev;		/* evhttp's */
 	struct evhttp_connection *evcon;
 	int fd;
@@ -108,7 +108,7 @@ struct http_connection {
 /* ---- http/connection.c ---- */
 
 /* A connection that evhttp is about to have. */
-struct http_connection *http_connection_new(struct http_place *place);
+struct http_connection *http_connection_new(struct http_endpoint *endpoint);
 
 /* evhttp has it now: counts it, and watches it. It may be gone afterwards. */
 void http_connection_adopt(struct http_connection *c);

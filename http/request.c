@@ -222,7 +222,7 @@ is_of_ours(const struct served *s)
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
 	const char *named = uri ? evhttp_uri_get_host(uri) : NULL;
 	const char *host = s->head.value[HTTP_HOST], *origin = s->head.value[HTTP_ORIGIN];
-	const char *own = s->c->place->host;
+	const char *own = s->c->endpoint->host;
 
 	if (origin && !http_origin_is_allowed(origin, &config->http.origins))
 		return false;
@@ -335,7 +335,7 @@ serve_metrics(const struct served *s, enum evhttp_cmd_type verb)
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
-	const struct http_place *place = s->c->place;
+	const struct http_endpoint *endpoint = s->c->endpoint;
 	size_t len;
 	char *text;
 
@@ -351,7 +351,7 @@ serve_metrics(const struct served *s, enum evhttp_cmd_type verb)
 	} else if (verb == EVHTTP_REQ_HEAD) {
 		http_reply_text(s->c, s->request, 200, NULL, NULL, 0);
 	} else {
-		text = place->write_metrics(place->write_metrics_arg, &len);
+		text = endpoint->write_metrics(endpoint->write_metrics_arg, &len);
 		http_reply_text(s->c, s->request, 200, OPENMETRICS_TYPE, text, len);
 	}
 }
@@ -372,7 +372,7 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 	/* To evhttp some verbs have no body, whatever they say: what follows may be one. */
 	if (verb != EVHTTP_REQ_POST && verb != EVHTTP_REQ_DELETE && verb != EVHTTP_REQ_GET)
 		http_reply_header(request, "Connection", "close");
-	if (c->place->write_metrics) {
+	if (c->endpoint->write_metrics) {
 		serve_metrics(&s, verb);
 		return;
 	}

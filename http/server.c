@@ -75,49 +75,49 @@ http_check_socket(int fd, bool open, struct why *why_r)
 /* ---- connections ---- */
 
 static void
-adopt_all(struct http_place *place)
+adopt_all(struct http_endpoint *endpoint)
 {
 	struct http_connection *c;
 
-	while ((c = LIST_FIRST(&place->newborn)))
+	while ((c = LIST_FIRST(&endpoint->newborn)))
 		http_connection_adopt(c);
 }
 
 static void
 on_adopt(evutil_socket_t fd, short what, void *arg)
 {
-	struct http_place *place = arg;
+	struct http_endpoint *endpoint = arg;
 
 	(void)fd;
 	(void)what;
-	adopt_all(place);
-	if (place->accepted >= ACCEPTS_PER_TURN && place->bound)
-		evconnlistener_enable(place->listener);
-	place->accepted = 0;
+	adopt_all(endpoint);
+	if (endpoint->accepted >= ACCEPTS_PER_TURN && endpoint->bound)
+		evconnlistener_enable(endpoint->listener);
+	endpoint->accepted = 0;
 }
 
 /* evhttp wants the buffers of a connection that it has just accepted. */
 static struct bufferevent *
 on_accepted(struct event_base *base, void *arg)
 {
-	struct http_place *place = arg;
-	struct http_connection *c = http_connection_new(place);
+	struct http_endpoint *endpoint = arg;
+	struct http_connection *c = http_connection_new(endpoint);
 
 	(void)base;
-	event_active(place->adopt, EV_TIMEOUT, 0);
-	if (++place->accepted >= ACCEPTS_PER_TURN)
-		evconnlistener_disable(place->listener);
+	event_active(endpoint->adopt, EV_TIMEOUT, 0);
+	if (++endpoint->accepted >= ACCEPTS_PER_TURN)
+		evconnlistener_disable(endpoint->listener);
 	return c->bev;
 }
 
 static struct http_connection *
-connection_of(struct http_place *place, struct evhttp_request *request)
+connection_of(struct http_endpoint *endpoint, struct evhttp_request *request)
 {
 	struct evhttp_connection *evcon = evhttp_request_get_connection(request);
 	int fd = (int)bufferevent_getfd(evhttp_connection_get_bufferevent(evcon));
 
-	adopt_all(place);
-	return fd >= 0 && (size_t)fd < place->server->n_fds ? place->server->by_fd[fd] : NULL;
+	adopt_all(endpoint);
+	return fd >= 0 && (size_t)fd < endpoint->server->n_fds ? endpoint->server->by_fd[fd] : NULL;
 }
 
 static void
@@ -138,53 +138,53 @@ static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	static const struct timeval wait = { .tv_usec = BACK_OFF_MS * 1000 };
-	struct http_place *place = ((struct http_server *)arg)->place;
+	struct http_endpoint *endpoint = ((struct http_server *)arg)->endpoint;
 
 	log_line(LOG_WARNING, "accept-waits", "err=%s", strerrorname_np(errno));
-	while (place->listener != listener)
-		place++;
+	while (endpoint->listener != listener)
+		endpoint++;
 	evconnlistener_disable(listener);
-	evtimer_add(place->again, &wait);
+	evtimer_add(endpoint->again, &wait);
 }
 
 static void
 on_again(evutil_socket_t fd, short what, void *arg)
 {
-	struct http_place *place = arg;
+	struct http_endpoint *endpoint = arg;
 
 	(void)fd;
 	(void)what;
-	if (place->bound)
-		evconnlistener_enable(place->listener);
+	if (endpoint->bound)
+		evconnlistener_enable(endpoint->listener);
 }
 
 static void
-set_up(struct http_place *place)
+set_up(struct http_endpoint *endpoint)
 {
-	const struct config *config = place->server->options.config;
-	struct event_base *base = place->server->base;
+	const struct config *config = endpoint->server->options.config;
+	struct event_base *base = endpoint->server->base;
 
-	place->http = xalloc_check(evhttp_new(base));
-	place->adopt = xalloc_check(evtimer_new(base, on_adopt, place));
-	place->again = xalloc_check(evtimer_new(base, on_again, place));
-	evhttp_set_allowed_methods(place->http, EVERY_VERB & ~EVHTTP_REQ_CONNECT);
-	evhttp_set_default_content_type(place->http, NULL);
-	evhttp_set_max_headers_size(place->http, HTTP_HEAD_MAX);
-	evhttp_set_max_body_size(place->http, (ev_ssize_t)config->http.body_max);
-	evhttp_set_flags(place->http, EVHTTP_SERVER_LINGERING_CLOSE);
-	evhttp_set_bevcb(place->http, on_accepted, place);
-	evhttp_set_gencb(place->http, on_request, place);
+	endpoint->http = xalloc_check(evhttp_new(base));
+	endpoint->adopt = xalloc_check(evtimer_new(base, on_adopt, endpoint));
+	endpoint->again = xalloc_check(evtimer_new(base, on_again, endpoint));
+	evhttp_set_allowed_methods(endpoint->http, EVERY_VERB & ~EVHTTP_REQ_CONNECT);
+	evhttp_set_default_content_type(endpoint->http, NULL);
+	evhttp_set_max_headers_size(endpoint->http, HTTP_HEAD_MAX);
+	evhttp_set_max_body_size(endpoint->http, (ev_ssize_t)config->http.body_max);
+	evhttp_set_flags(endpoint->http, EVHTTP_SERVER_LINGERING_CLOSE);
+	evhttp_set_bevcb(endpoint->http, on_accepted, endpoint);
+	evhttp_set_gencb(endpoint->http, on_request, endpoint);
 }
 
 int
 http_server_listen(struct http_server *server, int fd)
 {
-	struct http_place *place = &server->place[server->n_places];
+	struct http_endpoint *endpoint = &server->endpoint[server->n_endpoints];
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
 	int r;
 
-	if (server->n_places == HTTP_PLACES_MAX)
+	if (server->n_endpoints == HTTP_ENDPOINTS_MAX)
 		return -E2BIG;
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
 		return -errno;
@@ -194,20 +194,20 @@ http_server_listen(struct http_server *server, int fd)
 	r = evutil_make_socket_nonblocking(fd);
 	if (r < 0)
 		return -EIO;
-	place->server = server;
-	LIST_INIT(&place->newborn);
-	place->by_socket = address.ss_family == AF_UNIX;
-	if (place->by_socket)
+	endpoint->server = server;
+	LIST_INIT(&endpoint->newborn);
+	endpoint->by_socket = address.ss_family == AF_UNIX;
+	if (endpoint->by_socket)
 		watched_refuse(fd);
-	if (!place->by_socket)
-		free(http_address_text(&address, &place->host));
-	set_up(place);
-	server->n_places++;
+	if (!endpoint->by_socket)
+		free(http_address_text(&address, &endpoint->host));
+	set_up(endpoint);
+	server->n_endpoints++;
 	/* It is listening already: hence the 0. */
-	place->listener = xalloc_check(evconnlistener_new(server->base, NULL, NULL,
+	endpoint->listener = xalloc_check(evconnlistener_new(server->base, NULL, NULL,
 				LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd));
-	place->bound = xalloc_check(evhttp_bind_listener(place->http, place->listener));
-	evconnlistener_set_error_cb(place->listener, on_accept_error);
+	endpoint->bound = xalloc_check(evhttp_bind_listener(endpoint->http, endpoint->listener));
+	evconnlistener_set_error_cb(endpoint->listener, on_accept_error);
 	return 0;
 }
 
@@ -219,8 +219,8 @@ http_server_listen_metrics(struct http_server *server, int fd,
 
 	if (r < 0)
 		return r;
-	server->place[server->n_places - 1].write_metrics = write;
-	server->place[server->n_places - 1].write_metrics_arg = arg;
+	server->endpoint[server->n_endpoints - 1].write_metrics = write;
+	server->endpoint[server->n_endpoints - 1].write_metrics_arg = arg;
 	return 0;
 }
 
@@ -251,13 +251,13 @@ http_server_new(const struct http_server_options *options)
 }
 
 static void
-stop_listening(struct http_place *place)
+stop_listening(struct http_endpoint *endpoint)
 {
-	if (place->bound)
-		evhttp_del_accept_socket(place->http, place->bound);
-	place->bound = NULL;
-	event_del(place->again);
-	adopt_all(place);
+	if (endpoint->bound)
+		evhttp_del_accept_socket(endpoint->http, endpoint->bound);
+	endpoint->bound = NULL;
+	event_del(endpoint->again);
+	adopt_all(endpoint);
 }
 
 void
@@ -266,8 +266,8 @@ http_server_drain(struct http_server *server)
 	struct http_connection *c, *next;
 
 	server->draining = true;
-	for (size_t i = 0; i < server->n_places; i++)
-		stop_listening(&server->place[i]);
+	for (size_t i = 0; i < server->n_endpoints; i++)
+		stop_listening(&server->endpoint[i]);
 	for (c = LIST_FIRST(&server->connections); c; c = next) {
 		next = LIST_NEXT(c, link);
 		http_connection_drain(c);
@@ -299,14 +299,14 @@ http_server_free(struct http_server *server)
 	if (!server)
 		return;
 	server->freeing = server->draining = true;
-	for (size_t i = 0; i < server->n_places; i++) {
-		struct http_place *place = &server->place[i];
+	for (size_t i = 0; i < server->n_endpoints; i++) {
+		struct http_endpoint *endpoint = &server->endpoint[i];
 
-		stop_listening(place);
-		evhttp_free(place->http);
-		event_free(place->adopt);
-		event_free(place->again);
-		free(place->host);
+		stop_listening(endpoint);
+		evhttp_free(endpoint->http);
+		event_free(endpoint->adopt);
+		event_free(endpoint->again);
+		free(endpoint->host);
 	}
 	loop_free_now(server->options.loop);	/* exchanges use sessions */
 	http_sessions_free(server->sessions);

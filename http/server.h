@@ -17,7 +17,7 @@ struct loop;
 struct mcp;
 struct why;
 
-#define HTTP_PLACES_MAX 8
+#define HTTP_ENDPOINTS_MAX 8
 #define HTTP_METRICS_PATH "/metrics"
 #define HTTP_HEAD_MAX (32 * 1024)		/* bytes of request line and headers */
 #define HTTP_OUTPUT_HIGH (1024 * 1024)		/* bytes unsent: leave news out */

@@ -40,14 +40,14 @@
 #define LEFT_FILES_MAX 1000	/* files that a run's end tells of; likewise */
 #define LEFT_DATA_MAX (4 * 1024 * 1024)	/* bytes of one that is kept */
 #define LEFT_BYTES_MAX (64 * 1024 * 1024)	/* bytes of all that are kept of a run */
-#define REPL_PLACES_MAX 16		/* states of a session */
+#define REPL_SNAPSHOTS_MAX 16		/* states of a session */
 #define HANDOVER_SESSIONS_MAX 1023	/* that one supervisor leaves to the next: with four
 					 * descriptors each, and their table, systemd's store */
 #define HANDLE_TEXT_MAX 92		/* bytes of a session's handle */
 #define CHECKPOINT_TEXT_MAX 64		/* bytes of a checkpoint's name */
 #define PRINCIPAL_TEXT_MAX 4096		/* bytes of who a tenant is */
 #define NOTES_MAX 16			/* of a cell, on what its state cannot keep */
-#define QUESTIONS_OF_RUN_MAX 100	/* that a script may ask */
+#define PROMPTS_OF_RUN_MAX 100	/* that a script may ask */
 #define PROMPT_MAX 1024			/* bytes of one */
 #define ANSWER_CHARACTERS 4096		/* of a line that answers one */
 #define ENVIRONMENT_NAME 64		/* bytes: a SHA-256 in hexadecimal, lower case */
@@ -100,7 +100,7 @@ enum egress_verdict {
 enum cell_state {
 	CELL_COMMITTED,		/* it is what the cell made of it */
 	CELL_ROLLED_BACK,	/* it is as before */
-	CELL_LOST,		/* its place is empty */
+	CELL_LOST,		/* its snapshot is empty */
 	CELL_STATE_COUNT
 };
 

@@ -52,9 +52,9 @@ conflict(const struct arguments *arguments, bool any_left)
 {
 	if (any_left)
 		return "mcp-pythond takes options only.\n";
-	if (arguments->stdio && arguments->places.socket)
+	if (arguments->stdio && arguments->endpoints.socket)
 		return "--stdio and --socket exclude each other.\n";
-	if (arguments->stdio && (arguments->places.http || arguments->places.http_socket))
+	if (arguments->stdio && (arguments->endpoints.http || arguments->endpoints.http_socket))
 		return "--stdio and HTTP exclude each other.\n";
 	return NULL;
 }
@@ -69,13 +69,13 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 's':
-			arguments_r->places.socket = optarg;
+			arguments_r->endpoints.socket = optarg;
 			break;
 		case 't':
-			arguments_r->places.http = optarg;
+			arguments_r->endpoints.http = optarg;
 			break;
 		case 'u':
-			arguments_r->places.http_socket = optarg;
+			arguments_r->endpoints.http_socket = optarg;
 			break;
 		case 'c':
 			arguments_r->config = optarg;

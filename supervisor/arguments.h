@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sysexits.h>
 
-#include "supervisor/places.h"
+#include "supervisor/endpoints.h"
 
 enum exit_code {
 	EXIT_FINE = 0,
@@ -20,7 +20,7 @@ enum action { SERVE, CHECK_CONFIG, DUMP_CONFIG, SHOW_POLICY, SWEEP };
 /* Strings are argv's. */
 struct arguments {
 	enum action action;
-	struct places_asked places;
+	struct endpoints_asked endpoints;
 	const char *config;		/* NULL: not given */
 	const char *who;		/* of SHOW_POLICY */
 	bool stdio;

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor, before privilege is dropped.   Owns: listening sockets until they
  *          are served, and the locks of those that we made. */
-#include "supervisor/places.h"
+#include "supervisor/endpoints.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,9 +20,9 @@
 #include "supervisor/handover.h"
 
 static void
-add_place(struct places *places, int fd, bool http)
+add_endpoint(struct endpoints *endpoints, int fd, bool http)
 {
-	places->place[places->n++] = (struct place){ .fd = fd, .http = http };
+	endpoints->endpoint[endpoints->n++] = (struct endpoint){ .fd = fd, .http = http };
 }
 
 /* To other machines. */
@@ -34,7 +34,7 @@ may_be_open(const struct config *config)
 
 /* Nobody there says who they are. */
 static int
-take_metrics_socket(struct places *places, int fd, struct why *why_r)
+take_metrics_socket(struct endpoints *endpoints, int fd, struct why *why_r)
 {
 	struct why unused;
 
@@ -42,14 +42,14 @@ take_metrics_socket(struct places *places, int fd, struct why *why_r)
 		return why_say(why_r, -EPERM, "socket", "what was handed over as \"metrics\" can "
 			       "be reached from other machines; it has to be on the loopback "
 			       "device or a unix socket");
-	places->place[places->n++] = (struct place){ .fd = fd, .metrics = true };
+	endpoints->endpoint[endpoints->n++] = (struct endpoint){ .fd = fd, .metrics = true };
 	return 0;
 }
 
 /* The unit's FileDescriptorName= says what it is: "http", "metrics", and anything else byte
  * streams. */
 static int
-take_handed_socket(struct places *places, const struct config *config, int fd,
+take_handed_socket(struct endpoints *endpoints, const struct config *config, int fd,
 		   const char *name, struct why *why_r)
 {
 	bool http = strcmp(name, "http") == 0, metrics = strcmp(name, "metrics") == 0;
@@ -58,23 +58,23 @@ take_handed_socket(struct places *places, const struct config *config, int fd,
 		return why_say(why_r, -EINVAL, "socket", "what was handed over as \"%s\" is no "
 			       "listening %sstream socket", name, http || metrics ? "" : "unix ");
 	if (metrics)
-		return take_metrics_socket(places, fd, why_r);
+		return take_metrics_socket(endpoints, fd, why_r);
 	if (http && http_check_socket(fd, may_be_open(config), why_r) < 0)
 		return -EPERM;
-	add_place(places, fd, http);
+	add_endpoint(endpoints, fd, http);
 	return 0;
 }
 
 static void
-take_stored(struct places *places, int fd, const char *name)
+take_stored(struct endpoints *endpoints, int fd, const char *name)
 {
-	places->stored = xalloc_check(reallocarray(places->stored, places->n_stored + 1,
-						   sizeof(*places->stored)));
-	places->stored[places->n_stored++] = (struct places_stored){ xstrdup(name), fd };
+	endpoints->stored = xalloc_check(reallocarray(endpoints->stored, endpoints->n_stored + 1,
+						   sizeof(*endpoints->stored)));
+	endpoints->stored[endpoints->n_stored++] = (struct endpoints_stored){ xstrdup(name), fd };
 }
 
 static int
-take_handed_sockets(struct places *places, const struct config *config, struct why *why_r)
+take_handed_sockets(struct endpoints *endpoints, const struct config *config, struct why *why_r)
 {
 	char **names = NULL;
 	int r = 0, n = sd_listen_fds_with_names(1, &names), sockets = 0;
@@ -83,14 +83,14 @@ take_handed_sockets(struct places *places, const struct config *config, struct w
 		const char *name = names && names[i] ? names[i] : "";
 
 		if (strncmp(name, HANDOVER_PREFIX, strlen(HANDOVER_PREFIX)) == 0)
-			take_stored(places, SD_LISTEN_FDS_START + i, name);
+			take_stored(endpoints, SD_LISTEN_FDS_START + i, name);
 		else if (strcmp(name, PLACE_ADMIN) == 0)
 			;	/* supervisor/operate/governance.c has it */
-		else if (++sockets > PLACES_MAX - 3)
+		else if (++sockets > ENDPOINTS_MAX - 3)
 			r = why_say(why_r, -E2BIG, "socket",
-				    "more than %d sockets were handed over", PLACES_MAX - 3);
+				    "more than %d sockets were handed over", ENDPOINTS_MAX - 3);
 		else
-			r = take_handed_socket(places, config, SD_LISTEN_FDS_START + i, name,
+			r = take_handed_socket(endpoints, config, SD_LISTEN_FDS_START + i, name,
 					       why_r);
 	}
 	for (int i = 0; names && names[i]; i++)
@@ -100,7 +100,7 @@ take_handed_sockets(struct places *places, const struct config *config, struct w
 }
 
 static int
-open_http_address(struct places *places, const struct config *config, const char *text,
+open_http_address(struct endpoints *endpoints, const struct config *config, const char *text,
 		  struct why *why_r)
 {
 	struct sockaddr_storage address;
@@ -110,7 +110,7 @@ open_http_address(struct places *places, const struct config *config, const char
 
 	if (r < 0)
 		return r;
-	add_place(places, fd, true);
+	add_endpoint(endpoints, fd, true);
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
 		return why_say(why_r, -errno, "http", "%s: %s", text, strerror(errno));
 	name = http_address_text(&address, NULL);
@@ -124,7 +124,7 @@ open_http_address(struct places *places, const struct config *config, const char
 }
 
 static int
-open_metrics(struct places *places, const struct config *config, struct why *why_r)
+open_metrics(struct endpoints *endpoints, const struct config *config, struct why *why_r)
 {
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
@@ -136,7 +136,7 @@ open_metrics(struct places *places, const struct config *config, struct why *why
 	r = http_open_address(config->metrics.listen, false, &fd, why_r);
 	if (r < 0)
 		return r;
-	places->place[places->n++] = (struct place){ .fd = fd, .metrics = true };
+	endpoints->endpoint[endpoints->n++] = (struct endpoint){ .fd = fd, .metrics = true };
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
 		return why_say(why_r, -errno, "metrics", "%s", strerror(errno));
 	name = http_address_text(&address, NULL);
@@ -146,25 +146,25 @@ open_metrics(struct places *places, const struct config *config, struct why *why
 
 /* In addition to whatever else is served. */
 static int
-open_http(struct places *places, const struct config *config,
-	  const struct places_asked *asked, uid_t owner, struct why *why_r)
+open_http(struct endpoints *endpoints, const struct config *config,
+	  const struct endpoints_asked *asked, uid_t owner, struct why *why_r)
 {
 	const char *address = asked->http ? asked->http : config->http.listen;
 	const char *path = asked->http_socket ? asked->http_socket : config->http.socket;
-	int fd, r = address ? open_http_address(places, config, address, why_r) : 0;
+	int fd, r = address ? open_http_address(endpoints, config, address, why_r) : 0;
 
 	if (r < 0 || !path)
 		return r;
-	r = socketfile_open(path, owner, &places->http_file, &fd, why_r);
+	r = socketfile_open(path, owner, &endpoints->http_file, &fd, why_r);
 	if (r < 0)
 		return r;
-	add_place(places, fd, true);
+	add_endpoint(endpoints, fd, true);
 	log_line(LOG_NOTICE, "listening", "http_socket=%s", path);
 	return 0;
 }
 
 static int
-open_socket(struct places *places, const struct config *config, const char *asked,
+open_socket(struct endpoints *endpoints, const struct config *config, const char *asked,
 	    uid_t owner, struct why *why_r)
 {
 	own_mem char *path = NULL;
@@ -176,67 +176,67 @@ open_socket(struct places *places, const struct config *config, const char *aske
 		path = socketfile_default(owner, why_r);
 	if (!path)
 		return -ENOENT;
-	r = socketfile_open(path, owner, &places->file, &fd, why_r);
+	r = socketfile_open(path, owner, &endpoints->file, &fd, why_r);
 	if (r < 0)
 		return r;
-	add_place(places, fd, false);
+	add_endpoint(endpoints, fd, false);
 	log_line(LOG_NOTICE, "listening", "socket=%s", path);
 	return 0;
 }
 
 static bool
-have_clients(const struct places *places)
+have_clients(const struct endpoints *endpoints)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < places->n; i++)
-		n += !places->place[i].metrics;
+	for (size_t i = 0; i < endpoints->n; i++)
+		n += !endpoints->endpoint[i].metrics;
 	return n > 0;
 }
 
 int
-places_open(const struct places_asked *asked, const struct config *config, uid_t owner,
-	    struct places **places_r, struct why *why_r)
+endpoints_open(const struct endpoints_asked *asked, const struct config *config, uid_t owner,
+	    struct endpoints **endpoints_r, struct why *why_r)
 {
-	struct places *places = *places_r = xcalloc(1, sizeof(*places));
-	int r = take_handed_sockets(places, config, why_r);
+	struct endpoints *endpoints = *endpoints_r = xcalloc(1, sizeof(*endpoints));
+	int r = take_handed_sockets(endpoints, config, why_r);
 
 	if (r < 0 || asked->none)
 		return r;
-	if (!have_clients(places))
-		r = open_socket(places, config, asked->socket, owner, why_r);
+	if (!have_clients(endpoints))
+		r = open_socket(endpoints, config, asked->socket, owner, why_r);
 	else if (asked->socket)
 		r = why_say(why_r, -EINVAL, "socket",
 			    "--socket was given although systemd hands a socket over");
 	if (r == 0)
-		r = open_http(places, config, asked, owner, why_r);
-	return r < 0 ? r : open_metrics(places, config, why_r);
+		r = open_http(endpoints, config, asked, owner, why_r);
+	return r < 0 ? r : open_metrics(endpoints, config, why_r);
 }
 
 bool
-places_have_http(const struct places *places)
+endpoints_have_http(const struct endpoints *endpoints)
 {
-	for (size_t i = 0; i < places->n; i++)
-		if (places->place[i].http)
+	for (size_t i = 0; i < endpoints->n; i++)
+		if (endpoints->endpoint[i].http)
 			return true;
 	return false;
 }
 
 void
-places_free(struct places *places)
+endpoints_free(struct endpoints *endpoints)
 {
-	if (!places)
+	if (!endpoints)
 		return;
-	for (size_t i = 0; i < places->n; i++)
-		if (places->place[i].fd >= 0)
-			close(places->place[i].fd);
-	for (size_t i = 0; i < places->n_stored; i++) {
-		if (places->stored[i].fd >= 0)
-			close(places->stored[i].fd);
-		free(places->stored[i].name);
+	for (size_t i = 0; i < endpoints->n; i++)
+		if (endpoints->endpoint[i].fd >= 0)
+			close(endpoints->endpoint[i].fd);
+	for (size_t i = 0; i < endpoints->n_stored; i++) {
+		if (endpoints->stored[i].fd >= 0)
+			close(endpoints->stored[i].fd);
+		free(endpoints->stored[i].name);
 	}
-	free(places->stored);
-	socketfile_close(places->http_file);
-	socketfile_close(places->file);
-	free(places);
+	free(endpoints->stored);
+	socketfile_close(endpoints->http_file);
+	socketfile_close(endpoints->file);
+	free(endpoints);
 }

@@ -22,7 +22,7 @@
 #include "base/xalloc.h"
 #include "engine/repl_keep.h"
 #include "govern/audit.h"
-#include "supervisor/places.h"
+#include "supervisor/endpoints.h"
 #include "tools/session/handover_table.h"
 #include "tools/session/repl_sessions_keep.h"
 
@@ -229,17 +229,17 @@ handover_give(struct engine *engine, struct audit *audit)
 
 /* ---- taking ---- */
 
-/* Given away from the places, or -1: there is none, or there are several. */
+/* Given away from the endpoints, or -1: there is none, or there are several. */
 static int
-take_fd(struct places *places, const char *name)
+take_fd(struct endpoints *endpoints, const char *name)
 {
-	struct places_stored *found = NULL;
+	struct endpoints_stored *found = NULL;
 
-	for (size_t i = 0; i < places->n_stored; i++)
-		if (places->stored[i].fd >= 0 && strcmp(places->stored[i].name, name) == 0) {
+	for (size_t i = 0; i < endpoints->n_stored; i++)
+		if (endpoints->stored[i].fd >= 0 && strcmp(endpoints->stored[i].name, name) == 0) {
 			if (found)
 				return -1;
-			found = &places->stored[i];
+			found = &endpoints->stored[i];
 		}
 	return found ? give_fd(found->fd) : -1;
 }
@@ -273,7 +273,7 @@ take_session(const struct handover_takers *takers, const struct handover_session
 		char name[FD_NAME_MAX];
 
 		name_descriptor(name, session->is.serial, i);
-		fd[i] = take_fd(takers->places, name);
+		fd[i] = take_fd(takers->endpoints, name);
 	}
 	r = refused ? why_say(&why, -EINVAL, NULL, "%s", refused)
 		    : repl_session_adopt(takers->engine, takers->base, takers->config, session,
@@ -310,15 +310,15 @@ take_table(const struct handover_takers *takers, int fd)
 
 /* The store's own copies: without them whatever was not taken ends. */
 static void
-empty_store(struct places *places)
+empty_store(struct endpoints *endpoints)
 {
-	for (size_t i = 0; i < places->n_stored; i++) {
+	for (size_t i = 0; i < endpoints->n_stored; i++) {
 		own_mem char *state = NULL;
 
-		if (places->stored[i].fd >= 0)
-			close(give_fd(places->stored[i].fd));
+		if (endpoints->stored[i].fd >= 0)
+			close(give_fd(endpoints->stored[i].fd));
 		if (asprintf(&state, "FDSTOREREMOVE=1\nFDNAME=%s",
-			     places->stored[i].name) < 0)
+			     endpoints->stored[i].name) < 0)
 			abort();
 		notify_say(state);
 	}
@@ -327,13 +327,13 @@ empty_store(struct places *places)
 void
 handover_take(const struct handover_takers *takers)
 {
-	own_fd int fd = take_fd(takers->places, TABLE);
+	own_fd int fd = take_fd(takers->endpoints, TABLE);
 	uint64_t last_serial = 0;
 
 	if (fd >= 0)
 		last_serial = take_table(takers, fd);
-	else if (takers->places->n_stored > 0)
+	else if (takers->endpoints->n_stored > 0)
 		log_line(LOG_WARNING, "sessions-refused", "err=ENOENT");
-	empty_store(takers->places);
+	empty_store(takers->endpoints);
 	engine_adopted_all(takers->engine, last_serial);
 }

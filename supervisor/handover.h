@@ -15,7 +15,7 @@ struct audit;
 struct config;
 struct engine;
 struct event_base;
-struct places;
+struct endpoints;
 
 #define HANDOVER_PREFIX "kept-"
 
@@ -28,7 +28,7 @@ bool handover_is_possible(bool as_service, bool has_cgroups);
 void handover_give(struct engine *engine, struct audit *audit);
 
 struct handover_takers {
-	struct places *places;		/* what was stored is taken from here */
+	struct endpoints *endpoints;		/* what was stored is taken from here */
 	struct engine *engine;
 	struct event_base *base;
 	const struct config *config;

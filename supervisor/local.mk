@@ -18,7 +18,7 @@ libsupervisor_a_SOURCES = \
 	supervisor/configuration.c supervisor/configuration.h \
 	supervisor/handover.c supervisor/handover.h \
 	supervisor/listener.c supervisor/listener.h \
-	supervisor/places.c supervisor/places.h \
+	supervisor/endpoints.c supervisor/endpoints.h \
 	supervisor/session.c supervisor/session.h \
 	supervisor/session_account.c supervisor/session_account.h \
 	supervisor/unit.c supervisor/unit.h \

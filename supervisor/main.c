@@ -50,7 +50,7 @@
 #include "supervisor/operate/admin.h"
 #include "supervisor/operate/governance.h"
 #include "supervisor/operate/operation.h"
-#include "supervisor/places.h"
+#include "supervisor/endpoints.h"
 #include "supervisor/session.h"
 #include "supervisor/unit.h"
 #include "tools/job/background.h"
@@ -69,7 +69,7 @@ struct supervisor {
 	int admin_fd[ADMIN_SOCKETS];	/* the operators'; -1: none, or given away */
 	bool as_service, stdio;
 	uid_t own_uid;			/* whoever started us: the tenant of --stdio and TCP */
-	struct places *places;
+	struct endpoints *endpoints;
 	struct launcher *launcher;
 	struct directory *directory;
 	struct cgroup_root *cgroups;
@@ -81,7 +81,7 @@ struct supervisor {
 	struct session_set *sessions;
 	struct auth *auth;		/* NULL: HTTP is not served */
 	struct http_server *http;
-	struct listener *listener[PLACES_MAX];
+	struct listener *listener[ENDPOINTS_MAX];
 	size_t n_listeners;
 	struct notify *notify;
 	struct metrics *metrics;
@@ -133,7 +133,7 @@ open_seal(struct supervisor *s, struct why *why_r)
 static int
 prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
 {
-	struct places_asked asked = arguments->places;
+	struct endpoints_asked asked = arguments->endpoints;
 	struct startup_programs programs;
 	int r;
 
@@ -142,7 +142,7 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	if (r < 0)
 		return r;
 	asked.none = s->stdio;
-	r = places_open(&asked, s->config, startup_service_uid(s->config), &s->places, why_r);
+	r = endpoints_open(&asked, s->config, startup_service_uid(s->config), &s->endpoints, why_r);
 	if (r < 0)
 		return r;
 	r = open_seal(s, why_r);
@@ -166,7 +166,7 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	}
 	if (r == 0 && s->as_service)
 		r = governance_new(s->config, true, &s->governance, why_r);
-	if (r < 0 || !places_have_http(s->places))
+	if (r < 0 || !endpoints_have_http(s->endpoints))
 		return r;
 	return auth_new(s->config, &s->auth, why_r);
 }
@@ -354,18 +354,18 @@ accept_clients(struct supervisor *s)
 	if (s->stdio)
 		return session_open(s->sessions, STDIN_FILENO, STDOUT_FILENO, true,
 				    s->own_uid);
-	for (size_t i = 0; r == 0 && i < s->places->n; i++) {
-		struct place *place = &s->places->place[i];
+	for (size_t i = 0; r == 0 && i < s->endpoints->n; i++) {
+		struct endpoint *endpoint = &s->endpoints->endpoint[i];
 
-		if (place->metrics)
-			r = http_server_listen_metrics(s->http, place->fd, write_metrics, s);
-		else if (place->http)
-			r = http_server_listen(s->http, place->fd);
+		if (endpoint->metrics)
+			r = http_server_listen_metrics(s->http, endpoint->fd, write_metrics, s);
+		else if (endpoint->http)
+			r = http_server_listen(s->http, endpoint->fd);
 		else
-			r = listener_new(s->loop, place->fd, s->sessions,
+			r = listener_new(s->loop, endpoint->fd, s->sessions,
 					 &s->listener[s->n_listeners++]);
 		if (r == 0)
-			give_fd(place->fd);
+			give_fd(endpoint->fd);
 	}
 	return r;
 }
@@ -480,7 +480,7 @@ build(struct supervisor *s)
 		.fd = { give_fd(s->admin_fd[0]), give_fd(s->admin_fd[1]) },
 	});
 	handover_take(&(struct handover_takers){
-		.places = s->places, .engine = s->engine, .base = engine.base,
+		.endpoints = s->endpoints, .engine = s->engine, .base = engine.base,
 		.config = s->config, .audit = gate_audit(mcp.gate),
 	});
 	s->keeps_sessions = handover_is_possible(s->as_service, s->cgroups != NULL);
@@ -535,7 +535,7 @@ tear_down(struct supervisor *s)
 	loop_free(s->loop);
 	cgroup_root_free(s->cgroups);
 	launcher_free(s->launcher);
-	places_free(s->places);
+	endpoints_free(s->endpoints);
 	config_free(s->config);
 }
 

@@ -20,7 +20,7 @@
 #include "worker/import_check.h"
 #include "worker/imports.h"
 #include "worker/parallel.h"
-#include "worker/question.h"
+#include "worker/prompt.h"
 #include "worker/rich.h"
 #include "worker/turns.h"
 
@@ -168,7 +168,7 @@ load_bootstrap(void)
 	turn = turns_type();
 	send = display_sender();
 	clear = dict_clearer();
-	if (bootstrap && question_prepare() == 0 && builtins && name && turn && send && clear &&
+	if (bootstrap && prompt_prepare() == 0 && builtins && name && turn && send && clear &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
@@ -419,7 +419,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	PyObject *args, *list = list_of(&run->args), *result = NULL, *imports;
 
 	display_begin(run->id);
-	question_begin(run->id, run->questions);
+	prompt_begin(run->id, run->prompts);
 	imports = run->has_imports ? list_of(&run->imports) : Py_NewRef(Py_None);
 	args = list && imports ? Py_BuildValue("(y#OIOOi)", run->script.at ? run->script.at : "",
 					       (Py_ssize_t)run->script.len, list,
@@ -515,7 +515,7 @@ interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 
 	Py_CLEAR(last_cell);
 	display_begin(run->id);
-	question_begin(run->id, run->questions);
+	prompt_begin(run->id, run->prompts);
 	args = Py_BuildValue("(Iy#Ii)", (unsigned int)run->cell,
 			     run->script.at ? run->script.at : "",
 			     (Py_ssize_t)run->script.len, (unsigned int)run->value_max,

@@ -9,7 +9,7 @@
 
 #include "worker/jail.h"
 
-#define JAIL_LINE (JAIL_CONTROL - 1)	/* where a place's process has its end */
+#define JAIL_LINE (JAIL_CONTROL - 1)	/* where a snapshot's process has its end */
 
 enum order_kind {
 	ORDER_COPY,	/* fork; fd: the line of the new one, which waits */

@@ -4,7 +4,7 @@ libexec_PROGRAMS += mcp-python-worker
 
 libworker_a_SOURCES = \
 	worker/display.c worker/display.h \
-	worker/question.c worker/question.h \
+	worker/prompt.c worker/prompt.h \
 	worker/execution.c worker/execution.h \
 	worker/heap.c worker/heap.h \
 	worker/interpreter.c worker/interpreter.h \
@@ -14,7 +14,7 @@ libworker_a_SOURCES = \
 	worker/modes.c \
 	worker/mounts.c worker/mounts.h \
 	worker/parallel.c worker/parallel.h \
-	worker/place.c worker/place.h worker/line.h \
+	worker/snapshot.c worker/snapshot.h worker/line.h \
 	worker/priority.c \
 	worker/processes.c worker/processes.h \
 	worker/seccomp.c worker/seccomp.h \

@@ -1,10 +1,10 @@
 /* Runs in: a script's process, in input().
- * Owns: the number of the question that was asked last.
+ * Owns: the number of the prompt that was asked last.
  * Reads: ANSWER, from the supervisor alone. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "worker/question.h"
+#include "worker/prompt.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,18 +18,18 @@
 
 static PyObject *native_input;		/* Python's own */
 static PyObject *asking_input;		/* what takes its place */
-static PyThread_type_lock turn;		/* of threads: one question at a time */
+static PyThread_type_lock turn;		/* of threads: one prompt at a time */
 static uint64_t run_id;
 static pid_t run_pid;
-static uint32_t questions_left;
+static uint32_t prompts_left;
 static uint32_t number;
-static bool is_open;			/* that question has no answer yet */
+static bool is_open;			/* that prompt has no answer yet */
 
 /* A process that the script forked has the socket too, but not the turn. */
 static bool
 may_ask(void)
 {
-	return questions_left > 0 && getpid() == run_pid;
+	return prompts_left > 0 && getpid() == run_pid;
 }
 
 /* ---- the exchange ---- */
@@ -67,12 +67,12 @@ await_bytes(void)
 		if (errno == EINTR && !PyErr_Occurred() && PyErr_CheckSignals() == 0)
 			continue;
 		if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
-			questions_left = 0;
+			prompts_left = 0;
 		return -1;
 	}
 }
 
-/* Of the open question: a line (new), or NULL, without an exception when there is no line. One
+/* Of the open prompt: a line (new), or NULL, without an exception when there is no line. One
  * that was interrupted stays open, and is waited for again. */
 static PyObject *
 await_answer(void)
@@ -100,7 +100,7 @@ await_answer(void)
 
 /* The prompt as a message takes it: UTF-8 without NUL, its beginning. */
 static int
-fill_prompt(PyObject *prompt, char text[PROMPT_MAX], struct msg_str *prompt_r)
+fill_text(PyObject *prompt, char text[PROMPT_MAX], struct msg_str *text_r)
 {
 	PyObject *bytes = NULL;
 	size_t len = 0;
@@ -123,14 +123,14 @@ fill_prompt(PyObject *prompt, char text[PROMPT_MAX], struct msg_str *prompt_r)
 	for (size_t i = 0; i < len; i++)
 		if (text[i] == '\0')
 			text[i] = ' ';
-	*prompt_r = (struct msg_str){ .at = text, .len = len };
+	*text_r = (struct msg_str){ .at = text, .len = len };
 	return 0;
 }
 
 static PyObject *
 exchange(PyObject *prompt)
 {
-	struct msg msg = { .type = MSG_QUESTION, .question.id = run_id };
+	struct msg msg = { .type = MSG_PROMPT, .prompt.id = run_id };
 	char text[PROMPT_MAX];
 
 	/* The answer to one that was given up is not this one's. */
@@ -139,10 +139,10 @@ exchange(PyObject *prompt)
 		if (PyErr_Occurred())
 			return NULL;
 	}
-	if (!may_ask() || fill_prompt(prompt, text, &msg.question.prompt) < 0)
+	if (!may_ask() || fill_text(prompt, text, &msg.prompt.text) < 0)
 		return NULL;
-	questions_left--;
-	msg.question.number = ++number;
+	prompts_left--;
+	msg.prompt.number = ++number;
 	/* The interpreter's lock is kept: two threads may not be in the middle of a frame. */
 	if (frame_send(JAIL_CONTROL, &msg, NULL, 0) < 0)
 		return NULL;
@@ -205,7 +205,7 @@ input(PyObject *self, PyObject *const *args, Py_ssize_t n)
 }
 
 int
-question_prepare(void)
+prompt_prepare(void)
 {
 	static PyMethodDef method = {
 		"input", (PyCFunction)(void (*)(void))input, METH_FASTCALL,
@@ -225,22 +225,22 @@ question_prepare(void)
 }
 
 void
-question_begin(uint64_t id, uint32_t questions)
+prompt_begin(uint64_t id, uint32_t prompts)
 {
 	PyObject *builtins = PyEval_GetBuiltins(), *wanted, *now;
 
 	run_id = id;
 	run_pid = getpid();
-	questions_left = questions;
+	prompts_left = prompts;
 	number = 0;
 	is_open = false;
-	wanted = questions > 0 ? asking_input : native_input;
+	wanted = prompts > 0 ? asking_input : native_input;
 	now = PyDict_GetItemString(builtins, "input");
 	/* A cell's process is a copy; a thread of the one that it was made of may have held the lock. */
-	if (questions > 0)
+	if (prompts > 0)
 		turn = PyThread_allocate_lock();
-	if (questions > 0 && !turn)
-		questions_left = 0;
+	if (prompts > 0 && !turn)
+		prompts_left = 0;
 	if (now != wanted && (now == native_input || now == asking_input) &&
 	    PyDict_SetItemString(builtins, "input", wanted) < 0)
 		PyErr_Clear();

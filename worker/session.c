@@ -1,7 +1,7 @@
 /* Runs in: a session's init, pid 1, which never runs Python.
- * Owns:    the places: a process that holds a state, and the line to it.
+ * Owns:    the snapshots: a process that holds a state, and the line to it.
  * Reads:   the supervisor's messages on the control socket, which nobody else in the worker
- * has; and what places and cells report. Those are scripts: whoever says something that may
+ * has; and what snapshots and cells report. Those are scripts: whoever says something that may
  * not be said loses the state that he holds. */
 #include "worker/session.h"
 
@@ -24,7 +24,7 @@
 #include "worker/interpreter.h"
 #include "worker/line.h"
 #include "worker/listener.h"
-#include "worker/place.h"
+#include "worker/snapshot.h"
 #include "worker/processes.h"
 #include "worker/workspace.h"
 
@@ -34,20 +34,20 @@
 #define TRIES_MAX 500
 #define DEATHS_MAX 20
 #define DROP_MS 1000
-#define COPY_S 5		/* for a place to be forked from */
+#define COPY_S 5		/* for a snapshot to be forked from */
 
 static bool held;		/* all others are stopped */
 static bool memory_counted;	/* by a controller, which needs no help */
 
-static struct place {
+static struct snapshot {
 	pid_t pid;		/* 0: it holds no state */
 	int line;
-} place[REPL_PLACES_MAX];
+} snapshot[REPL_SNAPSHOTS_MAX];
 
-/* What goes on in a place; one at a time. */
+/* What goes on in a snapshot; one at a time. */
 static struct {
 	enum { NOTHING, CELL, COPY } what;
-	unsigned int place, to;	/* to: of a copy */
+	unsigned int snapshot, to;	/* to: of a copy */
 	uint64_t id;		/* of a cell */
 	int line;		/* of the cell or the copy */
 	int listener;		/* where a cell finds its proxy; -1: it has none */
@@ -70,7 +70,7 @@ tell(const struct msg *msg)
 		_exit(0);
 }
 
-/* ---- places ---- */
+/* ---- snapshots ---- */
 
 /* Before whatever is told next. */
 static void
@@ -79,17 +79,17 @@ tell_states(void)
 	static uint32_t told;
 	struct msg msg = { .type = MSG_STATES };
 
-	for (size_t i = 0; i < REPL_PLACES_MAX; i++)
-		if (place[i].pid > 0)
-			msg.states.places |= 1U << i;
-	if (msg.states.places == told)
+	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
+		if (snapshot[i].pid > 0)
+			msg.states.snapshots |= 1U << i;
+	if (msg.states.snapshots == told)
 		return;
-	told = msg.states.places;
+	told = msg.states.snapshots;
 	tell(&msg);
 }
 
 static void
-empty(struct place *p)
+empty(struct snapshot *p)
 {
 	if (p->pid == 0)
 		return;
@@ -100,7 +100,7 @@ empty(struct place *p)
 
 /* What it holds is free when the next cell begins, whose memory is measured then. */
 static void
-drop(struct place *p)
+drop(struct snapshot *p)
 {
 	pid_t pid = p->pid;
 
@@ -110,10 +110,10 @@ drop(struct place *p)
 }
 
 static void
-put(struct place *p, pid_t pid, int line)
+put(struct snapshot *p, pid_t pid, int line)
 {
 	empty(p);
-	*p = (struct place){ .pid = pid, .line = line };
+	*p = (struct snapshot){ .pid = pid, .line = line };
 }
 
 /* Only where memory is short in the worker's own group. Where it can be short on the whole
@@ -139,10 +139,10 @@ make_line(int *ours_r, int *theirs_r)
 }
 
 /* Gives the order with the other end of a new line, now.line, and one descriptor more when it
- * is not -1. 0, -ENOENT: the place holds no state, or does not listen and is given up; or
+ * is not -1. 0, -ENOENT: the snapshot holds no state, or does not listen and is given up; or
  * another -errno. */
 static int
-give_order(struct place *p, enum order_kind kind, uint16_t port, int more)
+give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
 {
 	struct order order = { .kind = kind, .port = port };
 	int fd[2] = { -1, more };
@@ -177,10 +177,10 @@ reap(void)
 			now.gone = true;
 			now.status = status;
 		}
-		for (size_t i = 0; i < REPL_PLACES_MAX; i++)
-			if (place[i].pid == pid) {
-				close(place[i].line);
-				place[i].pid = 0;
+		for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
+			if (snapshot[i].pid == pid) {
+				close(snapshot[i].line);
+				snapshot[i].pid = 0;
 			}
 	}
 }
@@ -205,9 +205,9 @@ on_copy(const struct msg_copy *copy)
 
 	memset(&now, 0, sizeof(now));
 	now.what = COPY;
-	now.place = copy->from;
+	now.snapshot = copy->from;
 	now.to = copy->to;
-	r = give_order(&place[copy->from], ORDER_COPY, 0, -1);
+	r = give_order(&snapshot[copy->from], ORDER_COPY, 0, -1);
 	if (r < 0)
 		copied(-r);
 }
@@ -237,32 +237,32 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	memset(&now, 0, sizeof(now));
 	now.what = CELL;
 	now.listener = -1;
-	now.place = cell->place;
+	now.snapshot = cell->snapshot;
 	now.id = cell->id;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
 	if (cell->network)
 		r = now.listener = listener_offer(cell->id, &port);
 	if (r >= 0)
-		r = give_order(&place[cell->place], ORDER_CELL, port, control);
+		r = give_order(&snapshot[cell->snapshot], ORDER_CELL, port, control);
 	if (r == -ENOENT)
 		cell_ended(CELL_LOST, 0, ENOENT, true, 0);
 	else if (r < 0)
 		cell_ended(CELL_ROLLED_BACK, 0, -r, false, 0);
 }
 
-/* Everything but the places, and one more process. Where even init gets no process any more,
+/* Everything but the snapshots, and one more process. Where even init gets no process any more,
  * and goes on getting none when all that is in sight has been ended, there is something out of
  * sight that nothing but the end of all ends. */
 static unsigned int
 end_others(pid_t one)
 {
-	pid_t keep[REPL_PLACES_MAX + 1];
+	pid_t keep[REPL_SNAPSHOTS_MAX + 1];
 	unsigned int found = 0, first;
 	size_t n = 0;
 
-	for (size_t i = 0; i < REPL_PLACES_MAX; i++)
-		if (place[i].pid > 0)
-			keep[n++] = place[i].pid;
+	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
+		if (snapshot[i].pid > 0)
+			keep[n++] = snapshot[i].pid;
 	keep[n++] = one;
 	for (int i = 0; processes_end_others(keep, n, &first) < 0; i++) {
 		if (i == TRIES_MAX)
@@ -279,7 +279,7 @@ end_others(pid_t one)
 static void
 await_deaths(void)
 {
-	struct place *p = &place[now.place];
+	struct snapshot *p = &snapshot[now.snapshot];
 
 	reap();
 	if (p->pid > 0 && !processes_is_alive(p->pid))
@@ -290,11 +290,11 @@ await_deaths(void)
 	}
 }
 
-/* Its process is the place's from here on. */
+/* Its process is the snapshot's from here on. */
 static void
 commit(void)
 {
-	put(&place[now.place], now.pid, now.line);
+	put(&snapshot[now.snapshot], now.pid, now.line);
 	weigh(now.pid, WEIGHT_STATE);
 	reap();
 	cell_ended(CELL_COMMITTED, 0, 0, false, now.ended);
@@ -324,11 +324,11 @@ on_commit(const struct msg_commit *message)
 		commit();
 }
 
-/* error: the place's process could make no other. */
+/* error: the snapshot's process could make no other. */
 static void
 roll_back(int status, int error)
 {
-	struct place *p = &place[now.place];
+	struct snapshot *p = &snapshot[now.snapshot];
 	unsigned int ended = end_others(0);
 
 	close(now.line);
@@ -370,7 +370,7 @@ on_stop(const struct msg_stop *stop)
 static void
 check(void)
 {
-	if (now.what == NOTHING || place[now.place].pid > 0)
+	if (now.what == NOTHING || snapshot[now.snapshot].pid > 0)
 		return;
 	if (now.what == COPY) {
 		close(now.line);
@@ -393,7 +393,7 @@ look_again(void)
 	check();
 	/* Taking much memory down takes its time. */
 	if (now.what == CELL && !some && now.looks++ == LOOKS_MAX) {
-		empty(&place[now.place]);
+		empty(&snapshot[now.snapshot]);
 		roll_back(SIGKILL, 0);
 	}
 }
@@ -418,9 +418,9 @@ receive(int line, struct report *report_r)
 
 /* Its process has lost its mind, or its life. */
 static void
-give_up_place(void)
+give_up_snapshot(void)
 {
-	empty(&place[now.place]);
+	empty(&snapshot[now.snapshot]);
 	check();
 }
 
@@ -436,10 +436,10 @@ on_refused(int error)
 }
 
 static void
-on_place_report(void)
+on_snapshot_report(void)
 {
 	struct report report;
-	int r = receive(place[now.place].line, &report);
+	int r = receive(snapshot[now.snapshot].line, &report);
 
 	if (r == 0)
 		return;
@@ -448,14 +448,14 @@ on_place_report(void)
 	else if (r > 0 && report.kind == REPORT_ENDED && now.what == CELL)
 		roll_back(report.value, 0);
 	else
-		give_up_place();
+		give_up_snapshot();
 }
 
 static void
 on_forked(pid_t pid)
 {
 	if (now.what == COPY) {
-		put(&place[now.to], pid, now.line);
+		put(&snapshot[now.to], pid, now.line);
 		copied(0);
 		return;
 	}
@@ -531,7 +531,7 @@ on_message(struct frame *frame)
 	else if (msg->type == MSG_COPY)
 		on_copy(&msg->copy);
 	else if (msg->type == MSG_DROP)
-		drop(&place[msg->drop.place]);
+		drop(&snapshot[msg->drop.snapshot]);
 	else if (msg->type == MSG_HOLD)
 		on_hold(&msg->hold);
 	else
@@ -559,8 +559,8 @@ serve(void)
 		bool is_cell = now.what == CELL, forced = is_cell && now.looks > 0;
 		struct pollfd poll[3] = {
 			{ .fd = JAIL_CONTROL, .events = POLLIN },
-			{ .fd = now.what != NOTHING && place[now.place].pid > 0
-				? place[now.place].line : -1, .events = POLLIN },
+			{ .fd = now.what != NOTHING && snapshot[now.snapshot].pid > 0
+				? snapshot[now.snapshot].line : -1, .events = POLLIN },
 			/* Of a cell that is being ended nothing counts but its end. */
 			{ .fd = now.what != NOTHING && !forced && !now.deaf ? now.line : -1,
 			  .events = POLLIN },
@@ -579,13 +579,13 @@ serve(void)
 			reap();
 			check();
 		} else if (n == 0 && !forced) {
-			give_up_place();
+			give_up_snapshot();
 		} else if (n == 0) {
 			look_again();
 		} else if (poll[2].revents != 0) {
 			on_own_report();
 		} else if (poll[1].revents != 0) {
-			on_place_report();
+			on_snapshot_report();
 		} else {
 			if (frame_reader_read(&reader, JAIL_CONTROL, &frame) != 1)
 				_exit(0);
@@ -595,7 +595,7 @@ serve(void)
 	}
 }
 
-/* And every place, which inherits it. Nobody else is here to look into init meanwhile. */
+/* And every snapshot, which inherits it. Nobody else is here to look into init meanwhile. */
 static void
 weigh_self(void)
 {
@@ -620,7 +620,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 		jail_die(JAIL_CONTROL, "a session's first process", errno);
 	if (pid == 0) {
 		close(line);
-		place_live(jail, theirs, open->data_bytes);
+		snapshot_live(jail, theirs, open->data_bytes);
 	}
 	close(theirs);
 	close_range(STDIN_FILENO, STDERR_FILENO, 0);
@@ -628,7 +628,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
 	sigaction(SIGCHLD, &action, NULL);
-	put(&place[0], pid, line);
+	put(&snapshot[0], pid, line);
 	if (stall_guard(NULL) < 0)
 		_exit(1);
 	copied(0);

@@ -1,4 +1,4 @@
-/* A worker that is a session: its init, which knows the places and has cells run in them.
+/* A worker that is a session: its init, which knows the snapshots and has cells run in them.
  */
 #ifndef WORKER_SESSION_H
 #define WORKER_SESSION_H
@@ -6,7 +6,7 @@
 #include "proto/message.h"
 #include "worker/jail.h"
 
-/* Called in init, whose only child has ended: makes the first place, answers, and does what
+/* Called in init, whose only child has ended: makes the first snapshot, answers, and does what
  * the supervisor says until it is gone. */
 _Noreturn void session_live(const struct jail *jail, const struct msg_open *open);
 

@@ -1,8 +1,8 @@
 /* Runs in: the processes of a session that hold its states, and the cells made of them.
- * Owns:    the state. Each order makes a copy by fork: another place, or a cell that is a
- * place from the moment it says that it has come to its end. A cell is a script: what its
+ * Owns:    the state. Each order makes a copy by fork: another snapshot, or a cell that is a
+ * snapshot from the moment it says that it has come to its end. A cell is a script: what its
  * process does from then on is believed no more than what it did before. */
-#include "worker/place.h"
+#include "worker/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,7 +141,7 @@ take_stdin(struct frame *frame)
 	return in < 0 || dup2(in, STDIN_FILENO) < 0 ? -EBADF : 0;
 }
 
-/* An input file that could not be put in its place is the cell's error. */
+/* An input file that could not be put in place is the cell's error. */
 static void
 refuse_input(const struct msg_run *run, int error, struct msg_done *done_r)
 {
@@ -178,7 +178,7 @@ reap_all(void)
 		;
 }
 
-/* Returns in the cell's process alone, which is a place from then on. */
+/* Returns in the cell's process alone, which is a snapshot from then on. */
 static void
 run_cell(int line, int control, uint32_t port)
 {
@@ -220,7 +220,7 @@ run_cell(int line, int control, uint32_t port)
 
 /* ---- signals ---- */
 
-/* Those that the state has blocked. While it waits in its place all are: one that is meant for a
+/* Those that the state has blocked. While the process waits as a snapshot all are: one that is meant for a
  * cell, as a group's or a timer's may be, is not to end the state of before it. */
 static sigset_t state_mask;
 
@@ -324,7 +324,7 @@ wait_for_orders(void)
 }
 
 void
-place_live(const struct jail *jail, int line, uint64_t data_bytes)
+snapshot_live(const struct jail *jail, int line, uint64_t data_bytes)
 {
 	struct jail_state state;
 	sigset_t none;

@@ -23,7 +23,7 @@
 #include "policy/config.h"
 #include "supervisor/configuration.h"
 #include "supervisor/operate/admin.h"
-#include "supervisor/places.h"
+#include "supervisor/endpoints.h"
 
 /* The service's own user has it (systemd/mcp-pythond.tmpfiles). */
 #define RECORDS "/var/lib/mcp-pythond/records"
@@ -84,7 +84,7 @@ governance_new(const struct config *config, bool as_service,
 	return 0;
 }
 
-/* What systemd hands over as "admin", of which everything else is supervisor/places.c's. */
+/* What systemd hands over as "admin", of which everything else is supervisor/endpoints.c's. */
 static int
 take_handed_socket(int *fd_r, struct why *why_r)
 {

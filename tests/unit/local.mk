@@ -117,7 +117,7 @@ CLIENT_TESTS = \
 	tests/unit/client/test-bridge \
 	tests/unit/client/test-cell \
 	tests/unit/client/test-options \
-	tests/unit/client/test-question \
+	tests/unit/client/test-prompt \
 	tests/unit/client/test-reply \
 	tests/unit/client/test-run \
 	tests/unit/client/test-table \
@@ -136,9 +136,9 @@ tests_unit_client_test_cell_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_options_SOURCES = tests/unit/client/test-options.c
 tests_unit_client_test_options_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_options_LDADD = $(CLIENT_TEST_LDADD)
-tests_unit_client_test_question_SOURCES = tests/unit/client/test-question.c
-tests_unit_client_test_question_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
-tests_unit_client_test_question_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_prompt_SOURCES = tests/unit/client/test-prompt.c
+tests_unit_client_test_prompt_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_prompt_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_reply_SOURCES = tests/unit/client/test-reply.c
 tests_unit_client_test_reply_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_reply_LDADD = $(CLIENT_TEST_LDADD)

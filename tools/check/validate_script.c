@@ -184,7 +184,7 @@ on_found(void *arg, const struct findings *findings)
 /* ---- the run ---- */
 
 static int
-read_arguments(const json_t *json, struct requirements_question *question_r,
+read_arguments(const json_t *json, struct requirements_probe *probe_r,
 	       struct why *why_r)
 {
 	const char *key;
@@ -195,18 +195,18 @@ read_arguments(const json_t *json, struct requirements_question *question_r,
 			if (!json_is_string(value) || json_string_length(value) > SCRIPT_MAX)
 				return why_say(why_r, -EINVAL, key, "script must be a string "
 					       "of at most %d bytes", SCRIPT_MAX);
-			question_r->script = json_string_value(value);
-			question_r->script_len = json_string_length(value);
+			probe_r->script = json_string_value(value);
+			probe_r->script_len = json_string_length(value);
 		} else if (strcmp(key, "dependencies") == 0) {
 			if (requirements_check_list(value, why_r) < 0)
 				return -EINVAL;
-			question_r->dependencies = value;
+			probe_r->dependencies = value;
 		} else {
 			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
 				       "validate_script; there are script, dependencies", key);
 		}
 	}
-	if (!question_r->script)
+	if (!probe_r->script)
 		return why_say(why_r, -EINVAL, "script",
 			       "script is required: a string of Python source");
 	return 0;
@@ -216,13 +216,13 @@ struct tool_run *
 validate_script_start(const struct tool_host *host, const json_t *json,
 		      validate_script_answer *answer)
 {
-	struct requirements_question question = { .compile = true };
+	struct requirements_probe probe = { .compile = true };
 	struct why why = { .field = "" };
 	struct tool_run *run;
-	int r = read_arguments(json, &question, &why);
+	int r = read_arguments(json, &probe, &why);
 
 	if (r == 0)
-		r = environment_profile(host, NULL, &question.profile, &why);
+		r = environment_profile(host, NULL, &probe.profile, &why);
 	if (r < 0) {
 		tool_refuse(host, why.text);
 		return NULL;
@@ -230,10 +230,10 @@ validate_script_start(const struct tool_host *host, const json_t *json,
 	run = xcalloc(1, sizeof(*run));
 	run->host = *host;
 	run->answer = answer;
-	run->profile = question.profile;
+	run->profile = probe.profile;
 	run->arguments = json_incref((json_t *)json);
 	/* Compiling takes a worker, so that nothing is found from within. */
-	r = requirements_start(host, &question, on_found, run, &run->check, &why);
+	r = requirements_start(host, &probe, on_found, run, &run->check, &why);
 	if (r == 0)
 		return run;
 	json_decref(run->arguments);

@@ -199,14 +199,14 @@ static struct tool_run *
 start(const struct tool_host *host, const json_t *json)
 {
 	struct run_script_arguments arguments = { .script = NULL };
-	struct inside_question question = { .program = look_code };
+	struct inside_probe probe = { .program = look_code };
 	struct why why = { .field = "" };
 	struct tool_run *run;
 	char *input;
 	int r = read_arguments(json, &arguments, &why);
 
 	if (r == 0)
-		r = environment_profile(host, NULL, &question.profile, &why);
+		r = environment_profile(host, NULL, &probe.profile, &why);
 	if (r < 0) {
 		tool_refuse(host, why.text);
 		return NULL;
@@ -214,8 +214,8 @@ start(const struct tool_host *host, const json_t *json)
 	run = xcalloc(1, sizeof(*run));
 	run->host = *host;
 	count(&arguments, run);
-	question.input = input = make_input(host->config, &arguments, &question.input_len);
-	r = inside_ask(host, &question, answered, run, &run->inside, &why);
+	probe.input = input = make_input(host->config, &arguments, &probe.input_len);
+	r = inside_ask(host, &probe, answered, run, &run->inside, &why);
 	free(input);
 	if (r == 0)
 		return run;

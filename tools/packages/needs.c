@@ -165,7 +165,7 @@ on_found(void *arg, const struct findings *findings)
 }
 
 int
-needs_start(const struct tool_host *host, const struct requirements_question *question,
+needs_start(const struct tool_host *host, const struct requirements_probe *probe,
 	    needs_known *known, void *arg, struct needs **needs_r, struct why *why_r)
 {
 	struct needs *needs = xcalloc(1, sizeof(*needs));
@@ -174,11 +174,11 @@ needs_start(const struct tool_host *host, const struct requirements_question *qu
 	int r;
 
 	needs->host = *host;
-	needs->profile = question->profile;
+	needs->profile = probe->profile;
 	needs->known = known;
 	needs->arg = arg;
 	needs->over = &over;
-	r = requirements_start(host, question, on_found, needs, &check, why_r);
+	r = requirements_start(host, probe, on_found, needs, &check, why_r);
 	*needs_r = NULL;
 	if (over)
 		return 0;

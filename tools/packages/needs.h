@@ -32,8 +32,8 @@ typedef void needs_known(void *arg, const struct needs_result *result);
 
 /* known is called once: from within, and then *needs_r is NULL, or from a later turn of the
  * loop. 0, or what requirements_start returns, with why_r filled and known not called. The
- * question is borrowed as requirements_start has it; compile is not looked at. */
-int needs_start(const struct tool_host *host, const struct requirements_question *question,
+ * probe is borrowed as requirements_start has it; compile is not looked at. */
+int needs_start(const struct tool_host *host, const struct requirements_probe *probe,
 		needs_known *known, void *arg, struct needs **needs_r, struct why *why_r);
 void needs_cancel(struct needs *needs, enum cancel_reason reason);
 

@@ -234,7 +234,7 @@ program_start(const struct tool_host *host, const struct program_request *asked,
 	const struct limits limits = installer_limits(host->config);
 	struct program *program = xcalloc(1, sizeof(*program));
 	struct way way;
-	const struct inside_question question = {
+	const struct inside_probe probe = {
 		.program = asked->text,
 		.argument = asked->argument,
 		.profile = asked->profile,
@@ -249,7 +249,7 @@ program_start(const struct tool_host *host, const struct program_request *asked,
 	program->ended = ended;
 	program->arg = arg;
 	way_init(&way, host->config);
-	r = inside_ask(host, &question, on_answered, program, &program->inside, why_r);
+	r = inside_ask(host, &probe, on_answered, program, &program->inside, why_r);
 	way_done(&way);
 	if (r < 0)
 		free(program);

@@ -22,7 +22,7 @@ struct repl_told {
 	char expires[REPL_TIME_MAX];
 	const char *state;		/* NULL: it was not touched */
 	char text[1024];		/* "": nothing to say of it */
-	char checkpoint[REPL_PLACES_MAX][REPL_NAME_MAX + 1];
+	char checkpoint[REPL_SNAPSHOTS_MAX][REPL_NAME_MAX + 1];
 	size_t n_checkpoints;
 	const struct outcome *outcome;	/* whose notes are told; NULL: none */
 };

@@ -65,7 +65,7 @@ begin_branch(struct tool_run *run, unsigned int from, struct why *why_r)
 	repl_session_move_turn(&turn, &run->turn);
 	run->began = true;
 	run->step = STEP_COPY;
-	repl_copy(repl_session_repl(source), from, repl_session_place(branch), on_copied,
+	repl_copy(repl_session_repl(source), from, repl_session_snapshot(branch), on_copied,
 		  run);
 	return 0;
 }
@@ -76,7 +76,7 @@ copy_first(struct tool_run *run, struct why *why_r)
 {
 	const struct run_script_arguments *arguments = &run->arguments;
 	struct repl_session *session = run->turn.session;
-	int from = (int)repl_session_place(session);
+	int from = (int)repl_session_snapshot(session);
 
 	if (arguments->restore)
 		from = repl_session_checkpoint(session, arguments->restore);
@@ -92,7 +92,7 @@ copy_first(struct tool_run *run, struct why *why_r)
 		return 1;
 	run->step = STEP_COPY;
 	repl_copy(repl_session_repl(session), (unsigned int)from,
-		  repl_session_place(session), on_copied, run);
+		  repl_session_snapshot(session), on_copied, run);
 	return 0;
 }
 
@@ -212,7 +212,7 @@ int
 repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why *why_r)
 {
 	const struct run_script_arguments *arguments = &run->arguments;
-	struct requirements_question question = {
+	struct requirements_probe probe = {
 		.script = arguments->script ? arguments->script : "",
 		.script_len = arguments->script_len,
 		.dependencies = arguments->dependencies,
@@ -220,12 +220,12 @@ repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why 
 	struct needs *needs;
 	int r;
 
-	if (!requirements_any(question.script, question.script_len, question.dependencies))
+	if (!requirements_any(probe.script, probe.script_len, probe.dependencies))
 		return begin_session(run, why_r);
-	r = environment_profile(&run->host, profile, &question.profile, why_r);
+	r = environment_profile(&run->host, profile, &probe.profile, why_r);
 	run->step = STEP_NEEDS;
 	if (r == 0)
-		r = needs_start(&run->host, &question, on_needs, run, &needs, why_r);
+		r = needs_start(&run->host, &probe, on_needs, run, &needs, why_r);
 	if (r == 0 && needs)
 		run->needs = needs;
 	return r;

@@ -179,7 +179,7 @@ make_checkpoint(struct tool_run *run, const struct outcome *outcome)
 
 	run->step = STEP_CHECKPOINT;
 	run->outcome = outcome_copy_new(outcome);
-	repl_copy(repl_session_repl(session), repl_session_place(session),
+	repl_copy(repl_session_repl(session), repl_session_snapshot(session),
 		  (unsigned int)run->checkpoint, on_checkpointed, run);
 }
 
@@ -216,12 +216,12 @@ on_outcome(void *arg, const struct outcome *outcome)
 }
 
 static void
-on_question(void *arg, unsigned int number, const char *prompt, size_t len)
+on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 {
 	struct tool_run *run = arg;
 
 	if (run->orphan)
-		execution_answer_question(run->execution, NULL, 0);
+		execution_answer_prompt(run->execution, NULL, 0);
 	else
 		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
 }
@@ -235,7 +235,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 	const struct execution_watcher watcher = {
 		.on_output = run->host.on_output ? on_output : NULL,
 		.on_outcome = on_outcome,
-		.on_question = on_question,
+		.on_prompt = on_prompt,
 		.arg = run,
 	};
 	struct execution_request request = {
@@ -245,7 +245,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		.network = &run->host.config->network,
 		.limits = run->limits,
 		.repl = repl_session_repl(session),
-		.place = repl_session_place(session),
+		.snapshot = repl_session_snapshot(session),
 	};
 	int r = 0;
 

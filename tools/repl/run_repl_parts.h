@@ -35,7 +35,7 @@ struct tool_run {
 	bool orphan;			/* its client is gone */
 	struct execution *execution;	/* STEP_CELL */
 	struct script_input input;
-	int checkpoint;			/* its place; -1: none */
+	int checkpoint;			/* its snapshot; -1: none */
 	int checkpoint_error;		/* why it could not be made; 0: not tried */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */
 };

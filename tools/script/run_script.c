@@ -122,12 +122,12 @@ on_outcome(void *arg, const struct outcome *outcome)
 }
 
 static void
-on_question(void *arg, unsigned int number, const char *prompt, size_t len)
+on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 {
 	struct tool_run *run = arg;
 
 	if (run->cancelling)
-		execution_answer_question(run->execution, NULL, 0);
+		execution_answer_prompt(run->execution, NULL, 0);
 	else
 		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
 }
@@ -156,7 +156,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 	const struct execution_watcher watcher = {
 		.on_output = run->host.on_output ? on_output : NULL,
 		.on_outcome = on_outcome,
-		.on_question = on_question,
+		.on_prompt = on_prompt,
 		.arg = run,
 	};
 	int r = limits_merge(&run->host.config->limits, &arguments->asked, &request.limits,
@@ -286,7 +286,7 @@ on_needs(void *arg, const struct needs_result *result)
 static int
 check_first(struct tool_run *run, struct why *why_r)
 {
-	struct requirements_question question = {
+	struct requirements_probe probe = {
 		.script = run->arguments.script,
 		.script_len = run->arguments.script_len,
 		.dependencies = run->arguments.dependencies,
@@ -294,12 +294,12 @@ check_first(struct tool_run *run, struct why *why_r)
 					   ? run->arguments.requires_python : NULL,
 	};
 	struct needs *needs = NULL;
-	int r = environment_profile(&run->host, run->arguments.profile, &question.profile,
+	int r = environment_profile(&run->host, run->arguments.profile, &probe.profile,
 				    why_r);
 
-	run->profile = question.profile;
+	run->profile = probe.profile;
 	if (r == 0)
-		r = needs_start(&run->host, &question, on_needs, run, &needs, why_r);
+		r = needs_start(&run->host, &probe, on_needs, run, &needs, why_r);
 	/* Else it is known by now, and the run may be over. */
 	if (needs)
 		run->needs = needs;

@@ -36,8 +36,8 @@ script_input_offer(const struct tool_host *host, struct execution_request *reque
 {
 	if (!(host->client & CLIENT_ELICITS) || !policy_allows_input(host->config))
 		return;
-	request->questions = QUESTIONS_OF_RUN_MAX;
-	request->question_ms = host->config->limits.input_ms;
+	request->prompts = PROMPTS_OF_RUN_MAX;
+	request->prompt_ms = host->config->limits.input_ms;
 }
 
 /* ---- what the user sees ---- */
@@ -115,7 +115,7 @@ script_input_ask(struct script_input *input, const struct tool_host *host,
 	int r;
 
 	if (record_asked(input, host, id, number, prompt, len) < 0) {
-		execution_answer_question(execution, NULL, 0);
+		execution_answer_prompt(execution, NULL, 0);
 		return;
 	}
 	input->number = number;
@@ -129,7 +129,7 @@ script_input_ask(struct script_input *input, const struct tool_host *host,
 	if (r == 0)
 		return;
 	record_end(input, host, id, INPUT_NOBODY);
-	execution_answer_question(execution, NULL, 0);
+	execution_answer_prompt(execution, NULL, 0);
 }
 
 void
@@ -145,11 +145,11 @@ script_input_reply(struct script_input *input, const struct tool_host *host,
 		return;
 	record_end(input, host, execution_id(execution), ends[reply->action]);
 	if (reply->action != REPLY_ACCEPT) {
-		execution_answer_question(execution, NULL, 0);
+		execution_answer_prompt(execution, NULL, 0);
 		return;
 	}
 	/* A field that was left empty is an empty line; it ends where a line ends. */
 	if (!line)
 		line = "";
-	execution_answer_question(execution, line, strcspn(line, "\r\n"));
+	execution_answer_prompt(execution, line, strcspn(line, "\r\n"));
 }

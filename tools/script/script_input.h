@@ -22,7 +22,7 @@ const char *script_input_text(const struct config *config);
 /* Lets a request ask, as far as its host lets it. */
 void script_input_offer(const struct tool_host *host, struct execution_request *request);
 
-/* Asks the user; the execution has its answer at once when they cannot be asked. As on_question
+/* Asks the user; the execution has its answer at once when they cannot be asked. As on_prompt
  * of execution_watcher. */
 void script_input_ask(struct script_input *input, const struct tool_host *host,
 		      struct execution *execution, unsigned int number, const char *prompt,

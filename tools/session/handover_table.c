@@ -120,18 +120,18 @@ is_same(const struct msg_str *a, const struct msg_str *b)
 	return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
 }
 
-/* Claims a place of the session; *places_io has those that were. */
+/* Claims a snapshot of the session; *snapshots_io has those that were. */
 static bool
-claim(uint32_t place, uint32_t *places_io)
+claim(uint32_t snapshot, uint32_t *snapshots_io)
 {
-	if (*places_io & 1U << place)
+	if (*snapshots_io & 1U << snapshot)
 		return false;
-	*places_io |= 1U << place;
+	*snapshots_io |= 1U << snapshot;
 	return true;
 }
 
 static bool
-read_handle(struct reading *reading, struct handover_handle *handle, uint32_t *places_io)
+read_handle(struct reading *reading, struct handover_handle *handle, uint32_t *snapshots_io)
 {
 	const struct msg *msg = next(reading, MSG_KEPT_HANDLE);
 
@@ -139,11 +139,11 @@ read_handle(struct reading *reading, struct handover_handle *handle, uint32_t *p
 		return false;
 	handle->is = msg->kept_handle;
 	if (!is_handle(&handle->is.handle) || handle->is.used_ms < handle->is.born_ms ||
-	    !claim(handle->is.place, places_io))
+	    !claim(handle->is.snapshot, snapshots_io))
 		return false;
 	for (uint32_t i = 0; i < handle->is.checkpoints; i++) {
 		msg = next(reading, MSG_KEPT_CHECKPOINT);
-		if (!msg || !claim(msg->kept_checkpoint.place, places_io))
+		if (!msg || !claim(msg->kept_checkpoint.snapshot, snapshots_io))
 			return false;
 		for (uint32_t k = 0; k < i; k++)
 			if (is_same(&handle->checkpoint[k].name, &msg->kept_checkpoint.name))
@@ -172,7 +172,7 @@ read_session(struct reading *reading, struct handover_session *session)
 {
 	const struct msg_handover *all = &reading->table->is;
 	const struct msg *msg = next(reading, MSG_KEPT);
-	uint32_t places = 0;
+	uint32_t snapshots = 0;
 
 	if (!msg)
 		return false;
@@ -184,13 +184,13 @@ read_session(struct reading *reading, struct handover_session *session)
 			     : session->is.slot < 1 || session->is.slot > all->slots))
 		return false;
 	for (uint32_t i = 0; i < session->is.handles; i++) {
-		if (!read_handle(reading, &session->handle[i], &places))
+		if (!read_handle(reading, &session->handle[i], &snapshots))
 			return false;
 		for (uint32_t k = 0; k < i; k++)
 			if (is_same(&session->handle[i].is.handle, &session->handle[k].is.handle))
 				return false;
 	}
-	return places == session->is.taken && (session->is.places & ~places) == 0;
+	return snapshots == session->is.taken && (session->is.snapshots & ~snapshots) == 0;
 }
 
 static bool

@@ -16,7 +16,7 @@ struct frame;
 
 struct handover_handle {
 	struct msg_kept_handle is;
-	struct msg_kept_checkpoint checkpoint[REPL_PLACES_MAX];	/* is.checkpoints of them */
+	struct msg_kept_checkpoint checkpoint[REPL_SNAPSHOTS_MAX];	/* is.checkpoints of them */
 };
 
 struct handover_session {
@@ -35,7 +35,7 @@ struct handover_table {
 int handover_table_write(const struct handover_table *table, struct codec_buffer *buffer);
 
 /* Reads all of bytes. 0 and *table_r, for handover_table_free; -EBADMSG: it is no table, or what
- * it says cannot be: two sessions with one worker, one place of two, a handle that is none. */
+ * it says cannot be: two sessions with one worker, one snapshot of two, a handle that is none. */
 int handover_table_read(const void *bytes, size_t len, struct handover_table **table_r);
 void handover_table_free(struct handover_table *table);	/* NULL is fine */
 

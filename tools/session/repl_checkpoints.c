@@ -1,28 +1,28 @@
-/* Runs in: the supervisor.   Owns: which places of an engine's session are whose, and the names
+/* Runs in: the supervisor.   Owns: which snapshots of an engine's session are whose, and the names
  * of checkpoints.   Reads: names of clients; they are compared, never taken apart. */
 #include "tools/session/repl_sessions_parts.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* ---- places ---- */
+/* ---- snapshots ---- */
 
 int
-repl_place_take(struct origin *origin)
+repl_snapshot_take(struct origin *origin)
 {
-	for (unsigned int i = 0; i < REPL_PLACES_MAX; i++)
-		if (!(origin->places & (1u << i))) {
-			origin->places |= 1u << i;
+	for (unsigned int i = 0; i < REPL_SNAPSHOTS_MAX; i++)
+		if (!(origin->snapshots & (1u << i))) {
+			origin->snapshots |= 1u << i;
 			return (int)i;
 		}
 	return -ENOSPC;
 }
 
 void
-repl_place_give(struct origin *origin, unsigned int place)
+repl_snapshot_give(struct origin *origin, unsigned int snapshot)
 {
-	repl_drop(origin->repl, place);
-	origin->places &= ~(1u << place);
+	repl_drop(origin->repl, snapshot);
+	origin->snapshots &= ~(1u << snapshot);
 }
 
 /* ---- checkpoints ---- */
@@ -34,10 +34,10 @@ forget_lost(struct repl_session *session)
 	size_t n = 0;
 
 	for (size_t i = 0; i < session->n_checkpoints; i++)
-		if (repl_holds(session->origin->repl, session->checkpoint[i].place))
+		if (repl_holds(session->origin->repl, session->checkpoint[i].snapshot))
 			session->checkpoint[n++] = session->checkpoint[i];
 		else
-			repl_place_give(session->origin, session->checkpoint[i].place);
+			repl_snapshot_give(session->origin, session->checkpoint[i].snapshot);
 	session->n_checkpoints = n;
 }
 
@@ -56,47 +56,47 @@ repl_session_checkpoint(struct repl_session *session, const char *name)
 {
 	const struct checkpoint *found = find_checkpoint(session, name);
 
-	return found ? (int)found->place : -ENOENT;
+	return found ? (int)found->snapshot : -ENOENT;
 }
 
 int
 repl_session_reserve(struct repl_session *session, const char *name, struct why *why_r)
 {
 	const struct checkpoint *found = find_checkpoint(session, name);
-	int place = found ? (int)found->place : repl_place_take(session->origin);
+	int snapshot = found ? (int)found->snapshot : repl_snapshot_take(session->origin);
 
-	if (place < 0)
-		return why_say(why_r, place, "checkpoint", "a session and its branches have %d "
+	if (snapshot < 0)
+		return why_say(why_r, snapshot, "checkpoint", "a session and its branches have %d "
 			       "states together, checkpoints included; a checkpoint may take the "
-			       "name of an older one", REPL_PLACES_MAX);
-	return place;
+			       "name of an older one", REPL_SNAPSHOTS_MAX);
+	return snapshot;
 }
 
 void
-repl_session_keep(struct repl_session *session, const char *name, unsigned int place)
+repl_session_keep(struct repl_session *session, const char *name, unsigned int snapshot)
 {
 	struct checkpoint *made = find_checkpoint(session, name);
 
 	if (!made)
 		made = &session->checkpoint[session->n_checkpoints++];
-	*made = (struct checkpoint){ .place = place };
+	*made = (struct checkpoint){ .snapshot = snapshot };
 	memcpy(made->name, name, strnlen(name, REPL_NAME_MAX));
 }
 
 void
-repl_session_unreserve(struct repl_session *session, unsigned int place)
+repl_session_unreserve(struct repl_session *session, unsigned int snapshot)
 {
 	for (size_t i = 0; i < session->n_checkpoints; i++)
-		if (session->checkpoint[i].place == place)
+		if (session->checkpoint[i].snapshot == snapshot)
 			return;
-	repl_place_give(session->origin, place);
+	repl_snapshot_give(session->origin, snapshot);
 }
 
 const char *
 repl_session_checkpoint_name(const struct repl_session *session, size_t i)
 {
 	for (size_t k = 0; k < session->n_checkpoints; k++)
-		if (repl_holds(session->origin->repl, session->checkpoint[k].place) && i-- == 0)
+		if (repl_holds(session->origin->repl, session->checkpoint[k].snapshot) && i-- == 0)
 			return session->checkpoint[k].name;
 	return NULL;
 }

@@ -59,9 +59,9 @@ leave_origin(struct repl_session *session)
 		LIST_REMOVE(origin, link);
 		free_origin(origin);
 	} else {
-		repl_place_give(origin, session->place);
+		repl_snapshot_give(origin, session->snapshot);
 		for (size_t i = 0; i < session->n_checkpoints; i++)
-			repl_place_give(origin, session->checkpoint[i].place);
+			repl_snapshot_give(origin, session->checkpoint[i].snapshot);
 	}
 }
 
@@ -342,10 +342,10 @@ static void
 take_origin(struct repl_session *session, struct origin *origin)
 {
 	session->origin = origin;
-	session->place = 0;
+	session->snapshot = 0;
 	session->n_checkpoints = 0;
 	origin->heads = 1;
-	origin->places = 1;
+	origin->snapshots = 1;
 }
 
 struct repl_session *
@@ -400,17 +400,17 @@ repl_session_branch(struct repl_session *session, const struct tool_host *host,
 {
 	struct origin *origin = session->origin;
 	struct repl_session *branch;
-	int r = check_caps(host, NULL, NULL, why_r), place;
+	int r = check_caps(host, NULL, NULL, why_r), snapshot;
 
 	if (r < 0)
 		return r;
-	place = repl_place_take(origin);
-	if (place < 0)
-		return why_say(why_r, place, "branch", "a session and its branches have %d states "
-			       "together, checkpoints included", REPL_PLACES_MAX);
+	snapshot = repl_snapshot_take(origin);
+	if (snapshot < 0)
+		return why_say(why_r, snapshot, "branch", "a session and its branches have %d states "
+			       "together, checkpoints included", REPL_SNAPSHOTS_MAX);
 	branch = make(host, turn);
 	branch->origin = origin;
-	branch->place = (unsigned int)place;
+	branch->snapshot = (unsigned int)snapshot;
 	branch->cells = session->cells;
 	origin->heads++;
 	*branch_r = branch;
@@ -472,9 +472,9 @@ repl_session_repl(const struct repl_session *session)
 }
 
 unsigned int
-repl_session_place(const struct repl_session *session)
+repl_session_snapshot(const struct repl_session *session)
 {
-	return session->place;
+	return session->snapshot;
 }
 
 const char *
@@ -510,7 +510,7 @@ repl_session_set_packages(struct repl_session *session, const struct repl_packag
 bool
 repl_session_has_state(const struct repl_session *session)
 {
-	return repl_holds(session->origin->repl, session->place);
+	return repl_holds(session->origin->repl, session->snapshot);
 }
 
 void

@@ -1,8 +1,8 @@
 /* The sessions of run_repl by their handles: whose they are, how many, for how long, and
  * whose turn it is.
  *
- * A handle is a head: a place of an engine's session (engine/repl.h) in which its cells run.
- * Its checkpoints are other places of the same one, and so are the heads of its branches; so
+ * A handle is a head: a snapshot of an engine's session (engine/repl.h) in which its cells run.
+ * Its checkpoints are other snapshots of the same one, and so are the heads of its branches; so
  * several handles may share an engine's session, its memory limit and its files. Handles are
  * closed when they are old or idle ([repl] in the configuration), or with their engine's
  * session.
@@ -101,15 +101,15 @@ bool repl_session_is_open(const struct repl_session *session);
 /* The session is gone; so is the turn, without on_gone. */
 void repl_session_close(struct repl_turn *turn);
 
-/* The place of a checkpoint, or -ENOENT. */
+/* The snapshot of a checkpoint, or -ENOENT. */
 int repl_session_checkpoint(struct repl_session *session, const char *name);
 
-/* A place for a checkpoint, which may be that of an older one of this name. -ENOSPC: the
- * engine's session has no further place; why_r says so. It has no name before it is kept. */
+/* A snapshot for a checkpoint, which may be that of an older one of this name. -ENOSPC: the
+ * engine's session has no further snapshot; why_r says so. It has no name before it is kept. */
 int repl_session_reserve(struct repl_session *session, const char *name, struct why *why_r);
-void repl_session_keep(struct repl_session *session, const char *name, unsigned int place);
-/* Gives up a reserved place that was not kept. */
-void repl_session_unreserve(struct repl_session *session, unsigned int place);
+void repl_session_keep(struct repl_session *session, const char *name, unsigned int snapshot);
+/* Gives up a reserved snapshot that was not kept. */
+void repl_session_unreserve(struct repl_session *session, unsigned int snapshot);
 
 /* The next cell's number. */
 unsigned int repl_session_number_cell(struct repl_session *session);
@@ -117,7 +117,7 @@ unsigned int repl_session_number_cell(struct repl_session *session);
 /* ---- what it is ---- */
 
 struct repl *repl_session_repl(const struct repl_session *session);
-unsigned int repl_session_place(const struct repl_session *session);
+unsigned int repl_session_snapshot(const struct repl_session *session);
 const char *repl_session_handle(const struct repl_session *session);
 const char *repl_session_profile(const struct repl_session *session);
 const struct limits *repl_session_limits(const struct repl_session *session);

@@ -25,7 +25,7 @@ describe_handle(const struct repl_session *session, struct handover_handle *hand
 {
 	*handle_r = (struct handover_handle){ .is = {
 		.handle = msg_str(session->handle),
-		.place = session->place,
+		.snapshot = session->snapshot,
 		.cells = session->cells,
 		.age_ms = session->age_ms,
 		.idle_ms = session->idle_ms,
@@ -39,7 +39,7 @@ describe_handle(const struct repl_session *session, struct handover_handle *hand
 	for (size_t i = 0; i < session->n_checkpoints; i++)
 		handle_r->checkpoint[i] = (struct msg_kept_checkpoint){
 			.name = msg_str(session->checkpoint[i].name),
-			.place = session->checkpoint[i].place,
+			.snapshot = session->checkpoint[i].snapshot,
 		};
 }
 
@@ -52,14 +52,14 @@ describe_limits(const struct origin *origin, struct msg_kept *kept)
 	kept->output_bytes = origin->limits.output_bytes;
 	kept->output_total = origin->limits.output_total;
 	kept->chosen = origin->profile != NULL;
-	kept->taken = origin->places;
+	kept->taken = origin->snapshots;
 	kept->handles = origin->heads;
 }
 
 static int
 give_origin(const struct repl_giving *giving, struct origin *origin, struct why *why_r)
 {
-	struct handover_handle handle[REPL_PLACES_MAX];
+	struct handover_handle handle[REPL_SNAPSHOTS_MAX];
 	struct handover_session given = { .handle = handle };
 	struct repl_session *session = NULL;
 	int fd[REPL_FDS], r;
@@ -115,7 +115,7 @@ make_handle(struct origin *origin, struct event_base *base,
 
 	session->origin = origin;
 	copy(session->handle, &handle->is.handle);
-	session->place = handle->is.place;
+	session->snapshot = handle->is.snapshot;
 	session->cells = handle->is.cells;
 	session->age_ms = handle->is.age_ms;
 	session->idle_ms = handle->is.idle_ms;
@@ -127,7 +127,7 @@ make_handle(struct origin *origin, struct event_base *base,
 		struct checkpoint *made = &session->checkpoint[session->n_checkpoints++];
 
 		copy(made->name, &handle->checkpoint[i].name);
-		made->place = handle->checkpoint[i].place;
+		made->snapshot = handle->checkpoint[i].snapshot;
 	}
 	repl_session_set_clock(session);
 }
@@ -198,7 +198,7 @@ repl_session_adopt(struct engine *engine, struct event_base *base,
 	if (kept->chosen)
 		origin->profile = xmemdup0(kept->profile.at, kept->profile.len);
 	origin->heads = kept->handles;
-	origin->places = kept->taken;
+	origin->snapshots = kept->taken;
 	origin->kept = true;
 	repl_origin_add(origin);
 	for (uint32_t i = 0; i < kept->handles; i++)

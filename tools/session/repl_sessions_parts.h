@@ -9,7 +9,7 @@
 
 struct event;
 
-/* An engine's session, and which of its places are taken. */
+/* An engine's session, and which of its snapshots are taken. */
 struct origin {
 	LIST_ENTRY(origin) link;
 	struct repl *repl;
@@ -18,13 +18,13 @@ struct origin {
 	char *profile;			/* NULL: the default one */
 	struct repl_packages packages;	/* environment NULL: none */
 	unsigned int heads;
-	uint32_t places;		/* bit n: place n is in use */
+	uint32_t snapshots;		/* bit n: snapshot n is in use */
 	bool kept;			/* over a restart: an earlier supervisor made it */
 };
 
 struct checkpoint {
 	char name[REPL_NAME_MAX + 1];
-	unsigned int place;
+	unsigned int snapshot;
 };
 
 struct repl_session {
@@ -32,8 +32,8 @@ struct repl_session {
 	struct origin *origin;		/* NULL: a reset failed, and it is about to be closed */
 	struct tenant *tenant;
 	char handle[HANDLE_MAX + 1];
-	unsigned int place, cells;
-	struct checkpoint checkpoint[REPL_PLACES_MAX];
+	unsigned int snapshot, cells;
+	struct checkpoint checkpoint[REPL_SNAPSHOTS_MAX];
 	size_t n_checkpoints;
 	uint64_t age_ms, idle_ms;	/* that it may have */
 	uint64_t born_ms, used_ms;
@@ -65,10 +65,10 @@ void repl_origin_ended(void *origin, const char *text);
 
 /* ---- repl_checkpoints.c ---- */
 
-/* A free place, or -ENOSPC. */
-int repl_place_take(struct origin *origin);
+/* A free snapshot, or -ENOSPC. */
+int repl_snapshot_take(struct origin *origin);
 
-/* The place is free again, and its state is given up. */
-void repl_place_give(struct origin *origin, unsigned int place);
+/* The snapshot is free again, and its state is given up. */
+void repl_snapshot_give(struct origin *origin, unsigned int snapshot);
 
 #endif

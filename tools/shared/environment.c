@@ -155,7 +155,7 @@ environment_get(const struct tool_host *host, const char *profile, environment_k
 		void *arg, json_t **environment_r, struct environment_ask **ask_r,
 		struct why *why_r)
 {
-	const struct inside_question question = {
+	const struct inside_probe probe = {
 		.program = look_environment,
 		.profile = profile,
 	};
@@ -172,7 +172,7 @@ environment_get(const struct tool_host *host, const char *profile, environment_k
 	ask->known = known;
 	ask->arg = arg;
 	snprintf(ask->profile, sizeof(ask->profile), "%s", profile);
-	r = inside_ask(host, &question, answered, ask, &ask->inside, why_r);
+	r = inside_ask(host, &probe, answered, ask, &ask->inside, why_r);
 	if (r < 0)
 		free(ask);
 	else

@@ -49,14 +49,14 @@ on_outcome(void *arg, const struct outcome *outcome)
 }
 
 static int
-limits_of(const struct tool_host *host, const struct inside_question *question,
+limits_of(const struct tool_host *host, const struct inside_probe *probe,
 	  struct limits *limits_r, struct why *why_r)
 {
 	const struct limits_asked nothing = { 0 };
 	int r;
 
-	if (question->limits) {
-		*limits_r = *question->limits;
+	if (probe->limits) {
+		*limits_r = *probe->limits;
 		return 0;
 	}
 	r = limits_merge(&host->config->limits, &nothing, limits_r, why_r);
@@ -66,31 +66,31 @@ limits_of(const struct tool_host *host, const struct inside_question *question,
 }
 
 int
-inside_ask(const struct tool_host *host, const struct inside_question *question,
+inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	   inside_answered *answered, void *arg, struct inside **inside_r, struct why *why_r)
 {
 	struct execution_request request = {
-		.script = question->program,
-		.script_len = strlen(question->program),
-		.stdin_text = question->input,
-		.stdin_len = question->input_len,
-		.args = &question->argument,
-		.n_args = question->argument ? 1 : 0,
-		.profile = question->profile,
-		.channel = question->channel,
-		.network = question->network,
+		.script = probe->program,
+		.script_len = strlen(probe->program),
+		.stdin_text = probe->input,
+		.stdin_len = probe->input_len,
+		.args = &probe->argument,
+		.n_args = probe->argument ? 1 : 0,
+		.profile = probe->profile,
+		.channel = probe->channel,
+		.network = probe->network,
 		.internal = true,
 	};
 	struct inside *inside = xcalloc(1, sizeof(*inside));
 	struct execution_watcher watcher = {
-		.on_output = question->on_output ? on_output : NULL,
+		.on_output = probe->on_output ? on_output : NULL,
 		.on_outcome = on_outcome,
 		.arg = inside,
 	};
-	int r = limits_of(host, question, &request.limits, why_r);
+	int r = limits_of(host, probe, &request.limits, why_r);
 
 	inside->answered = answered;
-	inside->on_output = question->on_output;
+	inside->on_output = probe->on_output;
 	inside->arg = arg;
 	if (r == 0)
 		r = execution_start(host->engine, host->tenant, &request, &watcher,

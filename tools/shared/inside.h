@@ -16,7 +16,7 @@
 
 struct inside;
 
-struct inside_question {
+struct inside_probe {
 	const char *program;		/* Python, ends with NUL */
 	const char *input;		/* its standard input */
 	size_t input_len;
@@ -36,7 +36,7 @@ typedef void inside_answered(void *arg, const json_t *answer, const struct outco
 
 /* Asks; answered is called once from a later turn of the loop, after which the result is
  * gone. 0, or what execution_start returns, with why_r filled. */
-int inside_ask(const struct tool_host *host, const struct inside_question *question,
+int inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	       inside_answered *answered, void *arg, struct inside **inside_r,
 	       struct why *why_r);
 

@@ -25,8 +25,8 @@
 
 struct requirements_check {
 	struct tool_host host;
-	struct requirements_question question;
-	char *requires_python;			/* a copy of the question's */
+	struct requirements_probe probe;
+	char *requires_python;			/* a copy of the probe's */
 	requirements_found *found;
 	void *arg;
 	struct pep723 block;
@@ -197,13 +197,13 @@ look_at_environment(struct requirements_check *check, struct why *why_r)
 	json_t *environment;
 	int r;
 
-	read_dependencies(check, check->question.dependencies, false);
+	read_dependencies(check, check->probe.dependencies, false);
 	add_requires_python(check);
 	if (findings->n_errors || (!findings->list.n && !findings->requires_python)) {
 		tell(check, NULL);
 		return 0;
 	}
-	r = environment_get(&check->host, check->question.profile, on_environment, check,
+	r = environment_get(&check->host, check->probe.profile, on_environment, check,
 			    &environment, &check->ask, why_r);
 	if (r > 0)
 		hold_against(check, environment);
@@ -306,8 +306,8 @@ on_script(void *arg, const json_t *answer, const struct outcome *outcome)
 static int
 look_at_script(struct requirements_check *check, struct why *why_r)
 {
-	const struct requirements_question *asked = &check->question;
-	struct inside_question question = {
+	const struct requirements_probe *asked = &check->probe;
+	struct inside_probe probe = {
 		.program = look_script,
 		.profile = asked->profile,
 	};
@@ -323,14 +323,14 @@ look_at_script(struct requirements_check *check, struct why *why_r)
 		jsonout_null(&input);
 	jsonout_member_bool(&input, "compile", asked->compile);
 	jsonout_close(&input, '}');
-	question.input_len = input.len + 1 + (asked->compile ? asked->script_len : 0);
-	input.at = xrealloc(input.at, question.input_len + 1);
+	probe.input_len = input.len + 1 + (asked->compile ? asked->script_len : 0);
+	input.at = xrealloc(input.at, probe.input_len + 1);
 	input.at[input.len] = '\n';
-	input.at[question.input_len] = '\0';
+	input.at[probe.input_len] = '\0';
 	if (asked->compile)
 		memcpy(input.at + input.len + 1, asked->script, asked->script_len);
-	question.input = input.at;
-	r = inside_ask(&check->host, &question, on_script, check, &check->inside, why_r);
+	probe.input = input.at;
+	r = inside_ask(&check->host, &probe, on_script, check, &check->inside, why_r);
 	jsonout_done(&input);
 	return r;
 }
@@ -341,7 +341,7 @@ find_block(struct requirements_check *check)
 	const struct pep723 *block = &check->block;
 	struct findings *findings = &check->findings;
 
-	if (pep723_find(check->question.script, check->question.script_len,
+	if (pep723_find(check->probe.script, check->probe.script_len,
 			&check->block) < 0)
 		abort();
 	findings->found = block->n > 0;
@@ -363,7 +363,7 @@ requirements_any(const char *script, size_t len, const json_t *dependencies)
 
 int
 requirements_start(const struct tool_host *host,
-		   const struct requirements_question *question, requirements_found *found,
+		   const struct requirements_probe *probe, requirements_found *found,
 		   void *arg, struct requirements_check **check_r, struct why *why_r)
 {
 	struct requirements_check *check = xcalloc(1, sizeof(*check));
@@ -371,15 +371,15 @@ requirements_start(const struct tool_host *host,
 	int r;
 
 	check->host = *host;
-	check->question = *question;
-	if (question->requires_python)
-		check->requires_python = xstrdup(question->requires_python);
+	check->probe = *probe;
+	if (probe->requires_python)
+		check->requires_python = xstrdup(probe->requires_python);
 	check->found = found;
 	check->arg = arg;
 	check->findings.python_fits = true;
 	check->starting = true;
 	find_block(check);
-	ask = question->compile || (check->block.toml && !check->findings.n_errors);
+	ask = probe->compile || (check->block.toml && !check->findings.n_errors);
 	r = ask ? look_at_script(check, why_r) : look_at_environment(check, why_r);
 	check->starting = false;
 	*check_r = NULL;

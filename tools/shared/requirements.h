@@ -18,7 +18,7 @@
 
 struct requirements_check;
 
-struct requirements_question {
+struct requirements_probe {
 	const char *script;		/* UTF-8; NUL allowed */
 	size_t script_len;
 	const json_t *dependencies;	/* an array of strings; NULL: none */
@@ -55,10 +55,10 @@ bool requirements_any(const char *script, size_t len, const json_t *dependencies
 
 /* Checks; found is called once: from within (then *check_r is NULL), or from a later turn of
  * the loop. 0, or what execution_start returns, with why_r filled and found not called.
- * Everything in the question is borrowed, but for script, dependencies and profile, which
+ * Everything in the probe is borrowed, but for script, dependencies and profile, which
  * must stay until found is called; requires_python is copied. */
 int requirements_start(const struct tool_host *host,
-		       const struct requirements_question *question,
+		       const struct requirements_probe *probe,
 		       requirements_found *found, void *arg,
 		       struct requirements_check **check_r, struct why *why_r);
 void requirements_cancel(struct requirements_check *check, enum cancel_reason reason);

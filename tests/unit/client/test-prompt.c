@@ -1,5 +1,5 @@
 /* Questions as people see them, and what of their lines becomes an answer. */
-#include "client/question.h"
+#include "client/prompt.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 /* ---- a terminal that is a pipe and a file ---- */
 
-static struct question question;
+static struct prompt prompt;
 static FILE *seen;
 static int typed, true_in, true_err;
 
@@ -28,7 +28,7 @@ set_up(void **state)
 	int pair[2];
 
 	(void)state;
-	memset(&question, 0, sizeof(question));
+	memset(&prompt, 0, sizeof(prompt));
 	seen = tmpfile();
 	true_in = dup(STDIN_FILENO);
 	true_err = dup(STDERR_FILENO);
@@ -52,7 +52,7 @@ tear_down(void **state)
 	if (typed >= 0)
 		close(typed);
 	fclose(seen);
-	question_forget(&question);
+	prompt_forget(&prompt);
 	return 0;
 }
 
@@ -81,7 +81,7 @@ ask(int id, const char *message, const char *schema)
 			    "method", "elicitation/create", "params", "message", message,
 			    "requestedSchema", form);
 	assert_non_null(request);
-	answer = question_ask(&question, request);
+	answer = prompt_ask(&prompt, request);
 	json_decref(request);
 	return answer;
 }
@@ -96,7 +96,7 @@ type(const char *bytes)
 
 	assert_int_equal(write(typed, bytes, len), len);
 	for (size_t i = 0; i < len && !answer; i++)
-		answer = question_read(&question);
+		answer = prompt_read(&prompt);
 	text = answer ? json_dumps(json_object_get(answer, "result"), JSON_COMPACT | JSON_SORT_KEYS)
 		      : strdup("");
 	json_decref(answer);
@@ -139,7 +139,7 @@ lines_are_marked_and_cannot_steer(void **state)
 	for (size_t i = 0; i < N(cases); i++) {
 		assert_null(ask(1, cases[i].message, LINE));
 		assert_string_equal(shown(), cases[i].shown);
-		question_forget(&question);
+		prompt_forget(&prompt);
 	}
 }
 
@@ -150,7 +150,7 @@ lines_are_answers(void **state)
 	assert_null(ask(7, "\n\n> ?", LINE));
 	expect_typed("Ada", "");
 	expect_typed(" L.\nmore", "{\"action\":\"accept\",\"content\":{\"line\":\"Ada L.\"}}");
-	assert_null(question.id);
+	assert_null(prompt.id);
 	/* What followed is the next one's. */
 	assert_null(ask(8, "\n\n> ?", LINE));
 	expect_typed("\nxxxx", "{\"action\":\"accept\",\"content\":{\"line\":\"more\"}}");
@@ -159,7 +159,7 @@ lines_are_answers(void **state)
 static void
 what_is_no_text_is_asked_for_again(void **state)
 {
-	static char much[QUESTION_LINE_MAX + 2];
+	static char much[PROMPT_LINE_MAX + 2];
 
 	(void)state;
 	memset(much, 'x', sizeof(much) - 1);
@@ -183,12 +183,12 @@ the_end_of_input_is_no_line(void **state)
 	expect_typed("abc", "");
 	close(typed);
 	typed = -1;
-	answer = question_read(&question);
+	answer = prompt_read(&prompt);
 	assert_string_equal(json_string_value(json_object_get(json_object_get(json_object_get(
 		answer, "result"), "content"), "line")), "abc");
 	json_decref(answer);
 	assert_null(ask(2, "?", LINE));
-	answer = question_read(&question);
+	answer = prompt_read(&prompt);
 	assert_string_equal(json_string_value(json_object_get(json_object_get(answer, "result"),
 							      "action")), "cancel");
 	assert_int_equal(json_integer_value(json_object_get(answer, "id")), 2);
@@ -251,7 +251,7 @@ forms_that_are_none_of_ours_are_declined(void **state)
 	for (size_t i = 0; i <= N(schemas); i++) {
 		json_t *answer = i < N(schemas) ? ask(3, "?", schemas[i]) : ask(3, much, YES);
 
-		assert_null(question.id);
+		assert_null(prompt.id);
 		assert_string_equal(json_string_value(json_object_get(json_object_get(
 			answer, "result"), "action")), "decline");
 		assert_int_equal(json_integer_value(json_object_get(answer, "id")), 3);
@@ -271,7 +271,7 @@ one_at_a_time(void **state)
 	assert_string_equal(json_string_value(json_object_get(json_object_get(answer, "result"),
 							      "action")), "cancel");
 	json_decref(answer);
-	assert_int_equal(json_integer_value(question.id), 1);
+	assert_int_equal(json_integer_value(prompt.id), 1);
 }
 
 static void
@@ -280,7 +280,7 @@ withdraw(const char *id)
 	json_t *note = json_pack("{s:{s:o, s:s}}", "params", "requestId",
 				 json_loads(id, JSON_DECODE_ANY, NULL), "reason", "late\x1b[0m");
 
-	question_withdraw(&question, note);
+	prompt_withdraw(&prompt, note);
 	json_decref(note);
 }
 
@@ -293,9 +293,9 @@ its_own_withdrawal_counts(void **state)
 	withdraw("2");
 	withdraw("\"1\"");
 	withdraw("null");
-	assert_int_equal(json_integer_value(question.id), 1);
+	assert_int_equal(json_integer_value(prompt.id), 1);
 	withdraw("1");
-	assert_null(question.id);
+	assert_null(prompt.id);
 	assert_string_equal(shown(), "\nmcp-python: the question was withdrawn: late\\x1b[0m\n");
 	withdraw("1");
 	assert_string_equal(shown(), "");

@@ -33,8 +33,8 @@ static const struct line_case {
 		"{\"progressToken\":1,\"progress\":1,\"message\":\"m\"}}", REPLY_OTHER, NULL },
 	{ "another's progress", HEAD "\"method\":\"notifications/progress\",\"params\":{\"progressToken\":2,"
 		"\"progress\":1,\"_meta\":{\"mcp-pythond/output\":{}}}}", REPLY_OTHER, NULL },
-	{ "a question", HEAD "\"id\":9,\"method\":\"elicitation/create\",\"params\":{}}", REPLY_QUESTION, NULL },
-	{ "a question with a name", HEAD "\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{}}", REPLY_QUESTION, NULL },
+	{ "a question", HEAD "\"id\":9,\"method\":\"elicitation/create\",\"params\":{}}", REPLY_PROMPT, NULL },
+	{ "a question with a name", HEAD "\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{}}", REPLY_PROMPT, NULL },
 	{ "a withdrawal", HEAD "\"method\":\"notifications/cancelled\",\"params\":{}}", REPLY_WITHDRAWN, NULL },
 	{ "the answer to the greeting", HEAD "\"id\":0,\"result\":{}}", REPLY_OTHER, NULL },
 	{ "another notification", HEAD "\"method\":\"notifications/message\"}", REPLY_OTHER, NULL },

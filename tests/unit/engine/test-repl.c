@@ -88,20 +88,20 @@ close_session(void **state)
 }
 
 static struct execution_request
-request_in(unsigned int place)
+request_in(unsigned int snapshot)
 {
 	struct execution_request request = rig_request();
 
 	request.repl = session.repl;
-	request.place = place;
+	request.snapshot = snapshot;
 	request.cell = ++session.cells;
 	return request;
 }
 
 static void
-run_in(struct rig_result *r, unsigned int place, const char *code)
+run_in(struct rig_result *r, unsigned int snapshot, const char *code)
 {
-	struct execution_request request = request_in(place);
+	struct execution_request request = request_in(snapshot);
 
 	rig_start(r, code, &request);
 	rig_turn_until(&r->over);
@@ -121,18 +121,18 @@ expect(const char *code, enum outcome_status status, enum outcome_state became)
 }
 
 static void
-gives(unsigned int place, const char *code, const char *value)
+gives(unsigned int snapshot, const char *code, const char *value)
 {
 	struct rig_result r;
 
-	run_in(&r, place, code);
+	run_in(&r, snapshot, code);
 	rig_assert_status(&r, OUTCOME_OK);
 	assert_string_equal(r.value, value);
 	assert_int_equal(r.became, STATE_COMMITTED);
 }
 
 static void
-copy_place(unsigned int from, unsigned int to, int error)
+copy_snapshot(unsigned int from, unsigned int to, int error)
 {
 	session.copied = false;
 	repl_copy(session.repl, from, to, on_copied, &session);
@@ -358,13 +358,13 @@ checkpoints_count_as_memory(void **state)
 		skip();		/* where the kernel counts no look of ours is needed */
 	repl_close(session.repl);
 	open_with(160);
-	for (i = 1; i < REPL_PLACES_MAX; i++) {
+	for (i = 1; i < REPL_SNAPSHOTS_MAX; i++) {
 		/* Too quick to be met by a look now and then. */
 		snprintf(code, sizeof(code), "x = b'%c' * (20 << 20)", 'a' + (int)i);
 		run_in(&r, 0, code);
 		if (r.status != OUTCOME_OK)
 			break;
-		copy_place(0, i, 0);
+		copy_snapshot(0, i, 0);
 	}
 	rig_assert_status(&r, OUTCOME_MEMORY_LIMIT);
 	assert_int_equal(r.became, STATE_ROLLED_BACK);
@@ -378,10 +378,10 @@ checkpoints_count_as_memory(void **state)
 	/* A copy has little of its own, and may yet be too much. */
 	repl_usage(session.repl, &usage);
 	session.repl->memory_bytes = 1 << 20;
-	copy_place(0, 1, -ENOMEM);
-	assert_int_equal(session.repl->places, usage.places);
+	copy_snapshot(0, 1, -ENOMEM);
+	assert_int_equal(session.repl->snapshots, usage.snapshots);
 	session.repl->memory_bytes = 160 << 20;
-	copy_place(0, 1, 0);
+	copy_snapshot(0, 1, 0);
 	gives(1, "x[:1]", "b'z'");
 }
 
@@ -438,33 +438,33 @@ what_a_fork_keeps_is_as_before(void **state)
 }
 
 static void
-places_are_copied(void **state)
+snapshots_are_copied(void **state)
 {
 	struct repl_usage usage;
 
 	(void)state;
 	expect("import random; random.seed(1); x = [0]", OUTCOME_OK, STATE_COMMITTED);
-	copy_place(0, 5, 0);
+	copy_snapshot(0, 5, 0);
 	expect("x.append(1)", OUTCOME_OK, STATE_COMMITTED);
-	copy_place(0, 1, 0);
+	copy_snapshot(0, 1, 0);
 	gives(1, "x.append(2); x", "[0, 1, 2]");
 	gives(0, "x", "[0, 1]");
 	gives(0, "random.random() == random.Random(1).random()", "True");
 	gives(1, "random.random() == random.Random(1).random()", "True");
-	copy_place(5, 0, 0);
+	copy_snapshot(5, 0, 0);
 	gives(0, "x", "[0]");
 	gives(0, "x.append(9); x", "[0, 9]");
-	copy_place(5, 0, 0);
+	copy_snapshot(5, 0, 0);
 	gives(0, "x", "[0]");
 	gives(1, "x", "[0, 1, 2]");
-	copy_place(7, 0, -ENOENT);
+	copy_snapshot(7, 0, -ENOENT);
 	gives(0, "x", "[0]");
 	repl_drop(session.repl, 5);
-	copy_place(5, 0, -ENOENT);
+	copy_snapshot(5, 0, -ENOENT);
 	repl_usage(session.repl, &usage);
-	assert_int_equal(usage.places, 3);
+	assert_int_equal(usage.snapshots, 3);
 	assert_false(usage.busy);
-	/* One place's loss is not another's. */
+	/* One snapshot's loss is not another's. */
 	repl_drop(session.repl, 0);
 	expect("x", OUTCOME_CRASHED, STATE_LOST);
 	gives(1, "x", "[0, 1, 2]");
@@ -631,14 +631,14 @@ what_states_there_are_is_known(void **state)
 	(void)state;
 	assert_true(repl_holds(session.repl, 0));
 	expect("x = 1", OUTCOME_OK, STATE_COMMITTED);
-	copy_place(0, 1, 0);
-	copy_place(0, 2, 0);
+	copy_snapshot(0, 1, 0);
+	copy_snapshot(0, 2, 0);
 	assert_true(repl_holds(session.repl, 1) && repl_holds(session.repl, 2));
 	assert_false(repl_holds(session.repl, 3));
 	expect("x = 2; import os; os.kill(-1, 9)", OUTCOME_OK, STATE_COMMITTED);
 	while (repl_holds(session.repl, 1) || repl_holds(session.repl, 2))
 		event_base_loop(rig.base, EVLOOP_ONCE);
-	copy_place(1, 0, -ENOENT);
+	copy_snapshot(1, 0, -ENOENT);
 	gives(0, "x", "2");
 	assert_false(session.ended);
 }
@@ -651,7 +651,7 @@ broken_states_are_given_up(void **state)
 
 	(void)state;
 	expect("x = 1", OUTCOME_OK, STATE_COMMITTED);
-	copy_place(0, 1, 0);
+	copy_snapshot(0, 1, 0);
 	/* Says that it has come to its end, on a line on which it gets no orders. */
 	run_in(&r, 0, "import os, socket, struct, time\ns = socket.socket(fileno=62)\n"
 	       "s.shutdown(socket.SHUT_RD)\n"
@@ -663,25 +663,25 @@ broken_states_are_given_up(void **state)
 	assert_int_equal(r.exit_code, -1);
 	assert_non_null(strstr(r.message, "the one that held the state is gone"));
 	assert_false(repl_holds(session.repl, 0));
-	copy_place(1, 0, 0);
+	copy_snapshot(1, 0, 0);
 	gives(0, "x", "1");
 	/* The same, and it does not listen. */
 	run_in(&r, 0, "import os, struct, time\n"
 	       "os.write(62, struct.pack('ii', " COMMITTED ", os.getpid()))\ntime.sleep(600)");
 	assert_int_equal(r.became, STATE_COMMITTED);
-	copy_place(0, 2, -ENOENT);
+	copy_snapshot(0, 2, -ENOENT);
 	assert_false(repl_holds(session.repl, 0));
-	copy_place(1, 0, 0);
+	copy_snapshot(1, 0, 0);
 	gives(0, "x", "1");
 	/* May make no process. */
 	expect("import resource\nresource.setrlimit(resource.RLIMIT_NPROC, (1, 1))",
 	       OUTCOME_OK, STATE_COMMITTED);
-	copy_place(0, 2, -EAGAIN);
+	copy_snapshot(0, 2, -EAGAIN);
 	run_in(&r, 0, "x");
 	rig_assert_status(&r, OUTCOME_CRASHED);
 	assert_int_equal(r.became, STATE_ROLLED_BACK);
 	assert_non_null(strstr(r.message, "temporarily unavailable"));
-	copy_place(1, 0, 0);
+	copy_snapshot(1, 0, 0);
 	gives(0, "x", "1");
 }
 
@@ -701,7 +701,7 @@ an_ended_session_takes_nothing(void **state)
 	request.script_len = 1;
 	assert_int_equal(execution_start(rig.engine, rig.tenant, &request, &watcher, &e, &why),
 			 -ESRCH);
-	copy_place(0, 1, -ESRCH);
+	copy_snapshot(0, 1, -ESRCH);
 }
 
 static void
@@ -781,7 +781,7 @@ run_group(void)
 		TEST(checkpoints_count_as_memory),
 		TEST(a_full_session_can_be_emptied),
 		TEST(what_a_fork_keeps_is_as_before),
-		TEST(places_are_copied),
+		TEST(snapshots_are_copied),
 		TEST(cells_wait_for_each_other),
 		TEST(what_is_not_kept_is_told),
 		TEST(nothing_that_hides_stays),

@@ -95,7 +95,7 @@ on_answer(void *arg, int error, const struct directory_person *person)
 
 static const char *const groups[] = { "staff", "other" };
 
-static struct directory_question *
+static struct directory_lookup *
 ask(uid_t uid, unsigned int seconds, struct answer *answer)
 {
 	*answer = (struct answer){ .error = 1 };
@@ -229,7 +229,7 @@ static void
 what_nobody_waits_for_is_dropped(void **state)
 {
 	static struct answer answer[2 * DIRECTORY_AT_ONCE], last;
-	struct directory_question *question[2 * DIRECTORY_AT_ONCE];
+	struct directory_lookup *question[2 * DIRECTORY_AT_ONCE];
 
 	(void)state;
 	for (size_t i = 0; i < 2 * DIRECTORY_AT_ONCE; i++)

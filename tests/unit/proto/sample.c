@@ -194,22 +194,22 @@ pack_object(msgpack_packer *packer, enum sample_object object)
 		msgpack_pack_double(packer, 1.0);
 		break;
 	case OBJECT_STR:
-		pack_str(packer, "text", 4);
+		pack_str(packer, "xxxx", 4);
 		break;
 	case OBJECT_BIN:
 		msgpack_pack_bin(packer, 4);
-		msgpack_pack_bin_body(packer, "text", 4);
+		msgpack_pack_bin_body(packer, "xxxx", 4);
 		break;
 	case OBJECT_EXT:
 		msgpack_pack_ext(packer, 4, 1);
-		msgpack_pack_ext_body(packer, "text", 4);
+		msgpack_pack_ext_body(packer, "xxxx", 4);
 		break;
 	case OBJECT_MAP:
 		msgpack_pack_map(packer, 0);
 		break;
 	case OBJECT_ARRAY:
 		msgpack_pack_array(packer, 1);
-		pack_str(packer, "text", 4);
+		pack_str(packer, "xxxx", 4);
 		break;
 	case OBJECT_ARRAY_OF_NUMBERS:
 		msgpack_pack_array(packer, 1);

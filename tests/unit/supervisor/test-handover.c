@@ -100,7 +100,7 @@ give_one(const struct repl_giving *giving, uint32_t i, int fd)
 	const struct handover_session session = { .is = {
 		.serial = 10 + i, .slot = 1 + i, .pid = 1000 + i, .uid = 100000 + i,
 		.tenant = msg_str("uid:1000"), .profile = msg_str("default"), .streams = 3,
-		.places = 3, .taken = 3, .memory_used = 1, .wall_ms = 1, .cpu_ms = 1,
+		.snapshots = 3, .taken = 3, .memory_used = 1, .wall_ms = 1, .cpu_ms = 1,
 		.memory_bytes = 1, .pids = 1, .output_bytes = 1, .output_total = 1,
 		.handles = 2,
 	}, .handle = handle };
@@ -109,7 +109,7 @@ give_one(const struct repl_giving *giving, uint32_t i, int fd)
 		snprintf(handle_text[i][k], sizeof(handle_text[i][k]),
 			 "r-%c%cabcdefghijkmnpqrstuvwxyz-host-1", 'a' + (int)i, 'a' + (int)k);
 		handle[k].is = (struct msg_kept_handle){
-			.handle = msg_str(handle_text[i][k]), .place = k, .age_ms = 2,
+			.handle = msg_str(handle_text[i][k]), .snapshot = k, .age_ms = 2,
 			.idle_ms = 1, .born_ms = 5, .used_ms = 6,
 		};
 	}

@@ -223,7 +223,7 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	if (!x->cancelled && x->questions > 0 && strncmp(x->script, "ask ", 4) == 0) {
 		x->questions = 0;
 		x->asks = true;
-		x->watcher.on_question(x->watcher.arg, 1, x->script + 4, strlen(x->script + 4));
+		x->watcher.on_prompt(x->watcher.arg, 1, x->script + 4, strlen(x->script + 4));
 		return;
 	}
 	if (x->cancelled) {
@@ -284,7 +284,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	x->is_cell = request->repl;
 	x->script = strndup(request->script, request->script_len);
 	x->answer = answer_of(request);
-	x->questions = request->questions;
+	x->questions = request->prompts;
 	x->soon = evtimer_new(engine->base, on_soon, x);
 	x->next = engine->first;
 	engine->first = x;
@@ -298,7 +298,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 }
 
 void
-execution_answer_question(struct execution *x, const char *line, size_t len)
+execution_answer_prompt(struct execution *x, const char *line, size_t len)
 {
 	static const struct timeval now;
 

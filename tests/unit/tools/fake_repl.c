@@ -1,4 +1,4 @@
-/* The fake engine's sessions: places that hold a state or not, and copies between them, which
+/* The fake engine's sessions: snapshots that hold a state or not, and copies between them, which
  * are told of from a later turn of the loop. */
 #include "tests/unit/tools/fake_engine.h"
 
@@ -22,7 +22,7 @@ struct copy {
 struct repl {
 	struct tenant *tenant;
 	struct event_base *base;
-	uint32_t places;
+	uint32_t snapshots;
 	struct copy *first;
 };
 
@@ -46,7 +46,7 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 	repl = calloc(1, sizeof(*repl));
 	repl->tenant = tenant;
 	repl->base = fake_engine_base(engine);
-	repl->places = 1;
+	repl->snapshots = 1;
 	n_open++;
 	tenant_hold(tenant);
 	*repl_r = repl;
@@ -101,18 +101,18 @@ repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	*copy = (struct copy){ .repl = repl, .next = repl->first, .on_copied = on_copied,
 			       .arg = arg };
 	repl->first = copy;
-	if (!(repl->places & (1u << from)))
+	if (!(repl->snapshots & (1u << from)))
 		copy->error = -ENOENT;
 	else
-		repl->places |= 1u << to;
+		repl->snapshots |= 1u << to;
 	copy->soon = evtimer_new(repl->base, on_soon, copy);
 	evtimer_add(copy->soon, &now);
 }
 
 void
-repl_drop(struct repl *repl, unsigned int place)
+repl_drop(struct repl *repl, unsigned int snapshot)
 {
-	repl->places &= ~(1u << place);
+	repl->snapshots &= ~(1u << snapshot);
 }
 
 bool
@@ -123,15 +123,15 @@ repl_is_frozen(const struct repl *repl)
 }
 
 bool
-repl_holds(const struct repl *repl, unsigned int place)
+repl_holds(const struct repl *repl, unsigned int snapshot)
 {
-	return repl->places & (1u << place);
+	return repl->snapshots & (1u << snapshot);
 }
 
 void
 repl_usage(struct repl *repl, struct repl_usage *usage_r)
 {
-	*usage_r = (struct repl_usage){ .places = repl->places, .memory_bytes = 10 << 20 };
+	*usage_r = (struct repl_usage){ .snapshots = repl->snapshots, .memory_bytes = 10 << 20 };
 }
 
 int

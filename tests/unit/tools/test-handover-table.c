@@ -34,7 +34,7 @@ fill(struct sample *s)
 		s->session[i] = (struct handover_session){ .is = {
 			.serial = 10 + i, .slot = 1 + i, .pid = 1000 + i, .uid = 100000 + i,
 			.tenant = msg_str("uid:1000"), .profile = msg_str("default"),
-			.streams = 3, .places = 1, .taken = 1, .memory_used = 1, .wall_ms = 1,
+			.streams = 3, .snapshots = 1, .taken = 1, .memory_used = 1, .wall_ms = 1,
 			.cpu_ms = 1, .memory_bytes = 1, .pids = 1, .output_bytes = 1,
 			.output_total = 1, .handles = 1,
 		}, .handle = s->handle[i] };
@@ -42,7 +42,7 @@ fill(struct sample *s)
 			snprintf(s->name[i][k], sizeof(s->name[i][k]), HANDLE, 'a' + (int)i,
 				 'a' + k);
 			s->handle[i][k].is = (struct msg_kept_handle){
-				.handle = msg_str(s->name[i][k]), .place = (uint32_t)k,
+				.handle = msg_str(s->name[i][k]), .snapshot = (uint32_t)k,
 				.age_ms = 2, .idle_ms = 1, .born_ms = 5, .used_ms = 6,
 			};
 		}
@@ -57,7 +57,7 @@ fill(struct sample *s)
 	s->session[2].is.has_environment = true;
 	s->session[2].is.environment = msg_str(HEX "f");
 	s->session[2].is.taken = 1 | 1 << 15 | 1 << 7;
-	s->session[2].is.places = 1 | 1 << 7;
+	s->session[2].is.snapshots = 1 | 1 << 7;
 }
 
 static int
@@ -114,7 +114,7 @@ it_comes_back(void **state)
 	assert_text(&table->session[1].handle[1].is.handle, s.name[1][1]);
 	assert_text(&table->session[2].handle[0].is.note, "a note");
 	assert_text(&table->session[2].handle[0].checkpoint[1].name, "two");
-	assert_int_equal(table->session[2].handle[0].checkpoint[1].place, 7);
+	assert_int_equal(table->session[2].handle[0].checkpoint[1].snapshot, 7);
 	handover_table_free(table);
 	codec_buffer_done(&buffer);
 }
@@ -147,9 +147,9 @@ what_cannot_be_is_refused(void **state)
 	REFUSED(s.session[2].is.pid = 1000);
 	REFUSED(s.handle[1][1].is.handle = msg_str(s.name[1][0]));
 	REFUSED(s.handle[2][0].is.handle = msg_str(s.name[0][0]));
-	REFUSED(s.handle[1][1].is.place = 0);
-	REFUSED(s.handle[2][0].checkpoint[1].place = 15);
-	REFUSED(s.handle[2][0].checkpoint[1].place = 0);
+	REFUSED(s.handle[1][1].is.snapshot = 0);
+	REFUSED(s.handle[2][0].checkpoint[1].snapshot = 15);
+	REFUSED(s.handle[2][0].checkpoint[1].snapshot = 0);
 	REFUSED(s.handle[2][0].checkpoint[1].name = msg_str("one"));
 	/* what is beyond what there is */
 	REFUSED(s.session[2].is.serial = 13);
@@ -159,7 +159,7 @@ what_cannot_be_is_refused(void **state)
 	/* what does not add up */
 	REFUSED(s.session[0].is.taken = 3);
 	REFUSED(s.session[1].is.taken = 1);
-	REFUSED(s.session[0].is.places = 2);
+	REFUSED(s.session[0].is.snapshots = 2);
 	REFUSED(s.handle[0][0].is.used_ms = 4);
 	/* texts */
 	REFUSED(s.session[0].is.has_environment = true;
