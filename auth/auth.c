@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: what the files of [auth] hold, and the texts of challenges.
- * Reads:   Authorization of clients, hostile, bounded by the head of a request. */
+/* Runs in: the supervisor.   Owns: the contents of the files of [auth], and the texts of
+ * challenges.
+ * Reads:   Authorization of clients, hostile, bounded by the size of a request's head. */
 #include "auth/auth.h"
 
 #include <errno.h>
@@ -25,18 +26,18 @@ enum challenge { ASK, MALFORMED, INVALID, SCOPE, CHALLENGES };
 
 struct auth {
 	const struct config *config;
-	struct auth_tokens *tokens;	/* NULL: none of our own */
+	struct auth_tokens *tokens;	/* NULL: no tokens of our own */
 	struct auth_jwt *jwt;		/* NULL: no OAuth */
 	uid_t proxy;
 	char *challenge[CHALLENGES];
-	char *document, *document_path;	/* with jwt: path of our resource, as of RFC 9728 */
+	char *document, *document_path;	/* with jwt: path of our resource, as in RFC 9728 */
 	uint64_t logged_ms;
 	unsigned int unlogged;
 };
 
 /* ---- texts ---- */
 
-/* RFC 9728, 3.1: between the host and the path, which goes without a lone slash. */
+/* RFC 9728, 3.1: between the host and the path; a lone slash is left out. */
 static void
 split_resource(const char *resource, size_t *origin_r, const char **path_r)
 {
@@ -211,7 +212,7 @@ auth_trusted_uid(const struct auth *auth)
 
 /* ---- tokens ---- */
 
-/* Whoever tries tokens must not fill the log with them. */
+/* Clients that guess tokens must not fill the log. */
 static void
 log_refusal(struct auth *auth, uint64_t now_ms, const char *why)
 {
@@ -280,7 +281,7 @@ check_token(struct auth *auth, const char *text, uint64_t now_ms, struct auth_ve
 	return NULL;
 }
 
-/* What stands behind Bearer; NULL: another scheme, which is no mistake, but says nothing. */
+/* The text behind "Bearer"; NULL: another scheme, which is allowed but proves nothing. */
 static const char *
 token_of(const char *authorization)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, after privilege was given up: what it cannot read then it cannot
- *          read again later.   Owns: nothing.
+/* Runs in: the supervisor, after it has dropped privilege: a file that it cannot read then it
+ * could not read again later.   Owns: nothing.
  * Reads:   a file of the administrator. */
 #include "auth/file.h"
 
@@ -24,7 +24,7 @@ is_same(const struct stat *a, const struct stat *b)
 	       same_time(a->st_ctim, b->st_ctim);
 }
 
-/* One byte more than it may have is asked for, and must not be there. */
+/* It asks for one byte more than the file may have, and must not get it. */
 static int
 read_all(int fd, size_t bytes_max, char **text_r, size_t *len_r)
 {

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: the keys of a JWKS.
- * Reads:   a file that the administrator keeps, mostly fetched from the issuer. */
+ * Reads:   a file that the administrator keeps, usually fetched from the issuer. */
 #include "auth/jwks.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 
 #define KID_MAX 256
 #define RSA_BITS_MIN 2048
-#define RSA_BITS_MAX 8192	/* what one check may cost */
+#define RSA_BITS_MAX 8192	/* a bound for the cost of one check */
 #define NUMBER_MAX 2048		/* characters of a key's number */
 
 struct key {
 	char kid[KID_MAX + 1];
-	enum auth_alg alg;	/* AUTH_ALGS: any that its kind allows */
-	bool rsa;		/* else on the curve P-256 */
+	enum auth_alg alg;	/* AUTH_ALGS: any algorithm of its kind */
+	bool rsa;		/* else a key on the curve P-256 */
 	cjose_jwk_t *jwk;
 };
 
@@ -85,8 +85,7 @@ is_for_signatures(const json_t *entry)
 	return false;
 }
 
-/* What is public in it, and nothing else: a file with private keys in it by mistake does not
- * bring them here. */
+/* Imports the public part only: private keys that are in the file by mistake are not taken over. */
 static cjose_jwk_t *
 import(const json_t *entry, bool rsa)
 {
@@ -127,7 +126,7 @@ has_size(const cjose_jwk_t *jwk, bool rsa)
 	return rsa ? bits >= RSA_BITS_MIN && bits <= RSA_BITS_MAX : bits == 256;
 }
 
-/* Whether it is a key for us; then *key_r is it. */
+/* Takes the key if it is usable here; then *key_r is filled. */
 static bool
 take_key(const json_t *entry, struct key *key_r)
 {
@@ -174,7 +173,7 @@ auth_jwks_parse(const char *text, size_t len, struct auth_jwks **jwks_r, struct 
 		if (take_key(entry, &jwks->key[jwks->n]))
 			jwks->n++;
 	json_decref(root);
-	ERR_clear_error();	/* of keys that were passed over */
+	ERR_clear_error();	/* errors of skipped keys */
 	if (jwks->n == 0) {
 		auth_jwks_free(jwks);
 		return why_say(why_r, -EINVAL, "jwks_file", "it has no key with a kid that can "

@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: the keys of the JWKS file as it was last understood.
- * Reads:   tokens of clients, hostile until their signature is right. Sizes and the header
- *          are judged here first; the signature is cjose's, the claims are ours again. */
+/* Runs in: the supervisor.   Owns: the keys of the JWKS file's last valid state.
+ * Reads:   tokens of clients, hostile until their signature is proved. Sizes, header and claims
+ * are checked here, the signature by cjose. */
 #include "auth/jwt.h"
 
 #include <errno.h>
@@ -80,7 +80,7 @@ auth_jwt_free(struct auth_jwt *jwt)
 	free(jwt);
 }
 
-/* Said once for each state of the file. */
+/* Logged once for each state of the file. */
 static void
 keep_up(struct auth_jwt *jwt, uint64_t now_ms)
 {
@@ -110,7 +110,7 @@ auth_jwt_is_text(const char *text)
 	return true;
 }
 
-/* NULL: not an object, or one with a key twice or a NUL in a string. */
+/* NULL: not an object, or it has a key twice or a NUL in a string. */
 static json_t *
 load_object(const void *text, size_t len)
 {
@@ -138,8 +138,8 @@ load_header(const char *text)
 	return header;
 }
 
-/* A signed text of another kind by the same issuer, such as one that logs somebody out, is
- * no access token. Many issuers say only JWT, or nothing. */
+/* A signed text of another kind by the same issuer, such as a logout token, is not an access
+ * token. Many issuers write only JWT, or nothing. */
 static bool
 is_access_token(const json_t *typ)
 {
@@ -152,7 +152,7 @@ is_access_token(const json_t *typ)
 	return !typ;
 }
 
-/* NULL, and the key that must have signed; or what is wrong. */
+/* NULL, and the key that must have signed; or the mistake. */
 static const char *
 judge_header(const struct auth_jwt *jwt, const json_t *header, const cjose_jwk_t **key_r)
 {
@@ -162,7 +162,7 @@ judge_header(const struct auth_jwt *jwt, const json_t *header, const cjose_jwk_t
 
 	if (alg == AUTH_ALGS)
 		return "algorithm not taken";
-	/* "Must be understood": we understand none of them. */
+	/* Extensions listed in "crit" must be understood; none is. */
 	if (json_object_get(header, "crit"))
 		return "critical header not known";
 	if (!is_access_token(json_object_get(header, "typ")))
@@ -173,7 +173,7 @@ judge_header(const struct auth_jwt *jwt, const json_t *header, const cjose_jwk_t
 
 /* ---- the claims ---- */
 
-/* False: not there (then *seconds_r is untouched), or no time. */
+/* False: absent (then *seconds_r is unchanged), or not a time. */
 static bool
 time_of(const json_t *claims, const char *name, double *seconds_r)
 {
@@ -239,7 +239,7 @@ has_word(const char *list, const char *word)
 	return false;
 }
 
-/* "scope" has words (RFC 8693, 4.2); some issuers have "scp", words or an array. */
+/* "scope" holds words (RFC 8693, 4.2); some issuers have "scp" instead, with words or an array. */
 static bool
 has_scope(const json_t *claims, const char *wanted)
 {
@@ -313,7 +313,7 @@ judge_signed(const struct auth_jwt *jwt, const char *text, const cjose_jwk_t *ke
 	json_decref(claims);
 	if (jws)
 		cjose_jws_release(jws);
-	ERR_clear_error();	/* or what OpenSSL says of each failure would add up */
+	ERR_clear_error();	/* or OpenSSL's error queue would grow with each failure */
 	return wrong;
 }
 

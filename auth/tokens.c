@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: the records of the token file as it was last understood.
+/* Runs in: the supervisor.   Owns: the records of the token file's last valid state.
  * Reads:   tokens of clients, hostile; and the file, which an administrator wrote. */
 #include "auth/tokens.h"
 
@@ -69,7 +69,7 @@ auth_tokens_free(struct auth_tokens *tokens)
 	free(tokens);
 }
 
-/* Said once for each state of the file. */
+/* Logged once for each state of the file. */
 static void
 keep_up(struct auth_tokens *tokens, uint64_t now_ms)
 {
@@ -99,7 +99,7 @@ auth_tokens_check(struct auth_tokens *tokens, const char *text, uint64_t now_ms,
 	if (!token)
 		return "unknown";
 	SHA256((const unsigned char *)text, strlen(text), hash);
-	/* What a token may reveal by the time that this takes is nothing but its id. */
+	/* The time of this check may reveal nothing of a token but its id. */
 	if (CRYPTO_memcmp(hash, token->hash, sizeof(hash)) != 0)
 		return "unknown";
 	if (token->revoked)

@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: requests for approvals and what was decided about them.
- * A request changes its state once, and only after the file says so: what a restart would not
- * know of has not happened. */
+/* Runs in: the supervisor.   Owns: requests for approvals, and the decisions.
+ * A request changes its state once, and only after the file holds the change: a restart must
+ * know everything that has happened. */
 #include "govern/approvals.h"
 
 #include <errno.h>
@@ -176,8 +176,7 @@ is_the_same(const struct approval *approval, const struct approval_request *requ
 	return true;
 }
 
-/* Does a text in it, a key or a value, hold a NUL byte? What an approver is shown would end
- * there. */
+/* Does a string in value, a key or a text, hold a NUL byte? The approver's view would end there. */
 static bool
 holds_nul(const json_t *value)
 {
@@ -202,7 +201,7 @@ shown_bytes(const struct approval_request *request)
 	return request->shown ? json_dumpb(request->shown, NULL, 0, JSON_COMPACT) : 0;
 }
 
-/* Is there room for one more, and can somebody read it? */
+/* Is there room for one more request, and is there somebody who can decide it? */
 static int
 check(const struct approvals *approvals, const struct approval_request *request,
       struct why *why_r)
@@ -321,7 +320,7 @@ approvals_unwatch(struct approvals *approvals, void *arg)
 
 /* ---- deciding ---- */
 
-/* The one place where a state changes. */
+/* Changes the state of a request; no other function does. */
 static int
 decide(struct approvals *approvals, struct approval *approval, enum approval_state state,
        const char *by, const char *reason)
@@ -342,7 +341,7 @@ decide(struct approvals *approvals, struct approval *approval, enum approval_sta
 		return r;
 	approval_set_decided(approval, state, by, reason, approvals_now());
 	tell_audit(approvals, events[state], approval, by, reason);
-	/* whoever is told may ask for more, or go */
+	/* a watcher may make a new request, or leave */
 	while ((watcher = LIST_FIRST(&approval->watchers))) {
 		LIST_REMOVE(watcher, link);
 		watcher->on_decided(watcher->arg, state, approval->why);
@@ -357,7 +356,7 @@ look_up(struct approvals *approvals, const char *id, const struct policy_subject
 	struct approval **approval_r, struct why *why_r)
 {
 	*approval_r = find(approvals, id);
-	/* Whose it is, and that it is, is told to nobody else. */
+	/* No other subject learns whose the request is, or that it exists. */
 	if (!*approval_r || !may_decide(approvals, *approval_r, approver))
 		return why_say(why_r, *approval_r ? -EACCES : -ENOENT, "id",
 			       "there is no request %.40s that policy lets %s decide about", id,

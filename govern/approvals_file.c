@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing. Approvals come by hand: that each of them waits
- * for the disk is felt by nobody. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Decisions are made by people, so nobody notices that each one waits for the disk. */
 #include "govern/approvals_file.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ approvals_file_append(int fd, json_t *line)
 	if (!text)
 		return -ENOMEM;
 	len = strlen(text);
-	text[len++] = '\n';		/* in the place of its NUL */
+	text[len++] = '\n';		/* replaces its NUL */
 	do
 		n = write(fd, text, len);
 	while (n < 0 && errno == EINTR);

@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: nothing. Approvals as JSON, and back again.
- * Reads:   the service's own file; what is wrong in it is an error, not a grant. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Converts approvals to JSON and back.
+ * Reads:   the service's own file. A mistake in it is an error, and never a grant. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "govern/approvals_file.h"
 #include "govern/approvals_parts.h"
 
-#define KEEP_S (30 * 86400)	/* what grants nothing, after it was decided */
+#define KEEP_S (30 * 86400)	/* how long a decided request that grants nothing is kept */
 
 void
 approval_set_decided(struct approval *approval, enum approval_state state, const char *by,

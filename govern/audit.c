@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: the audit log: its file, and what was lost of it.
- * A record is made once and goes to both places; the file's comes first, because only that
- * one can say no. */
+/* Runs in: the supervisor.   Owns: the audit log: its file, and the count of lost records.
+ * A record is made once and goes to the file and to the journal. The file comes first, because
+ * only the file can refuse a record. */
 #include "govern/audit.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "policy/shown.h"
 
 #define SOURCES 4096		/* scripts that are remembered: by three digits of their hash */
-#define LOOK_TICKS 60		/* of a second, between looks at the disk */
+#define LOOK_TICKS 60		/* seconds between looks at the disk */
 #define ON_FAILURE_STOP 1	/* in the order of the key's choices */
 
 /* The ids are in systemd/mcp-pythond.catalog too, and never change. */
@@ -32,7 +32,8 @@ static const struct {
 	const char *name, *message_id;
 	int priority;
 	const char *text;
-	bool minor;			/* of what did not happen, or says little: may be left out */
+	bool minor;			/* a record of something that did not happen, or of
+					 * little interest: it may be left out */
 } events[AUDIT_EVENT_COUNT] = {
 	/* clang-format off */
 	[AUDIT_STARTED] = { "started", "b01553c4455741318382ab9837fc2ff8", LOG_NOTICE,
@@ -96,24 +97,25 @@ static const struct {
 	/* clang-format on */
 };
 
-/* A script that is in the file. */
+/* A script that the current file holds. */
 struct audit_source {
 	char sha256[CHAIN_DIGITS];
-	uint64_t n;			/* of its record; 0: none */
+	uint64_t n;			/* number of its record; 0: none */
 };
 
 struct audit {
 	struct audit_file file;		/* fd -1: none */
 	bool has_file, journal, source, stops;
 	bool failing;
-	bool is_tight;			/* the disk may not have room for all that it may become */
-	bool is_nearly_full;		/* the oldest file is dropped soon; told once */
+	bool is_tight;			/* the disk may lack room for the files at their full
+					 * size */
+	bool is_nearly_full;		/* the oldest file is dropped soon; reported once */
 	uint64_t text_bytes, rotate_bytes, keep_bytes;
-	struct audit_budget budget;	/* may_write NULL: none */
-	struct audit_source *sources;	/* by their hash, the last one of each bucket */
+	struct audit_budget budget;	/* may_write NULL: no budget */
+	struct audit_source *sources;	/* by hash; each bucket holds its last script */
 	unsigned int ticks;
 	struct event *tick;		/* NULL: no loop */
-	uint64_t lost_since;		/* records, since the last one that could be written */
+	uint64_t lost_since;		/* lost records since the last one that was written */
 	struct audit_counts counts;
 };
 
@@ -125,14 +127,14 @@ audit_event_name(enum audit_event event)
 
 /* ---- texts ---- */
 
-/* The most of a text, in whole characters. */
+/* Cuts a text to at most most bytes, in whole characters. */
 static size_t
 cut_at(const char *text, size_t len, size_t most)
 {
 	return len <= most ? len : most - utf8_begun(text, most);
 }
 
-/* Cuts each text that is longer than most, and says what it was. */
+/* Cuts each text that is longer than most, and notes its length and hash. */
 static json_t *
 cut_texts(json_t *value, size_t most)
 {
@@ -179,7 +181,7 @@ remember_source(struct audit *audit, const json_t *more)
 
 /* ---- one record ---- */
 
-/* The members of a record as text, without braces; in ASCII, for people read it too. */
+/* The members of a record as text, without braces; in ASCII, because people read it too. */
 static char *
 make_members(enum audit_event event, const char *tenant, const char *execution,
 	     json_t *more)
@@ -201,7 +203,7 @@ make_members(enum audit_event event, const char *tenant, const char *execution,
 		json_object_set_new(root, "tenant", json_string(tenant));
 	if (execution)
 		json_object_set_new(root, "execution", json_string(execution));
-	/* what a caller says does not stand in for what is said here */
+	/* the caller's members cannot replace these */
 	json_object_update_missing(root, more);
 	json_object_del(root, "n");
 	json_object_del(root, "prev");
@@ -268,7 +270,7 @@ append(struct audit *audit, enum audit_event event, const char *tenant,
 	return audit_file_append(&audit->file, members, strlen(members));
 }
 
-/* The record comes first: after a crash between the two the file is dropped once more. */
+/* The record comes first: after a crash between the two steps the file is dropped again. */
 static void
 drop_oldest(struct audit *audit)
 {
@@ -318,7 +320,7 @@ rotate_if_full(struct audit *audit)
 		log_line(LOG_ERR, "audit-rotate-failed", "err=%s", strerrorname_np(-r));
 		return;
 	}
-	/* Each file has its own scripts, so that it can be read without those before it. */
+	/* Each file holds its own scripts, so that it can be read without the files before it. */
 	if (audit->sources)
 		memset(audit->sources, 0, SOURCES * sizeof(*audit->sources));
 	more = json_pack("{s:I}", "after", (json_int_t)audit->file.rotated);
@@ -327,7 +329,7 @@ rotate_if_full(struct audit *audit)
 	keep_within_bound(audit);
 }
 
-/* What was lost is said before anything else is. */
+/* Reports lost records before anything else is written. */
 static int
 tell_lost(struct audit *audit)
 {
@@ -418,16 +420,16 @@ audit_write(struct audit *audit, enum audit_event event, const char *tenant,
 
 /* ---- room ---- */
 
-/* What the files may become together; 0: there is no bound. The file is larger than rotate_bytes
- * by a record at most. */
+/* The largest size of all files together; 0: unbounded. A file can exceed rotate_bytes by one
+ * record. */
 static uint64_t
 bytes_max(const struct audit *audit)
 {
 	return audit->keep_bytes ? audit->keep_bytes + audit->rotate_bytes : 0;
 }
 
-/* Says so once, long before anything fails: when the disk has not the room that the files may
- * still take, or without a bound twice that of one file. */
+/* Warns once, long before anything fails: when the disk lacks the room that the files may still
+ * take, or without a bound twice the size of one file. */
 static void
 look_at_disk(struct audit *audit)
 {
@@ -566,7 +568,7 @@ audit_add_source(struct audit *audit, json_t *more, const char *text, size_t len
 
 	if (!audit_wants_source(audit))
 		return;
-	/* Before it is said where the script is. */
+	/* Before the script's position is noted. */
 	rotate_if_full(audit);
 	slot = source_slot(audit, sha256);
 	if (slot->n && memcmp(slot->sha256, sha256, CHAIN_DIGITS) == 0) {

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: the audit log's file and its lock.
- * A line is one write(2) at the end of the file. What a crash leaves of the last one is found
- * by its missing newline, or by the bytes of nothing that a file system may show instead. */
+ * A line is one write(2) at the end of the file. A line that a crash has torn lacks its newline,
+ * or ends in zero bytes that the file system shows instead. */
 #include "govern/audit_file.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@
 
 /* ---- names ---- */
 
-/* Opens the directory of path; *name_r: the rest of path. */
+/* Opens the directory of path; *name_r: the file's name. */
 static int
 open_directory(const char *path, const char **name_r)
 {
@@ -102,7 +102,7 @@ sync_directory(const char *path)
 
 /* ---- what is in it ---- */
 
-/* The last line, without its newline, of a text that ends with one. */
+/* The last line, without its newline, of a text that ends with a newline. */
 static const char *
 last_line(const char *text, size_t len, size_t *len_r)
 {
@@ -113,7 +113,7 @@ last_line(const char *text, size_t len, size_t *len_r)
 	return line;
 }
 
-/* How much of a text is whole lines; behind them is what a crash tore. */
+/* The length of the whole lines of a text; the rest was torn by a crash. */
 static size_t
 whole_lines(const char *text, size_t len)
 {
@@ -125,8 +125,8 @@ whole_lines(const char *text, size_t len)
 	return end ? (size_t)(end - text) + 1 : 0;
 }
 
-/* The end of a file's chain. *good_r: bytes of whole lines. -EBADMSG: the last of them is none
- * of ours. An empty file leaves *last as it is. */
+/* Reads the end of a file's chain. *good_r: bytes of whole lines. -EBADMSG: the last line is not
+ * a record. An empty file leaves *last unchanged. */
 static int
 look_at_end(int fd, struct chain_link *last, off_t *size_r, off_t *good_r)
 {
@@ -155,7 +155,7 @@ look_at_end(int fd, struct chain_link *last, off_t *size_r, off_t *good_r)
 	return r;
 }
 
-/* The chain of an empty file goes on from the youngest one that was put aside. */
+/* The chain of an empty file continues that of the youngest file that was put aside. */
 static int
 continue_rotated(struct audit_file *file)
 {
@@ -167,7 +167,7 @@ continue_rotated(struct audit_file *file)
 	if (fd < 0)
 		return -errno;
 	r = look_at_end(fd, &file->last, &size, &good);
-	/* that it ends badly is told by the first line, which follows nothing */
+	/* if that file ends badly, the first line of this one shows it: it follows nothing */
 	return r == -EBADMSG ? 0 : r;
 }
 
@@ -196,7 +196,7 @@ put_aside(struct audit_file *file)
 {
 	own_mem char *aside = rotated_path(file, file->rotated + 1);
 
-	/* nothing has that number, and nobody else writes here */
+	/* no file has that number, and no other process writes here */
 	if (rename(file->path, aside) < 0)
 		return -errno;
 	file->rotated++;

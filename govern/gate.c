@@ -1,15 +1,15 @@
-/* Runs in: the supervisor.   Owns: an account of each principal: who it is, what is in force
- * for it, and what it has used. An account outlives its tenant in the engine, or coming back
- * would be a way around a quota; it is forgotten when the longest window has gone by.
+/* Runs in: the supervisor.   Owns: an account of each principal: who it is, the configuration in
+ * force for it, and its used quotas. An account outlives its tenant in the engine: otherwise a
+ * client could evade a quota by coming back. It is freed when the longest quota window has passed.
  *
- * Of a uid whom policy may name:
+ * The states of a uid that policy may name:
  *
  *   ASKED ──answer──> KNOWN ──half its time──> KNOWN and asked ──answer──> KNOWN
  *     │ ^               │ └──────all its time, or a reload──────> ASKED
- *     v └──a request, later──┐
- *   FAILED ──────────────────┘   denied everything
+ *     v └──a later request──┐
+ *   FAILED ─────────────────┘   everything is denied
  *
- * Everybody else is KNOWN from the first moment. */
+ * All other principals are KNOWN from the beginning. */
 #include "govern/gate.h"
 
 #include <assert.h>
@@ -39,7 +39,7 @@
 #define BUCKETS 256
 #define FORGET_AFTER_MS (QUOTA_HOUR_SLOT_MS * QUOTA_SLOTS)
 #define LOOK_EVERY_S 60
-#define MINOR_PER_MINUTE 120		/* records of one tenant about what did not happen */
+#define MINOR_PER_MINUTE 120		/* of one tenant, about things that did not happen */
 
 LIST_HEAD(gate_waits, gate_wait);
 
@@ -47,30 +47,30 @@ struct account {
 	LIST_ENTRY(account) link;
 	struct gate *gate;
 	struct subject subject;
-	bool known;			/* subject is what the directory says */
-	bool renewed;			/* it was asked for after the last reload */
-	uint64_t known_ms, failed_ms;	/* when it said so; when it failed last */
+	bool known;			/* subject holds the directory's answer */
+	bool renewed;			/* the answer was asked for after the last reload */
+	uint64_t known_ms, failed_ms;	/* time of the answer; time of the last failure */
 	int error;			/* of the last lookup; 0: none, or it was answered */
-	struct directory_lookup *lookup;	/* NULL: it is not being asked */
+	struct directory_lookup *lookup;	/* NULL: no lookup is under way */
 	struct gate_waits waits;
 	const struct config *config;	/* held */
-	struct quota_window starts;	/* executions, by the minute */
-	struct quota_window cpu;	/* ms, by the hour */
-	struct quota_window audit;	/* bytes of records, by the hour */
-	struct quota_window minor;	/* records that may be left out, by the minute */
-	uint32_t left_out[AUDIT_EVENT_COUNT];	/* since it was told */
-	uint64_t disk_bytes;		/* of executions that are not over */
-	unsigned int executions;	/* that are not over */
-	uint64_t used_ms;		/* when somebody last asked */
+	struct quota_window starts;	/* executions, by minute */
+	struct quota_window cpu;	/* ms, by hour */
+	struct quota_window audit;	/* bytes of records, by hour */
+	struct quota_window minor;	/* records that may be left out, by minute */
+	uint32_t left_out[AUDIT_EVENT_COUNT];	/* since the last report */
+	uint64_t disk_bytes;		/* of executions that have not ended */
+	unsigned int executions;	/* executions that have not ended */
+	uint64_t used_ms;		/* time of the last request */
 };
 
 struct gate {
 	struct gate_options options;
 	struct engine_observer observer;
 	const struct config *config;	/* held */
-	struct people people;		/* whom it names */
-	uint32_t directory_seconds, identity_seconds;	/* of the start's */
-	void (*on_reloaded)(void *arg);	/* NULL: nobody waits for it */
+	struct people people;		/* the people that it names */
+	uint32_t directory_seconds, identity_seconds;	/* as of the start */
+	void (*on_reloaded)(void *arg);	/* NULL: no caller waits for it */
 	void *on_reloaded_arg;
 	LIST_HEAD(, account) account[BUCKETS];
 	struct event *look;
@@ -94,7 +94,8 @@ now_of(const struct gate *gate)
 	return gate->options.clock ? gate->options.clock() : clock_ms();
 }
 
-/* Nothing may be let through for want of a rule, and nobody may approve of it. */
+/* A configuration that refuses everything and that nobody can approve of. It is used when there
+ * is no other. */
 static const struct config *
 deny_everything(void)
 {
@@ -117,7 +118,7 @@ make_config(struct account *account)
 		account->config = deny_everything();
 }
 
-/* Does policy depend on what the directory says of it? */
+/* Does policy depend on the directory's answer about this account? */
 static bool
 is_asked_about(const struct account *account, uid_t *uid_r)
 {
@@ -239,7 +240,7 @@ gate_spend(void *arg, const char *tenant, uint64_t bytes)
 	quota_add(&find(arg, tenant)->audit, QUOTA_HOUR_SLOT_MS, clock_ms(), bytes);
 }
 
-/* One record for all that were left out within the last minute. */
+/* Writes one record for all that were left out within the last minute. */
 static void
 tell_left_out(struct gate *gate, struct account *account)
 {
@@ -268,7 +269,7 @@ on_look(evutil_socket_t fd, short what, void *arg)
 
 /* ---- who they are ---- */
 
-/* Whoever is told may ask at once, and wait again. */
+/* A waiter may ask again at once, and wait again. */
 static void
 wake(struct account *account)
 {
@@ -434,7 +435,7 @@ gate_session(struct gate *gate, const char *principal, const char *carrier, bool
 			    json_pack("{s:s}", "carrier", carrier));
 }
 
-/* What was in force stays so until it is known who they are. */
+/* The old configuration stays in force until the lookup is answered. */
 static void
 renew(struct gate *gate, struct account *account)
 {
@@ -494,7 +495,7 @@ is_queue_full(const struct tenant *tenant, uint32_t most)
 	return counts.queued >= most;
 }
 
-/* Also of what is run for the service's own purposes: its records are the tenant's too. */
+/* It also counts executions for the service's own purposes: their records are the tenant's too. */
 static int
 check_audit_quota(struct gate *gate, struct account *account, struct why *why_r)
 {
@@ -631,8 +632,8 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, clock_ms(), outcome->cpu_ms);
 }
 
-/* The record of an end says nothing that could still be refused, so no answer waits for the
- * disk or the journal. */
+/* The record of an end cannot refuse anything any more, so the answer does not wait for disk or
+ * journal. */
 static void
 on_answered(void *arg, const struct engine_event *event, const struct outcome *outcome)
 {
@@ -662,12 +663,12 @@ on_connection(void *arg, const struct engine_connection *c)
 				      (int)c->port, "sent", (json_int_t)c->sent, "received",
 				      (json_int_t)c->received, "ms",
 				      (json_int_t)c->milliseconds));
-	/* what is no text is left out */
+	/* text that is not UTF-8 is left out */
 	if (c->host)
 		json_object_set_new(more, "host", json_stringn(c->host, c->host_len));
 	if (c->address)
 		json_object_set_new(more, "address", json_stringn(c->address, c->address_len));
-	/* Of one that a limit or its execution's end has cut something may have gone out. */
+	/* Bytes may have left on a connection that a limit or the execution's end has cut. */
 	audit_write(gate->options.audit,
 		    c->connected ? AUDIT_CONNECTION : AUDIT_CONNECTION_REFUSED, c->tenant,
 		    c->execution, more);

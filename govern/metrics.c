@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: counters and histograms.
- * Reads:   verdicts and outcomes that the engine decided on; nothing of a client's. */
+ * Reads:   verdicts and outcomes of the engine; no data of a client. */
 #include "govern/metrics.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "engine/observer.h"
 #include "govern/openmetrics.h"
 
-#define VERDICTS_MAX 16		/* of connections */
-#define STAYS_MS 3600000	/* a tenant that was heard of in it does not make room */
+#define VERDICTS_MAX 16		/* verdicts about connections */
+#define STAYS_MS 3600000	/* a tenant that was active within this time keeps its slot */
 
 struct slot {
 	char *principal;		/* NULL: free */
@@ -24,13 +24,13 @@ struct slot {
 struct metrics {
 	struct engine_observer observer;
 	const struct engine_observer *next;
-	uint64_t refused_by_quota, refused;	/* before they were anything */
+	uint64_t refused_by_quota, refused;	/* before they became executions */
 	struct histogram waited, ran[OUTCOME_STATUS_COUNT];
 	uint64_t over[OUTCOME_STATUS_COUNT];
 	struct slot tenant[METRICS_TENANTS];
 	struct metrics_tenant others;
 	struct {
-		const char *verdict;		/* static */
+		const char *verdict;		/* a static string */
 		uint64_t count;
 	} connection[VERDICTS_MAX];
 	uint64_t sent, received;
@@ -54,7 +54,7 @@ find(const struct metrics *metrics, const char *principal)
 	return NULL;
 }
 
-/* A free one, or that of whoever was not heard of for longest, if long enough; or NULL. */
+/* Returns a free slot, or the slot that was idle for longest, if for long enough; or NULL. */
 static struct slot *
 make_room(struct metrics *metrics)
 {
@@ -278,7 +278,7 @@ write_questions(const struct metrics *metrics, FILE *out)
 				 engine_input_name(i), NULL);
 }
 
-/* A family's samples have to stand together, so each is a walk of its own. */
+/* The samples of a family must stand together, so each family is a walk of its own. */
 static void
 write_tenants(const struct metrics *metrics, FILE *out)
 {

@@ -5,10 +5,10 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* Upper ends: from a warm start to the longest script anybody waits for. */
+/* Upper ends: from a warm start to the longest script that anybody waits for. */
 static const struct {
 	uint64_t us;
-	const char *text;		/* as the format wants a number in a label */
+	const char *text;		/* the number as the format writes it in a label */
 } ends[HISTOGRAM_BUCKETS] = {
 	{ 1000, "0.001" }, { 2500, "0.0025" }, { 5000, "0.005" }, { 10000, "0.01" },
 	{ 25000, "0.025" }, { 50000, "0.05" }, { 100000, "0.1" }, { 250000, "0.25" },
@@ -26,7 +26,7 @@ openmetrics_family(FILE *out, const char *name, const char *type, const char *un
 	fprintf(out, "# HELP %s %s\n", name, help);
 }
 
-/* What is no printable ASCII is shown as '?': the text has to be UTF-8, and on one line. */
+/* A byte that is not printable ASCII is shown as '?': the text must be UTF-8, on one line. */
 static void
 write_value(FILE *out, const char *value)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: names of a user and its groups. A uid that the host does not
- * know has none: then only sections of the uid itself name it. */
+/* Runs in: the supervisor.   Owns: names of a user and its groups.
+ * A uid that the host does not know has no names: only sections of the uid itself apply to it. */
 #include "govern/subject.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: our own requests to legacy clients, until the replies.
- * Reads:   responses of a client, of any shape; what fits nothing is ignored. */
+/* Runs in: the supervisor.   Owns: our requests to legacy clients, until their replies.
+ * Reads:   responses of a client, in any shape. A response that matches no request is ignored. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -15,7 +15,7 @@ struct outgoing {
 	LIST_ENTRY(outgoing) link;
 	uint64_t id;
 	struct mcp_call *call;
-	size_t question;		/* of its run's open ask */
+	size_t question;		/* an index into its run's open questions */
 	struct event *late;
 };
 

@@ -112,7 +112,7 @@ mcp_call_end(struct mcp_call *call, const struct tool_answer *answer,
 
 /* ---- questions ---- */
 
-/* The modern way: the request is over, and the run waits for another one that brings the
+/* The modern way: the request ends, and the run waits for another request that brings the
  * answers. */
 static void
 ask_by_answer(struct mcp_call *call)
@@ -123,7 +123,7 @@ ask_by_answer(struct mcp_call *call)
 				      mcp_run_asks_first(run), &call->binding);
 
 	if (!state) {
-		mcp_run_give_up(run);	/* too many wait */
+		mcp_run_give_up(run);	/* too many runs wait already */
 		return;
 	}
 	jsonout_init(&out);
@@ -141,7 +141,7 @@ ask_by_answer(struct mcp_call *call)
 void
 mcp_call_ask(struct mcp_call *call)
 {
-	/* Whoever is asked has seen what came before. */
+	/* The user sees the output before the question. */
 	mcp_progress_finish(call->progress);
 	if (call->revision->modern)
 		ask_by_answer(call);

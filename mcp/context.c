@@ -1,4 +1,5 @@
-/* Runs in: the supervisor.   Owns: the descriptions of the tools and what all requests share. */
+/* Runs in: the supervisor.   Owns: the descriptions of the tools, and the state that all
+ * requests share. */
 #include "mcp/context.h"
 
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 
 struct mcp {
 	struct mcp_options options;
-	struct mcp_seal *own_seal;		/* when no seal was given */
-	struct tool_description *tools;		/* all of them */
+	struct mcp_seal *own_seal;		/* if the caller gave no seal */
+	struct tool_description *tools;		/* of all tools */
 	struct tool_lists *lists;
 	struct mcp_runs runs;
 	struct mcp_tables tables;

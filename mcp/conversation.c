@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: the calls in flight of one conversation, and its end.
- * Nothing of a call is ever sent after the client has cancelled it. */
+/* Runs in: the supervisor.   Owns: the open calls of one conversation, and its end.
+ * After the client has cancelled a call, nothing of it is sent. */
 #include "mcp/conversation.h"
 
 #include "base/xalloc.h"
@@ -81,7 +81,7 @@ mcp_conversation_hear(struct mcp_conversation *conversation, struct mcp_exchange
 	return before;
 }
 
-/* Nothing is sent at it any more, nor is its carrier told that it is done. */
+/* Nothing more is sent on it, and its carrier is not told that it is done. */
 static void
 forget_exchange(struct mcp_call *call)
 {

@@ -1,6 +1,7 @@
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   messages of a client, parsed but otherwise hostile.
- * Which era a message is of, which method it asks for, and who answers it. */
+ * Decides to which era a message belongs, which method it asks for, and which function answers
+ * it. */
 #include "mcp/conversation.h"
 
 #include "mcp/context.h"
@@ -32,7 +33,7 @@ refuse_version(const struct request *request)
 	free(text);
 }
 
-/* A request that claims no revision. True: go on, with request->revision. */
+/* A request without a revision. True: continue, with request->revision. */
 static bool
 admit_legacy(struct request *request, enum mcp_method method)
 {
@@ -104,8 +105,8 @@ serve_request(struct request *request)
 	serve_method(request, method);
 }
 
-/* A run that is known by a key outlives the loss of its client, but not its client's wish,
- * unless somebody else waits for it too. */
+/* A run that has a key outlives the loss of its client, but not its client's cancellation,
+ * unless another call waits for it too. */
 static void
 cancel_kept(const struct mcp_call *call)
 {
@@ -115,7 +116,7 @@ cancel_kept(const struct mcp_call *call)
 		mcp_repeat_drop(mcp_repeats(call->conversation->mcp), run);
 }
 
-/* From now on its client may be told of what it did not ask for. */
+/* From now on the client may get notifications. */
 static void
 on_initialized(struct mcp_conversation *conversation)
 {
@@ -124,7 +125,7 @@ on_initialized(struct mcp_conversation *conversation)
 						    conversation->options.tenant);
 }
 
-/* Everything else but a cancellation of something in flight is ignored, as both eras want. */
+/* A cancellation of an open call is carried out; all else is ignored, as both eras demand. */
 static void
 on_notification(struct mcp_conversation *conversation,
 		const struct jsonrpc_message *message)

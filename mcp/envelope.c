@@ -29,7 +29,7 @@ is_client_info(const json_t *info)
 static bool
 is_token(const json_t *token)
 {
-	/* An encoded string is at most six times as long, and is measured again then. */
+	/* An encoded string is at most six times as long; its length is checked again then. */
 	return json_is_integer(token) ||
 	       (json_is_string(token) && json_string_length(token) <= PROGRESS_TOKEN_MAX);
 }

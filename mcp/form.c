@@ -31,7 +31,7 @@ characters(const json_t *text)
 	return n;
 }
 
-/* How much of it there is, by the rules for its type. */
+/* The size of a value, by the rules for its type. */
 static double
 measure(const json_t *value)
 {

@@ -1,9 +1,9 @@
-/* Runs in: the supervisor.   Owns: nothing; the pictures. */
+/* Runs in: the supervisor.   Owns: nothing; it holds the pictures. */
 #include "mcp/icon.h"
 
 #include <stddef.h>
 
-/* A colour that can be seen on light and on dark ground. */
+/* A colour that is visible on a light and on a dark background. */
 #define SVG(strokes)                                                                     \
 	"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 24 24\" fill=\"none\" " \
 	"stroke=\"#47b\" stroke-width=\"2\">" strokes "</svg>"

@@ -1,7 +1,7 @@
-/* Runs in: the supervisor.   Owns: a line's values until jsonrpc_line_done.
- * Reads:   lines of clients, hostile from the first byte. A look over the text comes
- * first: it bounds depth and number of values before memory is spent on them, and finds
- * the ids, whose spelling jansson does not keep. */
+/* Runs in: the supervisor.   Owns: a line's values until jsonrpc_line_done().
+ * Reads:   lines of clients, hostile from the first byte.
+ * A first pass over the text bounds depth and number of values before memory is spent on them,
+ * and finds the ids, whose spelling jansson does not keep. */
 #include "mcp/jsonrpc.h"
 
 #include <assert.h>
@@ -16,26 +16,26 @@ struct span {
 	size_t len;
 };
 
-/* What a look over the text finds. */
+/* The findings of the first pass. */
 struct look {
 	bool is_batch;
 	bool too_deep, too_many;
-	size_t id_keys;			/* how often "id" stands in a message */
-	struct span id[JSONRPC_BATCH_MAX];	/* by element; of a single message: [0] */
+	size_t id_keys;			/* occurrences of the key "id" in a message */
+	struct span id[JSONRPC_BATCH_MAX];	/* by element; [0]: of a single message */
 };
 
-/* Where the look is. Only text that jansson accepts afterwards is believed, so grammar
- * is not checked here; anything at all is walked safely. */
+/* The position of the first pass. Its findings count only if jansson accepts the text
+ * afterwards, so it does not check the grammar; it is safe on any bytes. */
 struct walk {
 	const char *at, *end;
 	struct look *look;
 	size_t depth, values, element;
-	char open[JSONRPC_DEPTH_MAX + 1];	/* bracket of each depth */
+	char open[JSONRPC_DEPTH_MAX + 1];	/* the bracket of each depth */
 	bool key_next;		/* in an object, before a key */
-	bool id_next;		/* the value after this colon is a message's id */
+	bool id_next;		/* the next value is a message's id */
 };
 
-/* at: after the opening quote. Returns where the closing quote is, or end. */
+/* at: after the opening quote. Returns the closing quote, or end. */
 static const char *
 string_end(const char *at, const char *end)
 {
@@ -47,7 +47,7 @@ string_end(const char *at, const char *end)
 	return at;
 }
 
-/* Is this key, escapes resolved, "id"? */
+/* Is this key, after its escapes are resolved, "id"? */
 static bool
 key_is_id(const char *at, const char *end)
 {
@@ -102,7 +102,7 @@ walk_word(struct walk *w)
 	while (w->at < w->end && !is_space(*w->at) && !strchr("{}[],:\"", *w->at))
 		w->at++;
 	if (w->at == from)
-		w->at++;	/* a NUL, which strchr finds too */
+		w->at++;	/* a NUL: strchr() finds it too */
 	if (w->id_next)
 		keep_id(w, from, w->at);
 }
@@ -139,7 +139,7 @@ look_over(const char *text, size_t len, struct look *look)
 {
 	struct walk w = { .at = text, .end = text + len, .look = look };
 
-	/* Past its bounds too: the id may come last. */
+	/* It continues past its bounds: the id may come last. */
 	while (w.at < w.end) {
 		switch (*w.at) {
 		case '{':
@@ -191,7 +191,7 @@ jsonrpc_is_bounded(const char *text, size_t len)
 	return !look.too_deep && !look.too_many;
 }
 
-/* Fills *id_r from the text of an id; false when it is not a legal one. */
+/* Fills *id_r from the text of an id; false: the id is not allowed. */
 static bool
 read_id(const struct span *span, struct jsonrpc_id *id_r)
 {
@@ -200,7 +200,7 @@ read_id(const struct span *span, struct jsonrpc_id *id_r)
 	if (!span->at || span->len > JSONRPC_ID_MAX)
 		return false;
 	value = json_loadb(span->at, span->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-	/* An integer past 64 bits is one all the same: only its spelling is needed. */
+	/* An integer beyond 64 bits is valid: only its spelling is needed. */
 	if (!value && is_digits(span)) {
 		value = json_loadb(span->at, span->len,
 				   JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
@@ -225,7 +225,7 @@ refuse(struct jsonrpc_message *message, int code, const char *text)
 	message->text = text;
 }
 
-/* A string without NUL inside; NULL when value is anything else. */
+/* A string without NUL; NULL for any other value. */
 static const char *
 plain_string(const json_t *value)
 {
@@ -252,7 +252,7 @@ read_request(json_t *value, struct jsonrpc_message *message)
 	if (params && !json_is_object(params)) {
 		if (message->kind == JSONRPC_REQUEST)
 			refuse(message, JSONRPC_INVALID_PARAMS, "params must be an object");
-		return;		/* a notification is served as if it had none */
+		return;		/* a notification is served as if it had no id */
 	}
 	message->params = params;
 }
@@ -291,7 +291,7 @@ read_message(json_t *value, const struct span *id, struct jsonrpc_message *messa
 	}
 }
 
-/* A single refusal in place of the line's messages. */
+/* Replaces the line's messages by a single refusal. */
 static void
 refuse_line(struct jsonrpc_line *line, int code, const char *text)
 {
@@ -300,8 +300,8 @@ refuse_line(struct jsonrpc_line *line, int code, const char *text)
 	refuse(&line->message[0], code, text);
 }
 
-/* The refusal of a whole line goes by its request's id, for a client that waits for that
- * answer; that is, when the text shows one, and only one, where a request has it. */
+/* Refuses a whole line by its request's id, for a client that waits for that answer. The id is
+ * used only if the text shows exactly one, where a request has it. */
 static void
 refuse_by_id(struct jsonrpc_line *line, const struct look *look, int code, const char *text)
 {
@@ -324,7 +324,7 @@ hex4(const char *at)
 	return number;
 }
 
-/* Is it \uD800 to \uDFFF? Such a half is followed by the right other one, or is alone. */
+/* Is this the escape of a surrogate? from: 0xd800 for a first half, 0xdc00 for a second one. */
 static bool
 is_half(const char *at, const char *end, unsigned int from)
 {
@@ -332,7 +332,7 @@ is_half(const char *at, const char *end, unsigned int from)
 	       (hex4(at + 2) & 0xfc00) == from;
 }
 
-/* Puts U+FFFD in place of each escape that is half of a pair; says whether there were any. */
+/* Replaces each escape that is half of a pair by U+FFFD; true: there was one. */
 static bool
 mend_halves(char *at, const char *end)
 {
@@ -371,8 +371,8 @@ is_json_but_for_surrogates(const char *text, size_t len)
 	return value;
 }
 
-/* Text that jansson refused. Three of its reasons are not the grammar's: then the request
- * is refused by its id, for a client that waits for that answer. */
+/* Refuses a text that jansson refused. Three of its reasons do not concern the grammar: then the
+ * request's id is used, for a client that waits for that answer. */
 static void
 refuse_text(struct jsonrpc_line *line, const char *text, size_t len,
 	    const struct look *look, const json_error_t *error)

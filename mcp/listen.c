@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: subscriptions: requests that stay open, and by which a
- * client hears of its tasks, of tools and of resources. Not answered but by their end.
- * Reads:   what a client wants to hear of; what is not offered is left out. */
+/* Runs in: the supervisor.   Owns: subscriptions: requests that stay open, and that report
+ * changes of tasks, tools and resources. Their only answer is their end.
+ * Reads:   the topics that a client names; unknown topics are left out. */
 #include <string.h>
 
 #include "base/xalloc.h"
@@ -10,7 +10,7 @@
 #include "mcp/task.h"
 #include "mcp/tool_list.h"
 
-#define NAMES_MAX 256			/* of tasks, and of resources, of one subscription */
+#define NAMES_MAX 256			/* tasks, and resources, of one subscription */
 
 struct listening;
 
@@ -25,11 +25,11 @@ struct listening {
 	struct mcp_exchange *exchange;
 	struct jsonrpc_id id;
 	const struct revision *revision;
-	size_t bytes;			/* that it is charged with */
+	size_t bytes;			/* memory that it is charged with */
 	struct task_ear *ear;
 	size_t n_ears;
 	json_t *resources;		/* an array of uris; NULL: none */
-	struct tool_list *tools;	/* that its client knows of; NULL: does not want to */
+	struct tool_list *tools;	/* the list that its client knows; NULL: not subscribed */
 };
 
 static void
@@ -87,7 +87,7 @@ hears(const struct listening *listening, const struct mcp_task *task)
 	return false;
 }
 
-/* Of the tasks that were named only the tenant's own count; others are as unknown. */
+/* Of the named tasks only the tenant's own count; the others are treated as unknown. */
 static void
 listen_to_tasks(struct listening *listening, const json_t *ids)
 {
@@ -216,7 +216,7 @@ serve_listen(struct request *request)
 		listening->tools = mcp_tool_list(conversation->mcp,
 						 conversation->options.tenant);
 	send_acknowledged(listening);
-	/* What happened before it listened is said at once, so that nothing is missed. */
+	/* Earlier changes are reported at once, so that none is missed. */
 	for (size_t i = 0; i < listening->n_ears; i++)
 		send_task(listening, listening->ear[i].watch.task);
 }
@@ -306,7 +306,7 @@ is_listening(const struct mcp_conversation *conversation, const json_t *id)
 
 static const char tools_changed[] = "notifications/tools/list_changed";
 
-/* Is *known another list by now? Then it becomes this one. */
+/* If the list has changed, *known becomes the new one. True: it has. */
 static bool
 renew(struct tool_list **known, const struct mcp_conversation *conversation)
 {
@@ -330,7 +330,7 @@ tell_tools_changed(struct mcp_conversation *conversation)
 			open_note(listening, &out, tools_changed);
 			send_note(listening, &out);
 		}
-	/* Until there is a way to tell them of it they know of the one before. */
+	/* Without a way to notify them, clients still know the earlier list. */
 	if (!conversation->exchange || !conversation->tools ||
 	    !renew(&conversation->tools, conversation))
 		return;

@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: nothing. The lists, page by page, and completion.
- * Reads:   cursors: a client can make up any; each only names a place to go on from. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Serves the lists, page by page, and completion.
+ * Reads:   cursors, which a client can make up; a cursor only names a position to continue from. */
 #include <string.h>
 
 #include "base/xalloc.h"
@@ -11,8 +12,8 @@
 
 #define PAGE_MAX 100
 
-/* Reads the request's cursor, malloc'd; "" at the beginning. NULL: it is bad, and the
- * request was answered. */
+/* Reads the request's cursor, malloc'd; "" at the beginning. NULL: it is bad, and the request
+ * was answered. */
 static char *
 read_cursor(const struct request *request)
 {
@@ -39,7 +40,7 @@ open_list(const struct request *request, struct jsonout *out, const char *key)
 	jsonout_open(out, '[');
 }
 
-/* next: NULL when this was the last page. */
+/* next: NULL: this was the last page. */
 static void
 close_list(const struct request *request, struct jsonout *out, const char *last,
 	   unsigned int ttl_ms)
@@ -57,7 +58,7 @@ close_list(const struct request *request, struct jsonout *out, const char *last,
 	request_answer(request, MCP_SENT_ANSWER, out);
 }
 
-/* A list that fits on one page never gave a cursor; the empty one is its beginning. */
+/* A list on a single page gives no cursor; only an empty cursor, its beginning, is accepted. */
 static bool
 takes_no_cursor(const struct request *request)
 {
@@ -106,7 +107,7 @@ write_described(const struct revision *revision, struct jsonout *out, const char
 	member_if(out, "description", description);
 }
 
-/* Replaces *place, which the provider is asked with next. */
+/* Replaces *place, the position for the provider's next page. */
 static void
 move_on(char **place, const char *to)
 {

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: the tables of what outlives requests. */
+/* Runs in: the supervisor.   Owns: the tables of objects that outlive requests. */
 #include "mcp/mcp.h"
 
 #include "mcp/conversation_parts.h"
@@ -33,7 +33,7 @@ mcp_free(struct mcp *mcp)
 	mcp_context_free(mcp);
 }
 
-/* Nothing that is sent ends a conversation at once. */
+/* Sending never ends a conversation at once. */
 void
 mcp_tools_changed(struct mcp *mcp)
 {

@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: nothing. Requests that are answered at once.
- * Reads:   params of a client, of any shape. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Serves requests that are answered at once.
+ * Reads:   params of a client, in any shape. */
 #include <string.h>
 
 #include "base/xalloc.h"

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: copies of answers. All texts of one are in a single
- * piece of memory, so that its size is known and nothing is forgotten. */
+/* Runs in: the supervisor.   Owns: copies of answers.
+ * All texts of a copy are in one piece of memory: its size is known, and one free() releases it. */
 #include "mcp/outcome.h"
 
 #include "base/xalloc.h"
@@ -11,10 +11,10 @@ struct mcp_outcome {
 	struct tool_failure failure;
 	struct content *content;
 	size_t bytes;
-	char *text;		/* what everything above points into */
+	char *text;		/* the texts that the members above point into */
 };
 
-/* Called twice for everything: without a place it counts, with one it copies. */
+/* Each copy takes two passes: the first counts bytes (without memory), the second copies. */
 struct copier {
 	char *to;
 	size_t len;

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: parked runs and their timers.
- * Reads:   states that clients bring back, sealed or made up. */
+ * Reads:   states that clients send back, sealed or made up. */
 #include "mcp/parking.h"
 
 #include <string.h>
@@ -102,7 +102,7 @@ mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run, bool nothing_d
 	id_new(parked->id);
 	parked->run = run;
 	mcp_run_hold(run);
-	mcp_run_keep(run);		/* it may end meanwhile, by itself */
+	mcp_run_keep(run);		/* it may end by itself meanwhile */
 	mcp_run_set_parked(run, true);
 	parked->late = xalloc_check(evtimer_new(mcp_base(parking->mcp), on_late, parked));
 	evtimer_add(parked->late, &wait);

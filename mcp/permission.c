@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: nothing. From a call to what is approved of it.
- * Reads:   arguments of a client, hostile, that its tool has not looked at yet. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Derives from a call what has to be approved.
+ * Reads:   arguments of a client, hostile, that its tool has not checked yet. */
 #include "mcp/permission.h"
 
 #include <errno.h>
@@ -16,11 +17,11 @@
 #include "policy/config.h"
 #include "policy/shown.h"
 
-/* Arguments that say how a call is made, not what it does. */
+/* Arguments that change how a call is made, not what it does. */
 static const char *const not_approved[] = { "idempotency_key" };
 
-/* The profile that a call is for, as far as its arguments say so; NULL: they do not. A session
- * has its own, and a version of Python is looked for in all that there are. */
+/* The profile that the arguments name; NULL: none. A session has its own profile, and a version
+ * of Python is searched in all profiles. */
 static const char *
 profile_of(const struct tool_host *host, const json_t *arguments)
 {
@@ -51,7 +52,7 @@ permission_verdict(const struct tool_host *host, const struct tool *tool,
 		why_say(why_r, 0, "", "denied: policy does not let you use this tool");
 		return verdict;
 	}
-	/* Before anybody is asked; a name that is none is the tool's to refuse. */
+	/* This comes before any approval; the tool refuses unknown names. */
 	profile = profile_of(host, arguments);
 	if (profile && config_find_profile(host->config, profile) &&
 	    !policy_allows_profile(host->config, profile)) {

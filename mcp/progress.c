@@ -1,6 +1,7 @@
 /* Runs in: the supervisor.   Owns: output that was not sent yet, a timer.
- * Reads:   bytes of a script. When it writes nothing a sign of life is sent now and then,
- * for clients whose patience each progress renews. */
+ * Reads:   bytes of a script.
+ * While a script writes nothing, a notification is sent now and then, because each one renews
+ * the patience of some clients. */
 #include "mcp/progress.h"
 
 #include <math.h>
@@ -16,10 +17,10 @@
 #include "mcp/revision.h"
 #include "mcp/tool.h"
 
-#define LINE_MAX_BYTES 200	/* of a line that is shown */
+#define LINE_MAX_BYTES 200	/* the longest part of a line that is shown */
 #define LINE_EVERY_MS 250
 #define STREAM_EVERY_MS 40
-#define SILENCE_MS 10000	/* then a sign of life */
+#define SILENCE_MS 10000	/* of silence, before a notification is sent */
 
 /* The newest line of a stream that is not empty, finished or not. */
 struct newest_line {
@@ -28,21 +29,21 @@ struct newest_line {
 	bool ended;
 };
 
-/* How far a stream has been sent. */
+/* The sent part of a stream. */
 struct sent {
-	size_t taken;		/* bytes of the stream so far, those that wait included */
-	uint64_t offset;	/* of the text that was sent */
-	char begun[4];		/* a character that has only begun */
+	size_t taken;		/* bytes of the stream so far, including those that wait */
+	uint64_t offset;	/* in the text that was sent */
+	char begun[4];		/* an unfinished character */
 	size_t begun_len;
 };
 
-/* So many bytes of one stream, before the other one's next. */
+/* A number of bytes of one stream, before the other stream's next ones. */
 struct turn {
 	enum stream stream;
 	size_t len;
 };
 
-/* What waits to be sent, of both streams in the order of arrival. */
+/* The bytes that wait to be sent, of both streams in the order of arrival. */
 struct waiting {
 	char *at;
 	size_t len, size;
@@ -53,11 +54,11 @@ struct waiting {
 struct mcp_progress {
 	struct mcp_progress_options options;
 	char *token;		/* as JSON text */
-	double last;		/* what was sent last */
-	bool said;		/* the tool tells how far it is */
+	double last;		/* the number that was sent last */
+	bool said;		/* the tool reports its own progress */
 	struct event *timer;
 	struct timeval began, sent;
-	bool fresh;		/* there is output to be told of */
+	bool fresh;		/* there is new output to report */
 	struct newest_line line[STREAM_COUNT];
 	enum stream newest;
 	struct sent stream[STREAM_COUNT];
@@ -107,8 +108,8 @@ send_line(struct mcp_progress *p)
 	send_note(p, &note);
 }
 
-/* Sends bytes of a stream but a character at their end that has only begun: the next ones
- * will have the rest of it. */
+/* Sends bytes of a stream, except for an unfinished character at their end: its rest comes with
+ * the next bytes. */
 static void
 send_turn(struct mcp_progress *p, enum stream stream, const char *bytes, size_t len)
 {
@@ -192,7 +193,7 @@ mcp_progress_say(struct mcp_progress *p, const struct tool_progress *said)
 	send_note(p, &note);
 }
 
-/* Is there something new to show in it? */
+/* Updates the newest line. True: there is something new to show. */
 static bool
 read_line(struct newest_line *line, const char *bytes, size_t len)
 {
@@ -235,7 +236,7 @@ add_turn(struct waiting *waiting, enum stream stream, size_t len)
 	waiting->turn[waiting->n_turns++] = (struct turn){ stream, len };
 }
 
-/* Up to the bound of its stream; is there something new? */
+/* Adds bytes, up to the bound of the stream. True: there is something new. */
 static bool
 read_bytes(struct mcp_progress *p, enum stream stream, const char *bytes, size_t len)
 {
@@ -264,7 +265,7 @@ mcp_progress_output(struct mcp_progress *p, enum stream stream, const char *byte
 	int64_t since, every = p->options.streams ? STREAM_EVERY_MS : LINE_EVERY_MS;
 
 	if (p->said)
-		return;			/* its numbers are not ours to continue */
+		return;			/* the tool's own numbers cannot be continued */
 	if (p->options.streams) {
 		if (!read_bytes(p, stream, bytes, len))
 			return;
@@ -274,7 +275,7 @@ mcp_progress_output(struct mcp_progress *p, enum stream stream, const char *byte
 		p->newest = stream;
 	}
 	if (p->fresh)
-		return;			/* the timer is set for it already */
+		return;			/* the timer is set already */
 	p->fresh = true;
 	since = ms_since(p, &p->sent);
 	arm(p, since >= every || since < 0 ? 0 : every - since);
@@ -286,7 +287,7 @@ mcp_progress_new(const struct mcp_progress_options *options)
 	struct mcp_progress *p = xcalloc(1, sizeof(*p));
 
 	p->options = *options;
-	p->options.token = NULL;	/* borrowed for now only */
+	p->options.token = NULL;	/* borrowed only until now */
 	p->token = xalloc_check(json_dumps(options->token, JSON_ENCODE_ANY));
 	p->timer = xalloc_check(evtimer_new(options->base, on_timer, p));
 	event_base_gettimeofday_cached(options->base, &p->began);

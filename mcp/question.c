@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: open questions.
- * Reads:   replies of a client, of any shape. */
+ * Reads:   replies of a client, in any shape. */
 #include "mcp/question.h"
 
 #include <errno.h>

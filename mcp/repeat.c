@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: the table of runs by key. A run that is not over is in
- * it as often as the tenant may have runs at once; those that are over have a bound in
+/* Runs in: the supervisor.   Owns: the table of runs by key.
+ * Running ones are bounded by the number of runs that the tenant may have at once, ended ones by
  * number, bytes and time. */
 #include "mcp/repeat.h"
 
@@ -15,7 +15,7 @@
 #include "mcp/seal.h"
 #include "policy/config.h"
 
-#define OVER_MAX 256			/* of one tenant */
+#define OVER_MAX 256			/* ended ones of one tenant */
 
 struct repeated {
 	TAILQ_ENTRY(repeated) link;
@@ -24,7 +24,7 @@ struct repeated {
 	struct seal_binding binding;	/* of the arguments */
 	struct mcp_run *run;
 	struct mcp_audience audience;
-	struct event *late;		/* pending once it is over */
+	struct event *late;		/* pending once the run has ended */
 };
 
 struct mcp_repeats {
@@ -96,7 +96,7 @@ mcp_repeat_find(struct mcp_repeats *repeats, const struct tenant *tenant,
 	return REPEAT_SAME;
 }
 
-/* The oldest ones that are over make room for this one. */
+/* The oldest ended ones make room for this one. */
 static void
 bound_kept(struct repeated *latest)
 {
@@ -134,7 +134,7 @@ on_end(struct mcp_audience *audience, const struct tool_answer *answer,
 	};
 
 	if (failure || answer->not_run) {
-		forget(repeated, CANCEL_BY_CLIENT);	/* worth another try */
+		forget(repeated, CANCEL_BY_CLIENT);	/* such a failure may be tried again */
 		return;
 	}
 	evtimer_add(repeated->late, &wait);

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: open batches.
- * How what belongs to a request goes out: alone, or in the answer of its batch. */
+ * Sends the messages that belong to a request: alone, or in the answer of its batch. */
 #include "base/xalloc.h"
 #include "mcp/conversation_parts.h"
 

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: nothing; tables and writers. */
+/* Runs in: the supervisor.   Owns: nothing; it holds tables and writers. */
 #include "mcp/revision.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static const struct revision revisions[] = {
 	  .elicit_mode = true, .about = true, .icons = true },
 };
 
-/* What of a catalog a method belongs to. */
+/* The part of a catalog that a method belongs to. */
 enum offer { ALWAYS, RESOURCES, SUBSCRIBING, PROMPTS, COMPLETION, LOGGING };
 
 static const struct {
@@ -168,7 +168,7 @@ write_implementation(const struct revision *revision, struct jsonout *out, enum 
 	jsonout_close(out, '}');
 }
 
-/* Every modern result says what it is and who made it. */
+/* Every modern result states its type and its server. */
 static void
 open_result(const struct revision *revision, struct jsonout *out, const char *type,
 	    enum icon icon)
@@ -213,7 +213,7 @@ write_capabilities(const struct revision *revision, struct jsonout *out,
 								  : "{}");
 	if (catalog->prompts)
 		jsonout_member_raw(out, "prompts", "{}");
-	if (catalog->complete && revision->tool_annotations)	/* from the same one on */
+	if (catalog->complete && revision->tool_annotations)	/* the same revisions have both */
 		jsonout_member_raw(out, "completions", "{}");
 	if (catalog->logging)
 		jsonout_member_raw(out, "logging", "{}");
@@ -247,14 +247,14 @@ revision_write_discovered(const struct revision *revision, struct jsonout *out,
 	jsonout_close(out, '}');
 }
 
-/* Absent: not declared. Anything but an object counts as absent too. */
+/* False: not declared. A value that is not an object counts as absent. */
 static bool
 declares(const json_t *object, const char *key)
 {
 	return json_is_object(json_object_get(object, key));
 }
 
-/* {} means forms; with a list of modes it must name them. */
+/* {} means forms; a list of modes must name them. */
 static bool
 declares_forms(const struct revision *revision, const json_t *elicitation)
 {

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: nothing; writers of what a run says. */
+/* Runs in: the supervisor.   Owns: nothing; it holds the writers of a run's content. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ write_text_block(struct jsonout *out, const char *text, size_t len)
 	jsonout_close(out, '}');
 }
 
-/* In place of a block that the revision lacks. */
+/* Replaces a block that the revision lacks. */
 static void
 write_instead(struct jsonout *out, const struct content *block)
 {
@@ -71,7 +71,7 @@ write_media(struct jsonout *out, const char *type, const struct content *block)
 	jsonout_close(out, '}');
 }
 
-/* The contents of a resource: by itself in resources/read, elsewhere inside a block. */
+/* The contents of a resource: the result of resources/read, or the inside of a block. */
 static void
 write_contents(struct jsonout *out, const struct content *block)
 {

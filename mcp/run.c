@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: runs of tools, and what they ended with if it is kept.
- * A tool may be on the stack whenever a holder leaves, so a run that nobody holds is then
- * stopped by the next turn of the loop. */
+/* Runs in: the supervisor.   Owns: runs of tools, and their results if those are kept.
+ * A tool may be on the stack when the last holder leaves; the run is then stopped by the next
+ * turn of the loop. */
 #include "mcp/run_parts.h"
 
 #include <assert.h>
@@ -114,7 +114,7 @@ run_enter(struct mcp_run *run)
 	run->depth++;
 }
 
-/* The last thing that is done with a run in a callback. */
+/* The last step with a run in a callback. */
 void
 run_leave(struct mcp_run *run)
 {
@@ -246,7 +246,7 @@ on_tool_task(void *arg, const char *status)
 	return mcp_run_become_task(arg, status);
 }
 
-/* What could not be done while the tool was on the stack. */
+/* Work that was impossible while the tool was on the stack. */
 static void
 on_soon(evutil_socket_t fd, short what, void *arg)
 {
@@ -303,8 +303,8 @@ wind_clock(struct mcp_run *run, uint32_t seconds)
 	evtimer_add(run->long_now, &wait);
 }
 
-/* It runs for longer than a client should be made to wait. Until then it was a call like
- * any other, for most are answered sooner and need no second question. */
+/* The run takes longer than a client should wait: it becomes a task now. Most runs end sooner
+ * and need no such second step. */
 static void
 on_long(evutil_socket_t fd, short what, void *arg)
 {
@@ -313,7 +313,8 @@ on_long(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* Nobody is there to be told of a task: whoever brings the answers is, and waits anew. */
+	/* No client can be told of a task now. The client that brings the answers can: it waits
+	 * again. */
 	if (run->parked)
 		wind_clock(run, seconds ? seconds : 1);
 	else

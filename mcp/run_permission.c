@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: what a run needs until somebody has agreed to it: its
- * arguments, and the question that is open. */
+/* Runs in: the supervisor.   Owns: the state of a run until it is approved: its arguments, and
+ * the open question. */
 #include "mcp/run_parts.h"
 
 #include <stdio.h>
@@ -13,12 +13,13 @@
 #include "govern/gate.h"
 #include "mcp/permission.h"
 
-/* A call that was made, and may not be before somebody has agreed to it. */
+/* A call that was made, and that must be approved before it runs. */
 struct permission {
 	struct tool_host host;
 	json_t *arguments;
 	char *item;
-	bool waits;			/* for an operator; else its own user is asked */
+	bool waits;			/* for an operator's decision; else the client's own user
+					 * is asked */
 };
 
 void
@@ -44,7 +45,7 @@ run_refuse(struct mcp_run *run, const struct tool_host *host, const char *text)
 	permission_refuse(host, run->tool, TOOL_DENIED, text);
 }
 
-/* Somebody has agreed, or not. The run may be gone afterwards. */
+/* The decision has been made. The run may be gone afterwards. */
 static void
 settle(struct mcp_run *run, bool granted, const char *text)
 {
@@ -94,7 +95,7 @@ run_take_permission(struct mcp_run *run, const struct tool_reply *reply)
 	settle(run, given, "denied: the session's user did not agree");
 }
 
-/* The session's own user, by a form. */
+/* Asks the session's own user, by a form. */
 static bool
 ask_session(struct mcp_run *run)
 {
@@ -112,8 +113,8 @@ ask_session(struct mcp_run *run)
 	return true;
 }
 
-/* An operator. A task waits for the decision; any other call is answered at once, and made
- * again later. */
+/* Asks an operator. A task waits for the decision; any other call is answered at once, and must
+ * be repeated later. */
 static void
 ask_operator(struct mcp_run *run)
 {

@@ -1,6 +1,7 @@
-/* Runs in: the supervisor.   Owns: nothing. What a run asks, and whom; the replies go to its
- * tool from the loop, never from within a call of its own.
- * Reads:   replies of clients, of any shape. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * A run's questions and their addressees. Replies reach the tool from the loop, never from
+ * within one of its own calls.
+ * Reads:   replies of clients, in any shape. */
 #include "mcp/run_parts.h"
 
 #include <assert.h>
@@ -9,7 +10,7 @@
 #include "base/xalloc.h"
 #include "mcp/question.h"
 
-/* The youngest of those that can be asked, and can ask all of it. */
+/* The youngest audience that can be asked all of it. */
 static struct mcp_audience *
 whom_to_ask(struct mcp_run *run)
 {
@@ -68,11 +69,12 @@ run_go_on_asking(struct mcp_run *run)
 	if (!run->ask_is_new)
 		return;
 	run->ask_is_new = false;
-	/* What came before the question was asked is no answer to who has to have seen it. */
+	/* An answer from before the question does not count if a person must have seen the
+	 * question. */
 	if (!run->permission)
 		take_early(run);
 	if (mcp_run_unanswered(run) == 0)
-		return;			/* the loop comes back for the replies */
+		return;			/* the loop calls again for the replies */
 	audience = whom_to_ask(run);
 	run->asked = audience;
 	if (audience)

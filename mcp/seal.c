@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: the key, which is nowhere else but in its file.
- * Reads:   sealed texts that clients bring back. */
+/* Runs in: the supervisor.   Owns: the key, which exists only here and in its file.
+ * Reads:   sealed texts that clients send back. */
 #include "mcp/seal.h"
 
 #include <assert.h>
@@ -21,20 +21,20 @@
 #include "base/xalloc.h"
 #include "mcp/cursor.h"
 
-/* Of a sealed text: SEALED_VERSION, host, id, end, what was done, the process, seal; between
- * all of them but the first two stands a dot. */
+/* The parts of a sealed text: SEALED_VERSION, host, id, end, what was done, the process, seal; a
+ * dot separates all of them but the first two. */
 #define SEALED_VERSION "s1."
-#define SEALED_MAX 256			/* characters; ours are shorter */
+#define SEALED_MAX 256			/* characters; our own texts are shorter */
 #define NOTHING_DONE 'n'
 #define SOMETHING_DONE 's'
 
 struct mcp_seal {
-	unsigned char *key;		/* SEAL_KEY_BYTES on pages of its own */
+	unsigned char *key;		/* SEAL_KEY_BYTES, on pages of their own */
 	char host[HANDLE_HOST_MAX + 1];
-	char life[ID_CHARACTERS + 1];	/* of this process: what is sealed dies with it */
+	char life[ID_CHARACTERS + 1];	/* the id of this process: its seals die with it */
 };
 
-/* Processes that are forked find zeros there, and core dumps nothing. */
+/* Forked processes see zeros here, and core dumps leave it out. */
 static unsigned char *
 new_key(void)
 {
@@ -78,7 +78,7 @@ read_key(int fd, const char *path, struct mcp_seal *seal, struct why *why_r)
 	return 0;
 }
 
-/* Written under another name first: a crash leaves no half a key. */
+/* Written under a temporary name first: a crash leaves no partial key. */
 static int
 make_key(const char *path, const struct mcp_seal *seal, struct why *why_r)
 {
@@ -133,7 +133,7 @@ mcp_seal_free(struct mcp_seal *seal)
 	free(seal);
 }
 
-/* Each part with its length before it, so that no two lists of parts look the same. */
+/* Each part has its length before it, so that different lists never have the same digest. */
 static void
 digest_part(EVP_MD_CTX *digest, const char *text)
 {
@@ -168,7 +168,7 @@ seal_bind(const char *principal, const char *method, const json_t *params,
 	EVP_MD_CTX_free(digest);
 }
 
-/* The seal over what a sealed text says, len bytes of it, and what it is bound to. */
+/* Signs the first len bytes of a sealed text, together with what it is bound to. */
 static void
 sign(const struct mcp_seal *seal, const char *text, size_t len,
      const struct seal_binding *binding, unsigned char mac_r[SEAL_DIGEST_BYTES])
@@ -226,7 +226,7 @@ mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
 	sign(seal, text, (size_t)(end - text), binding, mac);
 	if (!mac_is(end + 1, mac))
 		return false;
-	/* Nobody without the key has written what follows. */
+	/* Only somebody with the key can have written this. */
 	if (sscanf(text, SEALED_VERSION "%*[^.].%26[a-z2-9].%" SCNd64 ".%c.%26[a-z2-9].",
 		   sealed_r->id, &sealed_r->expires, &done, life) != 4)
 		return false;

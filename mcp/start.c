@@ -1,7 +1,7 @@
-/* Runs in: the supervisor.   Owns: nothing for longer than a request's dispatch. The
- * requests that need a run: a new one, one that waits for answers, or one that is there
+/* Runs in: the supervisor.   Owns: nothing for longer than a request's dispatch.
+ * Serves the requests that need a run: a new one, one that waits for answers, or one that exists
  * already.
- * Reads:   params of a client, of any shape. */
+ * Reads:   params of a client, in any shape. */
 #include <string.h>
 
 #include "base/why.h"
@@ -18,13 +18,13 @@
 #include "mcp/task.h"
 #include "policy/config.h"
 
-/* What a request wants to have run. */
+/* The run that a request wants. */
 struct wanted {
 	const struct tool *tool;
 	enum tool_task task;
 	enum mcp_method method;
 	const json_t *arguments;	/* an object */
-	bool anew;			/* what was answered is asked again */
+	bool anew;			/* the questions are asked again, answered or not */
 };
 
 static void
@@ -33,7 +33,7 @@ refuse_params(const struct request *request, const char *text)
 	request_error(request, MCP_SENT_ERROR, JSONRPC_INVALID_PARAMS, text, NULL);
 }
 
-/* To what a requestState of the call is bound. */
+/* Fills in what a requestState of the call is bound to. */
 static void
 bind_to_request(const struct request *request, struct seal_binding *binding_r)
 {
@@ -49,7 +49,7 @@ may_be_asked(const struct request *request, const struct wanted *wanted)
 	       (request->abilities & (CLIENT_ELICITS | CLIENT_SAMPLES | CLIENT_HAS_ROOTS));
 }
 
-/* A call for the request, in the list of those in flight; there is room for it. */
+/* Adds a call for the request to the list of open calls; there is room for it. */
 static struct mcp_call *
 enter_call(const struct request *request, const struct wanted *wanted)
 {
@@ -72,7 +72,7 @@ take_answers(struct mcp_run *run, const json_t *responses)
 		(void)mcp_run_reply(run, i, json_object_get(responses, question[i].key));
 }
 
-/* What is missing or no answer is asked for again; what nobody asked for is ignored. */
+/* Missing or wrong answers are asked for again; answers without a question are ignored. */
 static void
 ask_on(const struct request *request, struct mcp_call *call, struct mcp_run *run)
 {
@@ -131,7 +131,7 @@ resume(const struct request *request, struct wanted *wanted)
 		go_on(request, wanted, run, &binding);
 		break;
 	case PARKED_BEFORE:
-		/* Whether that answer was given before nobody knows any more. */
+		/* It is unknown if that answer was given before. */
 		wanted->anew = true;
 		serve_new(request, wanted);
 		break;
@@ -171,7 +171,7 @@ begin(const struct request *request, const struct wanted *wanted, struct mcp_run
 		return;
 	}
 	mcp_run_start(run, wanted->arguments, wants_output);
-	/* Then the call is there still: it has yet to be asked. */
+	/* The call still exists then: its question is sent later. */
 	if (mcp_run_asks_consent(run) && !mcp_run_task(run))
 		bind_to_request(request, &call->binding);
 }
@@ -192,7 +192,7 @@ refuse_other_arguments(const struct request *request, const struct wanted *wante
 	request_answer(request, MCP_SENT_ANSWER, &out);
 }
 
-/* A call of a run that is there already, over or not. */
+/* Attaches a call to an existing run, ended or not. */
 static void
 attach(const struct request *request, const struct wanted *wanted, struct mcp_run *run)
 {
@@ -212,7 +212,7 @@ attach(const struct request *request, const struct wanted *wanted, struct mcp_ru
 	}
 }
 
-/* What policy refuses by now has no older answer either. */
+/* A call that policy refuses by now gets no older answer either. */
 static bool
 is_denied(const struct request *request, const struct wanted *wanted)
 {
@@ -228,7 +228,7 @@ is_denied(const struct request *request, const struct wanted *wanted)
 	return denied;
 }
 
-/* A call that is known by a key: what ran for it before is not run again. */
+/* Serves a call with a key: what was run for that key is not run again. */
 static void
 serve_once(const struct request *request, const struct wanted *wanted, const char *key)
 {
@@ -284,8 +284,8 @@ serve_wanted(const struct request *request, struct wanted *wanted)
 
 /* ---- the three methods ---- */
 
-/* "arguments" of the params; false: it is no object, and the request was answered. An
- * absent one is an empty object; *made_r is for the caller to decref. */
+/* "arguments" of the params. False: not an object, and the request was answered. An absent one
+ * is an empty object; the caller releases *made_r. */
 static bool
 read_arguments(const struct request *request, const json_t **arguments_r, json_t **made_r)
 {
@@ -367,7 +367,7 @@ find_prompt(const struct prompt_provider *provider, const char *name)
 	return NULL;
 }
 
-/* Are all of them strings, and the required ones there? */
+/* Are all of them strings, and the required ones present? */
 static bool
 prompt_takes(const struct prompt *prompt, const json_t *arguments)
 {

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: tasks, their timers, and what they ended with. */
+/* Runs in: the supervisor.   Owns: tasks, their timers, and their results. */
 #include "mcp/task.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct mcp_task {
 	struct mcp_run *run;		/* held; NULL: cancelled */
 	struct mcp_audience audience;
 	enum task_state state;
-	bool seen;			/* its client has what it ended with */
+	bool seen;			/* its client has the result */
 	char status[STATUS_MAX];	/* "": none */
 	struct timespec created, updated;
 	uint64_t ttl_ms;
@@ -157,7 +157,7 @@ kept_bytes(const struct mcp_task *task)
 	return bytes;
 }
 
-/* What a tenant's tasks keep has a bound: the oldest ones are forgotten. */
+/* The results of a tenant's tasks have a bound: the oldest ones are forgotten. */
 static void
 bound_kept_bytes(struct mcp_task *latest)
 {
@@ -193,8 +193,7 @@ static const struct mcp_audience_type task_audience = {
 	.on_end = on_end,
 };
 
-/* At the bound the oldest one that is over makes room; rather one whose client has had its
- * result than one that is about to be asked for. */
+/* At the bound the oldest ended task makes room, preferably one whose client has its result. */
 static int
 make_room(struct mcp_tasks *tasks, const struct tenant *tenant)
 {
@@ -243,7 +242,7 @@ mcp_task_new(struct mcp_run *run, const char *status)
 	LIST_INIT(&task->watches);
 	clock_gettime(CLOCK_REALTIME, &task->created);
 	task->updated = task->created;
-	/* Long enough to run to its end and be looked at after that. */
+	/* Long enough to run to its end and be read after that. */
 	task->ttl_ms = config->mcp.task_ttl_seconds * 1000ULL;
 	if (task->ttl_ms < 2ULL * config->limits.cap.wall_ms)
 		task->ttl_ms = 2ULL * config->limits.cap.wall_ms;

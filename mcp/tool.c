@@ -1,4 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing. What all tools share. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Functions for all tools. */
 #include "mcp/tool.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: the lists that are in use, and a few that may be again. */
+/* Runs in: the supervisor.   Owns: the lists in use, and a few that may be used again. */
 #include "mcp/tool_list.h"
 
 #include <stdint.h>
@@ -13,24 +13,24 @@
 #include "policy/config.h"
 #include "policy/rules.h"
 
-#define READY_MAX 64		/* one for each configuration that was asked for lately */
+#define READY_MAX 64		/* one for each configuration of late */
 
 struct tool_list {
 	unsigned int holders;
-	uint64_t hash;			/* of all that is said */
+	uint64_t hash;			/* of everything that the list says */
 	struct tool_description *tool;
 	size_t n;
 };
 
 struct ready {
 	TAILQ_ENTRY(ready) link;
-	const struct config *config;	/* held, or another one might be at its address */
+	const struct config *config;	/* held, or another one might get its address */
 	struct tool_list *list;		/* held */
 };
 
 struct tool_lists {
 	const struct catalog *catalog;
-	TAILQ_HEAD(ready_list, ready) ready;	/* the one that was asked for last first */
+	TAILQ_HEAD(ready_list, ready) ready;	/* most recently used first */
 	size_t n;
 };
 
@@ -139,7 +139,7 @@ tool_lists_free(struct tool_lists *lists)
 	free(lists);
 }
 
-/* Most tenants differ in nothing that is said: one list does for all of those. */
+/* Most tenants' lists are the same: they share one. */
 static struct tool_list *
 make_or_share(const struct tool_lists *lists, const struct config *config)
 {
