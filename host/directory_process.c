@@ -292,7 +292,7 @@ fork_look(struct helper *helper, const struct msg_who *who, int *pipe_r)
 		close(ends[0]);
 		close(helper->socket);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent || fence_question() < 0)
+		if (getppid() != parent || fence_lookup() < 0)
 			_exit(1);
 		answer(ends[1], who, helper->look_up);
 	}

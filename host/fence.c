@@ -273,7 +273,7 @@ static const struct row rows_refused_to_directory[] = {
 	OPTION("setsockopt", SOL_SOCKET, SOCKET_PASSPIDFD),
 };
 
-static const char *const refused_to_question[] = { "fork", "kill" };
+static const char *const refused_to_lookup[] = { "fork", "kill" };
 
 static int
 refuse(scmp_filter_ctx ctx, const char *const *name, size_t n)
@@ -364,14 +364,14 @@ fence_directory(void)
 }
 
 int
-fence_question(void)
+fence_lookup(void)
 {
 	const struct row rows_refused[] = {
 		{ "clone", { WITHOUT(0, CLONE_THREAD) } },	/* name services may have threads */
 		{ "tgkill", { IS_NOT(0, (uint32_t)getpid()) } },	/* abort() and raise() */
 	};
 	scmp_filter_ctx ctx = refusing_nothing();
-	int r = ctx ? refuse(ctx, refused_to_question, N(refused_to_question)) : -ENOMEM;
+	int r = ctx ? refuse(ctx, refused_to_lookup, N(refused_to_lookup)) : -ENOMEM;
 
 	if (r == 0)
 		r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused, N(rows_refused));

@@ -22,6 +22,6 @@ int fence_directory(void);
 
 /* In a child of the helper, which parses what a name service sends: no further process and no
  * signal to another. Beside fence_directory. 0 or -errno. */
-int fence_question(void);
+int fence_lookup(void);
 
 #endif

@@ -194,7 +194,7 @@ question_is_bounded(void)
 	bool ran = false;
 	pthread_t thread;
 
-	if (fence_directory() < 0 || fence_question() < 0)
+	if (fence_directory() < 0 || fence_lookup() < 0)
 		return 1;
 	if (pthread_create(&thread, NULL, in_thread, &ran) != 0 ||
 	    pthread_join(thread, NULL) != 0 || !ran)
