@@ -237,7 +237,8 @@ is_path(const struct served *s)
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
 	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
 
-	return path && strcmp(path, HTTP_PATH) == 0;
+	/* Servers of other kinds are often at "/mcp/", and clients are configured so. */
+	return path && (strcmp(path, HTTP_PATH) == 0 || strcmp(path, HTTP_PATH "/") == 0);
 }
 
 /* Those who have no session have nothing to listen to. */

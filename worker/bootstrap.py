@@ -29,7 +29,7 @@ from importlib.machinery import BuiltinImporter
 from importlib.machinery import SourceFileLoader as ScriptLoader
 
 FILE = "script.py"
-PATH = "/run/script.py"
+PATH = "/workspace/script.py"
 ENVIRONMENT = "/environment"  # where worker/mounts.c has room for one
 OURS = __name__
 AST = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT

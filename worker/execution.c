@@ -28,26 +28,10 @@ static volatile struct shared {
 	bool told;		/* the script's process has told its own end */
 	bool is_session;	/* it has not become a script's: OPEN came */
 	struct msg_open open;
+	struct stat script;	/* its own file, as it was before it ran */
 } *shared;
 
 /* ---- the script's process ---- */
-
-/* multiprocessing's spawn and inspect look for the file of __main__. */
-static int
-write_source(int source, const struct msg_bin *script)
-{
-	own_fd int fd = source;
-	size_t at = 0;
-
-	while (at < script->len) {
-		ssize_t n = pwrite(fd, script->at + at, script->len - at, (off_t)at);
-
-		if (n < 0)
-			return -errno;
-		at += (size_t)n;
-	}
-	return script->len == 0 && ftruncate(fd, 0) < 0 ? -errno : 0;
-}
 
 int
 execution_receive(struct frame *frame, bool replace, int *error_r)
@@ -81,6 +65,7 @@ receive_run(struct frame *frame)
 	if (r == 0 && frame->msg.type == MSG_OPEN) {
 		shared->open = frame->msg.open;
 		shared->is_session = true;
+		workspace_script_remove();
 	}
 	/* Not wanted, or the supervisor is gone: nothing was run, nothing to tell. */
 	if (r < 0 || frame->msg.type != MSG_RUN)
@@ -147,8 +132,9 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	struct msg done = { .type = MSG_DONE };
 	struct frame frame = { 0 };
 	struct jail_state state;
+	struct stat written;
 	pid_t self = getpid();
-	int r;
+	int r, script;
 
 	prctl(PR_SET_NAME, "python3", 0, 0, 0);
 	r = jail_confine(jail);
@@ -165,21 +151,26 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	r = jail_settle(jail, &state);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the script's place", -r);
+	/* multiprocessing's spawn and inspect look for the file of __main__. */
+	script = workspace_script_new();
+	if (script < 0)
+		jail_die(JAIL_CONTROL, "the script's file", -script);
 	workspace_note(WORKSPACE);
 	if (frame_send(JAIL_CONTROL, &ready, NULL, 0) < 0)
 		_exit(0);
 	receive_run(&frame);
 	if (frame.msg.run.network)
 		offer_listener(frame.msg.run.id);
-	r = write_source(state.source, &frame.msg.run.script);
+	r = workspace_script_write(script, &frame.msg.run.script, &written);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the script's file", -r);
+	shared->script = written;
 	r = jail_limit(&state, &frame.msg.run);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the run's limits", -r);
 	interpreter_run(&frame.msg.run, environment_wait(&frame), &done.done);
 	/* A child that the script forked comes here too, when it runs to the end. */
-	if (getpid() == self && workspace_tell(WORKSPACE, JAIL_CONTROL, NULL) == 0 &&
+	if (getpid() == self && workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &written) == 0 &&
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) == 0) {
 		shared->told = true;
 		await_end();
@@ -235,10 +226,12 @@ live_as_init(const struct jail *jail, pid_t script, uint64_t serial)
 		session_live(jail, &open);
 	}
 	if (!shared->told) {
+		struct stat script_file = shared->script;
+
 		kill(-1, SIGKILL);
 		exited.exited.status = (uint32_t)status & 0xffff;
 		if (frame_send(JAIL_CONTROL, &anew, NULL, 0) == 0 &&
-		    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL) == 0)
+		    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &script_file) == 0)
 			frame_send(JAIL_CONTROL, &exited, NULL, 0);
 	}
 	_exit(0);

@@ -438,11 +438,6 @@ int
 jail_settle(const struct jail *jail, struct jail_state *state_r)
 {
 	state_r->data_bytes = data_in_use();
-	state_r->source =
-		open(JAIL_SCRIPT, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	/* Its first page is there before the script is. */
-	if (state_r->source < 0 || write(state_r->source, "\n", 1) != 1)
-		return -errno;
 	return set_limit(RLIMIT_FSIZE, jail->disk_bytes, jail->disk_bytes);
 }
 

@@ -16,7 +16,6 @@
 
 #define JAIL_UID 1000			/* and gid, as the worker sees them */
 #define JAIL_CONTROL 63			/* the control socket; more costs a larger table */
-#define JAIL_SCRIPT "/run/script.py"	/* where __main__ is found as a file */
 
 /* What all workers of a zygote have in common. */
 struct jail {
@@ -61,7 +60,6 @@ _Noreturn void jail_die(int control, const char *what, int error);
  * it will run. */
 struct jail_state {
 	uint64_t data_bytes;		/* that RLIMIT_DATA counts already */
-	int source; /* JAIL_SCRIPT, one byte, open for writing; the caller's */
 };
 
 int jail_settle(const struct jail *jail, struct jail_state *state_r);

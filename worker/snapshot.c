@@ -208,7 +208,7 @@ run_cell(int line, int control, uint32_t port)
 	/* A child that the cell forked comes here too, when it runs to the end. */
 	if (getpid() != self)
 		_exit((int)done.done.exit_code);
-	if (workspace_tell(WORKSPACE, JAIL_CONTROL, &since) < 0 ||
+	if (workspace_tell(WORKSPACE, JAIL_CONTROL, &since, NULL) < 0 ||
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) < 0)
 		_exit(1);
 	frame_done(&frame);
@@ -343,7 +343,6 @@ snapshot_live(const struct jail *jail, int line, uint64_t data_bytes)
 	    jail_settle(jail, &state) < 0)
 		_exit(1);
 	close(line);
-	close(state.source);
 	if (jail_limit_data(&state, data_bytes) < 0 || interpreter_session() < 0)
 		_exit(1);
 	wait_for_orders();

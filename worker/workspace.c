@@ -36,6 +36,41 @@ workspace_note(const char *root)
 }
 
 int
+workspace_script_new(void)
+{
+	own_fd int fd = open(WORKSPACE_SCRIPT, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	/* Its first page is there before the script is. */
+	if (fd < 0 || write(fd, "\n", 1) != 1)
+		return -errno;
+	return give_fd(fd);
+}
+
+int
+workspace_script_write(int fd, const struct msg_bin *script, struct stat *st_r)
+{
+	own_fd int own = fd;
+	size_t at = 0;
+
+	while (at < script->len) {
+		ssize_t n = pwrite(own, script->at + at, script->len - at, (off_t)at);
+
+		if (n < 0)
+			return -errno;
+		at += (size_t)n;
+	}
+	if (script->len == 0 && ftruncate(own, 0) < 0)
+		return -errno;
+	return fstat(own, st_r) < 0 ? -errno : 0;
+}
+
+void
+workspace_script_remove(void)
+{
+	unlink(WORKSPACE_SCRIPT);
+}
+
+int
 workspace_put(const struct msg_input *input, bool replace)
 {
 	char path[sizeof(WORKSPACE) + 1 + PATH_TEXT_MAX + 1];
@@ -50,7 +85,7 @@ workspace_put(const struct msg_input *input, bool replace)
 			return -errno;
 		*slash = '/';
 	}
-	if (replace)
+	if (replace || strcmp(path, WORKSPACE_SCRIPT) == 0)
 		unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
@@ -70,6 +105,7 @@ workspace_put(const struct msg_input *input, bool replace)
 struct walk {
 	int control, error;
 	struct timespec since;		/* what has not changed since is left out */
+	const struct stat *script;	/* and so is this file as it was, if not NULL */
 	uint32_t told, more;
 	unsigned int entries;
 	size_t kept, hashed;		/* bytes */
@@ -146,6 +182,13 @@ is_older(const struct walk *w, const struct stat *st)
 		st->st_ctim.tv_nsec < w->since.tv_nsec);
 }
 
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
 static void
 tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
 {
@@ -199,7 +242,8 @@ walk_directory(struct walk *w, int dir, unsigned int depth)
 				return;
 			if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 				continue;
-			if (S_ISREG(st.st_mode) && is_older(w, &st))
+			if (S_ISREG(st.st_mode) &&
+			    (is_older(w, &st) || (w->script && is_same(&st, w->script))))
 				continue;
 			if (!push_name(w, name)) {
 				w->more++;
@@ -220,23 +264,23 @@ walk_directory(struct walk *w, int dir, unsigned int depth)
 /* Whoever makes a name in a directory changes its times, and in a tmpfs its size, which two
  * changes within one tick of the clock do not leave alone. */
 static bool
-is_untouched(const char *root)
+is_untouched(const char *root, const struct stat *script)
 {
 	struct stat now;
 
-	return empty.st_nlink > 0 && lstat(root, &now) == 0 && now.st_dev == empty.st_dev &&
-	       now.st_ino == empty.st_ino && now.st_size == empty.st_size &&
-	       now.st_ctim.tv_sec == empty.st_ctim.tv_sec &&
-	       now.st_ctim.tv_nsec == empty.st_ctim.tv_nsec;
+	if (script && (lstat(WORKSPACE_SCRIPT, &now) < 0 || !is_same(&now, script)))
+		return false;
+	return empty.st_nlink > 0 && lstat(root, &now) == 0 && is_same(&now, &empty);
 }
 
 int
-workspace_tell(const char *root, int control, const struct timespec *since)
+workspace_tell(const char *root, int control, const struct timespec *since,
+	       const struct stat *script)
 {
-	struct walk w = { .control = control };
+	struct walk w = { .control = control, .script = script };
 	own_fd int dir = -1;
 
-	if (is_untouched(root))
+	if (is_untouched(root, script))
 		return 0;
 	dir = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)

@@ -10,11 +10,13 @@
 #define WORKER_WORKSPACE_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "proto/message.h"
 
 #define WORKSPACE "/workspace"
+#define WORKSPACE_SCRIPT WORKSPACE "/script.py"	/* where __main__ is found as a file */
 
 /* How much is told of what is left; set by the zygote, before any worker is made. */
 struct workspace_bounds {
@@ -24,8 +26,20 @@ struct workspace_bounds {
 
 extern struct workspace_bounds workspace_bounds;
 
+/* The script's own file, which is not told of unless it was changed. It exists before the script
+ * is known, so that making it costs the run nothing: first one byte, open for writing by the
+ * caller; a descriptor or -errno. */
+int workspace_script_new(void);
+
+/* Writes the script to fd, which is closed, and says in *st_r how the file looks then. 0 or
+ * -errno. */
+int workspace_script_write(int fd, const struct msg_bin *script, struct stat *st_r);
+
+/* Sessions have none. */
+void workspace_script_remove(void);
+
 /* Makes the file with the directories above it, in the place of another one only when
- * replace. 0 or -errno. */
+ * replace, or when it is the script's own. 0 or -errno. */
 int workspace_put(const struct msg_input *input, bool replace);
 
 /* Remembers how an empty root in a tmpfs looks, so that workspace_tell need not read a
@@ -33,9 +47,10 @@ int workspace_put(const struct msg_input *input, bool replace);
 void workspace_note(const char *root);
 
 /* Sends LEFT for each regular file below root, and LEFT_MORE when there are more than may be
- * told of; with since (CLOCK_REALTIME_COARSE) only for those made or changed since then.
- * Follows no links; what cannot be read is told without its sum. 0 or -errno of the
- * socket. */
-int workspace_tell(const char *root, int control, const struct timespec *since);
+ * told of; with since (CLOCK_REALTIME_COARSE) only for those made or changed since then, and
+ * not for the script's own (NULL: none) when it looks as it did. Follows no links; what cannot
+ * be read is told without its sum. 0 or -errno of the socket. */
+int workspace_tell(const char *root, int control, const struct timespec *since,
+		   const struct stat *script);
 
 #endif

@@ -224,7 +224,7 @@ def strange_descriptors(pid):
     # that a session's first place is to enter.
     return {fd: target for fd, target in held.items()
             if not target.startswith(("socket:", "pipe:", "anon_inode:[pidfd]"))
-            and target not in ("/dev/null", "/run/script.py")
+            and target not in ("/dev/null", "/workspace/script.py")
             and not (target == "anon_inode:[landlock-ruleset]" and ns_pid(pid) == 1)}
 
 

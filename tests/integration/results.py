@@ -543,7 +543,46 @@ def files_are_put_there(ctx):
                             files=files))
         equal(o.stdout, "a,b\n\u00e9,2\nTrue\nTrue 0\n")
         equal([f["path"] for f in o.structured["files"]], ["deep/er/raw.bin", "in.csv"])
-        equal(client.run("import os\nos.listdir()", files=[]).result["json"], [], "nothing stays")
+        equal(client.run("import os\nos.listdir()", files=[]).result["json"], ["script.py"],
+              "nothing stays")
+
+
+SPAWN = """\
+import multiprocessing
+
+def twice(n):
+    return 2 * n
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(twice, [1, 2]))
+"""
+
+
+@test
+def a_script_is_where_its_files_are(ctx):
+    """The commonest idiom for paths finds what was put there and leaves what is told of."""
+    def left(o):
+        return sorted(f["path"] for f in o.structured["files"])
+
+    with ctx.client() as client:
+        o = well(client.run("from pathlib import Path\nhere = Path(__file__).parent\n"
+                            "(here / 'out.txt').write_text('x')\n"
+                            "[str(here), (here / 'in.csv').exists(), open(__file__).read(11)]",
+                            files=[{"path": "in.csv", "text": "a\n"}]))
+        equal(o.result["json"], ["/workspace", True, "from pathli"])
+        equal(left(o), ["in.csv", "out.txt"], "it is not a file that it left")
+        equal(left(client.run("1")), [])
+        equal(left(client.run("open('a', 'w').close()\nimport os; os._exit(3)")), ["a"])
+        equal(left(client.run("open(__file__, 'a').write('# more, by itself')")), ["script.py"])
+        equal(left(client.run("import os\nos.remove(__file__)")), [])
+        o = well(client.run("print(open('script.py').read())",
+                            files=[{"path": "script.py", "text": "theirs"}]))
+        equal((o.stdout, left(o)), ("theirs\n", ["script.py"]))
+        equal(well(client.run(SPAWN, ctx.seconds(60))).stdout, "[2, 4]\n")
+        cell = client.ask("tools/call", {"name": "run_repl", "arguments": {
+            "code": "import os\nos.listdir()"}}, ctx.seconds(60))["structuredContent"]
+        equal(cell["result"]["json"], [], "a session has no script")
 
 
 @test

@@ -129,7 +129,8 @@ def ladder():
     rows = [
         # 1: path and verb
         ("other path", 404, -32600, "POST", "/", good, body),
-        ("path below", 404, -32600, "POST", "/mcp/", good, body),
+        ("closed by a slash", 200, None, "POST", "/mcp/", good, body),
+        ("path below", 404, -32600, "POST", "/mcp/x", good, body),
         ("encoded path", 404, -32600, "POST", "/%6dcp", good, body),
         ("query", 200, None, "POST", "/mcp?a=b", good, body),
         ("GET", 405, -32600, "GET", "/mcp", [("Accept", "text/event-stream")], b""),
