@@ -21,13 +21,13 @@ make_key(const struct sockaddr_storage *address, uid_t uid, unsigned char *key)
 		key[0] = AF_UNIX;
 		memcpy(key + 1, &uid, sizeof(uid));
 	} else if (address->ss_family == AF_INET) {
-		/* Whoever is on this machine has all of 127/8. */
+		/* A local peer can use every address of 127/8. */
 		key[0] = AF_INET;
 		memcpy(key + 1, &four->sin_addr,
 		       (ntohl(four->sin_addr.s_addr) >> 24) == 127 ? 1
 								   : sizeof(four->sin_addr));
 	} else {
-		/* Whoever has one address of version 6 has the 64 bits behind it. */
+		/* A peer with one address of version 6 has the whole /64 behind it. */
 		key[0] = AF_INET6;
 		memcpy(key + 1, &six->sin6_addr, 8);
 	}

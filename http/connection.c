@@ -1,9 +1,9 @@
-/* Runs in: the supervisor.   Owns: what we know of one connection; evhttp owns its socket.
- * Reads:   nothing but how many bytes came.
+/* Runs in: the supervisor.   Owns: our state of one connection; evhttp owns its socket.
+ * Reads:   nothing but the number of bytes that arrived.
  *
- * evhttp bounds neither the time that a request takes to come in nor what a peer holds in
- * several connections; that is done here. A connection is never closed from within one of
- * evhttp's own callbacks but by its clock. */
+ * evhttp bounds neither the time that a request takes to arrive nor the memory that a peer holds
+ * in several connections; this file does both. Only its clock closes a connection from within
+ * evhttp's own callbacks. */
 #include "http/parts.h"
 
 #include <errno.h>
@@ -26,9 +26,9 @@
 #include "base/xalloc.h"
 #include "policy/config.h"
 
-#define READ_AHEAD (64 * 1024)	/* bytes beside a body: its framing, and what follows it */
+#define READ_AHEAD (64 * 1024)	/* bytes beside a body: its framing, and pipelined requests */
 #define DISCARD_MAX (64 * 1024)
-#define READ_PER_TURN 4096	/* bytes: thousands of chunks of one byte are taken apart slowly */
+#define READ_PER_TURN 4096	/* bytes: thousands of chunks of one byte take long to parse */
 #define WRITE_PER_TURN (256 * 1024)
 
 static struct evbuffer *
@@ -85,8 +85,8 @@ http_connection_end(struct http_connection *c, int status)
 	set_clock(c, 0);
 }
 
-/* A socket that is closed with bytes unread tells its peer of an error, and what we said
- * may be lost: so as much as is there is read first. */
+/* If a socket is closed with bytes unread, its peer gets an error, and our last answer may be
+ * lost. So the waiting bytes are read first. */
 static void
 say_last_word(const struct http_connection *c)
 {
@@ -115,7 +115,7 @@ on_clock(evutil_socket_t fd, short what, void *arg)
 		c->refusal = 408;
 	if (c->refusal && http_connection_unsent(c) == 0)
 		say_last_word(c);
-	evhttp_connection_free(c->evcon);	/* and on_close */
+	evhttp_connection_free(c->evcon);	/* this calls on_close(), too */
 }
 
 /* ---- what waits in it ---- */
@@ -133,8 +133,8 @@ charge(struct http_connection *c, size_t *charged, size_t bytes)
 	*charged = bytes;
 }
 
-/* What evhttp takes out of the buffer it keeps until the request is answered, so nothing is
- * subtracted before http_connection_serves. */
+/* evhttp keeps the bytes that it takes out of the buffer until the request is answered, so
+ * nothing is subtracted before http_connection_serves(). */
 static void
 on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
 {
@@ -256,7 +256,7 @@ http_connection_new(struct http_endpoint *endpoint)
 	c->identity.on_known = http_request_serve_held;
 	c->identity.arg = c;
 	c->bev = xalloc_check(bufferevent_socket_new(endpoint->server->base, -1, 0));
-	/* Until it is adopted: whether evhttp still has it can then be asked. */
+	/* Held until it is adopted: then it can be asked if evhttp still has it. */
 	bufferevent_incref(c->bev);
 	LIST_INSERT_HEAD(&endpoint->newborn, c, link);
 	return c;
@@ -277,7 +277,7 @@ remember(struct http_server *server, struct http_connection *c)
 	LIST_INSERT_HEAD(&server->connections, c, link);
 }
 
-/* Who is it? 0 or -errno. */
+/* Asks the kernel who the peer is. 0 or -errno. */
 static int
 ask_kernel(struct http_connection *c, struct sockaddr_storage *address_r)
 {
@@ -316,14 +316,14 @@ watch(struct http_connection *c)
 	size_t ahead = c->server->options.config->http.body_max + READ_AHEAD;
 	const int on = 1;
 
-	/* The rest of an answer does not wait until its client has acknowledged the beginning. */
+	/* The rest of an answer must not wait until the client has acknowledged the beginning. */
 	if (!c->endpoint->by_socket)
 		(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	xalloc_check(evbuffer_add_cb(input_of(c), on_input, c));
 	xalloc_check(evbuffer_add_cb(output_of(c), on_output, c));
 	if (c->endpoint->by_socket)
 		watched_buffers(c->bev);
-	/* Whatever a client sends while it is answered waits in its socket from here on. */
+	/* From here on, bytes that a client sends before its answer wait in its socket. */
 	bufferevent_setwatermark(c->bev, EV_READ, 0, ahead);
 	bufferevent_set_max_single_read(c->bev, READ_PER_TURN);
 	bufferevent_set_max_single_write(c->bev, WRITE_PER_TURN);
@@ -338,8 +338,8 @@ http_connection_adopt(struct http_connection *c)
 	int r;
 
 	LIST_REMOVE(c, link);
-	/* evhttp passes its connection to the callbacks of the buffers, and there is no other
-	 * way to learn it before the first request is there whole. */
+	/* evhttp passes its connection to the callbacks of the buffers. There is no other way to
+	 * learn it before the first request is complete. */
 	bufferevent_getcb(c->bev, NULL, NULL, NULL, &owner);
 	c->evcon = owner;
 	c->fd = (int)bufferevent_getfd(c->bev);

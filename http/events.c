@@ -1,8 +1,8 @@
-/* Runs in: the supervisor.   Owns: the stream of events that an exchange is answered by, its
- *          timers, and the watch for a client that goes away.
+/* Runs in: the supervisor.   Owns: the stream of events that answers an exchange, its timers,
+ * and the watch for a client that leaves.
  *
- * A stream of a session can be left and taken up again: what it says is kept (replay.c), and
- * the exchange goes from one connection to another. */
+ * The stream of a session can be resumed: its events are kept (replay.c), and the exchange moves
+ * from one connection to another. */
 #include "http/exchange_parts.h"
 
 #include <fcntl.h>
@@ -24,8 +24,8 @@
 
 /* ---- a client that goes away ---- */
 
-/* The end of its writing side alone is none on a unix socket, where the kernel tells it from
- * a close. On TCP it does not. */
+/* A client that has only closed its writing side is not gone. On a unix socket the kernel tells
+ * the two apart; on TCP it does not. */
 static bool
 is_gone(const struct http_exchange *x)
 {
@@ -46,9 +46,9 @@ on_gone(evutil_socket_t fd, short what, void *arg)
 		evhttp_connection_free(x->connection->evcon);
 }
 
-/* evhttp does not read while it is answered, and must not be made to: a byte more would end
- * the process. So the socket is watched apart from it, on a descriptor of its own for which
- * only changes are told: pipelined bytes, which nobody reads now, are told of once. */
+/* evhttp does not read while an answer is written, and must not be made to: one more byte would
+ * abort the process. So the socket is watched separately, through a descriptor of its own and
+ * edge-triggered: pipelined bytes, which nobody reads now, are reported once. */
 static void
 watch_client(struct http_exchange *x)
 {
@@ -58,7 +58,7 @@ watch_client(struct http_exchange *x)
 		return;
 	x->gone_fd = fcntl(x->connection->fd, F_DUPFD_CLOEXEC, 0);
 	if (x->gone_fd < 0)
-		return;		/* then its call ends by its own limits */
+		return;		/* without a watch its call ends by its own limits */
 	x->gone = xalloc_check(event_new(base, x->gone_fd,
 					 EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_gone, x));
 	if (event_add(x->gone, NULL) < 0) {
@@ -95,7 +95,7 @@ send_chunk(struct http_exchange *x, struct evbuffer *chunk)
 	}
 }
 
-/* Who may not come any more is not spoken to any more. */
+/* A client whose authorization was withdrawn gets no more events. */
 static bool
 is_withdrawn(const struct http_exchange *x)
 {
@@ -128,7 +128,7 @@ on_alive(evutil_socket_t fd, short what, void *arg)
 	evbuffer_free(chunk);
 }
 
-/* The rest waits for the client, which comes back for it. */
+/* The rest waits for the client to resume the stream. */
 static void
 pause_stream(struct http_exchange *x)
 {
@@ -166,7 +166,7 @@ send_head(struct evhttp_request *request)
 	evhttp_send_reply_start(request, 200, NULL);
 }
 
-/* An event without data, by which a client knows where it is, and that it may come back. */
+/* An event without data: it tells the client its position, and that the stream can be resumed. */
 static void
 send_priming(struct http_exchange *x, uint64_t number)
 {
@@ -263,8 +263,8 @@ exchange_send_event(struct http_exchange *x, bool is_news, struct jsonout *messa
 	evbuffer_free(chunk);
 }
 
-/* Nothing is said yet. A client that loses what takes longer is to know by what to ask for
- * it: an answer as JSON could not be had again. */
+/* Nothing was sent yet. A client that may lose a long call's stream must learn the id to resume
+ * it by; a lost answer in JSON could not be repeated. */
 void
 exchange_wait(struct http_exchange *x)
 {
@@ -293,7 +293,7 @@ http_exchange_listen(const struct http_exchange_options *options)
 		exchange_finish(exchange_of(before));
 }
 
-/* What is over is said again, and that is all. */
+/* Sends the events of an ended stream again, and ends. */
 static void
 send_again(const struct http_exchange_options *options, const struct http_replay *replay,
 	   uint64_t number)
@@ -319,7 +319,7 @@ http_exchange_resume(const struct http_exchange_options *options, struct http_re
 		return;
 	}
 	if (x->connection)
-		pause_stream(x);	/* its client does not hear it there any more */
+		pause_stream(x);	/* the client does not read it there any more */
 	exchange_enter_connection(x, options);
 	start_stream(x, number);
 	watch_client(x);

@@ -1,10 +1,10 @@
-/* Runs in: the supervisor.   Owns: a POST from its body to its answer, and of a modern one
- *          or one that initializes the conversation. The same of a GET, which asks nothing.
+/* Runs in: the supervisor.   Owns: a POST from its body to its answer; also its conversation, if
+ * the POST is modern or initializes a session. The same of a GET, which asks nothing.
  *
- * The head of the answer waits for the first thing to say, so that an error still gets its
- * status: one answer goes out as JSON, a notification before it opens a stream of events.
- * A client that goes away cancels what a modern POST asked for; in a session it goes on, and
- * what its stream says meanwhile is kept until the client comes back for it. */
+ * The head of the answer waits for the first message, so that an error still gets its status. A
+ * single answer is sent as JSON; a notification before it opens a stream of events. When a
+ * client leaves, the call of a modern POST is cancelled. In a session the call continues, and
+ * the events of its stream are kept until the client resumes it. */
 #include "http/exchange_parts.h"
 
 #include <errno.h>
@@ -49,8 +49,8 @@ exchange_free(void *object)
 	free(x);
 }
 
-/* At once, not when it is freed: until then its session may be ended. A conversation of its
- * own may be in the middle of a call to us, and is left for later. */
+/* Done at once, not when the exchange is freed: its session may end before that. A conversation
+ * of its own may be in the middle of a call to us, and is freed later. */
 static void
 leave_session(struct http_exchange *x)
 {
@@ -75,7 +75,7 @@ stop_events(struct http_exchange *x)
 	}
 }
 
-/* The request is evhttp's from here on. */
+/* From here on evhttp owns the request. */
 struct http_connection *
 exchange_leave_connection(struct http_exchange *x)
 {
@@ -124,21 +124,21 @@ exchange_finish(struct http_exchange *x)
 	struct http_connection *c = detach(x);
 
 	if (!c)
-		return;			/* its client comes back for the rest, or does not */
+		return;			/* its client may come back for the rest */
 	if (x->streams)
 		exchange_end_stream(c, request);
 	else if (x->has_answer)
 		http_reply(c, request, status_of(x), &x->answer);
 	else
-		/* notifications; or what was asked for was cancelled */
+		/* notifications only; or the call was cancelled */
 		http_reply(c, request, 202, NULL);
 }
 
-/* Its connection is gone. An exchange whose stream can be resumed waits for its client. */
+/* The connection is gone. An exchange with a stream that can be resumed waits for its client. */
 static void
 exchange_lost(struct http_exchange *x)
 {
-	/* evhttp frees what it still has itself. */
+	/* evhttp frees a request that it still has. */
 	if (!evhttp_request_get_connection(x->request))
 		evhttp_request_free(x->request);
 	if (exchange_can_be_resumed(x)) {
@@ -165,7 +165,7 @@ http_exchange_abandon(struct http_exchange *x)
 			.text = "the session was ended" });
 }
 
-/* The server stops: subscriptions and questions end, calls are answered. */
+/* The server stops: subscriptions and questions end; calls are answered. */
 static void
 exchange_end_input(struct http_exchange *x)
 {
@@ -196,7 +196,7 @@ on_send(struct mcp_exchange *mcp, enum mcp_sent kind, struct jsonout *message)
 		return;
 	}
 	if (x->has_answer) {
-		/* One POST is owed one answer, so this is a mistake of ours. */
+		/* A POST has one answer: a second one is a bug. */
 		log_line(LOG_ERR, "http-answer-lost", "tenant=%s kind=%d", x->tenant->principal,
 			 (int)kind);
 		return;
@@ -242,7 +242,7 @@ set_header(struct http_exchange *x, const char *name, const char *value)
 		abort();
 }
 
-/* The handshake went well: from now on it is a session. */
+/* The handshake succeeded: the session begins. */
 static void
 open_session(struct http_exchange *x)
 {

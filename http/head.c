@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   header lines of a client, split by evhttp and bounded in size, else of any form. */
+ * Reads:   header lines of a client, split by evhttp and bounded in size, otherwise of any form. */
 #include "http/head.h"
 
 #include <ctype.h>
@@ -26,8 +26,8 @@ static const char *const names[HTTP_HEADERS] = {
 	[HTTP_LAST_EVENT] = "Last-Event-ID",
 };
 
-/* What a name may be made of. One with a blank at its end would be another header to us
- * than to a proxy before us. */
+/* Checks the characters of a header's name. A name with a blank at its end would mean one header
+ * to us and another to a proxy before us. */
 static bool
 is_token(const char *name)
 {
@@ -47,7 +47,7 @@ is_number(const char *value)
 	return len > 0 && len <= 18 && value[len] == '\0';
 }
 
-/* Does a list of media ranges have one that a stream of events fits? */
+/* Does a list of media ranges accept a stream of events? */
 static bool
 accepts_stream(const char *list)
 {
@@ -64,7 +64,7 @@ accepts_stream(const char *list)
 	return false;
 }
 
-/* Twice would be harmless in a few of them, but is right in none. */
+/* Repeating one of these headers is never correct, even where it would be harmless. */
 static const char *
 take(struct http_head *head, enum http_header header, const char *value)
 {
@@ -162,7 +162,7 @@ digit_of(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Four characters to at most three bytes. How many, or -1. */
+/* Decodes four characters to at most three bytes. The number of bytes, or -1. */
 static int
 decode_group(const char *text, bool is_last, unsigned char *bytes_r)
 {
@@ -179,7 +179,7 @@ decode_group(const char *text, bool is_last, unsigned char *bytes_r)
 		missing += digit < 0;
 		bits = bits << 6 | (uint32_t)(digit < 0 ? 0 : digit);
 	}
-	/* Bits that belong to no byte are zero in the one right spelling. */
+	/* Each value has one spelling: its unused bits are zero. */
 	if (bits & ((1U << (8 * missing)) - 1))
 		return -1;
 	for (int i = 0; i < 3 - missing; i++)

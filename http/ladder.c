@@ -13,7 +13,7 @@
 #include "mcp/jsonrpc.h"
 #include "mcp/revision.h"
 
-/* The first revision without sessions; the header alone tells one from it on. */
+/* The first revision without sessions. The header alone tells the revisions from it on. */
 #define FIRST_MODERN "2026-07-28"
 
 struct climb {
@@ -37,7 +37,7 @@ header(const struct climb *climb, enum http_header which)
 	return climb->head->value[which];
 }
 
-/* Does the header name a revision of the modern kind, ours or one to come? */
+/* Does the header name a modern revision, a known or a future one? */
 static bool
 header_is_modern(const struct climb *climb)
 {
@@ -69,7 +69,7 @@ equals(const char *value, const json_t *string)
 
 /* ---- modern ---- */
 
-/* What Mcp-Name repeats: the key in params; NULL when the method has none. */
+/* The key in params that Mcp-Name repeats; NULL: the method has none. */
 static const char *
 named_by(const char *method)
 {
@@ -155,8 +155,8 @@ climb_modern(const struct climb *climb)
 	}
 }
 
-/* Nothing that a client could tell us is defined. Some tell that they close a stream, with
- * nothing but the header. */
+/* No notification from clients is defined. Some clients send one when they close a stream; only
+ * the header marks it as modern. */
 static void
 climb_modern_notification(const struct climb *climb)
 {
@@ -180,7 +180,7 @@ climb_modern_notification(const struct climb *climb)
 
 /* ---- legacy ---- */
 
-/* The header of a message within a session, or of what is no message of a modern client. */
+/* The header of a message within a session, or of a message that is not a modern client's. */
 static bool
 legacy_version_is_known(const struct climb *climb)
 {

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   a client's Host and Origin, any bytes but NUL. */
+ * Reads:   a client's Host and Origin: any bytes but NUL. */
 #include "http/origin.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 #include "policy/config.h"
 
-/* host is "NAME" or "NAME:PORT": how long is NAME? 0 when it is neither. */
+/* The length of NAME, if host is "NAME" or "NAME:PORT"; else 0. */
 static size_t
 name_length(const char *host)
 {

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: which arguments have a header.
+/* Runs in: the supervisor.   Owns: the list of arguments that have a header.
  * Reads:   our own schemas; headers and arguments of a client. */
 #include "http/param.h"
 
@@ -18,13 +18,13 @@
 #include "mcp/mcp.h"
 #include "mcp/tool.h"
 
-#define DEPTH_MAX 4		/* properties within each other */
+#define DEPTH_MAX 4		/* levels of nested properties */
 #define HEADER "Mcp-Param-"
 
 struct http_param {
 	LIST_ENTRY(http_param) link;
-	const char *tool;		/* static */
-	char *key[DEPTH_MAX];		/* from the arguments inwards */
+	const char *tool;		/* a static string */
+	char *key[DEPTH_MAX];		/* the path, from the arguments inwards */
 	size_t depth;
 	char *header;
 };

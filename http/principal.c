@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   headers of a client, hostile; and of the proxy, which speaks for its clients. */
+ * Reads:   headers of a client, hostile; and of the proxy, which acts for its clients. */
 #include "http/principal.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define USER_MAX 255
 
-/* How often the header is there; *value_r: without blanks around it. */
+/* Counts a header; *value_r: its value without blanks around it. */
 static size_t
 count_header(const struct evkeyvalq *headers, const char *name, const char **value_r)
 {
@@ -29,7 +29,7 @@ count_header(const struct evkeyvalq *headers, const char *name, const char **val
 	return n;
 }
 
-/* Visible ASCII: it goes into logs, and no two names may look alike. */
+/* Visible ASCII: the name is logged, and no two names may look alike. */
 static bool
 is_user(const char *name)
 {
@@ -50,8 +50,8 @@ refuse(int status, const char *text, struct auth_verdict *verdict_r)
 	verdict_r->text = text;
 }
 
-/* The header is there. From anybody but the proxy it is an attempt to be somebody else, or a
- * proxy that was set up wrongly, whose clients would all be one tenant. */
+/* Handles the header. From any peer but the proxy it is an attempt to be another user, or the
+ * mistake of another proxy, whose clients would all become one tenant. */
 static void
 take_header(bool is_proxy, size_t n, const char *name, struct auth_verdict *verdict_r)
 {

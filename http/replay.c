@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: what streams have said, until it is too old or too much.
- * Reads:   ids of events that clients bring back, of any form. */
+/* Runs in: the supervisor.   Owns: the past events of streams, until they are too old or too
+ * many.
+ * Reads:   ids of events from clients, in any form. */
 #include "http/replay.h"
 
 #include <inttypes.h>
@@ -18,7 +19,8 @@ struct kept_event {
 	TAILQ_ENTRY(kept_event) link;
 	uint64_t number;
 	bool is_news;
-	unsigned int holders;		/* its buffer, and those that it is being sent from */
+	unsigned int holders;		/* its buffer, and the connections to which it is being
+					 * sent */
 	size_t len;
 	char *text;
 };
@@ -26,13 +28,13 @@ struct kept_event {
 struct http_replay {
 	TAILQ_ENTRY(http_replay) link;
 	struct http_replays *all;
-	struct http_exchange *exchange;	/* NULL: over */
+	struct http_exchange *exchange;	/* NULL: ended */
 	void (*free_exchange)(void *x);
 	uint64_t stream, latest;
 	bool whole;
 	TAILQ_HEAD(, kept_event) events;
-	size_t bytes;			/* that its tenant is charged with */
-	struct event *late;		/* while it is over */
+	size_t bytes;			/* bytes that its tenant is charged with */
+	struct event *late;		/* pending once it has ended */
 };
 
 /* ---- what is kept ---- */
@@ -106,7 +108,7 @@ forget_oldest(struct http_replays *replays)
 	return false;
 }
 
-/* Of its own news first, then of what is over. */
+/* Drops its own older events first, then ended streams. */
 static bool
 make_room(struct http_replays *replays, struct http_replay *replay, size_t bytes)
 {
@@ -237,7 +239,7 @@ http_replay_new(struct http_replays *replays, struct http_exchange *x,
 	return replay;
 }
 
-/* Digits alone, no more than fit. */
+/* Digits only, within range. */
 static const char *
 read_number(const char *text, uint64_t *number_r)
 {

@@ -1,4 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing beyond a call. Answers that are whole at once. */
+/* Runs in: the supervisor.   Owns: nothing beyond a call.
+ * Writes answers that are complete at once. */
 #include "http/reply.h"
 
 #include <event2/buffer.h>

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing beyond a call.
- * Reads:   requests of clients, of which evhttp made lines and a body, hostile otherwise. */
+ * Reads:   requests of clients, split into lines and body by evhttp, otherwise hostile. */
 #include "http/parts.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ struct served {
 	struct http_connection *c;
 	struct evhttp_request *request;
 	struct http_head head;
-	struct http_tenant *tenant;	/* held while it is looked at */
+	struct http_tenant *tenant;	/* held during the examination */
 };
 
 /* ---- answers ---- */
@@ -76,7 +76,7 @@ reply_verdict(const struct served *s, const struct http_verdict *verdict)
 
 /* ---- sessions ---- */
 
-/* The session that the request names; NULL: it was answered. */
+/* The session that the request names; NULL: there is none, and the request was answered. */
 static struct http_session *
 find_session(const struct served *s)
 {
@@ -108,7 +108,7 @@ serve_delete(const struct served *s)
 	http_reply(s->c, s->request, 204, NULL);
 }
 
-/* A stream of the session's own, or the rest of one. */
+/* Serves a stream of the session itself, or resumes one. */
 static void
 serve_get(const struct served *s)
 {
@@ -143,7 +143,7 @@ serve_get(const struct served *s)
 
 /* ---- POST ---- */
 
-/* The end of row 12: arguments that are repeated in headers. */
+/* The last part of row 12: do the headers agree with the arguments that they repeat? */
 static bool
 params_agree(const struct served *s, const struct jsonrpc_message *message)
 {
@@ -164,7 +164,7 @@ serve_way(const struct served *s, const struct http_verdict *verdict,
 {
 	struct http_exchange_options options = {
 		.connection = s->c, .request = s->request, .tenant = s->tenant,
-		/* a client of 1.0 cannot tell where a stream ends */
+		/* a client of HTTP/1.0 cannot tell where a stream ends */
 		.takes_stream = s->head.takes_stream && s->request->minor >= 1,
 	};
 
@@ -241,7 +241,7 @@ is_path(const struct served *s)
 	return path && (strcmp(path, HTTP_PATH) == 0 || strcmp(path, HTTP_PATH "/") == 0);
 }
 
-/* Those who have no session have nothing to listen to. */
+/* Clients without a session have nothing to listen to, so GET is not offered. */
 static bool
 is_verb(const struct served *s, enum evhttp_cmd_type verb)
 {
@@ -288,7 +288,7 @@ take_principal(struct served *s)
 	return false;
 }
 
-/* Is it known who that is to policy? Else the request is held until it is, or was refused. */
+/* Does policy know who that is? Else the request is held until it does, or was refused. */
 static bool
 is_identified(const struct served *s)
 {
@@ -303,7 +303,7 @@ is_identified(const struct served *s)
 	return r == 0;
 }
 
-/* Where tokens come from: what a client without one must be able to read. */
+/* The source of tokens, which a client without a token must be able to read. */
 static bool
 serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
 {
@@ -330,7 +330,7 @@ serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
 	return true;
 }
 
-/* All there is on a socket for metrics. */
+/* Serves a socket for metrics, which has nothing else. */
 static void
 serve_metrics(const struct served *s, enum evhttp_cmd_type verb)
 {
@@ -370,7 +370,7 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 		refuse(&s, 400, wrong);
 		return;
 	}
-	/* To evhttp some verbs have no body, whatever they say: what follows may be one. */
+	/* evhttp ignores the body of some verbs: the bytes that follow may be one. */
 	if (verb != EVHTTP_REQ_POST && verb != EVHTTP_REQ_DELETE && verb != EVHTTP_REQ_GET)
 		http_reply_header(request, "Connection", "close");
 	if (c->endpoint->write_metrics) {

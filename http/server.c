@@ -1,8 +1,8 @@
-/* Runs in: the supervisor.   Owns: the listening sockets, and all that hangs on them.
+/* Runs in: the supervisor.   Owns: the listening sockets with their connections.
  *
- * evhttp accepts connections by itself and tells of them only when a whole request is there.
- * What is made for each new one, its buffers, comes from us; so we hear of it, and look after
- * it later in the same turn of the loop, when evhttp has put it together. */
+ * evhttp accepts connections by itself, and reports them only when a whole request has arrived.
+ * But it asks us for the buffers of each new connection. So this file learns of the connection
+ * then, and adopts it later in the same turn of the loop, when evhttp has finished it. */
 #include "http/parts.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@
 
 #define ACCEPTS_PER_TURN 16
 #define BACK_OFF_MS 250
-#define EVERY_VERB 0xffff		/* unknown ones too: 405 is said by us */
+#define EVERY_VERB 0xffff		/* unknown ones too: this server answers 405 itself */
 
 /* ---- sockets ---- */
 
@@ -96,7 +96,7 @@ on_adopt(evutil_socket_t fd, short what, void *arg)
 	endpoint->accepted = 0;
 }
 
-/* evhttp wants the buffers of a connection that it has just accepted. */
+/* evhttp asks for the buffers of a connection that it has just accepted. */
 static struct bufferevent *
 on_accepted(struct event_base *base, void *arg)
 {
@@ -133,7 +133,7 @@ on_request(struct evhttp_request *request, void *arg)
 
 /* ---- listening ---- */
 
-/* Mostly descriptors or memory are short: it would come at once again. */
+/* As a rule descriptors or memory are short: the error would repeat at once. */
 static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
@@ -203,7 +203,7 @@ http_server_listen(struct http_server *server, int fd)
 		free(http_address_text(&address, &endpoint->host));
 	set_up(endpoint);
 	server->n_endpoints++;
-	/* It is listening already: hence the 0. */
+	/* The socket is listening already: hence the 0. */
 	endpoint->listener = xalloc_check(evconnlistener_new(server->base, NULL, NULL,
 				LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd));
 	endpoint->bound = xalloc_check(evhttp_bind_listener(endpoint->http, endpoint->listener));

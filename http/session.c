@@ -24,7 +24,7 @@
 
 struct http_session {
 	LIST_ENTRY(http_session) in_bucket;
-	TAILQ_ENTRY(http_session) when_idle;	/* while nobody uses it */
+	TAILQ_ENTRY(http_session) when_idle;	/* while it is idle */
 	struct http_sessions *all;
 	char id[ID_CHARACTERS + 1];
 	struct http_tenant *tenant;
@@ -47,7 +47,7 @@ bucket_of(const char *id)
 {
 	size_t hash = 0;
 
-	/* Ids are random; those that are not find nothing whatever the bucket. */
+	/* Our ids are random; other ids match nothing, whatever their bucket. */
 	for (int i = 0; i < 8 && id[i]; i++)
 		hash = hash * 31 + (unsigned char)id[i];
 	return hash % BUCKETS;
@@ -91,7 +91,7 @@ on_expiry(evutil_socket_t fd, short what, void *arg)
 			http_session_close(session, "idle");
 			continue;
 		}
-		/* Its client went away, its calls go on until their own limits. */
+		/* Its client has left; its calls continue up to their own limits. */
 		TAILQ_REMOVE(&sessions->idle, session, when_idle);
 		begin_idle(session);
 	}
@@ -158,7 +158,7 @@ http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
 	return 0;
 }
 
-/* Takes as long for a wrong id as for a right one. */
+/* Takes the same time for a wrong id as for a right one. */
 static bool
 same_id(const char *a, const char *b)
 {

@@ -1,4 +1,4 @@
-/* Runs in: mcp-pythond, first of all.   Owns: nothing; what it finds is argv's. */
+/* Runs in: mcp-pythond, before anything else.   Owns: nothing; all strings are argv's. */
 #include "supervisor/arguments.h"
 
 #include <getopt.h>

@@ -1,4 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing. What mcp-pythond offers. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * The tools and resources of mcp-pythond. */
 #include "mcp/catalog.h"
 #include "tools/toolsets.h"
 

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor, at start, and when it is told to read its files again.
+/* Runs in: the supervisor, at its start and when it reads its files again.
  * Owns:    nothing. */
 #include "supervisor/configuration.h"
 
@@ -57,8 +57,8 @@ configuration_read(const char *path, bool by_hand, FILE *errors)
 	return NULL;
 }
 
-/* "uid:1000" of "1000" and of "alice"; a principal is one already. Malloc'd; NULL and errno:
- * ENOENT when there is no such user. */
+/* "uid:1000" from "1000" or "alice"; a principal stays as it is. Malloc'd; NULL and errno:
+ * ENOENT: there is no such user. */
 static char *
 principal_of(const char *who)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, before privilege is dropped.   Owns: listening sockets until they
- *          are served, and the locks of those that we made. */
+/* Runs in: the supervisor, before privilege is dropped.   Owns: listening sockets until they are
+ * served, and the locks of those that it made. */
 #include "supervisor/endpoints.h"
 
 #include <errno.h>
@@ -25,14 +25,14 @@ add_endpoint(struct endpoints *endpoints, int fd, bool http)
 	endpoints->endpoint[endpoints->n++] = (struct endpoint){ .fd = fd, .http = http };
 }
 
-/* To other machines. */
+/* May the service be reachable from other machines? */
 static bool
 may_be_open(const struct config *config)
 {
 	return config->http.insecure || config_has_auth(config);
 }
 
-/* Nobody there says who they are. */
+/* Clients of this socket are not identified. */
 static int
 take_metrics_socket(struct endpoints *endpoints, int fd, struct why *why_r)
 {
@@ -46,8 +46,8 @@ take_metrics_socket(struct endpoints *endpoints, int fd, struct why *why_r)
 	return 0;
 }
 
-/* The unit's FileDescriptorName= says what it is: "http", "metrics", and anything else byte
- * streams. */
+/* The unit's FileDescriptorName= gives the protocol: "http", "metrics"; any other name means
+ * byte streams. */
 static int
 take_handed_socket(struct endpoints *endpoints, const struct config *config, int fd,
 		   const char *name, struct why *why_r)
@@ -85,7 +85,7 @@ take_handed_sockets(struct endpoints *endpoints, const struct config *config, st
 		if (strncmp(name, HANDOVER_PREFIX, strlen(HANDOVER_PREFIX)) == 0)
 			take_stored(endpoints, SD_LISTEN_FDS_START + i, name);
 		else if (strcmp(name, PLACE_ADMIN) == 0)
-			;	/* supervisor/operate/governance.c has it */
+			;	/* supervisor/operate/governance.c takes it */
 		else if (++sockets > ENDPOINTS_MAX - 3)
 			r = why_say(why_r, -E2BIG, "socket",
 				    "more than %d sockets were handed over", ENDPOINTS_MAX - 3);
@@ -144,7 +144,7 @@ open_metrics(struct endpoints *endpoints, const struct config *config, struct wh
 	return 0;
 }
 
-/* In addition to whatever else is served. */
+/* In addition to the other sockets. */
 static int
 open_http(struct endpoints *endpoints, const struct config *config,
 	  const struct endpoints_asked *asked, uid_t owner, struct why *why_r)

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, when it begins and when it ends.   Owns: nothing in between.
- * Reads: descriptors of systemd's store, by their names, and a table that is one of them. */
+/* Runs in: the supervisor, at its start and its end.   Owns: nothing in between.
+ * Reads:   descriptors of systemd's store, by their names; one of them is a table. */
 #include "supervisor/handover.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 #define TABLE HANDOVER_PREFIX "table"
 #define FD_NAME_MAX 64
 #define HANDLE_SHOWN 8
-/* Not F_SEAL_WRITE, which fails while the kernel moves pages: execution_make_stdin(). */
+/* Without F_SEAL_WRITE, which fails while the kernel moves pages: see execution_make_stdin(). */
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
 #define BARRIER_US (5 * 1000 * 1000)
 
@@ -38,7 +38,7 @@ static const char *const role[REPL_FDS] = { "init", "control", "stdout", "stderr
 bool
 handover_is_possible(bool as_service, bool has_cgroups)
 {
-	/* systemd 252 does not tell of its store, but the unit that is ours has one. */
+	/* systemd 252 does not announce its store, but our own unit has one. */
 	return getenv("NOTIFY_SOCKET") && (as_service || (!has_cgroups && getenv("FDSTORE")));
 }
 
@@ -59,12 +59,12 @@ record(struct audit *audit, enum audit_event event, const char *principal, const
 	snprintf(shown, sizeof(shown), "%.*s...", HANDLE_SHOWN, handle);
 	more = text ? json_pack("{s:s,s:s}", "session", shown, "why", text)
 		    : json_pack("{s:s}", "session", shown);
-	/* It has happened already. */
+	/* It has happened already, so the record is not asked to permit it. */
 	if (audit_write(audit, event, principal, NULL, more) < 0)
 		log_line(LOG_WARNING, "not-recorded", "event=%s", audit_event_name(event));
 }
 
-/* Of each of its handles that it was kept, or why it is lost. */
+/* Records for each handle that it was kept, or why it is lost. */
 static void
 tell(struct audit *audit, const struct handover_session *session, const char *lost)
 {
@@ -83,7 +83,7 @@ tell(struct audit *audit, const struct handover_session *session, const char *lo
 
 struct giver {
 	struct handover_table table;
-	size_t size;			/* room in table.session */
+	size_t size;			/* capacity of table.session */
 	struct audit *audit;
 };
 
@@ -93,7 +93,7 @@ store(const char *name, int fd)
 	char state[FD_NAME_MAX + 64];
 	int r;
 
-	/* Not watched by systemd: whoever takes it sees what has become of it. */
+	/* Not watched by systemd: the next process sees its state. */
 	snprintf(state, sizeof(state), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 	do
 		r = sd_pid_notify_with_fds(0, 0, state, &fd, 1);
@@ -118,7 +118,7 @@ add(struct giver *giver, const struct handover_session *session)
 	memcpy(added->handle, session->handle, session->is.handles * sizeof(*added->handle));
 }
 
-/* Only what the next one can read: what cannot be must not cost it all others. */
+/* Only sessions that the next process can read: an invalid one would cost it all others. */
 static bool
 is_sound(const struct handover_table *all, const struct handover_session *session)
 {
@@ -181,7 +181,7 @@ store_table(const struct handover_table *table)
 	return r < 0 ? r : store(TABLE, fd);
 }
 
-/* Without it nobody knows what the descriptors are: they are closed by the next process. */
+/* Without the table the descriptors have no meaning: the next process closes them. */
 static void
 lose_all(const struct giver *giver, int error)
 {
@@ -193,7 +193,7 @@ lose_all(const struct giver *giver, int error)
 		tell(giver->audit, &giver->table.session[i], why.text);
 }
 
-/* What systemd hears after our end it does not take from us. */
+/* systemd discards messages that it reads after this process has ended. */
 static int
 wait_for_systemd(void)
 {
@@ -229,7 +229,7 @@ handover_give(struct engine *engine, struct audit *audit)
 
 /* ---- taking ---- */
 
-/* Given away from the endpoints, or -1: there is none, or there are several. */
+/* Takes the descriptor out of the endpoints; -1: there is none, or there are several. */
 static int
 take_fd(struct endpoints *endpoints, const char *name)
 {
@@ -244,7 +244,7 @@ take_fd(struct endpoints *endpoints, const char *name)
 	return found ? give_fd(found->fd) : -1;
 }
 
-/* Nobody can change it any more, and it is whole. 0 or -errno. */
+/* Reads a table that is sealed and complete. 0 or -errno. */
 static int
 read_table(int fd, struct handover_table **table_r)
 {
@@ -299,7 +299,7 @@ take_table(const struct handover_takers *takers, int fd)
 		return 0;
 	}
 	r = engine_admits(takers->engine, &table->is, &why);
-	/* The oldest is the last one. */
+	/* The last one is the oldest. */
 	for (uint32_t i = table->is.sessions; i-- > 0;)
 		kept += take_session(takers, &table->session[i], r < 0 ? why.text : NULL);
 	log_line(LOG_NOTICE, "sessions-kept", "n=%u lost=%u", kept, table->is.sessions - kept);
@@ -308,7 +308,7 @@ take_table(const struct handover_takers *takers, int fd)
 	return last_serial;
 }
 
-/* The store's own copies: without them whatever was not taken ends. */
+/* Removes the store's own copies: sessions that were not taken end by that. */
 static void
 empty_store(struct endpoints *endpoints)
 {

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: one listening socket.
- * Reads:   nothing of a client but what the kernel says of it. */
+ * Reads:   only the kernel's facts about a client. */
 #include "supervisor/listener.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ struct listener {
 	struct event *readable, *again;
 };
 
-/* A client that is turned away is told why; what does not fit its buffer is lost. */
+/* Tells a client why it is turned away; text that does not fit its buffer is lost. */
 static void
 refuse(int fd, uid_t uid, int error)
 {
@@ -91,7 +91,8 @@ on_connection(evutil_socket_t fd, short what, void *arg)
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno != EINTR && errno != ECONNABORTED) {
-			/* Mostly descriptors or memory are short: it would come at once again. */
+			/* As a rule descriptors or memory are short: the error would repeat at
+			 * once. */
 			back_off(l, errno);
 			return;
 		}

@@ -1,14 +1,14 @@
 /* mcp-pythond: serves the Model Context Protocol and runs Python scripts in jailed workers.
  *
  * Start: arguments, configuration, listening sockets, the worker program; then privilege is
- * arranged and given up (startup.h); only then the loop, the engine and the first byte of a
- * client. systemd is told READY when a worker can be had.
+ * used and dropped (startup.h); only then the loop, the engine and the first byte of a
+ * client. systemd is told READY when the first worker is warm.
  *
- * End (SIGTERM, SIGINT, or end of input with --stdio): accept no more, take no more
- * requests, let the engine answer what runs as cancelled, send those answers, exit. A
- * second signal does not wait.
+ * End (SIGTERM, SIGINT, or end of input with --stdio): accept no connections and no requests,
+ * let the engine answer running calls as cancelled, send those answers, exit. A second signal
+ * does not wait.
  *
- * Exit codes: 0 ended as asked; 1 failure; 2 wrong arguments; 78 wrong configuration. */
+ * Exit codes: 0 ended on request; 1 failure; 2 wrong arguments; 78 wrong configuration. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -57,18 +57,19 @@
 #include "tools/session/repl_sessions.h"
 
 #define FLUSH_S 2		/* for clients to read their last answers */
-#define SLOW_EVERY_MS 10000	/* a line of the log, at most */
+#define SLOW_EVERY_MS 10000	/* between lines of the log, at least */
 #define STOP_S 10		/* for the whole end */
 
 struct supervisor {
 	struct config *config;
-	const char *config_path;	/* absolute; NULL: the installed one */
-	struct admin *admin;		/* NULL: nobody asks */
+	const char *config_path;	/* absolute; NULL: the installed file */
+	struct admin *admin;		/* NULL: there is no operators' socket */
 	struct governance *governance;
 	struct socketfile *admin_file;	/* NULL: none */
-	int admin_fd[ADMIN_SOCKETS];	/* the operators'; -1: none, or given away */
+	int admin_fd[ADMIN_SOCKETS];	/* the operators' sockets; -1: none, or given away */
 	bool as_service, stdio;
-	uid_t own_uid;			/* whoever started us: the tenant of --stdio and TCP */
+	uid_t own_uid;			/* the user who started the service: the tenant of
+					 * --stdio and TCP */
 	struct endpoints *endpoints;
 	struct launcher *launcher;
 	struct directory *directory;
@@ -76,7 +77,7 @@ struct supervisor {
 	struct loop *loop;
 	struct engine *engine;
 	struct catalog catalog;
-	struct mcp_seal *seal;		/* NULL: the key is for this process alone */
+	struct mcp_seal *seal;		/* NULL: the key belongs to this process alone */
 	struct mcp *mcp;
 	struct session_set *sessions;
 	struct auth *auth;		/* NULL: HTTP is not served */
@@ -94,7 +95,7 @@ struct supervisor {
 
 /* ---- start ---- */
 
-/* Descriptors 0 to 2 must be something, or a socket would get such a number. */
+/* Opens descriptors 0 to 2 if they are closed; otherwise a socket would get such a number. */
 static void
 fill_standard_descriptors(void)
 {
@@ -108,8 +109,8 @@ fill_standard_descriptors(void)
 	close(fd);
 }
 
-/* The key by which clients' states are sealed: from the file that the configuration names,
- * or of the unit's state directory; else one for this process alone. */
+/* Opens the key that seals clients' states: from the configured file, or from the unit's state
+ * directory; else a key for this process alone. */
 static int
 open_seal(struct supervisor *s, struct why *why_r)
 {
@@ -129,7 +130,7 @@ open_seal(struct supervisor *s, struct why *why_r)
 	return r;
 }
 
-/* Everything that may need root; none is left when it returns 0. */
+/* Does everything that may need root; no privilege is left when it returns 0. */
 static int
 prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
 {
@@ -137,7 +138,7 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	struct startup_programs programs;
 	int r;
 
-	/* First: whoever finds the clients' socket finds the operators' one, too. */
+	/* First: once a client finds the clients' socket, operators can find theirs. */
 	r = governance_listen(s->config, &s->admin_file, s->admin_fd, why_r);
 	if (r < 0)
 		return r;
@@ -148,7 +149,8 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	r = open_seal(s, why_r);
 	if (r < 0)
 		return r;
-	/* By hand root's paths are as good as any; the service's own user has those of a service. */
+	/* Started by hand, root's paths will do; the service's own user has the paths of a
+	 * service. */
 	if (!s->as_service)
 		r = governance_new(s->config, false, &s->governance, why_r);
 	if (r < 0)
@@ -293,14 +295,13 @@ fail(struct supervisor *s, const char *event, int error, const char *text)
 		loop_stop(s->loop);
 }
 
-/* What runs is answered; a service that could not replace a zygote must not go on. systemd
- * starts another. */
-/* Without a process that cannot be had again. */
+/* Stops the service after the loss of a process that cannot be replaced. Running calls are
+ * answered; systemd starts another service. */
 static void
 end_early(struct supervisor *s)
 {
 	s->exit_code = EXIT_FAILED;
-	/* What would be kept is swept away after a failure. */
+	/* Sessions that would be kept are removed after a failure. */
 	s->keeps_sessions = false;
 	if (!s->stopping)
 		stop(s);
@@ -314,7 +315,7 @@ on_launcher_lost(void *arg)
 	end_early(arg);
 }
 
-/* Its log line is the directory's. */
+/* host/directory.c has logged it. */
 static void
 on_directory_lost(void *arg)
 {
@@ -408,8 +409,9 @@ uses_files(const struct supervisor *s)
 	       (S_ISREG(in.st_mode) || S_ISREG(out.st_mode));
 }
 
-/* Much work, or a wait that the guard has ended and nobody was found out for: libevent closes
- * sockets by itself, and older kernels close what others have left in theirs. */
+/* Reasons are much work, or a wait that the guard has ended without finding a culprit: libevent
+ * closes sockets by itself, and older kernels close descriptors that other peers have left in
+ * theirs. */
 static void
 on_slow_turn(unsigned int milliseconds)
 {
@@ -490,8 +492,8 @@ build(struct supervisor *s)
 	return 0;
 }
 
-/* From here on the end comes anyway. Who asks for it once more, when the loop hears no signals
- * any longer, must not keep what is left from being put away. */
+/* From here on the end comes anyway. A further signal, when the loop handles none any more, must
+ * not interrupt the removal of the rest. */
 static void
 stay_deaf(void)
 {
@@ -539,7 +541,7 @@ tear_down(struct supervisor *s)
 	config_free(s->config);
 }
 
-/* The last thing before the loop, in which the first client is heard. */
+/* The last step before the loop, in which the first client is served. */
 static int
 enter_fence(void)
 {
@@ -558,7 +560,7 @@ run(struct supervisor *s)
 	int in = fcntl(STDIN_FILENO, F_GETFL), out = fcntl(STDOUT_FILENO, F_GETFL);
 	int r;
 
-	/* The flag belongs to the open file, which whoever started us may use after us. */
+	/* The flag belongs to the open file, which the parent process may use after us. */
 	if (s->stdio) {
 		fcntl(STDIN_FILENO, F_SETFL, in | O_NONBLOCK);
 		fcntl(STDOUT_FILENO, F_SETFL, out | O_NONBLOCK);
@@ -572,7 +574,7 @@ run(struct supervisor *s)
 		s->exit_code = EXIT_FAILED;
 }
 
-/* Prints what was asked for. */
+/* Prints what the arguments ask for. */
 static enum exit_code
 show(const struct arguments *arguments, const struct config *config)
 {
@@ -616,7 +618,7 @@ main(int argc, char **argv)
 		s.config_path = realpath(arguments.config, path);
 	s.as_service = unit_is_system_service();
 	if (s.as_service)
-		s.own_uid = startup_service_uid(s.config);	/* nobody started it */
+		s.own_uid = startup_service_uid(s.config);	/* the service manager started it */
 	s.stdio = arguments.stdio;
 	r = prepare(&s, &arguments, &why);
 	if (r < 0) {

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: a client's descriptors and buffers, its MCP stream.
- * Reads:   bytes of a client, hostile from the first one; cut into lines here. */
+ * Reads:   bytes of a client, hostile from the first; cut into lines here. */
 #include "supervisor/session.h"
 
 #include <errno.h>
@@ -30,25 +30,26 @@ struct session {
 	struct session_account *account;
 	struct tenant *tenant;
 	struct mcp_stream *stream;
-	struct bufferevent *in, *out;	/* the same one when the descriptors are */
-	size_t searched;		/* bytes of the input that hold no newline */
+	struct bufferevent *in, *out;	/* equal if the descriptors are equal */
+	size_t searched;		/* bytes of the input without a newline */
 	struct event *stall;		/* checks that a paused client reads */
-	uint64_t sent, stall_sent;	/* bytes; now, and at the last check */
-	struct event *gone;		/* after half-close: tells when the rest follows */
+	uint64_t sent, stall_sent;	/* bytes, now and at the last check */
+	struct event *gone;		/* after half-close: reports the close */
 	int gone_fd;
-	struct gate_wait identity;	/* until it is known who it is, nothing is read */
-	bool admitted;			/* it was known, and there was room for it */
+	struct gate_wait identity;	/* nothing is read before the user is known */
+	bool admitted;			/* the user was known, and there was room */
 	bool paused;			/* too much is unsent to take requests */
-	bool input_ended;		/* the client writes no more, or we want no more */
-	const char *refusal;		/* why what still comes is thrown away; NULL: it is not */
-	bool closed;			/* waits for its turn to be freed */
+	bool input_ended;		/* the client has closed its writing side, or we read no
+					 * more */
+	const char *refusal;		/* why further input is discarded; NULL: it is not */
+	bool closed;			/* waits to be freed */
 };
 
 struct session_set {
 	struct session_options options;
 	struct session_accounts accounts;
 	struct session *first;
-	size_t open;			/* those that are not closed, which first leads to */
+	size_t open;			/* the sessions that are not closed; first leads to them */
 	void (*on_empty)(void *arg);
 	void *arg;
 };
@@ -77,7 +78,7 @@ session_free(void *object)
 	struct session_set *set = s->set;
 
 	mcp_stream_free(s->stream);
-	/* libevent frees the buffers in a later turn, without telling on_buffer. */
+	/* libevent frees the buffers in a later turn, without calling on_buffer(). */
 	evbuffer_remove_cb(input_of(s), on_buffer, s);
 	evbuffer_remove_cb(output_of(s), on_buffer, s);
 	s->account->buffered_bytes -= evbuffer_get_length(input_of(s)) +
@@ -226,8 +227,8 @@ free_line(const void *rest, size_t len, void *line)
 	free(line);
 }
 
-/* What the client's buffer takes now need not wait for the loop: there the end of a spent
- * worker, and making the next one, would come first. An error shows again when the rest is
+/* Bytes that the client's buffer takes now need not wait for the loop, where the end of a spent
+ * worker and the making of the next one would come first. An error shows again when the rest is
  * written. */
 static size_t
 write_at_once(struct session *s, const char *line, size_t len)
@@ -281,7 +282,7 @@ on_stream_idle(void *arg)
 
 /* ---- a client that leaves ---- */
 
-/* A socket hangs up, a pipe errs, when nobody can read what we write any more. */
+/* A socket hangs up, or a pipe errs, when nobody can read our output any more. */
 static bool
 nobody_reads(int fd)
 {
@@ -298,9 +299,9 @@ on_gone_check(evutil_socket_t fd, short what, void *arg)
 		session_close(arg, "disconnect");
 }
 
-/* The client shut its writing side and waits for answers. That it then goes altogether
- * shows on no event that the buffers ask for; a second registration, edge-triggered,
- * needs a descriptor of its own. */
+/* The client has shut its writing side and waits for answers. Its close would show on no event
+ * that the buffers ask for. A second registration, edge-triggered, reports it; it needs a
+ * descriptor of its own. */
 static void
 watch_for_leaving(struct session *s)
 {
@@ -315,7 +316,7 @@ watch_for_leaving(struct session *s)
 		return;
 	s->gone_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (s->gone_fd < 0)
-		return;		/* then its calls end by their own limits */
+		return;		/* without a watch its calls end by their own limits */
 	s->gone = xalloc_check(event_new(base, s->gone_fd,
 					 EV_READ | EV_CLOSED | EV_ET | EV_PERSIST,
 					 on_gone_check, s));
@@ -326,7 +327,7 @@ watch_for_leaving(struct session *s)
 	}
 }
 
-/* No more requests are taken; what is in flight is answered. */
+/* No more requests are taken; open ones are answered. */
 static void
 end_input(struct session *s)
 {
@@ -340,7 +341,7 @@ end_input(struct session *s)
 
 /* ---- input ---- */
 
-/* Hands one line over; len is without its newline, taken counts what is consumed. */
+/* Passes one line on; len: without its newline; taken: the bytes consumed. */
 static void
 take_line(struct session *s, size_t len, size_t taken)
 {
@@ -355,9 +356,9 @@ take_line(struct session *s, size_t len, size_t taken)
 	evbuffer_drain(input, taken);
 }
 
-/* A client that still writes would get an error there, and never read our answer: so what
- * comes is thrown away for a while. It sees the end of our side when it has the answer. why is
- * static, for the log. */
+/* A client that still writes would get an error on its socket, and never read our answer. So its
+ * input is discarded for a while; when it has the answer it sees our side close. why: a static
+ * string, for the log. */
 static void
 session_refuse(struct session *s, const char *why, const char *text)
 {
@@ -379,7 +380,7 @@ refuse_long_line(struct session *s)
 	session_refuse(s, "line-too-long", text);
 }
 
-/* One session of its user's more, if there is room for it. 0 or -EDQUOT. */
+/* Counts one more session of the user, if there is room. 0 or -EDQUOT. */
 static int
 session_admit(struct session *s)
 {
@@ -397,8 +398,8 @@ session_admit(struct session *s)
 	return 0;
 }
 
-/* Is it known who that is? Who was admitted, and is not known any more, is refused by each call;
- * who was not yet, as a whole. */
+/* Does policy know the user? If it does not any more, each call of an admitted client is
+ * refused; a client that was not admitted yet is refused as a whole. */
 static bool
 is_identified(struct session *s)
 {
@@ -417,7 +418,7 @@ is_identified(struct session *s)
 	return s->admitted;
 }
 
-/* Takes the next line out of the input, if there is a whole one and it is wanted. */
+/* Takes the next line out of the input, if a complete one exists and is wanted. */
 static bool
 next_line(struct session *s)
 {
@@ -455,7 +456,7 @@ take_lines(struct session *s)
 	close_if_done(s);
 }
 
-/* It has passed descriptors that take long to close. True: the session is closed. */
+/* The client has passed descriptors that take long to close. True: the session is closed. */
 static bool
 made_us_wait(struct session *s)
 {
@@ -553,7 +554,7 @@ session_start(struct session *s, int in, int out, bool borrow)
 	bufferevent_setwatermark(s->out, EV_WRITE, SESSION_OUTPUT_LOW, 0);
 	xalloc_check(evbuffer_add_cb(input_of(s), on_buffer, s));
 	xalloc_check(evbuffer_add_cb(output_of(s), on_buffer, s));
-	/* The socket of the one who started us is theirs. */
+	/* A borrowed socket belongs to the process that started us. */
 	if (!borrow)
 		watched_buffers(s->in);
 	bufferevent_enable(s->out, EV_WRITE);

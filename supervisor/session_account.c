@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: the accounts of uids that are connected. */
+/* Runs in: the supervisor.   Owns: the accounts of connected uids. */
 #include "supervisor/session_account.h"
 
 #include <assert.h>

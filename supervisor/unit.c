@@ -1,4 +1,4 @@
-/* Runs in: the supervisor, as it begins; mcp-pythond --sweep.   Owns: nothing.
+/* Runs in: the supervisor, at its start; mcp-pythond --sweep.   Owns: nothing.
  * Reads:   variables that systemd sets: systemd.exec(5). */
 #include "supervisor/unit.h"
 

@@ -22,7 +22,7 @@
 
 #define SET_TOOLS_MAX 16
 
-/* The names are known to policy/keys.c too. */
+/* policy/keys.c knows the names too. */
 static const struct {
 	const char *name;
 	const struct tool *tool[SET_TOOLS_MAX];		/* up to the first NULL */
@@ -83,7 +83,7 @@ toolsets_check(const struct config *config, FILE *errors)
 	return r;
 }
 
-/* A tool that could only ever say no costs its readers more than it tells them. */
+/* A tool that could only refuse costs its readers more than it tells them. */
 static bool
 is_offered(const struct tool *tool, const struct config *config)
 {

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: the operators' socket and its connections.
- * Reads:   lines of local users, hostile; anybody may connect, and is told no. */
+ * Reads:   lines of local users, hostile; anybody may connect, and may be refused. */
 #include "supervisor/operate/admin.h"
 
 #include <errno.h>
@@ -23,12 +23,13 @@
 #include "policy/config.h"
 #include "supervisor/operate/operation.h"
 
-#define CONNECTIONS_MAX 64		/* operators find room when the others have theirs */
-#define STRANGERS_MAX 32		/* of those who are no operators */
+#define CONNECTIONS_MAX 64		/* operators have room even if all others have used
+					 * theirs */
+#define STRANGERS_MAX 32		/* of users who are not operators */
 #define STRANGERS_PER_USER 4
 #define LINE_MAX_BYTES 65536
-#define WAITING_MAX (64 * 1024 * 1024)	/* of answers that nobody reads */
-#define UNREAD_MAX (256 * 1024)	/* bytes of answers; then no more is asked of us */
+#define WAITING_MAX (64 * 1024 * 1024)	/* bytes of answers that nobody reads */
+#define UNREAD_MAX (256 * 1024)	/* bytes of answers; above that no more requests are read */
 #define REASON_MAX 400
 #define IDLE_S 600
 
@@ -37,12 +38,13 @@ struct peer {
 	struct admin *admin;
 	struct bufferevent *buffer;
 	char principal[32];
-	json_t *request;		/* that is to be answered; NULL: none, or it is no JSON */
-	bool is_asked;			/* there is one, and it waits until all are known */
+	json_t *request;		/* the request to answer; NULL: none, or not JSON */
+	bool is_asked;			/* a request waits until all principals in it are known */
 	struct gate_wait identity;
-	bool is_admitted;		/* it was known who that is, and there was room */
+	bool is_admitted;		/* the peer was known, and there was room */
 	bool watches, is_stranger;
-	bool is_behind;			/* what it watches has changed since it was told */
+	bool is_behind;			/* the state that it watches has changed since the last
+					 * answer */
 };
 
 struct admin {
@@ -71,7 +73,7 @@ free_text(const void *bytes, size_t len, void *arg)
 	free(arg);
 }
 
-/* Not copied: a request for an approval may show a MiB. */
+/* The text is not copied: a request for an approval may show a MiB. */
 static void
 send_line(struct peer *peer, json_t *answer)
 {
@@ -80,7 +82,7 @@ send_line(struct peer *peer, json_t *answer)
 	size_t len = strlen(text);
 
 	json_decref(answer);
-	text[len] = '\n';	/* in the place of its end */
+	text[len] = '\n';	/* replaces its NUL */
 	if (evbuffer_get_length(out) >= WAITING_MAX ||
 	    evbuffer_add_reference(out, text, len + 1, free_text, text) < 0)
 		free(text);
@@ -239,7 +241,7 @@ answer(struct peer *peer)
 
 /* ---- whom it is about ---- */
 
-/* Anybody may connect; nobody may keep the operators out by it. Who that is may be unknown yet. */
+/* Anybody may connect, but cannot keep the operators out by that. The user may be unknown yet. */
 static bool
 has_room(struct peer *peer, bool is_known)
 {
@@ -259,8 +261,8 @@ has_room(struct peer *peer, bool is_known)
 	return own < STRANGERS_PER_USER || (is_known && !peer->is_stranger);
 }
 
-/* Of whom the directory does not say who they are only their uid counts, which can make them less
- * than they are. */
+/* If the directory does not answer about a user, only its uid counts, which can give it fewer
+ * rights. */
 static bool
 is_settled(void *arg, const char *principal)
 {
@@ -270,8 +272,7 @@ is_settled(void *arg, const char *principal)
 	       -EINPROGRESS;
 }
 
-/* Whether its request may be decided about; else it is woken when that may be so. The peer may be
- * gone when it is false. */
+/* True: the request can be decided. Else the peer is woken when that may be so, or it is gone. */
 static bool
 all_are_settled(struct peer *peer)
 {
@@ -290,7 +291,7 @@ all_are_settled(struct peer *peer)
 
 /* ---- connections ---- */
 
-/* It has passed descriptors that take long to close. True: the connection is closed. */
+/* The peer has passed descriptors that take long to close. True: the connection is closed. */
 static bool
 made_us_wait(struct peer *peer)
 {
@@ -301,7 +302,7 @@ made_us_wait(struct peer *peer)
 	return true;
 }
 
-/* Answers what was asked, or will. */
+/* Answers the request, now or later. */
 static void
 serve(struct peer *peer)
 {
@@ -313,7 +314,7 @@ serve(struct peer *peer)
 	json_decref(peer->request);
 	peer->request = NULL;
 	peer->is_asked = false;
-	/* one request in a turn of the loop: others have theirs between two */
+	/* one request per turn of the loop, so that other peers are served in between */
 	if (evbuffer_get_length(in) > 0)
 		bufferevent_trigger(peer->buffer, EV_READ, BEV_TRIG_DEFER_CALLBACKS |
 				    BEV_TRIG_IGNORE_WATERMARKS);
@@ -339,7 +340,7 @@ on_read(struct bufferevent *buffer, void *arg)
 	if (made_us_wait(peer))
 		return;
 	if (peer->is_asked || evbuffer_get_length(bufferevent_get_output(buffer)) >= UNREAD_MAX)
-		return;		/* on_settled or on_written comes */
+		return;		/* on_settled() or on_written() follows */
 	line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF);
 	if (line) {
 		peer->request = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
@@ -351,7 +352,7 @@ on_read(struct bufferevent *buffer, void *arg)
 	}
 }
 
-/* What was answered has been taken. */
+/* The peer has read an answer. */
 static void
 on_written(struct bufferevent *buffer, void *arg)
 {
@@ -372,7 +373,7 @@ on_event(struct bufferevent *buffer, short what, void *arg)
 	(void)buffer;
 	if (made_us_wait(peer))
 		return;
-	/* whoever watches may be silent for as long as they like */
+	/* a peer that watches may be silent for any time */
 	if ((what & BEV_EVENT_TIMEOUT) && peer->watches)
 		bufferevent_enable(buffer, EV_READ);
 	else
@@ -428,7 +429,7 @@ on_change(void *arg)
 	LIST_FOREACH(peer, &admin->peers, link) {
 		if (!peer->watches)
 			continue;
-		/* whoever does not read is told when they do, of how it is then */
+		/* a peer that does not read gets the current state when it does */
 		if (evbuffer_get_length(bufferevent_get_output(peer->buffer)) >= UNREAD_MAX)
 			peer->is_behind = true;
 		else

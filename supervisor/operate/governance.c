@@ -25,11 +25,11 @@
 #include "supervisor/operate/admin.h"
 #include "supervisor/endpoints.h"
 
-/* The service's own user has it (systemd/mcp-pythond.tmpfiles). */
+/* The directory belongs to the service's own user (systemd/mcp-pythond.tmpfiles). */
 #define RECORDS "/var/lib/mcp-pythond/records"
 
 struct governance {
-	const struct config *config;	/* held; what was read last and is in force */
+	const struct config *config;	/* held; the configuration in force */
 	struct audit *audit;
 	struct approvals *approvals;
 	struct gate *gate;
@@ -84,7 +84,7 @@ governance_new(const struct config *config, bool as_service,
 	return 0;
 }
 
-/* What systemd hands over as "admin", of which everything else is supervisor/endpoints.c's. */
+/* Takes the socket that systemd passes as "admin"; supervisor/endpoints.c takes all others. */
 static int
 take_handed_socket(int *fd_r, struct why *why_r)
 {
@@ -118,7 +118,7 @@ is_at(int fd, const char *path)
 	       strcmp(address.sun_path, path) == 0;
 }
 
-/* Everybody may connect to ours: who they are the kernel says, and what they may, policy. */
+/* Anybody may connect to our own socket: the kernel identifies the user, and policy decides. */
 int
 governance_listen(const struct config *config, struct socketfile **file_r,
 		  int fd_r[ADMIN_SOCKETS], struct why *why_r)
@@ -128,7 +128,7 @@ governance_listen(const struct config *config, struct socketfile **file_r,
 
 	fd_r[0] = fd_r[1] = -1;
 	r = take_handed_socket(&fd_r[0], why_r);
-	/* Whoever may connect to what is there already is its unit's to say. */
+	/* The permissions of an existing socket are its unit's decision. */
 	if (r < 0 || !path || is_at(fd_r[0], path))
 		return r;
 	r = socketfile_open(path, geteuid(), file_r, &fd_r[1], why_r);

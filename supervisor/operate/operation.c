@@ -1,4 +1,5 @@
-/* Runs in: the supervisor.   Owns: when it began. Asks everybody else. */
+/* Runs in: the supervisor.   Owns: its start time.
+ * Collects the state of the other modules. */
 #include "supervisor/operate/operation_parts.h"
 
 #include <string.h>
@@ -18,9 +19,10 @@
 #include "tools/job/background.h"
 #include "tools/session/repl_sessions.h"
 
-#define SESSIONS_MAX 1024	/* that are listed; all are counted */
+#define SESSIONS_MAX 1024	/* listed sessions; all are counted */
 #define TENANTS_MAX 4096	/* likewise */
-#define HANDLE_SHOWN 10		/* bytes of one: enough to tell them apart, not to use one */
+#define HANDLE_SHOWN 10		/* bytes: enough to distinguish a handle, not enough to use
+				 * it */
 
 struct operation *
 operation_new(const struct operation_sources *sources)
@@ -149,7 +151,7 @@ struct listing {
 	const struct operation *operation;
 	json_t *tenants, *sessions;
 	size_t n_tenants, n_sessions;
-	bool measured;		/* the kernel counts memory: asking for it costs little */
+	bool measured;		/* the kernel counts memory: reading it costs little */
 };
 
 static json_t *

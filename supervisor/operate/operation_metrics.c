@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing. Gauges, from what others know now; the counters are
- * those of metrics.c. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Gauges, from the current state of other modules; metrics.c has the counters. */
 #include "supervisor/operate/operation_parts.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 #define NAME(name) METRICS_PREFIX name
 
-/* One sample and no label. */
+/* One sample without labels. */
 static void
 gauge(FILE *out, const char *name, const char *unit, const char *help, uint64_t value)
 {
@@ -90,7 +90,7 @@ write_profiles(const struct operation *o, FILE *out)
 struct totals {
 	unsigned int sessions;
 	size_t n;
-	struct survey_tenant *tenant;	/* n of them; NULL: they are not wanted */
+	struct survey_tenant *tenant;	/* n of them; NULL: not wanted */
 };
 
 static void

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: check_environment calls while they wait for a worker. */
+/* Runs in: the supervisor.   Owns: check_environment calls that wait for a worker. */
 #include "tools/check/check_environment.h"
 
 #include <errno.h>
@@ -79,7 +79,7 @@ write_repl_sessions(struct jsonout *out, const struct tool_host *host)
 	jsonout_member_uint(out, "repl_sessions_most", host->config->repl.sessions_max);
 }
 
-/* What is told besides the environment itself. */
+/* The facts that are reported beside the environment itself. */
 struct state {
 	const struct tool_host *host;
 	const char *profile;
@@ -194,7 +194,7 @@ marker(const json_t *environment, const char *name)
 	return text ? text : "";
 }
 
-/* Those that the tenant may have. */
+/* May the tenant use this profile? */
 static bool
 is_offered(const struct tool_host *host, const struct config_profile *profile)
 {
@@ -255,7 +255,7 @@ write_packages(struct jsonout *out, const json_t *environment)
 	jsonout_close(out, ']');
 }
 
-/* What has no cap, in a number that every client reads as it is. */
+/* A value without a cap, as a number that every client can read. */
 static uint64_t
 readable(uint64_t most)
 {

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: the checks of validate_script calls.
- * The script is read in a jailed worker, and run nowhere. */
+ * The script is parsed in a jailed worker, and never run. */
 #include "tools/check/validate_script.h"
 
 #include <errno.h>
@@ -232,7 +232,7 @@ validate_script_start(const struct tool_host *host, const json_t *json,
 	run->answer = answer;
 	run->profile = probe.profile;
 	run->arguments = json_incref((json_t *)json);
-	/* Compiling takes a worker, so that nothing is found from within. */
+	/* Compiling takes a worker, so the result never comes from within this call. */
 	r = requirements_start(host, &probe, on_found, run, &run->check, &why);
 	if (r == 0)
 		return run;

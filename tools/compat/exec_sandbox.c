@@ -1,6 +1,7 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   values of a client, of any type. Runs and checks are those of run_script and its
- * like; here are other arguments and other answers. */
+ * Reads:   values of a client, of any type.
+ * Runs and checks are those of run_script and its relatives; this file has other arguments and
+ * other answers. */
 #include "tools/compat/exec_sandbox.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static const char output_schema[] =
 	"\"dependencies\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":1024," \
 	"\"default\":[],\"description\":\"" help "\"}"
 
-/* The bounds in force: the set's, within those of everything. */
+/* The bounds in force: the set's own, within the general ones. */
 static uint32_t
 most_seconds(const struct config *config)
 {
@@ -48,7 +49,7 @@ default_seconds(const struct config *config)
 
 /* ---- answers ---- */
 
-/* A text on its way to the client. */
+/* A text that is being written for the client. */
 struct saying {
 	FILE *to;
 	char *text;
@@ -84,7 +85,7 @@ saying_give(struct saying *s, bool is_error, bool not_run, const struct tool_hos
 	free(s->text);
 }
 
-/* An answer has its text twice. Escapes may make it longer than clients take: then the end
+/* An answer holds its text twice. Escapes may make it longer than clients accept: then its end
  * is left out. */
 static void
 say_block(FILE *to, const char *title, const char *text, size_t len)
@@ -107,7 +108,7 @@ say_end(FILE *to, int exit_code, uint64_t duration_ms)
 		(unsigned long long)duration_ms);
 }
 
-/* A script that fails is an answer like any other, as it is there: not isError. */
+/* As in that server, a script that fails is a normal answer: not isError. */
 static void
 answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
@@ -122,7 +123,7 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 	saying_begin(&s);
 	say_block(s.to, "stdout", out->text, out->len);
 	say_block(s.to, "stderr", err->text, err->len);
-	/* What stopped it, when the script does not know. */
+	/* The cause of the stop, if the script cannot know it. */
 	if (outcome->status != OUTCOME_OK && outcome->status != OUTCOME_ERROR)
 		fprintf(s.to, "--- %s: %s ---\n", outcome_status_name(outcome->status),
 			outcome->message ? outcome->message : "");
@@ -132,7 +133,7 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 	saying_give(&s, !ran, !ran, host);
 }
 
-/* Wrong arguments are an error of the call; what is not there, or not yet, is one of the
+/* Wrong arguments are an error of the call; a missing package or session is an error of the
  * script. */
 static void
 refuse(const char *reason, const char *text, const struct tool_host *host)
@@ -154,7 +155,7 @@ refuse(const char *reason, const char *text, const struct tool_host *host)
 
 /* ---- execute_python ---- */
 
-/* A number beyond its bounds is taken for the bound, as it is there. */
+/* As in that server, a number beyond its bounds is set to the bound. */
 static int
 read_timeout(const json_t *value, const struct config *config,
 	     struct run_script_arguments *to, struct why *why_r)

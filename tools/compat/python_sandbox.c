@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   values of a client, of any type, and outcomes whose texts a script wrote. Runs are
- * those of run_script; here are other arguments and other answers. */
+ * Reads:   values of a client, of any type, and outcomes whose texts a script wrote.
+ * Runs are those of run_script; this file has other arguments and other answers. */
 #include "tools/compat/python_sandbox.h"
 
 #include <ctype.h>
@@ -16,16 +16,16 @@
 #include "tools/script/run_script.h"
 
 #define MIB (1024 * 1024)
-#define MEMORY_LEAST (16 * (uint64_t)MIB)	/* as run_script has it */
+#define MEMORY_LEAST (16 * (uint64_t)MIB)	/* the same as in run_script */
 
-/* A script's answer has each stream once as structured content and once as text that is
- * JSON in itself, so that escapes are escaped. */
+/* A script's answer holds each stream once as structured content and once as text that is itself
+ * JSON, so escapes are escaped again. */
 #define STREAM_COST_MAX (RUN_ANSWER_MAX / 8)
 
-/* What an answer has to know of its call. */
+/* The property of a call that its answer depends on. */
 enum { QUIET = 1 };				/* capture_output was false */
 
-/* What worker/imports.py raises. */
+/* The exception of worker/imports.py. */
 #define NOT_ALLOWED "ImportNotAllowed"
 
 /* ---- what is in force: python_sandbox.h ---- */
@@ -99,11 +99,11 @@ python_sandbox_imports(const struct config *config, bool container,
 
 /* ---- execute_code: arguments ---- */
 
-/* Of one call, until the rest is known. */
+/* The arguments of one call while they are read. */
 struct asked {
 	const struct config *config;
 	struct run_script_arguments *to;
-	const json_t *allowed_imports;		/* NULL: what is in force */
+	const json_t *allowed_imports;		/* NULL: the set in force */
 	bool container;
 };
 
@@ -120,7 +120,7 @@ read_timeout(const json_t *value, struct asked *asked, struct why *why_r)
 	return 0;
 }
 
-/* Digits, and b, k, m or g behind them. */
+/* Digits, then b, k, m or g. */
 static int
 read_memory(const json_t *value, struct asked *asked, struct why *why_r)
 {
@@ -191,8 +191,8 @@ read_field(const char *key, const json_t *value, struct asked *asked, struct why
 		       "memory_limit", key);
 }
 
-/* A call can only take modules away; an empty list is as good as none, for that is what the
- * argument is there unless given. */
+/* A call can only remove modules. An empty list counts as none: it is the argument's default in
+ * that server. */
 static void
 choose_imports(const struct asked *asked)
 {
@@ -263,7 +263,7 @@ write_stream(struct jsonout *out, const char *key, const struct outcome_stream *
 								STREAM_COST_MAX));
 }
 
-/* As JSON where it has such a form, else as its repr. */
+/* As JSON if the value has a JSON form, else as its repr. */
 static void
 write_result(struct jsonout *out, const struct outcome *outcome)
 {
@@ -278,7 +278,7 @@ write_result(struct jsonout *out, const struct outcome *outcome)
 		jsonout_null(out);
 }
 
-/* The script's process wrote them: they are looked at like any stranger's. */
+/* The script's process wrote the names: they are checked like those of any stranger. */
 static void
 write_names(struct jsonout *out, const struct outcome *outcome)
 {
@@ -331,7 +331,7 @@ write_failure(struct jsonout *out, const struct outcome *outcome)
 		jsonout_member_text(out, "error", "Code contains restricted operations");
 		write_lines(out, message, outcome->error_line);
 	} else if (type) {
-		/* What str() says of an exception may be nothing at all. */
+		/* str() of an exception may be empty. */
 		jsonout_member_text(out, "error", *message ? message : type);
 	} else if (outcome->status == OUTCOME_TIMEOUT) {
 		jsonout_member_text(out, "error", "Execution timeout");
@@ -343,7 +343,7 @@ write_failure(struct jsonout *out, const struct outcome *outcome)
 		jsonout_member_text(out, "traceback", outcome->error_traceback);
 }
 
-/* Code that fails is an answer like any other, as it is there: not isError. */
+/* As in that server, code that fails is a normal answer: not isError. */
 static void
 answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
@@ -366,7 +366,7 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 	jsonout_real(&out, (double)outcome->duration_ms / 1000);
 	if (success)
 		write_names(&out, outcome);
-	/* Whatever was asked for. */
+	/* Always, whatever the client asked for. */
 	jsonout_member_bool(&out, "use_container", true);
 	jsonout_close(&out, '}');
 	give(&out, !ran, !ran, host);

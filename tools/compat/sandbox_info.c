@@ -1,4 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing. Tells the configuration of a set of tools. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reports the configuration of a set of tools. */
 #include "tools/compat/python_sandbox.h"
 
 #include <string.h>

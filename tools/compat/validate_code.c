@@ -1,6 +1,5 @@
 /* Runs in: the supervisor.   Owns: the checks of validate_code calls.
- * The code is read in a jailed worker, and run nowhere; what the worker says of it is any
- * JSON. */
+ * The code is parsed in a jailed worker, and never run. The worker's answer may be any JSON. */
 #include "tools/compat/python_sandbox.h"
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include "tools/shared/inside.h"
 
 #define TEXTS_MAX 64		/* errors, and recommendations */
-#define TEXT_MAX 1000		/* bytes of one */
+#define TEXT_MAX 1000		/* bytes of each */
 
 struct tool_run {
 	struct tool_host host;

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: jobs, from their start until they are forgotten.
- * A running job is charged with all the output that may be kept of it, so that nothing has to
- * be counted while it writes; one that is over with what is there. */
+ * A running job is charged with all the output that may be kept of it, so nothing is counted
+ * while it writes; an ended job is charged with the output that it has. */
 #include "tools/job/background.h"
 
 #include <errno.h>
@@ -23,22 +23,23 @@ struct job {
 	TAILQ_ENTRY(job) link;
 	char handle[HANDLE_MAX + 1];
 	struct tenant *tenant;
-	const struct config *config;		/* held: what is in force for its tenant */
+	const struct config *config;		/* held: the configuration in force for its
+						 * tenant */
 	const struct tool *tool;
-	struct tool_run *run;			/* NULL: not started, or over */
-	const struct tool_host *caller;		/* while it starts; then NULL */
+	struct tool_run *run;			/* NULL: not started, or ended */
+	const struct tool_host *caller;		/* set while it starts */
 	enum job_state state;
 	uint64_t started_ms, ended_ms;
-	struct evbuffer *output;		/* the newest */
+	struct evbuffer *output;		/* its newest output */
 	uint64_t written;
 	size_t output_most;
 	struct mcp_outcome *outcome;		/* NULL: none */
-	bool seen;				/* its answer has been looked at */
-	struct event *late;			/* pending once it is over */
+	bool seen;				/* its answer has been read */
+	struct event *late;			/* pending once it has ended */
 	LIST_HEAD(, job_watch) watches;
 };
 
-/* Oldest first, of all tenants. */
+/* Of all tenants, oldest first. */
 static TAILQ_HEAD(job_list, job) jobs = TAILQ_HEAD_INITIALIZER(jobs);
 
 /* ---- news ---- */
@@ -71,7 +72,7 @@ background_unwatch(struct job_watch *watch)
 
 /* ---- life ---- */
 
-/* Nobody is called back about it any more. */
+/* No callback comes for it any more. */
 static void
 free_job(struct job *job)
 {
@@ -141,8 +142,8 @@ charge_of(const struct job *job)
 	return bytes + evbuffer_get_length(job->output);
 }
 
-/* Of those that are over the one that is missed least: the oldest whose answer has been
- * looked at, else the oldest. NULL: all run. */
+/* The ended job that is needed least: the oldest whose answer has been read, else the oldest.
+ * NULL: all are running. */
 static struct job *
 dispensable(const struct tenant *tenant, const struct job *but)
 {
@@ -159,8 +160,8 @@ dispensable(const struct tenant *tenant, const struct job *but)
 	return oldest;
 }
 
-/* Until the tenant's jobs but for one are at most so many and take at most so many bytes.
- * False: too many run. */
+/* Removes ended jobs until the tenant's jobs, except but, are at most so many and take at most
+ * so many bytes. False: too many are running. */
 static bool
 make_room(const struct tenant *tenant, const struct job *but, uint32_t number,
 	  uint64_t bytes)
@@ -251,7 +252,7 @@ on_ask(void *arg, const struct tool_question *question, size_t n, const char *st
 	(void)question;
 	(void)n;
 	(void)state;
-	return -EOPNOTSUPP;		/* nobody is there to be asked */
+	return -EOPNOTSUPP;		/* no user can be asked */
 }
 
 static int
@@ -317,7 +318,7 @@ new_job(const struct tool_host *host, const struct tool *tool)
 	return job;
 }
 
-/* Starts it as if for itself. False: the caller has its answer already. */
+/* Starts the run without its caller. False: the caller has its answer already. */
 static bool
 start_run(struct job *job, const struct tool_host *host, const json_t *arguments)
 {

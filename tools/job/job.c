@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: calls that wait for news of a job.
- * Reads:   handles of clients; one of another tenant is as good as one that never was. */
+ * Reads:   handles of clients. A handle of another tenant is treated as unknown. */
 #include "tools/job/job.h"
 
 #include <errno.h>
@@ -163,14 +163,14 @@ read_arguments(const json_t *json, struct arguments *arguments, struct why *why_
 
 /* ---- answers ---- */
 
-/* Everything that one answer says. */
+/* The content of one answer. */
 struct look {
 	struct job_view view;
 	bool has_output;
 	char *output;
 	size_t output_len;
 	uint64_t offset, missed;
-	const struct tool_answer *answer;	/* to be told too; NULL: not now */
+	const struct tool_answer *answer;	/* included too; NULL: not now */
 };
 
 static const char *
@@ -295,7 +295,7 @@ read_output(const struct job *job, uint64_t offset, struct look *look)
 					     JOB_OUTPUT_MAX);
 }
 
-/* Whether there is what the call waits for; with at_once it is told whatever there is. */
+/* Is the event that the call waits for here? With at_once the answer does not wait for one. */
 static bool
 answer_now(const struct tool_host *host, const char *id, enum action action,
 	   uint64_t offset, bool at_once)
@@ -359,7 +359,7 @@ on_news(struct job_watch *watch)
 	wake_in((struct tool_run *)((char *)watch - offsetof(struct tool_run, watch)), 0);
 }
 
-/* News, or the time is over. */
+/* There is news, or the time is over. */
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {

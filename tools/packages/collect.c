@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing; the keeper removes.
- * A store has hundreds of environments rather than thousands: one look at each is cheap. */
+ * A store has hundreds of environments rather than thousands: a look at each one is cheap. */
 #include "tools/packages/collect.h"
 
 #include <dirent.h>
@@ -34,7 +34,8 @@ collect_note_use(const char *store, const char *name)
 {
 	char path[PATH_MAX];
 
-	/* One that is just being removed, or a disk that is full: it only looks older. */
+	/* A failure is harmless (an environment that is just being removed, a full disk): the
+	 * environment only looks older. */
 	snprintf(path, sizeof(path), "%s/%s", store, name);
 	if (utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
@@ -67,7 +68,7 @@ by_use(const void *a, const void *b)
 	return (left->used > right->used) - (left->used < right->used);
 }
 
-/* All environments, those first that were not used for longest. */
+/* All environments; those that were unused for longest come first. */
 static struct found *
 look(const char *store, size_t *n_r)
 {

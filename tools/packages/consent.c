@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: the items and what is shown of a set. */
+/* Runs in: the supervisor.   Owns: the items of a set, and the text that is shown of it. */
 #include "tools/packages/consent.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include "policy/packages.h"
 #include "policy/shown.h"
 
-#define FORM_BYTES 10000	/* of a form */
-#define LINE_BYTES 1024		/* of a name, a version, an address */
+#define FORM_BYTES 10000	/* bytes of a form */
+#define LINE_BYTES 1024		/* bytes of a name, a version, an address */
 #define REASON_LINES 20
 #define REASON_BYTES 2000
 
@@ -26,7 +26,7 @@ struct consent {
 	size_t n_items;
 	char *reason;
 	json_t *shown;
-	void *waiting;			/* for a decision; NULL: nobody is */
+	void *waiting;			/* the user's decision is awaited; NULL: it is not */
 };
 
 static const char *
@@ -35,7 +35,7 @@ text_of(const json_t *package, const char *key)
 	return json_string_value(json_object_get(package, key));
 }
 
-/* What an approver has to see: everything that would be installed. */
+/* The approver's view: everything that would be installed. */
 static json_t *
 show(const json_t *set, const enum policy_verdict *each)
 {
@@ -146,7 +146,7 @@ consent_ask(struct consent *consent,
 
 /* ---- in the session ---- */
 
-/* A text of the set, which comes from an index and from the request. */
+/* Writes a text of the set, which comes from an index or from the request. */
 static void
 put(FILE *to, const char *before, const char *text)
 {
@@ -178,7 +178,7 @@ write_list(FILE *to, const struct consent *consent)
 	}
 }
 
-/* The caller's own words, behind all that is known. */
+/* Writes the caller's own reason, after all that is known. */
 static void
 write_reason(FILE *to, const struct consent *consent)
 {
@@ -215,7 +215,7 @@ consent_ask_session(const struct consent *consent)
 	write_reason(to, consent);
 	if (fclose(to) != 0)
 		abort();
-	/* Who cannot see all of it is not asked in the session. */
+	/* A user who could not see all of the form is not asked in the session. */
 	question.message = text;
 	r = len <= FORM_BYTES ? host->on_ask(host->arg, &question, 1, NULL) : -EFBIG;
 	free(text);

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: deliveries, from the wait for a session's turn to the mount.
- * The keeper mounts; a delivery that is not wanted any more leaves what it has done. */
+ * The keeper mounts. A delivery that is abandoned keeps the mounts that it has made. */
 #include "tools/packages/delivery.h"
 
 #include <errno.h>
@@ -119,7 +119,7 @@ finish(struct delivery *delivery, const char *trouble)
 	done(arg, trouble);
 }
 
-/* Is everything that the session has by now in this set, as it is? */
+/* Does the set hold every package that the session has, in the same version? */
 static bool
 keeps(const struct repl_packages *has, const json_t *set)
 {

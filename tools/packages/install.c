@@ -1,8 +1,8 @@
 /* Runs in: the supervisor.   Owns: installations from the request to the answer.
- * Reads:   what the resolver's worker answers, checked in set.c.
+ * Reads:   answers of the resolver's worker, checked in set.c.
  *
- * A worker resolves: it downloads and says what that is. Policy decides about exactly that, and
- * exactly that is made into a set (install_make.c), or found to be one. */
+ * A worker resolves: it downloads, and reports what it found. Policy decides about exactly that,
+ * and exactly that is made into a set (install_make.c), or found to exist as one. */
 #include "tools/packages/install_parts.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ install_fail(struct install *install, const char *format, ...)
 	install_finish(install, &result);
 }
 
-/* The worker's own end said more than the installer. */
+/* The worker's own end says more than the installer's message. */
 void
 install_fail_of_outcome(struct install *install, const struct outcome *outcome,
 			const char *what, const char *words)
@@ -160,7 +160,7 @@ install_record_more(const struct install *install, enum audit_event event, json_
 		json_decref(more);
 }
 
-/* Names that are easily taken for well-known ones. */
+/* Lists the names that are easily mistaken for well-known ones. */
 static void
 warn_look_alikes(const json_t *set, char *text, size_t size)
 {
@@ -211,7 +211,7 @@ install_succeed(struct install *install, bool cached)
 
 /* ---- resolving ---- */
 
-/* What a program is given beside where it is to look and what was built. more is consumed. */
+/* The argument of a program, beside its sources and the built wheels. more is released. */
 static char *
 argument_of(const struct install *install, json_t *more)
 {
@@ -240,7 +240,8 @@ is_link(const json_t *url)
 	return true;
 }
 
-/* Where the wheels are, by name: for the worker that fetches them alone. NULL: it does not say. */
+/* The addresses of the wheels, by name: for the worker that fetches them only. NULL: the answer
+ * has none. */
 static json_t *
 links_of(const struct install *install, const json_t *packages)
 {
@@ -261,7 +262,7 @@ links_of(const struct install *install, const json_t *packages)
 	return links;
 }
 
-/* The set, if it is one and where to get it is said. */
+/* Reads the set; false: it is not one, or has no addresses. */
 static bool
 read_answer(struct install *install, const json_t *answer)
 {
@@ -331,17 +332,17 @@ install_resolve(struct install *install)
 
 /* ---- beginning ---- */
 
-/* What is there already needs no network and no worker. Whose policy may have something against
- * it finds here only what answered them before: else they would be told, by the time that it
- * takes, what others have, before anybody knows whether they may have it. */
+/* An existing set needs no network and no worker, but it must have been resolved under the same
+ * conditions. Otherwise a tenant whose policy may refuse it would learn from the response time
+ * what other tenants have, before the decision. */
 static json_t *
 conditions_of(const struct install *install)
 {
 	const struct config *config = install->host.config;
 	json_t *conditions = xalloc_check(json_copy(install->indexes));
 
-	/* What was found where hashes are not asked for is not what is asked for here, nor is what
-	 * was built what wheels alone come to. */
+	/* A result without hashes does not answer a request with hashes, and a result with built
+	 * packages does not answer one for wheels only. */
 	if (config->packages.require_hashes)
 		json_array_append_new(conditions, json_string("hashes"));
 	if (install_may_build(install))
@@ -405,8 +406,8 @@ on_begin(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* What would be refused whatever it comes to is not resolved. Direct references are added to
- * urls. */
+/* Refuses requirements that policy refuses whatever they resolve to. Direct references are added
+ * to urls. */
 static int
 check_requirements(const struct config *config, const json_t *requirements, json_t *urls,
 		   struct why *why_r)

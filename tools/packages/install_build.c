@@ -1,9 +1,9 @@
-/* Runs in: the supervisor.   Owns: the files that the workers of one installation hand on, which
+/* Runs in: the supervisor.   Owns: the files that the workers of one installation pass on, which
  * have no name: sources, and the wheels that were built of them.
- * Reads:   what workers answer; a build's worker ran a stranger's code, and may say anything.
+ * Reads:   answers of workers; a build's worker ran a stranger's code, and may answer anything.
  *
- * A source goes from the worker that found it, whose way out is the index, to one that has
- * none and builds it; the wheel to those that resolve and fetch. */
+ * A source goes from the worker that found it, which reaches the index, to a worker without
+ * network that builds it; the wheel goes to the workers that resolve and fetch. */
 #include "tools/packages/install_parts.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ install_build_done(struct install *install)
 
 /* ---- files without a name ---- */
 
-/* In the store, where there is room for what is installed; between these two calls it has a
+/* In the store, which has room for installed packages. Between these two calls the file has a
  * name that a keeper removes when it starts. */
 static int
 make_file(const char *store)
@@ -72,7 +72,7 @@ make_file(const char *store)
 	return fd;
 }
 
-/* The same file to be read alone, from its beginning. */
+/* Opens the same file again, read-only, from its beginning. */
 static int
 open_again(int fd)
 {
@@ -84,7 +84,7 @@ open_again(int fd)
 	return again < 0 ? -errno : again;
 }
 
-/* Puts them into a socket; whoever has its other end has them. */
+/* Puts the descriptors into a socket: they go to the process at its other end. */
 static int
 hand_over(int to, const int *fd, size_t n)
 {
@@ -101,7 +101,7 @@ hand_over(int to, const int *fd, size_t n)
 	return sendmsg(to, &message, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
-/* first, if there is one, and the wheels. */
+/* Passes first, if it is not -1, and the wheels. */
 static int
 hand_over_wheels(const struct install *install, int to, int first)
 {
@@ -195,7 +195,7 @@ text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* Of a file that a worker names: nothing but a name. */
+/* A file name of a worker must be a plain name, without directories. */
 static bool
 is_file_name(const char *file)
 {
@@ -233,7 +233,8 @@ is_wheel_of(const char *file, const json_t *package)
 	       same_version(version, version_len, text_of(package, "version"));
 }
 
-/* Of all wheels, and of what is in their files: a build's worker has a descriptor of one. */
+/* The bytes of all wheels, and of their files' current contents: a build's worker has a
+ * descriptor of one. */
 static uint64_t
 count_bytes(const struct install *install)
 {
@@ -294,7 +295,7 @@ on_built(void *arg, const json_t *answer, const char *words, const struct outcom
 
 /* ---- building ---- */
 
-/* The archive to be read, and a new file to be written. */
+/* Makes the channel with the source archive and a new file for the wheel. */
 static int
 make_channel(struct install *install, struct source *source, int *channel_r)
 {
@@ -351,7 +352,7 @@ start_build(struct install *install, struct source *source, const char *file)
 		install_fail(install, "%s", why.text);
 }
 
-/* A set of one, as policy will have it; NULL: it is none. */
+/* A set of one package, in the form for policy; NULL: not a set. */
 static json_t *
 read_source(const struct install *install, const json_t *said)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing; a set that was found is held against policy, and
- * whoever has to agree is asked. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Compares a resolved set with policy, and asks those who have to agree. */
 #include "tools/packages/install_parts.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ install_deny(struct install *install, const char *why)
 	install_finish(install, &result);
 }
 
-/* It may have exactly these, and then it has them already or gets them. */
+/* The set is allowed: it exists already, or is made now. */
 static void
 proceed(struct install *install)
 {
@@ -55,7 +55,8 @@ on_decided(void *arg, enum approval_state state, const char *reason)
 	install_deny(install, message);
 }
 
-/* Operators. A task waits for them; any other call is answered at once, and made again. */
+/* Asks operators. A task waits for them; any other call is answered at once, and must be
+ * repeated later. */
 static void
 ask_operator(struct install *install, const char *why)
 {
@@ -80,7 +81,7 @@ ask_operator(struct install *install, const char *why)
 	install_finish(install, &result);
 }
 
-/* May this tenant have exactly these? */
+/* May this tenant have exactly this set? */
 void
 install_decide(struct install *install)
 {

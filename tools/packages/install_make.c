@@ -1,8 +1,9 @@
-/* Runs in: the supervisor.   Owns: the making of a set, from its wheels to its name in the store.
+/* Runs in: the supervisor.   Owns: the making of a set, from its wheels to its name in the
+ * store.
  *
- * Two workers work for it, and the keeper between them. The first, whose way out is the index,
- * sends the wheels. The keeper holds each against the hash that was decided about and unpacks it.
- * The second has no network and compiles what the keeper shows it. This process sees none of it. */
+ * Two workers take part, with the keeper between them. The first reaches the index, and sends
+ * the wheels. The keeper compares each with the approved hash and unpacks it. The second has no
+ * network, and compiles the files that the keeper shows it. This process sees none of the bytes. */
 #include "tools/packages/install_parts.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ on_taken(void *arg, int error, const char *text, uint64_t bytes, uint32_t files)
 	install->taken = true;
 	install->take_error = error;
 	install->take_text = xstrdup(text);
-	/* That it could not go on reading is no news: whoever wrote says why. */
+	/* A failed read is no news here: the writer reports the reason. */
 	if (error && error != EPIPE && install->program) {
 		program_cancel(install->program, CANCEL_BY_CLIENT);
 		install->program = NULL;
@@ -67,7 +68,7 @@ on_taken(void *arg, int error, const char *text, uint64_t bytes, uint32_t files)
 	end_making(install);
 }
 
-/* Of a program that failed; true: the installation is over. */
+/* Notes the failure of a program. True: the installation is over. */
 static bool
 note_failure(struct install *install, const char *words, const struct outcome *outcome)
 {
@@ -103,7 +104,7 @@ start_compiling(struct install *install)
 	int r = program_start(&install->host, &request, on_compiled, install, &install->program,
 			      &why);
 
-	/* It is the execution's by now, also when it was not started. */
+	/* It belongs to the execution by now, even if that was not started. */
 	install->compiler = -1;
 	if (r < 0)
 		install_fail(install, "%s", why.text);
@@ -125,7 +126,7 @@ on_fetched(void *arg, const json_t *answer, const char *words, const struct outc
 		end_making(install);
 }
 
-/* The number of the source that this was built of; -1: of none. */
+/* The number of the source that the package was built of; -1: none. */
 static int
 source_of(const struct install *install, const json_t *package)
 {
@@ -143,7 +144,7 @@ size_of(int fd)
 	return fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
 }
 
-/* What the fetching program is told of a wheel, and *line_r (malloc'd) what the keeper is. */
+/* Describes a wheel to the fetching program; *line_r (malloc'd): its description for the keeper. */
 static json_t *
 describe_wheel(const struct install *install, const json_t *package, char **line_r)
 {
@@ -219,7 +220,7 @@ start_fetching(struct install *install, json_t *wheels, int channel)
 	free(request.argument);
 }
 
-/* The sockets: the wheels' and the compiler's, the keeper's end of each first. */
+/* Makes the sockets for the wheels and for the compiler; the keeper's end of each comes first. */
 static int
 make_sockets(struct install *install, int wheels_r[2], int compiler_r[2])
 {
@@ -235,7 +236,7 @@ make_sockets(struct install *install, int wheels_r[2], int compiler_r[2])
 		close(wheels_r[1]);
 		return r;
 	}
-	/* The keeper has no use for a stranger's descriptors. */
+	/* The keeper never takes descriptors from a worker. */
 	watched_refuse(wheels_r[0]);
 	watched_refuse(compiler_r[0]);
 	return 0;
@@ -262,7 +263,7 @@ begin(struct install *install, json_t *wheels, char *const *line, size_t n)
 	start_fetching(install, wheels, stream[1]);
 }
 
-/* What was found in the store a while ago, and is not there any more. */
+/* A set that was found in the store has been removed since. */
 static void
 resolve_again(struct install *install)
 {
@@ -273,7 +274,7 @@ resolve_again(struct install *install)
 	install_resolve(install);
 }
 
-/* Can the first line of a script name it? */
+/* Can the path stand in the first line of a script? */
 static bool
 is_interpreter(const char *path)
 {

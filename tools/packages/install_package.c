@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: the calls of install_package.
- * Reads:   what clients ask for. */
+ * Reads:   requests of clients. */
 #include "tools/packages/install_package.h"
 
 #include <errno.h>
@@ -22,10 +22,11 @@
 
 struct tool_run {
 	struct tool_host host;
-	struct install *install;	/* NULL: it is over */
-	char *session;			/* a handle; NULL: for scripts alone */
-	struct delivery *delivery;	/* to the session; NULL: it is not there yet */
-	json_t *set;			/* with it: what was installed, and the words for that */
+	struct install *install;	/* NULL: it has ended */
+	char *session;			/* a handle; NULL: for scripts only */
+	struct delivery *delivery;	/* to the session; NULL: not begun */
+	json_t *set;			/* during the delivery: the installed set, and the
+					 * message about it */
 	char *message;
 };
 
@@ -101,7 +102,7 @@ structured_of(const struct install_result *result)
 	if (result->approval_id)
 		json_object_set_new(answer, "approval_id", json_string(result->approval_id));
 	json_object_set_new(answer, "packages", packages);
-	/* Well-formed: the words are what an execution keeps of its output. */
+	/* Well-formed UTF-8: the message consists of kept output of an execution. */
 	json_object_set_new(answer, "message", json_string_nocheck(result->message));
 	text = json_dumps(answer, JSON_COMPACT);
 	json_decref(answer);
@@ -304,7 +305,7 @@ on_delivered(void *arg, const char *trouble)
 	free_run(run);
 }
 
-/* Installed; now for the session. */
+/* The set is installed, and goes to the session now. */
 static void
 deliver(struct tool_run *run, const struct install_result *result)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: the way from what code says that it needs to a set that has
- * it: a check, then an installation. */
+/* Runs in: the supervisor.   Owns: the way from a script's requirements to a set that satisfies
+ * them: a check, then an installation. */
 #include "tools/packages/needs.h"
 
 #include <errno.h>
@@ -14,11 +14,11 @@
 struct needs {
 	struct tool_host host;
 	const char *profile;
-	struct requirements_check *check;	/* one of these two at most */
+	struct requirements_check *check;	/* at most one of these two */
 	struct install *install;
 	needs_known *known;
 	void *arg;
-	bool *over;		/* within needs_start: set when it is told */
+	bool *over;		/* within needs_start(): set when the result was told */
 };
 
 static void
@@ -121,7 +121,7 @@ list_of(const struct findings *findings)
 	return list;
 }
 
-/* What is missing may be in the store, or be installed. */
+/* Missing packages may be in the store, or be installed now. */
 static void
 install_missing(struct needs *needs, const struct findings *findings)
 {
@@ -136,7 +136,7 @@ install_missing(struct needs *needs, const struct findings *findings)
 	json_decref(list);
 	if (r == 0)
 		return;
-	/* Nothing can be installed here, or policy does not let these be. */
+	/* Nothing can be installed here, or policy refuses these packages. */
 	if (r == -ENOSYS)
 		text = requirements_missing_text(findings, needs->profile);
 	else if (asprintf(&text, "%s. Nothing was run", why.text) < 0)

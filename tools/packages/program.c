@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: the executions of the installer's programs.
- * Reads:   what they write and answer, which is a worker's and an index's: any bytes. */
+ * Reads:   their output and answers, which come from a worker and an index: any bytes. */
 #include "tools/packages/program.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct program {
 
 /* ---- what it writes ---- */
 
-/* Lines of pip's that say that it goes on. */
+/* Lines in which pip only reports progress. */
 static bool
 is_progress(const char *line)
 {
@@ -77,10 +77,11 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 
 /* ---- its end ---- */
 
-/* Of pip's lines those that say what is wrong. */
+/* The lines of pip that say what is wrong. */
 struct telling {
-	bool goes_on;		/* indented lines belong to the one before */
-	bool traceback;		/* they do not, and the first that is not one ends it */
+	bool goes_on;		/* indented lines belong to the line before */
+	bool traceback;		/* the lines of a traceback are left out; the first other line
+				 * ends it */
 };
 
 static bool
@@ -146,11 +147,11 @@ on_answered(void *arg, const json_t *answer, const struct outcome *outcome)
 /* ---- the way to the index ---- */
 
 #define HOSTS_MAX 128
-#define OVERHEAD_BYTES (256 << 20)	/* pages of the index beside the files */
+#define OVERHEAD_BYTES (256 << 20)	/* for pages of the index beside the files */
 
 struct way {
 	struct config_network network;
-	char *allow[HOSTS_MAX], *allow_private[HOSTS_MAX];	/* owned */
+	char *allow[HOSTS_MAX], *allow_private[HOSTS_MAX];	/* malloc'd */
 };
 
 static void
@@ -160,8 +161,8 @@ allow(struct config_list *list, const char *text)
 		list->item[list->n++] = xstrdup(text);
 }
 
-/* The host of an index, and the very address when it is one: that is what the operator
- * named, wherever it is. */
+/* Allows the host of an index. An index that is named by its address is allowed in any network:
+ * the operator has named exactly it. */
 static void
 allow_index(struct way *way, const char *url)
 {
@@ -222,7 +223,7 @@ installer_limits(const struct config *config)
 		.pids = PIDS,
 		.output_bytes = OUTPUT_BYTES,
 		.output_total = OUTPUT_TOTAL,
-		/* Workers tell of what was left whoever asked for the run. */
+		/* The limits of results do not depend on the client that asked for the run. */
 		.results = config->limits.standard.results,
 	};
 }

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: the calls of run_repl.
- * A call lives from an accepted start to its answer; one whose client is gone goes on without
- * it until the session is as it should be. */
+ * A call lives from an accepted start to its answer. A call whose client has left continues
+ * until the session is in a defined state. */
 #include "tools/repl/run_repl_parts.h"
 
 #include <errno.h>
@@ -52,8 +52,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_REPL, config),
 		.output_schema = run_script_output_schema(RUN_FOR_REPL),
-		/* A session is only in its own worker, and reaches nobody but whom
-		 * [network] names. */
+		/* A session changes only its own worker, and reaches only hosts that [network]
+		 * names. */
 		.read_only = false,
 		.destructive = false,
 		.idempotent = false,
@@ -64,7 +64,7 @@ describe(const struct config *config, struct tool_description *description_r)
 
 /* ---- its turn ---- */
 
-/* A call to close the session and for nothing else. */
+/* A call that does nothing but close the session. */
 bool
 repl_run_only_closes(const struct run_script_arguments *arguments)
 {
@@ -79,8 +79,7 @@ on_turn(void *arg)
 	repl_run_begin(arg);
 }
 
-/* The session ended, and with it what was asked of it; the outcome of a cell comes by
- * itself. */
+/* The session ended, and its requests with it; the outcome of a cell is reported separately. */
 static void
 on_gone(void *arg, const char *text)
 {
@@ -90,7 +89,7 @@ on_gone(void *arg, const char *text)
 		return;
 	if (run->needs)
 		needs_cancel(run->needs, CANCEL_SESSION_ENDED);
-	/* Of the two of a branch the other one may be there still; both end together. */
+	/* The other session of a branch may still exist; both end together. */
 	if (run->step == STEP_COPY) {
 		repl_session_leave(&run->source, false);
 		if (run->turn.session)

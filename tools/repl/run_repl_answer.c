@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: nothing. What run_repl's answers have beside those of
- * run_script.   Reads: the notes of an outcome, which a worker wrote. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * The parts of run_repl's answers that run_script's lack.
+ * Reads:   the notes of an outcome, which a worker wrote. */
 #include "tools/repl/run_repl.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: what is done in a session before the cell of a call: packages
+/* Runs in: the supervisor.   Owns: the steps in a session before the cell of a call: packages
  * and a new engine's session, or a copy of a state. */
 #include "tools/repl/run_repl_parts.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- a state is copied ---- */
 
-/* Nothing has changed but what the error says. */
+/* Nothing has changed, except for what the error says. */
 static void
 refuse_copy(struct tool_run *run, int error)
 {
@@ -51,7 +51,7 @@ on_copied(void *arg, int error)
 		repl_run_refuse(run, repl_run_reason(r), why.text);
 }
 
-/* The turn becomes that of the copy; the other one is kept until the copy is made. */
+/* The turn passes to the copy; the original session is kept until the copy exists. */
 static int
 begin_branch(struct tool_run *run, unsigned int from, struct why *why_r)
 {
@@ -70,7 +70,7 @@ begin_branch(struct tool_run *run, unsigned int from, struct why *why_r)
 	return 0;
 }
 
-/* 0 when it goes on from on_copied, 1 when there is nothing to copy. */
+/* 0: on_copied() continues; 1: there is nothing to copy. */
 static int
 copy_first(struct tool_run *run, struct why *why_r)
 {
@@ -98,7 +98,7 @@ copy_first(struct tool_run *run, struct why *why_r)
 
 /* ---- a session begins, or begins again ---- */
 
-/* What the session has, and a later call cannot change. */
+/* Refuses arguments that the session has fixed, and that a later call cannot change. */
 static int
 check_fixed(const struct tool_run *run, const struct repl_session *session,
 	    struct why *why_r)
@@ -126,7 +126,7 @@ check_fixed(const struct tool_run *run, const struct repl_session *session,
 	return 0;
 }
 
-/* Begins again under the same handle. What is not asked for otherwise stays. */
+/* Begins again under the same handle. Limits that the call does not name stay. */
 static int
 reset_session(struct tool_run *run, const struct repl_packages *packages,
 	      struct why *why_r)
@@ -145,11 +145,11 @@ reset_session(struct tool_run *run, const struct repl_packages *packages,
 						  : repl_session_profile(session),
 			       &limits, packages, why_r);
 	run->limits = limits;
-	run->began = r < 0 && !repl_session_is_open(session);	/* it is gone */
+	run->began = r < 0 && !repl_session_is_open(session);	/* the session is gone */
 	return r;
 }
 
-/* A new session, or the same one anew, with what it needs; then the cell. */
+/* Begins a new session, or the same one again, with its packages; then the cell. */
 static int
 begin_session(struct tool_run *run, struct why *why_r)
 {
@@ -168,7 +168,7 @@ begin_session(struct tool_run *run, struct why *why_r)
 	return r < 0 ? r : repl_run_cell(run, why_r);
 }
 
-/* What was to find out what it needs ended in its own way. */
+/* The check of the requirements itself has failed. */
 static void
 tell_trouble(struct tool_run *run, const struct outcome *outcome)
 {
@@ -207,7 +207,7 @@ on_needs(void *arg, const struct needs_result *result)
 		repl_run_refuse(run, repl_run_reason(r), why.text);
 }
 
-/* Begins once what is asked for is there, which may be now: the run may be over after this. */
+/* Begins once the packages are ready, which may be at once: the run may be over afterwards. */
 int
 repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why *why_r)
 {
@@ -233,7 +233,7 @@ repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why 
 
 /* ---- which of them ---- */
 
-/* It has its turn: the first thing that is done in the session. */
+/* The call has its turn: the first step in the session. */
 void
 repl_run_begin(struct tool_run *run)
 {

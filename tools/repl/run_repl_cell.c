@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: calls of run_repl from the start of their cell on, and the
- * end of those that have none. */
+ * end of calls without a cell. */
 #include "tools/repl/run_repl_parts.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ repl_run_free(struct tool_run *run)
 	free(run);
 }
 
-/* Gives up its sessions: a new one that nobody will hear of is closed. */
+/* Releases its sessions. A new session whose client has left is closed. */
 void
 repl_run_leave(struct tool_run *run, bool closes, bool used)
 {
@@ -51,7 +51,7 @@ repl_run_refuse(struct tool_run *run, const char *reason, const char *text)
 	if (run->turn.session && repl_session_is_closing(run->turn.session))
 		told = (struct repl_told){ .state = NULL };
 	repl_run_leave(run, run->began, true);
-	/* The arguments live until the text is said, which may quote them. */
+	/* The arguments live until the text was written, because it may quote them. */
 	if (!orphan)
 		run_repl_refuse(reason, text, &told, &host);
 	repl_run_free(run);
@@ -66,7 +66,7 @@ repl_run_reason(int error)
 	       error == -ESRCH ? RUN_NO_SESSION : RUN_INVALID_ARGUMENTS;
 }
 
-/* Is there nothing left that a later call could use? */
+/* Has the session lost every state that a later call could use? */
 static bool
 is_spent(const struct repl_session *session)
 {
@@ -109,7 +109,7 @@ tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
 		told->state = "closed";
 }
 
-/* The cell has ended, and its checkpoint is made or not. The run is over. */
+/* The cell has ended, and its checkpoint was made or not. The run is over. */
 void
 repl_run_finish(struct tool_run *run, const struct outcome *outcome)
 {
@@ -117,7 +117,7 @@ repl_run_finish(struct tool_run *run, const struct outcome *outcome)
 	struct tool_host host = run->host;
 	bool spent = is_spent(session);
 	bool closing = session && repl_session_is_closing(session);
-	/* One that never ran anything is not worth a handle. */
+	/* A session that never ran anything is closed. */
 	bool closes = spent || run->arguments.close ||
 		      (run->began && (run->orphan || outcome->state == STATE_NONE));
 	struct repl_told told;
@@ -139,7 +139,7 @@ repl_run_finish(struct tool_run *run, const struct outcome *outcome)
 	repl_run_free(run);
 }
 
-/* Nothing is run for it. */
+/* Closes without running anything. */
 void
 repl_run_close(struct tool_run *run)
 {

@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: copies of all that an outcome points to. */
+/* Runs in: the supervisor.   Owns: copies of everything that an outcome points to. */
 #include "tools/script/outcome_copy.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ struct outcome_copy {
 	size_t n, room;
 };
 
-/* Of len bytes, with a NUL behind them. NULL stays NULL. */
+/* Copies len bytes, and adds a NUL. NULL stays NULL. */
 static void *
 copy_bytes(struct outcome_copy *copy, const void *bytes, size_t len)
 {

@@ -17,17 +17,18 @@
 #include "tools/shared/environment.h"
 #include "tools/shared/resources.h"
 
-/* First what the script requires is checked, if it says so; then it runs. */
+/* First the script's requirements are checked, if it has any; then it runs. */
 struct tool_run {
 	const struct script_tool *kind;
 	struct tool_host host;
-	json_t *json;			/* what arguments borrow from, until it runs */
+	json_t *json;			/* arguments borrows from it until the script runs */
 	struct run_script_arguments arguments;
-	struct needs *needs;		/* NULL: they are met, or there are none */
-	char environment[SET_NAME + 1];	/* that has it; "": none is needed */
-	const char *profile;		/* that was checked */
-	size_t candidate;		/* its place, when any profile with such a Python will do */
-	bool *over;			/* not NULL: set when the run is freed */
+	struct needs *needs;		/* NULL: they are satisfied, or there are none */
+	char environment[SET_NAME + 1];	/* the set that satisfies them; "": none is needed */
+	const char *profile;		/* the profile that was checked */
+	size_t candidate;		/* index of the next profile, if any profile with such a
+					 * Python will do */
+	bool *over;			/* if not NULL: set when the run is freed */
 	struct execution *execution;
 	struct script_input input;
 	bool cancelling;
@@ -67,8 +68,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
 		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT),
-		/* The script changes nothing outside its own worker, and reaches nobody
-		 * but whom [network] names. */
+		/* The script changes nothing outside its own worker, and reaches only hosts that
+		 * [network] names. */
 		.read_only = false,
 		.destructive = false,
 		.idempotent = false,
@@ -99,7 +100,7 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 {
 	struct tool_run *run = arg;
 
-	/* Stopping a worker drains its pipes: what comes then is for nobody. */
+	/* Stopping a worker drains its pipes: nobody wants this output. */
 	if (run->cancelling)
 		return;
 	run->host.on_output(run->host.arg, stream, bytes, len);
@@ -175,7 +176,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 	return r;
 }
 
-/* Why execution_start did not. */
+/* The reason for an error of execution_start(). */
 static const char *
 reason_of(int error)
 {
@@ -194,8 +195,8 @@ has_same_interpreter(const struct config_profile *a, const struct config_profile
 						: a->interpreter == b->interpreter;
 }
 
-/* Goes on to a profile with another interpreter than all before it. False: there is none, or
- * it has to be this one. */
+/* Moves on to a profile with an interpreter that was not tried before. False: there is none, or
+ * the profile is fixed. */
 static bool
 next_profile(struct tool_run *run)
 {
@@ -217,7 +218,7 @@ next_profile(struct tool_run *run)
 	return false;
 }
 
-/* What python_version says: X.Y is every X.Y.Z; else it is the name of an interpreter. */
+/* Reads python_version: X.Y matches every X.Y.Z; else it is the name of an interpreter. */
 static int
 choose_interpreter(struct tool_run *run, struct why *why_r)
 {
@@ -281,8 +282,8 @@ on_needs(void *arg, const struct needs_result *result)
 		free_run(run);
 }
 
-/* Runs it once it is known to have what it requires, which may be now; the run may be over
- * after this. */
+/* Runs the script once its requirements are satisfied, which may be at once; the run may be over
+ * afterwards. */
 static int
 check_first(struct tool_run *run, struct why *why_r)
 {
@@ -300,7 +301,7 @@ check_first(struct tool_run *run, struct why *why_r)
 	run->profile = probe.profile;
 	if (r == 0)
 		r = needs_start(&run->host, &probe, on_needs, run, &needs, why_r);
-	/* Else it is known by now, and the run may be over. */
+	/* Otherwise they are known already, and the run may be over. */
 	if (needs)
 		run->needs = needs;
 	return r;
@@ -426,7 +427,7 @@ run_script_once(const json_t *arguments)
 {
 	const json_t *key = json_object_get(arguments, RUN_KEY_ARGUMENT);
 
-	/* What start will refuse is no key. */
+	/* A value that the start will refuse is not a key. */
 	return run_script_is_key(key) ? json_string_value(key) : NULL;
 }
 

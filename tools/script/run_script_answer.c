@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: an answer's texts while it is given.
- * Reads:   an outcome whose texts a script wrote: its JSON is checked before it goes out. */
+/* Runs in: the supervisor.   Owns: an answer's texts while it is written.
+ * Reads:   an outcome whose texts a script wrote: its JSON is checked before it is sent. */
 #include "tools/script/run_script.h"
 
 #include <stdarg.h>
@@ -11,10 +11,10 @@
 #include "mcp/jsonrpc.h"
 #include "tools/script/run_script_results.h"
 
-#define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, when an answer gets too long */
+#define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, if an answer gets too long */
 #define VALUE_COST_MAX (256 * 1024)
 
-#define SCRIPT (1u << RUN_FOR_SCRIPT)		/* whose answers have it */
+#define SCRIPT (1u << RUN_FOR_SCRIPT)		/* the tools whose answers have it */
 #define REPL (1u << RUN_FOR_REPL)
 #define BOTH (SCRIPT | REPL)
 
@@ -44,11 +44,11 @@ struct shown {
 	size_t cut;		/* bytes left out at its end */
 };
 
-/* Everything that an answer says, from an outcome or from a refusal. */
+/* The content of an answer, from an outcome or from a refusal. */
 struct report {
 	const struct outcome *outcome;	/* NULL: nothing was run */
 	const char *status;
-	const char *job;	/* it runs as; NULL: it does not */
+	const char *job;	/* the job that it runs as; NULL: none */
 	struct shown stream[STREAM_COUNT];
 	struct shown both;	/* the streams in the order of arrival */
 	struct shown repr, json, error_type, error_message, traceback;
@@ -101,11 +101,11 @@ fit(struct report *report)
 		return;
 	for (size_t i = 0; i < n; i++)
 		shorten(texts[i], i < STREAM_COUNT ? stream_max : VALUE_COST_MAX);
-	if (report->json.cut)		/* half a JSON text is none */
+	if (report->json.cut)		/* an incomplete JSON text is useless */
 		report->json.at = NULL;
 }
 
-/* The script's own process wrote it: one JSON text on one line, or it is left out. */
+/* The script's own process wrote it: it must be one JSON text on one line, else it is left out. */
 bool
 run_script_is_json(const char *text, size_t len)
 {
@@ -396,8 +396,8 @@ say_block(FILE *to, const char *title, const struct shown *text)
 		fputc('\n', to);
 }
 
-/* Together when both were written to, because their order tells what happened; apart when
- * they had to be shortened for this answer. */
+/* Writes both streams together if both were used, because their order tells what happened;
+ * separately if they were shortened for this answer. */
 static void
 say_streams(FILE *to, const struct report *report)
 {
@@ -420,7 +420,7 @@ say_error(FILE *to, const struct report *report)
 	if (!report->error_type.at)
 		return;
 	if (!report->outcome || report->outcome->status != OUTCOME_ERROR) {
-		/* The message is a sentence of ours, and names what happened. */
+		/* The message is one of our sentences, and names the event. */
 		fprintf(to, "%.*s\n", (int)report->error_message.len,
 			report->error_message.at);
 	} else {
@@ -431,7 +431,7 @@ say_error(FILE *to, const struct report *report)
 			fprintf(to, " (line %u)", report->error_line);
 		fputc('\n', to);
 	}
-	/* Mostly the script's stderr shows it already. */
+	/* As a rule the script's stderr shows it already. */
 	if (report->traceback.len &&
 	    !(err->len && memmem(err->at, err->len, report->traceback.at,
 				 report->traceback.len)))
@@ -453,7 +453,7 @@ say_result(FILE *to, const struct report *report)
 		fputs("(the result was shortened)\n", to);
 }
 
-/* The last line: all the numbers. */
+/* The last line: all numbers. */
 static void
 say_summary(FILE *to, const struct report *report)
 {

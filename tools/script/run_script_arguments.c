@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: the table of arguments.
- * Reads:   values of a client, of any type. What they are shown comes from the same rows
+ * Reads:   values of a client, of any type. The schema that clients see comes from the same rows
  * (run_script_schema.c). */
 #include "tools/script/run_script_table.h"
 
@@ -17,7 +17,7 @@
 #include "tools/shared/requirements.h"
 #include "tools/shared/tiers.h"
 
-#define SCRIPT (1u << RUN_FOR_SCRIPT)	/* which tools take it */
+#define SCRIPT (1u << RUN_FOR_SCRIPT)	/* the tools that take it */
 #define REPL (1u << RUN_FOR_REPL)
 #define BOTH (SCRIPT | REPL)
 
@@ -136,7 +136,8 @@ read_text(const struct row *row, const json_t *value, const char **text_r, size_
 	return 0;
 }
 
-/* A script with a NUL would run in part or not as written: refuse it, and say where. */
+/* Refuses a script with a NUL, and names its position: such a script would run in part or not as
+ * written. */
 static int
 check_script(const char *field, const char *script, size_t len, struct why *why_r)
 {
@@ -192,7 +193,7 @@ read_args(const json_t *value, struct run_script_arguments *arguments, struct wh
 	return 0;
 }
 
-/* What is above the cap is left to limits_merge. */
+/* A value above the cap is left to limits_merge(). */
 static int
 read_number(const struct row *row, const json_t *value, double cap, double *number_r,
 	    struct why *why_r)
@@ -208,7 +209,7 @@ read_number(const struct row *row, const json_t *value, double cap, double *numb
 	return 0;
 }
 
-/* number * unit, or the greatest value there is: the caps refuse that. */
+/* number * unit, at most the largest value: the caps refuse that. */
 static uint32_t
 scaled_u32(double number, double unit)
 {
@@ -241,7 +242,7 @@ read_limit(enum field field, const json_t *value, const struct limits *cap,
 	return 0;
 }
 
-/* A handle is compared, never taken apart: which ones there are is not said here. */
+/* A handle is compared, never parsed: this function does not know which handles exist. */
 static int
 read_word(const struct row *row, const json_t *value, const char **word_r,
 	  struct why *why_r)
@@ -360,7 +361,7 @@ read_field(enum field field, const json_t *value, const struct config *config,
 			       "%s must be a string of 1 to %d characters, without NUL",
 			       row->name, RUN_KEY_MAX);
 	case FIELD_BACKGROUND:
-		/* Who is asked so acts upon it before (tools/job/background.h). */
+		/* The caller acts upon it earlier (tools/job/background.h). */
 		return read_flag(row, value, &to->background, why_r);
 	case FIELD_SPILL:
 		return read_flag(row, value, &to->spill, why_r);
@@ -397,7 +398,7 @@ find_field(enum run_for tool, const char *key)
 	return field;
 }
 
-/* Names what is known, so that a model can correct itself at once. */
+/* The message lists the known arguments, so that a model can correct itself at once. */
 static int
 refuse_unknown(enum run_for tool, const char *key, struct why *why_r)
 {

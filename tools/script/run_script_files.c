@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: what was decoded of base64.
- * Reads:   values of a client, of any type. A path that is let through leads to a place
- * below /workspace, by names alone, and to no place twice. */
+/* Runs in: the supervisor.   Owns: decoded base64.
+ * Reads:   values of a client, of any type. An accepted path leads below /workspace, by plain
+ * names, and no two paths are the same. */
 #include "tools/script/run_script_files.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ digit(char c)
 	return at ? (int)(at - alphabet) : -1;
 }
 
-/* With padding and without anything between (RFC 4648, 4). NULL: it is none. */
+/* Decodes base64 with padding and without anything between (RFC 4648, 4). NULL: malformed. */
 static void *
 decode(const char *text, size_t len, size_t *len_r)
 {
@@ -61,7 +61,7 @@ decode(const char *text, size_t len, size_t *len_r)
 			}
 			word = word << 6 | (uint32_t)d;
 		}
-		/* What padding leaves over is zero: there is one spelling of each. */
+		/* The unused bits are zero: each text has one spelling. */
 		if ((missing == 1 && word & 0xff) || (missing == 2 && word & 0xffff)) {
 			free(bytes);
 			return NULL;
@@ -104,7 +104,7 @@ fault_of_path(const char *path, size_t len)
 	return NULL;
 }
 
-/* Is a the same as b, or a directory above it? */
+/* Is a equal to b, or a directory above it? */
 static bool
 leads_to(const struct execution_input *a, const struct execution_input *b)
 {

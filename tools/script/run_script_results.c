@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: the plan of what is shown while an answer is given.
- * Reads:   what a script showed and left: kinds, bytes and names are of its choice. */
+/* Runs in: the supervisor.   Owns: the plan of what is shown while an answer is written.
+ * Reads:   displays and files of a script, which chooses kinds, bytes and names. */
 #include "tools/script/run_script_results.h"
 
 #include <string.h>
@@ -14,9 +14,9 @@
 struct run_results {
 	const struct outcome *outcome;
 	bool *shown;			/* by display: it is in the answer */
-	size_t n_files;			/* that are told of */
+	size_t n_files;			/* files that are reported */
 	uint32_t undisplayed, more_files;
-	bool unknown_files;		/* how many those are */
+	bool unknown_files;		/* the number of files is unknown */
 	struct content *block;
 	size_t n_blocks;
 	char **text;			/* uris and names that blocks point to */
@@ -25,7 +25,7 @@ struct run_results {
 
 /* ---- what fits ---- */
 
-/* JSON by itself is shown to readers as well. */
+/* JSON without another form is shown to readers as well. */
 static bool
 is_alone(const struct outcome *o, size_t i)
 {

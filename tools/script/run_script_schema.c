@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: nothing. What clients are shown of the arguments, with the
- * limits in force. */
+/* Runs in: the supervisor.   Owns: nothing.
+ * The schema of the arguments for clients, with the limits in force. */
 #include "tools/script/run_script_table.h"
 
 #include <stdio.h>
@@ -80,7 +80,7 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 		write_profiles(out, config);
 		break;
 	case KIND_KEY:
-		/* The same call again has to reach the host that knows of the first. */
+		/* A repeated call has to reach the host that knows the first one. */
 		jsonout_member_text(out, "x-mcp-header", "Key");
 		jsonout_member_text(out, "type", "string");
 		write_number(out, "minLength", row->least);
@@ -90,7 +90,7 @@ write_property(struct jsonout *out, const struct config *config, enum field fiel
 		run_script_files_schema(config, out);
 		break;
 	case KIND_SESSION:
-		/* Whoever stands between client and several of us needs no body to route. */
+		/* A proxy before several hosts can route without reading the body. */
 		jsonout_member_text(out, "x-mcp-header", "Session");
 		__attribute__((fallthrough));
 	case KIND_NAME:

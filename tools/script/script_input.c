@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   prompts of scripts, which want a person's trust, and what a client replied. */
+ * Reads:   prompts of scripts, which may try to win a person's trust, and replies of a client. */
 #include "tools/script/script_input.h"
 
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "policy/rules.h"
 #include "policy/shown.h"
 
-#define LINES_MAX 16		/* of a prompt: all of the longest, when it is one line */
+#define LINES_MAX 16		/* lines of a prompt: the longest prompt fits, if it is one line */
 #define TEXT(x) TEXT_(x)
 #define TEXT_(x) #x
 #define SCHEMA \
@@ -148,7 +148,7 @@ script_input_reply(struct script_input *input, const struct tool_host *host,
 		execution_answer_prompt(execution, NULL, 0);
 		return;
 	}
-	/* A field that was left empty is an empty line; it ends where a line ends. */
+	/* An empty field is an empty line; the line ends at a line break. */
 	if (!line)
 		line = "";
 	execution_answer_prompt(execution, line, strcspn(line, "\r\n"));

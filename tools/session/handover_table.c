@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, when it begins and when it ends.   Owns: nothing.
- * Reads: what the supervisor before it wrote; trusts none of it. */
+/* Runs in: the supervisor, at its start and its end.   Owns: nothing.
+ * Reads:   the table of the previous supervisor; nothing in it is trusted. */
 #include "tools/session/handover_table.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ struct reading {
 	size_t left;
 };
 
-/* The next message, which has to be of this type; the table has its texts. NULL: it is not. */
+/* The next message, which must be of this type; the table keeps its texts. NULL: it is not. */
 static const struct msg *
 next(struct reading *reading, enum msg_type type)
 {
@@ -120,7 +120,7 @@ is_same(const struct msg_str *a, const struct msg_str *b)
 	return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
 }
 
-/* Claims a snapshot of the session; *snapshots_io has those that were. */
+/* Claims a snapshot of the session. False: *snapshots_io has it already. */
 static bool
 claim(uint32_t snapshot, uint32_t *snapshots_io)
 {
@@ -153,7 +153,7 @@ read_handle(struct reading *reading, struct handover_handle *handle, uint32_t *s
 	return true;
 }
 
-/* Nothing that there is once only may be in one that came before. */
+/* Does session differ from before in everything that exists only once? */
 static bool
 is_another(const struct handover_session *session, const struct handover_session *before)
 {
@@ -204,7 +204,7 @@ read_all(struct reading *reading)
 		return false;
 	table->is = msg->handover;
 	n = table->is.sessions;
-	table->is.sessions = 0;		/* that were read */
+	table->is.sessions = 0;		/* the number that was read */
 	table->session = xcalloc(n + 1, sizeof(*table->session));
 	while (table->is.sessions < n) {
 		struct handover_session *session = &table->session[table->is.sessions++];

@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: which snapshots of an engine's session are whose, and the names
- * of checkpoints.   Reads: names of clients; they are compared, never taken apart. */
+/* Runs in: the supervisor.   Owns: the assignment of an engine's snapshots to sessions, and the
+ * names of checkpoints.
+ * Reads:   names from clients, which are compared and never parsed. */
 #include "tools/session/repl_sessions_parts.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ repl_snapshot_give(struct origin *origin, unsigned int snapshot)
 
 /* ---- checkpoints ---- */
 
-/* Names of states that are no more. */
+/* Forgets the names of states that were lost. */
 static void
 forget_lost(struct repl_session *session)
 {

@@ -1,5 +1,6 @@
-/* Runs in: the supervisor.   Owns: handles, whose turn it is in them, and the engine's sessions
- * behind them.   Reads: handles of clients; they are compared, never taken apart. */
+/* Runs in: the supervisor.   Owns: handles, the turns in them, and the engine's sessions behind
+ * them.
+ * Reads:   handles from clients, which are compared and never parsed. */
 #include "tools/session/repl_sessions_parts.h"
 
 #include <assert.h>
@@ -45,7 +46,7 @@ set_packages(struct origin *origin, const struct repl_packages *packages)
 	origin->packages = (struct repl_packages){ environment, set };
 }
 
-/* With the last head the engine's session goes. */
+/* The last head closes the engine's session. */
 static void
 leave_origin(struct repl_session *session)
 {
@@ -65,7 +66,7 @@ leave_origin(struct repl_session *session)
 	}
 }
 
-/* How long it may still be there, if it is not used. */
+/* The time that it has left if it stays unused. */
 static uint64_t
 left_ms(const struct repl_session *session)
 {
@@ -82,7 +83,7 @@ is_too_old(const struct repl_session *session)
 	return clock_ms() >= session->born_ms + session->age_ms;
 }
 
-/* Tells everybody who waits, and whoever has the turn unless that is who ends it. */
+/* Tells all waiting calls, and the holder of the turn unless the holder ends it. */
 static void
 end_session(struct repl_session *session, const char *text)
 {
@@ -112,7 +113,7 @@ on_expiry(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* A turn sets the clock when it is left. */
+	/* A turn sets the clock when it ends. */
 	if (!session->holder && session->n_waiting == 0)
 		end_session(session, "the session has expired");
 }
@@ -142,7 +143,7 @@ repl_origin_ended(void *origin, const char *text)
 {
 	struct repl_session *session;
 
-	/* From the first one each time: whoever hears of one's end may close another. */
+	/* From the first one each time: a callback for one's end may close another. */
 	while ((session = repl_session_of(origin, NULL)))
 		end_session(session, text);
 }
@@ -192,7 +193,7 @@ wake(struct repl_session *session)
 int
 repl_session_enter(struct repl_session *session, struct repl_turn *turn)
 {
-	/* Where nobody has the turn, the first of them is about to. */
+	/* If no call has the turn, the first waiting one is about to get it. */
 	if (session->n_waiting >= REPL_WAITING_MAX + (size_t)!session->holder)
 		return -EBUSY;
 	turn->session = session;
@@ -276,7 +277,7 @@ repl_session_close(struct repl_turn *turn)
 
 /* ---- new ones ---- */
 
-/* except: one that is about to be reset; NULL: none. */
+/* except: a session that is about to be reset; NULL: none. */
 static int
 check_caps(const struct tool_host *host, const struct limits *limits,
 	   const struct repl_session *except, struct why *why_r)
@@ -337,7 +338,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	return 0;
 }
 
-/* The head of what was just opened. */
+/* Makes the session the head of the origin that was just opened. */
 static void
 take_origin(struct repl_session *session, struct origin *origin)
 {
@@ -422,7 +423,8 @@ repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		   const char *profile, const struct limits *limits,
 		   const struct repl_packages *packages, struct why *why_r)
 {
-	const struct limits new_limits = *limits;	/* they may be the origin's, which goes */
+	const struct limits new_limits = *limits;	/* they may belong to the origin, which
+							 * is closed */
 	char *environment = packages ? xstrdup(packages->environment) : NULL;
 	const struct repl_packages new_packages = {
 		environment, packages ? json_incref((json_t *)packages->set) : NULL,

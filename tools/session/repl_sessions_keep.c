@@ -1,6 +1,6 @@
-/* Runs in: the supervisor, when it begins and when it ends.   Owns: nothing: what it makes is
- * repl_sessions.c's.   Reads: a table that was checked as a whole; here what is in it meets
- * what is there. */
+/* Runs in: the supervisor, at its start and its end.   Owns: nothing: what it makes belongs to
+ * repl_sessions.c.
+ * Reads:   a table that was checked as a whole; this file compares it with what exists. */
 #include "tools/session/repl_sessions_keep.h"
 
 #include <errno.h>
@@ -145,8 +145,8 @@ is_of_the_past(const struct handover_session *session)
 	return true;
 }
 
-/* The store tells what is in the environment that is mounted in it; packages_r->set is to be
- * released. 0, also when there is none, or -ENOENT. */
+/* Reads from the store what the mounted environment holds; the caller releases packages_r->set.
+ * 0, also without an environment, or -ENOENT. */
 static int
 find_packages(const struct config *config, const struct msg_kept *kept,
 	      char name_r[ENVIRONMENT_NAME + 1], struct repl_packages *packages_r,

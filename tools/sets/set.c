@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   what a worker says a resolver found: any JSON. */
+ * Reads:   the resolver's result as a worker reports it: any JSON. */
 #include "tools/sets/set.h"
 
 #include <ctype.h>
@@ -164,7 +164,7 @@ set_packages(const json_t *set, struct package *package)
 
 /* ---- names ---- */
 
-/* Each part with its length before it, so that no two lists of parts look the same. */
+/* Each part has its length before it, so that different lists never have the same digest. */
 static void
 digest_part(EVP_MD_CTX *digest, const char *text)
 {

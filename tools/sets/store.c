@@ -1,6 +1,7 @@
 /* Runs in: the supervisor.   Owns: the directory "requests" of the store: one small file per
- * request, the name of an environment. Written without waiting for the disk; what a
- * crash makes of them is no name, and then they count for nothing. */
+ * request, with the name of an environment.
+ * The files are written without waiting for the disk. After a crash a file may not hold a name;
+ * then it is ignored. */
 #include "tools/sets/store.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* Runs in: the supervisor.   Owns: what is remembered of each profile's environment.
- * Reads:   what a worker says of it; every value is checked once, before it is kept. */
+/* Runs in: the supervisor.   Owns: the remembered environment of each profile.
+ * Reads:   a worker's description of it; every value is checked once, before it is kept. */
 #include "tools/shared/environment.h"
 
 #include <errno.h>
@@ -16,15 +16,15 @@
 #include "tools/shared/inside.h"
 #include "tools/shared/look_environment.h"
 
-#define EXTRAS_DEPTH_MAX 8	/* extras that ask for extras */
-#define EXTRAS_LOOKS_MAX 2000	/* of one requirement, before it counts as not there */
+#define EXTRAS_DEPTH_MAX 8	/* extras that require extras */
+#define EXTRAS_LOOKS_MAX 2000	/* for one requirement, before it counts as missing */
 #define PACKAGES_MAX 2000
 
 struct remembered {
 	const struct engine *engine;
 	char profile[65];
 	uint64_t until_ms;
-	json_t *environment;	/* NULL: a free place */
+	json_t *environment;	/* NULL: a free slot */
 };
 
 static struct remembered remembered[CONFIG_PROFILES_MAX];
@@ -49,7 +49,7 @@ find(const struct engine *engine, const char *profile)
 	return NULL;
 }
 
-/* A process has one engine, and an engine no more profiles than there are places. */
+/* A process has one engine, and an engine has no more profiles than there are slots. */
 static void
 remember(const struct environment_ask *ask, const json_t *environment)
 {
@@ -218,7 +218,7 @@ environment_fits(const json_t *environment, const char *requires_python)
 	       contained;
 }
 
-/* A look at one requirement and what its extras bring with them. */
+/* The search for one requirement and those that its extras add. */
 struct look {
 	const json_t *environment;
 	unsigned int depth, left;
@@ -226,7 +226,7 @@ struct look {
 
 static bool is_there(struct look *look, const struct requirement *requirement);
 
-/* Is everything there that a package asks for when it is wanted with this extra? */
+/* Does the environment have everything that a package requires for this extra? */
 static bool
 has_extra(struct look *look, const json_t *package, const char *extra)
 {
@@ -274,7 +274,7 @@ is_there(struct look *look, const struct requirement *requirement)
 	const char *version = json_string_value(json_object_get(package, "version"));
 	bool contained;
 
-	/* Where it came from is not known, so one from a url cannot be told from others. */
+	/* The origin is unknown, so a package from a URL cannot be told from others. */
 	if (!package || requirement->url || look->left == 0)
 		return false;
 	look->left--;

@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: the executions of our own programs.
- * Reads:   what a worker says a program answered, which is any JSON. */
+ * Reads:   a program's answer as a worker reports it, which is any JSON. */
 #include "tools/shared/inside.h"
 
 #include "base/why.h"

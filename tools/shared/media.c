@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   names and first bytes that a script chose. */
+ * Reads:   names and first bytes, chosen by a script. */
 #include "tools/shared/media.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "proto/codec.h"
 
-#define PNG_PIXELS_MAX 0x7fffffff	/* as its specification has it */
+#define PNG_PIXELS_MAX 0x7fffffff	/* the limit of its specification */
 
 static const unsigned char png_signature[] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
 static const unsigned char jpeg_signature[] = { 0xff, 0xd8, 0xff };

@@ -1,8 +1,8 @@
-/* Runs in: the supervisor.   Owns: what was found about a script until it is told.
- * Reads:   scripts and lists of clients, and what a worker says of a block's TOML.
+/* Runs in: the supervisor.   Owns: the findings about a script until they are told.
+ * Reads:   scripts and lists of clients, and a worker's answers about a block's TOML.
  *
- * Up to two questions are put to workers, one after the other: what the block says (with the
- * client's text, never remembered), and what the environment has (with none of it). */
+ * Up to two probes go to workers, one after the other: what the block says (a probe with the
+ * client's text, never remembered), and what the environment has (a probe without it). */
 #include "tools/shared/requirements.h"
 
 #include <errno.h>
@@ -31,9 +31,9 @@ struct requirements_check {
 	void *arg;
 	struct pep723 block;
 	struct findings findings;
-	struct inside *inside;			/* one of them at most */
+	struct inside *inside;			/* at most one of them */
 	struct environment_ask *ask;
-	bool starting;				/* still within requirements_start */
+	bool starting;				/* requirements_start() has not returned yet */
 	bool told;
 };
 
@@ -75,7 +75,7 @@ free_check(struct requirements_check *check)
 	free(check);
 }
 
-/* Tells, and ends the check; within requirements_start that is left to it. */
+/* Tells the result, and ends the check; during requirements_start() the latter is left to it. */
 static void
 tell(struct requirements_check *check, const struct outcome *trouble)
 {
@@ -88,7 +88,7 @@ tell(struct requirements_check *check, const struct outcome *trouble)
 
 /* ---- requirements ---- */
 
-/* A requirement as it is shown in a message: bounded, in one line. */
+/* A requirement as a message shows it: bounded, on one line. */
 static const char *
 show(const json_t *text, char *shown)
 {
@@ -175,7 +175,7 @@ on_environment(void *arg, const json_t *environment, const struct outcome *outco
 		tell(check, outcome);
 }
 
-/* What the asker wants of the Python, beside what the block wants. */
+/* The caller's requirement of the Python version, beside the block's. */
 static void
 add_requires_python(struct requirements_check *check)
 {
@@ -234,7 +234,7 @@ read_requires_python(struct requirements_check *check, const json_t *text)
 					     json_string_length(text));
 }
 
-/* Which line of the script a worker means. */
+/* The line of the script that a worker means. */
 static unsigned int
 line_of(const struct requirements_check *check, const char *key, const json_t *line)
 {
@@ -269,7 +269,7 @@ read_errors(struct requirements_check *check, const json_t *errors)
 	}
 }
 
-/* Is it no fault of the script's? */
+/* Is it a failure that is not the script's fault? */
 static bool
 is_trouble(enum outcome_status status)
 {
@@ -277,7 +277,7 @@ is_trouble(enum outcome_status status)
 	       status == OUTCOME_JAIL_FAILED || status == OUTCOME_WORKER_PROTOCOL_ERROR;
 }
 
-/* It was read, or what was to be read broke the reader: that is the script's error. */
+/* It was read, or the text broke the reader, which is the script's error. */
 static void
 on_script(void *arg, const json_t *answer, const struct outcome *outcome)
 {
@@ -298,7 +298,7 @@ on_script(void *arg, const json_t *answer, const struct outcome *outcome)
 		     "%.*s", MESSAGE_MAX, outcome->message ? outcome->message
 							   : "it is too much");
 	}
-	/* It was started in this profile a moment ago. */
+	/* This probe was started in the profile a moment ago. */
 	if (look_at_environment(check, &why) < 0)
 		tell(check, outcome);
 }

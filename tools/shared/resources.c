@@ -1,5 +1,5 @@
 /* Runs in: the supervisor.   Owns: contents of files that scripts left, until they expire.
- * Reads:   uris of clients; they are compared, never taken apart. */
+ * Reads:   uris from clients, which are compared and never parsed. */
 #include "tools/shared/resources.h"
 
 #include <sys/queue.h>
@@ -59,7 +59,7 @@ forget_expired(void)
 		forget(TAILQ_FIRST(&store));
 }
 
-/* Until the tenant has room for so much more. */
+/* Removes files until the tenant has room for so many more bytes. */
 static void
 make_room(const struct config *config, const char *principal, size_t charge)
 {
@@ -123,7 +123,7 @@ resources_part_uri(const char *execution_id, const struct outcome_part *part)
 	return xalloc_check(n < 0 ? NULL : uri);
 }
 
-/* Takes uri and name over. */
+/* Takes ownership of uri and name. */
 static void
 keep(const struct config *config, const char *principal, char *uri, char *name,
      const char *mime_type, const void *data, size_t len)
@@ -205,7 +205,8 @@ find(const struct tenant *tenant, const char *uri)
 	const struct kept *kept;
 
 	forget_expired();
-	/* In this order: how far a guess is right about another's must not be timed. */
+	/* In this order: the response time must not reveal how much of a guess is right about
+	 * another tenant's uri. */
 	for (kept = TAILQ_FIRST(&store); kept; kept = TAILQ_NEXT(kept, link))
 		if (strcmp(kept->principal, tenant_principal(tenant)) == 0 &&
 		    strcmp(kept->uri, uri) == 0)
@@ -256,7 +257,7 @@ start(const struct tool_host *host, const json_t *arguments)
 static void
 cancel(struct tool_run *run, enum cancel_reason reason)
 {
-	(void)run;		/* start never leaves one */
+	(void)run;		/* start() never leaves a run */
 	(void)reason;
 }
 
