@@ -693,7 +693,7 @@ def frame(kind, length=None, **fields):
     body = pack(fields)
     return struct.pack(">BBI", %d, kind, length or len(body)) + body
 def question(id, number=1, prompt=b"?", length=None):
-    control.sendall(frame(30, length, id=id, number=number, prompt=prompt))
+    control.sendall(frame(30, length, id=id, number=number, text=prompt))
 """ % proto_version()
 HANG = "\nthreading.Event().wait()\n"
 
@@ -772,7 +772,7 @@ def forged_questions_end_their_script(ctx):
 def who_has_ended_asks_nothing(ctx):
     """DONE, and a question behind it."""
     text = FRAMES + ("control.sendall(frame(11, id=%d, exit_code=0, raised=False) + "
-                     "frame(30, id=%d, number=1, prompt=b'?'))" + HANG)
+                     "frame(30, id=%d, number=1, text=b'?'))" + HANG)
     with ctx.private(ALLOW) as s, Person.at(ctx, s.socket) as c:
         equal(c.run(text % (1, 1), timeout_seconds=100).status, "ok")
         id = c.request("tools/call", cell(text % (2, 2), timeout_seconds=100))
