@@ -1,5 +1,5 @@
-/* Runs in: a script's process, whenever something is shown.
- * Owns: the number of the run that it is shown for. */
+/* Runs in: a script's process, whenever it displays something.
+ * Owns:    the number of the run that the displays belong to. */
 #define PY_SSIZE_T_CLEAN
 #include "worker/display.h"
 
@@ -19,7 +19,7 @@ display_begin(uint64_t id)
 	run_pid = getpid();
 }
 
-/* The interpreter's lock is kept: two threads may not be in the middle of a frame. */
+/* The interpreter's lock is kept: two threads must not write frames at once. */
 static PyObject *
 send_display(PyObject *self, PyObject *args)
 {
@@ -33,7 +33,7 @@ send_display(PyObject *self, PyObject *args)
 	msg.display.object = object;
 	msg.display.kind = kind;
 	msg.display.data.len = (size_t)len;
-	/* A process that the script forked has the socket too, but not the turn. */
+	/* A process that the script forked has the socket too, but may not use it. */
 	if (run_id == 0 || getpid() != run_pid)
 		Py_RETURN_FALSE;
 	return PyBool_FromLong(frame_send(JAIL_CONTROL, &msg, NULL, 0) == 0);

@@ -1,6 +1,7 @@
-/* Runs in: a worker. init is pid 1 and a copy of the zygote that never runs Python
- * again; the script's process is pid 2.   Reads: RUN, or OPEN, from the supervisor. The script
- * may do to its process what it likes; init tells how that ended. */
+/* Runs in: a worker. init is pid 1, a copy of the zygote that never runs Python again; the
+ * script's process is pid 2.
+ * Reads:   RUN, or OPEN, from the supervisor.
+ * The script may do anything to its process; init reports how that ended. */
 #include "worker/execution.h"
 
 #include <errno.h>
@@ -23,10 +24,10 @@
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
-/* Shared between the two. A script that writes to it only makes its own end less clear. */
+/* Shared between the two. A script that writes to it only obscures its own end. */
 static volatile struct shared {
-	bool told;		/* the script's process has told its own end */
-	bool is_session;	/* it has not become a script's: OPEN came */
+	bool told;		/* the script's process has reported its own end */
+	bool is_session;	/* OPEN came: the process does not become a script's */
 	struct msg_open open;
 	struct stat script;	/* its own file, as it was before it ran */
 } *shared;
@@ -67,7 +68,8 @@ receive_run(struct frame *frame)
 		shared->is_session = true;
 		workspace_script_remove();
 	}
-	/* Not wanted, or the supervisor is gone: nothing was run, nothing to tell. */
+	/* The worker is not needed, or the supervisor has ended: nothing was run, so nothing is
+	 * reported. */
 	if (r < 0 || frame->msg.type != MSG_RUN)
 		_exit(0);
 	if (frame->msg.run.has_stdin) {
@@ -95,8 +97,8 @@ offer_listener(uint64_t id)
 		jail_die(JAIL_CONTROL, "the proxy's name", EIO);
 }
 
-/* Waits until the keeper has mounted the packages, and says what came of it in one byte, 0
- * or an errno. 1: they are there, 0: none were asked for, -errno. */
+/* Waits until the keeper has mounted the packages. The keeper sends one byte: 0 or an errno. 1:
+ * they are mounted; 0: none were requested; else -errno. */
 static int
 environment_wait(struct frame *frame)
 {
@@ -112,8 +114,8 @@ environment_wait(struct frame *frame)
 	return error ? -(int)error : 1;
 }
 
-/* Taking an interpreter down keeps a processor for longer than a small script ran, at the very
- * moment when the answer is on its way: the supervisor says when. */
+/* Waits for the supervisor's permission to end. Taking an interpreter down occupies a processor
+ * for longer than a small script runs, at the moment when the answer is on its way. */
 static void
 await_end(void)
 {
@@ -140,7 +142,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	r = jail_confine(jail);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "landlock", -r);
-	/* On a host a program may look into itself; only init may not be looked into.
+	/* As on a host, a program may look into itself; only init is protected.
 	 */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	warm_up();
@@ -180,7 +182,8 @@ live_as_script(const struct jail *jail, uint64_t serial)
 
 /* ---- init ---- */
 
-/* What init waits for. Blocked in it, they are kept for it even without a handler. */
+/* The signals that init waits for. Because they are blocked, they are kept even without a
+ * handler. */
 static void
 init_signals(sigset_t *set_r)
 {
@@ -189,8 +192,9 @@ init_signals(sigset_t *set_r)
 	sigaddset(set_r, SIGTERM);
 }
 
-/* Reaps until the script's process has ended. On SIGTERM, from the supervisor, it is ended with
- * all others; a script that sends that ends itself. False: it is nobody's child any more. */
+/* Reaps until the script's process has ended. SIGTERM from the supervisor ends it with all other
+ * processes; a script that sends SIGTERM ends itself. False: the process is not init's child any
+ * more. */
 static bool
 wait_for_script(pid_t script, int *status_r)
 {
@@ -221,7 +225,8 @@ live_as_init(const struct jail *jail, pid_t script, uint64_t serial)
 	if (shared->is_session) {
 		struct msg_open open = shared->open;
 
-		/* A session's processes would show it to scripts as memory that they share. */
+		/* Otherwise a session's processes would show the page to scripts as shared
+		 * memory. */
 		munmap((void *)(uintptr_t)shared, sizeof(*shared));
 		session_live(jail, &open);
 	}
@@ -249,8 +254,8 @@ execution_live(const struct jail *jail, uint64_t serial)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		jail_die(JAIL_CONTROL, "shared page", errno);
-	/* It may lie in the worker's own file system, which a script can fill: who touched it first
-	 * then would end by SIGBUS. */
+	/* The page may lie in the worker's own file system, which a script can fill. The first
+	 * write to it would then end by SIGBUS, so it is made now. */
 	shared->told = false;
 	init_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);

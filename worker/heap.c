@@ -1,5 +1,5 @@
-/* Runs in: the zygote, before it is used.   Owns: the region that Python's arenas are cut from;
- * they are freed one by one like any others, by whoever holds them. */
+/* Runs in: the zygote, before it is used.   Owns: the region from which Python's arenas are cut.
+ * Arenas are freed one by one by their users. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -15,13 +15,13 @@
 #endif
 
 #define HUGE_PAGE (2UL << 20)		/* of x86-64, and of arm64 with pages of 4 KiB */
-#define REGION (64UL << 20)		/* profiles that hold more go on outside of it */
-#define MMAP_THRESHOLD (128 << 10)	/* libc's own, and the most: mallopt(3) */
+#define REGION (64UL << 20)		/* profiles that need more continue outside of it */
+#define MMAP_THRESHOLD (128 << 10)	/* libc's default, and its maximum: mallopt(3) */
 #define MMAP_THRESHOLD_MAX (32 << 20)
 
 static PyObjectArenaAllocator usual;
 static uintptr_t region, next;		/* 0: none */
-static uintptr_t heap;			/* where libc's goes on; UINTPTR_MAX: nowhere */
+static uintptr_t heap;			/* where libc's heap continues; UINTPTR_MAX: nowhere */
 
 static uintptr_t
 round_down(uintptr_t at)
@@ -68,8 +68,8 @@ heap_gather(void)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	PyObjectArenaAllocator ours = { .alloc = arena_alloc };
 
-	/* libc's begins on a huge page, and holds large blocks too, for which it would make
-	 * mappings of their own. */
+	/* libc's heap begins on a huge page. It also holds large blocks, for which libc would
+	 * make separate mappings. */
 	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_MAX);
 	heap = round_up((uintptr_t)sbrk(0));
 	if (brk((void *)heap) < 0)

@@ -1,6 +1,6 @@
 /* Runs in: the zygote (start, preload) and a worker's script process (fresh, run).
- * Owns: the interpreter's configuration and the frozen module that compiles, runs and
- * ends scripts. The script shares this process: nothing here protects anything. */
+ * Owns:    the interpreter's configuration and the frozen module that compiles, runs and ends
+ * scripts. The script shares this process: nothing here protects anything. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <marshal.h>
@@ -28,7 +28,7 @@ struct display_bounds display_bounds;
 
 static PyObject *bootstrap;	/* the frozen module's namespace, a dict */
 
-/* sys.executable: the usual name, where that is the interpreter that we embed. */
+/* sys.executable: the usual path, if the embedded interpreter is installed there. */
 static const char *
 executable(void)
 {
@@ -41,20 +41,19 @@ executable(void)
 	return PYTHON_PROGRAM;
 }
 
-/* Leaves room in both allocators, so that a small script makes no new mappings. */
+/* Reserves memory in both allocators, so that a small script makes no new mappings. */
 static void
 leave_room(void)
 {
 	enum { BLOCKS = 512, SIZE = 496, LIBC_SIZE = 1008 };
 	void *block[BLOCKS];
 
-	/* Python's gives an arena back when nothing in it is left; the last block
-	 * stays. */
+	/* Python's allocator frees an arena when its last block is freed; one block stays. */
 	for (size_t i = 0; i < BLOCKS; i++)
 		block[i] = PyObject_Malloc(SIZE);
 	for (size_t i = 0; i < BLOCKS - 1; i++)
 		PyObject_Free(block[i]);
-	/* libc's gives back what is more than a threshold at the end of its heap. */
+	/* libc returns memory beyond a threshold at the end of its heap. */
 	mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
 	mallopt(M_TOP_PAD, 256 * 1024);
 	for (size_t i = 0; i < BLOCKS; i++)
@@ -68,8 +67,8 @@ configure(PyConfig *config)
 {
 	PyStatus status;
 
-	/* Isolated from environment, user site and arguments, but without -I's mark on
-	 * sys.flags, which multiprocessing would hand down to its children. */
+	/* Isolated from environment, user site and arguments, but without -I's mark in
+	 * sys.flags, which multiprocessing would pass to its children. */
 	PyConfig_InitIsolatedConfig(config);
 	config->isolated = 0;
 	config->safe_path = 0;
@@ -123,9 +122,8 @@ is_private(PyObject *key)
 	       (len == 1 || PyUnicode_READ_CHAR(key, 1) != '_');
 }
 
-/* Names of a module at its end, as CPython goes about it: those with one underscore first,
- * __builtins__ never. No key is taken out, so that what a destructor does meanwhile harms
- * no one. */
+/* Clears the names of a module at its end, in the order of CPython: those with one underscore
+ * first, __builtins__ never. No key is removed, so destructors that run meanwhile do no harm. */
 static PyObject *
 clear_dict(PyObject *self, PyObject *dict)
 {
@@ -227,7 +225,7 @@ call(const char *name, PyObject *args)
 	return function && args ? PyObject_CallObject(function, args) : NULL;
 }
 
-/* A list of str, as Python makes them of bytes that should be UTF-8. */
+/* A list of str, decoded as Python decodes bytes that should be UTF-8. */
 static PyObject *
 list_of(const struct msg_strs *strs)
 {
@@ -247,7 +245,7 @@ list_of(const struct msg_strs *strs)
 	return list;
 }
 
-/* The names in a list are among those in modules: finds them there again. */
+/* The names in the list occur in modules: finds them there again. */
 static void
 add_missing(PyObject *names, const struct msg_strs *modules, struct msg_strs *missing)
 {
@@ -365,8 +363,8 @@ take_text(PyObject *tuple, Py_ssize_t at, struct msg_str *text_r)
 	return true;
 }
 
-/* (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
- * names, or of a cell its notes) */
+/* The tuple: exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
+ * names (of a cell: its notes). */
 static void
 take_result(PyObject *result, struct msg_done *done)
 {
@@ -394,8 +392,8 @@ take_result(PyObject *result, struct msg_done *done)
 			(uint32_t)(PyLong_AsUnsignedLongMask(undisplayed) & INT32_MAX);
 }
 
-/* bootstrap.run itself failed: memory ran out, or a signal handler of the script raised
- * at the very end. */
+/* bootstrap.run itself failed: memory ran out, or a signal handler of the script raised at the
+ * very end. */
 static void
 take_failure(struct msg_done *done)
 {
@@ -438,8 +436,8 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 
 /* ---- sessions ---- */
 
-static PyObject *kept;		/* across the fork: what is not to change by it */
-static PyObject *last_cell;	/* what the texts of its DONE are in */
+static PyObject *kept;		/* survives the fork unchanged */
+static PyObject *last_cell;	/* holds the texts of the cell's DONE */
 
 int
 interpreter_session(void)

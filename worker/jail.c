@@ -1,6 +1,6 @@
 /* Runs in: a new worker's first process (enter), the script's process (prove, limit).
- * Owns: nothing that outlives the worker. A step cannot fail softly: it has no say in
- * it. */
+ * Owns:    nothing that outlives the worker.
+ * A step that fails ends the worker; no step can choose to continue. */
 #include "worker/jail.h"
 
 #include <errno.h>
@@ -33,13 +33,13 @@
 
 /* ---- once, in the zygote ---- */
 
-/* Of every worker, which inherits them. The disk bounds one more: jail_settle. */
+/* Limits of every worker, which inherits them. The disk's size bounds one more: jail_settle(). */
 static const struct {
 	int what;
 	rlim_t soft, hard;
 } limits[] = {
-	/* 0 would still start the host's core handler, if that is a program; with 1
-	 * nothing is written and nothing is started (core(5)). */
+	/* 0 would still start the host's core handler, if that is a program; with 1 nothing is
+	 * written and nothing is started (core(5)). */
 	{ RLIMIT_CORE, 1, 1 },
 	{ RLIMIT_NOFILE, 1024, 1024 },
 	{ RLIMIT_STACK, 8UL << 20, 64UL << 20 },
@@ -57,7 +57,7 @@ set_limit(int what, rlim_t soft, rlim_t hard)
 
 	if (prlimit(0, what, &limit, NULL) == 0)
 		return 0;
-	/* Above what the service itself was given it cannot be. */
+	/* A limit cannot exceed the service's own. */
 	if (errno != EPERM || prlimit(0, what, NULL, &now) < 0)
 		return -errno;
 	if (limit.rlim_max > now.rlim_max)
@@ -146,8 +146,8 @@ host_name(const struct jail_birth *b)
 	return sethostname(HOST_NAME, sizeof(HOST_NAME) - 1) < 0 ? -errno : 0;
 }
 
-/* The buffers of one TCP connection grow to megabytes. Where nothing counts them, they may
- * be as large together as another socket's alone. Those sysctls are of the new network
+/* The buffers of one TCP connection can grow to megabytes. Where no controller counts them, both
+ * together get the size of another socket's buffer. These sysctls belong to the new network
  * namespace. */
 static int
 buffers(const struct jail_birth *b)
@@ -212,8 +212,8 @@ no_new_privs(const struct jail_birth *b)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* The supervisor's end is ours. Set after the last change of credentials, which clears
- * it; a supervisor that ended before shows as the end of the control socket. */
+/* Ends the worker with the supervisor. Set after the last change of credentials, which would
+ * clear it. A supervisor that ended before shows as the end of the control socket. */
 static int
 end_with_supervisor(const struct jail_birth *b)
 {
@@ -222,8 +222,8 @@ end_with_supervisor(const struct jail_birth *b)
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* Entered by the script's process, for init has to write to its /proc (processes_weigh), and no
- * rule could name one file of it. The filter lets nobody make other rules. */
+/* Entered by the script's process, because init has to write to its /proc (processes_weigh()),
+ * and no rule could name a single file of it. The filter allows no other rules afterwards. */
 static int landlock_rules = -1;
 
 static int
@@ -281,7 +281,7 @@ jail_confine(const struct jail *jail)
 
 /* ---- the proof ---- */
 
-/* Lines of /proc/self/status that must read so. */
+/* Required lines of /proc/self/status. */
 static const struct {
 	const char *key, *value;
 } must_read[] = {
@@ -351,7 +351,7 @@ prove_descriptors(void)
 		jail_die(JAIL_CONTROL, "proof: descriptors", EBADF);
 }
 
-/* Ways out that must be closed; each gives -1 and one of these. */
+/* Ways out of the jail that must be closed: each returns -1 with one of these errors. */
 static void
 must_fail(const char *what, long result, int expected, int or_else)
 {
@@ -393,7 +393,7 @@ prove_ways_out(void)
 	must_fail("proof: raw sockets", socket(AF_INET, SOCK_RAW, 0), ENOSYS, EPERM);
 	must_fail("proof: netlink", socket(AF_NETLINK, SOCK_DGRAM, 0), EPERM, EPERM);
 	must_fail("proof: signals to others", kill(2147483646, 0), ESRCH, ESRCH);
-	/* Up from the root is the root. */
+	/* The parent of the root is the root. */
 	root = open("/..", O_PATH | O_CLOEXEC);
 	if (root >= 0) {
 		struct stat up, top;
@@ -416,7 +416,7 @@ jail_prove(const struct jail *jail)
 
 /* ---- limits of one run ---- */
 
-/* Bytes that RLIMIT_DATA counts already: what is there before the script. */
+/* The bytes that RLIMIT_DATA counts before the script starts. */
 static uint64_t
 data_in_use(void)
 {
@@ -428,7 +428,7 @@ data_in_use(void)
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	/* The sixth number is data and stack in pages (proc(5)). */
+	/* The sixth number is data and stack, in pages (proc(5)). */
 	if (sscanf(text, "%*s %*s %*s %*s %*s %llu", &data) != 1)
 		return 0;
 	return data * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -455,7 +455,7 @@ jail_limit(const struct jail_state *state, const struct msg_run *run)
 {
 	int r = jail_limit_data(state, run->data_bytes);
 
-	/* Init counts too, and is not the script's. */
+	/* Init counts too, but is not charged to the script. */
 	if (r == 0 && run->processes)
 		r = set_limit(RLIMIT_NPROC, (rlim_t)run->processes + 1,
 			      (rlim_t)run->processes + 1);
@@ -465,7 +465,7 @@ jail_limit(const struct jail_state *state, const struct msg_run *run)
 	return r;
 }
 
-/* A hard limit could not be raised for the next one. */
+/* Sets the soft limit only: a hard limit could not be raised for the next cell. */
 static int
 set_soft_limit(int what, rlim_t soft)
 {

@@ -1,6 +1,6 @@
-/* Runs in: every worker; rules are made after its mounts and before the syscall filter, and
- * entered by the script's process.
- * The rules hang on inodes of the root and of the worker's own tmpfs. */
+/* Runs in: every worker. It makes rules after its mounts and before the syscall filter; the
+ * script's process enters them.
+ * The rules refer to inodes of the root and of the worker's own tmpfs. */
 #include "worker/landlock.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "base/own.h"
 
-/* Newer than the oldest headers that we build with. */
+/* The oldest headers that we build with lack these. */
 #define FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
 #define FS_IOCTL_DEV (1ULL << 15)		/* ABI 5 */
 #define SCOPE_ABSTRACT_UNIX (1ULL << 0)		/* ABI 6 */
@@ -31,16 +31,16 @@
 
 struct ruleset {
 	uint64_t fs;
-	uint64_t net; /* from ABI 4: nothing; the network namespace is empty */
+	uint64_t net; /* from ABI 4: none; the network namespace is empty */
 	uint64_t scoped;	/* from ABI 6 */
 };
 
-/* /dev/zero that is open for writing can be mapped shared, which makes memory that only a
- * controller counts. */
+/* /dev/zero open for writing can be mapped shared, which makes memory that only a controller
+ * counts. */
 static const struct {
 	const char *path;
 	uint64_t access;
-	bool counted, not_counted;	/* the rule is of such hosts */
+	bool counted, not_counted;	/* hosts to which the rule applies */
 } rules[] = {
 	{ "/", FS_READ, true, true },
 	{ "/dev", FS_DEVICE, true, false },
@@ -104,7 +104,7 @@ landlock_make(unsigned int abi, bool memory_counted, int *rules_r)
 	*rules_r = -1;
 	if (abi == 0)
 		return 0;
-	/* Within the worker all processes are of one domain and may still meet. */
+	/* All processes within the worker are of one domain and can still connect to each other. */
 	if (abi >= 6)
 		set.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
 	fd = (int)syscall(SYS_landlock_create_ruleset, &set, size, 0);

@@ -31,7 +31,8 @@ listener_offer(uint64_t id, uint16_t *port_r)
 	const int on = 1;
 	int r;
 
-	/* The proxy may still have that of the cell before, which has ended (listener_end). */
+	/* The proxy may still hold the listener of the cell before, which has ended
+	 * (listener_end()). */
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
 		return -errno;
 	r = bind_to(fd, PORT);

@@ -45,8 +45,8 @@
 #ifdef WITH_SANITIZERS
 const char *__asan_default_options(void);
 
-/* The leak checker traces its own process, which no jail allows. Freed memory that is kept back
- * counts against a script's limit: 32 MiB of it instead of 256. */
+/* The leak checker traces its own process, which no jail allows. Freed memory that the sanitizer
+ * keeps counts against a script's limit: 32 MiB of it instead of 256. */
 const char *
 __asan_default_options(void)
 {
@@ -55,8 +55,8 @@ __asan_default_options(void)
 }
 #endif
 
-/* What the script finds in os.environ; and what has the dynamic linker look up all names of
- * libraries now, not in each worker once more. */
+/* The variables in the script's os.environ. One makes the dynamic linker resolve all symbols of
+ * libraries now, and not in each worker again. */
 #define BIND_NOW "LD_BIND_NOW"
 static char *const environment[] = {
 	(char[]){ "PATH=/usr/local/bin:/usr/bin:/bin" },
@@ -98,7 +98,7 @@ start_sealed(char **argv)
 			return n < 0 ? -errno : -EIO;
 		left -= n;
 	}
-	/* F_SEAL_WRITE would do no more, and fails while the kernel moves pages of the file. */
+	/* F_SEAL_WRITE would add nothing, and fails while the kernel moves pages of the file. */
 	if (fchmod(to, 0555) < 0 ||
 	    fcntl(to, F_ADD_SEALS,
 		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0)
@@ -107,8 +107,8 @@ start_sealed(char **argv)
 	return -errno;
 }
 
-/* What scripts start looks up its names as it likes. /proc/self/environ shows the place
- * where a variable was, so nothing is left there. */
+/* Programs that scripts start resolve their symbols by their own settings. /proc/self/environ
+ * shows the memory where a variable was, so its bytes are erased. */
 static void
 forget_binding(void)
 {
@@ -139,7 +139,7 @@ zygote(char **argv)
 		forget_binding();
 		return zygote_main();
 	}
-	/* Across the exec only the control socket and standard error go along. */
+	/* Only the control socket and standard error survive the exec. */
 	if (fcntl(ZYGOTE_CONTROL, F_SETFD, 0) < 0) {
 		r = -errno;
 	} else {

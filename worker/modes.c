@@ -1,9 +1,9 @@
-/* Runs in: every process of the worker program, in place of the C library's chmod(), fchmod()
- * and fchmodat().   Owns: nothing.
+/* Runs in: every process of the worker program; replaces the C library's chmod(), fchmod() and
+ * fchmodat().   Owns: nothing.
  * The system service may not make set-uid and set-gid files (RestrictSUIDSGID=): the kernel
- * answers EPERM when one of these bits is asked for. In a jail they mean nothing, for its mounts
- * are nosuid; but what unpacks or copies a tree asks for them. So they are left out, and the rest
- * of the mode is set. Programs that a script starts see the error. */
+ * answers EPERM to these bits. In a jail they have no effect, because its mounts are nosuid, but
+ * programs that unpack or copy a tree set them. So these functions leave them out, and set the
+ * rest of the mode. Programs that a script starts see the error. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ fchmod(int fd, mode_t mode)
 	return r;
 }
 
-/* What the library makes of flags depends on the kernel. */
+/* The effect of flags in the C library depends on the kernel. */
 __attribute__((visibility("default"))) int
 fchmodat(int dir, const char *path, mode_t mode, int flags)
 {

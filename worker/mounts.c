@@ -1,6 +1,7 @@
 /* Runs in: the zygote (build, settle) and every worker (enter).
- * Owns: the root tmpfs while it is being filled. Every mount that is here costs each
- * worker time, for its namespace copies them all: small files are copied, not bound. */
+ * Owns:    the root tmpfs while it is being filled.
+ * Each mount costs time in every worker, whose namespace copies them all: small files are
+ * copied, not bound. */
 #include "worker/mounts.h"
 
 #include <dirent.h>
@@ -26,8 +27,8 @@
 
 /* ---- what every jail shows of the host; what is not there is passed over ---- */
 
-/* Directories and large files, bound read-only. A directory of a few small files and
- * links is marked with a slash at its end and copied. */
+/* Directories and large files, bound read-only. A slash at the end marks a directory of a few
+ * small files and links, which is copied. */
 static const char *const shown[] = {
 	LIB,
 	"/usr/lib/python3",
@@ -101,11 +102,11 @@ static const struct {
 
 static const char *const devices[] = { "null", "full", "random", "urandom", "zero" };
 
-/* Mount points of what belongs to the worker. */
+/* Mount points of the worker's own file systems. */
 static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc",
 				   &ENVIRONMENT_PLACE[1] };
 
-/* Things of a host that no jail shows; the first that exists is tried from inside. */
+/* Paths of a host that no jail shows; from inside, the first one that the host has is tried. */
 static const char *const hidden[] = { "/etc/shadow", "/root", "/sys/kernel", "/boot",
 				      "/var/lib" };
 
@@ -122,7 +123,7 @@ failed(const char **what_r, const char *step, const char *path, int error)
 
 /* ---- filling the root, which is a directory descriptor ---- */
 
-/* Makes the directories that lead to path (relative), and path itself when whole. */
+/* Makes the directories that lead to path (relative), and path itself if whole. */
 static int
 make_dirs(int root, const char *path, bool whole)
 {
@@ -195,7 +196,7 @@ copy_file(int root, const char *from, const char *to)
 	return 0;
 }
 
-/* Mounts a clone of the host's path on the same place of the new root. */
+/* Mounts a clone of the host's path on the same path of the new root. */
 static int
 bind_path(int root, const char *path, uint64_t attributes, bool directory)
 {
@@ -219,7 +220,7 @@ bind_path(int root, const char *path, uint64_t attributes, bool directory)
 	return 0;
 }
 
-/* Links and small files of a directory, not of those below it. */
+/* Copies links and small files of a directory, without its subdirectories. */
 static int
 copy_entries(int root, const char *dir)
 {
@@ -238,7 +239,8 @@ copy_entries(int root, const char *dir)
 			continue;
 		if (S_ISREG(st.st_mode) && st.st_size <= COPY_MAX) {
 			r = copy_file(root, path, path + 1);
-			/* Not for everybody on the host, so not for us; or gone by now. */
+			/* Not readable for everybody on the host, so not shown; or removed
+			 * meanwhile. */
 			if (r == -EACCES || r == -ENOENT)
 				r = 0;
 		} else if (S_ISLNK(st.st_mode)) {
@@ -254,7 +256,7 @@ copy_entries(int root, const char *dir)
 	return r;
 }
 
-/* One built-in path. -ENOENT when the host does not have it. */
+/* Shows one built-in path. -ENOENT: the host lacks it. */
 static int
 show_path(int root, const char *path)
 {
@@ -276,7 +278,7 @@ show_path(int root, const char *path)
 		bind_path(root, path, READ_ONLY, false);
 }
 
-/* A program by its real file; a name that is a link elsewhere becomes a link to it. */
+/* Shows a program by its real file; a name that links elsewhere becomes a link to that file. */
 static int
 show_program(int root, const char *name)
 {
@@ -308,7 +310,7 @@ show_built_in(int root, const char **what_r)
 		if (r < 0)
 			return failed(what_r, "link", links[i].path, r);
 	}
-	/* ctypes.util.find_library asks it, and nothing else. /sbin is /usr/bin here. */
+	/* Only ctypes.util.find_library runs it. /sbin is /usr/bin here. */
 	if (realpath("/sbin/ldconfig", real)) {
 		r = copy_file(root, real, "usr/bin/ldconfig");
 		if (r < 0)
@@ -335,7 +337,7 @@ show_built_in(int root, const char **what_r)
 
 /* ---- the operator's paths ---- */
 
-/* Absolute, without "." and "..", and not where workers have something of their own. */
+/* Absolute, without "." and "..", and not a path where workers mount their own file systems. */
 static bool
 may_show(const char *path)
 {
@@ -362,7 +364,7 @@ may_show(const char *path)
 	return true;
 }
 
-/* Whether the new root shows this path already, because something above it is bound. */
+/* Does the new root show this path already, because a directory above it is bound? */
 static bool
 is_shown(int root, const char *path)
 {
@@ -392,7 +394,7 @@ show_configured(int root, const char *path)
 		if (r < 0)
 			return r;
 	}
-	/* Links on the way are followed on the host; the jail has the usual ones too.
+	/* Links on the way are followed on the host; the jail has the usual links too.
 	 */
 	if (!realpath(path, real))
 		return -errno;
@@ -423,7 +425,7 @@ show_all_configured(int root, const struct msg_strs *paths, struct msg_strs *mis
 		return -ENOMEM;
 	for (size_t i = 0; i < paths->n; i++)
 		sorted[i] = paths->item[i];
-	/* A directory comes before what is in it, which then is shown already. */
+	/* A directory comes before its contents, which then are shown already. */
 	qsort(sorted, paths->n, sizeof(*sorted), compare_paths);
 	for (size_t i = 0; i < paths->n; i++) {
 		own_mem char *path = strndup(sorted[i].at, sorted[i].len);
@@ -468,13 +470,13 @@ make_own(int root, bool zero, const char **what_r)
 		if (r < 0)
 			return failed(what_r, "device", path, r);
 	}
-	/* The kernel lets a worker mount a proc of its own only where one is in sight.
+	/* The kernel lets a worker mount its own proc only where one is visible.
 	 */
 	r = bind_path(root, "/proc", 0, true);
 	return r < 0 ? failed(what_r, "bind", "/proc", r) : 0;
 }
 
-/* A tmpfs that is mounted over the root; the descriptor is its top. */
+/* Mounts a tmpfs over the root; returns a descriptor of its top. */
 static int
 new_root(void)
 {
@@ -519,7 +521,7 @@ static const struct {
 	{ "/run/home", NULL, 0755 },		/* by a link */
 };
 
-/* One file system, so that one limit holds for all of it. */
+/* One file system, so that one limit covers all of it. */
 static int
 mount_views(const char *options)
 {
@@ -563,7 +565,7 @@ mounts_build(const struct msg_strs *paths, bool zero, struct msg_strs *missing,
 		r = make_own(root, zero, what_r);
 	if (r < 0)
 		return r;
-	/* An operator may have chosen to show it. */
+	/* An operator may have configured it to be shown. */
 	if (outside && faccessat(root, outside + 1, F_OK, 0) == 0)
 		outside = NULL;
 	*what_r = "pivot_root";

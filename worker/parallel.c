@@ -1,6 +1,6 @@
 /* Runs in: the zygote (begin, prepare); a cell's process at its end (pause).
- * Owns: which functions of loaded libraries are to be called. They are looked for again when
- * something was loaded since. */
+ * Owns:    the list of functions of loaded libraries to call. It is rebuilt when a library was
+ * loaded since. */
 #include "worker/parallel.h"
 
 #include <dlfcn.h>
@@ -17,13 +17,13 @@
 #define FUNCTIONS_MAX 16
 #define PAUSE_HARD 2		/* omp_pause_hard: the threads end (OpenMP 5.0) */
 
-/* What starts threads when it is loaded has its own variable, and looks at the last one without
- * it, as all others do. */
+/* The environment variables. A library that starts threads while it is loaded has a variable of
+ * its own; without it, it reads the last one, as all others do. */
 static const char *variables[] = { "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
 				   "OMP_NUM_THREADS", NULL };
 enum { OWN_VARIABLES = 2, FOR_ALL = 2 };
 
-/* As numpy and scipy build it for their wheels, too. */
+/* Also as numpy and scipy build it for their wheels. */
 static const char *const openblas_names[] = {
 	"openblas_set_num_threads",	  "openblas_set_num_threads64_",
 	"openblas_set_num_threads_64",	  "scipy_openblas_set_num_threads",
@@ -52,7 +52,7 @@ parallel_begin(uint32_t most)
 	for (size_t i = 0; i < OWN_VARIABLES; i++)
 		if (setenv(variables[i], "1", 1) < 0)
 			return -errno;
-	/* What a script loads or starts counts all of them by itself. */
+	/* Libraries that a script loads or starts count the processors themselves. */
 	if (processors < n)
 		variables[FOR_ALL] = NULL;
 	return 0;
@@ -118,7 +118,7 @@ on_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* Calls visit with each library that is loaded. None may be opened while they are gone through. */
+/* Calls visit for each loaded library. None may be opened meanwhile. */
 static void
 visit_libraries(void (*visit)(void *library, void *arg), void *arg)
 {
@@ -137,8 +137,8 @@ visit_libraries(void (*visit)(void *library, void *arg), void *arg)
 	free(names.at);
 }
 
-/* LLVM's ends its threads itself. A symbol that a library does not have is looked for in those
- * that it needs, which come by themselves too. */
+/* LLVM's runtime ends its threads itself. dlsym() also searches the libraries that a library
+ * needs, and those are visited by themselves. */
 static void
 look_for_libgomp(void *library, void *arg)
 {
@@ -200,8 +200,8 @@ parallel_prepare(void)
 		memcpy(&set_threads, &blas.at[i], sizeof(set_threads));
 		set_threads((int)processors);
 	}
-	/* It ends the threads that this has started when it hears of a fork, and starts that
-	 * many when it is next used. A worker is cloned without telling anybody. */
+	/* When the library is told of a fork, it ends its threads, and starts as many when it is
+	 * next used. A worker is cloned without that notice, so the zygote forks once here. */
 	pid = fork();
 	if (pid == 0)
 		_exit(0);

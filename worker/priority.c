@@ -1,10 +1,10 @@
-/* Runs in: every process of the worker program, in place of the C library's nice(),
- * setpriority(), sched_setaffinity(), sched_setscheduler() and sched_setparam().   Owns: nothing.
- * The unit of the system service refuses these calls (SystemCallFilter=~@resources): EPERM. What
- * asks for them in a script wants to be a good neighbour, and its jail makes it one anyway. So
- * what would take nothing from others, asked by a process for itself, is answered as if it had
- * been done; everything else is told what the kernel says. Where the kernel allows the calls they
- * take effect. Programs that a script starts see the error. */
+/* Runs in: every process of the worker program; replaces the C library's nice(), setpriority(),
+ * sched_setaffinity(), sched_setscheduler() and sched_setparam().   Owns: nothing.
+ * The unit of the system service refuses these calls (SystemCallFilter=~@resources): EPERM. A
+ * script usually makes them to be considerate, and its jail has the same effect. So a call that
+ * a process makes for itself, and that would take nothing from others, succeeds here without
+ * effect; for every other call the kernel's error is returned. Where the kernel allows the calls
+ * they take effect. Programs that a script starts see the error. */
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -33,7 +33,7 @@ setpriority(__priority_which_t which, id_t who, int value)
 	if (which == PRIO_PROCESS && is_refused_to_itself(r, (pid_t)who)) {
 		if (value >= getpriority(which, who))
 			return 0;
-		errno = EACCES;		/* as for anybody who may not raise it */
+		errno = EACCES;		/* the error for a process that may not raise it */
 	}
 	return (int)r;
 }
@@ -47,7 +47,7 @@ nice(int by)
 		errno = EPERM;
 		return -1;
 	}
-	errno = 0;			/* -1 is a value */
+	errno = 0;			/* -1 is a valid result */
 	return getpriority(PRIO_PROCESS, 0);
 }
 

@@ -1,5 +1,5 @@
-/* Runs in: a session's init.   Owns: how far the numbers of processes went last time.
- * Reads:   /proc of the worker's own pid namespace, when there is nothing better. */
+/* Runs in: a session's init.   Owns: the highest process number of the last time.
+ * Reads:   /proc of the worker's own pid namespace, if nothing better exists. */
 #include "worker/processes.h"
 
 #include <errno.h>
@@ -18,11 +18,11 @@
 #include "base/own.h"
 #include "base/stall.h"
 
-/* For what was killed to die: large ones take long, and each look costs them time. */
+/* For killed processes to die: large ones take long, and each look slows them down. */
 #define PAUSE_FIRST_NS 200000
 #define PAUSE_MOST_NS 20000000
 
-static pid_t seen = 1;		/* all that have such a number, or less, were met before */
+static pid_t seen = 1;		/* processes with this number or a lower one were met before */
 
 bool
 processes_outlives(pid_t pid, int ms)
@@ -79,8 +79,8 @@ end_one(pid_t pid, const pid_t *keep, size_t n)
 	return processes_is_alive(pid) && kill(pid, SIGKILL) == 0;
 }
 
-/* In the order of their numbers: what one that is met later makes before it is killed comes
- * after it. */
+/* In the order of their numbers: a process made by one that is met later, before it is killed,
+ * has a higher number. */
 static unsigned int
 end_range(pid_t first, pid_t last, const pid_t *keep, size_t n)
 {
@@ -117,7 +117,7 @@ end_visible(const pid_t *keep, size_t n_kept)
 	return found;
 }
 
-/* The number that is given out next. -1: none. */
+/* The number that the kernel will give out next. -1: unknown. */
 static pid_t
 next_number(void)
 {
@@ -135,7 +135,7 @@ end_since(pid_t next, const pid_t *keep, size_t n)
 {
 	if (next > seen)
 		return end_range(seen + 1, next - 1, keep, n);
-	/* They have begun anew. */
+	/* The numbers have started again from the beginning. */
 	return end_visible(keep, n) + end_range(2, next - 1, keep, n);
 }
 

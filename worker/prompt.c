@@ -1,6 +1,6 @@
 /* Runs in: a script's process, in input().
- * Owns: the number of the prompt that was asked last.
- * Reads: ANSWER, from the supervisor alone. */
+ * Owns:    the number of the last prompt.
+ * Reads:   ANSWER, which only the supervisor sends. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -17,15 +17,15 @@
 #include "worker/jail.h"
 
 static PyObject *native_input;		/* Python's own */
-static PyObject *asking_input;		/* what takes its place */
-static PyThread_type_lock turn;		/* of threads: one prompt at a time */
+static PyObject *asking_input;		/* its replacement */
+static PyThread_type_lock turn;		/* for threads: one prompt at a time */
 static uint64_t run_id;
 static pid_t run_pid;
 static uint32_t prompts_left;
 static uint32_t number;
-static bool is_open;			/* that prompt has no answer yet */
+static bool is_open;			/* the last prompt has no answer yet */
 
-/* A process that the script forked has the socket too, but not the turn. */
+/* A process that the script forked has the socket too, but may not ask. */
 static bool
 may_ask(void)
 {
@@ -34,8 +34,8 @@ may_ask(void)
 
 /* ---- the exchange ---- */
 
-/* As poll of the control socket, but a signal that came before it ends it, too: who is asked
- * may be quicker than who waits. */
+/* As poll() of the control socket, but also ends for a signal that came before the call: the
+ * answer may be quicker than the wait. */
 static int
 poll_control(void)
 {
@@ -56,8 +56,8 @@ poll_control(void)
 	return n;
 }
 
-/* Waits for something to read; signals are handled meanwhile, as in any read of Python's. After a
- * KeyboardInterrupt nobody is asked any more: a cell that is cancelled gets one. */
+/* Waits for bytes; signals are handled meanwhile, as in Python's own reads. After a
+ * KeyboardInterrupt no further prompt is sent: a cell that is cancelled gets one. */
 static int
 await_bytes(void)
 {
@@ -72,8 +72,8 @@ await_bytes(void)
 	}
 }
 
-/* Of the open prompt: a line (new), or NULL, without an exception when there is no line. One
- * that was interrupted stays open, and is waited for again. */
+/* The answer to the open prompt: a line (new), or NULL, without an exception if the user gave no
+ * line. A prompt whose wait was interrupted stays open, and is waited for again. */
 static PyObject *
 await_answer(void)
 {
@@ -98,7 +98,7 @@ await_answer(void)
 	return line;
 }
 
-/* The prompt as a message takes it: UTF-8 without NUL, its beginning. */
+/* Encodes the prompt for a message: UTF-8 without NUL, cut at the bound. */
 static int
 fill_text(PyObject *prompt, char text[PROMPT_MAX], struct msg_str *text_r)
 {
@@ -118,7 +118,7 @@ fill_text(PyObject *prompt, char text[PROMPT_MAX], struct msg_str *text_r)
 		len = PROMPT_MAX;
 		while (len > 0 && (text[len - 1] & 0xc0) == 0x80)
 			len--;
-		len -= len > 0;		/* the character that was begun */
+		len -= len > 0;		/* an unfinished character */
 	}
 	for (size_t i = 0; i < len; i++)
 		if (text[i] == '\0')
@@ -133,7 +133,7 @@ exchange(PyObject *prompt)
 	struct msg msg = { .type = MSG_PROMPT, .prompt.id = run_id };
 	char text[PROMPT_MAX];
 
-	/* The answer to one that was given up is not this one's. */
+	/* An answer to an abandoned prompt does not belong to this one. */
 	while (is_open && may_ask()) {
 		Py_XDECREF(await_answer());
 		if (PyErr_Occurred())
@@ -143,7 +143,7 @@ exchange(PyObject *prompt)
 		return NULL;
 	prompts_left--;
 	msg.prompt.number = ++number;
-	/* The interpreter's lock is kept: two threads may not be in the middle of a frame. */
+	/* The interpreter's lock is kept: two threads must not write frames at once. */
 	if (frame_send(JAIL_CONTROL, &msg, NULL, 0) < 0)
 		return NULL;
 	is_open = true;
@@ -173,7 +173,7 @@ ask(PyObject *prompt)
 
 /* ---- input() ---- */
 
-/* Is standard input what the run was given? Who put something in its place means that. */
+/* Is standard input still the run's own? A script that has replaced it wants its replacement. */
 static bool
 reads_given_input(void)
 {
@@ -236,7 +236,7 @@ prompt_begin(uint64_t id, uint32_t prompts)
 	is_open = false;
 	wanted = prompts > 0 ? asking_input : native_input;
 	now = PyDict_GetItemString(builtins, "input");
-	/* A cell's process is a copy; a thread of the one that it was made of may have held the lock. */
+	/* A cell's process is a copy: a thread of the original may have held the lock. */
 	if (prompts > 0)
 		turn = PyThread_allocate_lock();
 	if (prompts > 0 && !turn)

@@ -1,5 +1,5 @@
 /* Runs in: the zygote (compile) and every worker (enter).   Owns: nothing.
- * The table is what a script's process may ask of the kernel, and why. */
+ * The table lists the system calls that a script's process may make, and why. */
 #include "worker/seccomp.h"
 
 #include <errno.h>
@@ -36,8 +36,8 @@
 
 #define NEW_NAMESPACES ((uint64_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | \
 	CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET))
-/* Not RWF_NOWAIT, which tells what others have read, nor RWF_DONTCACHE, which reads from the
- * disk each time. */
+/* Without RWF_NOWAIT, which reveals what others have read, and RWF_DONTCACHE, which reads from
+ * the disk each time. */
 #define RW_FLAGS ((uint64_t)(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND))
 #define PIPE_BYTES 65536		/* pipe(7) */
 #define SOCKET_FLAGS ((uint64_t)(SOCK_NONBLOCK | SOCK_CLOEXEC))
@@ -101,9 +101,9 @@
 	{ ROW("socket", SECCOMP_ALLOW, why), \
 	  .when = { IS(0, family), BITS(1, ~SOCKET_FLAGS, type), IS(2, protocol) } }
 
-/* Rows of one call may overlap. Of those that hold libseccomp takes one that compares for equality,
- * with a mask or without, before one with a range, wherever they stand; two of a kind that differ
- * in their answers must not overlap. test-seccomp executes what comes out. */
+/* Rows of one call may overlap. Of the matching rows libseccomp takes one that compares for
+ * equality, with or without a mask, before one with a range, whatever their order. Two rows of
+ * one kind with different answers must not overlap. test-seccomp executes the result. */
 static const struct seccomp_row rows[] = {
 	/* ---- files; what may be reached is the file tree's and Landlock's business ---- */
 	ALLOW("read", "files"),			ALLOW("write", "files"),
@@ -529,13 +529,13 @@ add_row(scmp_filter_ctx ctx, const struct seccomp_row *row,
 		return 0;
 	while (row->when[n].op)
 		n++;
-	/* What the default answers anyway needs no rule. */
+	/* A row with the default's answer needs no rule. */
 	if (nr < 0 || row->verdict == SECCOMP_ENOSYS)
 		return 0;
 	return seccomp_rule_add_array(ctx, action, nr, n, row->when);
 }
 
-/* The program as the kernel takes it; libseccomp only writes it to a descriptor. */
+/* Exports the program in the kernel's form; libseccomp only writes it to a descriptor. */
 static int
 export_program(scmp_filter_ctx ctx, struct sock_fprog *program_r)
 {

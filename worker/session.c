@@ -1,8 +1,8 @@
 /* Runs in: a session's init, pid 1, which never runs Python.
- * Owns:    the snapshots: a process that holds a state, and the line to it.
- * Reads:   the supervisor's messages on the control socket, which nobody else in the worker
- * has; and what snapshots and cells report. Those are scripts: whoever says something that may
- * not be said loses the state that he holds. */
+ * Owns:    the snapshots: for each the process that holds a state, and the line to it.
+ * Reads:   the supervisor's messages on the control socket, which no other process in the worker
+ * has; and reports of snapshots and cells. Those are scripts: one that breaks the protocol loses
+ * its state. */
 #include "worker/session.h"
 
 #include <errno.h>
@@ -28,36 +28,36 @@
 #include "worker/processes.h"
 #include "worker/workspace.h"
 
-#define LOOK_AGAIN_MS 10	/* after a forced stop, for what was just being forked */
-#define LOOKS_MAX 300	/* when nothing is left of it */
+#define LOOK_AGAIN_MS 10	/* after a forced stop, for processes that were just being forked */
+#define LOOKS_MAX 300	/* when none of its processes is left */
 #define TRY_NS 1000000
 #define TRIES_MAX 500
 #define DEATHS_MAX 20
 #define DROP_MS 1000
-#define COPY_S 5		/* for a snapshot to be forked from */
+#define COPY_S 5		/* for a snapshot to fork */
 
-static bool held;		/* all others are stopped */
-static bool memory_counted;	/* by a controller, which needs no help */
+static bool held;		/* all other processes are stopped */
+static bool memory_counted;	/* by a controller: sampling is not needed */
 
 static struct snapshot {
 	pid_t pid;		/* 0: it holds no state */
 	int line;
 } snapshot[REPL_SNAPSHOTS_MAX];
 
-/* What goes on in a snapshot; one at a time. */
+/* The current operation; one at a time. */
 static struct {
 	enum { NOTHING, CELL, COPY } what;
 	unsigned int snapshot, to;	/* to: of a copy */
 	uint64_t id;		/* of a cell */
 	int line;		/* of the cell or the copy */
-	int listener;		/* where a cell finds its proxy; -1: it has none */
-	pid_t pid;		/* of the cell; 0: not told yet */
+	int listener;		/* the socket on which a cell reaches its proxy; -1: none */
+	pid_t pid;		/* of the cell; 0: not reported yet */
 	bool deaf;		/* it has closed its line */
-	bool gone;		/* reaped here: where it was forked from is gone too */
-	int status;		/* then */
-	bool interrupt;		/* as soon as it is told */
-	bool ready;		/* it has come to its end, and waits for COMMIT */
-	unsigned int ended;	/* processes that it left behind; then */
+	bool gone;		/* reaped here: the snapshot that it was forked from is gone too */
+	int status;		/* if gone */
+	bool interrupt;		/* as soon as the pid is known */
+	bool ready;		/* it has ended by itself, and waits for COMMIT */
+	unsigned int ended;	/* processes that it left; if ready */
 	unsigned int looks;	/* after a forced stop; 0: none */
 	struct timespec since;
 } now;
@@ -65,14 +65,14 @@ static struct {
 static void
 tell(const struct msg *msg)
 {
-	/* Without a supervisor there is no session. */
+	/* Without a supervisor the session ends. */
 	if (frame_send(JAIL_CONTROL, msg, NULL, 0) < 0)
 		_exit(0);
 }
 
 /* ---- snapshots ---- */
 
-/* Before whatever is told next. */
+/* Sent before any other report. */
 static void
 tell_states(void)
 {
@@ -98,7 +98,7 @@ empty(struct snapshot *p)
 	p->pid = 0;
 }
 
-/* What it holds is free when the next cell begins, whose memory is measured then. */
+/* Its memory is free when the next cell begins and memory is measured. */
 static void
 drop(struct snapshot *p)
 {
@@ -116,8 +116,8 @@ put(struct snapshot *p, pid_t pid, int line)
 	*p = (struct snapshot){ .pid = pid, .line = line };
 }
 
-/* Only where memory is short in the worker's own group. Where it can be short on the whole
- * machine alone, all of ours are to be ended before anything of the host's. */
+/* Only where memory can run short in the worker's own cgroup. Where it can run short on the
+ * whole machine only, all our processes must end before any of the host's. */
 static void
 weigh(pid_t pid, const char *weight)
 {
@@ -125,7 +125,7 @@ weigh(pid_t pid, const char *weight)
 		processes_weigh(pid, weight);
 }
 
-/* A line of its own; *theirs_r is the other end. 0 or -errno. */
+/* Makes a new line; *theirs_r is the other end. 0 or -errno. */
 static int
 make_line(int *ours_r, int *theirs_r)
 {
@@ -138,9 +138,9 @@ make_line(int *ours_r, int *theirs_r)
 	return 0;
 }
 
-/* Gives the order with the other end of a new line, now.line, and one descriptor more when it
- * is not -1. 0, -ENOENT: the snapshot holds no state, or does not listen and is given up; or
- * another -errno. */
+/* Sends the order with the other end of a new line, now.line, and with one more descriptor if
+ * that is not -1. 0; -ENOENT: the snapshot holds no state, or does not listen and is given up;
+ * or another -errno. */
 static int
 give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
 {
@@ -250,9 +250,9 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 		cell_ended(CELL_ROLLED_BACK, 0, -r, false, 0);
 }
 
-/* Everything but the snapshots, and one more process. Where even init gets no process any more,
- * and goes on getting none when all that is in sight has been ended, there is something out of
- * sight that nothing but the end of all ends. */
+/* Ends all processes but the snapshots and one. If even init cannot fork, and still cannot after
+ * all visible processes were ended, there are invisible ones, which only the end of the worker
+ * ends. */
 static unsigned int
 end_others(pid_t one)
 {
@@ -274,8 +274,8 @@ end_others(pid_t one)
 	return found + first;
 }
 
-/* Who has killed the state that it came from may have killed others, which take their time to
- * be gone: so that it can be said at once which are left. */
+/* A cell that has killed its own snapshot may have killed others too. They take time to die;
+ * init waits, so that it can report at once which are left. */
 static void
 await_deaths(void)
 {
@@ -290,7 +290,7 @@ await_deaths(void)
 	}
 }
 
-/* Its process is the snapshot's from here on. */
+/* From here on the cell's process is the snapshot's. */
 static void
 commit(void)
 {
@@ -300,7 +300,7 @@ commit(void)
 	cell_ended(CELL_COMMITTED, 0, 0, false, now.ended);
 }
 
-/* It has come to its end, by itself. */
+/* The cell has ended by itself. */
 static void
 on_committed(pid_t pid)
 {
@@ -324,7 +324,7 @@ on_commit(const struct msg_commit *message)
 		commit();
 }
 
-/* error: the snapshot's process could make no other. */
+/* error: the snapshot's process could not fork. */
 static void
 roll_back(int status, int error)
 {
@@ -338,12 +338,13 @@ roll_back(int status, int error)
 	cell_ended(p->pid > 0 ? CELL_ROLLED_BACK : CELL_LOST, status, error, error != 0, ended);
 }
 
-/* Where it was forked from tells of its end, and that is the end. */
+/* The snapshot's process reports the end of its child, which is the cell's end. */
 static void
 end_cell(void)
 {
 	end_others(0);
-	/* Others look no further back than to when it had come to its end. */
+	/* end_others() sees only processes made since the cell ended, so the cell's own process is
+	 * killed here. */
 	if (now.ready)
 		kill(now.pid, SIGKILL);
 	now.looks = 1;
@@ -365,8 +366,8 @@ on_stop(const struct msg_stop *stop)
 	}
 }
 
-/* Without the process that it was forked from a cell goes on: it may still come to its end,
- * and is then the state. */
+/* A cell continues without the snapshot that it was forked from: it may still end by itself, and
+ * is the state then. */
 static void
 check(void)
 {
@@ -377,13 +378,13 @@ check(void)
 		await_deaths();
 		copied(ENOENT);
 	} else if (now.pid == 0 || now.gone || !processes_is_alive(now.pid)) {
-		/* One that is gone and not known here was reaped by that process, which did not
-		 * live to tell. */
+		/* A cell that is gone without being reaped here was reaped by the snapshot,
+		 * which died before it could report. */
 		roll_back(now.gone ? now.status : SIGKILL, 0);
 	}
 }
 
-/* After a forced stop; the end should have been told by now. */
+/* After a forced stop the end should have been reported by now. */
 static void
 look_again(void)
 {
@@ -391,7 +392,7 @@ look_again(void)
 
 	reap();
 	check();
-	/* Taking much memory down takes its time. */
+	/* Freeing much memory takes time. */
 	if (now.what == CELL && !some && now.looks++ == LOOKS_MAX) {
 		empty(&snapshot[now.snapshot]);
 		roll_back(SIGKILL, 0);
@@ -400,13 +401,13 @@ look_again(void)
 
 /* ---- what is reported ---- */
 
-/* 1, 0 when there is nothing for now, -EPIPE when the other end is closed, or -EBADMSG. */
+/* 1; 0: nothing for now; -EPIPE: the other end is closed; or -EBADMSG. */
 static int
 receive(int line, struct report *report_r)
 {
 	ssize_t n;
 
-	/* A report with a descriptor that takes long to close is none. */
+	/* A report with a descriptor that takes long to close is refused. */
 	stall_watch();
 	n = recv(line, report_r, sizeof(*report_r), MSG_DONTWAIT | MSG_TRUNC);
 	if (stall_waited())
@@ -416,7 +417,7 @@ receive(int line, struct report *report_r)
 	return n == (ssize_t)sizeof(*report_r) ? 1 : n == 0 ? -EPIPE : -EBADMSG;
 }
 
-/* Its process has lost its mind, or its life. */
+/* The snapshot's process breaks the protocol, or has died. */
 static void
 give_up_snapshot(void)
 {
@@ -465,7 +466,7 @@ on_forked(pid_t pid)
 		kill(pid, SIGINT);
 }
 
-/* What the new process says. */
+/* Handles a report of the new process. */
 static void
 on_own_report(void)
 {
@@ -482,7 +483,8 @@ on_own_report(void)
 	} else if (r > 0 && report.kind == REPORT_COMMITTED && report.value > 1 && !now.ready) {
 		on_committed(report.value);
 	} else if (r == -EPIPE) {
-		/* Its end will be told, or it cannot say that it came to it. */
+		/* Its end will be reported by another process; the cell cannot report that it
+		 * has ended well. */
 		now.deaf = true;
 	} else {
 		end_cell();
@@ -491,8 +493,9 @@ on_own_report(void)
 
 /* ---- the supervisor ---- */
 
-/* Init alone is left to see the end of the socket, and nothing can grow meanwhile. SIGSTOP to
- * all cannot be outrun: a fork that it meets is done again when it is over. */
+/* Stops all processes but init, which waits for the end of the socket; nothing can grow
+ * meanwhile. A process cannot evade SIGSTOP to all: a fork during it is repeated after it is
+ * over. */
 static void
 on_hold(const struct msg_hold *hold)
 {
@@ -519,7 +522,7 @@ on_message(struct frame *frame)
 
 	if (held)
 		let_go_on();
-	/* The supervisor waits for the answer to one before it asks for another. */
+	/* The supervisor sends no further order before the answer to the last one. */
 	if (now.what != NOTHING && msg->type != MSG_STOP && msg->type != MSG_COMMIT)
 		_exit(1);
 	if (msg->type == MSG_CELL)
@@ -561,7 +564,7 @@ serve(void)
 			{ .fd = JAIL_CONTROL, .events = POLLIN },
 			{ .fd = now.what != NOTHING && snapshot[now.snapshot].pid > 0
 				? snapshot[now.snapshot].line : -1, .events = POLLIN },
-			/* Of a cell that is being ended nothing counts but its end. */
+			/* Of a cell that is being ended only its end counts. */
 			{ .fd = now.what != NOTHING && !forced && !now.deaf ? now.line : -1,
 			  .events = POLLIN },
 		};
@@ -573,7 +576,8 @@ serve(void)
 		n = ppoll(poll, 3, forced ? &soon : now.what == COPY ? &late : NULL, &none);
 		stall_turn();
 		if (n < 0) {
-			/* A cell goes on without where it was forked from, if there is one. */
+			/* A cell continues without the snapshot that it was forked from, if the
+			 * cell exists. */
 			if (is_cell && now.pid == 0)
 				on_own_report();
 			reap();
@@ -595,7 +599,7 @@ serve(void)
 	}
 }
 
-/* And every snapshot, which inherits it. Nobody else is here to look into init meanwhile. */
+/* Also for every snapshot, which inherits it. No process here can look into init at this time. */
 static void
 weigh_self(void)
 {

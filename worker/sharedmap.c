@@ -1,6 +1,7 @@
-/* Runs in: the zygote and every worker, in place of the C library's mmap().
- * Owns: nothing; a mapping keeps its file. Programs that a script starts have the library's
- * own mmap() and the filter's refusal. */
+/* Runs in: the zygote and every worker; replaces the C library's mmap().
+ * Owns:    nothing; a mapping keeps its file.
+ * Programs that a script starts have the library's own mmap(), and the filter refuses these
+ * mappings. */
 #include "worker/sharedmap.h"
 
 #include <errno.h>
@@ -23,8 +24,8 @@ sharedmap_use_files(void)
 	use_files = true;
 }
 
-/* A file of that length and without a name. Of a length that is not free it would not fail
- * now but kill whoever reaches its end. */
+/* A file of that length without a name. If the file system lacks the room, the call fails here.
+ * Otherwise an access would be killed later. */
 static int
 nameless(size_t len)
 {
@@ -59,7 +60,7 @@ map_or_file(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 	return map(at, len, prot, flags & ~MAP_ANONYMOUS, file, 0);
 }
 
-/* The library has both names; which one a caller has depends on how it was compiled. */
+/* The library exports both names; the caller's compiler flags choose one. */
 __attribute__((visibility("default"))) void *
 mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {

@@ -1,7 +1,7 @@
-/* Runs in: the processes of a session that hold its states, and the cells made of them.
- * Owns:    the state. Each order makes a copy by fork: another snapshot, or a cell that is a
- * snapshot from the moment it says that it has come to its end. A cell is a script: what its
- * process does from then on is believed no more than what it did before. */
+/* Runs in: the processes of a session that hold its states, and the cells forked from them.
+ * Owns:    the state. Each order makes a copy by fork: another snapshot, or a cell. A cell
+ * becomes a snapshot once it reports that it has ended by itself. It is a script: its process is
+ * trusted no more afterwards than before. */
 #include "worker/snapshot.h"
 
 #include <errno.h>
@@ -32,12 +32,12 @@ report(enum report_kind kind, int value)
 {
 	struct report r = { .kind = kind, .value = value };
 
-	/* Nobody hears: init is gone, and so are we. */
+	/* Nobody listens: init is gone, and so are we. */
 	if (fdpass_send(JAIL_LINE, &r, sizeof(r), NULL, 0, 0) != (ssize_t)sizeof(r))
 		_exit(1);
 }
 
-/* From here on it is us who are spoken to. */
+/* From here on the line belongs to this process. */
 static void
 take_line(int line)
 {
@@ -49,8 +49,8 @@ take_line(int line)
 
 /* ---- offsets ---- */
 
-/* A fork shares the offsets of open files: those of before a cell are put back when there is
- * nothing left of it. */
+/* A fork shares the offsets of open files. When a cell has left no process, the offsets from
+ * before it are restored. */
 #define OFFSETS_MAX 1024		/* RLIMIT_NOFILE */
 
 static struct offset {
@@ -98,8 +98,8 @@ restore_offsets(void)
 
 /* ---- standard output and error ---- */
 
-/* Where they go while the state waits. A thread that a cell has left behind runs whenever
- * the main one gives way: what it writes then is no later cell's. */
+/* Where the streams go while the state waits. A thread that a cell has left runs whenever the
+ * main thread gives way; its output belongs to no later cell. */
 static struct stream {
 	int fd, kept;		/* kept: a copy of fd; -1: none */
 } stream[] = { { STDOUT_FILENO, -1 }, { STDERR_FILENO, -1 } };
@@ -131,7 +131,7 @@ open_streams(void)
 
 /* ---- a cell ---- */
 
-/* An earlier one may have left what was given to it there. */
+/* An earlier cell may have left its own input there. */
 static int
 take_stdin(struct frame *frame)
 {
@@ -156,8 +156,8 @@ refuse_input(const struct msg_run *run, int error, struct msg_done *done_r)
 	};
 }
 
-/* What has just come may have got the number of what it is to become, in a state that has
- * those below in use. */
+/* A descriptor that has just arrived may have the number of its own target, in a state whose
+ * lower numbers are in use. */
 static int
 above_ours(int fd)
 {
@@ -169,8 +169,8 @@ above_ours(int fd)
 	return above;
 }
 
-/* Init is ending all that the cell has started, and gets no process of its own to see the end of
- * that as long as zombies of ours use up the limit. */
+/* Init is ending all processes that the cell has started. It cannot fork while our zombies use
+ * up the limit, so they are reaped here. */
 static void
 reap_all(void)
 {
@@ -178,7 +178,7 @@ reap_all(void)
 		;
 }
 
-/* Returns in the cell's process alone, which is a snapshot from then on. */
+/* Returns only in the cell's process, which is a snapshot from then on. */
 static void
 run_cell(int line, int control, uint32_t port)
 {
@@ -205,7 +205,7 @@ run_cell(int line, int control, uint32_t port)
 	else
 		interpreter_cell(&frame.msg.run, &done.done);
 	parallel_pause();
-	/* A child that the cell forked comes here too, when it runs to the end. */
+	/* A child that the cell forked comes here too, if it runs to the end. */
 	if (getpid() != self)
 		_exit((int)done.done.exit_code);
 	if (workspace_tell(WORKSPACE, JAIL_CONTROL, &since, NULL) < 0 ||
@@ -220,8 +220,8 @@ run_cell(int line, int control, uint32_t port)
 
 /* ---- signals ---- */
 
-/* Those that the state has blocked. While the process waits as a snapshot all are: one that is meant for a
- * cell, as a group's or a timer's may be, is not to end the state of before it. */
+/* The signals that the state has blocked. While the process waits as a snapshot all are blocked:
+ * a signal for a cell, such as a group's or a timer's, must not end the earlier state. */
 static sigset_t state_mask;
 
 static void
@@ -293,7 +293,7 @@ on_cell(struct fdpass_set *fds, uint32_t port)
 	fdpass_close(fds);
 	if (pid < 0)
 		return;
-	/* One that has taken our place is heard by init, which then ends us. */
+	/* A cell that has taken our place reports to init, which then ends us. */
 	status = wait_for(pid);
 	restore_offsets();
 	report(REPORT_ENDED, status);
@@ -311,7 +311,7 @@ wait_for_orders(void)
 		/* Init is gone, or has given us up. */
 		if (n != (ssize_t)sizeof(order))
 			_exit(0);
-		/* Processes of a cell that is over; nobody else waits for them. */
+		/* Processes of a cell that is over; no other process waits for them. */
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 		interpreter_drop_signals();
@@ -329,7 +329,7 @@ snapshot_live(const struct jail *jail, int line, uint64_t data_bytes)
 	struct jail_state state;
 	sigset_t none;
 
-	/* Init waits for its own with them blocked; the state's are a script's. */
+	/* Init blocks its signals to wait for them; the state's are those of a script. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_NAME, "python3", 0, 0, 0);

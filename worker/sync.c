@@ -1,9 +1,9 @@
-/* Runs in: every process of the worker program, in place of the C library's fsync() and
+/* Runs in: every process of the worker program; replaces the C library's fsync() and
  * fdatasync().   Owns: nothing.
- * The filter answers both calls without a look at the descriptor: all that a script can write to
- * is memory, and syncing a file of the host flushes the host's disk. So what a script can get
- * wrong is found out here. Programs that a script starts have the library's own functions and
- * are told that all is well. The keeper has no filter; its calls reach the kernel. */
+ * The filter makes both calls succeed without reading the descriptor: a script can write only to
+ * memory, and syncing a file of the host would flush the host's disk. So these functions check
+ * the descriptor instead. Programs that a script starts have the library's own functions, and
+ * always succeed. The keeper has no filter; its calls reach the kernel. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /* Runs in: a script's process, whenever a stream of the interpreter is flushed.
- * Owns: which of the two was written to last. */
+ * Owns:    the stream that was written to last. */
 #define PY_SSIZE_T_CLEAN
 #include "worker/turns.h"
 
@@ -7,16 +7,18 @@
 #include <time.h>
 
 #define LOOKS_MAX 60			/* for one turn */
-#define LOOK_NS 20000			/* between two of them */
+#define LOOK_NS 20000			/* between two looks */
 #define CLOSED_LOOKS 1000
 #define CLOSED_LOOK_NS 1000000
 
 static PyObject *file_write;		/* _io.FileIO.write */
 static PyObject *last;			/* the stream written to last; borrowed, compared only */
 static int last_fd;
-static unsigned int writing, stale;	/* threads in turns_write, since the last close or before */
+static unsigned int writing, stale;	/* threads in turns_write(), since the last close or
+					 * before */
 static unsigned int closes;
-static int patience = 64;		/* times that a reader may be late before nobody waits */
+static int patience = 64;		/* how often the reader may be late before the writer
+					 * stops waiting for it */
 
 static void
 wait_until_read(int fd)
@@ -25,7 +27,7 @@ wait_until_read(int fd)
 	int waiting;
 
 	for (int i = 0; i < LOOKS_MAX; i++) {
-		/* Closed, or made something else, by the script. */
+		/* The script has closed it, or replaced it by another file. */
 		if (ioctl(fd, FIONREAD, &waiting) < 0) {
 			patience = 0;
 			return;
@@ -49,7 +51,7 @@ turns_write(PyObject *self, PyObject *data)
 		long fd = fileno ? PyLong_AsLong(fileno) : -1;
 
 		Py_XDECREF(fileno);
-		/* A closed stream says so below. */
+		/* For a closed stream the code below raises the error. */
 		PyErr_Clear();
 		if (last && patience > 0) {
 			int other = last_fd;

@@ -1,5 +1,5 @@
 /* Runs in: the zygote and a child of its own (learn), a script's process (up).
- * Owns: the list of ranges, which workers inherit with the zygote's memory. */
+ * Owns:    the list of ranges, which workers inherit with the zygote's memory. */
 #include "worker/warm.h"
 
 #include <fcntl.h>
@@ -21,14 +21,15 @@
 
 #define RANGES_MAX 1024
 #define AREAS_MAX 1024
-#define AREA_MAX (1UL << 30)		/* bytes; more is a sanitizer's, and takes for ever */
-#define FAULT_AROUND (64 << 10)		/* bytes that the kernel maps of a file at a time */
+#define AREA_MAX (1UL << 30)		/* bytes; a larger area is a sanitizer's, and would take
+					 * too long */
+#define FAULT_AROUND (64 << 10)		/* bytes that the kernel maps of a file at once */
 #define PAGE_PRESENT (1ULL << 63)	/* of /proc/PID/pagemap */
 #define PAGE_EXCLUSIVE (1ULL << 56)
 
 struct range {
 	uintptr_t start, end;
-	bool written;			/* or only read, of a file */
+	bool written;			/* or a file's page that was only read */
 };
 
 struct learnt {
@@ -37,9 +38,9 @@ struct learnt {
 };
 
 static struct learnt *learnt;
-static struct range area[AREAS_MAX];	/* what there was before the rehearsal */
+static struct range area[AREAS_MAX];	/* the areas before the rehearsal */
 
-/* Private mappings that can be read, from /proc/self/maps. */
+/* Private readable mappings, from /proc/self/maps. */
 static size_t
 private_areas(void)
 {
@@ -58,28 +59,28 @@ private_areas(void)
 	return n;
 }
 
-/* To the ranges from first on: those before are of other areas. */
+/* Adds a page to the ranges from first on; earlier ranges belong to other areas. */
 static void
 add_page(struct learnt *to, size_t first, uintptr_t at, uintptr_t page, bool written)
 {
 	struct range *last = to->n > first ? &to->range[to->n - 1] : NULL;
 
-	/* Copying one page too many costs less than one call more. */
+	/* One superfluous page costs less than another call. */
 	if (last && at <= last->end + page)
 		last->end = at + page;
 	else if (to->n < RANGES_MAX)
 		to->range[to->n++] = (struct range){ at, at + page, written };
 }
 
-/* Of a writable area what is no longer shared with the zygote; of another, which a fork
- * does not copy, what is there at all. */
+/* In a writable area: a page that is not shared with the zygote any more. In another one, which
+ * a fork does not copy: a page that is present. */
 static bool
 is_touched(uint64_t entry, bool written)
 {
 	return (entry & PAGE_PRESENT) && (!written || (entry & PAGE_EXCLUSIVE));
 }
 
-/* In the child. */
+/* Runs in the child. */
 static void
 find_touched(struct learnt *to, size_t n_areas)
 {
@@ -120,7 +121,7 @@ warm_learn(void (*rehearse)(const void *arg), const void *arg)
 
 	if (shared == MAP_FAILED)
 		return;
-	/* Here, because it allocates memory: the child is to find the heap as workers do. */
+	/* Called here because it allocates memory: the child must find the heap as workers do. */
 	n_areas = private_areas();
 	pid = fork();
 	if (pid == 0) {
@@ -140,7 +141,7 @@ warm_up(void)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
-	/* What cannot be had now is had by a fault later. */
+	/* A page that cannot be fetched now is fetched by a fault later. */
 	for (size_t i = 0; learnt && i < learnt->n; i++) {
 		struct range r = learnt->range[i];
 
@@ -148,7 +149,7 @@ warm_up(void)
 			madvise((void *)r.start, r.end - r.start, MADV_POPULATE_WRITE);
 			continue;
 		}
-		/* One page brings its neighbours; asked for one by one they cost more. */
+		/* One page brings its neighbours; separate requests would cost more. */
 		for (uintptr_t at = r.start; at < r.end; at = (at | (FAULT_AROUND - 1)) + 1)
 			madvise((void *)at, page, MADV_POPULATE_READ);
 	}

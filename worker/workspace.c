@@ -1,5 +1,6 @@
-/* Runs in: a script's process before and after the script; init, when the script's process
- * did not come to its end.   Owns: how the directory looked when it was empty.
+/* Runs in: a script's process before and after the script; init, if the script's process did not
+ * end by itself.
+ * Owns:    the state of the directory when it was empty.
  * Reads:   a tree that the script made, and may still be changing. */
 #include "worker/workspace.h"
 
@@ -17,16 +18,16 @@
 #include "proto/frame.h"
 #include "worker/sha256.h"
 
-#define DEPTH_MAX 32			/* directories within each other */
-#define ENTRIES_MAX 20000		/* looked at */
-#define HASH_BYTES_MAX (64 << 20)	/* read of all files together */
+#define DEPTH_MAX 32			/* levels of nested directories */
+#define ENTRIES_MAX 20000		/* entries examined */
+#define HASH_BYTES_MAX (64 << 20)	/* bytes read of all files together */
 #define CHUNK (64 * 1024)
 
 struct workspace_bounds workspace_bounds;
 
 /* ---- before ---- */
 
-static struct stat empty;	/* st_nlink 0: not noted */
+static struct stat empty;	/* st_nlink 0: not recorded */
 
 void
 workspace_note(const char *root)
@@ -109,12 +110,12 @@ struct walk {
 	uint32_t told, more;
 	unsigned int entries;
 	size_t kept, hashed;		/* bytes */
-	char *content;			/* what is told of one, and a chunk */
+	char *content;			/* the content for the report, and a buffer */
 	size_t path_len;
-	char path[PATH_TEXT_MAX + 1];	/* as it is told */
+	char path[PATH_TEXT_MAX + 1];	/* as it is reported */
 };
 
-/* Appends a name as people are to see it (base/quote.h); false when the path gets too long. */
+/* Appends a name in the form for people (base/quote.h). False: the path gets too long. */
 static bool
 push_name(struct walk *w, const char *name)
 {
@@ -136,13 +137,13 @@ push_name(struct walk *w, const char *name)
 	return true;
 }
 
-/* Reads a file for its sum; what may be told of it is in content afterwards. Its
- * size is what was read. False when it cannot be read, or is too much. */
+/* Reads a file for its hash; content then holds the part for the report. Its size is the number
+ * of bytes read. False: it cannot be read, or is too large. */
 static bool
 read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 	  unsigned char digest_r[SHA256_BYTES])
 {
-	/* Not one that became a pipe meanwhile: that would wait. */
+	/* Without waiting, in case it became a pipe meanwhile. */
 	own_fd int fd =
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	const size_t most = workspace_bounds.file_bytes;
@@ -261,8 +262,8 @@ walk_directory(struct walk *w, int dir, unsigned int depth)
 		}
 }
 
-/* Whoever makes a name in a directory changes its times, and in a tmpfs its size, which two
- * changes within one tick of the clock do not leave alone. */
+/* Making a name in a directory changes its times and, in a tmpfs, its size. Two changes within
+ * one tick of the clock still change the size. */
 static bool
 is_untouched(const char *root, const struct stat *script)
 {

@@ -1,7 +1,7 @@
 /* Runs in: the zygote, root of the outer namespace that the supervisor made.
- * Owns: the control socket, the interpreter before it is used, the compiled filter.
- * Reads: CONFIGURE once and SPAWN after it, from the supervisor alone. Never has a
- * second thread; what it clones belongs to the supervisor. */
+ * Owns:    the control socket, the interpreter before it is used, the compiled filter.
+ * Reads:   CONFIGURE once and then SPAWN, from the supervisor alone.
+ * It never has a second thread. The processes that it clones belong to the supervisor. */
 #include "worker/zygote.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ zygote_fail(const char *what, int error)
 
 /* ---- the process itself ---- */
 
-/* Whatever the supervisor's own state was, workers start as programs do on a host. */
+/* Whatever the supervisor's own settings are, workers start as programs do on a host. */
 static int
 default_process(void)
 {
@@ -83,7 +83,7 @@ default_process(void)
 		return -errno;
 	if (close_range(ZYGOTE_CONTROL + 1, ~0U, 0) < 0)
 		return -errno;
-	/* Standard descriptors that were closed must not become something else's. */
+	/* Closed standard descriptors must not be reused for other files. */
 	do {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 		if (fd < 0)
@@ -97,7 +97,7 @@ default_process(void)
 	return 0;
 }
 
-/* Workers are the first that the kernel should end when memory is short. Inherited. */
+/* When memory is short the kernel should end workers first. The setting is inherited. */
 static void
 offer_to_oom(void)
 {
@@ -107,8 +107,9 @@ offer_to_oom(void)
 		return;
 }
 
-/* Python asks its standard streams once, when it starts, what they are; workers' are
- * pipes. After that they are nothing, and standard error the service's log again. */
+/* Python inspects its standard streams once, when it starts. Workers' streams are pipes, so it
+ * starts on pipes. Afterwards the streams are closed, and standard error is the service's log
+ * again. */
 static int
 start_on_pipes(const char **what)
 {
@@ -136,8 +137,8 @@ start_on_pipes(const char **what)
 	return r;
 }
 
-/* True when this is the only thread; a fork copies no others. One that has just been waited for
- * takes a moment to be gone. */
+/* True: this is the only thread; a fork copies no others. A thread that has just been joined
+ * takes a moment to disappear. */
 static bool
 is_alone(void)
 {
@@ -178,7 +179,7 @@ send_ready(const struct jail *jail, const struct msg_strs *missing)
 		.landlock_abi = jail->landlock_abi,
 		.missing = *missing } };
 
-	/* A long list is cut rather than lost; the message has its bound. */
+	/* A long list is cut rather than lost; the message has a bound. */
 	while (frame_send(ZYGOTE_CONTROL, &msg, NULL, 0) < 0) {
 		if (msg.zygote_ready.missing.n == 0)
 			return -EPIPE;
@@ -187,8 +188,8 @@ send_ready(const struct jail *jail, const struct msg_strs *missing)
 	return 0;
 }
 
-/* What a worker's script process does with a small script, in a child of the zygote: from
- * READY to DONE, with the same memory allocated in the same order. arg: the bytes of RUN. */
+/* The steps of a worker's script process with a small script, in a child of the zygote: from
+ * READY to DONE, with the same allocations in the same order. arg: the bytes of RUN. */
 static void
 rehearse(const void *arg)
 {
@@ -225,7 +226,7 @@ learn(void)
 	codec_buffer_done(&run);
 }
 
-/* Becomes what workers are cloned from. */
+/* Prepares the process from which workers are cloned. */
 static int
 prepare(const struct msg_configure *configure, struct jail *jail,
 	struct msg_strs *missing, const char **what)
@@ -241,8 +242,8 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 	}
 	r = jail_prepare(configure, jail, what);
 	if (r == 0)
-		/* Where nothing counts the memory that it makes when it is mapped, only
-		 * Landlock can keep it from being mapped so. */
+		/* Where no controller counts the memory of such a mapping, only Landlock can
+		 * prevent it. */
 		r = mounts_build(&configure->paths,
 				 configure->memory_counted || jail->landlock_abi > 0,
 				 missing, what);
@@ -333,7 +334,7 @@ on_spawn(const struct jail *jail, const struct frame *frame)
 	const struct msg_spawn *spawn = &frame->msg.spawn;
 	own_fd int pidfd = -1, map_read = -1, map_write = -1;
 	struct clone_args args = {
-		/* Its parent is ours: the supervisor waits for it, and outlives us. */
+		/* Its parent is the zygote's parent: the supervisor reaps it, and outlives us. */
 		.flags = NAMESPACES | CLONE_PARENT | CLONE_PIDFD,
 		.pidfd = (uintptr_t)&pidfd,
 	};
@@ -366,7 +367,7 @@ on_spawn(const struct jail *jail, const struct frame *frame)
 	error = -write_map(pid, "gid_map", spawn->uid);
 	if (error == 0)
 		error = -write_map(pid, "uid_map", spawn->uid);
-	/* On failure the worker itself says so, on its own socket, and ends. */
+	/* On failure the worker itself reports it, on its own socket, and ends. */
 	if (write(map_write, &error, sizeof(error)) == (ssize_t)sizeof(error))
 		send_spawned(spawn->worker, pid, pidfd);
 }
@@ -414,7 +415,8 @@ zygote_main(void)
 	frame_done(&frame);
 	interpreter_before_fork();
 	learn();
-	/* Ends with the supervisor's end of the socket; anything but SPAWN is a fault.
+	/* Ends when the supervisor closes its end of the socket; any message but SPAWN is a
+	 * fault.
 	 */
 	while (receive(&reader, &frame) == 0) {
 		if (frame.msg.type != MSG_SPAWN)
