@@ -1,5 +1,5 @@
 /* Runs in: mcp-python audit.   Owns: the audit log's files while it reads them.
- * Reads:   lines that anybody may have changed: that is what it looks for. */
+ * Reads:   lines that anybody may have changed: this program finds such changes. */
 #include "client/operator.h"
 
 #include <ctype.h>
@@ -54,7 +54,8 @@ struct walk {
 	struct chain_link last;
 	bool any;
 	struct chain_link first;
-	uint64_t beginning_told;	/* the record that tells what was before first; 0: none */
+	uint64_t beginning_told;	/* the number of the record that accounts for the missing
+					 * beginning; 0: none */
 	unsigned int wrong;
 };
 
@@ -68,7 +69,7 @@ is(const json_t *record, const char *key, const char *wanted)
 	return !wanted || (text && strcmp(text, wanted) == 0);
 }
 
-/* Does the record say that a file was removed that ended right before the first one? */
+/* Does the record say that the service removed a file that ended right before the first one? */
 static bool
 tells_beginning(const struct walk *walk, const char *line, size_t len)
 {
@@ -157,8 +158,8 @@ by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The Ns of all PATH.N, ascending; malloc'd. -errno, or how many. The oldest may be gone, and
- * numbers be missing between them. */
+/* The numbers N of all PATH.N, ascending; malloc'd. Returns their count or -errno. The oldest
+ * files may be gone, and numbers between them may be missing. */
 static int
 find_numbers(const char *path, unsigned long **number_r)
 {
@@ -219,8 +220,8 @@ read_all(struct walk *walk, const char *path)
 	return r == -EACCES ? EX_NOPERM : EX_NOINPUT;
 }
 
-/* What is missing at the beginning was removed by the service if a record of the chain says that it
- * ended with exactly this. */
+/* A missing beginning was removed by the service if a record of the chain says that the removed
+ * file ended with exactly this link. */
 static void
 tell_beginning(const struct walk *walk)
 {

@@ -1,8 +1,8 @@
-/* Runs in: mcp-python connect. One poll loop, two fixed buffers; owns no descriptor.
+/* Runs in: mcp-python connect. It has one poll loop, two fixed buffers, and owns no descriptor.
  *
- * Standard streams belong to the caller too, so O_NONBLOCK is not set on them. They are
- * read only after POLLIN, and written only after POLLOUT in pieces that then cannot
- * block: PIPE_BUF bytes into a pipe (pipe(7)), MSG_DONTWAIT into a socket. */
+ * Standard streams belong to the caller too, so O_NONBLOCK is not set on them. They are read
+ * only after POLLIN, and written only after POLLOUT in pieces that then cannot block: PIPE_BUF
+ * bytes into a pipe (pipe(7)), MSG_DONTWAIT into a socket. */
 #include "client/bridge.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 struct flow {
 	int from, to;
 	const char *from_name, *to_name;
-	size_t start, end; /* of the bytes in buffer that are still to be written */
-	bool ended;	   /* nothing more comes */
+	size_t start, end; /* the bytes of the buffer that are still to be written */
+	bool ended;	   /* no more bytes come */
 	char buffer[BRIDGE_BUFFER];
 };
 
@@ -65,9 +65,9 @@ is_empty(const struct flow *flow)
 
 enum { IN, OUT, SOCKET, N_POLLED };
 
-/* What each descriptor is waited for. One that is wanted for nothing is left out: its
- * hang-up would be reported again and again. out_fd stays in, because nothing else
- * tells that its reader has gone. */
+/* Fills in the events for each descriptor. One without events is left out: its hang-up would be
+ * reported again and again. out_fd stays in, because nothing else reports that its reader has
+ * gone. */
 static void
 wanted(const struct flow *up, const struct flow *down, struct pollfd *p)
 {
@@ -82,7 +82,7 @@ wanted(const struct flow *up, const struct flow *down, struct pollfd *p)
 				    .events = socket_events};
 }
 
-/* One turn: moves what poll says can move. 1: over, 0: go on, or -errno. */
+/* One turn: moves the bytes that poll() says can move. 1: over; 0: continue; or -errno. */
 static int
 turn(struct flow *up, struct flow *down, const struct pollfd *p, const char **what_r)
 {
@@ -96,14 +96,14 @@ turn(struct flow *up, struct flow *down, const struct pollfd *p, const char **wh
 		if ((r = flow_read(up)) < 0)
 			return r;
 	}
-	/* POLLERR and POLLHUP without events asked for: the reader is gone, and with it
-	 * the only one who could want an answer. */
+	/* POLLERR and POLLHUP without requested events: the reader is gone, so no answer is
+	 * needed any more. */
 	if (p[OUT].revents & (POLLERR | POLLHUP | POLLNVAL))
 		return 1;
 	if (!is_empty(up) && p[SOCKET].revents & (POLLOUT | POLLERR | POLLHUP)) {
 		r = flow_write(up);
 		if (r == -EPIPE) {
-			/* The service takes no more; what it still says is read below.
+			/* The service reads no more; its remaining output is read below.
 			 */
 			up->start = up->end;
 			up->ended = true;
@@ -143,7 +143,7 @@ bridge(int in_fd, int out_fd, int socket_fd, const char **what_r)
 	up.ended = down.ended = false;
 	do {
 		if (is_empty(&up) && up.ended && !half_closed) {
-			/* ENOTCONN: it is gone already, which reading will tell. */
+			/* ENOTCONN: it is gone already; the next read reports that. */
 			shutdown(socket_fd, SHUT_WR);
 			half_closed = true;
 		}

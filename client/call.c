@@ -1,5 +1,6 @@
-/* Runs in: mcp-python run and repl. One poll loop over one socket; the service may answer
- * while the request is still being written. Owns what was not yet sent and not yet read. */
+/* Runs in: mcp-python run and repl.   Owns: unsent and unread bytes.
+ * One poll loop over one socket; the service may answer while the request is still being
+ * written. */
 #include "client/call.h"
 
 #include <errno.h>
@@ -17,12 +18,12 @@
 void
 call_set(json_t *object, const char *key, json_t *value)
 {
-	/* Fails for want of memory alone: what is put in was made from checked text. */
+	/* Fails only for lack of memory: the values were made from checked text. */
 	if (json_object_set_new(object, key, value) < 0)
 		abort();
 }
 
-/* A whole number as one, because a schema may say "integer". */
+/* A whole number as an integer, because a schema may say "integer". */
 static json_t *
 number(double value)
 {
@@ -46,7 +47,7 @@ call_add_limits(json_t *arguments, const struct options *options)
 		call_set(arguments, "profile", json_string(options->profile));
 }
 
-#define GREETING_ID 0 /* before those of calls */
+#define GREETING_ID 0 /* less than the ids of calls */
 
 static json_t *
 checked(json_t *made)
@@ -74,7 +75,7 @@ call_greet(struct call_channel *channel)
 					     "notifications/initialized")));
 }
 
-/* Without a session: the revision of one request, one answer. */
+/* Without a session each request names its revision, and has one answer. */
 static json_t *
 make_meta(const struct call_channel *channel, int id, bool streams)
 {
@@ -133,7 +134,7 @@ call_send(struct call_channel *channel, json_t *message)
 		abort();
 	json_decref(message);
 	len = strlen(line);
-	line[len] = '\n';	/* in place of the end */
+	line[len] = '\n';	/* replaces the NUL */
 	make_room(&channel->out, &channel->out_room, channel->out_len + len + 1);
 	memcpy(channel->out + channel->out_len, line, len + 1);
 	channel->out_len += len + 1;
@@ -148,7 +149,7 @@ call_channel_done(struct call_channel *channel)
 	channel->in = channel->out = NULL;
 }
 
-/* Reads once. 0, 1 at the end of the stream, or -errno. */
+/* Reads once. 0; 1: the end of the stream; or -errno. */
 static int
 read_some(struct call_channel *channel)
 {
@@ -172,7 +173,7 @@ send_if(struct call_channel *channel, json_t *message)
 		call_send(channel, message);
 }
 
-/* What is no answer. 0 or -errno. */
+/* Handles a message other than the answer. 0 or -errno. */
 static int
 take_other(struct call_channel *channel, const struct reply *reply,
 	   int (*on_output)(void *arg, const struct reply *piece), void *arg)
@@ -188,7 +189,7 @@ take_other(struct call_channel *channel, const struct reply *reply,
 	return 0;
 }
 
-/* Handles every whole line. 1: that was the answer; 0: more is to come; or -errno. */
+/* Handles every complete line. 1: the answer was among them; 0: it is still to come; or -errno. */
 static int
 take_lines(struct call_channel *channel, int id,
 	   int (*on_output)(void *arg, const struct reply *piece), void *arg,
@@ -243,14 +244,14 @@ write_some(struct call_channel *channel)
 
 	if (n > 0)
 		channel->out_at += (size_t)n;
-	/* A service that takes no more may still have said why. */
+	/* A service that reads no more may still have sent the reason. */
 	if ((n < 0 && errno != EAGAIN && errno != EINTR) ||
 	    channel->out_at == channel->out_len)
 		channel->out_at = channel->out_len = 0;
 }
 
-/* One wait for whatever comes, and what was sent goes on its way. 1 when the socket has
- * something to read, 0, or -errno. */
+/* Waits once for any event, and sends unsent bytes. 1: the socket has something to read; 0; or
+ * -errno. */
 static int
 wait_once(struct call_channel *channel)
 {

@@ -1,4 +1,4 @@
-/* Runs in: mcp-python repl, on what is typed. Pure: no I/O, no memory of its own. */
+/* Runs in: mcp-python repl, on typed lines. No I/O, no memory of its own. */
 #include "client/cell.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ is_within(const struct cell *cell)
 	return cell->depth > 0 || cell->quote || cell->continued;
 }
 
-/* Within a string from line[at]; where it ends, or the line does. */
+/* Skips the string that line[at] is in; returns its end, or the line's. */
 static size_t
 skip_string(struct cell *cell, const char *line, size_t len, size_t at)
 {
@@ -64,7 +64,7 @@ skip_string(struct cell *cell, const char *line, size_t len, size_t at)
 		}
 		at++;
 	}
-	/* Only a backslash takes a string of one quote to the next line. */
+	/* Only a backslash continues a string of one quote on the next line. */
 	if (!cell->triple && at == len)
 		cell->quote = 0;
 	return len;
@@ -91,7 +91,7 @@ void
 cell_feed(struct cell *cell, const char *line, size_t len)
 {
 	size_t at = indentation(line, len);
-	bool colon = false; /* was the last thing that counts */
+	bool colon = false; /* it was the last character that counts */
 
 	if (!is_within(cell) && at < len && line[at] != '#')
 		begin_statement(cell, line + at, len - at);
@@ -123,7 +123,7 @@ cell_feed(struct cell *cell, const char *line, size_t len)
 			colon = c == ':';
 		at++;
 	}
-	/* Also what no keyword tells: match and case are only words. */
+	/* Also for match and case, which are only words. */
 	if (colon && !is_within(cell))
 		cell->block = true;
 }

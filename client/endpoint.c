@@ -1,5 +1,5 @@
-/* Runs in: mcp-python, once, before anything is sent. Owns nothing afterwards: the
- * socket is the caller's. */
+/* Runs in: mcp-python, once, before anything is sent.   Owns: nothing afterwards: the socket is
+ * the caller's. */
 #include "client/endpoint.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ endpoints_find(const char *asked, struct endpoints *list_r)
 		list->named_by = "MCP_PYTHON_SOCKET";
 		return add(list, named, "");
 	}
-	/* A run-time directory too long for a socket cannot hold one. */
+	/* A run-time directory whose name is too long for a socket cannot hold one. */
 	if (runtime && *runtime == '/')
 		(void)add(list, runtime, "/mcp-pythond.sock");
 	return add(list, ENDPOINT_SYSTEM, "");
@@ -57,7 +57,7 @@ connect_to(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* Blocking on purpose: without it a full backlog would be EAGAIN (unix(7)). */
+	/* Deliberately blocking: otherwise a full backlog would be EAGAIN (unix(7)). */
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		r = -errno;
@@ -68,7 +68,7 @@ connect_to(const char *path)
 	return fd;
 }
 
-/* What is wrong with one path, for people. */
+/* The mistake in one path, for people. */
 static const char *
 reason(const char *path, int error)
 {

@@ -1,20 +1,21 @@
-/* mcp-python: what people type and what MCP clients start.
+/* mcp-python: the command that people type and that MCP clients start.
  *
- *   connect   bridge.c: standard input and output <-> the service's socket, unread
- *   run       run.c:    script.c reads a file, call.c sends it as one tools/call and
- * reads lines, reply.c takes them apart, verdict.c makes an exit code
- *   repl      repl.c:   repl_input.c reads lines, cell.c knows where a cell ends, call.c
- * sends it as a tools/call of run_repl
- *   both ask whoever sits at the terminal what a script asks: prompt.c
- *   approvals, approve, deny   operator.c: asks the operators' socket
- *   status, metrics, top       status.c, top.c: likewise; table.c prints
- *   check-host   check_host.c: tries what the service would need; probe.c has the trials
- *   audit     audit.c:  checks and prints the audit log, by itself
- *   token     token.c:  keeps the file of bearer tokens, by itself
+ *   connect                    bridge.c copies standard input and output to and from the
+ *                              service's socket, without parsing them
+ *   run                        run.c: script.c reads a file, call.c sends it as one tools/call
+ *                              and reads lines, reply.c parses them, verdict.c makes an exit code
+ *   repl                       repl.c: repl_input.c reads lines, cell.c finds the end of a cell,
+ *                              call.c sends it as a tools/call of run_repl
+ *                              both show a script's prompts to the user at the terminal: prompt.c
+ *   approvals, approve, deny   operator.c, by the operators' socket
+ *   status, metrics, top       status.c, top.c, by the same socket; table.c prints
+ *   check-host                 check_host.c tests what the service would need; probe.c has the
+ *                              trials
+ *   audit                      audit.c checks and prints the audit log, without the service
+ *   token                      token.c keeps the file of bearer tokens, without the service
  *
- * An ordinary program of an ordinary user: no privilege, no state, nothing on disk but the history of what was typed. Who
- * the caller is the service learns from the kernel, not from here.
- */
+ * It is an ordinary program of an ordinary user: no privilege, no state, and no file but the
+ * history of typed lines. The service learns from the kernel who the caller is. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ connect_command(const struct options *options)
 	return 0;
 }
 
-/* Without these three a socket could become standard output. */
+/* Otherwise a socket could become standard output. */
 static int
 open_standard_streams(void)
 {
@@ -73,7 +74,7 @@ main(int argc, char **argv)
 
 	if (open_standard_streams() < 0)
 		return EX_OSERR;
-	/* A client that starts us may ignore SIGTERM itself, and we would inherit it.
+	/* A client that starts us may ignore SIGTERM itself, and we would inherit that.
 	 */
 	signal(SIGTERM, SIG_DFL);
 	command = argc > 1 ? operator_command(argv[1]) : NULL;

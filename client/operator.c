@@ -1,6 +1,7 @@
 /* Runs in: mcp-python approvals, approve and deny.   Owns: a connection to the operators'
- * socket. Whether somebody may is decided there, by who the kernel says they are.
- * Reads:   what tenants wrote, hostile to a terminal. */
+ * socket.
+ * The service decides what a user may do, by the uid that the kernel reports.
+ * Reads:   texts of tenants, hostile to a terminal. */
 #include "client/operator.h"
 
 #include <getopt.h>
@@ -72,7 +73,7 @@ print_list(const json_t *list)
 		print_one(json_array_get(list, i));
 }
 
-/* Who asks for what, then what they wrote themselves. */
+/* First the tenant and the requested action, then the tenant's own words. */
 static void
 print_all(const json_t *approval)
 {

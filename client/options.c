@@ -1,5 +1,6 @@
-/* Runs in: mcp-python, first. Owns nothing. One row per option; the help text below and
- * the manual page doc/man/mcp-python.1 name the same ones. */
+/* Runs in: mcp-python, first.   Owns: nothing.
+ * One row per option; the help text below and the manual page doc/man/mcp-python.1 list the same
+ * options. */
 #include "client/options.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ enum kind { FLAG, TEXT, SECONDS, COUNT, NAME, SPAN };
 
 /* clang-format off */
 static const struct option_row {
-	const char *name, *value;	/* value: as the help names it */
+	const char *name, *value;	/* value: its name in the help */
 	enum kind kind;
 	unsigned int commands;
 	size_t member;
@@ -218,7 +219,7 @@ distance(const char *a, const char *b)
 	return row[lb];
 }
 
-/* A word counts as meant when little of it differs, or it begins like the other. */
+/* A word was probably meant if it differs little, or has the same beginning. */
 static bool
 resembles(const char *typed, const char *known)
 {
@@ -275,7 +276,7 @@ set_number(const struct option_row *row, const char *value, void *member)
 	char *end;
 	double number;
 
-	/* Digits alone: strtod also takes hexadecimal, "inf" and leading blanks. */
+	/* Digits only: strtod() also takes hexadecimal, "inf" and leading blanks. */
 	if (strspn(value, row->kind == SECONDS ? "0123456789." : "0123456789") !=
 	    strlen(value))
 		return -EINVAL;
@@ -310,7 +311,7 @@ set_span(const char *value, long *seconds_r)
 	return -EINVAL;
 }
 
-/* Takes the option at argv[*at], and moves *at over it and its value. */
+/* Takes the option at argv[*at], and moves *at behind it and its value. */
 static int
 take_option(int argc, const char *const *argv, int *at, struct options *o, char *text_r,
 	    size_t size)
@@ -418,7 +419,7 @@ check_token(const struct options *o, char *text_r, size_t size)
 	return -EINVAL;
 }
 
-/* Everything after the name of connect, run or repl. */
+/* Parses everything after the name of connect, run or repl. */
 static int
 parse_rest(int argc, const char *const *argv, struct options *o, char *text_r,
 	   size_t size)
@@ -472,7 +473,7 @@ parse_rest(int argc, const char *const *argv, struct options *o, char *text_r,
 	return 0;
 }
 
-/* token ACTION, then options and at most one word in any order. */
+/* token ACTION, then options and at most one word, in any order. */
 static int
 parse_token(int argc, const char *const *argv, struct options *o, char *text_r, size_t size)
 {

@@ -1,6 +1,7 @@
-/* Runs in: mcp-python run and repl, while a call waits.   Owns: the question that is open.
- * Reads:   questions, whose text may be a script's, and lines from the terminal, which does
- * their editing. The service quotes what is a script's; nothing here depends on that. */
+/* Runs in: mcp-python run and repl, while a call waits.   Owns: the open prompt.
+ * Reads:   prompts, whose text may be a script's, and lines from the terminal, which has its own
+ * line editing.
+ * The service quotes a script's text; nothing here depends on that. */
 #include "client/prompt.h"
 
 #include <errno.h>
@@ -18,12 +19,12 @@
 #include "client/show.h"
 #include "client/text.h"
 
-#define MESSAGE_MAX 16384	/* bytes; whoever cannot see all of it is not asked */
+#define MESSAGE_MAX 16384	/* bytes; a user who could not see all of it is not asked */
 #define PROMPT_LINES 100	/* of a script's prompt */
 #define TITLE_BYTES 256		/* of a form's field */
-#define MARK "script>"		/* before each line that is a script's own */
-#define INDENT " "		/* before each that is the service's */
-#define CONSENT_COLUMNS 76	/* the marks of the service's quotations among them */
+#define MARK "script>"		/* before each line of a script's own text */
+#define INDENT " "		/* before each line of the service's text */
+#define CONSENT_COLUMNS 76	/* including the marks of the service's quotations */
 
 bool
 prompt_has_terminal(void)
@@ -40,7 +41,7 @@ prompt_watch(struct prompt *q, const struct shown *out)
 
 /* ---- answers ---- */
 
-/* Takes content; NULL: none. */
+/* Takes ownership of content; NULL: none. */
 static json_t *
 make_answer(const json_t *id, const char *action, json_t *content)
 {
@@ -82,7 +83,7 @@ print(const char *text)
 	(void)show_bytes(STDERR_FILENO, text, strlen(text));
 }
 
-/* As quote_block; malloc'd. */
+/* As quote_block(); malloc'd. */
 static char *
 make_block(const struct quote_block *block, const char *text)
 {
@@ -98,8 +99,8 @@ make_block(const struct quote_block *block, const char *text)
 	return shown;
 }
 
-/* The script's own text: what the service quotes, below what it says itself, without the marks
- * and with folded lines whole again. Malloc'd. */
+/* The script's own text: it is quoted below the service's words. This function removes the marks
+ * and joins folded lines. Malloc'd. */
 static char *
 unquote(const char *message)
 {
@@ -112,7 +113,7 @@ unquote(const char *message)
 		size_t len;
 
 		if (strncmp(at, ">+", 2) == 0 && to > text)
-			to--;		/* the line end of the fold */
+			to--;		/* the line break of the fold */
 		if (strncmp(at, "> ", 2) == 0 || strncmp(at, ">+", 2) == 0)
 			at += 2;
 		len = strcspn(at, "\n");
@@ -125,7 +126,7 @@ unquote(const char *message)
 	return text;
 }
 
-/* What standard output shows behind the last answer. */
+/* The text on standard output since the last answer. */
 static const char *
 fresh_output(const struct prompt *q, size_t *len_r)
 {
@@ -133,7 +134,8 @@ fresh_output(const struct prompt *q, size_t *len_r)
 	return *len_r > 0 ? q->out->bytes + q->out_seen : NULL;
 }
 
-/* Does the cursor stand behind this very text? input() writes it to standard output, too. */
+/* Does the cursor stand behind exactly this text? input() writes its prompt to standard output,
+ * too. */
 static bool
 is_shown(const struct prompt *q, const char *text)
 {
@@ -167,7 +169,7 @@ show_script_prompt(struct prompt *q, const char *message)
 	if (!q->label)
 		abort();
 	if (is_shown(q, text)) {
-		print("\r");	/* the marked one is longer */
+		print("\r");	/* the marked line is longer */
 		print(q->label);
 	} else {
 		begin_line(q);
@@ -190,7 +192,7 @@ show_consent(struct prompt *q, const char *message, const char *title)
 	say("the service asks:");
 	print(all);
 	print("\n");
-	/* What was typed before was no answer to this. */
+	/* Lines typed earlier do not answer this prompt. */
 	tcflush(STDIN_FILENO, TCIFLUSH);
 	print(q->label);
 	free(all);
@@ -198,7 +200,7 @@ show_consent(struct prompt *q, const char *message, const char *title)
 
 /* ---- asking ---- */
 
-/* A string of the service's without NUL, or NULL. */
+/* A string of the service without NUL, or NULL. */
 static const char *
 text_of(const json_t *object, const char *key)
 {
@@ -208,7 +210,7 @@ text_of(const json_t *object, const char *key)
 	return text && strlen(text) == len ? text : NULL;
 }
 
-/* The only field of a form: NULL when it has others, or one that is neither a line nor a yes. */
+/* The only field of a form. NULL: there are others, or it is neither a line nor a yes. */
 static const json_t *
 only_field(struct prompt *q, const json_t *params)
 {
@@ -277,7 +279,7 @@ take_line(struct prompt *q)
 json_t *
 prompt_read(struct prompt *q)
 {
-	/* One, for what follows the line is somebody else's. */
+	/* One byte per read: bytes after the line belong to another reader. */
 	char byte = '\n';
 	ssize_t n = read(STDIN_FILENO, &byte, 1);
 

@@ -1,6 +1,6 @@
-/* Runs in: mcp-python repl. Cells from standard input, one after the other, in a session of
- * the tool run_repl; Ctrl-C cancels the one that runs, or that asks. Owns the session that it
- * began. */
+/* Runs in: mcp-python repl.   Owns: the session that it began.
+ * Reads cells from standard input and runs them one after the other in a session of the tool
+ * run_repl. Ctrl-C cancels the running cell or its prompt. */
 #include "client/repl.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ struct repl {
 	struct prompt prompt;
 	int id;
 	char *session;	/* NULL: the next cell begins one */
-	bool began;	/* by us: closed at the end */
-	bool ended;	/* by the code, or because it cannot go on */
+	bool began;	/* by this program, which closes it at the end */
+	bool ended;	/* by the code, or because it cannot continue */
 	int code;	/* the exit code */
 	struct text cell, held; /* held: a line that belongs to the next cell */
 	bool holds;
@@ -53,7 +53,7 @@ on_interrupt(int signal_number)
 	interrupted = 1;
 }
 
-/* SIGINT comes only while we wait for something. */
+/* SIGINT is delivered only while the program waits. */
 static void
 catch_interrupt(sigset_t *waiting_r)
 {
@@ -98,7 +98,7 @@ show_text(const char *text, size_t len, bool ends_line)
 		(void)show_bytes(STDOUT_FILENO, "\n", 1);
 }
 
-/* Texts that were displayed; of pictures and the like, that they are there. */
+/* Shows displayed texts; for pictures and the like it says that they exist. */
 static void
 show_displays(const struct reply *answer)
 {
@@ -145,7 +145,7 @@ show_state(const json_t *outcome)
 		say("%s", json_string_value(note) ? json_string_value(note) : "");
 }
 
-/* Follows the session, which may have changed or be gone. */
+/* Follows the session, which may have changed or ended. */
 static void
 follow_session(struct repl *repl, const json_t *outcome)
 {
@@ -168,7 +168,7 @@ note_exit(struct repl *repl, const json_t *outcome)
 	const char *state = reply_string(outcome, "state", NULL);
 	bool is_ok = verdict_exit_code(outcome) == 0;
 
-	/* os._exit() says the same of itself, but was undone. */
+	/* os._exit() reports the same, but was undone. */
 	if (type && strcmp(type, "SystemExit") == 0 && state && strcmp(state, "kept") == 0) {
 		repl->ended = true;
 		repl->code = verdict_exit_code(outcome);
@@ -187,7 +187,7 @@ show_answer(struct repl *repl, const struct shown *shown, const struct reply *an
 	const char *out = reply_string(outcome, "stdout", &len);
 
 	(void)show_rest(&shown[REPLY_STDOUT], outcome, "stdout");
-	/* The prompt begins a line. */
+	/* The prompt must begin a line. */
 	if (is_typed(repl) && len > repl->prompt.out_seen && out[len - 1] != '\n')
 		(void)show_bytes(STDOUT_FILENO, "\n", 1);
 	(void)show_rest(&shown[REPLY_STDERR], outcome, "stderr");
@@ -226,8 +226,8 @@ send_cancelled(struct repl *repl, int id)
 	call_send(&repl->channel, message);
 }
 
-/* Waits for the answer to what was just sent, and shows it. 0, or -errno when there is none
- * or it is a refusal; the REPL has ended then, unless it is -EINTR. */
+/* Waits for the answer to the last call, and shows it. 0, or -errno: there is none, or it is a
+ * refusal; the REPL has ended then, unless it is -EINTR. */
 static int
 take_answer(struct repl *repl)
 {
@@ -258,7 +258,7 @@ take_answer(struct repl *repl)
 	return r;
 }
 
-/* A cancelled call is not answered, so an empty cell asks how the session is after it. */
+/* A cancelled call has no answer, so an empty cell queries the session afterwards. */
 static void
 cancel_cell(struct repl *repl)
 {
@@ -277,7 +277,7 @@ cancel_cell(struct repl *repl)
 	}
 }
 
-/* Takes arguments. */
+/* Takes ownership of arguments. */
 static void
 call(struct repl *repl, json_t *arguments)
 {
@@ -380,7 +380,7 @@ hold(struct repl *repl, const char *line, size_t len)
 	repl->holds = true;
 }
 
-/* Is the cell over before this line? Only where nobody ends it with an empty one. */
+/* Does the cell end before this line? Only without a user who ends it with an empty line. */
 static bool
 is_next(const struct repl *repl, const struct cell *cell, const char *line, size_t len)
 {
@@ -397,7 +397,7 @@ is_over(const struct repl *repl, const struct cell *cell, const char *line, size
 	return state == CELL_WHOLE || (state == CELL_BLOCK && is_blank(line, len));
 }
 
-/* Fills repl->cell. 0, 1 when there is nothing more, or -errno. */
+/* Fills repl->cell. 0; 1: there is no more input; or -errno. */
 static int
 read_cell(struct repl *repl)
 {
@@ -467,7 +467,7 @@ work(struct repl *repl)
 
 /* ---- begin and end ---- */
 
-/* The session is there before the first cell, so that it can be cancelled. */
+/* The session begins before the first cell, so that the cell can be cancelled. */
 static bool
 begin(struct repl *repl)
 {

@@ -1,5 +1,5 @@
-/* Runs in: mcp-python repl. Owns the terminal while a line is typed, and the history, the
- * only thing that mcp-python writes by itself: $XDG_STATE_HOME/mcp-python/history. */
+/* Runs in: mcp-python repl.   Owns: the terminal while a line is typed, and the history, which
+ * is the only file that mcp-python writes by itself: $XDG_STATE_HOME/mcp-python/history. */
 #include "client/repl_input.h"
 
 #include <errno.h>
@@ -24,19 +24,19 @@ struct repl_input {
 	const sigset_t *mask;
 	const volatile sig_atomic_t *interrupted;
 	/* A terminal's. */
-	EditLine *edit; /* NULL: it is none */
+	EditLine *edit; /* NULL: not a terminal */
 	History *history;
 	HistEvent event;
-	char path[PATH_MAX]; /* of the history; "": nowhere */
+	char path[PATH_MAX]; /* of the history; "": none */
 	const char *prompt;
 	mbstate_t decoding;
-	/* Anything else's: what was read and not yet handed out. */
+	/* For other input: bytes that were read and not yet returned. */
 	char *bytes;
 	size_t len, room, at, scanned;
 	bool ended;
 };
 
-/* Waits until there is something to read. 0 or -EINTR, which only an interruption is. */
+/* Waits for input. 0, or -EINTR after an interruption only. */
 static int
 wait_readable(const struct repl_input *input)
 {
@@ -54,7 +54,7 @@ wait_readable(const struct repl_input *input)
 
 /* ---- a terminal ---- */
 
-/* libedit's own goes on after a signal; this one ends the line. */
+/* libedit's own function continues after a signal; this one ends the line. */
 static int
 read_character(EditLine *edit, wchar_t *to)
 {
@@ -74,8 +74,8 @@ read_character(EditLine *edit, wchar_t *to)
 		got = read(STDIN_FILENO, &byte, 1);
 		if (got <= 0)
 			return got < 0 ? -1 : 0;
-		/* What Ctrl-D becomes that was typed while a cell ran; libedit would take
-		 * it for the key that quotes. */
+		/* The byte for a Ctrl-D that was typed while a cell ran; libedit would take it
+		 * for the quoting key. */
 		if (byte == '\0')
 			continue;
 		n = mbrtowc(to, &byte, 1, &input->decoding);
@@ -96,7 +96,7 @@ give_prompt(EditLine *edit)
 	return (char *)(uintptr_t)input->prompt;
 }
 
-/* The directory is made; its parent has to be there, or the usual one is made too. */
+/* Makes the directory. Its parent must exist, except for the default one, which is made too. */
 static void
 find_history(struct repl_input *input)
 {
@@ -125,7 +125,7 @@ find_history(struct repl_input *input)
 static void
 open_terminal(struct repl_input *input)
 {
-	/* What is typed is sent as UTF-8, so it has to be read as that. */
+	/* Typed text is sent as UTF-8, so it must be read as UTF-8. */
 	if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1)
 		setlocale(LC_CTYPE, "C.UTF-8");
 	input->edit = el_init("mcp-python", stdin, stdout, stderr);
@@ -145,7 +145,7 @@ open_terminal(struct repl_input *input)
 	el_set(input->edit, EL_GETCFN, read_character);
 	el_set(input->edit, EL_BIND, "-s", "\t", "    ", NULL);
 	el_set(input->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
-	/* ~/.editrc goes over these. */
+	/* ~/.editrc overrides these. */
 	(void)el_source(input->edit, NULL);
 }
 
@@ -157,7 +157,7 @@ type_line(struct repl_input *input, const char *prompt, const char **line_r, siz
 
 	input->prompt = prompt;
 	memset(&input->decoding, 0, sizeof(input->decoding));
-	/* Before the prompt is there, so that what answers it is not a line's any more. */
+	/* Before the prompt appears, so that an answer to it is not taken for an earlier line. */
 	el_set(input->edit, EL_PREP_TERM, 1);
 	line = el_gets(input->edit, &n);
 	if (*input->interrupted) {
@@ -254,7 +254,7 @@ repl_input_free(struct repl_input *input)
 		return;
 	if (input->edit) {
 		el_end(input->edit);
-		old = umask(077); /* others' eyes have no business in it */
+		old = umask(077); /* the history is private */
 		if (*input->path)
 			history(input->history, &input->event, H_SAVE, input->path);
 		umask(old);

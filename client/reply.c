@@ -1,5 +1,6 @@
-/* Runs in: mcp-python run and repl. The service is trusted to be the service, not to be free of
- * mistakes: what does not fit is -EBADMSG, never a crash. */
+/* Runs in: mcp-python run and repl.
+ * The service is trusted, but may have bugs: a message that does not fit is -EBADMSG, never a
+ * crash. */
 #include "client/reply.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ reply_string(const json_t *object, const char *key, size_t *len_r)
 	return json_string_value(value);
 }
 
-/* A progress notification: our token, and a piece of output when there is one. */
+/* A progress notification: our token, and perhaps a piece of output. */
 static int
 parse_notification(struct reply *reply, int id)
 {
@@ -51,7 +52,7 @@ parse_notification(struct reply *reply, int id)
 	return 0;
 }
 
-/* There is but one that may come. */
+/* Only one kind of request is expected. */
 static int
 parse_request(struct reply *reply, const json_t *id)
 {
@@ -122,7 +123,7 @@ parse_message(struct reply *reply, int wanted)
 		reply->kind = REPLY_OTHER;
 		return 0;
 	}
-	/* An error may come without an id: of a request that could not be read. */
+	/* An error may lack an id: it answers a request that could not be read. */
 	if (error && (!id || json_integer_value(id) == wanted))
 		return parse_error(reply, error);
 	if (result && json_is_integer(id) && json_integer_value(id) == wanted)

@@ -1,6 +1,6 @@
 /* Runs in: mcp-python run, after the answer.   Owns: files below the directory of --save.
- * Reads:   names that a script chose. What is written stays in that directory: names lead
- * down only, through no link, and to no file that was there before. */
+ * Reads:   names that a script chose. Files are written only inside that directory: a name leads
+ * downwards only, through no link, and never to an existing file. */
 #include "client/results.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ results_say(const json_t *outcome)
 
 /* ---- writing ---- */
 
-/* Opens a new file for it, and the directories on the way. A descriptor or -errno. */
+/* Opens a new file, and makes the directories on the way. A descriptor or -errno. */
 static int
 make_file(int top, const char *path)
 {
@@ -92,7 +92,7 @@ make_file(int top, const char *path)
 	return -errno;
 }
 
-/* 0, or it was said. */
+/* 0; else the error was printed. */
 static int
 save(int top, const char *path, const char *bytes, size_t len)
 {
@@ -108,7 +108,7 @@ save(int top, const char *path, const char *bytes, size_t len)
 	return r;
 }
 
-/* With padding. NULL: it is none. */
+/* Decodes base64 with padding. NULL: malformed. */
 static char *
 decode(const char *text, size_t len, size_t *len_r)
 {

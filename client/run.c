@@ -1,7 +1,7 @@
 /* Runs in: mcp-python run. A file, one call, its output and its exit code.
  *
- * Dying is cancelling: the service stops what a connection asked for when it ends, so
- * signals keep their default actions here, also while a prompt is asked. */
+ * When a connection ends, the service stops its calls. So signals keep their default actions
+ * here, also during a prompt: to die is to cancel. */
 #include "client/run.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ show_json(const json_t *outcome)
 	return r;
 }
 
-/* Shows the answer; the exit code. */
+/* Shows the answer; returns the exit code. */
 static int
 conclude(const struct options *options, const struct shown *shown,
 	 const struct reply *answer)
@@ -74,7 +74,7 @@ conclude(const struct options *options, const struct shown *shown,
 	return verdict_exit_code(answer->outcome);
 }
 
-/* Sends the call, and shows what comes of it. */
+/* Sends the call, and shows its output and answer. */
 static int
 call_and_show(const struct options *options, struct call_channel *channel, json_t *arguments)
 {
@@ -106,7 +106,7 @@ call_and_show(const struct options *options, struct call_channel *channel, json_
 	return code;
 }
 
-/* Takes arguments. */
+/* Takes ownership of arguments. */
 static int
 connect_and_call(const struct options *options, json_t *arguments)
 {
@@ -128,7 +128,7 @@ connect_and_call(const struct options *options, json_t *arguments)
 	return code;
 }
 
-/* NULL when an argument is not UTF-8, and it was said. */
+/* NULL: an argument is not UTF-8; the error was printed. */
 static json_t *
 make_arguments(const struct options *options, const struct script_text *script,
 	       const struct script_text *stdin_text)

@@ -1,5 +1,5 @@
-/* Runs in: mcp-python. One write per line, so that lines of several processes do not
- * mix. */
+/* Runs in: mcp-python.
+ * Each line is one write, so that lines of several processes do not mix. */
 #include "client/say.h"
 
 #include <stdarg.h>
@@ -32,7 +32,7 @@ say_line(const char *start, const char *format, va_list args)
 	vsnprintf(text, sizeof(text), format, args);
 	quote_line(shown, sizeof(shown), text, strlen(text));
 	n = snprintf(line, sizeof(line), "%s%s\n", start, shown);
-	/* Nobody is left to tell when standard error itself is broken. */
+	/* When standard error itself is broken, nobody can be told. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;
 }

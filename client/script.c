@@ -28,8 +28,8 @@ script_read_fd(int fd, size_t max, struct script_text *text_r)
 				r = -EFBIG;
 				break;
 			}
-			/* One byte above the bound tells a full file from one too
-			 * large. */
+			/* One byte above the bound distinguishes a full file from one that is
+			 * too large. */
 			room = room == 0 ? 65536 : room * 2;
 			if (room > max + 1)
 				room = max + 1;

@@ -1,5 +1,6 @@
-/* Runs in: mcp-python run and repl. Shows output as it comes; the answer's stdout and
- * stderr are the whole truth, of which only what was not yet shown is added at the end. */
+/* Runs in: mcp-python run and repl.
+ * Shows output as it arrives. The answer's stdout and stderr are complete; only the part that
+ * was not shown yet is added at the end. */
 #include "client/show.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ show_bytes(int fd, const char *bytes, size_t len)
 		if (n < 0 && errno == EAGAIN) {
 			struct pollfd p = {.fd = fd, .events = POLLOUT};
 
-			/* Somebody who shares this stream made it non-blocking. */
+			/* Another process that shares this stream has made it non-blocking. */
 			(void)poll(&p, 1, -1);
 			continue;
 		}

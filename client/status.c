@@ -1,6 +1,6 @@
-/* Runs in: mcp-python status and metrics.   Owns: one question and its answer. The operators'
- * socket answers; without it a user learns of themselves from the socket that MCP is served
- * on, by the tool check_environment. */
+/* Runs in: mcp-python status and metrics.   Owns: one request and its answer.
+ * The operators' socket answers. Without it a user's own status comes from the MCP socket, by
+ * the tool check_environment. */
 #include "client/operator.h"
 
 #include <getopt.h>
@@ -19,7 +19,7 @@
 #include "client/say.h"
 #include "client/table.h"
 
-#define WIDTH 4096	/* of lines: whoever wants them shorter cuts them */
+#define WIDTH 4096	/* columns: lines are not cut */
 #define ROWS 4096
 
 static const char status_help[] =
@@ -69,7 +69,7 @@ bytes(const json_t *object, const char *key)
 	return json_is_integer(value) ? figure_bytes((uint64_t)json_integer_value(value)) : "-";
 }
 
-/* Of what an answer may not have. */
+/* The text of a member that an answer may lack. */
 static const char *
 known(const json_t *object, const char *key)
 {
@@ -258,7 +258,7 @@ show(const struct asked *asked, const json_t *answer)
 
 /* ---- of oneself, without the operators' socket ---- */
 
-/* What check_environment says, in the shape of the operators' socket's answer. */
+/* Converts the answer of check_environment into the form of the operators' socket. */
 static json_t *
 make_answer(const json_t *environment)
 {

@@ -83,7 +83,7 @@ table_add(struct table *table, const char *format, ...)
 		abort();
 }
 
-/* How many bytes of it fit into width, between characters. */
+/* The number of bytes that fit into width, cut between characters. */
 static size_t
 fit(const char *text, size_t width)
 {

@@ -1,5 +1,6 @@
-/* Runs in: mcp-python, on files and arguments before they are sent. A script is refused
- * here with its position instead of being sent and refused there without a file name.
+/* Runs in: mcp-python, on files and arguments before they are sent.
+ * A wrong script is refused here with its file name and position; the service does not know the
+ * file name.
  */
 #include "client/text.h"
 

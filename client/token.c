@@ -1,5 +1,5 @@
 /* Runs in: mcp-python token.   Owns: a new token until it is printed; it is stored nowhere.
- * The service is not asked: it sees by itself that its file is another one. */
+ * The service is not told: it notices by itself that its file has changed. */
 #include "client/token.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "client/token_file.h"
 #include "policy/shown.h"
 
-#define KEPT_S (90 * 24 * 3600)	/* a record that is of no use any more, for those who look */
+#define KEPT_S (90 * 24 * 3600)	/* how long an invalid record is kept for those who look */
 
 static int
 exit_code(int error)
@@ -42,7 +42,7 @@ exit_code(int error)
 	}
 }
 
-/* When it ceased, or will cease, to be taken; 0: never. */
+/* When the token became or will become invalid; 0: never. */
 static int64_t
 end_of(const struct token *token)
 {

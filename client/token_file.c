@@ -1,5 +1,5 @@
 /* Runs in: mcp-python token.   Owns: the token file while it changes it.
- * The lock is on the directory: the file itself is another one after each change. */
+ * The lock is on the directory, because each change replaces the file. */
 #include "client/token_file.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define SERVICE_GROUP "mcp-python"
 
-/* Nobody but owner and group: the hashes are no secret, but nobody else's business. */
+/* Owner and group only: the hashes are not secret, but of no use to others. */
 #define MODE_MOST 0640
 
 static int
@@ -68,7 +68,7 @@ read_text(int fd, char **text_r, size_t *len_r)
 	return 0;
 }
 
-/* A link is not followed: it would be replaced, not what it leads to. */
+/* A link is not followed: the change would replace the link, not its target. */
 static int
 read_file(struct token_file *file, struct why *why_r)
 {
@@ -177,7 +177,7 @@ token_file_write(struct token_file *file, struct why *why_r)
 	char name[NAME_MAX + 1];
 	int r = -ENAMETOOLONG;
 
-	/* We have the lock: what has this name was left by one that was killed. */
+	/* The lock is held, so a file with this name was left by a process that was killed. */
 	if (snprintf(name, sizeof(name), ".%s.new", file->name) < (int)sizeof(name)) {
 		unlinkat(file->dir, name, 0);
 		r = replace(file, name, text);

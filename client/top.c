@@ -1,6 +1,6 @@
-/* Runs in: mcp-python top.   Owns: the terminal while it runs, and what it was before; the last
- * answer, for what has changed since. Signals come through a descriptor, so that waiting is
- * one poll. */
+/* Runs in: mcp-python top.   Owns: the terminal while it runs, and its earlier settings; the
+ * last answer, for the differences.
+ * Signals come through a descriptor, so a single poll() waits for everything. */
 #include "client/operator.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static const struct sort {
 
 struct row {
 	const json_t *tenant;
-	double value;			/* to sort by */
+	double value;			/* the key for sorting */
 	double processors, per_second;	/* since the last look */
 };
 
@@ -71,7 +71,7 @@ struct top {
 	struct timespec at, at_before;
 	bool colour;
 	size_t lines, columns;		/* of the screen */
-	char complaint[256];		/* to be said when the screen is as before */
+	char complaint[256];		/* printed after the screen was restored */
 };
 
 /* ---- one look ---- */
@@ -251,7 +251,7 @@ measure_screen(struct top *top)
 	top->columns = size.ws_col;
 }
 
-/* One write, so that nothing flickers; what was there before is cleared behind each line. */
+/* One write, so that nothing flickers; the rest of each line is cleared. */
 static int
 draw(const struct top *top)
 {
@@ -340,7 +340,7 @@ left_ms(const struct top *top)
 	return left > 0 ? (int)(left * 1000) + 1 : 0;
 }
 
-/* Until it is time for the next look, or somebody wants something. */
+/* Waits for the next look or for a key. */
 static enum wish
 wait_for_wish(struct top *top, int signals)
 {
@@ -386,7 +386,7 @@ watch_on_terminal(struct top *top)
 	raw.c_lflag &= (tcflag_t)~(ICANON | ECHO);
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
-	raw.c_cc[VSUSP] = _POSIX_VDISABLE;	/* the terminal is not as a shell wants it */
+	raw.c_cc[VSUSP] = _POSIX_VDISABLE;	/* a shell expects other settings of the terminal */
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw);
 	show_bytes(STDOUT_FILENO, ENTER, strlen(ENTER));
 	top->colour = !(no_colour && *no_colour);

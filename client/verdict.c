@@ -9,7 +9,7 @@
 #include "client/reply.h"
 
 enum rule {
-	SCRIPTS, /* the script's exit code; 1 when it has none */
+	SCRIPTS, /* the script's exit code; 1 if it has none */
 	FIXED,
 };
 
@@ -18,7 +18,7 @@ static const struct verdict_row {
 	const char *status;
 	enum rule rule;
 	int code;
-	const char *text;	/* NULL: the script ended by itself and nothing is said */
+	const char *text;	/* NULL: the script ended by itself; nothing is printed */
 } rows[] = {
 	{ "ok",            SCRIPTS, 0, NULL },
 	{ "error",         SCRIPTS, 0, NULL },

@@ -1,13 +1,13 @@
 /* Runs in: mcp-python-egress.   Owns: connections: a script's socket, and the origin's.
  * Reads:   both, hostile from the first byte; bounded in time, bytes and memory.
  *
- *   HEAD      a request comes in
- *   DIAL      its target is allowed, looked up and connected to
- *   RELAY     bytes go both ways, until both have ended or a limit is hit
- *   FAREWELL  a refusal has been written, and the script may still be writing
+ *   HEAD      a request arrives
+ *   DIAL      its target was allowed, is looked up and connected to
+ *   RELAY     bytes go both ways, until both sides have ended or a limit is reached
+ *   FAREWELL  a refusal was written, and the script may still be writing
  *
- * One request each: in absolute form the origin is told to close, so that what a script
- * sends behind its request goes nowhere. */
+ * A connection serves one request. In absolute form the origin is told to close, so bytes that a
+ * script sends after its request are dropped. */
 #include "egress/proxy.h"
 
 #include <errno.h>
@@ -25,10 +25,11 @@
 #include "egress/dial.h"
 #include "egress/head.h"
 
-#define HEAD_MS 10000		/* for a whole head */
+#define HEAD_MS 10000		/* for a complete head */
 #define DIAL_MS 15000		/* for a name and its addresses */
 #define FAREWELL_MS 2000	/* for a script to read a refusal */
-#define BUFFER_MAX 65536	/* bytes that wait for a side, before the other is read on */
+#define BUFFER_MAX 65536	/* bytes that wait for one side, before reading from the other
+				 * stops */
 #define STATUS_LINE_MAX 1024
 
 enum state { HEAD, DIAL, RELAY, FAREWELL };
@@ -36,9 +37,10 @@ enum state { HEAD, DIAL, RELAY, FAREWELL };
 /* One of the two ends. */
 struct side {
 	struct connection *connection;
-	struct bufferevent *io;		/* NULL: there is none */
-	bool ended;			/* nothing more comes from it */
-	bool told;			/* it knows that nothing more comes from the other */
+	struct bufferevent *io;		/* NULL: closed */
+	bool ended;			/* no more bytes come from it */
+	bool told;			/* it was told that no more bytes come from the other
+					 * side */
 };
 
 struct connection {
@@ -49,9 +51,9 @@ struct connection {
 	struct head head;
 	struct head_body_state body;
 	bool body_over;			/* of a request in absolute form */
-	bool asked;			/* there is something to report */
-	bool connected;			/* to the origin, however it ends */
-	bool status_seen;		/* the origin's status line went by */
+	bool asked;			/* there is a connection to report */
+	bool connected;			/* to the origin, even if that failed later */
+	bool status_seen;		/* the origin's status line has passed */
 	struct dial *dial;
 	struct event timer;
 	uint64_t start_ms, state_ms, active_ms;
@@ -124,7 +126,7 @@ connection_next(struct connection *c)
 
 /* ---- clocks ---- */
 
-/* When the state that it is in has lasted too long. */
+/* The time at which the current state has lasted too long. */
 static uint64_t
 deadline_ms(const struct connection *c)
 {
@@ -186,8 +188,8 @@ phrase_of(int status)
 	}
 }
 
-/* In the status line too, because that is all that most clients tell of a refused tunnel.
- * What goes in has been checked: host names and words of ours. */
+/* The reason is in the status line too, because most clients show nothing else of a refused
+ * tunnel. The inserted texts were checked: host names and our own words. */
 static void
 refuse(struct connection *c, int status, enum egress_verdict verdict, const char *text)
 {
@@ -241,7 +243,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 
 /* ---- relaying ---- */
 
-/* False: the execution has had its bytes, and the connection is no more. */
+/* False: the execution has used up its bytes, and the connection is closed. */
 static bool
 count(struct connection *c, uint64_t *counter, size_t n)
 {
@@ -261,7 +263,7 @@ waiting(const struct side *side)
 	return evbuffer_get_length(bufferevent_get_output(side->io));
 }
 
-/* Tells a side that nothing more comes, once it has all that came before. */
+/* Tells a side that no more bytes come, once it has all earlier ones. */
 static void
 pass_end(struct side *from, struct side *to)
 {
@@ -271,13 +273,14 @@ pass_end(struct side *from, struct side *to)
 	shutdown(bufferevent_getfd(to->io), SHUT_WR);
 }
 
-/* Whether the connection still is, after either side may have ended. */
+/* Handles ended sides. True: the connection still exists. */
 static bool
 settle(struct connection *c)
 {
 	bool over;
 
-	/* One answer, and its end is the origin's: a script that only stops writing waits. */
+	/* A request has one answer, whose end the origin decides: a script that only stops
+	 * writing keeps waiting. */
 	if (c->head.connect)
 		pass_end(&c->script, &c->origin);
 	pass_end(&c->origin, &c->script);
@@ -287,7 +290,7 @@ settle(struct connection *c)
 	return !over;
 }
 
-/* Memory is bounded by reading no more of a side whose other one does not take it. */
+/* Bounds memory: while one side does not take its bytes, no more are read from the other. */
 static void
 pace(struct side *from, const struct side *to)
 {
@@ -295,7 +298,8 @@ pace(struct side *from, const struct side *to)
 		bufferevent_disable(from->io, EV_READ);
 }
 
-/* Of a request in absolute form its body, and of what follows nothing. False: no body. */
+/* Passes on the body of a request in absolute form, and nothing after it. False: the body is
+ * wrong. */
 static bool
 move_body(struct connection *c, struct evbuffer *in, struct evbuffer *out)
 {
@@ -330,8 +334,8 @@ relay_request(struct connection *c)
 	pace(&c->script, &c->origin);
 }
 
-/* The script's connection ends with this answer, whatever the origin says of its own. The
- * first word on that is the one that clients believe. */
+/* The script's connection ends with this answer, whatever the origin's own header says. Clients
+ * believe the first header, so ours comes first. */
 static void
 relay_status(struct connection *c, struct evbuffer *in, struct evbuffer *out)
 {
@@ -351,7 +355,7 @@ relay_status(struct connection *c, struct evbuffer *in, struct evbuffer *out)
 	evbuffer_add_printf(out, "Connection: close\r\n");
 }
 
-/* Whether the connection still is. */
+/* True: the connection still exists. */
 static bool
 relay_answer(struct connection *c)
 {
@@ -551,7 +555,7 @@ on_event(struct bufferevent *io, short what, void *arg)
 	if (!(what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)))
 		return;
 	side->ended = true;
-	/* Nobody is there to be told anything. */
+	/* There is no one to send a refusal to. */
 	if (c->state == FAREWELL || (side == &c->script && (what & BEV_EVENT_ERROR))) {
 		end(c);
 		return;
@@ -561,7 +565,7 @@ on_event(struct bufferevent *io, short what, void *arg)
 	if (c->state == HEAD) {
 		end(c);
 	} else if (c->state == RELAY) {
-		/* A request that will never be whole. */
+		/* The request will never be complete. */
 		if (side == &c->script && !c->head.connect && !c->body_over)
 			end(c);
 		else if (side == &c->script || relay_answer(c))

@@ -18,12 +18,12 @@
 
 #include "base/own.h"
 
-#define ADDRESSES_MAX 4		/* of one name that are tried */
-#define ATTEMPT_S 5		/* for one of them */
+#define ADDRESSES_MAX 4		/* addresses of one name that are tried */
+#define ATTEMPT_S 5		/* for each of them */
 
 /* evdns calls back even after a lookup was cancelled. */
 struct lookup {
-	struct dial *dial;	/* NULL: nobody waits any more */
+	struct dial *dial;	/* NULL: cancelled */
 	struct evdns_getaddrinfo_request *request;
 };
 
@@ -35,7 +35,7 @@ struct dial {
 	int fd;
 	struct event event;
 	bool looked_up;
-	struct dial_outcome outcome;	/* as things stand */
+	struct dial_outcome outcome;	/* the current result */
 	void (*done)(void *arg, const struct dial_outcome *outcome);
 	void *arg;
 };
@@ -74,7 +74,7 @@ from_sockaddr(const struct sockaddr *sa, struct network_address *address_r)
 	}
 }
 
-/* Is it an address of this machine? Then the kernel would come from it to it. */
+/* Is it an address of this machine? Then the kernel would use it as the source, too. */
 static bool
 is_own(const struct network_address *address)
 {
@@ -83,7 +83,7 @@ is_own(const struct network_address *address)
 	own_fd int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct network_address mine;
 
-	/* No way there: connect(2) will say so too. */
+	/* There is no route: connect(2) will report that too. */
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, len) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&from, &from_len) < 0)
 		return false;
@@ -92,7 +92,7 @@ is_own(const struct network_address *address)
 	       memcmp(mine.byte, address->byte, sizeof(mine.byte)) == 0;
 }
 
-/* Why it may not be connected to; NULL: it may. */
+/* The reason against a connection; NULL: it is allowed. */
 static const char *
 objection(const struct dial *dial, const struct network_address *address)
 {
@@ -130,7 +130,7 @@ take_address(struct dial *dial, const struct network_address *address)
 
 static void on_event(evutil_socket_t fd, short what, void *arg);
 
-/* Calls back, with a copy: the callee may free the dial. */
+/* Calls back, with a copy: the callback may free the dial. */
 static void
 finish(struct dial *dial)
 {

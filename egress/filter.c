@@ -1,5 +1,6 @@
-/* Runs in: mcp-python-egress, once, before the first listening socket comes.
- * Owns: nothing. Two walls against files, because Landlock may be missing in a kernel. */
+/* Runs in: mcp-python-egress, once, before it receives the first listening socket.
+ * Owns:    nothing.
+ * Two barriers against files, because a kernel may lack Landlock. */
 #include "egress/filter.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 #include "base/own.h"
 
-/* Newer than the oldest headers that we build with. */
+/* The oldest headers that we build with lack these. */
 #define FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
 #define FS_IOCTL_DEV (1ULL << 15)		/* ABI 5 */
 #define NET_BIND_TCP (1ULL << 0)		/* ABI 4 */
@@ -116,12 +117,12 @@ landlock(void)
 /* ---- seccomp: what a loop over sockets needs ---- */
 
 static const char *const calls[] = {
-	/* descriptors that are there */
+	/* existing descriptors */
 	"read", "write", "readv", "writev", "close", "fcntl", "shutdown",
-	/* sockets; which kinds is said below */
+	/* sockets; the rows below limit their kinds */
 	"accept4", "connect", "getsockname", "getpeername", "getsockopt", "setsockopt",
 	"sendto", "recvfrom", "sendmsg", "recvmsg",
-	/* waiting, time, chance */
+	/* waiting, time, random numbers */
 	"epoll_ctl", "epoll_pwait", "clock_gettime", "gettimeofday", "getrandom",
 	"restart_syscall", "nanosleep", "clock_nanosleep", "timer_settime",
 	/* memory */
@@ -134,7 +135,7 @@ static const char *const calls[] = {
 #endif
 };
 
-/* Exist on some architectures only. */
+/* Calls that exist on some architectures only. */
 static const char *const old_calls[] = { "epoll_wait", "time" };
 
 static int

@@ -1,5 +1,5 @@
 /* Runs in: mcp-python-egress.   Owns: grants and their listening sockets.
- * Reads:   what the supervisor says. A worker can only connect. */
+ * Reads:   messages of the supervisor. A worker can only connect. */
 #include "egress/proxy.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "base/own.h"
 
 #define TICKS_PER_S 10
-#define RETRY_MS 200		/* after an accept that failed for want of something */
+#define RETRY_MS 200		/* after an accept that failed for lack of a resource */
 
 /* ---- accepting ---- */
 
@@ -25,7 +25,7 @@ has_room(const struct grant *g)
 	       g->proxy->n_connections < g->proxy->connections_max;
 }
 
-/* Further ones wait in the kernel, in the worker's own backlog. */
+/* Further connections wait in the kernel, in the worker's own backlog. */
 static void
 listen_again(struct grant *g)
 {
@@ -52,15 +52,15 @@ tell_exhausted(const struct grant *g)
 	g->proxy->tell(g->proxy->tell_arg, &msg);
 }
 
-/* A listening socket has flags that the worker could change if it had kept a copy of it. Without
- * O_NONBLOCK accept waits, until the signal of base/stall.h comes, and says EINTR. */
+/* A worker that has kept a copy of its listening socket could change its flags. Without
+ * O_NONBLOCK accept() waits until the signal of base/stall.h comes, and returns EINTR. */
 static bool
 may_wait(int fd, int error)
 {
 	return error == EINTR || !(fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
-/* The socket, and what was just accepted on it (-1: nothing). */
+/* Gives up the listening socket, and the connection just accepted on it (-1: none). */
 static void
 give_up(struct grant *g, int accepted)
 {
@@ -89,7 +89,7 @@ on_acceptable(evutil_socket_t fd, short what, void *arg)
 		return;
 	accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	error = accepted < 0 ? errno : 0;
-	/* It is as the listening socket was set; and this one is ours alone. */
+	/* It inherits the flags of the listening socket; but only we have this one. */
 	if (accepted >= 0)
 		setsockopt(accepted, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	if (may_wait(fd, error)) {
@@ -166,7 +166,7 @@ take_rules(struct grant *g, const struct msg_egress_open *open)
 	return r;
 }
 
-/* One bucket for all its connections; what is read is what is written. */
+/* One bucket for all its connections; every byte read is written once. */
 static int
 make_rate(struct grant *g, uint64_t rate)
 {
@@ -184,7 +184,7 @@ make_rate(struct grant *g, uint64_t rate)
 	return 0;
 }
 
-/* Is it what a worker's listening socket is? */
+/* Is it a worker's listening socket? */
 static int
 check_listener(int fd)
 {

@@ -1,6 +1,6 @@
 /* Runs in: mcp-python-egress.   Owns: nothing.
- * Reads:   what scripts send to their proxy, hostile from the first byte. What is not said
- *          as RFC 9112 wants it is refused, so that no origin can read it differently. */
+ * Reads:   requests of scripts, hostile from the first byte. Any deviation from RFC 9112 is
+ * refused, so that no origin can read a request differently. */
 #include "egress/head.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ is(const struct span *span, const char *word)
 	return span->len == strlen(word) && strncasecmp(span->at, word, span->len) == 0;
 }
 
-/* The line at *at_io, without its end, which is CR LF and nothing else. */
+/* Takes the line at *at_io, without its end, which must be CR LF. */
 static bool
 next_line(const char **at_io, const char *end, struct span *line_r)
 {
@@ -144,7 +144,8 @@ parse_length(const struct span *value, uint64_t *length_r)
 	return 0;
 }
 
-/* Two that speak of the same body, or one twice: whoever reads it next may believe another. */
+/* Two headers about the same body, or one twice, are refused: the next reader may believe the
+ * other one. */
 static int
 take_header(const struct span *name, const struct span *value, struct head *head)
 {
@@ -208,7 +209,7 @@ head_parse(const char *bytes, size_t len, struct head *head_r)
 
 /* ---- for the origin ---- */
 
-/* Whether a list of words, as that of Connection, has the name. */
+/* Does a list of words, such as that of Connection, contain the name? */
 static bool
 lists(const struct span *list, const struct span *name)
 {
@@ -230,7 +231,7 @@ lists(const struct span *list, const struct span *name)
 	return false;
 }
 
-/* Is it between the script and us alone? */
+/* Does the header concern only the connection between the script and us? */
 static bool
 is_ours(const struct span *name, const struct span *all)
 {
@@ -244,7 +245,8 @@ is_ours(const struct span *name, const struct span *all)
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		if (is(name, ours[i]))
 			return true;
-	/* What says how long the body is cannot be taken away by naming it. */
+	/* The headers that give the body's length cannot be removed by naming them in
+	 * Connection. */
 	if (is(name, "Content-Length") || is(name, "Transfer-Encoding"))
 		return false;
 	while (next_line(&at, end, &line) && line.len > 0)
@@ -300,7 +302,7 @@ head_for_origin(const struct head *head, const char *bytes, size_t *len_r)
 	if (head->path_len == 0 || bytes[head->path] != '/')
 		*to++ = '/';
 	to = put(to, bytes + head->path, head->path_len);
-	/* The script's own version: what answers it is not changed. */
+	/* The script's own version: the answer is passed on unchanged. */
 	to = put(to, bytes + head->path + head->path_len, sizeof(" HTTP/1.1") - 1);
 	to = put_text(to, "\r\nHost: ");
 	to = put_host(to, &head->target);
@@ -351,7 +353,7 @@ take_size(struct head_body_state *s, char c)
 	return 0;
 }
 
-/* One byte of a chunked body outside of its data. */
+/* Takes one byte of a chunked body outside of its data. */
 static int
 take_byte(struct head_body_state *s, char c)
 {

@@ -1,17 +1,17 @@
-/* mcp-python-egress: connects to the outside for scripts, where the policy says so.
+/* mcp-python-egress: connects to the outside for scripts, where the policy allows it.
  *
- * Started by mcp-pythond, one for all workers, when the first execution may have a network.
- * A worker has none but its own loopback device. There it makes a listening socket before
- * a script runs, and that socket comes here through the supervisor, with what the policy
- * allows (EGRESS_OPEN). Scripts are told of it by HTTP_PROXY and HTTPS_PROXY.
+ * mcp-pythond starts one process for all workers, when the first execution with network access
+ * begins. A worker has only its own loopback device. There it makes a listening socket before a
+ * script runs. The socket reaches this process through the supervisor, with the permitted targets
+ * (EGRESS_OPEN). Scripts find it by HTTP_PROXY and HTTPS_PROXY.
  *
- * What scripts and origins send is hostile. So this process has a uid of its own where
- * there are some, no capability, no file and a syscall filter; it holds no secret, and
- * what it may connect to it is told for each execution. Each connection's end is reported.
+ * Bytes of scripts and origins are hostile. So this process has a uid of its own where spare uids
+ * exist, no capability, no file and a syscall filter. It holds no secret, and is told the
+ * permitted targets of each execution. It reports the end of each connection.
  *
  *   1. descriptor 3 is the supervisor's socket; EGRESS_CONFIGURE is read from it
  *   2. /etc/resolv.conf and /etc/hosts are read, the sockets for name servers opened
- *   3. the jail is closed (filter.c) and proved; EGRESS_READY
+ *   3. the jail is closed (filter.c) and proved; EGRESS_READY is sent
  *   4. the loop: one thread, in which nothing may wait (base/stall.h) */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@
 #define PROGRAM "mcp-python-egress"
 #define CONTROL 3
 #define WRITER_MAX (4 * 1024 * 1024)	/* reports that the supervisor has not read */
-#define DESCRIPTORS_KEPT 512		/* for listening sockets, lookups and ourselves */
+#define DESCRIPTORS_KEPT 512		/* for listening sockets, lookups and the process itself */
 
 #ifdef WITH_SANITIZERS
 const char *__asan_default_options(void);
@@ -82,7 +82,7 @@ tell(void *arg, const struct msg *msg)
 {
 	struct egress *e = arg;
 
-	/* Connections that nobody hears of must not be. */
+	/* Without a report connections must not be made. */
 	if (frame_writer_put(&e->writer, msg, NULL, 0) < 0)
 		give_up("a report", ENOBUFS);
 	flush(e);
@@ -152,7 +152,7 @@ say_nothing(int is_warning, const char *text)
 	(void)text;
 }
 
-/* Names mean what they say: nothing is searched for below domains of this machine. */
+/* Names are complete: no search domains of this machine are tried. */
 static struct evdns_base *
 open_dns(struct event_base *base, const struct msg_egress_configure *configure)
 {
@@ -176,7 +176,7 @@ open_dns(struct event_base *base, const struct msg_egress_configure *configure)
 		if (evdns_base_nameserver_ip_add(dns, text) != 0)
 			give_up(text, EINVAL);
 	} else {
-		/* Without the file it takes this machine's own server. */
+		/* Without the file libevent uses the server on this machine. */
 		evdns_base_resolv_conf_parse(dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
 	}
 	evdns_base_search_clear(dns);

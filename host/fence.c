@@ -22,7 +22,7 @@
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The kernel looks at the lower half alone of what it takes for an int. */
+/* For an int argument the kernel reads the lower half only. */
 #define INT_MASK 0xffffffffu
 #define INT_SIGN 0x80000000u
 
@@ -259,7 +259,7 @@ static const char *const refused_to_directory[] = {
 	"tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "pidfd_send_signal",
 };
 
-/* Of processes the helper makes copies of itself alone, and ends them. */
+/* The helper may only fork copies of itself, and kill them. */
 static const struct row rows_refused_to_directory[] = {
 	{ "clone", { HAS(0, CLONE_NEWUSER) } }, { "clone", { HAS(0, CLONE_NEWNS) } },
 	{ "clone", { HAS(0, CLONE_NEWPID) } }, { "clone", { HAS(0, CLONE_NEWNET) } },

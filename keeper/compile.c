@@ -1,6 +1,6 @@
 /* Runs in: the taker.   Owns: nothing.
- * Reads:   what a worker says that compiled strangers' sources: any bytes. Which file they are for
- * is not its word. */
+ * Reads:   a worker's results of compiling strangers' sources: any bytes. The worker does not
+ * choose the file that a result is for. */
 #include "keeper/compile.h"
 
 #include <ctype.h>
@@ -15,9 +15,9 @@
 #include "keeper/digest.h"
 #include "keeper/path.h"
 
-#define SOURCE_MAX (16 << 20)	/* bytes; a longer one is compiled where it is imported */
-#define MADE_FACTOR 64		/* code is not so many times as long as its source ... */
-#define MADE_FREE (64 << 10)	/* ... and this */
+#define SOURCE_MAX (16 << 20)	/* bytes; a longer source is compiled when it is imported */
+#define MADE_FACTOR 64		/* code may have this many times its source's length ... */
+#define MADE_FREE (64 << 10)	/* ... plus this */
 #define TAG_MAX 32
 #define LINE_PATH (DIGEST_HEX + strlen("  tree/"))
 

@@ -13,7 +13,7 @@ static EVP_MD *sha256;
 int
 digest_prepare(void)
 {
-	/* The host's configuration of OpenSSL has no say here. */
+	/* The host's configuration of OpenSSL is not read. */
 	if (!sha256 && OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1)
 		sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 	return sha256 ? 0 : -ENOTSUP;

@@ -1,5 +1,5 @@
-/* Runs in: a child of the keeper that holds no capability.   Owns: the files below tree.
- * Reads:   what the reader of a wheel sends, which a wheel may have taken over. */
+/* Runs in: a child of the keeper without capabilities.   Owns: the files below tree.
+ * Reads:   messages of the reader of a wheel, which a wheel may have taken over. */
 #include "keeper/intake.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ pages_of(uint64_t size)
 	return (size / PAGE + (size % PAGE > 0 || size == 0)) * PAGE;
 }
 
-/* So much of the disk is used up. */
+/* Counts used bytes of the disk. */
 static int
 charge(struct intake *intake, uint64_t bytes, struct why *why_r)
 {
@@ -62,8 +62,8 @@ charge(struct intake *intake, uint64_t bytes, struct why *why_r)
 	return 0;
 }
 
-/* The directories that lead to the file. Nothing below tree is a link: only this makes
- * anything there. */
+/* Makes the directories that lead to the file. No entry below tree is a link: only this process
+ * makes entries there. */
 static int
 make_way(struct intake *intake, char *path, struct why *why_r)
 {
@@ -116,7 +116,7 @@ copy(int from, int to, uint64_t size, struct digest *digest)
 	return r;
 }
 
-/* 1: the bytes that are read are those of the file. 0: they are others. */
+/* 1: the bytes from the descriptor equal the file. 0: they differ. */
 static int
 is_same(int from, int file, uint64_t size)
 {

@@ -1,12 +1,13 @@
-/* Runs in: the keeper, root of the outer namespace; what is taken in and removed, in children.
+/* Runs in: the keeper, root of the outer namespace. Sets are taken in and removed by children.
  * Owns:    everything in the store.
  * Reads:   KEEP once, then ATTACH, TAKE and DISCARD, from the supervisor alone.
  *
- * How a sealed worker gets a mount: only a process inside the mount namespace that has
- * CAP_SYS_ADMIN over it can make one. The worker has given that up, and its filter and Landlock
- * deny it besides. The keeper has it, because workers' namespaces are below its own: it clones the
- * set's mount, makes it read-only, enters the worker's namespace, puts it there and comes back.
- * Of the worker's tree it resolves one path, on a read-only file system that the zygote made. */
+ * How a sealed worker gets a mount: only a process inside its mount namespace, with
+ * CAP_SYS_ADMIN over it, can make one. The worker has given that capability up, and its filter
+ * and Landlock forbid it besides. The keeper has it, because workers' namespaces are below its
+ * own: it clones the set's mount, makes it read-only, enters the worker's namespace, attaches
+ * the mount there and returns. It resolves one path of the worker's tree, on a read-only file
+ * system that the zygote made. */
 #include "keeper/keeper.h"
 
 #include <dirent.h>
@@ -43,7 +44,7 @@
 struct keeper {
 	int store;		/* a directory in our own mount namespace */
 	int home;		/* our mount namespace */
-	uint64_t serial;	/* of what is half made */
+	uint64_t serial;	/* in the names of unfinished sets */
 };
 
 /* ---- names ---- */
@@ -69,7 +70,7 @@ is_half(const char *name)
 
 /* ---- removing ---- */
 
-/* Removes what nobody finished. The number of them, or -errno. */
+/* Removes unfinished sets. Their number, or -errno. */
 static int
 sweep(const struct keeper *keeper)
 {
@@ -107,13 +108,14 @@ attach(const struct keeper *keeper, const char *name, int worker)
 		return -errno;
 	if (setns(worker, CLONE_NEWNS) < 0)
 		return -errno;
-	/* What a session had before goes, or its mounts would pile up; mostly nothing is there. */
+	/* An earlier mount of a session is removed, so that mounts do not pile up; usually there
+	 * is none. */
 	if (umount2(ENVIRONMENT_PLACE, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL)
 		r = -errno;
 	if (r == 0 && move_mount(tree, "", AT_FDCWD, ENVIRONMENT_PLACE,
 				 MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		r = -errno;
-	/* A keeper that cannot come home is of no use, and another one takes its place. */
+	/* A keeper that cannot return to its namespace is useless, and is replaced. */
 	if (setns(keeper->home, CLONE_NEWNS) < 0)
 		_exit(EXIT_FAILURE);
 	return r;
@@ -130,7 +132,7 @@ on_attach(const struct keeper *keeper, const struct frame *frame)
 		return r;
 	r = attach(keeper, name, frame->fds.fd[0]);
 	said = r < 0 && r > -256 ? (unsigned char)-r : r < 0 ? EIO : 0;
-	/* Whoever waits may be gone. */
+	/* The reader may be gone. */
 	if (write(frame->fds.fd[1], &said, 1) < 0)
 		return 0;
 	return 0;
@@ -181,7 +183,8 @@ on_take(struct keeper *keeper, const struct frame *frame)
 	pid = fork();
 	if (pid == 0)
 		live_as_taker(keeper, frame);
-	/* Without a child the socket for TAKEN is closed with the frame, which tells. */
+	/* Without a child the socket for TAKEN is closed with the frame; that reports the
+	 * failure. */
 	return 0;
 }
 
@@ -218,7 +221,7 @@ begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 	keeper->home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	if (keeper->home < 0)
 		return -errno;
-	/* What is put into a worker has no ties to mounts of the host. */
+	/* Mounts in a worker have no connection to mounts of the host. */
 	*what_r = "private mounts";
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -errno;
@@ -309,7 +312,7 @@ keeper_main(void)
 		return EXIT_FAILURE;
 	if (say_begun(r, what) < 0 || r < 0)
 		return EXIT_FAILURE;
-	/* Ends with the supervisor's end of the socket. */
+	/* Ends when the supervisor closes its end of the socket. */
 	while (frame_reader_read(&reader, KEEPER_CONTROL, &frame) == 1) {
 		stall_turn();
 		r = serve(&keeper, &frame);

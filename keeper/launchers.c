@@ -1,6 +1,6 @@
 /* Runs in: the reader of a wheel.   Owns: nothing.
- * Reads:   entry_points.txt, which a stranger wrote. What comes of it is Python that imports one
- * name of the wheel's own modules and calls it. */
+ * Reads:   entry_points.txt, which a stranger wrote. A launcher made from it is Python that
+ * imports a name from the wheel's own modules and calls it. */
 #include "keeper/launchers.h"
 
 #include <ctype.h>

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One field of CSV into to, which has room for size bytes, NUL among them. What follows it is
- * left at *at. */
+/* Reads one field of CSV into to, which has room for size bytes with a NUL. *at: the character
+ * after the field. */
 static int
 read_field(const char **at, const char *end, char *to, size_t size)
 {

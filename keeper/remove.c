@@ -9,7 +9,7 @@
 
 #include "keeper/path.h"
 
-/* depth bounds what it holds open. */
+/* depth bounds the number of open directories. */
 static int
 remove_below(int dir, const char *name, unsigned int depth)
 {

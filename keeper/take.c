@@ -1,7 +1,7 @@
-/* Runs in: the taker, a child of the keeper for one set, without a capability and under a filter of
- * its own.
+/* Runs in: the taker, a child of the keeper for one set, without a capability and under a filter
+ * of its own.
  * Owns:    the directory of a set until it has its name.
- * Reads:   wheels, by the byte: whose SHA-256 is another one is not looked into. */
+ * Reads:   wheels, only to compute their SHA-256; a wheel with another hash is not parsed. */
 #include "keeper/take.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 #define WORD_MAX 256
 
-/* A wheel as it was decided about: an item of TAKE's list. */
+/* A wheel as it was approved: an item of TAKE's list. */
 struct expected {
 	char name[WORD_MAX + 1], version[WORD_MAX + 1], hash[DIGEST_HEX + 1];
 	uint64_t size;
@@ -48,7 +48,7 @@ read_expected(const struct msg_str *item, struct expected *to)
 
 /* ---- one wheel ---- */
 
-/* A file without a name in the directory of what is half made. */
+/* A nameless file in the directory of unfinished sets. */
 static int
 make_file(int dir)
 {
@@ -78,7 +78,7 @@ write_all(int to, const char *bytes, size_t len)
 	return 0;
 }
 
-/* From the stream to the file, and by the way to the digest. */
+/* Copies the stream to the file, and computes its digest. */
 static int
 copy(int from, int to, uint64_t size, char hash_r[DIGEST_HEX + 1])
 {
@@ -152,7 +152,7 @@ take_wheels(const struct take *take, int dir, struct intake *intake, struct why 
 	return r;
 }
 
-/* What is in the list by now are the files of the wheels; what is compiled of them comes behind. */
+/* The list holds the files of the wheels at this point; compiled files are added after them. */
 static int
 compile(const struct take *take, int dir, struct intake *intake, struct why *why_r)
 {
@@ -171,7 +171,7 @@ compile(const struct take *take, int dir, struct intake *intake, struct why *why
 	return r;
 }
 
-/* The files, listed as sha256sum does: whoever doubts a disk can ask it. */
+/* Takes the files in, and lists them in the form of sha256sum, so that the disk can be checked. */
 static int
 take_files(const struct take *take, int dir, struct intake *intake, struct why *why_r)
 {
@@ -190,7 +190,7 @@ take_files(const struct take *take, int dir, struct intake *intake, struct why *
 	return r;
 }
 
-/* All of it is on the disk before its name is, and then the name is. */
+/* Syncs the set to the disk before it gets its name, and the name afterwards. */
 static int
 put_in_place(const struct take *take, struct why *why_r)
 {
@@ -200,7 +200,7 @@ put_in_place(const struct take *take, struct why *why_r)
 	name[ENVIRONMENT_NAME] = '\0';
 	if (syncfs(take->store) < 0)
 		return why_say(why_r, -errno, "", "writing to the disk");
-	/* Another taker may have been faster with the very same. */
+	/* Another taker may have been faster with the same set. */
 	if ((renameat2(take->store, take->half, take->store, name, RENAME_NOREPLACE) < 0 &&
 	     errno != EEXIST) || fsync(take->store) < 0)
 		return why_say(why_r, -errno, "", "the name of the set");
@@ -242,7 +242,7 @@ take(struct take *take, struct why *why_r)
 		r = why_say(why_r, -errno, "", "making room in the store");
 	if (r == 0)
 		r = make_set(take, dir, tree, why_r);
-	/* Nothing of this name is left of what was put in place. */
+	/* Of a set in place nothing has this name any more. */
 	remove_tree(take->store, take->half);
 	return r;
 }

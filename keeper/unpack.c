@@ -1,5 +1,6 @@
 /* Runs in: the taker (unpack), and a child of it (the rest), the reader of a wheel: a process
- * without a file to open, a socket, a program or a child, that has the wheel and a pipe.
+ * that can open no file or socket and start no program or child, and that has only the wheel and
+ * a pipe.
  * Owns:    the reader. */
 #include "keeper/unpack.h"
 
@@ -18,7 +19,7 @@
 #include "keeper/intake.h"
 #include "keeper/walls.h"
 
-#define WHEEL_FD 3		/* where a reader has what it has */
+#define WHEEL_FD 3		/* the reader's descriptor of the wheel */
 #define STREAM_FD 4
 #define BLOCK 65536
 #define DATA_MAX (1UL << 30)
@@ -26,7 +27,7 @@
 
 /* ---- the stream ---- */
 
-/* Bytes most significant first. */
+/* Most significant byte first. */
 static void
 put_number(FILE *to, uint64_t number, unsigned int len)
 {
@@ -102,7 +103,7 @@ limit(void)
 	return 0;
 }
 
-/* Nothing is open but the wheel and the stream. */
+/* Closes everything but the wheel and the stream. */
 static int
 keep_two(int wheel, int stream)
 {
@@ -138,7 +139,7 @@ live_as_reader(int wheel, int stream, uint64_t size, const struct wheel_asked *a
 
 /* ---- the taker ---- */
 
-/* Its own end says more than that of its stream. */
+/* The reader's own end says more than that of its stream. */
 static int
 wait_for(pid_t reader, int r, struct why *why_r)
 {
@@ -174,7 +175,7 @@ unpack(int wheel, uint64_t size, const struct wheel_asked *asked, struct intake 
 		r = intake_read(intake, stream[0], why_r);
 	else
 		why_say(why_r, r, "", "the reader of a wheel");
-	/* One that still writes fails now. */
+	/* A reader that still writes fails now. */
 	close(stream[0]);
 	return reader < 0 ? r : wait_for(reader, r, why_r);
 }

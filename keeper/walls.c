@@ -63,10 +63,10 @@ static const struct {
 #endif
 };
 
-/* Exist on some architectures only. */
+/* Calls that exist on some architectures only. */
 static const char *const old_calls[] = { "dup2" };
 
-/* Memory, but none that is code; sanitizers need all kinds. */
+/* Memory, but none that is executable; sanitizers need all kinds. */
 static int
 allow_memory(scmp_filter_ctx filter)
 {

@@ -1,5 +1,5 @@
-/* Runs in: the reader of a wheel, a process that can do nothing but read it and write to a pipe.
- * Owns: the archive, and what is known of its files until the end.
+/* Runs in: the reader of a wheel, a process that can only read the wheel and write to a pipe.
+ * Owns:    the archive, and the list of its files until the end.
  * Reads:   a wheel, which a stranger made, by libarchive. */
 #include "keeper/wheel.h"
 
@@ -26,22 +26,22 @@
 #include "policy/version.h"
 
 #define BLOCK 65536
-#define SHOWN "%.200s"			/* of a path in a message; at its end */
+#define SHOWN "%.200s"			/* the shown end of a path */
 #define TEXT_MAX (4 << 20)		/* bytes of METADATA and the like */
 #define RECORD_MAX (32 << 20)
-#define FIRST_LINE_MAX 512		/* bytes of a script's, to be rewritten */
-/* Deflate comes to a thousandth at best, and no package that is meant to be used comes near; a
- * small one may. */
+#define FIRST_LINE_MAX 512		/* bytes of a script's first line that may be rewritten */
+/* Deflate reaches a thousandth at best. Large packages for real use stay far from it; a small
+ * one may come near. */
 #define RATIO_MAX 100
 #define RATIO_FREE (32 << 20)
 
-/* A file of the wheel, or one that was made. */
+/* A file of the wheel, or a generated one. */
 struct member {
-	char *path;		/* in the wheel; NULL: made */
+	char *path;		/* in the wheel; NULL: generated */
 	char *place;		/* in the environment; NULL: left out */
 	uint64_t size, placed_size;
 	unsigned char sum[DIGEST_BYTES], placed_sum[DIGEST_BYTES];
-	bool told;		/* RECORD has it */
+	bool told;		/* RECORD lists it */
 };
 
 struct text {
@@ -49,7 +49,7 @@ struct text {
 	size_t len;
 };
 
-/* Files of *.dist-info that are read here. */
+/* Files of *.dist-info that this program reads. */
 enum info { INFO_METADATA, INFO_WHEEL, INFO_ENTRY_POINTS, INFO_RECORD, INFO_COUNT };
 
 static const struct {
@@ -64,13 +64,13 @@ static const struct {
 
 struct wheel {
 	int file;
-	uint64_t at, size;		/* of the file */
-	char block[BLOCK];		/* what libarchive reads */
+	uint64_t at, size;		/* in the file */
+	char block[BLOCK];		/* the input of libarchive */
 	struct archive *archive;
 	const struct wheel_asked *asked;
 	const struct wheel_sink *sink;
 	struct why *why;
-	char *info;			/* "NAME-VERSION.dist-info" as it is spelt there */
+	char *info;			/* "NAME-VERSION.dist-info" in the wheel's spelling */
 	struct text text[INFO_COUNT];
 	struct member *member;
 	size_t n_members, room;
@@ -153,7 +153,7 @@ open_archive(struct wheel *wheel)
 
 /* ---- names ---- */
 
-/* Does a name of so many bytes end in this? */
+/* Does a name of len bytes end in suffix? */
 static bool
 ends_in(const char *name, size_t len, const char *suffix)
 {
@@ -189,7 +189,7 @@ same_name(const char *text, size_t len, const char *expected)
 	return strcmp(name, expected) == 0;
 }
 
-/* "NAME-VERSION" of the package that was asked for? In names of files '-' is '_'. */
+/* Is it "NAME-VERSION" of the requested package? File names have '_' for '-'. */
 static bool
 is_asked(const struct wheel_asked *asked, const char *text, size_t len)
 {
@@ -205,7 +205,7 @@ is_asked(const struct wheel_asked *asked, const char *text, size_t len)
 	       same_version(version, version_len, asked->version);
 }
 
-/* Does it tell of a distribution, as importlib.metadata finds them? */
+/* Does it describe a distribution, by the rules of importlib.metadata? */
 static bool
 is_metadata(const char *path)
 {
@@ -225,7 +225,7 @@ is_cached(const char *path)
 	return found != NULL;
 }
 
-/* A signature of RECORD as it was. */
+/* Is it a signature of the original RECORD? */
 static bool
 is_signature(const struct wheel *wheel, const char *path)
 {
@@ -235,7 +235,7 @@ is_signature(const struct wheel *wheel, const char *path)
 	       (strcmp(rest, "/RECORD.jws") == 0 || strcmp(rest, "/RECORD.p7s") == 0);
 }
 
-/* Which file of its *.dist-info this is; INFO_COUNT: none of those that are read here. */
+/* The kind of a file of *.dist-info; INFO_COUNT: this program does not read it. */
 static enum info
 info_of(const struct wheel *wheel, const char *path)
 {
@@ -249,8 +249,7 @@ info_of(const struct wheel *wheel, const char *path)
 	return (enum info)i;
 }
 
-/* What is at the top of a wheel: its one *.dist-info, in one spelling, and none of another
- * distribution's. */
+/* The top of a wheel has its one *.dist-info, in one spelling, and none of another distribution. */
 static int
 check_top(struct wheel *wheel, const char *path)
 {
@@ -270,8 +269,8 @@ check_top(struct wheel *wheel, const char *path)
 
 /* ---- places ---- */
 
-/* Of what is below "NAME-VERSION.data/". *script_r: it is a program. NULL: there is no such
- * part. */
+/* The target of a file below "NAME-VERSION.data/". *script_r: it is a program. NULL: there is no
+ * such part. */
 static char *
 place_of_data(const struct wheel *wheel, const char *rest, bool *script_r)
 {
@@ -298,7 +297,7 @@ place_of_data(const struct wheel *wheel, const char *rest, bool *script_r)
 	return NULL;
 }
 
-/* Where a file goes; malloc'd, NULL in *place_r: nowhere. */
+/* The target of a file; malloc'd, NULL in *place_r: it is left out. */
 static int
 find_place(struct wheel *wheel, const char *path, char **place_r, bool *script_r)
 {
@@ -351,8 +350,7 @@ place_bytes(struct wheel *wheel, const char *bytes, size_t len)
 	return wheel->sink->bytes(wheel->sink->arg, bytes, len);
 }
 
-/* A script that asks for Python gets the interpreter's line in place of its own, which has
- * *skip_r bytes. */
+/* A script for Python gets the interpreter's line instead of its own, which has *skip_r bytes. */
 static size_t
 first_line(const struct wheel *wheel, const char *bytes, size_t len, char *line, size_t size,
 	   size_t *skip_r)
@@ -368,7 +366,7 @@ first_line(const struct wheel *wheel, const char *bytes, size_t len, char *line,
 	return (size_t)snprintf(line, size, "#!%s\n", wheel->asked->python);
 }
 
-/* The first block of a file goes to the sink, or what stands for it. */
+/* Passes the first block of a file, or its replacement, to the sink. */
 static int
 place_first(struct wheel *wheel, struct member *member, bool executable, bool script,
 	    const char *bytes, size_t len)
@@ -423,7 +421,7 @@ copy_member(struct wheel *wheel, struct member *member, bool executable, bool sc
 	return r;
 }
 
-/* What it says of its size, before any of it is read. */
+/* Checks the stated size, before any byte is read. */
 static int
 charge(struct wheel *wheel, const char *path, const la_int64_t size)
 {
@@ -440,7 +438,7 @@ charge(struct wheel *wheel, const char *path, const la_int64_t size)
 	return 0;
 }
 
-/* Deflated or stored, which is all that the tools of Python write. */
+/* Deflated or stored: Python's tools write nothing else. */
 static bool
 is_compressed_as_usual(struct archive *archive)
 {
@@ -502,7 +500,7 @@ take_entries(struct wheel *wheel)
 
 /* ---- what it says of itself ---- */
 
-/* The one value of a field in what is written like a message's head. */
+/* The single value of a field, in a text like a message's head. */
 static int
 find_field(const struct text *text, const char *name, struct text *value_r)
 {
@@ -558,7 +556,7 @@ by_path(const void *a, const void *b)
 	return strcmp(((const struct member *)a)->path, ((const struct member *)b)->path);
 }
 
-/* Does RECORD need to tell its hash? */
+/* May RECORD leave out the hash of this file? */
 static bool
 is_unhashed(const struct wheel *wheel, const struct member *member)
 {
@@ -598,7 +596,7 @@ check_row(struct wheel *wheel, struct record_row *row)
 	return 0;
 }
 
-/* Each file once in the archive and once in RECORD, as it is. */
+/* Checks that each file occurs once in the archive and once in RECORD, with its hash. */
 static int
 check_record(struct wheel *wheel)
 {
@@ -678,7 +676,7 @@ by_place(const void *a, const void *b)
 	return strcmp(left, right);
 }
 
-/* What is at the top, in *.data and made may not be at one place. */
+/* No two files, from the top, from *.data or generated, may have the same target. */
 static int
 check_places(struct wheel *wheel)
 {

@@ -2,26 +2,26 @@
  *
  * The program is three kinds of process:
  *
- *   zygote   Started for the supervisor, in the service's own user namespace, with one socket on
- *            descriptor 3. CONFIGURE tells it once what the jail of its profile looks like. It
- *            builds that file tree, makes it its root, starts Python inside, imports the
- *            profile's modules and compiles the syscall filter. From then on it clones a worker
- *            for each SPAWN and does nothing else. It reads from the supervisor alone and never
- *            runs a line that a client wrote.
+ *   zygote   The supervisor starts it in the service's own user namespace, with one socket on
+ *            descriptor 3. CONFIGURE describes the jail of its profile, once. The zygote builds
+ *            that file tree, makes it its root, starts Python inside, imports the profile's
+ *            modules and compiles the syscall filter. From then on it clones a worker for each
+ *            SPAWN and does nothing else. It reads from the supervisor alone and never runs a
+ *            line that a client wrote.
  *
- *   init     The first process of a worker, cloned straight into seven new namespaces and its
- *            cgroup. It puts up the walls in order (worker/jail.c), forks the script's process,
- *            reaps, and says how that process ended if the process did not say so itself.
+ *   init     The first process of a worker, cloned into seven new namespaces and its cgroup. It
+ *            builds the walls in order (worker/jail.c), forks the script's process, reaps, and
+ *            reports how that process ended if the process did not report it itself.
  *
- *   script   Proves the walls from inside, says READY, waits for RUN, runs the script to its very
- *            end and says DONE. Nothing that it says after RUN is believed.
+ *   script   Proves the walls from inside, sends READY, waits for RUN, runs the script to its very
+ *            end and sends DONE. Its messages after RUN are not trusted.
  *
  * A worker runs one script, or the cells of one session, and is never used again. It is a child of
- * the supervisor, which holds its pidfd and takes the truth about its end from the kernel.
+ * the supervisor, which holds its pidfd and learns its end from the kernel.
  *
- * The program starts over from a sealed copy of itself in memory, with an environment of its own: a
- * script that looks at its own process finds nothing of the host's environment, and the file
- * behind /proc/self/exe cannot be written by anybody.
+ * The program executes itself again from a sealed copy in memory, with its own environment. So a
+ * script that inspects its process finds nothing of the host's environment, and the file behind
+ * /proc/self/exe cannot be written.
  */
 #include <errno.h>
 #include <fcntl.h>

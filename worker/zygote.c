@@ -316,8 +316,8 @@ spawn_failed(uint64_t worker, const char *what, int error)
 	frame_send(ZYGOTE_CONTROL, &msg, NULL, 0);
 }
 
-/* Tells the supervisor of a worker. A worker that the supervisor never hears of would be in
- * nobody's hands: then this zygote ends, which the supervisor notices, and finds what it left. */
+/* Tells the supervisor of a worker. A worker that the supervisor never hears of would have no
+ * owner. So this zygote ends if that fails; the supervisor notices, and finds the worker. */
 static void
 send_spawned(uint64_t worker, pid_t pid, int pidfd)
 {

@@ -1,5 +1,5 @@
-/* Runs in: mcp-python check-host.   Owns: what the trials of probe.h have found. As root it tells
- * what a system service would have, else what one of this user's would. */
+/* Runs in: mcp-python check-host.   Owns: the findings of the trials of probe.h.
+ * As root it reports what a system service would have, else what this user's own service would. */
 #include "client/operator.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define STORE "/var/lib/mcp-pythond"
 #define EXIT_NOT_ALL 1
-#define DELEGATED "MCP_PYTHON_CHECK_DELEGATED"	/* set: by ourselves, see go_to_manager */
+#define DELEGATED "MCP_PYTHON_CHECK_DELEGATED"	/* set by this program, see go_to_manager() */
 
 static const char help[] =
 	"Usage: mcp-python check-host [--json] [--store DIR]\n"
@@ -93,14 +93,14 @@ describe(const struct finding *finding)
 			 finding->cost, "advice", *finding->advice ? finding->advice : NULL);
 }
 
-/* Ways to a unit of one's own: the first needs no bus of the user's, the second no help of the
- * system's manager. */
+/* Ways to a unit of one's own. The first needs no user bus, the second no help of the system's
+ * manager. */
 static const char *const units[][8] = {
 	{ "systemd-run", "--user", "--quiet", "--collect", "--scope", NULL },
 	{ "systemd-run", "--user", "--quiet", "--collect", "--pipe", "--wait", NULL },
 };
 
-/* argv of program in such a unit; to be freed. */
+/* The arguments that run program in such a unit; the caller frees them. */
 static char **
 in_unit(const char *const *unit, const char *program, int argc, char **argv)
 {
@@ -144,7 +144,7 @@ check(const struct probe_place *place, bool as_json)
 	for (size_t i = 0; i < N; i++) {
 		struct finding finding = { .name = probes[i].name };
 
-		fflush(stdout);	/* or children would have it too */
+		fflush(stdout);	/* otherwise children would have the buffered text too */
 		probes[i].run(place, &finding);
 		all = all && finding.verdict != VERDICT_MISSING;
 		if (as_json)
@@ -165,8 +165,8 @@ check(const struct probe_place *place, bool as_json)
 	return all ? 0 : EXIT_NOT_ALL;
 }
 
-/* A user's service would be started by the user's manager, with a group of its own; so are these
- * trials, when there is one. Returns when not. */
+/* A user's service would be started by the user's manager, with a cgroup of its own; so are
+ * these trials, if that manager exists. Returns if not. */
 static void
 go_to_manager(int argc, char **argv)
 {

@@ -1,4 +1,4 @@
-/* Runs in: mcp-python check-host.   Owns: children of trials, until they are waited for. */
+/* Runs in: mcp-python check-host.   Owns: the trials' children until they are reaped. */
 #include "client/host/probe.h"
 
 #include <errno.h>

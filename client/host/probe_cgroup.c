@@ -1,6 +1,6 @@
-/* Runs in: mcp-python check-host.   Owns: a cgroup of its own while a trial lasts. It is made
- * where the service would have its own, and nothing else there is changed: no controller is
- * enabled for others. */
+/* Runs in: mcp-python check-host.   Owns: a cgroup of its own during a trial.
+ * The cgroup is made where the service would have its own. Nothing else there is changed: no
+ * controller is enabled for others. */
 #include "client/host/probe.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct group {
 	bool mounted;
 };
 
-static char delegated[PATH_ROOM];	/* by probe_cgroup_settle; "": nothing was */
+static char delegated[PATH_ROOM];	/* by probe_cgroup_settle(); "": none was */
 
 static bool
 find_mount(char path[PATH_ROOM])
@@ -95,8 +95,9 @@ set(const struct group *group, const char *file, const char *value)
 	return r;
 }
 
-/* Root's service is given its own by systemd, so what the root of the tree has counts; a user's
- * by the user's manager, as we were; and whoever has neither takes it where it was started. */
+/* systemd gives root's service a cgroup, so the controllers at the root of the tree count. A
+ * user's service gets one from the user's manager, as this program did. Without either manager
+ * the cgroup is made below the current one. */
 static void
 make_group(struct group *group)
 {
@@ -114,8 +115,8 @@ make_group(struct group *group)
 		make_below(group, mount, own);
 }
 
-/* As the service does: out of the way first, because a group with processes in it can limit
- * no groups below it. */
+/* As the service does: it moves its own processes away first, because a cgroup with processes in
+ * it can limit no cgroups below it. */
 void
 probe_cgroup_settle(void)
 {
@@ -163,7 +164,7 @@ has_word(const char *directory, const char *file, const char *word)
 	return false;
 }
 
-/* A child that is born in the group. -1 with errno. */
+/* Forks a child in the group. -1 with errno. */
 static pid_t
 born_inside(const struct group *group)
 {
@@ -234,7 +235,7 @@ try_memory(const struct group *group)
 	pid_t pid;
 
 	if (r == 0)
-		set(group, "memory.swap.max", "0");	/* not there without swap */
+		set(group, "memory.swap.max", "0");	/* missing without swap */
 	pid = r == 0 ? born_inside(group) : -1;
 	if (pid == 0) {
 		char *memory = mmap(NULL, MEMORY_TAKEN, PROT_READ | PROT_WRITE,

@@ -1,5 +1,5 @@
-/* Runs in: mcp-python check-host.   Owns: nothing. What has to be installed, asked of the
- * programs themselves. */
+/* Runs in: mcp-python check-host.   Owns: nothing.
+ * Checks required programs by running them. */
 #include "client/host/probe.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@
 #define SYSTEMD_TESTED 252
 #define SPACE_WANTED (UINT64_C(1) << 30)
 
-/* What program --version says first. False: it is not there, or does not run. */
+/* The first word that program --version prints. False: it is missing, or does not run. */
 static bool
 ask_version(const char *program, char *text, size_t size)
 {
@@ -78,6 +78,7 @@ probe_systemd(const struct probe_place *place, struct finding *finding_r)
 /* ---- programs ---- */
 
 static const char *const directories[] = { NULL, LIBEXECDIR, SBINDIR };	/* first: our own */
+									 * directory */
 
 static const char *
 directory(size_t i)
@@ -137,7 +138,7 @@ probe_programs(const struct probe_place *place, struct finding *finding_r)
 	finding_ok(finding_r, "%s", text);
 }
 
-/* The second program of a debug build and such: mcp-python-worker-NAME. */
+/* Finds further worker programs, such as that of a debug build: mcp-python-worker-NAME. */
 void
 probe_interpreters(const struct probe_place *place, struct finding *finding_r)
 {

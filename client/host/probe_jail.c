@@ -1,5 +1,6 @@
-/* Runs in: mcp-python check-host.   Owns: nothing. The walls of a worker, each put up in a child
- * and leant against. Root is given up first where the service does, too. */
+/* Runs in: mcp-python check-host.   Owns: nothing.
+ * Each wall of a worker is built and tested in a child. As root it drops privilege first where
+ * the service does, too. */
 #include "client/host/probe.h"
 
 #include <errno.h>
@@ -29,10 +30,10 @@
 
 #define TESTED_MAJOR 6		/* the oldest kernel that the service was tested with */
 #define TESTED_MINOR 1
-#define STRANGER 65534		/* as whom root tries what the service's user will do */
+#define STRANGER 65534		/* the user as whom root tries what the service's user will do */
 #define RANGE_FIRST 1879048193	/* [service] subuid_base, and one more */
 #define RANGE_COUNT 65535
-#define SOME_ID 7		/* within any range that is of use */
+#define SOME_ID 7		/* an id within any useful range */
 
 #define NO_JAIL "no jail can be built, and nothing is run"
 
@@ -69,7 +70,7 @@ write_file(const char *path, const char *text)
 	return r;
 }
 
-/* Where there is nobody else (EINVAL: a namespace of one uid), root stays. */
+/* Without another uid (EINVAL: a namespace of one uid) the child stays root. */
 static int
 give_up_root(void)
 {
@@ -77,11 +78,11 @@ give_up_root(void)
 	    (setgroups(0, NULL) < 0 || setresuid(STRANGER, STRANGER, STRANGER) < 0) &&
 	    errno != EINVAL)
 		return errno;
-	/* else /proc/self would be root's */
+	/* otherwise /proc/self would be root's */
 	return prctl(PR_SET_DUMPABLE, 1) < 0 ? errno : 0;
 }
 
-/* A user namespace, whose root this child is then, and others. */
+/* Enters a new user namespace, as its root, and other namespaces. */
 static int
 enter(int namespaces)
 {
@@ -399,7 +400,7 @@ probe_no_new_privs(const struct probe_place *place, struct finding *finding_r)
 		finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
 }
 
-/* A filter that refuses one call. */
+/* Tries a filter that refuses one call. */
 static int
 try_seccomp(void *arg)
 {
@@ -432,7 +433,7 @@ probe_seccomp(const struct probe_place *place, struct finding *finding_r)
 	finding_advise(finding_r, "a kernel with CONFIG_SECCOMP_FILTER");
 }
 
-/* No file may be read any more, and none can be. */
+/* Tries rules that allow no file, and checks that no file can be read. */
 static int
 try_landlock(void *arg)
 {
@@ -465,7 +466,7 @@ probe_landlock(const struct probe_place *place, struct finding *finding_r)
 		       "its command line");
 }
 
-/* A crash under the workers' limit. */
+/* Tries a crash under the workers' limit. */
 void
 probe_core(const struct probe_place *place, struct finding *finding_r)
 {
