@@ -250,8 +250,8 @@ static const char *const refused[] = {
 	"pciconfig_iobase", "nfsservctl", "uselib", "_sysctl", "create_module", "afs_syscall",
 };
 
-/* Programs, namespaces and mounts: what the directory helper is not for, and no module of a name
- * service either. */
+/* Programs, namespaces and mounts: neither the directory helper nor a module of a name service
+ * needs them. */
 static const char *const refused_to_directory[] = {
 	"execve", "execveat", "vfork", "personality", "setns", "unshare", "chroot", "pivot_root",
 	"mount", "umount", "umount2", "mount_setattr", "open_tree", "open_tree_attr", "move_mount",

@@ -65,7 +65,7 @@ fdpass_send_patiently(int socket, const void *bytes, size_t len,
 	return sent;
 }
 
-/* Moves what came with one recvmsg into set, closing what does not fit. */
+/* Moves the descriptors of one recvmsg() into set, and closes those that do not fit. */
 static int
 take_ancillary(struct msghdr *header, struct fdpass_set *set)
 {

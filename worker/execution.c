@@ -171,7 +171,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the run's limits", -r);
 	interpreter_run(&frame.msg.run, environment_wait(&frame), &done.done);
-	/* A child that the script forked comes here too, when it runs to the end. */
+	/* A child that the script forked comes here too, if it runs to the end. */
 	if (getpid() == self && workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &written) == 0 &&
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) == 0) {
 		shared->told = true;

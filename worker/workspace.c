@@ -105,7 +105,7 @@ workspace_put(const struct msg_input *input, bool replace)
 
 struct walk {
 	int control, error;
-	struct timespec since;		/* what has not changed since is left out */
+	struct timespec since;		/* files that have not changed since are left out */
 	const struct stat *script;	/* and so is this file as it was, if not NULL */
 	uint32_t told, more;
 	unsigned int entries;

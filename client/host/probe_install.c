@@ -78,7 +78,6 @@ probe_systemd(const struct probe_place *place, struct finding *finding_r)
 /* ---- programs ---- */
 
 static const char *const directories[] = { NULL, LIBEXECDIR, SBINDIR };	/* first: our own */
-									 * directory */
 
 static const char *
 directory(size_t i)
