@@ -11,6 +11,7 @@ libbase_a_SOURCES = \
 	base/own.h \
 	base/passrights.c base/passrights.h \
 	base/quote.c base/quote.h \
+	base/rota.c base/rota.h \
 	base/socketfile.c base/socketfile.h \
 	base/stall.c base/stall.h \
 	base/utf8.c base/utf8.h \

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -164,9 +165,9 @@ on_output(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *ar
 }
 
 void
-http_connection_serves(struct http_connection *c)
+http_connection_serves(struct http_connection *c, size_t body_bytes)
 {
-	charge(c, &c->charged_in, evbuffer_get_length(input_of(c)));
+	charge(c, &c->charged_in, evbuffer_get_length(input_of(c)) + body_bytes);
 	set_state(c, HTTP_SERVES);
 }
 
@@ -176,6 +177,7 @@ on_answered(struct evhttp_request *request, void *arg)
 	struct http_connection *c = arg;
 
 	(void)request;
+	charge(c, &c->charged_in, evbuffer_get_length(input_of(c)));
 	if (c->server->draining)
 		http_connection_end(c, 0);
 	else
@@ -190,6 +192,17 @@ http_connection_flushes(struct http_connection *c, struct evhttp_request *reques
 }
 
 /* ---- the end ---- */
+
+/* A client that has only closed its writing side is not gone. On a unix socket the kernel tells
+ * the two apart; on TCP it does not. */
+bool
+http_connection_is_gone(const struct http_connection *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+	short telling = POLLHUP | POLLERR | (c->caller.by_socket ? 0 : POLLRDHUP);
+
+	return poll(&p, 1, 0) == 1 && (p.revents & telling);
+}
 
 static void
 free_connection(void *object)
@@ -228,6 +241,7 @@ on_close(struct evhttp_connection *evcon, void *arg)
 
 	(void)evcon;
 	gate_unwait(&c->identity);
+	rota_forget(&c->turn);
 	c->exchange = NULL;
 	if (x)
 		c->waiter->lost(x);
@@ -255,6 +269,8 @@ http_connection_new(struct http_endpoint *endpoint)
 	c->fd = -1;
 	c->identity.on_known = http_request_serve_held;
 	c->identity.arg = c;
+	c->turn.on_turn = http_request_serve_in_turn;
+	c->turn.arg = c;
 	c->bev = xalloc_check(bufferevent_socket_new(endpoint->server->base, -1, 0));
 	/* Held until it is adopted: then it can be asked if evhttp still has it. */
 	bufferevent_incref(c->bev);

@@ -6,7 +6,6 @@
 #include "http/exchange_parts.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <event2/buffer.h>
@@ -24,17 +23,6 @@
 
 /* ---- a client that goes away ---- */
 
-/* A client that has only closed its writing side is not gone. On a unix socket the kernel tells
- * the two apart; on TCP it does not. */
-static bool
-is_gone(const struct http_exchange *x)
-{
-	struct pollfd p = { .fd = x->gone_fd, .events = POLLRDHUP };
-	short telling = POLLHUP | POLLERR | (x->connection->caller.by_socket ? 0 : POLLRDHUP);
-
-	return poll(&p, 1, 0) == 1 && (p.revents & telling);
-}
-
 static void
 on_gone(evutil_socket_t fd, short what, void *arg)
 {
@@ -42,7 +30,7 @@ on_gone(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (is_gone(x))
+	if (http_connection_is_gone(x->connection))
 		evhttp_connection_free(x->connection->evcon);
 }
 

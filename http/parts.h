@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/rota.h"
 #include "govern/gate.h"
 #include "http/account.h"
 #include "http/head.h"
@@ -101,8 +102,10 @@ struct http_connection {
 	int refusal;				/* status to end with; 0: without a word */
 	struct http_exchange *exchange;		/* that waits for its conversation */
 	const struct http_waiter *waiter;	/* how it is told; set with it */
-	struct gate_wait identity;		/* until it is known who asks ... */
-	struct evhttp_request *held;		/* ... for this; NULL: it is not waited for */
+	struct evhttp_request *held;		/* waits for identity or turn; NULL: no request waits */
+	struct gate_wait identity;		/* called when the user is known */
+	struct rota_entry turn;			/* called when the long body may be parsed */
+	bool has_turn;				/* set during that call */
 };
 
 /* ---- http/connection.c ---- */
@@ -113,11 +116,15 @@ struct http_connection *http_connection_new(struct http_endpoint *endpoint);
 /* evhttp has it now: counts it, and watches it. It may be gone afterwards. */
 void http_connection_adopt(struct http_connection *c);
 
-/* A request came in whole: its bytes are taken, bytes are left of what comes after it. */
-void http_connection_serves(struct http_connection *c);
+/* A request was received. evhttp still holds body_bytes of it; the bytes in the connection's own
+ * buffer belong to the next request. */
+void http_connection_serves(struct http_connection *c, size_t body_bytes);
 
 /* The answer is handed to evhttp, which says when it is out. */
 void http_connection_flushes(struct http_connection *c, struct evhttp_request *request);
+
+/* Is the client gone? Looks at the socket, because evhttp does not read it before the answer. */
+bool http_connection_is_gone(const struct http_connection *c);
 
 /* Closes it from a later turn of the loop. status: what to say; 0: nothing. */
 void http_connection_end(struct http_connection *c, int status);
@@ -131,8 +138,11 @@ void http_connection_drain(struct http_connection *c);
 
 void http_request_serve(struct http_connection *c, struct evhttp_request *request);
 
-/* The one that was held until it was known whose it is. arg: its connection. */
+/* Serves the held request when the user is known. arg: its connection. */
 void http_request_serve_held(void *arg);
+
+/* Serves the held request when its long body may be parsed. arg: its connection. */
+void http_request_serve_in_turn(void *arg);
 
 /* ---- http/exchange.c, http/events.c ---- */
 

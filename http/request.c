@@ -191,6 +191,17 @@ serve_way(const struct served *s, const struct http_verdict *verdict,
 	http_exchange_start(&options, line, bytes);
 }
 
+/* May a body of so many bytes be parsed now? If not, the request is held until its turn. */
+static bool
+has_turn(const struct served *s, size_t bytes)
+{
+	if (bytes < JSONRPC_LONG || s->c->has_turn)
+		return true;
+	s->c->held = s->request;
+	rota_wait(s->c->server->options.rota, &s->c->turn, s->tenant->principal);
+	return false;
+}
+
 static void
 serve_post(const struct served *s)
 {
@@ -204,10 +215,12 @@ serve_post(const struct served *s)
 		refuse(s, 415, "Content-Type must be application/json");
 		return;
 	}
+	if (!has_turn(s, bytes))
+		return;
 	text = bytes ? (const char *)evbuffer_pullup(body, -1) : "";
 	jsonrpc_parse(xalloc_check((void *)text), bytes, &line);
 	evbuffer_drain(body, bytes);
-	http_connection_serves(s->c);
+	http_connection_serves(s->c, 0);
 	http_ladder(&s->head, &line, &verdict);
 	serve_way(s, &verdict, &line, bytes);
 	jsonrpc_line_done(&line);
@@ -364,7 +377,7 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 	struct served s = { .c = c, .request = request };
 	const char *wrong = http_head_read(evhttp_request_get_input_headers(request), &s.head);
 
-	http_connection_serves(c);
+	http_connection_serves(c, evbuffer_get_length(evhttp_request_get_input_buffer(request)));
 	if (wrong) {
 		http_reply_header(request, "Connection", "close");
 		refuse(&s, 400, wrong);
@@ -402,4 +415,19 @@ http_request_serve_held(void *arg)
 
 	c->held = NULL;
 	http_request_serve(c, request);
+}
+
+/* The whole request is checked again: a token may have been revoked meanwhile. */
+void
+http_request_serve_in_turn(void *arg)
+{
+	struct http_connection *c = arg;
+
+	if (http_connection_is_gone(c)) {
+		evhttp_connection_free(c->evcon);
+		return;
+	}
+	c->has_turn = true;
+	http_request_serve_held(c);
+	c->has_turn = false;
 }

@@ -15,6 +15,7 @@ struct engine;
 struct http_server;
 struct loop;
 struct mcp;
+struct rota;
 struct why;
 
 #define HTTP_ENDPOINTS_MAX 8
@@ -42,6 +43,7 @@ struct http_server_options {
 	struct engine *engine;
 	const struct config *config;
 	struct gate *gate;		/* NULL: no quotas */
+	struct rota *rota;		/* for long bodies */
 	struct auth *auth;		/* NULL: clients need not authenticate */
 	uid_t own_uid;			/* the tenant of clients on TCP without tokens */
 };

@@ -26,6 +26,7 @@
 #include "base/loop.h"
 #include "base/notify.h"
 #include "base/own.h"
+#include "base/rota.h"
 #include "base/socketfile.h"
 #include "base/stall.h"
 #include "base/turns.h"
@@ -75,6 +76,7 @@ struct supervisor {
 	struct directory *directory;
 	struct cgroup_root *cgroups;
 	struct loop *loop;
+	struct rota *rota;		/* of what clients say at length */
 	struct engine *engine;
 	struct catalog catalog;
 	struct mcp_seal *seal;		/* NULL: the key belongs to this process alone */
@@ -452,6 +454,7 @@ build(struct supervisor *s)
 		return r;
 	engine.base = mcp.base = loop_base(s->loop);
 	sessions.loop = http.loop = s->loop;
+	sessions.rota = http.rota = s->rota = rota_new(engine.base);
 	s->deadline = xalloc_check(evtimer_new(engine.base, on_deadline, s));
 	for (size_t i = 0; r == 0 && i < sizeof(signals) / sizeof(*signals); i++)
 		r = loop_signal(s->loop, signals[i], on_signal, s);
@@ -514,6 +517,7 @@ tear_down(struct supervisor *s)
 		listener_free(s->listener[--s->n_listeners]);
 	session_set_free(s->sessions);
 	http_server_free(s->http);
+	rota_free(s->rota);
 	auth_free(s->auth);
 	mcp_free(s->mcp);
 	background_forget();

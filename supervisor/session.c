@@ -14,12 +14,14 @@
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/rota.h"
 #include "base/stall.h"
 #include "base/watched.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "govern/gate.h"
+#include "mcp/jsonrpc.h"
 #include "mcp/stream.h"
 #include "policy/config.h"
 #include "supervisor/session_account.h"
@@ -37,6 +39,8 @@ struct session {
 	struct event *gone;		/* after half-close: reports the close */
 	int gone_fd;
 	struct gate_wait identity;	/* nothing is read before the user is known */
+	struct rota_entry turn;		/* nothing is read while a long line waits */
+	bool has_turn;			/* the long line may be taken now */
 	bool admitted;			/* the user was known, and there was room */
 	bool paused;			/* too much is unsent to take requests */
 	bool input_ended;		/* the client has closed its writing side, or we read no
@@ -110,6 +114,7 @@ session_close(struct session *s, const char *why)
 		return;
 	s->closed = true;
 	gate_unwait(&s->identity);
+	rota_forget(&s->turn);
 	s->set->open--;
 	if (s->admitted)
 		log_line(LOG_INFO, "session-close", "tenant=%u why=%s in_flight=%zu sessions=%zu",
@@ -130,11 +135,18 @@ session_close(struct session *s, const char *why)
 	loop_free_later(s->set->options.loop, session_free, s);
 }
 
+/* Must the next line wait? */
+static bool
+is_held(const struct session *s)
+{
+	return s->identity.waits || rota_waits(&s->turn);
+}
+
 /* Closes a session that has nothing left to do. */
 static void
 close_if_done(struct session *s)
 {
-	if (!s->closed && s->input_ended && !s->paused && !s->identity.waits &&
+	if (!s->closed && s->input_ended && !s->paused && !is_held(s) &&
 	    mcp_stream_in_flight(s->stream) == 0 && evbuffer_get_length(output_of(s)) == 0)
 		session_close(s, "done");
 }
@@ -418,6 +430,19 @@ is_identified(struct session *s)
 	return s->admitted;
 }
 
+/* May a line of so many bytes be taken now? If not, the session waits for its turn. */
+static bool
+may_take(struct session *s, size_t len)
+{
+	if (len < JSONRPC_LONG || s->has_turn) {
+		s->has_turn = false;
+		return true;
+	}
+	bufferevent_disable(s->in, EV_READ);
+	rota_wait(s->set->options.rota, &s->turn, tenant_principal(s->tenant));
+	return false;
+}
+
 /* Takes the next line out of the input, if a complete one exists and is wanted. */
 static bool
 next_line(struct session *s)
@@ -428,7 +453,8 @@ next_line(struct session *s)
 
 	if (s->refusal)
 		evbuffer_drain(input, len);
-	if (s->closed || s->paused || s->refusal || len == 0 || !is_identified(s))
+	if (s->closed || s->paused || s->refusal || len == 0 || rota_waits(&s->turn) ||
+	    !is_identified(s))
 		return false;
 	most = s->set->options.config->service.line_max;
 	evbuffer_ptr_set(input, &from, s->searched, EVBUFFER_PTR_SET);
@@ -437,14 +463,15 @@ next_line(struct session *s)
 		refuse_long_line(s);
 		return false;
 	}
-	if (newline.pos >= 0) {
-		take_line(s, (size_t)newline.pos, (size_t)newline.pos + 1);
-		return true;
-	}
-	s->searched = len;
-	if (!s->input_ended)
+	if (newline.pos < 0 && !s->input_ended) {
+		s->searched = len;
 		return false;
-	take_line(s, len, len);		/* the last line lacks its newline */
+	}
+	if (newline.pos >= 0)
+		len = (size_t)newline.pos;	/* the last line of all may lack its newline */
+	if (!may_take(s, len))
+		return false;
+	take_line(s, len, len + (newline.pos >= 0));
 	return true;
 }
 
@@ -468,17 +495,47 @@ made_us_wait(struct session *s)
 }
 
 static void
+read_on(struct session *s)
+{
+	if (!s->closed && !s->paused && !s->input_ended && !is_held(s))
+		bufferevent_enable(s->in, EV_READ);
+}
+
+/* The client writes no more, and its last line was taken. */
+static void
+end_input_if_taken(struct session *s)
+{
+	if (s->input_ended && !s->closed && !is_held(s))
+		end_input(s);
+}
+
+static void
 on_identified(void *arg)
 {
 	struct session *s = arg;
 
 	if (!is_identified(s))
 		return;
-	if (!s->paused && !s->input_ended)
-		bufferevent_enable(s->in, EV_READ);
 	take_lines(s);
-	if (s->input_ended && !s->closed && !s->identity.waits)
-		end_input(s);
+	read_on(s);
+	end_input_if_taken(s);
+}
+
+/* Nothing was read while the line waited, so the client may be gone unseen. */
+static void
+on_turn(void *arg)
+{
+	struct session *s = arg;
+
+	if (nobody_reads(bufferevent_getfd(s->out))) {
+		session_close(s, "disconnect");
+		return;
+	}
+	s->has_turn = true;
+	take_lines(s);
+	s->has_turn = false;
+	read_on(s);
+	end_input_if_taken(s);
 }
 
 static void
@@ -501,8 +558,7 @@ on_written(struct bufferevent *out, void *arg)
 		s->paused = false;
 		event_del(s->stall);
 		take_lines(s);
-		if (!s->closed && !s->paused && !s->input_ended)
-			bufferevent_enable(s->in, EV_READ);
+		read_on(s);
 	}
 	finish_refusal(s);
 	close_if_done(s);
@@ -521,8 +577,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 	} else if (what & BEV_EVENT_EOF) {
 		s->input_ended = true;
 		take_lines(s);
-		if (!s->closed && !s->identity.waits)
-			end_input(s);
+		end_input_if_taken(s);
 	}
 }
 
@@ -592,6 +647,8 @@ session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
 	set->open++;
 	s->identity.on_known = on_identified;
 	s->identity.arg = s;
+	s->turn.on_turn = on_turn;
+	s->turn.arg = s;
 	session_start(s, in, out, borrow);
 	(void)is_identified(s);
 	return 0;
@@ -614,6 +671,7 @@ session_set_drain(struct session_set *set)
 	for (struct session *s = set->first; s; s = next) {
 		next = s->next;
 		gate_unwait(&s->identity);
+		rota_forget(&s->turn);
 		end_input(s);
 	}
 }

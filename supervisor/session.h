@@ -3,6 +3,9 @@
  * What a client can make us hold is bounded three times: per session, per uid, and by the
  * number of sessions. A session that does not read its answers is not read from any more,
  * and is closed when that goes on.
+ *
+ * A line of JSONRPC_LONG bytes or more waits for its turn among those of all tenants, and the
+ * lines after it wait behind it. Meanwhile the session is not read from.
  */
 #ifndef SUPERVISOR_SESSION_H
 #define SUPERVISOR_SESSION_H
@@ -16,6 +19,7 @@ struct engine;
 struct gate;
 struct loop;
 struct mcp;
+struct rota;
 struct session_set;
 
 #define SESSION_OUTPUT_HIGH (1024 * 1024)	/* bytes unsent: stop reading requests */
@@ -33,6 +37,7 @@ struct session_options {
 	struct engine *engine;
 	const struct config *config;
 	struct gate *gate;		/* NULL: no quotas */
+	struct rota *rota;		/* for long lines */
 };
 
 struct session_set *session_set_new(const struct session_options *options);

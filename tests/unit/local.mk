@@ -5,6 +5,7 @@ BASE_TESTS = \
 	tests/unit/base/test-loop \
 	tests/unit/base/test-passrights \
 	tests/unit/base/test-quote \
+	tests/unit/base/test-rota \
 	tests/unit/base/test-stall \
 	tests/unit/base/test-utf8
 check_PROGRAMS += $(BASE_TESTS)
@@ -24,6 +25,9 @@ tests_unit_base_test_stall_LDADD = $(BASE_TEST_LDADD)
 tests_unit_base_test_quote_SOURCES = tests/unit/base/test-quote.c
 tests_unit_base_test_quote_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
 tests_unit_base_test_quote_LDADD = $(BASE_TEST_LDADD)
+tests_unit_base_test_rota_SOURCES = tests/unit/base/test-rota.c
+tests_unit_base_test_rota_CPPFLAGS = $(BASE_TEST_CPPFLAGS) $(EVENT_CFLAGS)
+tests_unit_base_test_rota_LDADD = libbase.a $(EVENT_LIBS) $(TEST_LIBS)
 tests_unit_base_test_utf8_SOURCES = tests/unit/base/test-utf8.c
 tests_unit_base_test_utf8_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
 tests_unit_base_test_utf8_LDADD = $(BASE_TEST_LDADD)

@@ -8,6 +8,7 @@
 #include <event2/event.h>
 
 #include "base/loop.h"
+#include "base/rota.h"
 #include "base/socketfile.h"
 #include "base/why.h"
 #include "mcp/catalog.h"
@@ -32,7 +33,8 @@ main(int argc, char **argv)
 	struct config *config = config_new();
 	struct engine_options engine_options = { .base = loop_base(loop), .config = config };
 	struct mcp_options mcp_options = { .base = loop_base(loop), .config = config };
-	struct session_options session_options = { .loop = loop, .config = config };
+	struct session_options session_options = { .loop = loop, .config = config,
+						   .rota = rota_new(loop_base(loop)) };
 	struct catalog catalog = { 0 };
 	struct session_set *sessions;
 	struct listener *listener;
@@ -59,6 +61,7 @@ main(int argc, char **argv)
 		r = loop_run(loop);
 	listener_free(listener);
 	session_set_free(sessions);
+	rota_free(session_options.rota);
 	mcp_free(session_options.mcp);
 	engine_free(engine);
 	loop_free(loop);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,7 +20,9 @@
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/rota.h"
 #include "mcp/catalog.h"
+#include "mcp/jsonrpc.h"
 #include "mcp/mcp.h"
 #include "policy/config.h"
 #include "supervisor/session.h"
@@ -40,6 +43,7 @@ struct rig {
 	struct loop *loop;
 	struct engine *engine;
 	struct mcp *mcp;
+	struct rota *rota;
 	struct session_set *set;
 	int fd;			/* the client's end */
 	unsigned int empty_calls;
@@ -101,7 +105,8 @@ rig_new(void)
 	mcp = (struct mcp_options){ .base = loop_base(rig->loop), .engine = rig->engine,
 				    .config = rig->config, .catalog = &rig->catalog };
 	rig->mcp = mcp_new(&mcp);
-	sessions = (struct session_options){ .loop = rig->loop, .mcp = rig->mcp,
+	rig->rota = rota_new(loop_base(rig->loop));
+	sessions = (struct session_options){ .loop = rig->loop, .mcp = rig->mcp, .rota = rig->rota,
 					     .engine = rig->engine, .config = rig->config };
 	rig->set = session_set_new(&sessions);
 	session_set_on_empty(rig->set, on_empty, rig);
@@ -116,6 +121,7 @@ rig_free(struct rig *rig)
 	if (rig->fd >= 0)
 		close(rig->fd);
 	session_set_free(rig->set);
+	rota_free(rig->rota);
 	mcp_free(rig->mcp);
 	assert_int_equal(fake_engine_record()->tenants_held, 0);
 	engine_free(rig->engine);
@@ -309,6 +315,126 @@ a_line_may_be_so_long(void **state)
 	free(fits);
 	free(more);
 	rig_free(rig);
+}
+
+/* ---- long lines ---- */
+
+#define LONG JSONRPC_LONG
+
+/* turn() goes on until nothing happens any more. */
+static void
+one_turn(struct rig *rig)
+{
+	event_base_loop(loop_base(rig->loop), EVLOOP_ONCE | EVLOOP_NONBLOCK);
+}
+
+/* Ends with the turn in which the session has read the last of what was said. */
+static void
+is_heard(struct rig *rig, int fd)
+{
+	int left = 1;
+
+	while (left) {
+		one_turn(rig);
+		assert_int_equal(ioctl(fd, TIOCOUTQ, &left), 0);
+	}
+}
+
+/* Two of the three are in sessions of one tenant. */
+static void
+long_lines_are_taken_by_turns_of_tenants(void **state)
+{
+	struct rig *rig = rig_new();
+	char *line = long_ping(LONG), order[8] = "", byte[256];
+	int fd[3] = { rig->fd }, r;
+
+	(void)state;
+	fd[1] = connect_client(rig, 1000, &r);
+	fd[2] = connect_client(rig, 1001, &r);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(send(fd[i], line, LONG + 1, 0), LONG + 1);
+	for (size_t n = 0; n < 3; n = strlen(order)) {
+		one_turn(rig);
+		for (size_t i = 0; i < 3; i++)
+			if (read(fd[i], byte, sizeof(byte)) > 0)
+				order[strlen(order)] = "aab"[i];
+		assert_true(strlen(order) <= n + 1);	/* one in a turn of the loop */
+	}
+	assert_true(order[2] == 'a');			/* the one of the other tenant is not last */
+	close(fd[1]);
+	close(fd[2]);
+	free(line);
+	rig_free(rig);
+}
+
+static void
+what_follows_a_long_line_waits_behind_it(void **state)
+{
+	static const char next[] = "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"ping\"}\n";
+	struct rig *rig = rig_new();
+	char *line = long_ping(LONG), text[80];
+
+	(void)state;
+	for (int i = 2; i < 5; i++) {
+		say(rig, line);
+		snprintf(text, sizeof(text), next, i);
+		say(rig, text);
+	}
+	for (int i = 2; i < 5; i++) {
+		snprintf(text, sizeof(text), "\"id\":%d,", i);
+		assert_string_equal(hear(rig), PONG);
+		assert_non_null(strstr(hear(rig), text));
+	}
+	/* The last one of all, without its newline, is answered before the end. */
+	line[LONG] = '\0';
+	say(rig, line);
+	shutdown(rig->fd, SHUT_WR);
+	assert_string_equal(hear(rig), PONG);
+	assert_string_equal(hear(rig), "(end)");
+	free(line);
+	rig_free(rig);
+}
+
+static void
+who_leaves_while_a_line_waits_is_forgotten(void **state)
+{
+	struct rig *rig = rig_new();
+	char *blanks = calloc(1, LONG + 1);
+
+	(void)state;
+	memset(blanks, ' ', LONG);
+	say(rig, INIT);
+	hear(rig);
+	say(rig, blanks);
+	say(rig, CALL("1", "hang"));
+	is_heard(rig, rig->fd);
+	close(rig->fd);
+	rig->fd = -1;
+	WAIT(rig, session_set_count(rig->set) == 0);
+	assert_int_equal(fake_engine_record()->started, 0);
+	free(blanks);
+	rig_free(rig);
+}
+
+static void
+the_end_does_not_wait_for_long_lines(void **state)
+{
+	struct rig *rig = rig_new();
+	char *line = long_ping(LONG);
+	int other, r;
+
+	(void)state;
+	say(rig, line);
+	is_heard(rig, rig->fd);
+	session_set_drain(rig->set);		/* it comes too late */
+	assert_string_equal(hear(rig), "(end)");
+	WAIT(rig, session_set_count(rig->set) == 0);
+	other = connect_client(rig, 1000, &r);
+	assert_int_equal(send(other, line, LONG + 1, 0), LONG + 1);
+	is_heard(rig, other);
+	free(line);
+	rig_free(rig);				/* and at once */
+	close(other);
 }
 
 static void
@@ -525,6 +651,10 @@ main(void)
 		cmocka_unit_test(disconnect_cancels),
 		cmocka_unit_test(leaving_after_half_close_cancels),
 		cmocka_unit_test(a_line_may_be_so_long),
+		cmocka_unit_test(long_lines_are_taken_by_turns_of_tenants),
+		cmocka_unit_test(what_follows_a_long_line_waits_behind_it),
+		cmocka_unit_test(who_leaves_while_a_line_waits_is_forgotten),
+		cmocka_unit_test(the_end_does_not_wait_for_long_lines),
 		cmocka_unit_test(a_line_without_end_is_refused),
 		cmocka_unit_test(who_does_not_read_is_not_read_from),
 		cmocka_unit_test(output_is_bounded),
