@@ -250,8 +250,8 @@ take_reason(int stream, struct why *why_r)
 	int r = intake_bytes(stream, head, sizeof(head));
 
 	len = r == 0 ? number(head, 2) : 0;
-	if (len > INTAKE_REASON_MAX)
-		return why_say(why_r, -EBADMSG, "", "the stream of files");
+	if (r == 0 && (len == 0 || len > INTAKE_REASON_MAX))
+		r = -EBADMSG;
 	if (r == 0)
 		r = intake_bytes(stream, text, len);
 	if (r < 0)

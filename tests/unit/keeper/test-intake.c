@@ -256,6 +256,12 @@ test_reasons(void **state)
 	put(&stream, "R", 1);
 	put_number(&stream, 60000, 2);
 	expect(&stream, -EBADMSG);
+	stream.len = 0;
+	put(&stream, "R", 1);
+	put_number(&stream, 0, 2);
+	assert_int_equal(take(&stream, 1 << 20, 10, tree), -EBADMSG);
+	assert_string_equal(said, "the stream of files");
+	discard(tree);
 }
 
 static void
