@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "proto/frame.h"
+#include "tests/fuzz/frames.h"
 
 #define STREAM_MAX 60000	/* fits a socket's buffer */
-#define OTHER_VERSION 0xff	/* and this for another one */
 
 /* What became of a stream: every frame's re-encoded form, one after the other. */
 struct story {
@@ -89,21 +89,6 @@ from_socket(enum msg_from from, const uint8_t *data, size_t size, uint8_t pieces
 	close(pair[1]);
 }
 
-static void
-set_versions(uint8_t *at, size_t size)
-{
-	while (size >= FRAME_HEADER) {
-		size_t len = (size_t)at[2] << 24 | (size_t)at[3] << 16 | (size_t)at[4] << 8 | at[5];
-
-		if (at[0] != OTHER_VERSION)
-			at[0] = PROTO_VERSION;
-		if (len > size - FRAME_HEADER)
-			return;
-		at += FRAME_HEADER + len;
-		size -= FRAME_HEADER + len;
-	}
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -124,7 +109,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	size -= 3;
 	memcpy(stream, data + 3, size);
-	set_versions(stream, size);
+	frames_set_versions(stream, size);
 	from_memory(from, stream, size, &memory);
 	from_socket(from, stream, size, data[1], fds, n_fds, &socket);
 	if (n_fds == 0) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,5 +15,43 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #truth); \
 		abort(); \
 	} } while (0)
+
+/* What of an input is not taken yet: for targets whose inputs are made of parts. */
+struct rest {
+	const uint8_t *at;
+	size_t len;
+};
+
+/* Of at most so many bytes. */
+static inline struct rest
+rest_take(struct rest *rest, size_t len)
+{
+	struct rest part = { rest->at, len < rest->len ? len : rest->len };
+
+	rest->at += part.len;
+	rest->len -= part.len;
+	return part;
+}
+
+/* 0 when there is none. */
+static inline uint8_t
+rest_byte(struct rest *rest)
+{
+	struct rest one = rest_take(rest, 1);
+
+	return one.len > 0 ? *one.at : 0;
+}
+
+/* Up to a newline, which is taken but no part of it, or all. */
+static inline struct rest
+rest_line(struct rest *rest)
+{
+	const uint8_t *end = rest->len > 0 ? memchr(rest->at, '\n', rest->len) : NULL;
+	struct rest line = rest_take(rest, end ? (size_t)(end - rest->at) : rest->len);
+
+	if (end)
+		(void)rest_byte(rest);
+	return line;
+}
 
 #endif

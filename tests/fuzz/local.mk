@@ -23,7 +23,7 @@ check_PROGRAMS += $(FUZZ_TARGETS)
 tests_fuzz_fuzz_codec_SOURCES = tests/fuzz/fuzz-codec.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_codec_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS)
 tests_fuzz_fuzz_codec_LDADD = libproto.a libbase.a $(MSGPACK_LIBS) $(FUZZ_ENGINE)
-tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz-frame.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz-frame.c tests/fuzz/frames.h $(FUZZ_MAIN)
 tests_fuzz_fuzz_frame_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS)
 tests_fuzz_fuzz_frame_LDADD = libproto.a libbase.a $(MSGPACK_LIBS) $(FUZZ_ENGINE)
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz-config.c $(FUZZ_MAIN)
@@ -72,3 +72,79 @@ tests_fuzz_fuzz_egress_LDADD = libegress.a libpolicy.a libbase.a $(FUZZ_ENGINE)
 FUZZ_TARGETS += tests/fuzz/fuzz-wheel
 tests_fuzz_fuzz_wheel_SOURCES = tests/fuzz/fuzz-wheel.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_wheel_LDADD = $(KEEPER_LIBS) $(FUZZ_ENGINE)
+
+# ---- supervisor: what clients and workers send beside that ----
+FUZZ_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(MSGPACK_CFLAGS)
+FUZZ_LDADD = $(SUPERVISOR_LIBS) $(FUZZ_ENGINE)
+FUZZ_TARGETS += \
+	tests/fuzz/fuzz-files \
+	tests/fuzz/fuzz-handover \
+	tests/fuzz/fuzz-media \
+	tests/fuzz/fuzz-operator \
+	tests/fuzz/fuzz-output \
+	tests/fuzz/fuzz-replay \
+	tests/fuzz/fuzz-seal \
+	tests/fuzz/fuzz-set \
+	tests/fuzz/fuzz-text
+tests_fuzz_fuzz_files_SOURCES = tests/fuzz/fuzz-files.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_files_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_files_LDADD = libkeeper.a $(FUZZ_LDADD)
+tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz-handover.c tests/fuzz/frames.h $(FUZZ_MAIN)
+tests_fuzz_fuzz_handover_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_handover_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_media_SOURCES = tests/fuzz/fuzz-media.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_media_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_media_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_operator_SOURCES = tests/fuzz/fuzz-operator.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_operator_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_operator_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_output_SOURCES = tests/fuzz/fuzz-output.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_output_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_output_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_replay_SOURCES = tests/fuzz/fuzz-replay.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_replay_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_replay_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_seal_SOURCES = tests/fuzz/fuzz-seal.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_seal_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_seal_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_set_SOURCES = tests/fuzz/fuzz-set.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_set_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_set_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_text_SOURCES = tests/fuzz/fuzz-text.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_text_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_text_LDADD = $(FUZZ_LDADD)
+
+# ---- on the fake engine of the unit tests ----
+FUZZ_TARGETS += \
+	tests/fuzz/fuzz-inside \
+	tests/fuzz/fuzz-lines \
+	tests/fuzz/fuzz-param
+tests_fuzz_fuzz_lines_SOURCES = tests/fuzz/fuzz-lines.c $(MCP_FAKE) $(FUZZ_MAIN)
+tests_fuzz_fuzz_lines_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_lines_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_param_SOURCES = tests/fuzz/fuzz-param.c $(MCP_FAKE) $(FUZZ_MAIN)
+tests_fuzz_fuzz_param_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_param_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_inside_SOURCES = tests/fuzz/fuzz-inside.c $(MCP_BENCH) $(FUZZ_MAIN)
+tests_fuzz_fuzz_inside_CPPFLAGS = $(FUZZ_CPPFLAGS) $(TEST_CFLAGS)
+tests_fuzz_fuzz_inside_LDADD = $(FUZZ_LDADD) $(TEST_LIBS)
+
+# ---- keeper: files of wheels ----
+FUZZ_TARGETS += tests/fuzz/fuzz-intake
+tests_fuzz_fuzz_intake_SOURCES = tests/fuzz/fuzz-intake.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_intake_LDADD = $(KEEPER_LIBS) $(FUZZ_ENGINE)
+
+# ---- the supervisor's helpers ----
+FUZZ_TARGETS += \
+	tests/fuzz/fuzz-directory \
+	tests/fuzz/fuzz-launch \
+	tests/fuzz/fuzz-launcher
+tests_fuzz_fuzz_directory_SOURCES = tests/fuzz/fuzz-directory.c tests/fuzz/frames.h tests/fuzz/helper.h $(FUZZ_MAIN)
+tests_fuzz_fuzz_directory_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_directory_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_launch_SOURCES = tests/fuzz/fuzz-launch.c tests/fuzz/frames.h $(FUZZ_MAIN)
+tests_fuzz_fuzz_launch_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_launch_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_launcher_SOURCES = tests/fuzz/fuzz-launcher.c tests/fuzz/frames.h tests/fuzz/helper.h $(FUZZ_MAIN)
+tests_fuzz_fuzz_launcher_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_launcher_LDADD = $(FUZZ_LDADD)

@@ -67,6 +67,15 @@ remember(const struct environment_ask *ask, const json_t *environment)
 	snprintf(place->profile, sizeof(place->profile), "%s", ask->profile);
 }
 
+void
+environment_forget(void)
+{
+	for (size_t i = 0; i < CONFIG_PROFILES_MAX; i++) {
+		json_decref(remembered[i].environment);
+		remembered[i].environment = NULL;
+	}
+}
+
 /* ---- asking ---- */
 
 static bool

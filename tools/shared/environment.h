@@ -33,6 +33,9 @@ int environment_get(const struct tool_host *host, const char *profile,
 		    struct environment_ask **ask_r, struct why *why_r);
 void environment_cancel(struct environment_ask *ask, enum cancel_reason reason);
 
+/* For tests: what is remembered is looked at again. */
+void environment_forget(void);
+
 /* "3.11.2" */
 const char *environment_python(const json_t *environment);
 

@@ -43,6 +43,10 @@ struct fake_python {
 };
 void fake_engine_pythons(const struct fake_python *pythons);
 
+/* What programs of ours answer, JSON, one after the other up to NULL; the last one goes on
+ * answering. Before fake_engine_pythons; NULL, as at first: nothing is answered so. Borrowed. */
+void fake_engine_answers(const char *const *answers);
+
 /* Sessions that were opened and not closed. */
 unsigned int fake_repls_open(void);
 

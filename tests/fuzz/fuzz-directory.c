@@ -1,0 +1,138 @@
+/* What the supervisor reads of its directory helper. The bits of the first byte say which questions
+ * are given up before they are answered, the second one in which pieces the answers come; the rest
+ * are these: frames, and then the end. Must hold: each question that is not given up is answered
+ * once; by a person with as many memberships as groups were asked about and a name of bounded
+ * length, or by an error; and the owner hears once that the helper is lost. */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include <event2/event.h>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "host/directory.h"
+#include "host/directory_parts.h"
+#include "tests/fuzz/frames.h"
+#include "tests/fuzz/helper.h"
+
+#define ANSWERS_MAX 60000	/* bytes; fits a socket's buffer */
+#define QUESTIONS 8
+
+static struct event_base *base;
+
+static struct asked {
+	struct directory_question *question;
+	size_t groups;
+	unsigned int answered;
+} asked[QUESTIONS];
+
+void
+directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up)
+{
+	(void)supervisor;
+	(void)look_up;
+	helper_give(socket);
+}
+
+/* The helper's own, which is not part of this. */
+int
+directory_look_up(uid_t uid, const char *const *group, size_t n, struct directory_person *person_r)
+{
+	(void)uid;
+	(void)group;
+	(void)n;
+	(void)person_r;
+	abort();
+}
+
+static void
+on_lost(void *arg)
+{
+	++*(unsigned int *)arg;
+}
+
+static void
+on_answer(void *arg, int error, const struct directory_person *person)
+{
+	struct asked *question = arg;
+	unsigned char any = 0;
+
+	MUST(question->answered++ == 0);
+	MUST(error == 0 ? person != NULL : error < 0 && !person);
+	if (error < 0)
+		return;
+	for (size_t i = 0; i < question->groups; i++)
+		any |= person->member[i];
+	MUST(any || question->groups <= QUESTIONS);
+	if (person->user)
+		MUST(*person->user && strlen(person->user) <= DIRECTORY_USER_MAX &&
+		     utf8_prefix(person->user, strlen(person->user)) == strlen(person->user));
+}
+
+static void
+turn(void)
+{
+	event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+static void
+ask_all(struct directory *directory, uint8_t given_up)
+{
+	static const char *const group[QUESTIONS] = { "a", "b", "c", "d", "e", "f", "g", "h" };
+
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		asked[i] = (struct asked){ .groups = i };
+		asked[i].question = directory_ask(directory, (uid_t)i, group, i, 5, on_answer,
+						  &asked[i]);
+	}
+	for (size_t i = 0; i < QUESTIONS; i++)
+		if (given_up & 1U << i)
+			directory_cancel(asked[i].question);
+}
+
+static void
+answer(int socket, struct rest rest, uint8_t most)
+{
+	while (rest.len > 0) {
+		struct rest piece = rest_take(&rest, most ? most : rest.len);
+
+		if (send(socket, piece.at, piece.len, MSG_NOSIGNAL) < 0)
+			MUST(errno == EPIPE);
+		turn();
+	}
+	MUST(shutdown(socket, SHUT_WR) == 0);
+	for (int i = 0; i < 4; i++)
+		turn();
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static uint8_t frames[ANSWERS_MAX];
+	struct directory *directory;
+	unsigned int lost = 0;
+	int socket;
+
+	if (size < 2 || size > ANSWERS_MAX)
+		return 0;
+	if (!base) {
+		log_init(LOG_CRIT);
+		base = event_base_new();
+	}
+	helper_prepare();
+	MUST(directory_new(NULL, &directory) == 0);
+	directory_watch(directory, base, on_lost, &lost);
+	socket = helper_take();
+	memcpy(frames, data + 2, size - 2);
+	frames_set_versions(frames, size - 2);
+	ask_all(directory, data[0]);
+	answer(socket, (struct rest){ frames, size - 2 }, data[1]);
+	for (size_t i = 0; i < QUESTIONS; i++)
+		MUST(asked[i].answered == (data[0] & 1U << i ? 0 : 1));
+	MUST(lost == 1);
+	directory_free(directory);
+	close(socket);
+	return 0;
+}

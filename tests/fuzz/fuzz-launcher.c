@@ -1,0 +1,162 @@
+/* What the supervisor reads of its launcher. The first byte says what it is asked for and how many
+ * descriptors come with the answers, the rest are these: frames, and then the end. Must hold: what
+ * was started has a pid and three descriptors, and what was adopted one; what was not has none, and
+ * a reason that is text; after a breach of the protocol nothing more is asked; the owner hears once
+ * that the launcher is lost; and no descriptor that came is left open. */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/utf8.h"
+#include "host/launcher.h"
+#include "host/launcher_parts.h"
+#include "host/outer.h"
+#include "tests/fuzz/frames.h"
+#include "tests/fuzz/helper.h"
+
+#define ANSWERS_MAX 60000	/* bytes; fits a socket's buffer */
+#define QUESTIONS 4
+
+void
+launcher_live(const struct launcher_options *options, pid_t supervisor, int socket)
+{
+	(void)options;
+	(void)supervisor;
+	helper_give(socket);
+}
+
+static bool
+is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* Each frame is sent with so many descriptors. */
+static void
+answer(int socket, const uint8_t *at, size_t size, const int *fds, size_t n_fds)
+{
+	while (size > 0) {
+		size_t len = size;
+
+		if (size >= FRAME_HEADER)
+			len = FRAME_HEADER + ((size_t)at[2] << 24 | (size_t)at[3] << 16 |
+					      (size_t)at[4] << 8 | at[5]);
+		if (len > size)
+			len = size;
+		MUST(fdpass_send(socket, at, len, fds, n_fds, 0) == (ssize_t)len);
+		at += len;
+		size -= len;
+	}
+	MUST(shutdown(socket, SHUT_WR) == 0);
+}
+
+static int
+start(struct launcher *launcher, unsigned int profile)
+{
+	struct launch launch;
+	const char *what = NULL;
+	int r;
+
+	launch_init(&launch);
+	r = launcher_start(launcher, LAUNCH_ZYGOTE, profile, &launch, &what);
+	MUST(r < 0 || (launch.pid >= 2 && is_open(launch.pidfd) && is_open(launch.control) &&
+		       is_open(launch.trouble)));
+	MUST(r == 0 || (launch.pidfd == -1 && launch.control == -1 && launch.trouble == -1));
+	MUST(utf8_prefix(what, strlen(what)) == strlen(what));
+	launch_done(&launch);
+	return r;
+}
+
+static int
+adopt(struct launcher *launcher)
+{
+	int fd = launcher_adopt(launcher, 2);
+
+	MUST(fd < 0 || is_open(fd));
+	if (fd >= 0)
+		close(fd);
+	return fd;
+}
+
+/* What it has asked for is what it is made of. */
+static void
+check_questions(int socket)
+{
+	struct frame_reader reader;
+	struct frame frame = { 0 };
+	size_t n = 0;
+
+	MUST(fcntl(socket, F_SETFL, O_NONBLOCK) == 0);
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	while (frame_reader_read(&reader, socket, &frame) == 1) {
+		MUST(frame.msg.type == MSG_LAUNCH || frame.msg.type == MSG_ADOPT);
+		MUST(++n <= QUESTIONS);
+		frame_done(&frame);
+	}
+	frame_reader_done(&reader);
+}
+
+static void
+on_lost(void *arg)
+{
+	++*(unsigned int *)arg;
+}
+
+static void
+ask(struct launcher *launcher, int socket, uint8_t which)
+{
+	static struct event_base *base;
+	unsigned int lost = 0;
+	bool broken = false;
+
+	if (!base)
+		base = event_base_new();
+	launcher_watch(launcher, base, on_lost, &lost);
+	for (unsigned int i = 0; i < QUESTIONS; i++) {
+		int r = which & 1U << i ? adopt(launcher) : start(launcher, i);
+
+		MUST(!broken || r == -ENOTCONN);
+		broken = r == -ENOTCONN || r == -EBADMSG || r == -EPIPE || r == -ECONNRESET;
+	}
+	check_questions(socket);
+	for (int i = 0; i < 3; i++)
+		event_base_loop(base, EVLOOP_NONBLOCK);
+	MUST(lost == 1);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct outer_namespace outer;
+	static const struct launcher_options options = { .outer = &outer };
+	static uint8_t answers[ANSWERS_MAX];
+	struct launcher *launcher;
+	int ends[2], fds[MSG_FDS_MAX], socket;
+	char byte;
+
+	if (size == 0 || size > ANSWERS_MAX)
+		return 0;
+	helper_prepare();
+	MUST(launcher_new(&options, &launcher, NULL) == 0);
+	socket = helper_take();
+	MUST(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+	for (size_t i = 0; i < MSG_FDS_MAX; i++)
+		fds[i] = ends[1];
+	memcpy(answers, data + 1, size - 1);
+	frames_set_versions(answers, size - 1);
+	answer(socket, answers, size - 1, fds, data[0] >> 6);
+	ask(launcher, socket, data[0]);
+	launcher_free(launcher);
+	close(socket);
+
+	/* end of file: nobody holds the writing end any more */
+	close(ends[1]);
+	MUST(read(ends[0], &byte, 1) == 0);
+	close(ends[0]);
+	return 0;
+}

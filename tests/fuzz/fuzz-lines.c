@@ -1,0 +1,191 @@
+/* What a client writes, and how it is cut: the first two bytes say how large the pieces are that it
+ * comes in, the rest is the stream. Must hold: the client gets the same answers, byte by byte, as
+ * when its lines are cut here and handed over one by one; one that is too long ends the stream, and
+ * nothing after it is read; and in the end nothing is left of it. */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "mcp/catalog.h"
+#include "mcp/mcp.h"
+#include "mcp/stream.h"
+#include "policy/config.h"
+#include "proto/codec.h"
+#include "supervisor/session.h"
+#include "tests/unit/tools/fake_engine.h"
+
+#define LINE_MAX_BYTES 400
+#define STREAM_MAX 16384
+#define QUIET_TURNS 4		/* without a byte: nothing more comes */
+
+static struct {
+	struct config *config;
+	struct loop *loop;
+	struct engine *engine;
+	struct mcp *mcp;
+	struct session_set *set;
+} rig;
+
+static void
+set_up(void)
+{
+	static const struct catalog nothing;
+	struct engine_options engine;
+	struct mcp_options mcp;
+	struct session_options sessions;
+
+	log_init(LOG_CRIT);
+	rig.config = config_new();
+	rig.config->service.line_max = LINE_MAX_BYTES;
+	rig.loop = loop_new(false);
+	engine = (struct engine_options){ .base = loop_base(rig.loop), .config = rig.config };
+	MUST(engine_new(&engine, &rig.engine) == 0);
+	mcp = (struct mcp_options){ .base = loop_base(rig.loop), .engine = rig.engine,
+				    .config = rig.config, .catalog = &nothing };
+	rig.mcp = mcp_new(&mcp);
+	sessions = (struct session_options){ .loop = rig.loop, .mcp = rig.mcp,
+					     .engine = rig.engine, .config = rig.config };
+	rig.set = session_set_new(&sessions);
+}
+
+static void
+add(struct codec_buffer *to, const char *bytes, size_t len)
+{
+	to->at = realloc(to->at, to->len + len);
+	MUST(to->at);
+	memcpy(to->at + to->len, bytes, len);
+	to->len += len;
+}
+
+/* ---- line by line ---- */
+
+static void
+on_send(void *arg, char *line, size_t len, bool may_drop)
+{
+	(void)may_drop;
+	add(arg, line, len);
+	free(line);
+}
+
+static void
+on_idle(void *arg)
+{
+	(void)arg;
+}
+
+static bool
+on_hold(void *arg, size_t bytes)
+{
+	(void)arg;
+	return bytes > 0;
+}
+
+static void
+on_let_go(void *arg, size_t bytes)
+{
+	(void)arg;
+	(void)bytes;
+}
+
+static void
+hand_over(struct rest rest, struct codec_buffer *answers)
+{
+	const struct mcp_stream_watcher watcher = { on_send, on_idle, on_hold, on_let_go, answers };
+	struct tenant *tenant = engine_tenant(rig.engine, 1000);
+	struct mcp_stream *stream = mcp_stream_new(rig.mcp, tenant, &watcher);
+	char text[96];
+
+	while (rest.len > 0) {
+		struct rest line = rest_line(&rest);
+
+		if (line.len > LINE_MAX_BYTES) {
+			snprintf(text, sizeof(text), "a line is longer than %d bytes",
+				 LINE_MAX_BYTES);
+			mcp_stream_refuse(stream, text);
+			break;
+		}
+		if (line.len > 0 && line.at[line.len - 1] == '\r')
+			line.len--;
+		mcp_stream_line(stream, (const char *)line.at, line.len);
+	}
+	for (int i = 0; i < QUIET_TURNS; i++)
+		event_base_loop(loop_base(rig.loop), EVLOOP_NONBLOCK);
+	mcp_stream_free(stream);
+	tenant_release(tenant);
+}
+
+/* ---- in pieces ---- */
+
+static bool
+hear(int fd, struct codec_buffer *answers)
+{
+	char bytes[4096];
+	ssize_t n = read(fd, bytes, sizeof(bytes));
+
+	if (n > 0)
+		add(answers, bytes, (size_t)n);
+	return n > 0;
+}
+
+static void
+hear_all(int fd, struct codec_buffer *answers)
+{
+	for (int quiet = 0; quiet < QUIET_TURNS;) {
+		event_base_loop(loop_base(rig.loop), EVLOOP_NONBLOCK);
+		quiet = hear(fd, answers) ? 0 : quiet + 1;
+	}
+}
+
+static void
+send_in_pieces(struct rest rest, uint8_t most, uint8_t step, struct codec_buffer *answers)
+{
+	int pair[2];
+
+	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
+	MUST(session_open(rig.set, pair[0], pair[0], false, 1000) == 0);
+	for (size_t i = 0; rest.len > 0; i++) {
+		size_t len = most ? 1 + (i * step + most) % most : rest.len;
+		struct rest piece = rest_take(&rest, len);
+
+		/* A client that was refused may not write any more. */
+		if (send(pair[1], piece.at, piece.len, MSG_NOSIGNAL) < 0)
+			MUST(errno == EPIPE || errno == ECONNRESET);
+		event_base_loop(loop_base(rig.loop), EVLOOP_NONBLOCK);
+		(void)hear(pair[1], answers);
+	}
+	shutdown(pair[1], SHUT_WR);
+	hear_all(pair[1], answers);
+	close(pair[1]);
+	for (int i = 0; i < 100 && session_set_count(rig.set) > 0; i++)
+		event_base_loop(loop_base(rig.loop), EVLOOP_NONBLOCK);
+	MUST(session_set_count(rig.set) == 0);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct codec_buffer want = { 0 }, got = { 0 };
+	struct rest rest = { data, size };
+	uint8_t most = rest_byte(&rest), step = rest_byte(&rest);
+
+	if (size > STREAM_MAX)
+		return 0;
+	if (!rig.set)
+		set_up();
+	hand_over(rest, &want);
+	send_in_pieces(rest, most, step, &got);
+	MUST(want.len == got.len && (want.len == 0 || memcmp(want.at, got.at, want.len) == 0));
+	MUST(want.len == 0 || want.at[want.len - 1] == '\n');
+	MUST(fake_engine_record()->tenants_held == 0);
+	free(want.at);
+	free(got.at);
+	return 0;
+}

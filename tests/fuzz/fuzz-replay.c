@@ -1,0 +1,113 @@
+/* Ids of events that clients bring back, after streams that have said something: steps of a byte
+ * each, up to a newline, and then a Last-Event-ID. A step begins a stream, says a piece of news or an
+ * answer on one of them, or ends one. Must hold: an id that is taken names a stream that there is
+ * and an event that it has said; what comes again is what that stream said after it, each with its
+ * id and in its order, and every one of those ids is taken itself. */
+#include "fuzz.h"
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+
+#include "base/jsonout.h"
+#include "http/account.h"
+#include "http/replay.h"
+
+#define STREAMS_MAX 8
+
+struct rig {
+	struct http_tenant tenant;
+	struct http_replays replays;
+	struct http_replay *stream[STREAMS_MAX];
+	size_t n;
+	struct evbuffer *out;
+	int exchange;			/* what stands for one; nothing is asked of it */
+};
+
+static void
+forget(void *exchange)
+{
+	(void)exchange;
+}
+
+static void
+step(struct rig *rig, uint8_t what)
+{
+	struct http_replay *stream = rig->n > 0 ? rig->stream[(what >> 4) % rig->n] : NULL;
+	struct jsonout message;
+
+	if (what % 4 == 0 && rig->n < STREAMS_MAX) {
+		rig->stream[rig->n++] = http_replay_new(&rig->replays,
+							(struct http_exchange *)&rig->exchange,
+							forget);
+	} else if (what % 4 == 3 && stream && http_replay_exchange(stream)) {
+		http_replay_end(stream);
+	} else if (stream && http_replay_exchange(stream)) {
+		jsonout_init(&message);
+		jsonout_uint(&message, http_replay_latest(stream) + 1);
+		http_replay_say(stream, what % 4 == 1, &message, rig->out);
+	}
+}
+
+/* The message of each event is its number. */
+static void
+check_again(const struct rig *rig, struct http_replay *stream, uint64_t number)
+{
+	struct evbuffer *out = evbuffer_new();
+
+	http_replay_write(stream, number, out);
+	while (number < http_replay_latest(stream)) {
+		char id[HTTP_EVENT_ID_MAX], want[128], got[128] = "";
+		uint64_t back;
+		int n;
+
+		http_replay_id(stream, ++number, id);
+		MUST(http_replay_find(&rig->replays, id, &back) == stream && back == number);
+		n = snprintf(want, sizeof(want), "event: message\nid: %s\ndata: %s\n\n", id,
+			     strchr(id, '-') + 1);
+		MUST(evbuffer_remove(out, got, (size_t)n) == n && strcmp(got, want) == 0);
+	}
+	MUST(evbuffer_get_length(out) == 0);
+	evbuffer_free(out);
+}
+
+static void
+find(const struct rig *rig, const char *id)
+{
+	struct http_replay *found;
+	char again[HTTP_EVENT_ID_MAX];
+	uint64_t number, back;
+
+	found = http_replay_find(&rig->replays, id, &number);
+	if (!found)
+		return;
+	MUST(number <= http_replay_latest(found) && http_replay_is_whole(found));
+	MUST(id[strspn(id, "0123456789-")] == '\0');
+	http_replay_id(found, number, again);
+	MUST(http_replay_find(&rig->replays, again, &back) == found && back == number);
+	check_again(rig, found, number);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct event_base *base;
+	struct rest rest = { data, size }, steps = rest_line(&rest);
+	struct rig rig = { .n = 0 };
+	char *id;
+
+	if (!base)
+		base = event_base_new();
+	if (steps.len > 1000 || memchr(data, '\0', size))
+		return 0;
+	id = strndup((const char *)rest.at, rest.len);
+	rig.out = evbuffer_new();
+	http_replays_init(&rig.replays, base, &rig.tenant, 60);
+	for (size_t i = 0; i < steps.len; i++)
+		step(&rig, steps.at[i]);
+	find(&rig, id);
+	http_replays_clear(&rig.replays);
+	MUST(rig.tenant.replay_bytes == 0);
+	evbuffer_free(rig.out);
+	free(id);
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* A helper process whose end of the socket the target has. The supervisor's side forks its helper
+ * itself and calls the function that is the rest of the helper's life; a target has one of that name
+ * instead, which hands the socket back (helper_give) and ends. */
+#ifndef TESTS_FUZZ_HELPER_H
+#define TESTS_FUZZ_HELPER_H
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/fdpass.h"
+#include "tests/fuzz/fuzz.h"
+
+static int helper_line[2] = { -1, -1 };
+
+/* Before the fork. */
+static inline void
+helper_prepare(void)
+{
+	if (helper_line[0] < 0)
+		MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, helper_line) == 0);
+}
+
+/* In the helper. */
+static inline _Noreturn void
+helper_give(int socket)
+{
+	_exit(fdpass_send(helper_line[0], "", 1, &socket, 1, 0) == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* In the target: the helper's socket, the caller's. */
+static inline int
+helper_take(void)
+{
+	struct fdpass_set set = { .n = 0 };
+	char byte;
+
+	MUST(fdpass_recv(helper_line[1], &byte, 1, &set) == 1 && set.n == 1);
+	return set.fd[0];
+}
+
+#endif
