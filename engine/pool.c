@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: the zygotes, and the list of all workers.
  * The cost of each operation is independent of the number of workers, except for the loss of a
- * zygote. */
+ * zygote and its renewal. */
 #include "engine/pool.h"
 
 #include <assert.h>
@@ -125,6 +125,31 @@ make_room(struct pool *pool)
 	}
 }
 
+static bool
+may_warm(const struct engine *engine)
+{
+	const struct pool *pool = &engine->pool;
+
+	return pool->n_workers < engine->config->pool.workers_max &&
+	       pool->n_warm + pool->n_starting < engine->config->pool.warm_max;
+}
+
+/* Where the bounds leave no room to make the worker that replaces a stale one first, the stale
+ * one goes first: one at a time. */
+static void
+end_one_stale(struct pool *pool)
+{
+	struct worker *w;
+
+	if (pool->n_ending > 0)
+		return;
+	TAILQ_FOREACH(w, &pool->age, age_link)
+		if (w->is_stale) {
+			worker_end(w);
+			return;
+		}
+}
+
 static void
 pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 {
@@ -145,9 +170,10 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 			make_room(pool);
 			return;
 		}
-		if (entity == NULL && warming &&
-		    pool->n_workers < engine->config->pool.workers_max &&
-		    pool->n_warm + pool->n_starting < engine->config->pool.warm_max)
+		if (entity == NULL && warming && !may_warm(engine) &&
+		    sched_ring_wants(&profile->ring, SCHED_WARMING))
+			end_one_stale(pool);
+		if (entity == NULL && warming && may_warm(engine))
 			entity = sched_ring_next(&profile->ring, SCHED_WARMING);
 		if (entity == NULL)
 			return;
@@ -286,6 +312,10 @@ on_state(struct worker *w, int from, int to)
 	struct pool *pool = &w->engine->pool;
 	struct share *share = w->share;
 
+	if (w->is_stale && to != WORKER_WARM) {
+		w->is_stale = false;
+		share->n_stale--;
+	}
 	if (from == WORKER_STARTING) {
 		pool->n_starting--;
 		share->n_starting--;
@@ -323,8 +353,10 @@ on_warm(struct worker *w)
 	profile->failed_starts = 0;
 	if (engine->shutting_down)
 		worker_end(w);
-	else
+	else {
 		pool_dispatch(w->share->tenant, profile->index);
+		share_replace(w->share);
+	}
 }
 
 static void
@@ -333,7 +365,7 @@ on_failed(struct worker *w, const char *text)
 	struct pool_profile *profile = w->share->profile;
 
 	/* A worker whose zygote died while making it says nothing about workers. */
-	if (!w->engine->shutting_down && zygote_is_alive(profile->zygote))
+	if (!w->engine->shutting_down && zygote_is_alive(profile->zygote, w->generation))
 		back_off(profile, text);
 }
 
@@ -390,7 +422,7 @@ on_zygote_failed(void *arg, int error, const char *text)
 /* Running workers continue: a worker needs its zygote only to be made. Warm workers are
  * replaced, because the zygote may have been broken when they were cloned. */
 static void
-on_zygote_lost(void *arg)
+on_zygote_lost(void *arg, uint64_t generation)
 {
 	struct pool_profile *profile = arg;
 	struct engine *engine = profile->engine;
@@ -400,12 +432,31 @@ on_zygote_lost(void *arg)
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
 		for (w = LIST_FIRST(&engine->pool.by_serial[i]); w != NULL; w = next) {
 			next = LIST_NEXT(w, all_link);
-			if (w->share->profile != profile)
+			if (w->share->profile != profile || w->generation != generation)
 				continue;
 			if (w->state == WORKER_WARM || w->state == WORKER_STARTING)
 				worker_end(w);
 			if (w->pidfd < 0)
 				worker_on_orphaned(w);
+		}
+}
+
+/* Nobody waits for the new one: the warm workers serve until others have been made. */
+static void
+on_zygote_renewed(void *arg)
+{
+	struct pool_profile *profile = arg;
+	struct engine *engine = profile->engine;
+	struct worker *w;
+
+	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
+		LIST_FOREACH(w, &engine->pool.by_serial[i], all_link) {
+			if (w->share->profile != profile || w->is_stale ||
+			    (w->state != WORKER_WARM && w->state != WORKER_STARTING))
+				continue;
+			w->is_stale = true;
+			w->share->n_stale++;
+			share_update(w->share);
 		}
 }
 
@@ -453,10 +504,12 @@ profile_init(struct engine *engine, unsigned int index)
 		.launcher = engine->options.launcher,
 		.profile = &engine->config->profile[index],
 		.index = index,
+		.renew_seconds = engine->config->pool.zygote_seconds,
 		.watcher = {
 			.on_ready = on_zygote_ready,
 			.on_failed = on_zygote_failed,
 			.on_lost = on_zygote_lost,
+			.on_renewed = on_zygote_renewed,
 			.on_spawned = on_zygote_spawned,
 			.on_spawn_failed = on_zygote_spawn_failed,
 			.on_stopped = on_zygote_stopped,

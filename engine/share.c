@@ -35,7 +35,28 @@ share_update(struct share *share)
 	sched_ring_want(&share->profile->ring, &share->entity, SCHED_WAITING,
 			useful > have);
 	sched_ring_want(&share->profile->ring, &share->entity, SCHED_WARMING,
-			useful + share->target > have);
+			useful + share->target > have - share->n_stale);
+}
+
+static struct worker *
+stale_worker(const struct share *share)
+{
+	struct worker *w;
+
+	TAILQ_FOREACH(w, &share->warm, warm_link)
+		if (w->is_stale)
+			return w;
+	return NULL;
+}
+
+void
+share_replace(struct share *share)
+{
+	struct worker *w;
+
+	while (share->n_stale > 0 && share->n_warm > share->target &&
+	       (w = stale_worker(share)) != NULL)
+		worker_end(w);
 }
 
 static unsigned int
@@ -75,6 +96,7 @@ share_shrink(struct share *share)
 		while (share->n_warm > share->target)
 			worker_end(TAILQ_FIRST(&share->warm));
 	}
+	share_replace(share);
 	share->least_warm = share->n_warm;
 	share_update(share);
 }

@@ -21,6 +21,7 @@ struct share {
 	struct sched_entity entity;
 	TAILQ_HEAD(share_warm, worker) warm;	/* the one warm longest first */
 	unsigned int n_warm, n_starting;
+	unsigned int n_stale;		/* of these two: to be replaced */
 	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
 	unsigned int n_opening;
 	unsigned int target;		/* 0: nothing is kept warm */
@@ -37,6 +38,9 @@ void share_grow(struct share *share);
 
 /* Looks again at what the share needs, after anything it depends on has changed. */
 void share_update(struct share *share);
+
+/* Ends warm workers of a zygote that has been replaced, where others have taken their place. */
+void share_replace(struct share *share);
 
 /* Called each second: fewer when some were never needed. */
 void share_shrink(struct share *share);

@@ -308,9 +308,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	switch (w->state) {
 	case WORKER_STARTING:
 		/* A zygote that did not even name the worker is stuck; its end is the worker's. */
-		if (w->pidfd < 0 && zygote_pid(w->share->profile->zygote) > 0)
-			zygote_kill(w->share->profile->zygote);
-		else
+		if (w->pidfd >= 0 || !zygote_kill(w->share->profile->zygote, w->generation))
 			fail(w, "the worker was not ready in time");
 		break;
 	case WORKER_WARM: case WORKER_LEASED: case WORKER_SPENT:
@@ -493,6 +491,7 @@ worker_start(struct engine *engine, struct share *share, const char **step_r)
 	assign_events(w);
 	if (r == 0) {
 		*step_r = "ask the zygote for it";
+		w->generation = zygote_generation(share->profile->zygote);
 		r = zygote_spawn(share->profile->zygote, w->serial, w->slot, fd, n_fds);
 	}
 	if (r < 0) {

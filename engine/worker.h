@@ -69,6 +69,8 @@ struct worker {
 	struct repl *repl;			/* the user's; NULL: it runs once */
 	enum worker_state state;
 	uint64_t serial;
+	uint64_t generation;			/* of the zygote's process that it came from */
+	bool is_stale;				/* STARTING or WARM, and that was replaced */
 	uint32_t slot;				/* its uid in the outer namespace */
 	pid_t pid;				/* of its init; 0: not told yet */
 	int pidfd, control, pipe[STREAM_COUNT];

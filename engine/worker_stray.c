@@ -88,7 +88,7 @@ is_known(const struct engine *engine, pid_t pid)
 		if (stray->pid == pid)
 			return true;
 	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
-		if (zygote_pid(engine->pool.profile[i].zygote) == pid)
+		if (zygote_has(engine->pool.profile[i].zygote, pid))
 			return true;
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
 		LIST_FOREACH(w, &engine->pool.by_serial[i], all_link)

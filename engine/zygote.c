@@ -1,4 +1,4 @@
-/* Runs in: the supervisor.   Owns: the zygote's process.
+/* Runs in: the supervisor.   Owns: the zygote's processes.
  * Reads:   frames from the zygote, which runs no client's code. */
 #include "engine/zygote.h"
 
@@ -22,75 +22,185 @@
 #define START_SECONDS 30
 #define WRITER_MAX (2 * FRAME_MAX)
 
+struct process {
+	struct zygote *zygote;
+	struct child child;
+	uint64_t generation;
+	bool said_hello;
+	bool was_used;			/* has been asked for a worker */
+	unsigned int spawns;		/* unanswered */
+};
+
 struct zygote {
 	struct zygote_options options;
-	struct child child;
-	bool said_hello;
+	struct process process[2];
+	struct process *now;		/* that workers come from, or are to */
+	uint64_t generations;
 	bool stopping;
-	unsigned int spawns;
 	uint32_t landlock_abi;
 };
+
+static struct process *
+other_than(struct zygote *z, const struct process *p)
+{
+	return p == &z->process[0] ? &z->process[1] : &z->process[0];
+}
+
+/* NULL: it is gone. */
+static struct process *
+of_generation(const struct zygote *z, uint64_t generation)
+{
+	for (size_t i = 0; i < 2; i++)
+		if (z->process[i].generation == generation && child_is_up(&z->process[i].child))
+			return (struct process *)&z->process[i];
+	return NULL;
+}
 
 /* ---- life ---- */
 
 static void
-start(struct zygote *z)
+start(struct process *p)
 {
-	z->said_hello = false;
-	child_start(&z->child, z->options.launcher, z->options.index);
+	p->said_hello = p->was_used = false;
+	p->generation = ++p->zygote->generations;
+	child_start(&p->child, p->zygote->options.launcher, p->zygote->options.index);
 }
 
 static void
-on_down(void *arg)
+arm_renewal(struct zygote *z)
 {
-	struct zygote *z = arg;
-	const struct zygote_watcher *watcher = &z->options.watcher;
-	struct child *c = &z->child;
+	if (z->options.renew_seconds > 0)
+		child_arm(&z->now->child, z->options.renew_seconds * 1000);
+}
+
+/* The secrets of a zygote that has made no worker are known to nobody. */
+static void
+renew(struct zygote *z)
+{
+	struct process *other = other_than(z, z->now);
+
+	if (z->now->was_used && other->child.state == CHILD_DOWN)
+		start(other);
+	else
+		arm_renewal(z);
+}
+
+/* Nothing needs the process that was replaced once it owes no answer. */
+static void
+end_if_idle(struct process *p)
+{
+	if (p != p->zygote->now && p->child.state == CHILD_SERVING && p->spawns == 0)
+		child_end(&p->child);
+}
+
+static void
+take_over(struct process *p)
+{
+	struct zygote *z = p->zygote;
+	struct process *old = z->now;
+
+	log_line(LOG_INFO, "zygote-renewed", "profile=%s", z->options.profile->name);
+	event_del(&old->child.timer);
+	z->now = p;
+	z->options.watcher.on_renewed(z->options.watcher.arg);
+	end_if_idle(old);
+}
+
+static void
+log_failure(const struct process *p, const char *event)
+{
 	struct log_quoted quoted;
 
-	z->spawns = 0;
-	if (z->stopping) {
-		watcher->on_stopped(watcher->arg);
-		return;
+	log_line(LOG_WARNING, event, "profile=%s text=%s", p->zygote->options.profile->name,
+		 log_quote(&quoted, p->child.text, strlen(p->child.text)));
+}
+
+/* A successor that did not get ready, or a predecessor. */
+static void
+on_other_down(struct process *p)
+{
+	const struct zygote_watcher *watcher = &p->zygote->options.watcher;
+	bool owed = p->spawns > 0;
+
+	p->spawns = 0;
+	if (!p->child.has_served) {
+		log_failure(p, "zygote-not-renewed");
+		child_arm(&p->child, child_backoff_ms(&p->child));
+	} else if (owed) {
+		log_failure(p, "zygote-lost");
+		watcher->on_lost(watcher->arg, p->generation);
 	}
-	log_line(LOG_WARNING, c->has_served ? "zygote-lost" : "zygote-failed",
-		 "profile=%s text=%s", z->options.profile->name,
-		 log_quote(&quoted, c->text, strlen(c->text)));
-	child_arm(c, c->has_served ? 0 : child_backoff_ms(c));
+}
+
+static void
+on_now_down(struct process *p)
+{
+	struct zygote *z = p->zygote;
+	const struct zygote_watcher *watcher = &z->options.watcher;
+	struct process *other = other_than(z, p);
+	struct child *c = &p->child;
+
+	p->spawns = 0;
+	log_failure(p, c->has_served ? "zygote-lost" : "zygote-failed");
+	if (other->child.state == CHILD_STARTING)
+		z->now = other;
+	else
+		child_arm(c, c->has_served ? 0 : child_backoff_ms(c));
 	if (c->has_served)
-		watcher->on_lost(watcher->arg);
+		watcher->on_lost(watcher->arg, p->generation);
 	else
 		watcher->on_failed(watcher->arg, c->error, c->text);
 }
 
 static void
+on_down(void *arg)
+{
+	struct process *p = arg;
+	struct zygote *z = p->zygote;
+
+	if (z->stopping) {
+		if (other_than(z, p)->child.state == CHILD_DOWN)
+			z->options.watcher.on_stopped(z->options.watcher.arg);
+	} else if (p == z->now) {
+		on_now_down(p);
+	} else {
+		on_other_down(p);
+	}
+}
+
+/* It is down and is to be started, or its successor is. */
+static void
 on_due(void *arg)
 {
-	struct zygote *z = arg;
+	struct process *p = arg;
+	struct zygote *z = p->zygote;
 
-	if (z->child.state == CHILD_DOWN)
-		start(z);
+	if (p == z->now && p->child.state == CHILD_DOWN)
+		start(p);
+	else if (z->now->child.state == CHILD_SERVING)
+		renew(z);
 }
 
 /* ---- messages ---- */
 
 static int
-on_hello(struct zygote *z, const struct msg_hello *hello)
+on_hello(struct process *p, const struct msg_hello *hello)
 {
-	if (z->said_hello)
+	if (p->said_hello)
 		return -EBADMSG;
-	if (!child_is_ours(&z->child, &hello->build))
+	if (!child_is_ours(&p->child, &hello->build))
 		return -EPROTO;
-	z->said_hello = true;
+	p->said_hello = true;
 	return 0;
 }
 
 static int
-on_zygote_ready(struct zygote *z, const struct msg_zygote_ready *ready)
+on_zygote_ready(struct process *p, const struct msg_zygote_ready *ready)
 {
+	struct zygote *z = p->zygote;
 	struct log_quoted quoted;
 
-	if (!z->said_hello || z->child.state != CHILD_STARTING)
+	if (!p->said_hello || p->child.state != CHILD_STARTING)
 		return -EBADMSG;
 	for (size_t i = 0; i < ready->missing.n; i++)
 		log_line(LOG_WARNING, "zygote-misses", "profile=%s what=%s",
@@ -98,68 +208,73 @@ on_zygote_ready(struct zygote *z, const struct msg_zygote_ready *ready)
 			 log_quote(&quoted, ready->missing.item[i].at,
 				   ready->missing.item[i].len));
 	z->landlock_abi = ready->landlock_abi;
-	child_is_ready(&z->child);
-	z->child.failed_starts = 0;
+	child_is_ready(&p->child);
+	p->child.failed_starts = 0;
+	if (p != z->now)
+		take_over(p);
+	arm_renewal(z);
 	z->options.watcher.on_ready(z->options.watcher.arg);
 	return 0;
 }
 
 static int
-on_zygote_failed(struct zygote *z, const struct msg_zygote_failed *failed)
+on_zygote_failed(struct process *p, const struct msg_zygote_failed *failed)
 {
-	if (z->child.state == CHILD_SERVING)
+	if (p->child.state == CHILD_SERVING)
 		return -EBADMSG;
-	child_note(&z->child, -(int)failed->error, "%.*s: %s", (int)failed->what.len,
+	child_note(&p->child, -(int)failed->error, "%.*s: %s", (int)failed->what.len,
 		     failed->what.at, strerror((int)failed->error));
 	return -ECHILD;
 }
 
 static int
-on_spawned(struct zygote *z, struct frame *frame)
+on_spawned(struct process *p, struct frame *frame)
 {
-	const struct zygote_watcher *watcher = &z->options.watcher;
+	const struct zygote_watcher *watcher = &p->zygote->options.watcher;
 	const struct msg_spawned *spawned = &frame->msg.spawned;
 
-	if (z->child.state != CHILD_SERVING || z->spawns == 0)
+	if (p->child.state != CHILD_SERVING || p->spawns == 0)
 		return -EBADMSG;
-	z->spawns--;
+	p->spawns--;
 	watcher->on_spawned(watcher->arg, spawned->worker, (pid_t)spawned->pid,
 			    frame_take_fd(frame, 0));
+	end_if_idle(p);
 	return 0;
 }
 
 static int
-on_spawn_failed(struct zygote *z, const struct msg_spawn_failed *failed)
+on_spawn_failed(struct process *p, const struct msg_spawn_failed *failed)
 {
-	const struct zygote_watcher *watcher = &z->options.watcher;
+	const struct zygote_watcher *watcher = &p->zygote->options.watcher;
 	char text[1200];
 
-	if (z->child.state != CHILD_SERVING || z->spawns == 0)
+	if (p->child.state != CHILD_SERVING || p->spawns == 0)
 		return -EBADMSG;
-	z->spawns--;
+	p->spawns--;
 	snprintf(text, sizeof(text), "%.*s: %s", (int)failed->what.len, failed->what.at,
 		 strerror((int)failed->error));
 	watcher->on_spawn_failed(watcher->arg, failed->worker, -(int)failed->error,
 				 text);
+	end_if_idle(p);
 	return 0;
 }
 
 static int
 on_message(void *arg, struct frame *frame)
 {
-	struct zygote *z = arg;
+	struct process *p = arg;
 
 	switch (frame->msg.type) {
 	case MSG_HELLO:
-		return on_hello(z, &frame->msg.hello);
+		return on_hello(p, &frame->msg.hello);
 	case MSG_ZYGOTE_READY:
-		return on_zygote_ready(z, &frame->msg.zygote_ready);
+		return on_zygote_ready(p, &frame->msg.zygote_ready);
 	case MSG_ZYGOTE_FAILED:
-		return on_zygote_failed(z, &frame->msg.zygote_failed);
+		return on_zygote_failed(p, &frame->msg.zygote_failed);
 	case MSG_SPAWNED:
-		return on_spawned(z, frame);
+		return on_spawned(p, frame);
 	case MSG_SPAWN_FAILED:
-		return on_spawn_failed(z, &frame->msg.spawn_failed);
+		return on_spawn_failed(p, &frame->msg.spawn_failed);
 	case MSG_CONFIGURE:
 	case MSG_SPAWN:
 	case MSG_READY:
@@ -201,9 +316,13 @@ zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
 	if (z == NULL)
 		return -ENOMEM;
 	z->options = *options;
-	child_init(&z->child, &zygote_kind, options->base, z);
+	z->now = &z->process[0];
+	for (size_t i = 0; i < 2; i++) {
+		z->process[i].zygote = z;
+		child_init(&z->process[i].child, &zygote_kind, options->base, &z->process[i]);
+	}
 	/* From the loop, so that no callback comes before this returns. */
-	child_arm(&z->child, 0);
+	child_arm(&z->now->child, 0);
 	*zygote_r = z;
 	return 0;
 }
@@ -211,13 +330,18 @@ zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
 void
 zygote_stop(struct zygote *z)
 {
+	bool down = true;
+
 	z->stopping = true;
-	if (z->child.state == CHILD_DOWN) {
-		event_del(&z->child.timer);
-		z->options.watcher.on_stopped(z->options.watcher.arg);
-		return;
+	for (size_t i = 0; i < 2; i++) {
+		struct child *c = &z->process[i].child;
+
+		event_del(&c->timer);
+		child_end(c);
+		down = down && c->state == CHILD_DOWN;
 	}
-	child_end(&z->child);
+	if (down)
+		z->options.watcher.on_stopped(z->options.watcher.arg);
 }
 
 void
@@ -225,46 +349,67 @@ zygote_free(struct zygote *z)
 {
 	if (z == NULL)
 		return;
-	child_done(&z->child);
+	for (size_t i = 0; i < 2; i++)
+		child_done(&z->process[i].child);
 	free(z);
 }
 
 bool
 zygote_is_ready(const struct zygote *z)
 {
-	return z->child.state == CHILD_SERVING;
-}
-
-bool
-zygote_is_alive(const struct zygote *z)
-{
-	struct pollfd line = { .fd = z->child.launch.control };
-	siginfo_t info = { 0 };
-
-	/* A zygote that is ending has closed its line, with the messages on it, some time before
-	 * it can be reaped. */
-	return child_is_up(&z->child) && poll(&line, 1, 0) == 0 &&
-	       waitid(P_PIDFD, (id_t)z->child.launch.pidfd, &info,
-		      WEXITED | WNOHANG | WNOWAIT) == 0 &&
-	       info.si_pid == 0;
+	return z->now->child.state == CHILD_SERVING;
 }
 
 pid_t
 zygote_pid(const struct zygote *z)
 {
-	return z->child.launch.pid;
+	return z->now->child.launch.pid;
 }
 
-void
-zygote_kill(struct zygote *z)
+uint64_t
+zygote_generation(const struct zygote *z)
 {
-	child_end(&z->child);
+	return z->now->generation;
+}
+
+bool
+zygote_is_alive(const struct zygote *z, uint64_t generation)
+{
+	const struct process *p = of_generation(z, generation);
+	struct pollfd line;
+	siginfo_t info = { 0 };
+
+	if (p == NULL)
+		return false;
+	/* A zygote that is ending has closed its line, with the messages on it, some time before
+	 * it can be reaped. */
+	line = (struct pollfd){ .fd = p->child.launch.control };
+	return poll(&line, 1, 0) == 0 &&
+	       waitid(P_PIDFD, (id_t)p->child.launch.pidfd, &info,
+		      WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == 0;
+}
+
+bool
+zygote_kill(struct zygote *z, uint64_t generation)
+{
+	struct process *p = of_generation(z, generation);
+
+	if (p != NULL)
+		child_end(&p->child);
+	return p != NULL;
+}
+
+bool
+zygote_has(const struct zygote *z, pid_t pid)
+{
+	return z->process[0].child.launch.pid == pid || z->process[1].child.launch.pid == pid;
 }
 
 const char *
 zygote_trouble(const struct zygote *z)
 {
-	const struct child *c = &z->child;
+	const struct child *c = &z->now->child;
 
 	return c->failed_starts > 0 && c->state == CHILD_DOWN ? c->text : NULL;
 }
@@ -278,7 +423,7 @@ zygote_landlock_abi(const struct zygote *z)
 unsigned int
 zygote_room(const struct zygote *z)
 {
-	return z->child.state == CHILD_SERVING ? ZYGOTE_SPAWNS_MAX - z->spawns : 0;
+	return z->now->child.state == CHILD_SERVING ? ZYGOTE_SPAWNS_MAX - z->now->spawns : 0;
 }
 
 int
@@ -301,8 +446,9 @@ zygote_spawn(struct zygote *z, uint64_t worker, uint32_t uid, const int *fd,
 			close(fd[i]);
 		return r;
 	}
-	r = child_send(&z->child, &msg, sent, n_fds);
+	z->now->was_used = true;
+	r = child_send(&z->now->child, &msg, sent, n_fds);
 	if (r == 0)
-		z->spawns++;
+		z->now->spawns++;
 	return r;
 }

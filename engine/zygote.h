@@ -2,6 +2,14 @@
  * ends. A zygote that fails before it is ready is started again after a
  * delay that doubles up to a minute; one that was ready at once.
  *
+ * All workers of one process have its secrets: that of hashes, the stack's canary, where memory
+ * lies. So a process that has made workers is renewed after a time: another one is started beside
+ * it, and takes its place when it is ready. Each process has a number, its generation.
+ *
+ *       now  STARTING ──> SERVING ─────────────────────> ended when it owes no answer
+ *     other                   renewed: STARTING ──> SERVING: becomes now
+ *                                          └─ fails: tried again later; now goes on
+ *
  * The launcher starts it and tells it its profile (host/launcher.h).
  */
 #ifndef ENGINE_ZYGOTE_H
@@ -25,8 +33,11 @@ struct zygote_watcher {
 	void (*on_ready)(void *arg);
 	/* It ended or was ended before it was ready; another start is planned. */
 	void (*on_failed)(void *arg, int error, const char *text);
-	/* It was ready and is gone. No answer comes for what was asked of it. */
-	void (*on_lost)(void *arg);
+	/* The process of that number was ready and is gone. No answer comes for what was
+	 * asked of it. */
+	void (*on_lost)(void *arg, uint64_t generation);
+	/* Another process has taken its place; the workers of all earlier ones are stale. */
+	void (*on_renewed)(void *arg);
 	/* pidfd belongs to the callee. */
 	void (*on_spawned)(void *arg, uint64_t worker, pid_t pid, int pidfd);
 	void (*on_spawn_failed)(void *arg, uint64_t worker, int error,
@@ -41,6 +52,7 @@ struct zygote_options {
 	struct launcher *launcher;
 	const struct config_profile *profile;
 	unsigned int index;			/* the profile's */
+	uint32_t renew_seconds;			/* 0: never renewed */
 	struct zygote_watcher watcher;
 };
 
@@ -54,11 +66,20 @@ void zygote_free(struct zygote *zygote);
 void zygote_stop(struct zygote *zygote);
 
 bool zygote_is_ready(const struct zygote *zygote);
-/* Whether its process still lives, however long the news of its end may take to come. */
-bool zygote_is_alive(const struct zygote *zygote);
 pid_t zygote_pid(const struct zygote *zygote);	/* 0: there is none now */
-/* Kills its process, if there is one; another is started. */
-void zygote_kill(struct zygote *zygote);
+
+/* The number of the process that workers come from. */
+uint64_t zygote_generation(const struct zygote *zygote);
+
+/* Whether the process of that number still lives, however long the news of its end may take to
+ * come. */
+bool zygote_is_alive(const struct zygote *zygote, uint64_t generation);
+
+/* Kills it, if it lives; another is started. False: it does not. */
+bool zygote_kill(struct zygote *zygote, uint64_t generation);
+
+/* Whether pid is one of its processes. */
+bool zygote_has(const struct zygote *zygote, pid_t pid);
 
 /* Why it is down after a failure, or NULL. Lives until the next start. */
 const char *zygote_trouble(const struct zygote *zygote);
@@ -68,7 +89,7 @@ uint32_t zygote_landlock_abi(const struct zygote *zygote);
 /* How many SPAWNs it would take now. */
 unsigned int zygote_room(const struct zygote *zygote);
 
-/* Asks for a worker. The n_fds descriptors (3, or 4 with the leaf) belong to the zygote
+/* Asks for a worker, of this generation. The n_fds descriptors (3, or 4 with the leaf) belong to the zygote
  * from now on, but for the last one of 4, which is duplicated. 0 or -errno; then there
  * is no answer. */
 int zygote_spawn(struct zygote *zygote, uint64_t worker, uint32_t uid, const int *fd,

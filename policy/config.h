@@ -62,6 +62,7 @@ struct config {
 		uint32_t tenant_running_max;	/* executions at once of one tenant */
 		uint32_t tenant_queue_max;	/* executions waiting of one tenant */
 		uint32_t idle_seconds;	/* then a tenant's warm workers are given up */
+		uint32_t zygote_seconds;	/* then a zygote is renewed; 0: never */
 	} pool;
 	struct {
 		char *listen;		/* ADDRESS:PORT; NULL: not on TCP */

@@ -129,6 +129,7 @@ static const struct key keys[] = {
 	KEY("pool", "tenant_running_max", U32, pool.tenant_running_max, 1, 16384,   1, "64"),
 	KEY("pool", "tenant_queue_max",   U32, pool.tenant_queue_max,   1, 1000000, 1, "512"),
 	KEY("pool", "idle_seconds",       U32, pool.idle_seconds,       1, 86400,   1, "60"),
+	KEY("pool", "zygote_seconds",     U32, pool.zygote_seconds,     0, 2592000, 1, "3600"),
 
 	TENANT_KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),
 	TENANT_KEY("repl", "memory_total_mb", U64,   repl.memory_total, 0, 16777216, MiB, "8192"),

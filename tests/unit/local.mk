@@ -172,7 +172,8 @@ ENGINE_TESTS = \
 	tests/unit/engine/test-repl \
 	tests/unit/engine/test-scheduler \
 	tests/unit/host/test-watchdog \
-	tests/unit/engine/test-worker
+	tests/unit/engine/test-worker \
+	tests/unit/engine/test-zygote
 check_PROGRAMS += $(ENGINE_TESTS)
 TESTS += $(ENGINE_TESTS)
 ENGINE_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(TEST_CFLAGS)
@@ -214,6 +215,9 @@ tests_unit_host_test_watchdog_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_worker_SOURCES = tests/unit/engine/test-worker.c
 tests_unit_engine_test_worker_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_worker_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_zygote_SOURCES = tests/unit/engine/test-zygote.c
+tests_unit_engine_test_zygote_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_zygote_LDADD = $(ENGINE_TEST_LDADD)
 
 # ---- supervisor: mcp ----
 # serve-fake is a live server over an engine without processes; the two scripts drive it.

@@ -1,0 +1,405 @@
+/* The processes of one zygote: started, renewed, lost. Each is a process that waits; what a zygote
+ * says the test says in its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/log.h"
+#include "engine/zygote.h"
+#include "host/launcher.h"
+#include "policy/config.h"
+#include "proto/frame.h"
+
+/* ---- a launcher that starts processes which do nothing ---- */
+
+#define STARTS_MAX 16
+
+static struct start {
+	pid_t pid;
+	int line;		/* the zygote's end */
+} started[STARTS_MAX];
+static size_t n_started;
+static struct event_base *base;
+
+void
+launch_init(struct launch *launch)
+{
+	*launch = (struct launch){ .pidfd = -1, .control = -1, .trouble = -1 };
+}
+
+void
+launch_done(struct launch *launch)
+{
+	if (launch->pidfd >= 0)
+		close(launch->pidfd);
+	if (launch->control >= 0)
+		close(launch->control);
+	launch_init(launch);
+}
+
+bool
+launch_trouble(const struct launch *launch, const char **step_r, int *error_r)
+{
+	(void)launch;
+	(void)step_r;
+	(void)error_r;
+	return false;
+}
+
+int
+launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
+	       struct launch *launch, const char **what_r)
+{
+	int pair[2];
+	pid_t pid;
+
+	(void)launcher;
+	(void)profile;
+	(void)what_r;
+	assert_int_equal(kind, LAUNCH_ZYGOTE);
+	assert_true(n_started < STARTS_MAX);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(fcntl(pair[0], F_SETFL, O_NONBLOCK), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	*launch = (struct launch){ pid, (int)syscall(SYS_pidfd_open, pid, 0), pair[0], -1 };
+	started[n_started++] = (struct start){ pid, pair[1] };
+	event_base_loopbreak(base);
+	return 0;
+}
+
+/* ---- one zygote, and what its owner has heard ---- */
+
+static struct zygote *zygote;
+static struct config_profile profile = { .name = "test" };
+static struct {
+	unsigned int ready, failed, renewed, spawned, stopped, lost;
+	uint64_t lost_generation;
+} heard;
+
+static void
+on_ready(void *arg)
+{
+	(void)arg;
+	heard.ready++;
+	event_base_loopbreak(base);
+}
+
+static void
+on_failed(void *arg, int error, const char *text)
+{
+	(void)arg;
+	(void)error;
+	(void)text;
+	heard.failed++;
+	event_base_loopbreak(base);
+}
+
+static void
+on_lost(void *arg, uint64_t generation)
+{
+	(void)arg;
+	heard.lost++;
+	heard.lost_generation = generation;
+	event_base_loopbreak(base);
+}
+
+static void
+on_renewed(void *arg)
+{
+	(void)arg;
+	heard.renewed++;
+}
+
+static void
+on_spawned(void *arg, uint64_t worker, pid_t pid, int pidfd)
+{
+	(void)arg;
+	(void)worker;
+	(void)pid;
+	close(pidfd);
+	heard.spawned++;
+	event_base_loopbreak(base);
+}
+
+static void
+on_spawn_failed(void *arg, uint64_t worker, int error, const char *text)
+{
+	(void)arg;
+	fail_msg("worker %u: %d, %s", (unsigned int)worker, error, text);
+}
+
+static void
+on_stopped(void *arg)
+{
+	(void)arg;
+	heard.stopped++;
+	event_base_loopbreak(base);
+}
+
+#define UNTIL(condition) \
+	while (!(condition)) \
+		assert_int_equal(event_base_dispatch(base), 0)
+
+static int
+open_it(void **state)
+{
+	const struct zygote_options options = {
+		.profile = &profile, .renew_seconds = 1, .base = base = event_base_new(),
+		.watcher = { on_ready, on_failed, on_lost, on_renewed, on_spawned,
+			     on_spawn_failed, on_stopped, NULL },
+	};
+
+	(void)state;
+	n_started = 0;
+	memset(&heard, 0, sizeof(heard));
+	return zygote_new(&options, &zygote);
+}
+
+static int
+close_it(void **state)
+{
+	(void)state;
+	zygote_free(zygote);
+	event_base_free(base);
+	for (size_t i = 0; i < n_started; i++)
+		if (started[i].line >= 0)
+			close(started[i].line);
+	/* All are reaped. */
+	return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
+}
+
+static void
+say_ready(size_t i)
+{
+	struct msg hello = { .type = MSG_HELLO, .hello.build = msg_str(PROTO_BUILD) };
+	struct msg ready = { .type = MSG_ZYGOTE_READY, .zygote_ready.python = msg_str("3") };
+	unsigned int before = heard.ready;
+
+	assert_int_equal(frame_send(started[i].line, &hello, NULL, 0), 0);
+	assert_int_equal(frame_send(started[i].line, &ready, NULL, 0), 0);
+	UNTIL(heard.ready > before);
+}
+
+static void
+ask_for_worker(uint64_t worker)
+{
+	int fd[3];
+
+	for (size_t i = 0; i < 3; i++)
+		fd[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	assert_int_equal(zygote_spawn(zygote, worker, 1, fd, 3), 0);
+}
+
+static void
+say_spawned(size_t i, uint64_t worker)
+{
+	struct msg msg = { .type = MSG_SPAWNED, .spawned = { worker, 12345 } };
+	unsigned int before = heard.spawned;
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(frame_send(started[i].line, &msg, &fd, 1), 0);
+	close(fd);
+	UNTIL(heard.spawned > before);
+}
+
+/* ---- tests ---- */
+
+static void
+the_old_one_serves_until_the_new_one_is_ready(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	first = zygote_generation(zygote);
+	ask_for_worker(1);
+	UNTIL(n_started == 2);
+	assert_true(zygote_is_ready(zygote));
+	assert_int_equal(zygote_generation(zygote), first);
+	assert_int_equal(zygote_room(zygote), ZYGOTE_SPAWNS_MAX - 1);
+	ask_for_worker(2);
+	assert_int_equal(heard.renewed, 0);
+
+	say_ready(1);
+	assert_int_equal(heard.renewed, 1);
+	assert_true(zygote_generation(zygote) > first);
+	assert_int_equal(zygote_pid(zygote), started[1].pid);
+	assert_int_equal(zygote_room(zygote), ZYGOTE_SPAWNS_MAX);
+	/* It lives until it has answered. */
+	say_spawned(0, 1);
+	assert_true(zygote_is_alive(zygote, first));
+	assert_true(zygote_has(zygote, started[0].pid));
+	say_spawned(0, 2);
+	while (zygote_has(zygote, started[0].pid))
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+	assert_false(zygote_is_alive(zygote, first));
+	assert_int_equal(heard.lost + heard.failed, 0);
+
+	/* And so on. */
+	ask_for_worker(3);
+	say_spawned(1, 3);
+	UNTIL(n_started == 3);
+	say_ready(2);
+	assert_int_equal(heard.renewed, 2);
+	assert_int_equal(zygote_pid(zygote), started[2].pid);
+}
+
+static void
+on_time(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	*(bool *)arg = true;
+	event_base_loopbreak(base);
+}
+
+static void
+one_that_has_made_no_worker_is_kept(void **state)
+{
+	static const struct timeval longer = { 2, 500000 };
+	bool is_over = false;
+
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	event_base_once(base, -1, EV_TIMEOUT, on_time, &is_over, &longer);
+	UNTIL(is_over);
+	assert_int_equal(n_started, 1);
+	ask_for_worker(1);
+	UNTIL(n_started == 2);
+}
+
+static void
+a_successor_that_fails_is_nobodys_trouble(void **state)
+{
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	ask_for_worker(1);
+	UNTIL(n_started == 2);
+	kill(started[1].pid, SIGKILL);
+	UNTIL(n_started == 3);
+	assert_true(zygote_is_ready(zygote));
+	assert_null(zygote_trouble(zygote));
+	assert_int_equal(zygote_pid(zygote), started[0].pid);
+	assert_int_equal(heard.failed + heard.lost + heard.renewed, 0);
+	say_ready(2);
+	assert_int_equal(heard.renewed, 1);
+}
+
+static void
+a_successor_takes_the_place_of_one_that_is_lost(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	first = zygote_generation(zygote);
+	ask_for_worker(1);
+	UNTIL(n_started == 2);
+	kill(started[0].pid, SIGKILL);
+	UNTIL(heard.lost == 1);
+	assert_int_equal(heard.lost_generation, first);
+	assert_false(zygote_is_ready(zygote));
+	assert_int_equal(zygote_room(zygote), 0);
+	say_ready(1);
+	assert_true(zygote_is_ready(zygote));
+	assert_int_equal(n_started, 2);
+	assert_int_equal(heard.renewed + heard.failed, 0);
+}
+
+static void
+what_a_replaced_one_owes_is_told_when_it_is_lost(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	first = zygote_generation(zygote);
+	ask_for_worker(1);
+	UNTIL(n_started == 2);
+	say_ready(1);
+	kill(started[0].pid, SIGKILL);
+	UNTIL(heard.lost == 1);
+	assert_int_equal(heard.lost_generation, first);
+	assert_true(zygote_is_ready(zygote));
+	assert_int_equal(zygote_pid(zygote), started[1].pid);
+}
+
+static void
+the_one_that_hangs_is_killed(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	first = zygote_generation(zygote);
+	ask_for_worker(1);
+	UNTIL(n_started == 2);
+	say_ready(1);
+	assert_true(zygote_kill(zygote, first));
+	assert_false(zygote_kill(zygote, first));
+	assert_false(zygote_kill(zygote, first + 100));
+	UNTIL(heard.lost == 1);
+	assert_true(zygote_is_ready(zygote));
+}
+
+static void
+both_are_stopped(void **state)
+{
+	(void)state;
+	UNTIL(n_started == 1);
+	say_ready(0);
+	ask_for_worker(1);
+	UNTIL(n_started == 2);
+	zygote_stop(zygote);
+	assert_int_equal(heard.stopped, 0);
+	UNTIL(heard.stopped == 1);
+	assert_false(zygote_has(zygote, started[0].pid) || zygote_has(zygote, started[1].pid));
+	assert_int_equal(heard.lost + heard.failed, 0);
+}
+
+#define ZYGOTE(name) cmocka_unit_test_setup_teardown(name, open_it, close_it)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ZYGOTE(the_old_one_serves_until_the_new_one_is_ready),
+		ZYGOTE(one_that_has_made_no_worker_is_kept),
+		ZYGOTE(a_successor_that_fails_is_nobodys_trouble),
+		ZYGOTE(a_successor_takes_the_place_of_one_that_is_lost),
+		ZYGOTE(what_a_replaced_one_owes_is_told_when_it_is_lost),
+		ZYGOTE(the_one_that_hangs_is_killed),
+		ZYGOTE(both_are_stopped),
+	};
+
+	log_init(LOG_WARNING);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
