@@ -129,6 +129,31 @@ def a_renewed_zygote_has_other_secrets_and_nobody_waits(ctx):
             assert "zygote-renewed profile=basic" in service.log(), service.log()
 
 
+def waiting_workers_are_replaced(ctx, pool):
+    """Without a call that would use them up."""
+    with gated(ctx, "zygote_seconds = 1\n" + pool) as (service, gate):
+        gate.let_one_through()
+        service.wait_ready()
+        with ctx.client(path=service.socket) as client:
+            before, held = secrets(client), gate.wait()
+            workers = [one for one in descendants(service.pid) if one[0] in service.worker_processes()]
+            assert workers, "no worker waits"
+            os.close(held)
+            equal(wait_gone(workers, ctx.seconds(30)), [], "workers of the old zygote")
+            assert secrets(client) != before, "the same secrets"
+
+
+@test(private=True)
+def waiting_workers_of_the_old_one_are_replaced(ctx):
+    waiting_workers_are_replaced(ctx, "")
+
+
+@test(private=True)
+def they_are_replaced_where_the_pool_is_full(ctx):
+    waiting_workers_are_replaced(ctx, "warm_max = 2")
+    waiting_workers_are_replaced(ctx, "warm_max = 2\nworkers_max = 2\ntenant_running_max = 2")
+
+
 @test(private=True)
 def a_successor_that_fails_is_tried_again(ctx):
     with gated(ctx) as (service, gate):
