@@ -23,7 +23,7 @@
 static struct event_base *base;
 
 static struct asked {
-	struct directory_question *question;
+	struct directory_lookup *question;
 	size_t groups;
 	unsigned int answered;
 } asked[QUESTIONS];

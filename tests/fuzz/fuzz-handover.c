@@ -10,7 +10,7 @@
 static void
 check_session(const struct handover_table *table, const struct handover_session *session)
 {
-	uint32_t places = 0;
+	uint32_t snapshots = 0;
 
 	MUST(session->is.serial <= table->is.last_serial);
 	MUST(table->is.slots ? session->is.slot >= 1 && session->is.slot <= table->is.slots
@@ -19,14 +19,14 @@ check_session(const struct handover_table *table, const struct handover_session 
 		const struct handover_handle *handle = &session->handle[i];
 
 		MUST(handle->is.used_ms >= handle->is.born_ms);
-		MUST(!(places & 1U << handle->is.place));
-		places |= 1U << handle->is.place;
+		MUST(!(snapshots & 1U << handle->is.snapshot));
+		snapshots |= 1U << handle->is.snapshot;
 		for (uint32_t k = 0; k < handle->is.checkpoints; k++) {
-			MUST(!(places & 1U << handle->checkpoint[k].place));
-			places |= 1U << handle->checkpoint[k].place;
+			MUST(!(snapshots & 1U << handle->checkpoint[k].snapshot));
+			snapshots |= 1U << handle->checkpoint[k].snapshot;
 		}
 	}
-	MUST(places == session->is.taken && !(session->is.places & ~places));
+	MUST(snapshots == session->is.taken && !(session->is.snapshots & ~snapshots));
 }
 
 static void
