@@ -137,6 +137,7 @@ tests_fuzz_fuzz_intake_LDADD = $(KEEPER_LIBS) $(FUZZ_ENGINE)
 # ---- the supervisor's helpers ----
 FUZZ_TARGETS += \
 	tests/fuzz/fuzz-directory \
+	tests/fuzz/fuzz-keeper \
 	tests/fuzz/fuzz-launch \
 	tests/fuzz/fuzz-launcher
 tests_fuzz_fuzz_directory_SOURCES = tests/fuzz/fuzz-directory.c tests/fuzz/frames.h tests/fuzz/helper.h $(FUZZ_MAIN)
@@ -148,3 +149,6 @@ tests_fuzz_fuzz_launch_LDADD = $(FUZZ_LDADD)
 tests_fuzz_fuzz_launcher_SOURCES = tests/fuzz/fuzz-launcher.c tests/fuzz/frames.h tests/fuzz/helper.h $(FUZZ_MAIN)
 tests_fuzz_fuzz_launcher_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_launcher_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_keeper_SOURCES = tests/fuzz/fuzz-keeper.c tests/fuzz/frames.h $(FUZZ_MAIN)
+tests_fuzz_fuzz_keeper_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_keeper_LDADD = $(FUZZ_LDADD)
