@@ -365,8 +365,14 @@ on_failed(struct worker *w, const char *text)
 	struct pool_profile *profile = w->share->profile;
 
 	/* A worker whose zygote died while making it says nothing about workers. */
-	if (!w->engine->shutting_down && zygote_is_alive(profile->zygote, w->generation))
+	if (w->engine->shutting_down || !zygote_is_alive(profile->zygote, w->generation))
+		return;
+	/* Those that were started together fail together when the machine is busy: that is one
+	 * failure in a row. */
+	if (w->started_ms > profile->failed_ms)
 		back_off(profile, text);
+	else if (!evtimer_pending(&profile->retry, NULL))
+		arm_retry(profile, BACKOFF_FIRST_MS);
 }
 
 static void

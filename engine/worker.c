@@ -16,6 +16,7 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "base/passrights.h"
 #include "base/stall.h"
@@ -485,6 +486,7 @@ worker_start(struct engine *engine, struct share *share, const char **step_r)
 		return r;
 	}
 	w->serial = ++engine->next_serial;
+	w->started_ms = clock_ms();
 	r = prepare(w, fd, &n_fds, step_r);
 	frame_reader_init(&w->reader, FROM_WORKER);
 	frame_writer_init(&w->writer, WORKER_WRITER_MAX);

@@ -71,6 +71,7 @@ struct worker {
 	uint64_t serial;
 	uint64_t generation;			/* of the zygote's process that it came from */
 	bool is_stale;				/* STARTING or WARM, and that was replaced */
+	uint64_t started_ms;			/* when the zygote was asked for it */
 	uint32_t slot;				/* its uid in the outer namespace */
 	pid_t pid;				/* of its init; 0: not told yet */
 	int pidfd, control, pipe[STREAM_COUNT];

@@ -25,6 +25,8 @@
 #include "base/why.h"
 #include "engine/engine_parts.h"
 #include "engine/execution.h"
+#include "engine/pool.h"
+#include "engine/worker.h"
 #include "engine/zygote.h"
 #include "host/cgroup.h"
 #include "host/startup.h"
@@ -627,6 +629,58 @@ a_worker_cannot_make_us_wait(void **state)
 	close(unread);
 }
 
+#define TOGETHER 4
+
+/* Stops those that the zygote has named and that are not ready yet; serials of all of them. */
+static unsigned int
+stop_starting(uint64_t *stopped, unsigned int n)
+{
+	struct worker *w;
+
+	for (size_t i = 0; i < POOL_BUCKETS; i++)
+		LIST_FOREACH(w, &rig.engine->pool.by_serial[i], all_link) {
+			bool known = w->state != WORKER_STARTING || w->pid == 0;
+
+			for (unsigned int k = 0; k < n; k++)
+				known |= stopped[k] == w->serial;
+			if (!known && n < TOGETHER && kill(w->pid, SIGSTOP) == 0)
+				stopped[n++] = w->serial;
+		}
+	return n;
+}
+
+/* On a busy machine all workers that are being made miss their time together. Calls that wait
+ * are not told of it before it has happened again and again. */
+static void
+a_slow_moment_fails_no_call(void **state)
+{
+	struct execution_request request = rig_request();
+	uint64_t stopped[TOGETHER];
+	struct rig_result r[TOGETHER];
+	struct worker *w;
+	unsigned int n = 0, late = 0;
+
+	(void)state;
+	while ((w = TAILQ_FIRST(&rig.engine->pool.age)) != NULL)
+		worker_end(w);
+	for (size_t i = 0; i < TOGETHER; i++)
+		rig_start(&r[i], "print('late')", &request);
+	while (n < TOGETHER && !r[TOGETHER - 1].over) {
+		event_base_loop(rig.base, EVLOOP_ONCE);
+		n = stop_starting(stopped, n);
+	}
+	for (unsigned int k = 0; k < n; k++)
+		if ((w = pool_find(rig.engine, stopped[k])) && w->state == WORKER_STARTING) {
+			event_active(&w->timer, EV_TIMEOUT, 0);
+			late++;
+		}
+	for (size_t i = 0; i < TOGETHER; i++) {
+		rig_turn_until(&r[i].over);
+		rig_assert_status(&r[i], OUTCOME_OK);
+	}
+	assert_true(late >= 3);
+}
+
 static int
 run_group(void)
 {
@@ -650,6 +704,7 @@ run_group(void)
 		cmocka_unit_test(nothing_piles_up),
 		cmocka_unit_test(used_workers_end_in_a_quiet_moment),
 		cmocka_unit_test(a_worker_cannot_make_us_wait),
+		cmocka_unit_test(a_slow_moment_fails_no_call),
 		cmocka_unit_test(shutdown_answers_everybody),
 	};
 
