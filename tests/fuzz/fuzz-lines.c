@@ -1,5 +1,6 @@
 /* What a client writes, and how it is cut: the first two bytes say how large the pieces are that it
- * comes in, the rest is the stream. Must hold: the client gets the same answers, byte by byte, as
+ * comes in, the rest is the stream, in which a byte 1 stands for so many blanks that its line has to
+ * wait for its turn. Must hold: the client gets the same answers, byte by byte, as
  * when its lines are cut here and handed over one by one; one that is too long ends the stream, and
  * nothing after it is read; and in the end nothing is left of it. */
 #include "fuzz.h"
@@ -14,7 +15,9 @@
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/rota.h"
 #include "mcp/catalog.h"
+#include "mcp/jsonrpc.h"
 #include "mcp/mcp.h"
 #include "mcp/stream.h"
 #include "policy/config.h"
@@ -22,15 +25,18 @@
 #include "supervisor/session.h"
 #include "tests/unit/tools/fake_engine.h"
 
-#define LINE_MAX_BYTES 400
+#define BLANKS JSONRPC_LONG
+#define LINE_MAX_BYTES (BLANKS + 400)
 #define STREAM_MAX 16384
-#define QUIET_TURNS 4		/* without a byte: nothing more comes */
+#define LONG_MAX 3		/* of these in one stream */
+#define QUIET_TURNS 6		/* without a byte: nothing more comes */
 
 static struct {
 	struct config *config;
 	struct loop *loop;
 	struct engine *engine;
 	struct mcp *mcp;
+	struct rota *rota;
 	struct session_set *set;
 } rig;
 
@@ -51,18 +57,34 @@ set_up(void)
 	mcp = (struct mcp_options){ .base = loop_base(rig.loop), .engine = rig.engine,
 				    .config = rig.config, .catalog = &nothing };
 	rig.mcp = mcp_new(&mcp);
+	rig.rota = rota_new(loop_base(rig.loop));
 	sessions = (struct session_options){ .loop = rig.loop, .mcp = rig.mcp,
-					     .engine = rig.engine, .config = rig.config };
+					     .engine = rig.engine, .config = rig.config,
+					     .rota = rig.rota };
 	rig.set = session_set_new(&sessions);
 }
 
 static void
-add(struct codec_buffer *to, const char *bytes, size_t len)
+add(struct codec_buffer *to, const void *bytes, size_t len)
 {
-	to->at = realloc(to->at, to->len + len);
+	to->at = realloc(to->at, to->len + len + 1);
 	MUST(to->at);
 	memcpy(to->at + to->len, bytes, len);
 	to->len += len;
+}
+
+static void
+put_blanks(struct rest rest, struct codec_buffer *stream)
+{
+	static char blanks[BLANKS];
+	unsigned int n = 0;
+
+	memset(blanks, ' ', sizeof(blanks));
+	for (; rest.len > 0; (void)rest_byte(&rest))
+		if (*rest.at == 1 && n++ < LONG_MAX)
+			add(stream, blanks, sizeof(blanks));
+		else
+			add(stream, rest.at, 1);
 }
 
 /* ---- line by line ---- */
@@ -144,22 +166,33 @@ hear_all(int fd, struct codec_buffer *answers)
 	}
 }
 
+/* A client that was refused may not write any more. */
+static void
+write_all(int fd, struct rest piece, struct codec_buffer *answers)
+{
+	while (piece.len > 0) {
+		ssize_t n = send(fd, piece.at, piece.len, MSG_NOSIGNAL);
+
+		MUST(n >= 0 || errno == EAGAIN || errno == EPIPE || errno == ECONNRESET);
+		(void)rest_take(&piece, n >= 0 ? (size_t)n : errno == EAGAIN ? 0 : piece.len);
+		event_base_loop(loop_base(rig.loop), EVLOOP_NONBLOCK);
+		(void)hear(fd, answers);
+	}
+}
+
 static void
 send_in_pieces(struct rest rest, uint8_t most, uint8_t step, struct codec_buffer *answers)
 {
+	size_t scale = 1 + rest.len / 128;
 	int pair[2];
 
 	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
 	MUST(session_open(rig.set, pair[0], pair[0], false, 1000) == 0);
 	for (size_t i = 0; rest.len > 0; i++) {
-		size_t len = most ? 1 + (i * step + most) % most : rest.len;
+		size_t len = most ? 1 + (i * step + most) * scale % (most * scale) : rest.len;
 		struct rest piece = rest_take(&rest, len);
 
-		/* A client that was refused may not write any more. */
-		if (send(pair[1], piece.at, piece.len, MSG_NOSIGNAL) < 0)
-			MUST(errno == EPIPE || errno == ECONNRESET);
-		event_base_loop(loop_base(rig.loop), EVLOOP_NONBLOCK);
-		(void)hear(pair[1], answers);
+		write_all(pair[1], piece, answers);
 	}
 	shutdown(pair[1], SHUT_WR);
 	hear_all(pair[1], answers);
@@ -172,7 +205,7 @@ send_in_pieces(struct rest rest, uint8_t most, uint8_t step, struct codec_buffer
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct codec_buffer want = { 0 }, got = { 0 };
+	struct codec_buffer stream = { 0 }, want = { 0 }, got = { 0 };
 	struct rest rest = { data, size };
 	uint8_t most = rest_byte(&rest), step = rest_byte(&rest);
 
@@ -180,11 +213,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!rig.set)
 		set_up();
+	put_blanks(rest, &stream);
+	rest = (struct rest){ stream.at, stream.len };
 	hand_over(rest, &want);
 	send_in_pieces(rest, most, step, &got);
 	MUST(want.len == got.len && (want.len == 0 || memcmp(want.at, got.at, want.len) == 0));
 	MUST(want.len == 0 || want.at[want.len - 1] == '\n');
 	MUST(fake_engine_record()->tenants_held == 0);
+	free(stream.at);
 	free(want.at);
 	free(got.at);
 	return 0;

@@ -3,16 +3,19 @@
  *   'M'  a manifest, as it lies in the store
  *   'A'  what a worker says that a resolver found
  *   'R'  the file of a request, which names an environment
+ *   'Q'  what a client asks for, a requirement each line
  *
  * Must hold: what a worker says is a set only within bounds, in order, each name once; printed it is
  * read the same, and its name does not depend on the order of the packages; a manifest that is taken
- * gives policy all that it asks for; and a request leads to an environment only by a right name. */
+ * gives policy all that it asks for; a request leads to an environment only by a right name; and a
+ * requirement has one spelling, whose request does not depend on the order. */
 #include "fuzz.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/requirement.h"
 #include "tools/sets/set.h"
 #include "tools/sets/store.h"
 
@@ -160,6 +163,43 @@ try_request(const char *text, size_t len)
 	json_decref(manifest);
 }
 
+static void
+try_requirements(struct rest rest)
+{
+	char name[SET_NAME + 1], other[SET_NAME + 1];
+	json_t *indexes = json_pack("[s]", "i"), *texts = json_array(), *reversed = json_array();
+
+	while (rest.len > 0) {
+		struct rest line = rest_line(&rest);
+		struct requirement requirement;
+		char *text, *again;
+
+		if (requirement_read((const char *)line.at, line.len, &requirement) < 0)
+			continue;
+		text = set_requirement(&requirement);
+		requirement_done(&requirement);
+		if (requirement_read(text, strlen(text), &requirement) == 0) {
+			again = set_requirement(&requirement);
+			MUST(strcmp(text, again) == 0);
+			free(again);
+			requirement_done(&requirement);
+		} else {
+			MUST(strlen(text) > REQUIREMENT_MAX);
+		}
+		json_array_append_new(texts, json_string(text));
+		json_array_insert_new(reversed, 0, json_string(text));
+		free(text);
+	}
+	set_request("p", indexes, texts, name);
+	set_request("p", indexes, reversed, other);
+	MUST(strcmp(name, other) == 0);
+	set_request("q", indexes, texts, other);
+	MUST(strcmp(name, other) != 0);
+	json_decref(indexes);
+	json_decref(texts);
+	json_decref(reversed);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -173,6 +213,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		try_manifest(text, size - 1);
 	else if (data[0] == 'R')
 		try_request(text, size - 1);
+	else if (data[0] == 'Q')
+		try_requirements((struct rest){ data + 1, size - 1 });
 	else
 		try_answer(text, size - 1);
 	return 0;
