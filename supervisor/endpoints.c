@@ -25,7 +25,7 @@ add_endpoint(struct endpoints *endpoints, int fd, bool http)
 	endpoints->endpoint[endpoints->n++] = (struct endpoint){ .fd = fd, .http = http };
 }
 
-/* May the service be reachable from other machines? */
+/* May the service be reachable from other machines, and on loopback when root has started it? */
 static bool
 may_be_open(const struct config *config)
 {
@@ -184,6 +184,30 @@ open_socket(struct endpoints *endpoints, const struct config *config, const char
 	return 0;
 }
 
+/* Every user of this machine can connect to TCP. Without tokens all of them are the tenant of the
+ * user who started the service, and that is root here. */
+static int
+refuse_tcp(const struct endpoints *endpoints, struct why *why_r)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+
+	for (size_t i = 0; i < endpoints->n; i++) {
+		const struct endpoint *endpoint = &endpoints->endpoint[i];
+		own_mem char *name = NULL;
+
+		if (!endpoint->http || sd_is_socket(endpoint->fd, AF_UNIX, SOCK_STREAM, 1) > 0)
+			continue;
+		if (getsockname(endpoint->fd, (struct sockaddr *)&address, &len) < 0)
+			return why_say(why_r, -errno, "http", "%s", strerror(errno));
+		name = http_address_text(&address, NULL);
+		return why_say(why_r, -EPERM, "http", "every user of this machine can connect to "
+			       "%s, and would run scripts as root's tenant: set up tokens in "
+			       "[auth], or force it by insecure = yes in [http]", name);
+	}
+	return 0;
+}
+
 static bool
 have_clients(const struct endpoints *endpoints)
 {
@@ -210,6 +234,8 @@ endpoints_open(const struct endpoints_asked *asked, const struct config *config,
 			    "--socket was given although systemd hands a socket over");
 	if (r == 0)
 		r = open_http(endpoints, config, asked, owner, why_r);
+	if (r == 0 && asked->by_hand && geteuid() == 0 && !may_be_open(config))
+		r = refuse_tcp(endpoints, why_r);
 	return r < 0 ? r : open_metrics(endpoints, config, why_r);
 }
 

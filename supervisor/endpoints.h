@@ -39,6 +39,7 @@ struct endpoints {
 struct endpoints_asked {
 	const char *socket, *http, *http_socket;
 	bool none;		/* only what systemd hands over is taken */
+	bool by_hand;		/* the service is not the system's */
 };
 
 /* Opens them, and says so in the log. owner: whom socket files belong to. 0 or -errno with

@@ -145,6 +145,7 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	if (r < 0)
 		return r;
 	asked.none = s->stdio;
+	asked.by_hand = !s->as_service;
 	r = endpoints_open(&asked, s->config, startup_service_uid(s->config), &s->endpoints, why_r);
 	if (r < 0)
 		return r;

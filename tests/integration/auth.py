@@ -410,7 +410,7 @@ def does_not_start(ctx, settings, *says):
 def a_doubtful_start_is_refused(ctx):
     with files_of(ctx) as files:
         everywhere = "[http]\nlisten = 0.0.0.0:0\n"
-        here = "[http]\nlisten = 127.0.0.1:0\n"
+        here = "[http]\nlisten = 127.0.0.1:0\ninsecure = yes\n"
         does_not_start(ctx, everywhere, "can be reached from other machines")
         # a header that TCP never brings is nobody's word there
         does_not_start(ctx, everywhere + "[auth]\ntrusted_header = X-User\n"

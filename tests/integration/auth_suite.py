@@ -67,8 +67,8 @@ def files_of(ctx):
 @contextlib.contextmanager
 def serving(ctx, settings, files, listen="127.0.0.1:0", http=""):
     """(service, its place on TCP); files.http is served too. http: more of its section."""
-    config = "[http]\nlisten = %s\nsocket = %s\nallowed_hosts = py.example.org\n%s[auth]\n%s" % (
-        listen, files.http, http, settings)
+    config = "[http]\nlisten = %s\nsocket = %s\nallowed_hosts = py.example.org\n%s%s[auth]\n%s" % (
+        listen, files.http, "" if "_file = " in settings else "insecure = yes\n", http, settings)
     with ctx.private(config) as service:
         with ctx.client(path=service.socket):	# answered when all places are served
             pass

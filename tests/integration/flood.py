@@ -12,7 +12,7 @@ import time
 
 from harness import SOMEBODY, equal, main, test
 from http_client import Session
-from http_suite import place_of
+from http_suite import CONFIG, place_of
 from mcpclient import LEGACY, MODERN, Client, connect_as
 
 
@@ -188,7 +188,7 @@ def holds_every_connection_it_can_get(ctx):
 
 
 IDLE, ACTIVE = 5000, 200
-MANY = "[service]\nsessions_max = 8192\nsessions_per_tenant = 8192\n[http]\nlisten = 127.0.0.1:0\n"
+MANY = "[service]\nsessions_max = 8192\nsessions_per_tenant = 8192\n" + CONFIG
 IDLE_BYTES = 32 << 10		# of the service, for each idle session; some 2 KiB were measured
 
 

@@ -11,7 +11,8 @@ from http_client import Checker, Connection, Session, encode, modern_headers
 from mcpclient import LEGACY, MODERN, Client
 from supervisor import descendants, read_text
 
-CONFIG = "[http]\nlisten = 127.0.0.1:0\n"
+INSECURE = "insecure = yes\n"	# or root serves no TCP without tokens
+CONFIG = "[http]\nlisten = 127.0.0.1:0\n" + INSECURE
 JSON = ("Content-Type", "application/json")
 OVER_HTTP = LEGACY + (MODERN,)
 TALK = "import time\nfor i in range(4):\n  print(i, flush=True)\n  time.sleep(.3)"
@@ -47,7 +48,7 @@ def http_private(ctx, settings="", unix=False):
             os.chmod(directory, 0o711)
         path = os.path.join(directory, "http.sock")
         args = ("--http-socket", path) if unix else ("--http", "127.0.0.1:0")
-        with ctx.private("[http]\n" + settings, args) as service:
+        with ctx.private("[http]\n" + ("" if unix else INSECURE) + settings, args) as service:
             wait_ready(service)
             if unix:
                 os.chmod(path, 0o666)

@@ -14,7 +14,7 @@ from harness import equal, main, test
 from http_client import Checker, Closed, Connection, Session, call, encode, modern, \
     modern_headers
 from mcpclient import MODERN
-from http_suite import CONFIG, TALK, healthy, http_private, named, open_to, place, post, \
+from http_suite import CONFIG, TALK, healthy, http_private, named, open_to, place, place_of, post, \
     seconds, wait_busy, wait_ready
 from supervisor import Supervisor
 
@@ -272,6 +272,38 @@ def addresses_beyond_this_machine_are_refused(ctx):
                 equal(connection.read().status, status, "%s" % headers)
 
 
+def refused_handed(ctx, handed):
+    """The same of a service that is handed this listening socket for HTTP."""
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as config:
+        done = subprocess.run(
+            ["/bin/bash", "-c", "exec 3<&%d; export LISTEN_PID=$$; " % handed.fileno() + 'exec "$0" "$@"',
+             os.path.join(ctx.options.build, "mcp-pythond"), "--config", config.name],
+            env={**os.environ, "LISTEN_FDS": "1", "LISTEN_FDNAMES": "http"}, pass_fds=[handed.fileno()],
+            capture_output=True, text=True, timeout=60, check=False)
+    equal(done.returncode, 1, done.stderr)
+    return done.stderr
+
+
+@test(private=True)
+def root_serves_no_tcp_without_tokens(ctx):
+    """Every user of the machine could connect. The service of another user, and unix sockets, are
+    served as before."""
+    here = "[http]\nlisten = 127.0.0.1:0\n"
+    with http_private(ctx, unix=True) as (_, where):
+        healthy(where, seconds(ctx, 60))
+    if os.getuid() != 0:
+        with ctx.private(here) as service:
+            healthy(place_of(service), seconds(ctx, 60))
+        return
+    header = "[auth]\ntrusted_header = X-User\ntrusted_proxy_user = root\n"
+    with socket.create_server(("127.0.0.1", 0)) as tcp:
+        for said in (refused_start(ctx, config=here), refused_start(ctx, "--http", "127.0.0.1:0"),
+                     refused_start(ctx, config=here + header), refused_handed(ctx, tcp)):
+            last = said.strip().split("\n")[-1]
+            assert re.fullmatch(r"mcp-pythond: .*every user of this machine can connect to \S+:\d+, .*"
+                                r"tokens in \[auth\].* insecure = yes in \[http\]", last), said
+
+
 @test(private=True)
 def sockets_of_systemd(ctx):
     """By name: http is served as HTTP, whatever its kind; anything else as byte streams."""
@@ -283,7 +315,7 @@ def sockets_of_systemd(ctx):
         unix.bind(os.path.join(directory, "http.sock"))
         for s in (stream, unix):
             s.listen()
-        service = Supervisor(ctx.options.build, "")
+        service = Supervisor(ctx.options.build, "[http]\ninsecure = yes\n")
         numbers = [s.fileno() for s in (stream, unix, tcp)]
         at = service.argv.index("--socket")
         del service.argv[at:at + 2]

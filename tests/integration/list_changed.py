@@ -10,13 +10,12 @@ import time
 
 from harness import equal, main, test
 from http_client import Checker, Session, encode, modern, modern_headers
-from http_suite import healthy, place_of, seconds, wait_ready
+from http_suite import CONFIG as BASE, healthy, place_of, seconds, wait_ready
 from mcp_schema import MODERN
 from mcpclient import LEGACY
 from peer import META, Peer
 
 CHANGED = "notifications/tools/list_changed"
-BASE = "[http]\nlisten = 127.0.0.1:0\n"
 OTHER = "[limits]\ntimeout_seconds = 77\n"		# is in descriptions
 DENIED = "[policy]\nrun_repl = deny\n"
 NOTHING = "[quota]\nexecutions_per_minute = 1000\n"	# is not
