@@ -118,13 +118,18 @@ tests_fuzz_fuzz_text_LDADD = $(FUZZ_LDADD)
 FUZZ_TARGETS += \
 	tests/fuzz/fuzz-inside \
 	tests/fuzz/fuzz-lines \
-	tests/fuzz/fuzz-param
+	tests/fuzz/fuzz-param \
+	tests/fuzz/fuzz-results
 tests_fuzz_fuzz_lines_SOURCES = tests/fuzz/fuzz-lines.c $(MCP_FAKE) $(FUZZ_MAIN)
 tests_fuzz_fuzz_lines_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_lines_LDADD = $(FUZZ_LDADD)
 tests_fuzz_fuzz_param_SOURCES = tests/fuzz/fuzz-param.c $(MCP_FAKE) $(FUZZ_MAIN)
 tests_fuzz_fuzz_param_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_param_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_results_SOURCES = tests/fuzz/fuzz-results.c tests/fuzz/frames.h $(MCP_FAKE) \
+	$(FUZZ_MAIN)
+tests_fuzz_fuzz_results_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_fuzz_results_LDADD = $(FUZZ_LDADD)
 tests_fuzz_fuzz_inside_SOURCES = tests/fuzz/fuzz-inside.c $(MCP_BENCH) $(FUZZ_MAIN)
 tests_fuzz_fuzz_inside_CPPFLAGS = $(FUZZ_CPPFLAGS) $(TEST_CFLAGS)
 tests_fuzz_fuzz_inside_LDADD = $(FUZZ_LDADD) $(TEST_LIBS)
