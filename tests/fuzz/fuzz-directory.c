@@ -98,8 +98,11 @@ answer(int socket, struct rest rest, uint8_t most)
 	while (rest.len > 0) {
 		struct rest piece = rest_take(&rest, most ? most : rest.len);
 
-		if (send(socket, piece.at, piece.len, MSG_NOSIGNAL) < 0)
-			MUST(errno == EPIPE);
+		/* Nobody reads any more of a helper that was lost. */
+		if (send(socket, piece.at, piece.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+			MUST(errno == EPIPE || errno == EAGAIN);
+			break;
+		}
 		turn();
 	}
 	MUST(shutdown(socket, SHUT_WR) == 0);

@@ -36,7 +36,7 @@ is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Each frame is sent with so many descriptors. */
+/* Each frame is sent with so many descriptors, as long as there is room. */
 static void
 answer(int socket, const uint8_t *at, size_t size, const int *fds, size_t n_fds)
 {
@@ -48,7 +48,8 @@ answer(int socket, const uint8_t *at, size_t size, const int *fds, size_t n_fds)
 					      (size_t)at[4] << 8 | at[5]);
 		if (len > size)
 			len = size;
-		MUST(fdpass_send(socket, at, len, fds, n_fds, 0) == (ssize_t)len);
+		if (fdpass_send(socket, at, len, fds, n_fds, MSG_DONTWAIT) != (ssize_t)len)
+			break;
 		at += len;
 		size -= len;
 	}
