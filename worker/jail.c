@@ -90,7 +90,16 @@ jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 		if (r < 0)
 			return r;
 	}
-	return seccomp_compile(&host, &jail_r->filter, what_r);
+	r = seccomp_compile(&host, &jail_r->filter, what_r);
+	return r < 0 ? r : seccomp_compile_for_zygote(&host, &jail_r->zygote_filter, what_r);
+}
+
+int
+jail_fence_zygote(const struct jail *jail)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return seccomp_enter(&jail->zygote_filter);
 }
 
 void

@@ -19,7 +19,7 @@
 
 /* What all workers of a zygote have in common. */
 struct jail {
-	struct sock_fprog filter;
+	struct sock_fprog filter, zygote_filter;
 	unsigned int landlock_abi;
 	uint64_t disk_bytes;
 	char disk_options[96];
@@ -40,6 +40,10 @@ struct jail_birth {
  * -errno with *what_r (static). */
 int jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 		 const char **what_r);
+
+/* The zygote's own wall, before it clones anything: most of the kernel's calls are given up, for
+ * workers as well. 0 or -errno. */
+int jail_fence_zygote(const struct jail *jail);
 
 /* Puts up every wall, or says which one could not be put up on the control socket and
  * ends the process. */

@@ -12,6 +12,7 @@
 #include <netinet/udp.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -470,6 +471,23 @@ static const struct seccomp_row rows[] = {
 };
 /* clang-format on */
 
+/* What a zygote and a worker that is not yet jailed do beside that; whatever rows say of these
+ * calls holds for scripts alone. */
+static const char *const for_walls[] = {
+	"clone3",			/* a worker, with its namespaces */
+	"setgroups", "sethostname", "mount", "ioctl", "prctl",		/* jail.c, mounts.c */
+	"landlock_create_ruleset", "landlock_add_rule", "seccomp",
+};
+
+static bool
+is_for_walls(const char *call)
+{
+	for (size_t i = 0; i < sizeof(for_walls) / sizeof(for_walls[0]); i++)
+		if (strcmp(for_walls[i], call) == 0)
+			return true;
+	return false;
+}
+
 const struct seccomp_row *
 seccomp_rows(size_t *n_r)
 {
@@ -563,9 +581,29 @@ export_program(scmp_filter_ctx ctx, struct sock_fprog *program_r)
 	return 0;
 }
 
-int
-seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
-		const char **what_r)
+static int
+add_rows(scmp_filter_ctx ctx, const struct seccomp_host *host, bool for_zygote,
+	 const char **what_r)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
+		*what_r = rows[i].call;
+		if (!for_zygote || !is_for_walls(rows[i].call))
+			r = add_row(ctx, &rows[i], host);
+	}
+	for (size_t i = 0; r == 0 && for_zygote && i < sizeof(for_walls) / sizeof(for_walls[0]);
+	     i++) {
+		*what_r = for_walls[i];
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+				     seccomp_syscall_resolve_name(for_walls[i]), 0);
+	}
+	return r;
+}
+
+static int
+compile(const struct seccomp_host *host, bool for_zygote, struct sock_fprog *program_r,
+	const char **what_r)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 	int r = ctx ? 0 : -ENOMEM;
@@ -576,16 +614,27 @@ seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
 				     SCMP_ACT_ERRNO(ENOSYS));
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	for (size_t i = 0; r == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
-		r = add_row(ctx, &rows[i], host);
-		if (r < 0)
-			*what_r = rows[i].call;
-	}
+	if (r == 0)
+		r = add_rows(ctx, host, for_zygote, what_r);
 	if (r == 0)
 		r = export_program(ctx, program_r);
 	if (ctx)
 		seccomp_release(ctx);
 	return r;
+}
+
+int
+seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
+		const char **what_r)
+{
+	return compile(host, false, program_r, what_r);
+}
+
+int
+seccomp_compile_for_zygote(const struct seccomp_host *host, struct sock_fprog *program_r,
+			   const char **what_r)
+{
+	return compile(host, true, program_r, what_r);
 }
 
 int

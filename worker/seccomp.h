@@ -60,6 +60,11 @@ bool seccomp_is_for(const struct seccomp_row *row, const struct seccomp_host *ho
 int seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
 		    const char **what_r);
 
+/* The same for a zygote that is about to clone workers: what scripts may do, and what the clone and
+ * the walls of a worker take. It holds in workers too, which then enter their own. */
+int seccomp_compile_for_zygote(const struct seccomp_host *host, struct sock_fprog *program_r,
+			       const char **what_r);
+
 /* Puts the calling thread under the filter for good; no_new_privs must be set. 0 or
  * -errno. */
 int seccomp_enter(const struct sock_fprog *program);

@@ -404,6 +404,12 @@ zygote_main(void)
 		r = stall_guard(NULL);
 	}
 	if (r == 0) {
+		interpreter_before_fork();
+		learn();
+		what = "syscall filter";
+		r = jail_fence_zygote(&jail);
+	}
+	if (r == 0) {
 		what = "ZYGOTE_READY";
 		r = send_ready(&jail, &missing);
 	}
@@ -413,8 +419,6 @@ zygote_main(void)
 	}
 	free(missing.item);
 	frame_done(&frame);
-	interpreter_before_fork();
-	learn();
 	/* Ends when the supervisor closes its end of the socket; any message but SPAWN is a
 	 * fault.
 	 */

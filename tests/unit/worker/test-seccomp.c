@@ -180,6 +180,52 @@ make_match(const struct seccomp_row *row, uint64_t *args)
 		}
 }
 
+/* A zygote's: nothing that scripts may do is lost, and beside that there are the walls. */
+static void
+a_zygote_has_scripts_calls_and_the_walls(void **state)
+{
+	static const char *const walls[] = {
+		"clone3", "mount", "prctl", "ioctl", "seccomp", "setgroups", "sethostname",
+		"landlock_create_ruleset", "landlock_add_rule",
+	};
+	static const char *const refused[] = {
+		"setns", "unshare", "chroot", "pivot_root", "umount2", "open_tree", "move_mount",
+		"fsopen", "mount_setattr", "ptrace", "bpf", "keyctl", "userfaultfd",
+		"io_uring_setup", "name_to_handle_at", "openat2",
+	};
+	size_t n;
+	const struct seccomp_row *rows = seccomp_rows(&n);
+
+	(void)state;
+	for (int h = 0; h < HOSTS; h++) {
+		const struct seccomp_host host = HOST(h);
+		struct sock_fprog scripts = program[h];
+		const char *what;
+
+		assert_int_equal(seccomp_compile_for_zygote(&host, &program[h], &what), 0);
+		for (size_t i = 0; i < n; i++) {
+			int nr = seccomp_syscall_resolve_name(rows[i].call);
+			uint64_t args[6] = { 0 };
+
+			make_match(&rows[i], args);
+			if (nr >= 0 && rows[i].verdict == SECCOMP_ALLOW &&
+			    seccomp_is_for(&rows[i], &host))
+				assert_int_equal(ask(h, nr, args), SAYS_ALLOW);
+		}
+		for (size_t i = 0; i < sizeof(walls) / sizeof(walls[0]); i++)
+			assert_int_equal(ask(h, seccomp_syscall_resolve_name(walls[i]),
+					     ARGS(-1, -1, -1)), SAYS_ALLOW);
+		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+			assert_int_not_equal(ask(h, seccomp_syscall_resolve_name(refused[i]),
+						 ARGS(0)), SAYS_ALLOW);
+		assert_int_not_equal(ask(h, SCMP_SYS(socket), ARGS(AF_NETLINK, SOCK_RAW, 12)),
+				     SAYS_ALLOW);
+		assert_int_not_equal(ask(h, SCMP_SYS(socket), ARGS(AF_INET, SOCK_RAW)), SAYS_ALLOW);
+		free(program[h].filter);
+		program[h] = scripts;
+	}
+}
+
 static void
 every_row_answers_as_written(void **state)
 {
@@ -820,6 +866,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_answers_as_written),
+		cmocka_unit_test(a_zygote_has_scripts_calls_and_the_walls),
 		cmocka_unit_test(conditions_are_exact),
 		cmocka_unit_test(shared_anonymous_memory_needs_a_controller),
 		cmocka_unit_test(no_call_maps_the_hosts_huge_pages),
