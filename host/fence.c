@@ -3,6 +3,7 @@
 #include "host/fence.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -25,6 +26,7 @@
 /* For an int argument the kernel reads the lower half only. */
 #define INT_MASK 0xffffffffu
 #define INT_SIGN 0x80000000u
+#define SOCKET_TYPE 0xfu		/* of the second argument of socket */
 
 /* ---- the supervisor's calls ---- */
 
@@ -248,6 +250,16 @@ static const char *const refused[] = {
 	"settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "stime",
 	"iopl", "ioperm", "modify_ldt", "vm86", "vm86old", "pciconfig_read", "pciconfig_write",
 	"pciconfig_iobase", "nfsservctl", "uselib", "_sysctl", "create_module", "afs_syscall",
+	"chroot", "name_to_handle_at", "setdomainname", "fspick", "memfd_secret", "ustat", "sysfs",
+};
+
+/* Sockets through which root of a namespace of its own would reach filters of packets, tunnels and
+ * the like; getaddrinfo(3) asks for routes. */
+static const struct row sockets_refused[] = {
+	{ "socket", { { 0, SCMP_CMP_GT, AF_NETLINK, 0 } } },
+	{ "socket", { IS_INT(0, AF_NETLINK), IS_NOT(2, NETLINK_ROUTE) } },
+	{ "socket", { IS_INT(0, AF_INET), { 1, SCMP_CMP_MASKED_EQ, SOCKET_TYPE, SOCK_RAW } } },
+	{ "socket", { IS_INT(0, AF_INET6), { 1, SCMP_CMP_MASKED_EQ, SOCKET_TYPE, SOCK_RAW } } },
 };
 
 /* Programs, namespaces and mounts: neither the directory helper nor a module of a name service
@@ -268,7 +280,6 @@ static const struct row rows_refused_to_directory[] = {
 	{ "kill", { IS_NOT(1, SIGKILL) } },
 	{ "kill", { IS_INT(0, 0) } }, { "kill", { HAS(0, INT_SIGN) } },
 	{ "prlimit64", { IS_NOT(0, 0) } },
-	{ "socket", { { 0, SCMP_CMP_GT, AF_NETLINK, 0 } } },
 	OPTION("getsockopt", SOL_SOCKET, SOCKET_PEERPIDFD),
 	OPTION("setsockopt", SOL_SOCKET, SOCKET_PASSPIDFD),
 };
@@ -303,12 +314,35 @@ refusing_nothing(void)
 	return NULL;
 }
 
+static bool
+is_known_family(unsigned int family)
+{
+	return family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
+	       family == AF_NETLINK;
+}
+
+static int
+refuse_sockets(scmp_filter_ctx ctx)
+{
+	int r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), sockets_refused, N(sockets_refused));
+
+	for (unsigned int family = 0; r == 0 && family < AF_NETLINK; family++) {
+		const struct row row = { "socket", { IS_INT(0, family) } };
+
+		if (!is_known_family(family))
+			r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), &row, 1);
+	}
+	return r;
+}
+
 int
 fence_family(void)
 {
 	scmp_filter_ctx ctx = refusing_nothing();
 	int r = ctx ? refuse(ctx, refused, N(refused)) : -ENOMEM;
 
+	if (r == 0)
+		r = refuse_sockets(ctx);
 	if (r == 0)
 		r = load(ctx);
 	if (ctx)
@@ -317,28 +351,6 @@ fence_family(void)
 }
 
 /* ---- the directory helper's ---- */
-
-/* Name services are reached by these. */
-static bool
-is_family_of_names(unsigned int family)
-{
-	return family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
-	       family == AF_NETLINK;
-}
-
-static int
-refuse_families(scmp_filter_ctx ctx)
-{
-	int r = 0;
-
-	for (unsigned int family = 0; r == 0 && family < AF_NETLINK; family++) {
-		const struct row row = { "socket", { IS_INT(0, family) } };
-
-		if (!is_family_of_names(family))
-			r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), &row, 1);
-	}
-	return r;
-}
 
 int
 fence_directory(void)
@@ -352,7 +364,7 @@ fence_directory(void)
 		r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused_to_directory,
 			     N(rows_refused_to_directory));
 	if (r == 0)
-		r = refuse_families(ctx);
+		r = refuse_sockets(ctx);
 	/* Its flags are out of a filter's reach; the C library falls back to clone. */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);

@@ -308,7 +308,7 @@ keeper_main(void)
 	if (r == 0)
 		r = begin(&keeper, &frame.msg.keep, &what);
 	frame_done(&frame);
-	if (r >= 0 && stall_guard(NULL) < 0)
+	if (r >= 0 && (stall_guard(NULL) < 0 || walls_keep() < 0))
 		return EXIT_FAILURE;
 	if (say_begun(r, what) < 0 || r < 0)
 		return EXIT_FAILURE;

@@ -1,4 +1,4 @@
-/* Runs in: the keeper's children.   Owns: nothing. */
+/* Runs in: the keeper and its children.   Owns: nothing. */
 #include "keeper/walls.h"
 
 #include <errno.h>
@@ -16,6 +16,8 @@
 #include <seccomp.h>
 
 #define BOTH (WALLS_STORE | WALLS_READER)
+#define NOT_READER (WALLS_STORE | WALLS_KEEPER)
+#define ALL (BOTH | WALLS_KEEPER)
 #define NEW_NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | \
 	CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
@@ -26,40 +28,48 @@ static const struct {
 	unsigned int whom;
 	const char *reason;
 } rows[] = {
-	{ "read", BOTH, "streams" },		{ "write", BOTH, "streams, files" },
-	{ "pread64", BOTH, "the wheel" },	{ "close", BOTH, "descriptors" },
-	{ "lseek", WALLS_STORE, "the list of the files" },
-	{ "fcntl", WALLS_STORE, "stdio asks how a file is open" },
-	{ "openat", WALLS_STORE, "files of the store" },
-	{ "newfstatat", WALLS_STORE, "files of the store" },
-	{ "fstat", WALLS_STORE, "files of the store" },
-	{ "mkdirat", WALLS_STORE, "the tree" },
-	{ "unlinkat", WALLS_STORE, "what was half made" },
-	{ "getdents64", WALLS_STORE, "what was half made" },
-	{ "renameat2", WALLS_STORE, "the name of the set" },
-	{ "syncfs", WALLS_STORE, "the disk" },	{ "fsync", WALLS_STORE, "the disk" },
-	{ "sendmsg", WALLS_STORE, "TAKEN" },
-	{ "pipe2", WALLS_STORE, "to a reader" }, { "wait4", WALLS_STORE, "for a reader" },
-	{ "set_robust_list", WALLS_STORE, "fork" },
-	{ "prctl", WALLS_STORE, "a reader, before its own walls" },
-	{ "prlimit64", WALLS_STORE, "a reader, before its own walls" },
-	{ "seccomp", WALLS_STORE, "a reader's own walls" },
-	{ "capset", WALLS_STORE, "a reader's own walls" },
-	{ "close_range", WALLS_STORE, "a reader, before its own walls" },
-	{ "dup3", WALLS_STORE, "a reader, before its own walls" },
-	{ "getpid", BOTH, "abort" },		{ "gettid", BOTH, "abort" },
-	{ "getppid", WALLS_STORE, "whether a parent is gone" },
-	{ "brk", BOTH, "memory" },		{ "munmap", BOTH, "memory" },
-	{ "mremap", BOTH, "memory" },		{ "madvise", BOTH, "memory" },
-	{ "futex", BOTH, "locks of the C library" },
-	{ "clock_gettime", BOTH, "time" },	{ "getrandom", BOTH, "malloc" },
-	{ "rt_sigreturn", BOTH, "signals" },	{ "rt_sigprocmask", BOTH, "signals" },
-	{ "rt_sigaction", BOTH, "signals" },	{ "restart_syscall", BOTH, "the kernel's own" },
-	{ "exit", BOTH, "the end" },		{ "exit_group", BOTH, "the end" },
-	{ "tgkill", BOTH, "abort" },
+	{ "read", ALL, "streams" },		{ "write", ALL, "streams, files" },
+	{ "pread64", ALL, "the wheel" },	{ "close", ALL, "descriptors" },
+	{ "lseek", NOT_READER, "the list of the files" },
+	{ "fcntl", NOT_READER, "stdio asks how a file is open" },
+	{ "openat", NOT_READER, "files of the store" },
+	{ "newfstatat", NOT_READER, "files of the store" },
+	{ "fstat", NOT_READER, "files of the store" },
+	{ "mkdirat", NOT_READER, "the tree" },
+	{ "unlinkat", NOT_READER, "what was half made" },
+	{ "getdents64", NOT_READER, "what was half made" },
+	{ "renameat2", NOT_READER, "the name of the set" },
+	{ "syncfs", NOT_READER, "the disk" },	{ "fsync", NOT_READER, "the disk" },
+	{ "sendmsg", NOT_READER, "TAKEN" },
+	{ "pipe2", NOT_READER, "to a reader" }, { "wait4", NOT_READER, "for a reader" },
+	{ "set_robust_list", NOT_READER, "fork" },
+	{ "prctl", NOT_READER, "a reader, before its own walls" },
+	{ "prlimit64", NOT_READER, "a reader, before its own walls" },
+	{ "seccomp", NOT_READER, "a reader's own walls" },
+	{ "capset", NOT_READER, "a reader's own walls" },
+	{ "close_range", NOT_READER, "a reader, before its own walls" },
+	{ "dup3", NOT_READER, "a reader, before its own walls" },
+	{ "getpid", ALL, "abort" },		{ "gettid", ALL, "abort" },
+	{ "getppid", NOT_READER, "whether a parent is gone" },
+	{ "brk", ALL, "memory" },		{ "munmap", ALL, "memory" },
+	{ "mremap", ALL, "memory" },		{ "madvise", ALL, "memory" },
+	{ "futex", ALL, "locks of the C library" },
+	{ "clock_gettime", ALL, "time" },	{ "getrandom", ALL, "malloc" },
+	{ "rt_sigreturn", ALL, "signals" },	{ "rt_sigprocmask", ALL, "signals" },
+	{ "rt_sigaction", ALL, "signals" },	{ "restart_syscall", ALL, "the kernel's own" },
+	{ "exit", ALL, "the end" },		{ "exit_group", ALL, "the end" },
+	{ "tgkill", ALL, "abort" },
+	{ "recvmsg", WALLS_KEEPER, "messages" },
+	{ "timer_settime", WALLS_KEEPER, "the guard against waits" },
+	{ "timer_delete", WALLS_KEEPER, "the guard against waits, in a child" },
+	{ "getrusage", WALLS_KEEPER, "the guard against waits" },
+	{ "open_tree", WALLS_KEEPER, "a set's mount" },
+	{ "mount_setattr", WALLS_KEEPER, "a set's mount" },
+	{ "move_mount", WALLS_KEEPER, "a set's mount" },
+	{ "umount2", WALLS_KEEPER, "an earlier mount of a session" },
 #ifdef WITH_SANITIZERS
-	{ "mprotect", BOTH, "sanitizers" },	{ "sigaltstack", BOTH, "sanitizers" },
-	{ "sched_yield", BOTH, "sanitizers" },
+	{ "mprotect", ALL, "sanitizers" },	{ "sigaltstack", ALL, "sanitizers" },
+	{ "sched_yield", ALL, "sanitizers" },
 #endif
 };
 
@@ -101,7 +111,7 @@ add_rows(scmp_filter_ctx filter, enum walls_for whom)
 	for (size_t i = 0; r == 0 && i < sizeof(old_calls) / sizeof(*old_calls); i++) {
 		int nr = seccomp_syscall_resolve_name(old_calls[i]);
 
-		if (nr >= 0 && whom == WALLS_STORE)
+		if (nr >= 0 && whom != WALLS_READER)
 			r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 0);
 	}
 	return r;
@@ -143,8 +153,11 @@ load_filter(enum walls_for whom)
 
 	if (r == 0)
 		r = allow_memory(filter);
-	if (r == 0 && whom == WALLS_STORE)
+	if (r == 0 && whom != WALLS_READER)
 		r = allow_fork(filter);
+	if (r == 0 && whom == WALLS_KEEPER)
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1,
+				     SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS, 0));
 	if (r == 0)
 		r = seccomp_load(filter);
 	if (filter)
@@ -160,4 +173,12 @@ walls_enter(enum walls_for whom)
 	if (r == 0)
 		r = load_filter(whom);
 	return r < 0 ? r : prove(whom);
+}
+
+int
+walls_keep(void)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return load_filter(WALLS_KEEPER);
 }

@@ -1,5 +1,6 @@
-/* What the keeper's children give up: capabilities, and what they may ask of the kernel, which is
- * rows of call and reason for the child that works in the store and for the one that reads a wheel.
+/* What the keeper and its children give up: capabilities, and what they may ask of the kernel, which
+ * is rows of call and reason for the keeper, for the child that works in the store and for the one
+ * that reads a wheel.
  */
 #ifndef KEEPER_WALLS_H
 #define KEEPER_WALLS_H
@@ -7,10 +8,15 @@
 enum walls_for {
 	WALLS_STORE = 1,	/* files of the store, and children of its own */
 	WALLS_READER = 2,	/* descriptors that are open, and memory */
+	WALLS_KEEPER = 4,	/* the keeper itself: its children's, mounts and namespaces */
 };
 
 /* Of a child, whose end comes with its parent's. It has no capability afterwards and can get
  * none; any other call fails with EPERM. For good, and proved. 0 or -errno. */
 int walls_enter(enum walls_for whom);
+
+/* Of the keeper, before it serves: it keeps its capabilities, and any other call fails with EPERM.
+ * Its children enter their own beside that. 0 or -errno. */
+int walls_keep(void);
 
 #endif

@@ -12,7 +12,8 @@ import time
 
 from harness import Skip, equal, main, test
 from inside import Inside
-from supervisor import (cgroup2_mount, cgroup_of, descendants, process_table, read_text,
+from package_store import new_store
+from supervisor import (cgroup2_mount, cgroup_of, comm, descendants, process_table, read_text,
                         wait_gone)
 
 SUBUID_FIRST, SUBUID_COUNT = 1879048192, 65536
@@ -366,6 +367,17 @@ def code_in_the_supervisor_enters_nobody(ctx):
     return "%d calls" % tried
 
 
+# Ways from root of a namespace to code of the kernel that nobody here needs: netfilter, raw and other
+# sockets; and out of the file tree.
+NOT_OF_FAMILY = (("socket", 16, 3, 12), ("socket", 17, 3), ("socket", 2, 3, 255), ("socket", 10, 3, 58),
+                 ("socket", 40, 1), ("socket", 38, 5), ("chroot", 0))
+
+# What is over for a zygote that is ready.
+NOT_OF_ZYGOTE = (("setns", -1, 0), ("setns", -1, NEWNS), ("unshare", NEWUSER), ("unshare", NEWNS),
+                 ("clone", NEWUSER | SIGCHLD), ("pivot_root", 0), ("umount2", 0), ("open_tree", -100, 0),
+                 ("move_mount", -1), ("fsopen", 0))
+
+
 @test(alone=True)
 def code_in_launcher_and_zygote_is_bounded(ctx):
     """They enter namespaces, which is what they are for; nobody's memory or descriptors."""
@@ -378,6 +390,9 @@ def code_in_launcher_and_zygote_is_bounded(ctx):
                 for name, *arguments in STRANGE:
                     said = it.call(name, *arguments)
                     assert said in ("EPERM", "ENOSYS"), "%s in %s: %r" % (name, kind, said)
+                for name, *arguments in NOT_OF_FAMILY + (NOT_OF_ZYGOTE if kind != "launcher" else ()):
+                    said = it.call(name, *arguments)
+                    assert said in ("EPERM", "ENOSYS"), "%s %r in %s: %r" % (name, arguments, kind, said)
         equal(client.ask("ping"), {}, "it goes on")
 
 
@@ -403,6 +418,35 @@ def code_in_the_directory_helper_is_bounded(ctx):
                 equal(it.call("kill", ctx.pid, number), "EPERM", "kill %d" % number)
             equal(it.call("kill", -1, 9), "EPERM", "kill of all")
             equal(it.call("pidfd_open", ctx.pid, 0), "EPERM", "pidfd_open")
+        equal(client.ask("ping"), {}, "it goes on")
+
+
+# The keeper mounts sets and enters mount namespaces; it forks, and starts no program.
+NOT_OF_KEEPER = (("setns", -1, 0), ("setns", -1, NEWUSER), ("unshare", NEWNS), ("clone", NEWNS | SIGCHLD),
+                 ("clone3", 0), ("execve", 0), ("execveat", -1), ("mount", 0), ("pivot_root", 0),
+                 ("fsopen", 0), ("socket", 1, 1), ("socket", 2, 1), ("kill", 1, 0), ("pidfd_open", 1),
+                 ("mmap", 0, 4096, EXEC | 3, 0x22, -1), ("mprotect", 0, 4096, EXEC))
+
+
+def walled_keeper(pid):
+    """The family's filter and its own: it is past its start."""
+    return next((one for one, _ in descendants(pid) if comm(one) == "python-keeper"
+                 and fields_of(one).get("Seccomp_filters") == "2"), None)
+
+
+@test(alone=True, private=True)
+def code_in_the_keeper_is_bounded(ctx):
+    with new_store() as store, \
+            ctx.private("[packages]\nstore = %s\n" % store) as s, ctx.client(path=s.socket) as client:
+        deadline = time.monotonic() + ctx.seconds(30)
+        while not (keeper := walled_keeper(s.pid)):
+            assert time.monotonic() < deadline, "there is no keeper with two filters"
+            select.select([], [], [], 0.02)		# others' processes give no event
+        with Inside(keeper) as it:
+            equal(it.call("getpid"), keeper, "getpid")
+            for name, *arguments in NOT_OF_KEEPER + NOT_OF_FAMILY + STRANGE:
+                equal(it.call(name, *arguments), "EPERM", "%s %r" % (name, arguments))
+            equal(it.call("setns", -1, NEWNS), "EBADF", "what it is for")
         equal(client.ask("ping"), {}, "it goes on")
 
 

@@ -121,6 +121,16 @@ family_is_bounded(void)
 		return 3;
 	if (syscall(SYS_io_uring_setup, 0, NULL) != -1 || errno != EPERM)
 		return 4;
+	if (syscall(SYS_socket, AF_NETLINK, SOCK_RAW, 12) != -1 || errno != EPERM ||
+	    syscall(SYS_socket, AF_INET, SOCK_RAW | SOCK_CLOEXEC, 0) != -1 || errno != EPERM ||
+	    syscall(SYS_socket, AF_INET6, SOCK_RAW, 58) != -1 || errno != EPERM ||
+	    syscall(SYS_socket, AF_PACKET, SOCK_DGRAM, 0) != -1 || errno != EPERM ||
+	    syscall(SYS_socket, AF_AX25, SOCK_DGRAM, 0) != -1 || errno != EPERM ||
+	    syscall(SYS_chroot, "/") != -1 || errno != EPERM)
+		return 6;
+	if (socket(AF_NETLINK, SOCK_RAW, 0) < 0 || socket(AF_INET, SOCK_STREAM, 0) < 0 ||
+	    socket(AF_UNIX, SOCK_DGRAM, 0) < 0)
+		return 7;
 	/* What it is for stays. */
 	return syscall(SYS_setns, -1, 0) == -1 && errno == EBADF ? 0 : 5;
 }
@@ -189,7 +199,7 @@ in_thread(void *arg)
 }
 
 static int
-question_is_bounded(void)
+lookup_is_bounded(void)
 {
 	bool ran = false;
 	pthread_t thread;
@@ -239,9 +249,9 @@ the_directory_helpers_fence(void **state)
 }
 
 static void
-the_fence_of_a_question(void **state)
+the_fence_of_a_lookup(void **state)
 {
-	int status = in_child(question_is_bounded);
+	int status = in_child(lookup_is_bounded);
 
 	(void)state;
 	assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0);
@@ -255,7 +265,7 @@ main(void)
 		cmocka_unit_test(the_supervisors_fence),
 		cmocka_unit_test(the_familys_fence),
 		cmocka_unit_test(the_directory_helpers_fence),
-		cmocka_unit_test(the_fence_of_a_question),
+		cmocka_unit_test(the_fence_of_a_lookup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@
 #include "keeper/digest.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
-#define BOTH (WALLS_STORE | WALLS_READER)
+#define ALL (WALLS_STORE | WALLS_READER | WALLS_KEEPER)
 
 static long try_open(void) { return open("/etc/hostname", O_RDONLY | O_CLOEXEC); }
 static long try_openat2(void) { return syscall(SYS_openat2, AT_FDCWD, "/", NULL, 0); }
@@ -85,25 +85,25 @@ static const struct {
 	long (*act)(void);
 	unsigned int whom;	/* fails with EPERM for these */
 } tries[] = {
-	{ "open", try_open, WALLS_READER }, { "openat2", try_openat2, BOTH },
+	{ "open", try_open, WALLS_READER }, { "openat2", try_openat2, ALL },
 	{ "stat", try_stat, WALLS_READER }, { "unlink", try_unlink, WALLS_READER },
-	{ "rename", try_rename, WALLS_READER }, { "link", try_link, BOTH },
-	{ "symlink", try_symlink, BOTH }, { "chmod", try_chmod, BOTH },
-	{ "chdir", try_chdir, BOTH }, { "a unix socket", try_unix, BOTH },
-	{ "an inet socket", try_inet, BOTH }, { "a netlink socket", try_netlink, BOTH },
-	{ "a pair of sockets", try_pair, BOTH }, { "exec", try_exec, BOTH },
-	{ "fork", try_fork, WALLS_READER }, { "a user namespace", try_clone_user, BOTH },
-	{ "clone3", try_clone3, BOTH }, { "a signal", try_kill, BOTH },
-	{ "signals to all", try_kill_all, BOTH }, { "ptrace", try_ptrace, BOTH },
-	{ "another's memory", try_vm, BOTH }, { "a pidfd", try_pidfd, BOTH },
-	{ "setns", try_setns, BOTH }, { "unshare", try_unshare, BOTH },
-	{ "mount", try_mount, BOTH }, { "chroot", try_chroot, BOTH },
-	{ "setuid", try_setuid, BOTH }, { "bpf", try_bpf, BOTH }, { "io_uring", try_uring, BOTH },
-	{ "keys", try_keys, BOTH }, { "prctl", try_dumpable, WALLS_READER },
+	{ "rename", try_rename, WALLS_READER }, { "link", try_link, ALL },
+	{ "symlink", try_symlink, ALL }, { "chmod", try_chmod, ALL },
+	{ "chdir", try_chdir, ALL }, { "a unix socket", try_unix, ALL },
+	{ "an inet socket", try_inet, ALL }, { "a netlink socket", try_netlink, ALL },
+	{ "a pair of sockets", try_pair, ALL }, { "exec", try_exec, ALL },
+	{ "fork", try_fork, WALLS_READER }, { "a user namespace", try_clone_user, ALL },
+	{ "clone3", try_clone3, ALL }, { "a signal", try_kill, ALL },
+	{ "signals to all", try_kill_all, ALL }, { "ptrace", try_ptrace, ALL },
+	{ "another's memory", try_vm, ALL }, { "a pidfd", try_pidfd, ALL },
+	{ "setns", try_setns, ALL }, { "unshare", try_unshare, ALL },
+	{ "mount", try_mount, ALL }, { "chroot", try_chroot, ALL },
+	{ "setuid", try_setuid, ALL }, { "bpf", try_bpf, ALL }, { "io_uring", try_uring, ALL },
+	{ "keys", try_keys, ALL }, { "prctl", try_dumpable, WALLS_READER },
 	{ "limits", try_limits, WALLS_READER },
 #ifndef WITH_SANITIZERS
-	{ "memory that is code", try_code, BOTH },
-	{ "memory that becomes code", try_turn_to_code, BOTH },
+	{ "memory that is code", try_code, ALL },
+	{ "memory that becomes code", try_turn_to_code, ALL },
 #endif
 };
 
@@ -115,7 +115,7 @@ inside(enum walls_for whom, int (*act)(size_t i), size_t i)
 	int status;
 
 	if (pid == 0)
-		_exit(walls_enter(whom) < 0 ? 100 : act(i));
+		_exit((whom == WALLS_KEEPER ? walls_keep() : walls_enter(whom)) < 0 ? 100 : act(i));
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -132,7 +132,7 @@ fails(size_t i)
 static void
 ways_out_are_closed(void **state)
 {
-	static const enum walls_for whom[] = { WALLS_STORE, WALLS_READER };
+	static const enum walls_for whom[] = { WALLS_STORE, WALLS_READER, WALLS_KEEPER };
 
 	(void)state;
 	for (size_t w = 0; w < N(whom); w++)
@@ -184,6 +184,16 @@ does_its_work(size_t whom)
 	return fd >= 0 && faccessat(fd, "nowhere", F_OK, 0) < 0 && try_fork() > 0 ? 0 : 2;
 }
 
+/* It comes as far as to what it was given. */
+static int
+mounts_in_workers(size_t i)
+{
+	(void)i;
+	return setns(-1, CLONE_NEWNS) < 0 && errno == EBADF && setns(-1, CLONE_NEWUSER) < 0 &&
+	       errno == EPERM && open_tree(-1, "", AT_EMPTY_PATH) < 0 && errno == EBADF
+	       ? 0 : 1;
+}
+
 static void
 capabilities_are_gone(void **state)
 {
@@ -198,6 +208,8 @@ their_work_is_done(void **state)
 	(void)state;
 	assert_int_equal(inside(WALLS_STORE, does_its_work, WALLS_STORE), 0);
 	assert_int_equal(inside(WALLS_READER, does_its_work, WALLS_READER), 0);
+	assert_int_equal(inside(WALLS_KEEPER, does_its_work, WALLS_KEEPER), 0);
+	assert_int_equal(inside(WALLS_KEEPER, mounts_in_workers, 0), 0);
 }
 
 int
