@@ -17,6 +17,7 @@ struct mcp {
 	struct mcp_options options;
 	struct mcp_seal *own_seal;		/* if the caller gave no seal */
 	struct tool_description *tools;		/* of all tools */
+	json_t **schema;			/* of their input */
 	struct tool_lists *lists;
 	struct mcp_runs runs;
 	struct mcp_tables tables;
@@ -35,8 +36,11 @@ mcp_context_new(const struct mcp_options *options)
 		mcp->options.seal = mcp->own_seal;
 	}
 	mcp->tools = xcalloc(catalog->n_tools, sizeof(*mcp->tools));
-	for (size_t i = 0; i < catalog->n_tools; i++)
+	mcp->schema = xcalloc(catalog->n_tools, sizeof(*mcp->schema));
+	for (size_t i = 0; i < catalog->n_tools; i++) {
 		catalog->tool[i]->describe(options->config, &mcp->tools[i]);
+		mcp->schema[i] = xalloc_check(json_loads(mcp->tools[i].input_schema, 0, NULL));
+	}
 	mcp->lists = tool_lists_new(catalog);
 	LIST_INIT(&mcp->runs);
 	LIST_INIT(&mcp->conversations);
@@ -52,9 +56,12 @@ mcp_context_set(struct mcp *mcp, const struct mcp_tables *tables)
 void
 mcp_context_free(struct mcp *mcp)
 {
-	for (size_t i = 0; i < mcp->options.catalog->n_tools; i++)
+	for (size_t i = 0; i < mcp->options.catalog->n_tools; i++) {
 		tool_description_done(&mcp->tools[i]);
+		json_decref(mcp->schema[i]);
+	}
 	free(mcp->tools);
+	free(mcp->schema);
 	tool_lists_free(mcp->lists);
 	mcp_seal_free(mcp->own_seal);
 	free(mcp);
@@ -139,6 +146,12 @@ const struct tool_description *
 mcp_tool_description(const struct mcp *mcp, size_t i)
 {
 	return &mcp->tools[i];
+}
+
+const json_t *
+mcp_tool_schema(const struct mcp *mcp, size_t i)
+{
+	return mcp->schema[i];
 }
 
 struct tool_list *

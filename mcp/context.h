@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include <jansson.h>
+
 struct catalog;
 struct config;
 struct engine;
@@ -64,6 +66,9 @@ const char *mcp_instructions(const struct mcp *mcp);
 
 /* The i-th tool of the catalog, as it was described at start. */
 const struct tool_description *mcp_tool_description(const struct mcp *mcp, size_t i);
+
+/* The schema of its input. */
+const json_t *mcp_tool_schema(const struct mcp *mcp, size_t i);
 
 /* What tools/list says to the tenant now; the caller's to release. */
 struct tool_list *mcp_tool_list(const struct mcp *mcp, struct tenant *tenant);

@@ -1,6 +1,7 @@
 # mcp: from a line of JSON to a run of a tool, and back.
 noinst_LIBRARIES += libmcp.a
 libmcp_a_SOURCES = \
+	mcp/arguments.c mcp/arguments.h \
 	mcp/ask.c \
 	mcp/call.c mcp/call.h \
 	mcp/catalog.c mcp/catalog.h \

@@ -7,6 +7,7 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "mcp/arguments.h"
 #include "mcp/catalog.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
@@ -300,41 +301,38 @@ read_arguments(const struct request *request, const json_t **arguments_r, json_t
 	return true;
 }
 
-static enum tool_task
-task_rule(const struct mcp *mcp, const struct tool *tool)
-{
-	const struct catalog *catalog = mcp_catalog(mcp);
-
-	for (size_t i = 0; i < catalog->n_tools; i++)
-		if (catalog->tool[i] == tool)
-			return mcp_tool_description(mcp, i)->task;
-	return TOOL_TASK_NEVER;
-}
-
 void
 serve_tools_call(struct request *request)
 {
 	const struct mcp *mcp = request->conversation->mcp;
+	const struct catalog *catalog = mcp_catalog(mcp);
 	const char *name = text_member(request->message->params, "name");
 	struct wanted wanted = { .method = METHOD_TOOLS_CALL };
-	json_t *made;
+	const json_t *given;
+	json_t *made, *settled;
+	size_t at = 0;
 
 	if (name)
-		wanted.tool = catalog_find(mcp_catalog(mcp), name);
+		wanted.tool = catalog_find(catalog, name);
 	if (!wanted.tool) {
 		refuse_params(request, name ? "unknown tool"
 					    : "name is required and must be a string");
 		return;
 	}
-	wanted.task = task_rule(mcp, wanted.tool);
+	while (catalog->tool[at] != wanted.tool)
+		at++;
+	wanted.task = mcp_tool_description(mcp, at)->task;
 	if (wanted.task == TOOL_TASK_MUST && request->revision->modern &&
 	    !(request->abilities & CLIENT_TAKES_TASKS)) {
 		refuse_lacking(request, CLIENT_TAKES_TASKS);
 		return;
 	}
-	if (!read_arguments(request, &wanted.arguments, &made))
+	if (!read_arguments(request, &given, &made))
 		return;
+	settled = arguments_settle(given, mcp_tool_schema(mcp, at));
+	wanted.arguments = settled;
 	serve_wanted(request, &wanted);
+	json_decref(settled);
 	json_decref(made);
 }
 

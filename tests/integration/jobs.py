@@ -233,7 +233,7 @@ def wrong_arguments_are_named(ctx):
                 ({"id": "a\0", "action": "wait"}, "id must be"),
                 ({"id": "x", "action": "stop"}, "action must be one of status, output, wait, cancel"),
                 ({"id": "x", "action": "wait", "wait_seconds": 301}, "wait_seconds must be a number"),
-                ({"id": "x", "action": "wait", "wait_seconds": "1"}, "wait_seconds must be a number"),
+                ({"id": "x", "action": "wait", "wait_seconds": "soon"}, "wait_seconds must be a number"),
                 ({"id": "x", "action": "output", "offset": -1}, "offset must be"),
                 ({"id": "x", "action": "output", "offset": 1.5}, "offset must be"),
                 ({"id": "x", "action": "wait", "name": 1}, "name is not an argument of job")):

@@ -423,7 +423,7 @@ def arguments_are_checked(ctx):
                 ({"code": "a\0b"}, ("code holds a NUL",)),
                 ({"checkpoint": "a b"}, ("checkpoint must be",)),
                 ({"checkpoint": "x" * 65}, ("checkpoint must be",)),
-                ({"restore": ""}, ("restore must be",)),
+                ({"restore": "a b"}, ("restore must be",)),
                 ({"branch": 1}, ("branch must be true or false",)),
                 ({"reset": True, "branch": True}, ("reset leaves nothing to branch from",)),
                 ({"reset": True, "restore": "x"}, ("reset leaves nothing to restore",)),

@@ -226,6 +226,7 @@ MCP_TESTS = \
 	tests/unit/govern/test-audit \
 	tests/unit/govern/test-gate \
 	tests/unit/tools/test-environment \
+	tests/unit/mcp/test-arguments \
 	tests/unit/mcp/test-eras \
 	tests/unit/base/test-jsonout \
 	tests/unit/mcp/test-jsonrpc \
@@ -329,6 +330,9 @@ tests_unit_tools_test_toolsets_SOURCES = tests/unit/tools/test-toolsets.c \
 	$(MCP_BENCH)
 tests_unit_tools_test_toolsets_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_tools_test_toolsets_LDADD = $(MCP_TEST_LDADD)
+tests_unit_mcp_test_arguments_SOURCES = tests/unit/mcp/test-arguments.c
+tests_unit_mcp_test_arguments_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_mcp_test_arguments_LDADD = $(MCP_TEST_LDADD)
 tests_unit_mcp_test_seal_SOURCES = tests/unit/mcp/test-seal.c
 tests_unit_mcp_test_seal_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_mcp_test_seal_LDADD = $(MCP_TEST_LDADD)

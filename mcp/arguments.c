@@ -1,0 +1,124 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   arguments of clients, which were parsed within their bounds. */
+#include "mcp/arguments.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+static const char *
+type_of(const json_t *value)
+{
+	switch (json_typeof(value)) {
+	case JSON_OBJECT: return "object";
+	case JSON_ARRAY: return "array";
+	case JSON_STRING: return "string";
+	case JSON_INTEGER: return "integer";
+	case JSON_REAL: return "number";
+	case JSON_TRUE: case JSON_FALSE: return "boolean";
+	case JSON_NULL: break;
+	}
+	return "null";
+}
+
+/* Does the property's schema name the type, or else a value of it? One that names neither takes
+ * every value. */
+static bool
+takes(const json_t *property, const char *type)
+{
+	const json_t *types = json_object_get(property, "type");
+	const json_t *values = json_object_get(property, "enum"), *one;
+	size_t i;
+
+	if (json_is_string(types))
+		return strcmp(json_string_value(types), type) == 0;
+	json_array_foreach(types, i, one)
+		if (json_is_string(one) && strcmp(json_string_value(one), type) == 0)
+			return true;
+	if (types)
+		return false;
+	json_array_foreach(values, i, one)
+		if (strcmp(type_of(one), type) == 0)
+			return true;
+	return !values;
+}
+
+static bool
+is_required(const json_t *schema, const char *name)
+{
+	const json_t *required = json_object_get(schema, "required"), *one;
+	size_t i;
+
+	json_array_foreach(required, i, one)
+		if (json_is_string(one) && strcmp(json_string_value(one), name) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_of_type(const json_t *value, const json_t *property)
+{
+	return !json_is_null(value) && !json_is_string(value) &&
+	       (takes(property, type_of(value)) ||
+		(json_is_integer(value) && takes(property, "number")));
+}
+
+/* An empty name names nothing; an empty text may be a mistake that should be told. */
+static bool
+wants_name(const json_t *property)
+{
+	const json_t *values = json_object_get(property, "enum"), *one;
+	size_t i;
+
+	json_array_foreach(values, i, one)
+		if (json_is_string(one) && json_string_length(one) == 0)
+			return false;
+	return values || (json_object_get(property, "pattern") &&
+			  json_integer_value(json_object_get(property, "minLength")) > 0);
+}
+
+static bool
+is_nothing(const json_t *value, const json_t *property)
+{
+	if (json_is_string(value))
+		return json_string_length(value) == 0 && wants_name(property);
+	return json_is_null(value) && !takes(property, "null");
+}
+
+/* What a string holds, when that is wanted and a string is not; NULL: it is as good as any. */
+static json_t *
+read_string(const json_t *value, const json_t *property)
+{
+	json_t *held;
+
+	if (!json_is_string(value) || takes(property, "string"))
+		return NULL;
+	held = json_loadb(json_string_value(value), json_string_length(value),
+			  JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	if (held && is_of_type(held, property))
+		return held;
+	json_decref(held);
+	return NULL;
+}
+
+json_t *
+arguments_settle(const json_t *given, const json_t *schema)
+{
+	const json_t *properties = json_object_get(schema, "properties");
+	json_t *settled = xalloc_check(json_object());
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)given, name, value) {
+		const json_t *property = json_object_get(properties, name);
+		json_t *held;
+
+		if (property && is_nothing(value, property) && !is_required(schema, name))
+			continue;
+		held = property ? read_string(value, property) : NULL;
+		if (json_object_set_new(settled, name, held ? held : json_incref(value)) < 0)
+			xalloc_check(NULL);
+	}
+	return settled;
+}
