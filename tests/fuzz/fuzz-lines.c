@@ -1,6 +1,6 @@
 /* What a client writes, and how it is cut: the first two bytes say how large the pieces are that it
- * comes in, the rest is the stream, in which a byte 1 stands for so many blanks that its line has to
- * wait for its turn. Must hold: the client gets the same answers, byte by byte, as
+ * comes in, the rest is the stream. If the second one is odd, a byte 1 of it stands for so many blanks
+ * that its line has to wait for its turn. Must hold: the client gets the same answers, byte by byte, as
  * when its lines are cut here and handed over one by one; one that is too long ends the stream, and
  * nothing after it is read; and in the end nothing is left of it. */
 #include "fuzz.h"
@@ -28,7 +28,7 @@
 #define BLANKS JSONRPC_LONG
 #define LINE_MAX_BYTES (BLANKS + 400)
 #define STREAM_MAX 16384
-#define LONG_MAX 3		/* of these in one stream */
+#define LONG_MAX 2		/* of these in one stream */
 #define QUIET_TURNS 6		/* without a byte: nothing more comes */
 
 static struct {
@@ -74,14 +74,14 @@ add(struct codec_buffer *to, const void *bytes, size_t len)
 }
 
 static void
-put_blanks(struct rest rest, struct codec_buffer *stream)
+put_blanks(struct rest rest, unsigned int most, struct codec_buffer *stream)
 {
 	static char blanks[BLANKS];
 	unsigned int n = 0;
 
 	memset(blanks, ' ', sizeof(blanks));
 	for (; rest.len > 0; (void)rest_byte(&rest))
-		if (*rest.at == 1 && n++ < LONG_MAX)
+		if (*rest.at == 1 && n++ < most)
 			add(stream, blanks, sizeof(blanks));
 		else
 			add(stream, rest.at, 1);
@@ -213,7 +213,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!rig.set)
 		set_up();
-	put_blanks(rest, &stream);
+	put_blanks(rest, step % 2 ? LONG_MAX : 0, &stream);
 	rest = (struct rest){ stream.at, stream.len };
 	hand_over(rest, &want);
 	send_in_pieces(rest, most, step, &got);
