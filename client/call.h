@@ -56,11 +56,11 @@ void call_set(json_t *object, const char *key, json_t *value);
 /* Queues a message; takes it. It goes out while call_wait waits. */
 void call_send(struct call_channel *channel, json_t *message);
 
-/* Reads until the answer with this id, which must be of what was sent last: earlier ones
- * are passed over. Questions are asked meanwhile. on_output hears of each piece of its output before; a negative value
- * from it ends the wait and is returned. Returns 0 with *answer_r (REPLY_OUTCOME or
- * REPLY_REFUSED; the caller frees it), -ECONNRESET when the connection ended first,
- * -EBADMSG when what came is not understood, -EINTR, or another -errno. */
+/* Reads until the answer with this id, which must be of what was sent last: earlier ones are
+ * passed over. Questions are asked meanwhile. on_output hears of each piece of its output
+ * before; a negative value from it ends the wait and is returned. Returns 0 with *answer_r
+ * (REPLY_OUTCOME or REPLY_REFUSED; the caller frees it), -ECONNRESET when the connection ended
+ * first, -EBADMSG when what came is not understood, -EINTR, or another -errno. */
 int call_wait(struct call_channel *channel, int id,
 	      int (*on_output)(void *arg, const struct reply *piece), void *arg,
 	      struct reply *answer_r);

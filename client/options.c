@@ -25,7 +25,6 @@ enum kind { FLAG, TEXT, SECONDS, COUNT, NAME, SPAN };
 #define DAY_S (24 * 3600L)
 #define SPAN_MAX_S (3650 * DAY_S)
 
-/* clang-format off */
 static const struct option_row {
 	const char *name, *value;	/* value: its name in the help */
 	enum kind kind;
@@ -59,7 +58,6 @@ static const struct command_row {
 	{ "help",    COMMAND_HELP },
 	{ "version", COMMAND_VERSION },
 };
-/* clang-format on */
 
 #define N(array) (sizeof(array) / sizeof(array)[0])
 

@@ -31,9 +31,9 @@ struct reply {
 	json_t *result;	 /* REPLY_OUTCOME, REPLY_REFUSED: the result, or NULL */
 };
 
-/* Takes one line without its end, while the request with this id (from 1 on; also its
- * progress token) waits; what is of an earlier one, from 0 on, is REPLY_OTHER. 0, or -EBADMSG when it
- * is not a message that may come here; *reply_r is untouched then. */
+/* Takes one line without its end, while the request with this id (from 1 on; also its progress
+ * token) waits; what is of an earlier one, from 0 on, is REPLY_OTHER. 0, or -EBADMSG when it is
+ * not a message that may come here; *reply_r is untouched then. */
 int reply_parse(const char *line, size_t len, int id, struct reply *reply_r);
 
 void reply_free(struct reply *reply);

@@ -13,7 +13,6 @@ enum rule {
 	FIXED,
 };
 
-/* clang-format off */
 static const struct verdict_row {
 	const char *status;
 	enum rule rule;
@@ -46,7 +45,6 @@ static const struct verdict_row {
 	{ "python_unavailable", FIXED, EX_USAGE,     "no such version of Python is there" },
 	{ "worker_protocol_error", FIXED, EX_SOFTWARE, "the worker broke its protocol" },
 };
-/* clang-format on */
 
 static const struct verdict_row *
 find_row(const json_t *outcome)

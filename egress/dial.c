@@ -66,7 +66,8 @@ from_sockaddr(const struct sockaddr *sa, struct network_address *address_r)
 	*address_r = (struct network_address){ 0 };
 	if (sa->sa_family == AF_INET) {
 		address_r->family = 4;
-		memcpy(address_r->byte, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
+		memcpy(address_r->byte, &((const struct sockaddr_in *)(const void *)sa)->sin_addr,
+		       4);
 	} else if (sa->sa_family == AF_INET6) {
 		address_r->family = 6;
 		memcpy(address_r->byte, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr,

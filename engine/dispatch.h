@@ -1,5 +1,5 @@
-/* Brings together what waits (executions, sessions that have no worker yet, cells) and the workers that
- * are warm. For struct pool_hooks.
+/* Brings together what waits (executions, sessions that have no worker yet, cells) and the
+ * workers that are warm. For struct pool_hooks.
  */
 #ifndef ENGINE_DISPATCH_H
 #define ENGINE_DISPATCH_H

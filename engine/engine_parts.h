@@ -36,7 +36,8 @@ struct engine {
 	struct keeper *keeper;			/* NULL: there is no store */
 	struct cgroup_limits standard;		/* of a leaf, from the standard limits */
 
-	struct egress *egress;			/* the way out; its process comes when it is needed */
+	struct egress *egress;			/* the way out; its process comes when it is
+						 * needed */
 	struct pool pool;
 	const struct worker_owner *owner;	/* of all workers: pool.c */
 	struct worker_slots slots;

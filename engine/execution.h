@@ -71,7 +71,8 @@ struct outcome_display {
 
 /* A regular file in /workspace when the script had ended. */
 struct outcome_file {
-	const char *path;	/* relative to it; UTF-8, what is not is escaped; no NUL behind it */
+	const char *path;	/* relative to it; UTF-8, what is not is escaped; no NUL behind
+				 * it */
 	size_t path_len;
 	uint64_t size;
 	const unsigned char *sha256;	/* 32 bytes; NULL: it was not read */
@@ -115,8 +116,10 @@ struct outcome {
 	const char *error_message;
 	const char *error_traceback;
 	uint32_t error_line;		/* 0: not known */
-	const char *message;		/* one sentence for people: what happened, with the limit and the peak */
-	int exit_code;			/* as a shell counts: 128 + signal when killed; -1: never ran */
+	const char *message;		/* one sentence for people: what happened, with the limit
+					 * and the peak */
+	int exit_code;			/* as a shell counts: 128 + signal when killed; -1: never
+					 * ran */
 	int signal;			/* 0: none */
 	const struct outcome_display *display;	/* within limits.results */
 	size_t n_displays;
@@ -129,8 +132,8 @@ struct outcome {
 	const struct outcome_part *part;	/* with spill; by stream and offset */
 	size_t n_parts;
 	enum outcome_state state;
-	const char *const *note;	/* sentences: what of the cell does not live on in the state,
-					 * or would not be taken back by a later rollback */
+	const char *const *note;	/* sentences: what of the cell does not live on in the
+					 * state, or would not be taken back by a later rollback */
 	size_t n_notes;
 	uint64_t duration_ms, cpu_ms;
 	uint64_t peak_memory_bytes;	/* 0: not known */
@@ -191,10 +194,11 @@ struct execution_watcher {
 	void *arg;
 };
 
-/* Takes copies of everything in the request. Returns 0 and *execution_r (borrowed: valid
- * until on_outcome returns), or -ENOENT for a profile that is not configured, -EACCES for
- * one that the tenant may not have, -EFBIG for input files that its disk has no room for,
- * -ESRCH for a session that has ended, with why_r filled. A full queue is not an error: the outcome is OUTCOME_OVERLOADED. */
+/* Takes copies of everything in the request. Returns 0 and *execution_r (borrowed: valid until
+ * on_outcome returns), or -ENOENT for a profile that is not configured, -EACCES for one that the
+ * tenant may not have, -EFBIG for input files that its disk has no room for, -ESRCH for a
+ * session that has ended, with why_r filled. A full queue is not an error: the outcome is
+ * OUTCOME_OVERLOADED. */
 int execution_start(struct engine *engine, struct tenant *tenant,
 		    const struct execution_request *request,
 		    const struct execution_watcher *watcher,

@@ -50,7 +50,8 @@ struct execution_results {
 };
 
 struct execution {
-	struct sched_item item;			/* WAITING; item.kind is the profile, or SCHED_CELLS */
+	struct sched_item item;			/* WAITING; item.kind is the profile, or
+						 * SCHED_CELLS */
 	TAILQ_ENTRY(execution) link;		/* RUNNING, DUE */
 	struct engine *engine;
 	struct tenant *tenant;
@@ -74,7 +75,8 @@ struct execution {
 	char environment[ENVIRONMENT_NAME + 1];	/* "": none */
 	int channel;				/* -1: none, or given away */
 	struct limits limits;
-	uint64_t memory_max;			/* the watchdog's: limits.memory_bytes, or some more */
+	uint64_t memory_max;			/* the watchdog's: limits.memory_bytes, or some
+						 * more */
 	bool internal, observed;
 	struct msg_egress_open *network;	/* NULL: none is allowed */
 	/* Of a cell. */
@@ -94,7 +96,8 @@ struct execution {
 	uint64_t start_us, end_us;
 	uint32_t prompts_max, prompt_ms;	/* see execution_request */
 	uint32_t prompt;			/* number of the last one; 0: none */
-	uint64_t prompt_us;			/* since when its answer is waited for; 0: it has one */
+	uint64_t prompt_us;			/* since when its answer is waited for; 0: it has
+						 * one */
 	uint64_t waited_us;			/* for the answers before that one */
 	size_t burst;				/* read since the last rest */
 	struct output output;
@@ -122,7 +125,8 @@ void execution_grant_network(struct execution *execution);
 struct msg_run execution_run_message(const struct execution *execution);
 int execution_make_stdin(const struct execution *execution);	/* a descriptor or -errno */
 void execution_begin(struct execution *execution, struct worker *worker);
-void execution_look_at_clocks(struct execution *execution);	/* they go on otherwise than before */
+void execution_look_at_clocks(struct execution *execution);	/* they go on otherwise than
+								 * before */
 void execution_keep_done(struct execution *execution, struct frame *frame);
 void execution_on_cell_ended(struct execution *execution, enum outcome_state became,
 			     const struct msg_cell_ended *ended);
@@ -191,8 +195,8 @@ uint64_t execution_cpu_ms(struct execution *execution);
 /* The watchdog's look at a running one. */
 void execution_check(struct execution *execution);
 
-/* Is it within its limit, where no controller counts memory? By the last look at its worker, if each
- * process by its own count has more. */
+/* Is it within its limit, where no controller counts memory? By the last look at its worker, if
+ * each process by its own count has more. */
 bool execution_fits_memory(struct execution *execution);
 
 /* Delivers the outcomes that are due. */

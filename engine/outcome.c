@@ -85,7 +85,6 @@ ended_well(const struct outcome_facts *f)
 	       WEXITSTATUS(f->wait_status) == 0;
 }
 
-/* clang-format off */
 #define HOLDS(name, condition) \
 	static bool name(const struct outcome_facts *f) { return (condition); }
 HOLDS(was_overloaded, f->overloaded)
@@ -100,7 +99,6 @@ HOLDS(broke_protocol, f->stop == STOP_PROTOCOL)
 HOLDS(stopped_for_wall, f->stop == STOP_WALL)
 HOLDS(stopped_for_cpu, f->stop == STOP_CPU)
 HOLDS(ended_badly, !ended_well(f))
-/* clang-format on */
 
 /* Without a controller refused forks are not counted. A script that ends because of one may have
  * been too quick for a sample, but its exception shows it. */
@@ -170,7 +168,6 @@ any_signal(const struct outcome_facts *f)
 }
 
 /* In order of precedence: the first row that holds gives the status. */
-/* clang-format off */
 static const struct rule {
 	enum outcome_status status;
 	bool (*holds)(const struct outcome_facts *f);
@@ -201,7 +198,6 @@ static const struct rule {
 	{ OUTCOME_ERROR,                 ended_badly },
 	{ OUTCOME_OK,                    ended_well },
 };
-/* clang-format on */
 
 /* ---- the sentence ---- */
 

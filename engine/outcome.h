@@ -27,7 +27,8 @@ struct outcome_facts {
 	/* Before it ran. */
 	bool never_ran, overloaded;
 	const char *jail_text;		/* which wall, or NULL */
-	bool by_state;			/* never_ran, and the session's own processes are to blame */
+	bool by_state;			/* never_ran, and the session's own processes are to
+					 * blame */
 
 	/* What the kernel counted. */
 	uint64_t oom_kills, pids_hits;

@@ -60,10 +60,11 @@ int repl_open(struct engine *engine, struct tenant *tenant,
  * later turn of the loop; copies that wait are not answered. NULL is fine. */
 void repl_close(struct repl *repl);
 
-/* Copies the state of one snapshot to another, whose own state, if it has one, is given up.
- * from has to hold one by the time it is the copy's turn. on_copied (may be NULL) is called
- * once: 0; -ENOENT: from holds no state; -EAGAIN: no process could be made, -ENOMEM: to was
- * empty and the session has no memory for one more, with nothing changed; -ESRCH: the session has ended. A snapshot is below REPL_SNAPSHOTS_MAX. */
+/* Copies the state of one snapshot to another, whose own state, if it has one, is given up. from
+ * has to hold one by the time it is the copy's turn. on_copied (may be NULL) is called once: 0;
+ * -ENOENT: from holds no state; -EAGAIN: no process could be made, -ENOMEM: to was empty and the
+ * session has no memory for one more, with nothing changed; -ESRCH: the session has ended. A
+ * snapshot is below REPL_SNAPSHOTS_MAX. */
 void repl_copy(struct repl *repl, unsigned int from, unsigned int to,
 	       void (*on_copied)(void *arg, int error), void *arg);
 

@@ -228,7 +228,8 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	struct cgroup_limits limits = {
 		.cpu_percent = repl->engine->standard.cpu_percent,
 	};
-	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial, .snapshot = e->snapshot } };
+	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial,
+							.snapshot = e->snapshot } };
 	int theirs = -1, r = 0;
 	struct watchdog_usage usage;
 	uint64_t uncounted;

@@ -44,7 +44,8 @@ struct repl_job {
 struct repl_stage {
 	/* May a cell be started in it? 0, or -ESRCH with why_r. */
 	int (*admits)(const struct repl *repl, struct why *why_r);
-	/* Appends the job of an execution that waits in its tenant's queue, and looks what is next. */
+	/* Appends the job of an execution that waits in its tenant's queue, and looks what is
+	 * next. */
 	void (*enqueue)(struct repl *repl, struct execution *execution);
 	void (*dequeue)(struct repl *repl, struct execution *execution);
 	/* Tells the cell that runs something on its own socket. 0 or -errno. */
@@ -75,7 +76,8 @@ struct repl {
 	bool adopted;				/* from the supervisor before this one */
 	bool held;				/* its init has stopped all, or is about to */
 	uint32_t holds, holds_heard;		/* asked for, and answered */
-	uint64_t uncounted_most;		/* private bytes that no controller counts any more */
+	uint64_t uncounted_most;		/* private bytes that no controller counts any
+						 * more */
 	uint64_t uncounted;			/* of them, when last looked at */
 	uint64_t uncounted_lasting;		/* beside them */
 	bool was_looked_at;			/* since it is */

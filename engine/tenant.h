@@ -1,6 +1,6 @@
-/* A tenant: a peer uid, or who else was made sure of, with its queue, its shares of the pool and its cgroup. Made
- * when its first session comes, given up when it has no holder and nothing runs for a
- * while.
+/* A tenant: a peer uid, or who else was made sure of, with its queue, its shares of the pool and
+ * its cgroup. Made when its first session comes, given up when it has no holder and nothing runs
+ * for a while.
  */
 #ifndef ENGINE_TENANT_H
 #define ENGINE_TENANT_H

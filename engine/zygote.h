@@ -89,9 +89,9 @@ uint32_t zygote_landlock_abi(const struct zygote *zygote);
 /* How many SPAWNs it would take now. */
 unsigned int zygote_room(const struct zygote *zygote);
 
-/* Asks for a worker, of this generation. The n_fds descriptors (3, or 4 with the leaf) belong to the zygote
- * from now on, but for the last one of 4, which is duplicated. 0 or -errno; then there
- * is no answer. */
+/* Asks for a worker, of this generation. The n_fds descriptors (3, or 4 with the leaf) belong to
+ * the zygote from now on, but for the last one of 4, which is duplicated. 0 or -errno; then
+ * there is no answer. */
 int zygote_spawn(struct zygote *zygote, uint64_t worker, uint32_t uid, const int *fd,
 		 size_t n_fds);
 

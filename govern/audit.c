@@ -35,7 +35,6 @@ static const struct {
 	bool minor;			/* a record of something that did not happen, or of
 					 * little interest: it may be left out */
 } events[AUDIT_EVENT_COUNT] = {
-	/* clang-format off */
 	[AUDIT_STARTED] = { "started", "b01553c4455741318382ab9837fc2ff8", LOG_NOTICE,
 		"the service started", false },
 	[AUDIT_STOPPED] = { "stopped", "7fb25d197ddc4a95af9fae2f3924e9ce", LOG_NOTICE,
@@ -94,7 +93,6 @@ static const struct {
 		"records of the audit log could not be written", false },
 	[AUDIT_LEFT_OUT] = { "left-out", "8c307b17d19c45b99f7f6227acd79197", LOG_NOTICE,
 		"records of a tenant were left out of the audit log", false },
-	/* clang-format on */
 };
 
 /* A script that the current file holds. */

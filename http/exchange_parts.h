@@ -26,7 +26,8 @@ struct http_exchange {
 	bool stuck;				/* too much is unsent: nothing more is taken */
 	bool taking;				/* within mcp_conversation_take */
 	bool done;				/* nothing more comes from the conversation */
-	struct event *prime;			/* begins a stream before there is anything to say */
+	struct event *prime;			/* begins a stream before there is anything to
+						 * say */
 	struct event *alive;			/* while it streams: says something */
 	struct event *shut;			/* ... and closes it before its end */
 	struct event *gone;			/* hears of a client that goes away */

@@ -102,7 +102,8 @@ struct http_connection {
 	int refusal;				/* status to end with; 0: without a word */
 	struct http_exchange *exchange;		/* that waits for its conversation */
 	const struct http_waiter *waiter;	/* how it is told; set with it */
-	struct evhttp_request *held;		/* waits for identity or turn; NULL: no request waits */
+	struct evhttp_request *held;		/* waits for identity or turn; NULL: no request
+						 * waits */
 	struct gate_wait identity;		/* called when the user is known */
 	struct rota_entry turn;			/* called when the long body may be parsed */
 	bool has_turn;				/* set during that call */

@@ -16,7 +16,6 @@ struct loop;
 struct http_replays;
 struct mcp_conversation;
 
-
 struct http_sessions_options {
 	struct loop *loop;		/* borrowed */
 	size_t most, most_each;		/* in all; of one tenant */

@@ -70,8 +70,9 @@ void mcp_conversation_take(struct mcp_conversation *conversation,
 			   struct mcp_exchange *exchange, struct jsonrpc_line *line,
 			   size_t line_bytes);
 
-/* What belongs to no request goes out there, what waited for it at once, from now on (a byte stream has but one exchange,
- * and needs no word); NULL: it is lost. Returns where it went before, or NULL. */
+/* What belongs to no request goes out there, what waited for it at once, from now on (a byte
+ * stream has but one exchange, and needs no word); NULL: it is lost. Returns where it went
+ * before, or NULL. */
 struct mcp_exchange *mcp_conversation_hear(struct mcp_conversation *conversation,
 					   struct mcp_exchange *exchange);
 

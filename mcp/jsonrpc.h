@@ -22,7 +22,8 @@ enum jsonrpc_code {
 #define JSONRPC_DEPTH_MAX 64		/* arrays and objects within each other */
 #define JSONRPC_VALUES_MAX 20000	/* of one line: a value costs far more than its text */
 #define JSONRPC_BATCH_MAX 100		/* messages of one line */
-#define JSONRPC_LONG (64 * 1024)	/* bytes of a line that is parsed in its turn: base/rota.h */
+#define JSONRPC_LONG (64 * 1024)	/* bytes of a line that is parsed in its turn:
+					 * base/rota.h */
 #define JSONRPC_ID_MAX 1024		/* bytes of an id as it is spelled */
 
 /* Both NULL: there is none. */

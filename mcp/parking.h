@@ -17,7 +17,8 @@ struct tenant;
 struct mcp_parking *mcp_parking_new(struct mcp *mcp);
 void mcp_parking_free(struct mcp_parking *parking);	/* gives up all; NULL is fine */
 
-/* Holds the run. nothing_done: by it, so far. Returns its requestState, malloc'd; NULL: too many of this tenant wait. */
+/* Holds the run. nothing_done: by it, so far. Returns its requestState, malloc'd; NULL: too many
+ * of this tenant wait. */
 char *mcp_parking_put(struct mcp_parking *parking, struct mcp_run *run, bool nothing_done,
 		      const struct seal_binding *binding);
 

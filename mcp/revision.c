@@ -11,7 +11,6 @@
 #define SERVER_TITLE "Python in a jail"
 #define SERVER_ABOUT "Runs Python scripts, each in a fresh and isolated worker process."
 
-/* clang-format off */
 static const struct revision revisions[] = {
 	{ .name = "2024-11-05", .batches = true },
 	{ .name = "2025-03-26", .batches = true, .event_ids = true,
@@ -59,7 +58,6 @@ static const struct {
 	{ "notifications/initialized", METHOD_NOTE_INITIALIZED,      true,  false, ALWAYS },
 	{ "notifications/cancelled",   METHOD_NOTE_CANCELLED,        true,  true,  ALWAYS },
 };
-/* clang-format on */
 
 #define N(array) (sizeof(array) / sizeof(*(array)))
 #define NEWEST_LEGACY (&revisions[3])

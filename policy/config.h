@@ -78,7 +78,8 @@ struct config {
 		uint32_t session_idle_seconds;	/* then a session is forgotten */
 		uint32_t resume_seconds;	/* a stream can be resumed after its end; 0: none */
 		uint32_t stream_seconds;	/* then it is closed, to be resumed; 0: never */
-		uint32_t keepalive_seconds;	/* an open stream says something at least this often */
+		uint32_t keepalive_seconds;	/* an open stream says something at least this
+						 * often */
 		uint32_t idle_seconds;	/* a connection waits for its next request */
 		uint32_t request_seconds;	/* for a request to come in whole */
 	} http;

@@ -103,7 +103,6 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 {
 	const struct limits *standard = &config->limits.standard, *cap = &config->limits.cap;
 	const struct relation relations[] = {
-		/* clang-format off */
 		WITHIN("service", "sessions_per_tenant", "sessions_max",
 		       config->service.sessions_per_tenant, config->service.sessions_max),
 		WITHIN("http", "connections_per_peer", "connections_max",
@@ -139,7 +138,6 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 		       config->results.keep_bytes, config->results.keep_bytes_max),
 		WITHIN("network", "connections", "connections_max",
 		       config->network.connections, config->network.connections_max),
-		/* clang-format on */
 	};
 	int r = 0;
 

@@ -53,7 +53,6 @@
 #define VERDICTS "allow|approve|deny"	/* in the order of enum policy_verdict */
 
 static const struct key keys[] = {
-	/* clang-format off */
 	KEY("service", "socket",              PATH,  service.socket,              1, 107,        1, ""),
 	KEY("service", "user",                NAME,  service.user,                1, 32,         1, "mcp-python"),
 	KEY("service", "directory_seconds",   U32,   service.directory_seconds,   1, 120,        1, "10"),
@@ -229,7 +228,6 @@ static const struct key keys[] = {
 	PROFILE_KEY("paths",       PATHS,   paths,       0, CONFIG_LIST_MAX, ""),
 	PROFILE_KEY("disk_bytes",  BYTES,   disk_bytes,  65536, 1024 * GiB,  "256M"),
 	PROFILE_KEY("disk_inodes", U64,     disk_inodes, 64,    100000000,   "65536"),
-	/* clang-format on */
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))

@@ -11,7 +11,7 @@
  *
  *   text 1:
  *   > import os                                                theirs: the texts
- *   > 
+ *   >
  *
  * A line without the mark is one of these four, and holds nothing of a stranger's but a number, a
  * size and a hash.

@@ -353,8 +353,8 @@ frame_writer_flush(struct frame_writer *writer, int socket)
 {
 	while (writer->first) {
 		struct frame_out *out = writer->first;
-		int r = send_rest(fdpass_send, socket, &out->bytes, &out->sent, out->fds.fd, out->fds.n,
-				  MSG_DONTWAIT);
+		int r = send_rest(fdpass_send, socket, &out->bytes, &out->sent, out->fds.fd,
+				  out->fds.n, MSG_DONTWAIT);
 
 		if (r == -EAGAIN || r == -EWOULDBLOCK)
 			return 1;

@@ -15,7 +15,6 @@ static const struct head_row {
 	enum head_kind kind;
 	unsigned char bytes;
 } head_rows[] = {
-	/* clang-format off */
 	{ 0x00, 0x7f, HEAD_SCALAR, 0 },		/* positive fixint */
 	{ 0x80, 0x8f, HEAD_MAP,    0 },		/* fixmap */
 	{ 0x90, 0x9f, HEAD_ARRAY,  0 },		/* fixarray */
@@ -40,7 +39,6 @@ static const struct head_row {
 	{ 0xde, 0xde, HEAD_MAP,    2 },		/* map 16, 32 */
 	{ 0xdf, 0xdf, HEAD_MAP,    4 },
 	{ 0xe0, 0xff, HEAD_SCALAR, 0 },		/* negative fixint */
-	/* clang-format on */
 };
 
 struct walk {

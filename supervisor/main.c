@@ -587,7 +587,8 @@ show(const struct arguments *arguments, const struct config *config)
 
 	if (arguments->action == DUMP_CONFIG)
 		config_dump(config, stdout);
-	r = arguments->action == SHOW_POLICY ? configuration_show(config, arguments->who, stdout) : 0;
+	r = arguments->action == SHOW_POLICY
+		? configuration_show(config, arguments->who, stdout) : 0;
 	if (r == -ENOENT)
 		fprintf(stderr, "mcp-pythond: there is no user %s\n", arguments->who);
 	else if (r < 0)

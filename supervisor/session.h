@@ -27,8 +27,8 @@ struct session_set;
 #define SESSION_OUTPUT_MAX (64 * 1024 * 1024)	/* bytes unsent: close */
 #define SESSION_STALL_S 30			/* without reading, while above HIGH: close */
 #define SESSION_LINGER_S 5			/* for a refused client to stop writing */
-#define TENANT_BUFFERED_MAX (256 * 1024 * 1024)	/* bytes, both ways and of calls in flight,
-							 * all sessions of a uid; and one line more */
+#define TENANT_BUFFERED_MAX (256 * 1024 * 1024)	/* bytes, both ways and of calls in flight, all
+						 * sessions of a uid; and one line more */
 
 /* All borrowed, and outlive the set. */
 struct session_options {

@@ -422,7 +422,8 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	args = list && imports ? Py_BuildValue("(y#OIOOi)", run->script.at ? run->script.at : "",
 					       (Py_ssize_t)run->script.len, list,
 					       (unsigned int)run->value_max, imports,
-					       run->tell_names ? Py_True : Py_False, environment) : NULL;
+					       run->tell_names ? Py_True : Py_False, environment)
+			: NULL;
 	Py_XDECREF(list);
 	Py_XDECREF(imports);
 	result = call("run", args);

@@ -55,7 +55,6 @@ static const char *const shown[] = {
 };
 
 /* Small programs that scripts start, in /usr/bin. */
-/* clang-format off */
 static const char *const programs[] = {
 	"python3", ("python" PYTHON_VERSION), "sh", "dash", "bash", "[", "awk",
 	"base64", "basename", "bunzip2", "bzip2", "cat", "chmod", "cmp", "comm", "cp",
@@ -71,7 +70,6 @@ static const char *const programs[] = {
 	"truncate", "tsort", "tty", "uname", "unexpand", "uniq", "unlink", "wc",
 	"which", "whoami", "xargs", "yes", "xz", "unxz", "xzcat", "zcat",
 };
-/* clang-format on */
 
 static const struct {
 	const char *path, *target;

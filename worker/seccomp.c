@@ -43,7 +43,6 @@
 #define PIPE_BYTES 65536		/* pipe(7) */
 #define SOCKET_FLAGS ((uint64_t)(SOCK_NONBLOCK | SOCK_CLOEXEC))
 
-/* clang-format off */
 #define ROW(name, answer, why)	.call = name, .verdict = answer, .reason = why
 #define ALLOW(name, why)	{ ROW(name, SECCOMP_ALLOW, why) }
 #define REFUSE(name, why)	{ ROW(name, SECCOMP_EPERM, why) }
@@ -469,7 +468,6 @@ static const struct seccomp_row rows[] = {
 	REFUSE_OLD("uselib", "an old way to load code"), REFUSE_OLD("ustat", "the host's disks"),
 	REFUSE_OLD("sysfs", "the kernel's file systems"),
 };
-/* clang-format on */
 
 /* What a zygote and a worker that is not yet jailed do beside that; whatever rows say of these
  * calls holds for scripts alone. */

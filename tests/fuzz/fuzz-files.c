@@ -4,9 +4,9 @@
  *   'L'  files that a script left, a line each
  *   'W'  the path of a file in a wheel
  *
- * Must hold: a path that is taken leads below where it begins, by names alone; no two of a call lead
- * to the same place, or through each other; content is what was sent; and what was left is told in
- * order, each path once, at an address that says it back. */
+ * Must hold: an accepted path leads below its beginning, by plain names; no two paths of a call
+ * are equal, or one a directory of the other; content is what was sent; and left files are reported
+ * in order, each path once, at an address that leads back to it. */
 #include "fuzz.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* Streams of frames. Three bytes choose who the peer is, in which pieces the rest comes and
- * how many descriptors come with each piece. The version that a frame begins with stands for
- * the current one, so that what was found once is good for ever. Must hold: in pieces through a socket it is
- * the same frames and the same end as in one piece from memory; no more descriptors than
- * declared are handed over; and when all is done none is left open. */
+/* Streams of frames. Three bytes choose who the peer is, in which pieces the rest comes and how
+ * many descriptors come with each piece. The version that a frame begins with stands for the
+ * current one, so that what was found once is good for ever. Must hold: in pieces through a
+ * socket it is the same frames and the same end as in one piece from memory; no more descriptors
+ * than declared are handed over; and when all is done none is left open. */
 #include "fuzz.h"
 
 #include <errno.h>

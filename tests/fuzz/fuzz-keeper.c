@@ -1,9 +1,9 @@
-/* What the supervisor reads of its keeper. A byte says whether the keeper says first that it serves,
- * and how many descriptors come with its messages; two are the length of what comes on its line, in
- * frames; then comes how much the gate of a mount gets, and the rest is on the socket of a set that
- * it takes. Must hold: the set and the mount are each answered once; it is there only when the keeper
- * has said so, and mounted only when the gate got a 0; what is wrong is said in text; the keeper is
- * asked for nothing else; and no descriptor is left open. */
+/* What the supervisor reads of its keeper. A byte says whether the keeper says first that it
+ * serves, and how many descriptors come with its messages; two are the length of what comes on
+ * its line, in frames; then comes how much the gate of a mount gets, and the rest is on the
+ * socket of a set that it takes. Must hold: the set and the mount are each answered once; it is
+ * there only when the keeper has said so, and mounted only when the gate got a 0; what is wrong
+ * is said in text; the keeper is asked for nothing else; and no descriptor is left open. */
 #include "fuzz.h"
 
 #include <errno.h>

@@ -1,10 +1,11 @@
-/* What the launcher reads of a supervisor that has fallen to somebody. The bits of the first byte
- * say which of the started processes end at once, the rest are frames. Must hold: each message has
- * one answer; what is started is a program that was known before, told what was known before, and no
- * more of it live than may; and nobody but a child of the supervisor is adopted.
+/* What the launcher reads of a supervisor that has fallen to somebody. The bits of the first
+ * byte say which of the started processes end at once, the rest are frames. Must hold: each
+ * message has one answer; what is started is a program that was known before, told what was
+ * known before, and no more of it live than may; and nobody but a child of the supervisor is
+ * adopted.
  *
- * The launcher's own file is part of this one: its life has no end that a target would outlive, so
- * what it does with a message is called, and what would make a process is here. */
+ * The launcher's own file is part of this one: its life has no end that a target would outlive,
+ * so what it does with a message is called, and what would make a process is here. */
 #include "host/launcher_process.c"
 
 #include <sys/eventfd.h>

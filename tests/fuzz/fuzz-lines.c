@@ -1,8 +1,8 @@
-/* What a client writes, and how it is cut: the first two bytes say how large the pieces are that it
- * comes in, the rest is the stream. If the second one is odd, a byte 1 of it stands for so many blanks
- * that its line has to wait for its turn. Must hold: the client gets the same answers, byte by byte, as
- * when its lines are cut here and handed over one by one; one that is too long ends the stream, and
- * nothing after it is read; and in the end nothing is left of it. */
+/* What a client writes, and how it is cut: the first two bytes say how large the pieces are that
+ * it comes in, the rest is the stream. If the second one is odd, a byte 1 of it stands for so
+ * many blanks that its line has to wait for its turn. Must hold: the client gets the same
+ * answers, byte by byte, as when its lines are cut here and handed over one by one; one that is
+ * too long ends the stream, and nothing after it is read; and in the end nothing is left of it. */
 #include "fuzz.h"
 
 #include <errno.h>

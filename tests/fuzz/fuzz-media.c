@@ -1,7 +1,7 @@
 /* What a script shows and what its files are called: the first byte is the kind, the rest its
- * bytes, or a name. Must hold: only what begins as its kind does is sent as a picture, and a size is
- * the one of its header; what is sent as text is UTF-8 without control characters; and a type is a
- * type, whatever stands before the end of the name, and in whatever case. */
+ * bytes, or a name. Must hold: only what begins as its kind does is sent as a picture, and a
+ * size is the one of its header; what is sent as text is UTF-8 without control characters; and a
+ * type is a type, whatever stands before the end of the name, and in whatever case. */
 #include "fuzz.h"
 
 #include <ctype.h>

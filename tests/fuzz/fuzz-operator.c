@@ -1,8 +1,8 @@
 /* Lines of operators, and of others who may connect. The first byte says who it is and how large
- * the pieces are that it comes in; the rest is the stream, in which @ stands for the id of a request
- * that waits for a decision. Must hold: each line has one answer (and each change one, once they are
- * watched): an object that says whether it is ok, and if not why; and nobody but those who are named
- * decides, or is told of the service. */
+ * the pieces are that it comes in; the rest is the stream, in which @ stands for the id of a
+ * request that waits for a decision. Must hold: each line has one answer (and each change one,
+ * once they are watched): an object that says whether it is ok, and if not why; and nobody but
+ * those who are named decides, or is told of the service. */
 #include "fuzz.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
-/* Arguments of a call that a client repeats in headers: a line is the params, JSON; each further one
- * is a header. Must hold: headers that are made of the arguments agree with them, plain or in
- * base64; each that is missing or says something else does not; and headers that agree say what the
- * body says. */
+/* Arguments of a call that a client repeats in headers: a line is the params, JSON; each further
+ * one is a header. Must hold: headers that are made of the arguments agree with them, plain or
+ * in base64; each that is missing or says something else does not; and headers that agree say
+ * what the body says. */
 #include "fuzz.h"
 
 #include <inttypes.h>

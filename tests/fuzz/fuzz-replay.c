@@ -1,8 +1,8 @@
 /* Ids of events that clients bring back, after streams that have said something: steps of a byte
- * each, up to a newline, and then a Last-Event-ID. A step begins a stream, says a piece of news or an
- * answer on one of them, or ends one. Must hold: an id that is taken names a stream that there is
- * and an event that it has said; what comes again is what that stream said after it, each with its
- * id and in its order, and every one of those ids is taken itself. */
+ * each, up to a newline, and then a Last-Event-ID. A step begins a stream, says a piece of news
+ * or an answer on one of them, or ends one. Must hold: an id that is taken names a stream that
+ * there is and an event that it has said; what comes again is what that stream said after it,
+ * each with its id and in its order, and every one of those ids is taken itself. */
 #include "fuzz.h"
 
 #include <event2/buffer.h>

@@ -5,10 +5,10 @@
  *   'R'  the file of a request, which names an environment
  *   'Q'  what a client asks for, a requirement each line
  *
- * Must hold: what a worker says is a set only within bounds, in order, each name once; printed it is
- * read the same, and its name does not depend on the order of the packages; a manifest that is taken
- * gives policy all that it asks for; a request leads to an environment only by a right name; and a
- * requirement has one spelling, whose request does not depend on the order. */
+ * Must hold: a worker's answer is a set only within bounds, in order, each name once; a printed set
+ * is read back the same, and its name does not depend on the order of the packages; an accepted
+ * manifest gives policy everything that it needs; a request leads to an environment only by a right
+ * name; and a requirement has one spelling, whose request does not depend on the order. */
 #include "fuzz.h"
 
 #include <fcntl.h>

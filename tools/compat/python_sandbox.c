@@ -427,7 +427,8 @@ execute_input_schema(const struct config *config)
 		"\"memory_limit\":{\"type\":[\"string\",\"null\"],\"default\":\"%s\",\"description\":"
 		"\"Such as 256m, at most %llum.\"}},"
 		"\"required\":[\"code\"],\"additionalProperties\":false}",
-		python_sandbox_most_seconds(config), python_sandbox_default_seconds(config), IMPORTS_ASKED_MAX, memory,
+		python_sandbox_most_seconds(config), python_sandbox_default_seconds(config),
+			IMPORTS_ASKED_MAX, memory,
 		(unsigned long long)config->limits.cap.memory_bytes / MIB);
 	return xalloc_check(n < 0 ? NULL : schema);
 }

@@ -275,7 +275,6 @@ write_structured(struct jsonout *out, const struct report *report)
 	jsonout_close(out, '}');
 }
 
-/* clang-format off */
 static const struct {
 	const char *name, *schema;	/* NULL: the list of statuses */
 	bool required;
@@ -327,7 +326,6 @@ static const struct {
 	{ "checkpoints", "{\"description\":\"Names that restore takes.\",\"type\":\"array\","
 		"\"items\":{\"type\":\"string\"}}", true, REPL },
 };
-/* clang-format on */
 
 #define N_PROPERTIES (sizeof(properties) / sizeof(*properties))
 

@@ -227,7 +227,8 @@ read_limit(enum field field, const json_t *value, const struct limits *cap,
 	   struct limits_asked *asked, struct why *why_r)
 {
 	double number = 0;
-	int r = read_number(&run_script_row[field], value, run_script_limit(cap, field), &number, why_r);
+	int r = read_number(&run_script_row[field], value, run_script_limit(cap, field), &number,
+			    why_r);
 
 	if (r < 0)
 		return r;

@@ -334,7 +334,6 @@ run_results_write(const struct run_results *r, struct jsonout *out)
 	jsonout_close(out, '}');
 }
 
-/* clang-format off */
 const char run_results_displays_schema[] =
 	"{\"description\":\"What was shown: figures, pictures, tables, in the order of their "
 	"blocks. Forms of one object have the same index; json is there with application/json.\","
@@ -366,7 +365,6 @@ const char run_results_omitted_schema[] =
 	"\"type\":[\"object\",\"null\"],\"properties\":{\"displays\":{\"type\":\"integer\"},"
 	"\"files\":{\"type\":[\"integer\",\"null\"]}},\"required\":[\"displays\",\"files\"],"
 	"\"additionalProperties\":false}";
-/* clang-format on */
 
 /* ---- lines for readers ---- */
 

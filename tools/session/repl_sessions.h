@@ -58,8 +58,8 @@ struct repl_turn {
 };
 
 /* A new session of the host's tenant, its first turn given to turn at once. profile: as the
- * engine takes it. packages: mounted before its first cell; NULL: none. 0 and *session_r, or with why_r filled -ENOSPC when a cap is reached,
- * or what repl_open returns. */
+ * engine takes it. packages: mounted before its first cell; NULL: none. 0 and *session_r, or
+ * with why_r filled -ENOSPC when a cap is reached, or what repl_open returns. */
 int repl_session_new(const struct tool_host *host, const char *profile,
 		     const struct limits *limits, const struct repl_packages *packages,
 		     struct repl_turn *turn, struct repl_session **session_r,
@@ -143,7 +143,8 @@ struct repl_session_info {
 	unsigned int cells;
 	bool busy, frozen;
 	bool kept;			/* over a restart: its interpreter is from before it */
-	uint64_t memory_bytes;		/* of the engine's session: its branches' too; 0: not known */
+	uint64_t memory_bytes;		/* of the engine's session: its branches' too; 0: not
+					 * known */
 	uint64_t memory_limit;
 	uint64_t age_ms, idle_ms;
 	char expires[REPL_TIME_MAX];

@@ -14,7 +14,8 @@ struct engine;
 struct event_base;
 struct why;
 
-/* Who gets them; session and fd, and the texts in it, are borrowed until the sessions are closed. */
+/* Who gets them; session and fd, and the texts in it, are borrowed until the sessions are
+ * closed. */
 struct repl_giving {
 	/* 0, or -errno: it is not kept, and ends as others do. */
 	int (*give)(void *arg, const struct handover_session *session, const int fd[REPL_FDS]);

@@ -5,8 +5,8 @@
 #define LINGER_S 40		/* for so long */
 #define HANG_MS 20000		/* what takes longer did wait for it */
 
-/* A TCP socket with data that nobody reads. *other_r, if not NULL, is its other end; else that stays
- * open in this process. The guard of base/stall.h, where there is one, is paused. */
+/* A TCP socket with data that nobody reads. *other_r, if not NULL, is its other end; else that
+ * stays open in this process. The guard of base/stall.h, where there is one, is paused. */
 int linger_open(int *other_r);
 
 /* Passes it with one byte over a unix socket, and gives up our copy. 0, or the errno of

@@ -168,7 +168,8 @@ count_lines(int fd)
 	return n;
 }
 
-/* What a client can cause as often as it likes does not fill the journal, and hides nothing else. */
+/* What a client can cause as often as it likes does not fill the journal, and hides nothing
+ * else. */
 static void
 lines_of_one_event_are_bounded(void **state)
 {

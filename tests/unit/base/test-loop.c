@@ -1,5 +1,5 @@
-/* A loop of libevent's is guarded against what strangers pass. passrights_set() is of a kernel that does not
- * know it, or nobody could pass anything. */
+/* A loop of libevent's is guarded against what strangers pass. passrights_set() is of a kernel
+ * that does not know it, or nobody could pass anything. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -40,7 +40,6 @@ static const struct line_case {
 	size_t len;
 	const char *line;
 } lines[] = {
-	/* clang-format off */
 	{ TEXT(""), "" },
 	{ TEXT("plain, ~`'\"\\"), "plain, ~`'\"\\" },
 	{ TEXT("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80 \xe5\x90\x8d"),
@@ -68,7 +67,6 @@ static const struct line_case {
 	{ TEXT("o\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81"),
 	  "o\xcc\x81\xcc\x81\xcc\x81\xcc\x81\\u0301" },
 	{ TEXT("e\xcc\x81 e\xcc\x81"), "e\xcc\x81 e\xcc\x81" },
-	/* clang-format on */
 };
 
 static void
@@ -135,7 +133,6 @@ blocks_are_marked_and_folded(void **state)
 		bool whole;
 		const char *shown;
 	} cases[] = {
-		/* clang-format off */
 		{ TEXT(""), { ">", 20, 9, 99 }, true, "> " },
 		{ TEXT("Who? "), { ">", 20, 9, 99 }, true, "> Who? " },
 		{ TEXT("a\n\nb\n"), { ">", 20, 9, 99 }, true, "> a\n> \n> b\n> " },
@@ -160,7 +157,6 @@ blocks_are_marked_and_folded(void **state)
 		{ TEXT("1\n2\n34"), { ">", 20, 9, 12 }, false, "> 1\n> 2\n> [...]" },
 		{ TEXT("1234567890"), { ">", 20, 9, 4 }, false, "> [...]" },
 		{ TEXT("a\nb"), { "script>", 20, 9, 99 }, true, "script> a\nscript> b" },
-		/* clang-format on */
 	};
 
 	(void)state;

@@ -64,7 +64,6 @@ prefixes_end_at_the_first_fault(void **state)
 		size_t len, prefix, bad;
 	} cases[] = {
 #define TEXT(text, prefix, bad) { text, sizeof(text) - 1, prefix, bad }
-		/* clang-format off */
 		TEXT("", 0, 0),
 		TEXT("a\0b", 3, 0),
 		TEXT("0123456\xff", 7, 1),
@@ -81,7 +80,6 @@ prefixes_end_at_the_first_fault(void **state)
 		TEXT("\xf0\x8f\xbf\xbf", 0, 1),
 		TEXT("\xf4\x90\x80\x80", 0, 1),
 		TEXT("\xf5\x80", 0, 1),
-		/* clang-format on */
 #undef TEXT
 	};
 

@@ -27,7 +27,6 @@ static const struct state_case {
 	const char *text;
 	enum cell_state state;
 } states[] = {
-	/* clang-format off */
 	{ "", CELL_EMPTY },
 	{ "  \t", CELL_EMPTY },
 	{ "# a comment: with ( brackets", CELL_EMPTY },
@@ -75,7 +74,6 @@ static const struct state_case {
 	{ "@decorated", CELL_BLOCK },
 	{ "try:\n    a\nexcept:\n    b", CELL_BLOCK },
 	{ "if x:\n    a = '''\n", CELL_OPEN },
-	/* clang-format on */
 };
 
 static void

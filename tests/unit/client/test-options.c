@@ -137,7 +137,6 @@ static const struct mistake_case {
 	const char *words[5];
 	const char *said;
 } mistakes[] = {
-	/* clang-format off */
 	{ { "conect" },                       "did you mean \"connect\"" },
 	{ { "rnu" },                          "did you mean \"run\"" },
 	{ { "con" },                          "did you mean \"connect\"" },
@@ -163,7 +162,6 @@ static const struct mistake_case {
 	{ { "run", "--json=1", "f" },         "takes no value" },
 	{ { "run", "f", "--json" },           "stands after the file" },
 	{ { "run", "--stdin", "-" },          "cannot be both" },
-	/* clang-format on */
 };
 
 static void

@@ -20,7 +20,6 @@ static const struct line_case {
 	int kind; /* enum reply_kind, or -EBADMSG */
 	const char *text;
 } lines[] = {
-	/* clang-format off */
 	{ "outcome", ANSWER "{\"content\":[],\"structuredContent\":{\"status\":\"ok\"}}}", REPLY_OUTCOME, NULL },
 	{ "outcome that is an error", ANSWER "{\"content\":[],\"isError\":true,"
 		"\"structuredContent\":{\"status\":\"timeout\"}}}", REPLY_OUTCOME, NULL },
@@ -61,7 +60,6 @@ static const struct line_case {
 	{ "output of another stream", OUTPUT("{\"stream\":\"log\",\"offset\":0,\"text\":\"x\"}"), -EBADMSG, NULL },
 	{ "output without text", OUTPUT("{\"stream\":\"stdout\",\"offset\":0}"), -EBADMSG, NULL },
 	{ "output that is a list", OUTPUT("[]"), -EBADMSG, NULL },
-	/* clang-format on */
 };
 
 static void
@@ -122,7 +120,6 @@ static const struct verdict_case {
 	int code;
 	const char *text; /* NULL: nothing is said */
 } verdicts[] = {
-	/* clang-format off */
 	{ "{\"status\":\"ok\",\"exit_code\":0}", 0, NULL },
 	{ "{\"status\":\"error\",\"exit_code\":1}", 1, NULL },
 	{ "{\"status\":\"error\",\"exit_code\":77}", 77, NULL },
@@ -152,7 +149,6 @@ static const struct verdict_case {
 	{ "{\"status\":\"ok\",\"exit_code\":256}", EX_PROTOCOL, NULL },
 	{ "{\"status\":\"ok\"}", EX_PROTOCOL, NULL },
 	{ "{}", EX_PROTOCOL, "does not know" },
-	/* clang-format on */
 };
 
 static void

@@ -18,7 +18,6 @@ static const struct text_case {
 	size_t len;
 	size_t offset, line, column; /* line 0: well-formed */
 } cases[] = {
-	/* clang-format off */
 	{ "empty",                 TEXT(""), 0, 0, 0 },
 	{ "ascii",                 TEXT("print(1)\n"), 0, 0, 0 },
 	{ "every length",          TEXT("\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80"
@@ -39,7 +38,6 @@ static const struct text_case {
 	{ "NUL",                   TEXT("a = 1\nb\0c"), 7, 2, 2 },
 	{ "NUL before a wrong byte", TEXT("\0\xff"), 0, 1, 1 },
 	{ "wrong byte before a NUL", TEXT("\xff\0"), 0, 1, 1 },
-	/* clang-format on */
 };
 
 static void

@@ -230,7 +230,8 @@ chunk_lines_are_bounded(void **state)
 		bool over;
 
 		head_body_begin(&s, &head);
-		assert_int_equal(head_body_take(&s, starts[i], strlen(starts[i]), &taken, &over), 0);
+		assert_int_equal(head_body_take(&s, starts[i], strlen(starts[i]), &taken, &over),
+				 0);
 		while (n < 100000 && head_body_take(&s, "x", 1, &taken, &over) == 0)
 			n++;
 		assert_true(n < 5000);

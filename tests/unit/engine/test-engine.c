@@ -227,7 +227,8 @@ memory_limit_holds(void **state)
 	struct rig_result r;
 
 	(void)state;
-	/* AddressSanitizer's own allocator needs what is left when there is no room for one more. */
+	/* AddressSanitizer's own allocator needs what is left when there is no room for one
+	 * more. */
 	request.limits.memory_bytes = 128 << 20;
 	rig_start(&r, "a = []\nwhile True: a.append(bytearray(36 << 20))", &request);
 	rig_turn_until(&r.over);
@@ -275,7 +276,8 @@ fork_bomb_is_contained(void **state)
 
 	(void)state;
 	request.limits.wall_ms = 5000;
-	/* Not what ends them: each copy takes some, and a thread's stack is data before it is used. */
+	/* Not what ends them: each copy takes some, and a thread's stack is data before it is
+	 * used. */
 	request.limits.memory_bytes *= 4;
 	rig_start(&r, "import os\nwhile True: os.fork()", &request);
 	rig_run(&other, "print('undisturbed')");

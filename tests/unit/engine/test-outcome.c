@@ -34,7 +34,6 @@ struct a_case {
 	.error_type = type, .error_message = text
 #define ENDED(status) .has_exit = true, .wait_status = (status)
 
-/* clang-format off */
 static const struct a_case cases[] = {
 	{ "done", F(DONE(0)), OUTCOME_OK, 0, 0, "finished" },
 	{ "exit code", F(DONE(3)), OUTCOME_ERROR, 3, 0, "exit code 3" },
@@ -96,7 +95,6 @@ static const struct a_case cases[] = {
 	{ "jail", F(.never_ran = true, .jail_text = "landlock: EPERM"), OUTCOME_JAIL_FAILED, -1, 0, "landlock" },
 	{ "overloaded", F(.overloaded = true), OUTCOME_OVERLOADED, -1, 0, NULL },
 };
-/* clang-format on */
 
 static void
 every_end_has_its_status(void **state)

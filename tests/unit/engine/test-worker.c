@@ -11,7 +11,6 @@
 
 #include "engine/worker.h"
 
-/* clang-format off */
 static const bool may[WORKER_STATE_COUNT][WORKER_STATE_COUNT] = {
 	/* to:              starting warm   leased running spent  ending */
 	[WORKER_STARTING] = { false, true,  false, false,  false, true },
@@ -21,7 +20,6 @@ static const bool may[WORKER_STATE_COUNT][WORKER_STATE_COUNT] = {
 	[WORKER_SPENT]    = { false, false, false, false,  false, true },
 	[WORKER_ENDING]   = { false, false, false, false,  false, false },
 };
-/* clang-format on */
 
 static void
 states_only_go_forward(void **state)

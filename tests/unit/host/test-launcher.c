@@ -108,7 +108,8 @@ only_what_it_knows_is_started(void **state)
 	struct launch launch;
 
 	(void)state;
-	assert_int_equal(start(LAUNCH_ZYGOTE, (unsigned int)rig.config->n_profiles, &launch), -ENOENT);
+	assert_int_equal(start(LAUNCH_ZYGOTE, (unsigned int)rig.config->n_profiles, &launch),
+			 -ENOENT);
 	assert_int_equal(start(LAUNCH_ZYGOTE, 255, &launch), -ENOENT);
 	/* No store is configured. */
 	assert_int_equal(start(LAUNCH_KEEPER, 0, &launch), -ENOENT);

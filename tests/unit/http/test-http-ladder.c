@@ -34,7 +34,6 @@ struct row {
 	int code;
 };
 
-/* clang-format off */
 static const struct row rows[] = {
 	/* 5, 6: JSON, one message, a legal id */
 	{ "no JSON", "{", MODERN, "tools/list", NULL, NULL, REFUSE, -32700 },
@@ -115,7 +114,6 @@ static const struct row rows[] = {
 	{ "note, neither", NOTE("notifications/initialized", ""), NULL, NULL, NULL, NULL, HTTP_WAY_SESSION, 0 },
 	{ "note, strange version", NOTE("notifications/initialized", ""), "x", NULL, NULL, "x", REFUSE, -32600 },
 };
-/* clang-format on */
 
 static void
 every_row_of_the_ladder_holds(void **state)

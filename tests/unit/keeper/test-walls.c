@@ -47,7 +47,10 @@ static long try_netlink(void) { return socket(AF_NETLINK, SOCK_RAW, 0); }
 static long try_pair(void) { int fd[2]; return socketpair(AF_UNIX, SOCK_STREAM, 0, fd); }
 static long try_exec(void) { return execl("/bin/true", "true", NULL); }
 static long try_fork(void) { pid_t pid = fork(); if (pid == 0) _exit(0); return pid; }
-static long try_clone_user(void) { return syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL); }
+static long try_clone_user(void)
+{
+	return syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+}
 static long try_clone3(void) { return syscall(SYS_clone3, NULL, 0); }
 static long try_kill(void) { return kill(getppid(), 0); }
 static long try_kill_all(void) { return syscall(SYS_kill, -1, 0); }

@@ -28,7 +28,6 @@ struct a_case {
 #define V "\"jsonrpc\":\"2.0\""
 #define PING "\"method\":\"ping\""
 
-/* clang-format off */
 static const struct a_case cases[] = {
 	CASE("request", "{" V ",\"id\":1," PING "}", REQ, 0, "1"),
 	CASE("spaces", " {\t" V " , \"id\" : 7 ,\r " PING "\t} ", REQ, 0, "7"),
@@ -103,7 +102,6 @@ static const struct a_case cases[] = {
 	CASE("backslash at the end", "{\"\\", BAD, -32700, NULL),
 	CASE("closing only", "]}]}", BAD, -32700, NULL),
 };
-/* clang-format on */
 
 static void
 check(const char *name, const struct jsonrpc_message *m, const struct a_case *c)

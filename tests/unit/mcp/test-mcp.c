@@ -36,7 +36,6 @@ struct a_case {
 	const char *has[ALL_MAX], *lacks[ALL_MAX];
 };
 
-/* clang-format off */
 static const struct a_case cases[] = {
 	{ "ping before the handshake", NULL, "ping", NULL, 0, { "\"result\":{}}" }, { 0 } },
 	{ "ping", "2025-06-18", "ping", NULL, 0, { "\"result\":{}}" }, { 0 } },
@@ -128,7 +127,6 @@ static const struct a_case cases[] = {
 	{ "call R26", NULL, "tools/call", "$,\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"}", 0, { "\"resultType\":\"complete\"", "io.modelcontextprotocol/serverInfo", "structuredContent" }, { "ttlMs", "icons" } },
 	{ "call R26 in a legacy session", "2024-11-05", "tools/call", "$,\"name\":\"run_script\",\"arguments\":{\"script\":\"hi\"}", 0, { "\"resultType\":\"complete\"", "structuredContent" }, { 0 } },
 };
-/* clang-format on */
 
 /* The request as a line; "$" at the start of params becomes the envelope. */
 static void

@@ -254,7 +254,8 @@ one_more_deny_never_allows_more(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < 9 * 40; i++) {
-		struct config *before = by_chance(i / 9 + 1, 9), *after = by_chance(i / 9 + 1, i % 9);
+		struct config *before = by_chance(i / 9 + 1, 9);
+		struct config *after = by_chance(i / 9 + 1, i % 9);
 		const struct policy_subject *const who[] = { &alice, &bob, &ci };
 
 		for (size_t w = 0; w < N(who); w++) {

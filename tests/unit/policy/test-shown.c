@@ -65,7 +65,6 @@ arguments_have_their_names_and_values(void **state)
 	static const struct {
 		const char *json, *shown;
 	} cases[] = {
-		/* clang-format off */
 		{ "{}", "arguments:\n> {}" },
 		{ "{\"script\":\"print(1)\"}", "arguments:\n> script: \"print(1)\"" },
 		{ "{\"a\":1,\"b\":true,\"c\":null,\"d\":[],\"e\":{}}",
@@ -78,12 +77,12 @@ arguments_have_their_names_and_values(void **state)
 		  "text 1, 3 bytes, SHA-256\n"
 		  "  0000000000000000000000000000000000000000000000000000000000000000\n"
 		  "\narguments:\n> stdin: text 1\n\ntext 1:\n> \\u202e" },
-		/* clang-format on */
 	};
 
 	(void)state;
 	for (size_t i = 0; i < N(cases); i++) {
-		char *shown = show(cases[i].json, &shown_in_form), want[2048], hash[CHAIN_DIGITS + 1];
+		char *shown = show(cases[i].json, &shown_in_form), want[2048],
+			hash[CHAIN_DIGITS + 1];
 		char *digits;
 
 		snprintf(want, sizeof(want), "%s", cases[i].shown);

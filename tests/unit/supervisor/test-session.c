@@ -360,7 +360,8 @@ long_lines_are_taken_by_turns_of_tenants(void **state)
 				order[strlen(order)] = "aab"[i];
 		assert_true(strlen(order) <= n + 1);	/* one in a turn of the loop */
 	}
-	assert_true(order[2] == 'a');			/* the one of the other tenant is not last */
+	assert_true(order[2] == 'a');			/* the one of the other tenant is not
+							 * last */
 	close(fd[1]);
 	close(fd[2]);
 	free(line);

@@ -80,7 +80,6 @@ struct attack {
 	const char *script;
 };
 
-/* clang-format off */
 static const struct attack attacks[] = {
 	{ "namespaces: all seven are its own",
 	  "for ns in 'user mnt pid ipc uts cgroup net'.split():\n"
@@ -299,7 +298,6 @@ static const struct attack when_uncounted[] = {
 	{ "memfd_create", "refused('memfd', call(319, ctypes.create_string_buffer(b'x'), 0), ENOSYS)\n" },
 	{ "System V", "for nr, args in ((29, (0, 4096, 0o1666)), (64, (0, 1, 0o1666)), (68, (0, 0o1666))): refused(nr, call(nr, *args), ENOSYS)\n" },
 };
-/* clang-format on */
 
 static void
 expect_held(struct host *where, const char *on, const char *script)

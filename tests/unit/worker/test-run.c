@@ -63,7 +63,6 @@ struct a_script {
 /* What a row does not say is empty. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
-/* clang-format off */
 static const struct a_script ends[] = {
 	{ "empty", "", "" },
 	{ "a comment", "# nothing\n", "" },
@@ -249,7 +248,6 @@ static const struct {
 	{ "killing all it can see", "import os, signal\nif os.fork() == 0: signal.pause()\nos.kill(-1, signal.SIGKILL)\nprint('alone', os.waitstatus_to_exitcode(os.wait()[1]), flush=True)\nos._exit(0)\n", "alone -9\n", 0 },
 	{ "killing init", "import os, signal\nfor s in (9, 15, 19):\n    try: os.kill(1, s)\n    except PermissionError: pass\nos._exit(3)\n", "", 3 << 8 },
 };
-/* clang-format on */
 
 static void
 check_text(const struct a_script *s, const char *field, bool has, struct msg_str text,

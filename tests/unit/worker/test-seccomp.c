@@ -463,7 +463,8 @@ no_call_maps_the_hosts_huge_pages(void **state)
 					assert_int_equal(ask(h, SYS_mmap, ARGS(0, 1, 3, flags, 5)),
 							 SAYS(EPERM));
 					flags |= MAP_ANONYMOUS;
-					assert_int_equal(ask(h, SYS_mmap, ARGS(0, 1, 3, flags, ~0ULL)),
+					assert_int_equal(ask(h, SYS_mmap,
+							     ARGS(0, 1, 3, flags, ~0ULL)),
 							 SAYS(EPERM));
 				}
 				assert_int_equal(ask(h, SYS_memfd_create,
@@ -558,14 +559,18 @@ socket_options_are_the_listed_ones(void **state)
 		for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++) {
 			uint64_t level = (uint64_t)used[i][0], option = (uint64_t)used[i][1];
 
-			assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, level, option)), SAYS_ALLOW);
-			assert_int_equal(ask(h, SYS_getsockopt, ARGS(3, level, option)), SAYS_ALLOW);
+			assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, level, option)),
+					 SAYS_ALLOW);
+			assert_int_equal(ask(h, SYS_getsockopt, ARGS(3, level, option)),
+					 SAYS_ALLOW);
 			for (int bit = 32; bit < 64; bit++) {
 				uint64_t high = 1ULL << bit;
 
-				assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, level, option | high)),
+				assert_int_equal(ask(h, SYS_setsockopt,
+						     ARGS(3, level, option | high)),
 						 SAYS(ENOPROTOOPT));
-				assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, level | high, option)),
+				assert_int_equal(ask(h, SYS_setsockopt,
+						     ARGS(3, level | high, option)),
 						 SAYS(ENOPROTOOPT));
 			}
 		}
@@ -573,8 +578,10 @@ socket_options_are_the_listed_ones(void **state)
 			assert_int_equal(ask(h, SYS_setsockopt, ARGS(3, (uint64_t)unused[i][0],
 								     (uint64_t)unused[i][1])),
 					 SAYS(ENOPROTOOPT));
-		assert_int_equal(ask(h, SYS_getsockopt, ARGS(3, SOL_SOCKET, SO_PEERCRED)), SAYS_ALLOW);
-		assert_int_equal(ask(h, SYS_getsockopt, ARGS(3, SOL_SOCKET, 77)), SAYS(ENOPROTOOPT));
+		assert_int_equal(ask(h, SYS_getsockopt, ARGS(3, SOL_SOCKET, SO_PEERCRED)),
+				 SAYS_ALLOW);
+		assert_int_equal(ask(h, SYS_getsockopt, ARGS(3, SOL_SOCKET, 77)),
+				 SAYS(ENOPROTOOPT));
 		assert_int_equal(ask(h, SYS_getsockopt, ARGS(3, SOL_SOCKET | 1ULL << 32, 77)),
 				 SAYS(ENOPROTOOPT));
 		assert_int_equal(ask(h, SYS_getsockopt, ARGS(3, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE)),
@@ -599,7 +606,8 @@ init_is_left_alone(void **state)
 		assert_int_equal(ask(BEST, SYS_sched_setparam, ARGS(pid, 1)), SAYS(EPERM));
 		assert_int_equal(ask(BEST, SYS_sched_setscheduler, ARGS(pid, SCHED_OTHER, 1)),
 				 SAYS(EPERM));
-		assert_int_equal(ask(BEST, SYS_setpriority, ARGS(PRIO_PROCESS, pid, 19)), SAYS(EPERM));
+		assert_int_equal(ask(BEST, SYS_setpriority, ARGS(PRIO_PROCESS, pid, 19)),
+				 SAYS(EPERM));
 	}
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
 		uint64_t pid = own[i];
@@ -611,7 +619,8 @@ init_is_left_alone(void **state)
 				 SAYS_ALLOW);
 		assert_int_equal(ask(BEST, SYS_sched_setscheduler, ARGS(pid, SCHED_RR, 1)),
 				 SAYS(EPERM));
-		assert_int_equal(ask(BEST, SYS_setpriority, ARGS(PRIO_PROCESS, pid, 19)), SAYS_ALLOW);
+		assert_int_equal(ask(BEST, SYS_setpriority, ARGS(PRIO_PROCESS, pid, 19)),
+				 SAYS_ALLOW);
 	}
 	assert_int_equal(ask(BEST, SYS_setpriority, ARGS(PRIO_PGRP, 0, 19)), SAYS(EPERM));
 	assert_int_equal(ask(BEST, SYS_setpriority, ARGS(PRIO_USER, 0, 19)), SAYS(EPERM));
@@ -815,7 +824,8 @@ syncing_is_pretended_for_files_alone(void **state)
 		int file = memfd_create("file", 0), dir = open("/", O_RDONLY | O_DIRECTORY), ends[2];
 
 		if (file < 0 || dir < 0 || pipe(ends) < 0 ||
-		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_enter(&program[WORST]) < 0)
+		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		    seccomp_enter(&program[WORST]) < 0)
 			_exit(2);
 		if (syscall(SYS_fsync, -1) != 0 || syscall(SYS_fdatasync, -1) != 0)
 			_exit(3);

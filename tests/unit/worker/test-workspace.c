@@ -293,8 +293,10 @@ main(void)
 		cmocka_unit_test(pieces_do_not_matter),
 		cmocka_unit_test_setup_teardown(regular_files_are_told, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(names_become_text, make_root, remove_root),
-		cmocka_unit_test_setup_teardown(lists_and_contents_are_bounded, make_root, remove_root),
-		cmocka_unit_test_setup_teardown(what_is_large_is_told_without_content, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(lists_and_contents_are_bounded, make_root,
+						remove_root),
+		cmocka_unit_test_setup_teardown(what_is_large_is_told_without_content, make_root,
+						remove_root),
 		cmocka_unit_test_setup_teardown(what_is_noted_empty_is_not_forgotten,
 						make_root_in_tmpfs, remove_root),
 	};
