@@ -134,14 +134,6 @@ mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r)
 	};
 }
 
-const char *
-mcp_instructions(const struct mcp *mcp)
-{
-	(void)mcp;
-	return "Runs Python. Every run_script call gets a fresh, isolated process of its own; "
-	       "nothing survives the call, so send a whole program each time.";
-}
-
 const struct tool_description *
 mcp_tool_description(const struct mcp *mcp, size_t i)
 {

@@ -61,9 +61,6 @@ struct mcp_repeats *mcp_repeats(struct mcp *mcp);
  * for config_free. */
 void mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *host_r);
 
-/* The hint for models that a handshake carries. */
-const char *mcp_instructions(const struct mcp *mcp);
-
 /* The i-th tool of the catalog, as it was described at start. */
 const struct tool_description *mcp_tool_description(const struct mcp *mcp, size_t i);
 

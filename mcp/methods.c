@@ -7,6 +7,7 @@
 #include "mcp/catalog.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
+#include "mcp/tool_list.h"
 
 #define SUBSCRIPTIONS_MAX 256		/* of one conversation */
 #define URI_MAX 4096			/* bytes */
@@ -25,6 +26,7 @@ serve_initialize(const struct request *request)
 	const json_t *capabilities = json_object_get(params, "capabilities");
 	const json_t *client = json_object_get(params, "clientInfo");
 	const char *wanted = text_member(params, "protocolVersion");
+	struct tool_list *tools;
 	struct jsonout out;
 
 	if (conversation->session || request->batch) {
@@ -41,11 +43,13 @@ serve_initialize(const struct request *request)
 	}
 	conversation->session = revision_negotiate(wanted);
 	conversation->abilities = revision_abilities(conversation->session, capabilities);
+	tools = mcp_tool_list(conversation->mcp, conversation->options.tenant);
 	jsonout_init(&out);
 	jsonrpc_open_result(&out, request->message->id.raw);
 	revision_write_initialized(conversation->session, &out,
 				   mcp_catalog(conversation->mcp),
-				   mcp_instructions(conversation->mcp));
+				   tool_list_instructions(tools));
+	tool_list_release(tools);
 	jsonrpc_close_result(&out);
 	request_answer(request, MCP_SENT_ANSWER, &out);
 }
@@ -66,12 +70,14 @@ static void
 serve_discover(const struct request *request)
 {
 	struct mcp *mcp = request->conversation->mcp;
+	struct tool_list *tools = mcp_tool_list(mcp, request->conversation->options.tenant);
 	struct jsonout out;
 
 	jsonout_init(&out);
 	jsonrpc_open_result(&out, request->message->id.raw);
 	revision_write_discovered(request->revision, &out, mcp_catalog(mcp),
-				  mcp_instructions(mcp));
+				  tool_list_instructions(tools));
+	tool_list_release(tools);
 	jsonrpc_close_result(&out);
 	request_answer(request, MCP_SENT_ANSWER, &out);
 }

@@ -40,6 +40,7 @@ struct tool_description {
 	const char *title;		/* static; NULL: none */
 	enum icon icon;
 	char *description;		/* for a language model */
+	const char *hint;		/* static: a sentence for the server's instructions; NULL */
 	char *input_schema;
 	char *output_schema;		/* NULL: none */
 	bool read_only, destructive, idempotent, open_world;	/* hints to clients */

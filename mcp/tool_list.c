@@ -2,6 +2,7 @@
 #include "mcp/tool_list.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -20,6 +21,7 @@ struct tool_list {
 	uint64_t hash;			/* of everything that the list says */
 	struct tool_description *tool;
 	size_t n;
+	char *instructions;
 };
 
 struct ready {
@@ -44,6 +46,7 @@ tool_list_release(struct tool_list *list)
 	for (size_t i = 0; i < list->n; i++)
 		tool_description_done(&list->tool[i]);
 	free(list->tool);
+	free(list->instructions);
 	free(list);
 }
 
@@ -71,6 +74,21 @@ is_offered(const struct tool *tool, const struct config *config)
 	return !tool->policy || policy_tool(config, tool->policy) != POLICY_DENY;
 }
 
+static char *
+instruct(const struct tool_list *list)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *to = xalloc_check(open_memstream(&text, &len));
+
+	fputs("Runs Python in a jail.", to);
+	for (size_t i = 0; i < list->n; i++)
+		if (list->tool[i].hint)
+			fprintf(to, " %s", list->tool[i].hint);
+	xalloc_check(fclose(to) == 0 ? text : NULL);
+	return text;
+}
+
 static struct tool_list *
 make(const struct catalog *catalog, const struct config *config)
 {
@@ -85,6 +103,7 @@ make(const struct catalog *catalog, const struct config *config)
 		catalog->tool[i]->describe(config, &list->tool[list->n]);
 		list->hash = hash_tool(list->hash, &list->tool[list->n++]);
 	}
+	list->instructions = instruct(list);
 	return list;
 }
 
@@ -92,6 +111,12 @@ bool
 tool_list_differs(const struct tool_list *list, const struct tool_list *other)
 {
 	return list->hash != other->hash;
+}
+
+const char *
+tool_list_instructions(const struct tool_list *list)
+{
+	return list->instructions;
 }
 
 void

@@ -28,6 +28,10 @@ void tool_list_release(struct tool_list *list);		/* NULL is fine */
 /* Would a client see a difference? */
 bool tool_list_differs(const struct tool_list *list, const struct tool_list *other);
 
+/* What a handshake tells models first: which of the tools that are listed is for what. Valid as
+ * long as the list is held. */
+const char *tool_list_instructions(const struct tool_list *list);
+
 /* The result of tools/list as the revision shows it. */
 void tool_list_write(const struct tool_list *list, const struct revision *revision,
 		     struct jsonout *out);

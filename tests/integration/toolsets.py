@@ -80,6 +80,23 @@ def what_is_null_is_not_given(ctx):
 
 
 @test
+def instructions_name_what_is_listed(ctx):
+    """In each set, and for a tenant whom policy refuses a tool."""
+    every = {"run_script", "run_repl", "install_package", "execute_python", "execute_code",
+             "get_sandbox_info", "job"}
+    for config, wanted in (("", {"run_script", "run_repl", "job"}),
+                           ("[mcp]\ntoolsets = exec-sandbox\n", {"execute_python"}),
+                           ("[mcp]\ntoolsets = python-sandbox\n",
+                            {"execute_code", "get_sandbox_info"}),
+                           ("[policy]\nrun_repl = deny\n", {"run_script", "job"})):
+        with ctx.private(config) as service, ctx.client(path=service.socket) as client:
+            said = client.hello["instructions"]
+            named = {name for name in every if name in said}
+            equal(named, wanted, said)
+            assert named <= set(tools_of(client)), said
+
+
+@test
 def exec_has_its_tools(ctx):
     with ctx.client() as client:
         tools = tools_of(client)

@@ -247,6 +247,8 @@ describe_execute(const struct config *config, struct tool_description *descripti
 		.name = execute_python_tool.name,
 		.title = "Execute a Python script",
 		.icon = ICON_RUN,
+		.hint = "execute_python runs a whole script in a fresh process: nothing survives the "
+			"call, and only what it prints comes back.",
 		.description = description,
 		.input_schema = schema,
 		.output_schema = xstrdup(output_schema),

@@ -440,6 +440,8 @@ describe_execute(const struct config *config, struct tool_description *descripti
 		.name = execute_code_tool.name,
 		.title = "Execute Python code",
 		.icon = ICON_RUN,
+		.hint = "execute_code runs code in a fresh process, where only the modules that "
+			"get_sandbox_info lists can be imported; nothing survives the call.",
 		.description = xstrdup(
 			"Execute Python code in a secure sandbox. Returns stdout, stderr, the names of "
 			"its variables, and as result the variable of that name or the value of the last "

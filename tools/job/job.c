@@ -86,6 +86,7 @@ describe(const struct config *config, struct tool_description *description_r)
 		.name = job_tool.name,
 		.title = "Follow a background job",
 		.icon = ICON_JOB,
+		.hint = "What takes minutes is started with background: true and followed by job.",
 		.description = xstrdup(description),
 		.input_schema = xstrdup(input_schema),
 		.output_schema = xstrdup(output_schema),

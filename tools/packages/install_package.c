@@ -79,6 +79,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.name = install_package_tool.name,
 		.title = "Install Python packages",
 		.icon = ICON_PACKAGE,
+		.hint = "Packages that are missing are installed by install_package, or by the argument "
+			"dependencies of a call.",
 		.description = xstrdup(description),
 		.input_schema = xstrdup(input_schema),
 		.output_schema = xstrdup(output_schema),

@@ -49,6 +49,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.name = run_repl_tool.name,
 		.title = "Run Python in a session",
 		.icon = ICON_SESSION,
+		.hint = "run_repl runs code a step at a time: variables and files stay for the next "
+			"call with the same session; use it to look at data.",
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_REPL, config),
 		.output_schema = run_script_output_schema(RUN_FOR_REPL),

@@ -65,6 +65,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.name = run_script_tool.name,
 		.title = "Run a Python script",
 		.icon = ICON_RUN,
+		.hint = "run_script runs a whole program in a fresh process: nothing survives the "
+			"call.",
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
 		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT),
