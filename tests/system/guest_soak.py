@@ -57,6 +57,7 @@ class Honest:
                 while not ended.is_set():
                     self.round(c, session, n, ended)
                     n += 1
+                session.well(close=True)
         except Exception as e:
             self.wrong.append("%s: %s" % (type(e).__name__, e))
 
