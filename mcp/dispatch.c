@@ -7,6 +7,7 @@
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
 #include "mcp/repeat.h"
+#include "policy/config.h"
 
 static void
 refuse(const struct request *request, int code, const char *text)
@@ -67,7 +68,10 @@ admit(struct request *request, enum mcp_method method)
 	case ENVELOPE_NONE:
 		return admit_legacy(request, method);
 	case ENVELOPE_MODERN:
-		request->revision = request->envelope.revision;
+		request->revision = revision_for_client(
+			request->envelope.revision,
+			mcp_config(request->conversation->mcp)->mcp.structured,
+			request->envelope.client);
 		request->abilities = revision_abilities(request->revision,
 							request->envelope.capabilities);
 		if (!request->batch)

@@ -54,6 +54,7 @@ read_modern(const json_t *meta, const json_t *version, struct envelope *envelope
 		envelope->revision = revision_find(json_string_value(version));
 		envelope->verdict = ENVELOPE_MODERN;
 		envelope->capabilities = json_object_get(meta, META_CLIENT_CAPABILITIES);
+		envelope->client = text_member(info, "name");
 		if (level)
 			envelope->log_level = revision_log_level(json_string_value(level));
 		if (!envelope->revision || !envelope->revision->modern) {

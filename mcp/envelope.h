@@ -26,6 +26,7 @@ struct envelope {
 	const json_t *progress_token;		/* a string or an integer; NULL: none */
 	bool streams;				/* wants the output itself as progress */
 	const json_t *capabilities;		/* with ENVELOPE_MODERN: an object */
+	const char *client;			/* its name; NULL: it did not say */
 	int log_level;				/* enum log_level; -1: none asked for */
 	bool has_modern_keys;			/* with ENVELOPE_NONE: some, but no version */
 };

@@ -8,6 +8,7 @@
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
 #include "mcp/tool_list.h"
+#include "policy/config.h"
 
 #define SUBSCRIPTIONS_MAX 256		/* of one conversation */
 #define URI_MAX 4096			/* bytes */
@@ -41,7 +42,9 @@ serve_initialize(const struct request *request)
 				       "clientInfo with name and version");
 		return;
 	}
-	conversation->session = revision_negotiate(wanted);
+	conversation->session = revision_for_client(revision_negotiate(wanted),
+						    mcp_config(conversation->mcp)->mcp.structured,
+						    text_member(client, "name"));
 	conversation->abilities = revision_abilities(conversation->session, capabilities);
 	tools = mcp_tool_list(conversation->mcp, conversation->options.tenant);
 	jsonout_init(&out);

@@ -6,6 +6,7 @@
 #include "base/jsonout.h"
 #include "mcp/catalog.h"
 #include "mcp/icon.h"
+#include "policy/config.h"
 
 #define SERVER_NAME "mcp-pythond"
 #define SERVER_TITLE "Python in a jail"
@@ -85,6 +86,27 @@ revision_negotiate(const char *name)
 	const struct revision *revision = revision_find(name);
 
 	return revision && !revision->modern ? revision : NEWEST_LEGACY;
+}
+
+/* By their public sources and issue threads: anthropics/claude-code#54737 and #79944,
+ * openai/codex ("we prefer structured_content"), anomalyco/opencode#32868. */
+static const char *const structured_alone[] = { "claude-code", "codex-mcp-client", "opencode" };
+
+const struct revision *
+revision_for_client(const struct revision *revision, uint32_t structured, const char *client)
+{
+	static struct revision plain[N(revisions)];
+	bool drops = structured == STRUCTURED_NO;
+
+	for (size_t i = 0; client && i < N(structured_alone); i++)
+		drops |= structured == STRUCTURED_AUTO && strcmp(client, structured_alone[i]) == 0;
+	for (size_t i = 0; drops && i < N(revisions); i++)
+		if (revision == &revisions[i]) {
+			plain[i] = *revision;
+			plain[i].structured = false;
+			return &plain[i];
+		}
+	return revision;
 }
 
 enum mcp_method

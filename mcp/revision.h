@@ -93,6 +93,12 @@ bool revision_is_legacy(const char *name);
 /* What a legacy client that asks for name gets: that one, or our newest legacy one. */
 const struct revision *revision_negotiate(const char *name);
 
+/* The same without structured content, for a client of that name (NULL: not known), if the
+ * configuration says so (enum config_structured) or leaves it to us and the client is one of those
+ * that show a model structured content alone, and so no picture, table or link. */
+const struct revision *revision_for_client(const struct revision *revision, uint32_t structured,
+					   const char *client);
+
 /* A method or notification by its name, of whatever revision; what a given one lacks, or
  * what the catalog does not offer, is METHOD_UNKNOWN to it. */
 enum mcp_method method_find(const char *name);

@@ -43,6 +43,9 @@ struct config_profile {
 	uint64_t disk_inodes;
 };
 
+/* Who gets structuredContent and outputSchema. */
+enum config_structured { STRUCTURED_AUTO = 1, STRUCTURED_YES, STRUCTURED_NO };
+
 struct config {
 	struct {
 		char *socket;		/* path; NULL: chosen at start */
@@ -95,6 +98,7 @@ struct config {
 	} auth;
 	struct {
 		struct config_list toolsets;	/* which are offered, by name */
+		uint32_t structured;	/* enum config_structured */
 		char *state_key_file;	/* path; NULL: a new key at each start */
 		uint32_t ask_seconds;	/* for a client to answer a question */
 		uint32_t parked_per_tenant;	/* runs that wait for answers, modern clients */

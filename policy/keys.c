@@ -81,6 +81,7 @@ static const struct key keys[] = {
 	KEY("http", "request_seconds",      U32,     http.request_seconds,      1, 86400, 1, "60"),
 
 	KEY("mcp", "toolsets",           TOOLSETS, mcp.toolsets,        0, 3,         1, "native"),
+	CHOICE_KEY("mcp", "structured",  mcp.structured, "auto|yes|no", "auto"),
 	KEY("mcp", "state_key_file",     PATH,  mcp.state_key_file,     1, 4095,      1, ""),
 	KEY("mcp", "ask_seconds",        U32,   mcp.ask_seconds,        1, 86400,     1, "300"),
 	KEY("mcp", "parked_per_tenant",  U32,   mcp.parked_per_tenant,  0, 4096,      1, "32"),

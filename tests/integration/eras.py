@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import Skip, main, test
+from harness import Skip, equal, main, test
 from held import find_held, held, let_go
 from mcp_schema import MODERN
 from mcpclient import LEGACY, Closed, id_key
@@ -465,6 +465,45 @@ def an_answer_that_is_too_much_has_its_id(ctx):
             raise AssertionError("more came")
         except Closed:
             pass
+
+
+PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5E"
+       "rkJggg==")
+SHOWN = "import base64\nclass P:\n    def _repr_png_(self): return base64.b64decode(%r)\nP()" % PNG
+
+
+def forms(tools, answer):
+    """Which forms a client was told of and was given."""
+    has_schema = {"outputSchema" in tool for tool in tools["tools"]}
+    assert len(has_schema) == 1 or not all(has_schema), has_schema
+    return any(has_schema), "structuredContent" in answer
+
+
+@test
+def clients_that_drop_content_get_nothing_else(ctx):
+    """Those that show a model the structured form alone get pictures and links by the other."""
+    call = {"name": "run_script", "arguments": {"script": "print('said')\n" + SHOWN}}
+    newer = LEGACY[LEGACY.index("2025-06-18"):]
+    for name, structured in (("claude-code", False), ("codex-mcp-client", False),
+                             ("opencode", False), ("claude-code-like", True), ("eras", True)):
+        for revision in newer + (MODERN,):
+            meta = {META + "clientInfo": {"name": name, "version": "1"}} if revision == MODERN else {}
+            with peer(ctx) as p:
+                if revision != MODERN:
+                    p.shake(revision, name=name)
+                answer = p.result("tools/call", call, revision=revision, **meta)
+                equal(forms(p.result("tools/list", revision=revision, **meta), answer),
+                      (structured, structured), name)
+                assert "said" in answer["content"][0]["text"], answer
+                assert "image" in {block["type"] for block in answer["content"]}, answer
+    for key, structured in (("yes", True), ("no", False)):
+        with ctx.private("[mcp]\nstructured = %s\n" % key) as service:
+            for name in ("claude-code", "eras"):
+                meta = {"_meta": {META + "clientInfo": {"name": name, "version": "1"}}}
+                with ctx.client(MODERN, path=service.socket) as client:
+                    equal(forms(client.ask("tools/list", meta),
+                                client.ask("tools/call", {**call, **meta})),
+                          (structured, structured), (key, name))
 
 
 @test

@@ -148,11 +148,11 @@ class Peer:
         assert "error" in answer, answer
         return answer["error"]["code"]
 
-    def shake(self, revision, wanted=None):
+    def shake(self, revision, wanted=None, name="eras"):
         self.session = revision
         result = self.result("initialize", {
             "protocolVersion": wanted or revision, "capabilities": {},
-            "clientInfo": {"name": "eras", "version": "1"}}, revision=revision)
+            "clientInfo": {"name": name, "version": "1"}}, revision=revision)
         assert result["protocolVersion"] == revision, result
         self.notify("notifications/initialized")
         return result
