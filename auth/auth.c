@@ -234,7 +234,7 @@ refuse(const struct auth *auth, enum challenge challenge, struct auth_verdict *v
 	} refusals[CHALLENGES] = {
 		[ASK] = { 401, "say who you are: Authorization: Bearer TOKEN" },
 		[MALFORMED] = { 400, "Authorization is not Bearer and one token" },
-		[INVALID] = { 401, "the token is not valid, or not any more" },
+		[INVALID] = { 401, "the token is invalid or has expired" },
 		[SCOPE] = { 403, "the token does not have the scope that is needed" },
 	};
 

@@ -164,7 +164,7 @@ judge_header(const struct auth_jwt *jwt, const json_t *header, const cjose_jwk_t
 		return "algorithm not taken";
 	/* Extensions listed in "crit" must be understood; none is. */
 	if (json_object_get(header, "crit"))
-		return "critical header not known";
+		return "critical header is unknown";
 	if (!is_access_token(json_object_get(header, "typ")))
 		return "no access token";
 	*key_r = kid ? auth_jwks_find(jwt->jwks, kid, alg) : NULL;
@@ -192,7 +192,7 @@ judge_times(const json_t *claims, double now, double leeway)
 	double expires, issued = 0, since = 0;
 
 	if (!time_of(claims, "exp", &expires))
-		return "no time of expiry";
+		return "there is no time of expiry";
 	if (now >= expires + leeway)
 		return "expired";
 	if (json_object_get(claims, "nbf") && !time_of(claims, "nbf", &since))

@@ -41,7 +41,7 @@ static const char help[] =
 	"  --help            this text\n"
 	"\n"
 	"verify prints the last record's number and hash; its exit code is 65 when a line\n"
-	"was changed, taken out or put in.\n";
+	"was changed, removed or inserted.\n";
 
 struct audit_asked {
 	bool verify;
@@ -90,7 +90,7 @@ verify_line(struct walk *walk, const char *path, unsigned int number, const char
 	struct chain_link link;
 
 	if (chain_read(line, len, &link) < 0) {
-		printf("%s:%u: the line is none of the chain's, or was changed\n", path, number);
+		printf("%s:%u: the line does not belong to the chain, or was changed\n", path, number);
 		walk->wrong++;
 		return;
 	}
@@ -139,7 +139,7 @@ read_file(struct walk *walk, const char *path)
 		if (line[len - 1] == '\n')
 			len--;
 		else if (walk->asked->verify)
-			printf("%s:%u: the line has no end\n", path, number);
+			printf("%s:%u: the line lacks its line break\n", path, number);
 		if (walk->asked->verify)
 			verify_line(walk, path, number, line, (size_t)len);
 		else

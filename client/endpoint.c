@@ -84,7 +84,7 @@ reason(const char *path, int error)
 	case ECONNREFUSED:
 		if (stat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
 			return "it is not a socket";
-		return "nobody listens on it; whoever made it is gone";
+		return "no program listens on it; its program has ended";
 	case EPROTOTYPE:
 		return "it is a socket of another kind";
 	default:

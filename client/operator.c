@@ -25,12 +25,12 @@ static const char help[] =
 	"       mcp-python deny ID [--reason TEXT]\n"
 	"       mcp-python approvals approve|deny|revoke ID\n"
 	"\n"
-	"Shows what waits for an approval, and decides about it.\n"
+	"Shows requests for approval, and decides about them.\n"
 	"\n"
-	"  --all                 those too that are decided\n"
+	"  --all                 decided requests too\n"
 	"  --watch               the list again after each change\n"
 	"  --json                as JSON\n"
-	"  --reason TEXT         told to whoever asked\n"
+	"  --reason TEXT         shown to the caller\n"
 	"  --admin-socket PATH   the operators' socket; otherwise\n"
 	"                        $MCP_PYTHON_ADMIN_SOCKET or " ADMIN_SOCKET "\n"
 	"  --help                this text\n";
@@ -68,7 +68,7 @@ static void
 print_list(const json_t *list)
 {
 	if (json_array_size(list) == 0)
-		puts("Nothing waits for an approval.");
+		puts("No request waits for an approval.");
 	for (size_t i = 0; i < json_array_size(list); i++)
 		print_one(json_array_get(list, i));
 }
@@ -180,7 +180,7 @@ read_words(int argc, char **argv, struct asked *asked)
 			return usage("which request? \"mcp-python approvals\" lists them");
 		asked->id = argv[at++];
 	}
-	return at < argc ? usage("there is a word too many") : 0;
+	return at < argc ? usage("there is an extra word") : 0;
 }
 
 static int

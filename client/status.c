@@ -25,8 +25,8 @@
 static const char status_help[] =
 	"Usage: mcp-python status [--json] [--admin-socket PATH]\n"
 	"\n"
-	"Tells what the service does now: workers, tenants, sessions, approvals, audit log.\n"
-	"Who is no operator ([admin] operators) is told of themselves.\n"
+	"Shows the state of the service: workers, tenants, sessions, approvals, audit log.\n"
+	"A user who is not in [admin] operators sees only their own data.\n"
 	"\n"
 	"  --json                as JSON\n"
 	"  --admin-socket PATH   the operators' socket; otherwise\n"
@@ -354,7 +354,7 @@ read_options(int argc, char **argv, const char *help, struct asked *asked_r)
 	}
 	if (optind == argc)
 		return 0;
-	say("%s: there is a word too many", argv[0]);
+	say("%s: there is an extra word", argv[0]);
 	return -EX_USAGE;
 }
 

@@ -106,7 +106,7 @@ tell_added(const struct token *token)
 
 	if (token->expires)
 		token_time_print(token->expires, until);
-	say("token %s of tenant %s was added%s%s; it is shown this once only", token->id,
+	say("token %s of tenant %s was added%s%s; it is not shown again", token->id,
 	    token->tenant, token->expires ? ", until " : "", until);
 }
 
@@ -123,7 +123,7 @@ add(const struct options *options, struct token_file *file, struct why *why_r)
 		r = tokens_add(&file->tokens, &token);
 	if (r < 0)
 		return why_say(why_r, r, "token", "%s",
-			       r == -E2BIG ? "there are as many tokens as there can be" :
+			       r == -E2BIG ? "the file holds the most tokens that it may" :
 			       r == -EEXIST ? "other tokens of that tenant have another "
 					      "profile, or none" : strerror(-r));
 	r = token_file_write(file, why_r);

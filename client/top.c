@@ -35,7 +35,7 @@ static const char help[] =
 	"Usage: mcp-python top [--sort KEY] [--interval SECONDS] [--once]\n"
 	"                      [--admin-socket PATH]\n"
 	"\n"
-	"Shows tenants by what they use, again and again. Ends with q or Ctrl-C.\n"
+	"Shows tenants by their use of resources, and refreshes that. Ends with q or Ctrl-C.\n"
 	"\n"
 	"  --sort KEY            cpu, memory, running, queued, sessions, executions or name;\n"
 	"                        while it runs c, m, r, w, s, e and n\n"
@@ -497,5 +497,5 @@ top_command(int argc, char **argv)
 			return EX_USAGE;
 		}
 	}
-	return optind < argc ? wrong("there is a word too many") : run(&top);
+	return optind < argc ? wrong("there is an extra word") : run(&top);
 }

@@ -147,7 +147,7 @@ attempt_failed(struct dial *dial, int error)
 							 : EGRESS_NO_CONNECTION;
 	const char *text = error == ETIMEDOUT ? "no connection in time" :
 		error == ECONNREFUSED ? "the connection was refused" :
-		error == ENETUNREACH || error == EHOSTUNREACH ? "there is no way there" :
+		error == ENETUNREACH || error == EHOSTUNREACH ? "there is no route" :
 		"no connection could be made";
 
 	dial->outcome = (struct dial_outcome){ -1, verdict, text,

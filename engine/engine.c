@@ -245,7 +245,7 @@ describe(struct engine *engine)
 		       "limited by "
 		       "rlimits and a watchdog that samples them";
 	else
-		text = "no cgroup could be had: memory, processes and time are limited "
+		text = "no cgroup is available: memory, processes and time are limited "
 		       "by "
 		       "rlimits and a watchdog that samples them";
 	snprintf(engine->text, sizeof(engine->text), "%s%s", text,

@@ -229,7 +229,7 @@ repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 		return why_say(why_r, -EBUSY, NULL, "it did not come to rest in time");
 	if (engine->memory_counted) {
 		if (read_charged(w->leaf, &charged) < 0)
-			return why_say(why_r, -EBUSY, NULL, "its memory is not known");
+			return why_say(why_r, -EBUSY, NULL, "its memory is unknown");
 		(void)repl_uncounted(repl);
 		charged.private += repl->uncounted;
 		charged.lasting += repl->uncounted_lasting;
@@ -282,13 +282,13 @@ engine_admits(const struct engine *engine, const struct msg_handover *handover,
 	engine_describe(engine, &own);
 	if (handover->build.len != own.build.len ||
 	    memcmp(handover->build.at, own.build.at, own.build.len) != 0)
-		return why_say(why_r, -EINVAL, NULL, "the service is of another build now");
+		return why_say(why_r, -EINVAL, NULL, "the service is another build now");
 	if (handover->uid_base != own.uid_base || handover->slots != own.slots)
-		return why_say(why_r, -EINVAL, NULL, "the service has other uids now");
+		return why_say(why_r, -EINVAL, NULL, "the range of uids has changed");
 	if (handover->memory_counted != own.memory_counted ||
 	    handover->pids_counted != own.pids_counted ||
 	    handover->in_cgroups != own.in_cgroups)
-		return why_say(why_r, -EINVAL, NULL, "what limits sessions is not as it was");
+		return why_say(why_r, -EINVAL, NULL, "the limits of sessions have changed");
 	return 0;
 }
 
@@ -303,7 +303,7 @@ check(const struct msg_kept *kept, const int fd[REPL_FDS], struct why *why_r)
 					     (fd[REPL_FD_STDOUT + i] >= 0) &&
 			  (fd[REPL_FD_STDOUT + i] < 0 || is_stream(fd[REPL_FD_STDOUT + i]));
 	if (!streams || !is_control(fd[REPL_FD_CONTROL]))
-		return why_say(why_r, -EINVAL, NULL, "its descriptors are not all there");
+		return why_say(why_r, -EINVAL, NULL, "some of its descriptors are missing");
 	if (!is_init(fd[REPL_FD_INIT], (pid_t)kept->pid) ||
 	    uid_of((pid_t)kept->pid) != kept->uid)
 		return why_say(why_r, -ESRCH, NULL, "its process is gone");
@@ -382,7 +382,7 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 			       (int)kept->profile.len, kept->profile.at);
 	r = worker_slots_reserve(&engine->slots, kept->slot);
 	if (r < 0)
-		return why_say(why_r, r, NULL, "its uid is another's");
+		return why_say(why_r, r, NULL, "its uid belongs to another process");
 	r = find_leaf(engine, tenant, kept, &leaf);
 	if (r < 0) {
 		worker_slots_give(&engine->slots, kept->slot);

@@ -295,7 +295,7 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 	if (w->state == WORKER_SPENT)
 		worker_end(w);
 	else if (w->state != WORKER_ENDING)
-		fail(w, "the worker ended before it was of use");
+		fail(w, "the worker ended before it was ready");
 	remove_worker(w);
 }
 

@@ -82,7 +82,7 @@ static const struct {
 	[AUDIT_CONNECTION_REFUSED] = { "connection-refused", "d011b466fa09493cb6b16eb494925ccd", LOG_WARNING,
 		"a script's connection was refused", false },
 	[AUDIT_ROTATED] = { "rotated", "48431d5ad1f44ab0b3fa387595834091", LOG_INFO,
-		"the audit log goes on in a new file", false },
+		"the audit log continues in a new file", false },
 	[AUDIT_MENDED] = { "mended", "58b459b273ac4a3b8a5ca35225252e5f", LOG_WARNING,
 		"a line of the audit log that a crash had torn was taken off", false },
 	[AUDIT_BROKEN] = { "broken", "b6bfaa1955534b26a898dd346b9bbd7d", LOG_ERR,

@@ -341,7 +341,7 @@ say_unknown(int error, struct why *why_r)
 {
 	if (!why_r)
 		return error;
-	return why_say(why_r, error, "", "denied: it is not known who you are to policy, because the "
+	return why_say(why_r, error, "", "denied: policy does not know who you are, because the "
 		       "host's directory of users %s; try again later",
 		       error == -ETIMEDOUT ? "does not answer" : "cannot be asked");
 }

@@ -174,9 +174,9 @@ privilege_prove(uid_t uid, gid_t gid, struct why *why_r)
 			       "privilege: capget still shows capabilities");
 	/* The last proof is an attempt. */
 	if (uid != 0 && (setresuid(0, 0, 0) == 0 || setresgid(0, 0, 0) == 0))
-		return why_say(why_r, -EPERM, "", "privilege: root could be had back");
+		return why_say(why_r, -EPERM, "", "privilege: root could be regained");
 	if (set_capabilities(1ull << CAP_SETUID) == 0)
 		return why_say(why_r, -EPERM, "",
-			       "privilege: a capability could be had back");
+			       "privilege: a capability could be regained");
 	return 0;
 }

@@ -139,7 +139,7 @@ mismatch(const json_t *value, const char *said)
 	if (!value && !said)
 		return NULL;
 	if (!value || !said)
-		return said ? "a header Mcp-Param- repeats an argument that is not there"
+		return said ? "a header Mcp-Param- repeats a missing argument"
 			    : "the header Mcp-Param- of an argument is required";
 	text = http_name_decode(said + strspn(said, " \t"), &len);
 	if (!text)

@@ -130,7 +130,7 @@ refuse_archive(struct wheel *wheel)
 {
 	const char *text = archive_error_string(wheel->archive);
 
-	return refuse(wheel, -EBADMSG, "it is no sound zip archive: %.200s",
+	return refuse(wheel, -EBADMSG, "it is not a sound zip archive: %.200s",
 		      text ? text : "unknown");
 }
 
@@ -263,7 +263,7 @@ check_top(struct wheel *wheel, const char *path)
 	if (!wheel->info)
 		wheel->info = xmemdup0(path, top);
 	if (strlen(wheel->info) != top || strncmp(path, wheel->info, top) != 0)
-		return refuse(wheel, -EBADMSG, "it tells of itself twice: " SHOWN, path);
+		return refuse(wheel, -EBADMSG, "it has two *.dist-info: " SHOWN, path);
 	return 0;
 }
 
@@ -539,7 +539,7 @@ check_infos(struct wheel *wheel)
 		return refuse(wheel, -EBADMSG, "it has no METADATA, WHEEL or RECORD");
 	if (find_field(&wheel->text[INFO_WHEEL], "Wheel-Version", &layout) < 0 ||
 	    layout.len < 3 || strncmp(layout.at, "1.", 2) != 0)
-		return refuse(wheel, -EBADMSG, "its Wheel-Version is none that is known");
+		return refuse(wheel, -EBADMSG, "its Wheel-Version is unknown");
 	if (find_field(&wheel->text[INFO_METADATA], "Name", &name) < 0 ||
 	    find_field(&wheel->text[INFO_METADATA], "Version", &version) < 0 ||
 	    !same_name(name.at, name.len, asked->name) ||
@@ -586,7 +586,7 @@ check_row(struct wheel *wheel, struct record_row *row)
 	if (!path_is_safe(row->path, strlen(row->path)))
 		return refuse(wheel, -EBADMSG, "its RECORD names a file outside of it");
 	if (!member)
-		return refuse(wheel, -EBADMSG, "its RECORD tells of a file that it does not have: "
+		return refuse(wheel, -EBADMSG, "its RECORD lists a missing file: "
 			      SHOWN, row->path);
 	if (member->told)
 		return refuse(wheel, -EBADMSG, "its RECORD tells twice of " SHOWN, row->path);

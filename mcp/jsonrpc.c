@@ -387,7 +387,7 @@ refuse_text(struct jsonrpc_line *line, const char *text, size_t len,
 	else if (code == json_error_null_byte_in_key)
 		why = "a key holds a NUL";
 	else if (is_json_but_for_surrogates(text, len))
-		why = "half of a surrogate pair is no character";
+		why = "half of a surrogate pair is not a character";
 	else {
 		refuse_line(line, JSONRPC_PARSE_ERROR, "not a JSON text in UTF-8 on one line");
 		return;

@@ -401,7 +401,7 @@ serve_prompts_get(struct request *request)
 	if (!read_arguments(request, &given, &made))
 		return;
 	if (!prompt_takes(prompt, given)) {
-		refuse_params(request, "an argument is missing or is no string");
+		refuse_params(request, "an argument is missing or is not a string");
 	} else {
 		arguments = xalloc_check(json_pack("{s:s,s:O}", "name", name, "arguments",
 						   (json_t *)given));

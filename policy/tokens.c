@@ -182,7 +182,7 @@ take_record(const json_t *record, size_t number, struct token *token_r, struct w
 	size_t known = 0;
 
 	if (!json_is_object(record))
-		return why_say(why_r, -EINVAL, "tokens", "record %zu is no object", number);
+		return why_say(why_r, -EINVAL, "tokens", "record %zu is not an object", number);
 	memset(token_r, 0, sizeof(*token_r));
 	for (int i = 0; i < FIELDS; i++) {
 		const json_t *value = json_object_get(record, fields[i]);

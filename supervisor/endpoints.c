@@ -88,7 +88,7 @@ take_handed_sockets(struct endpoints *endpoints, const struct config *config, st
 			;	/* supervisor/operate/governance.c takes it */
 		else if (++sockets > ENDPOINTS_MAX - 3)
 			r = why_say(why_r, -E2BIG, "socket",
-				    "more than %d sockets were handed over", ENDPOINTS_MAX - 3);
+				    "systemd passed more than %d sockets", ENDPOINTS_MAX - 3);
 		else
 			r = take_handed_socket(endpoints, config, SD_LISTEN_FDS_START + i, name,
 					       why_r);
@@ -119,7 +119,7 @@ open_http_address(struct endpoints *endpoints, const struct config *config, cons
 		log_line(LOG_WARNING, "http-insecure", "http=%s text=\"reachable from other "
 			 "machines, %s\"", name, config_has_auth(config)
 				? "where tokens can be overheard unless a proxy ends TLS"
-				: "and nobody has to say who they are");
+				: "and their users are not identified");
 	return 0;
 }
 
@@ -231,7 +231,7 @@ endpoints_open(const struct endpoints_asked *asked, const struct config *config,
 		r = open_socket(endpoints, config, asked->socket, owner, why_r);
 	else if (asked->socket)
 		r = why_say(why_r, -EINVAL, "socket",
-			    "--socket was given although systemd hands a socket over");
+			    "--socket was given although systemd passes a socket");
 	if (r == 0)
 		r = open_http(endpoints, config, asked, owner, why_r);
 	if (r == 0 && asked->by_hand && geteuid() == 0 && !may_be_open(config))

@@ -26,7 +26,7 @@
 static const char help[] =
 	"Usage: mcp-python check-host [--json] [--store DIR]\n"
 	"\n"
-	"Tries what this machine can enforce, and says what to change. As root: for a system\n"
+	"Tests what this machine can enforce, and says what to change. As root: for a system\n"
 	"service; otherwise for one of yours. Exit status: 0 everything, 1 something is missing.\n"
 	"\n"
 	"  --json         as JSON\n"
@@ -212,7 +212,7 @@ check_host_command(int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		say("check-host: there is a word too many");
+		say("check-host: there is an extra word");
 		return EX_USAGE;
 	}
 	if (getenv(DELEGATED))

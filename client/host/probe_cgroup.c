@@ -208,12 +208,12 @@ probe_cgroup(const struct probe_place *place, struct finding *finding_r)
 		finding_not(finding_r, VERDICT_MISSING, SAMPLED, "cgroup v2 is not mounted");
 		finding_advise(finding_r, "boot with systemd.unified_cgroup_hierarchy=1");
 	} else if (group.fd < 0) {
-		finding_not(finding_r, VERDICT_MISSING, SAMPLED, "no group can be made in %.150s: %s",
+		finding_not(finding_r, VERDICT_MISSING, SAMPLED, "no cgroup can be made in %.150s: %s",
 			    group.parent, strerror(group.error));
 		advise_place(finding_r);
 	} else if (r == EACCES) {
 		finding_not(finding_r, VERDICT_MISSING, SAMPLED,
-			    "nobody of yours may go from here into %.150s", group.parent);
+			    "your processes may not move from here into %.150s", group.parent);
 		advise_place(finding_r);
 	} else if (r != 0) {
 		finding_not(finding_r, VERDICT_MISSING, "workers cannot be made in their groups",

@@ -63,7 +63,7 @@ probe_systemd(const struct probe_place *place, struct finding *finding_r)
 	if (booted && version >= SYSTEMD_TESTED) {
 		finding_ok(finding_r, "%u, and it started this machine", version);
 	} else if (booted && version > 0) {
-		finding_not(finding_r, VERDICT_WEAKER, "nobody has tested the units there", "%u",
+		finding_not(finding_r, VERDICT_WEAKER, "the units were not tested there", "%u",
 			    version);
 		finding_advise(finding_r, "use %u or newer", SYSTEMD_TESTED);
 	} else {
@@ -112,7 +112,7 @@ probe_programs(const struct probe_place *place, struct finding *finding_r)
 	static const struct {
 		const char *name, *without;
 	} more[] = {
-		{ "mcp-python-egress", "no script can have a way out" },
+		{ "mcp-python-egress", "no script can have network access" },
 		{ "mcp-python-keeper", "no packages can be installed" },
 	};
 	char path[PATH_MAX], text[256];
@@ -122,14 +122,14 @@ probe_programs(const struct probe_place *place, struct finding *finding_r)
 		if (!find_program(names[i], path, sizeof(path)) ||
 		    !ask_version(path, text, sizeof(text))) {
 			finding_not(finding_r, VERDICT_MISSING, "nothing is served",
-				    "%s is not there, or does not start", names[i]);
+				    "%s is missing, or does not start", names[i]);
 			finding_advise(finding_r, "install the whole package, and what it needs "
 				       "(ldd says which library is missing)");
 			return;
 		}
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 		if (!find_program(more[i].name, path, sizeof(path))) {
-			finding_not(finding_r, VERDICT_WEAKER, more[i].without, "%s is not there",
+			finding_not(finding_r, VERDICT_WEAKER, more[i].without, "%s is missing",
 				    more[i].name);
 			finding_advise(finding_r, "install the whole package");
 			return;
@@ -184,7 +184,7 @@ probe_python(const struct probe_place *place, struct finding *finding_r)
 	}
 	finding_not(finding_r, VERDICT_WEAKER,
 		    "workers have their interpreter as a library; what is installed for the system's "
-		    "python3 is not there", "/usr/bin/python3 does not run");
+		    "python3 is missing", "/usr/bin/python3 does not run");
 	finding_advise(finding_r, "apt install python3");
 }
 

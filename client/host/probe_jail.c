@@ -50,7 +50,7 @@ probe_kernel(const struct probe_place *place, struct finding *finding_r)
 		finding_ok(finding_r, "Linux %s", name.release);
 		return;
 	}
-	finding_not(finding_r, VERDICT_WEAKER, "nobody has tested it there", "Linux %s",
+	finding_not(finding_r, VERDICT_WEAKER, "the service was not tested there", "Linux %s",
 		    name.release);
 	finding_advise(finding_r, "use %u.%u or newer", TESTED_MAJOR, TESTED_MINOR);
 }
@@ -171,7 +171,7 @@ probe_mounts(const struct probe_place *place, struct finding *finding_r)
 
 	(void)place;
 	if (r == 0) {
-		finding_ok(finding_r, "tmpfs and binds in a namespace of one's own");
+		finding_ok(finding_r, "tmpfs and binds in a new namespace");
 		return;
 	}
 	finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
@@ -206,7 +206,7 @@ probe_proc(const struct probe_place *place, struct finding *finding_r)
 
 	(void)place;
 	if (r == 0) {
-		finding_ok(finding_r, "a new one in a namespace of one's own");
+		finding_ok(finding_r, "a new one in a new namespace");
 		return;
 	}
 	finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
@@ -236,7 +236,7 @@ probe_network(const struct probe_place *place, struct finding *finding_r)
 
 	(void)place;
 	if (r == 0) {
-		finding_ok(finding_r, "of one's own, with a loopback device");
+		finding_ok(finding_r, "a new one, with a loopback device");
 		return;
 	}
 	finding_not(finding_r, VERDICT_MISSING, NO_JAIL, "%s", probe_error(r));
@@ -313,11 +313,11 @@ map_by_program(pid_t pid)
 	if (!find_range("/etc/subuid", &first, &count))
 		return "no range of yours in /etc/subuid";
 	if (run_mapper("newuidmap", pid, getuid(), first, count) != 0)
-		return "newuidmap is not there, or refuses";
+		return "newuidmap is missing, or refuses";
 	if (!find_range("/etc/subgid", &first, &count))
 		return "no range of yours in /etc/subgid";
 	if (run_mapper("newgidmap", pid, getgid(), first, count) != 0)
-		return "newgidmap is not there, or refuses";
+		return "newgidmap is missing, or refuses";
 	return NULL;
 }
 

@@ -211,7 +211,7 @@ answer_metrics(struct peer *peer, const json_t *request)
 
 	(void)request;
 	if (!is_operator(peer))
-		return say_error("you are no operator ([admin] operators)");
+		return say_error("you are not an operator ([admin] operators)");
 	text = operation_metrics(peer->admin->options.operation, true, &len);
 	answer = json_pack("{s:b,s:s%}", "ok", 1, "metrics", text, len);
 	free(text);

@@ -21,7 +21,7 @@ STUDENTS = "[tenant group:students]\npolicy.run_script = deny\n"
 PATIENT = "[service]\ndirectory_seconds = 120\n"
 HASTY = "[service]\ndirectory_seconds = 3\n"
 IN_MODIFY = 2
-UNKNOWN = "it is not known who you are to policy"
+UNKNOWN = "policy does not know who you are"
 
 
 class Directory:

@@ -136,7 +136,7 @@ def a_loss_of_power_at_any_point_of_that_leaves_it_whole():
                         % STORE), client(ALICE) as c:
             equal(c.run("print(1)", seconds(60)).status, "ok")
             # The keeper tidies up while other calls are answered.
-            wait_for(lambda: not leftovers(STORE), seconds(60), "what was half made is there still")
+            wait_for(lambda: not leftovers(STORE), seconds(60), "the unfinished sets is there still")
             assert "ok: up to record" in sh("mcp-python", "audit", "verify")
             operator("approvals")
     finally:

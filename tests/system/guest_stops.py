@@ -111,7 +111,7 @@ def life(facts):
         c = stack.enter_context(client(ALICE))
         equal(c.run("print(1)", seconds(120)).stdout, "1\n")
         # The keeper tidies up while other calls are answered.
-        wait_for(lambda: not leftovers(STORE), seconds(60), "what was half made is there still")
+        wait_for(lambda: not leftovers(STORE), seconds(60), "the unfinished sets is there still")
         verify_audit()
         one_more(c, number, packages_of(number))
         if facts["last"]:

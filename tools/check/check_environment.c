@@ -445,7 +445,7 @@ on_known(void *arg, const json_t *environment, const struct outcome *outcome)
 		run.answer(&run.host, run.profile, environment);
 	else
 		tool_refuse(&run.host, outcome->message ? outcome->message
-						     : "the environment could not be looked at");
+						     : "the environment could not be examined");
 }
 
 static int

@@ -177,7 +177,7 @@ on_found(void *arg, const struct findings *findings)
 		run.answer(&run.host, run.profile, findings);
 	else
 		tool_refuse(&run.host, trouble->message ? trouble->message
-						     : "the environment could not be looked at");
+						     : "the environment could not be examined");
 	json_decref(run.arguments);
 }
 

@@ -21,7 +21,7 @@ static const char info_output_schema[] =
 	"\"required\":[\"basic\",\"data_science\",\"network\",\"filesystem\"],"
 	"\"additionalProperties\":false},"
 	"\"allowed_imports\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-	"\"description\":\"Allowed in the place of the profiles.\"},"
+	"\"description\":\"Allowed instead of those of the profiles.\"},"
 	"\"resource_limits\":{\"type\":\"object\",\"properties\":{"
 	"\"timeout\":{\"type\":\"integer\"},\"max_timeout\":{\"type\":\"integer\"},"
 	"\"max_output_size\":{\"type\":\"integer\"},\"memory_limit\":{\"type\":\"string\"},"

@@ -131,7 +131,7 @@ answered(void *arg, const json_t *answer, const struct outcome *outcome)
 		give(&run, answer);
 	else
 		tool_refuse(&run.host, outcome->message ? outcome->message
-						     : "the code could not be looked at");
+						     : "the code could not be examined");
 }
 
 /* ---- the run ---- */

@@ -384,7 +384,7 @@ on_environment(void *arg, const json_t *environment, const struct outcome *outco
 		look_up(install, environment);
 	else
 		install_fail_of_outcome(install, outcome,
-					"the environment could not be looked at", "");
+					"the environment could not be examined", "");
 }
 
 static void

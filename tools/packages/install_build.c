@@ -280,7 +280,7 @@ on_built(void *arg, const json_t *answer, const char *words, const struct outcom
 		fail_build(install, words, outcome);
 	} else if (!is_file_name(file) || !is_wheel_of(file, source->package) ||
 		   !set_is_hash(hash)) {
-		snprintf(message, sizeof(message), "what its build made is another thing: %.*s",
+		snprintf(message, sizeof(message), "its build made another package: %.*s",
 			 is_file_name(file) ? FILE_MAX_BYTES : 0, file);
 		fail_build(install, message, outcome);
 	} else if (count_bytes(install) > install->host.config->packages.max_bytes) {

@@ -69,7 +69,7 @@ tell_trouble(struct needs *needs, const struct outcome *trouble)
 		tell(needs, &result);
 	else
 		refuse(needs, outcome_status_name(OUTCOME_WORKER_PROTOCOL_ERROR),
-		       "the environment could not be looked at");
+		       "the environment could not be examined");
 }
 
 static void

@@ -294,7 +294,7 @@ on_script(void *arg, const json_t *answer, const struct outcome *outcome)
 		read_dependencies(check, json_object_get(answer, "dependencies"), true);
 		read_requires_python(check, json_object_get(answer, "requires_python"));
 	} else {
-		note(&check->findings, check->block.line, "the script could not be looked at: "
+		note(&check->findings, check->block.line, "the script could not be examined: "
 		     "%.*s", MESSAGE_MAX, outcome->message ? outcome->message
 							   : "it is too much");
 	}

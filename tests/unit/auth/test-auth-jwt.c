@@ -95,10 +95,10 @@ static const struct claims_case {
 	{ "{" AUD SUB EXP "}", "another issuer" },
 	{ "{" AUD SUB EXP ",\"iss\":\"https://id.example.org\"}", "another issuer" },
 	{ "{" AUD SUB EXP ",\"iss\":[\"" RIG_ISSUER "\"]}", "another issuer" },
-	{ "{" ISS AUD "\"sub\":\"alice\"}", "no time of expiry" },
-	{ "{" ISS AUD SUB "\"exp\":\"1795241400\"}", "no time of expiry" },
-	{ "{" ISS AUD SUB "\"exp\":-1}", "no time of expiry" },
-	{ "{" ISS AUD SUB "\"exp\":1e300}", "no time of expiry" },
+	{ "{" ISS AUD "\"sub\":\"alice\"}", "there is no time of expiry" },
+	{ "{" ISS AUD SUB "\"exp\":\"1795241400\"}", "there is no time of expiry" },
+	{ "{" ISS AUD SUB "\"exp\":-1}", "there is no time of expiry" },
+	{ "{" ISS AUD SUB "\"exp\":1e300}", "there is no time of expiry" },
 	{ "{" ISS AUD SUB "\"exp\":1795240800}", NULL },	/* leeway */
 	{ "{" ISS AUD SUB "\"exp\":1795240771}", NULL },
 	{ "{" ISS AUD SUB "\"exp\":1795240770}", "expired" },
@@ -223,7 +223,7 @@ headers_are_judged(void **state)
 
 	expect(jwt, rig_sign(rig->rsa, "RS256", "rsa", "logout+jwt", GOOD), "no access token");
 	expect(jwt, rig_forge("{\"alg\":\"RS256\",\"kid\":\"rsa\",\"crit\":[\"b64\"]}", GOOD,
-			      "x"), "critical header not known");
+			      "x"), "critical header is unknown");
 	expect(jwt, rig_forge("{\"alg\":\"RS256\",\"alg\":\"none\",\"kid\":\"rsa\"}", GOOD, "x"),
 	       "header not understood");
 	expect(jwt, rig_forge("[]", GOOD, "x"), "header not understood");

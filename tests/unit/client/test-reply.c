@@ -140,7 +140,7 @@ static const struct verdict_case {
 	{ "{\"status\":\"worker_protocol_error\"}", EX_SOFTWARE, "protocol" },
 	{ "{\"status\":\"invalid_arguments\",\"error\":{\"message\":\"pids is 0\"}}", EX_USAGE, "pids is 0" },
 	{ "{\"status\":\"denied\",\"error\":{\"message\":\"nobody may\"}}", EX_NOPERM, "nobody may" },
-	{ "{\"status\":\"approval_pending\"}", EX_TEMPFAIL, "approved" },
+	{ "{\"status\":\"approval_pending\"}", EX_TEMPFAIL, "approval" },
 	{ "{\"status\":\"quota_exceeded\"}", EX_TEMPFAIL, "later" },
 	{ "{\"status\":\"audit_unavailable\"}", EX_TEMPFAIL, "audit" },
 	{ "{\"status\":\"dependency_unavailable\"}", EX_USAGE, "requirement" },

@@ -403,7 +403,7 @@ an_unreachable_service_is_explained(void **state)
 	} cases[] = {
 		{"none.sock", "there is no such socket"},
 		{"script.py", "it is not a socket"},
-		{"dead.sock", "nobody listens"},
+		{"dead.sock", "no program listens"},
 	};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -211,7 +211,7 @@ static const struct {
 	{ "another version's", "another package", { FILE("some_lib-2.0.dist-info/x", "") }, 0 },
 	{ "an egg-info", "another package", { FILE("numpy.egg-info/PKG-INFO", "") }, 0 },
 	{ "one that is a file", "another package", { FILE("numpy-1.0.dist-info", "") }, 0 },
-	{ "itself twice", "of itself twice", { A, FILE("some.lib-1.0.dist-info/METADATA", ""),
+	{ "itself twice", "has two *.dist-info", { A, FILE("some.lib-1.0.dist-info/METADATA", ""),
 	  FILE(INFO "METADATA", "Name: some-lib\nVersion: 1.0\n") }, 0 },
 	{ "another one by way of data", "nothing can be at", { FILE(DATA "purelib/numpy-1.0.dist-info/x", "") }, 0 },
 	{ "an unknown part of data", "nothing can be at", { FILE(DATA "elsewhere/x", "") }, 0 },

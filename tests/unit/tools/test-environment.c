@@ -66,14 +66,14 @@ requirements_are_held_against_it(void **state)
 
 static const struct { const char *tool, *arguments, *text; } calls[] = {
 	/* The fake's worker answers 42, which is nothing that a program of ours says. */
-	{ "check_environment", "{}", "could not be looked at" },
-	{ "validate_script", "{\"script\":\"1\"}", "could not be looked at" },
-	{ "run_script", "{\"script\":\"1\",\"dependencies\":[\"a\"]}", "could not be looked at" },
+	{ "check_environment", "{}", "could not be examined" },
+	{ "validate_script", "{\"script\":\"1\"}", "could not be examined" },
+	{ "run_script", "{\"script\":\"1\",\"dependencies\":[\"a\"]}", "could not be examined" },
 	{ "run_script", "{\"script\":\"1\",\"dependencies\":[\"-a\"]}",
 	  "'-a' is not a requirement" },
 	{ "run_script", "{\"script\":\"1\",\"dependencies\":[\"a\"],\"profile\":\"x\"}",
 	  "no profile of that name" },
-	{ "run_script", "{\"script\":\"# /// script\\n# a = 1\\n# ///\"}", "could not be looked at" },
+	{ "run_script", "{\"script\":\"# /// script\\n# a = 1\\n# ///\"}", "could not be examined" },
 	{ "check_environment", "{\"profile\":\"x\"}", "no profile of that name" },
 	{ "check_environment", "{\"x\":1}", "x is not an argument" },
 	{ "validate_script", "{}", "script is required" },
