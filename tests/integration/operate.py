@@ -160,7 +160,7 @@ def who_is_no_operator_learns_of_themselves(ctx):
         for secret in ("profiles", "clients", "audit", "approvals", "egress", "executions"):
             assert secret not in seen, seen
         done = command(ctx, "metrics", "--admin-socket", d.socket, want=77)
-        assert "no operator" in done.stderr, done
+        assert "not an operator" in done.stderr, done
 
 
 @test(private=True, root=True)

@@ -236,7 +236,7 @@ static const struct {
 	{ "twice the same row", "tells twice of a.py", { A, FILE(INFO "RECORD",
 	  "a.py,sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0,3\n"
 	  "a.py,sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0,3\n") }, 0 },
-	{ "a file that is not there", "does not have: b.py", { A, FILE(INFO "RECORD", "b.py,,\n") }, 0 },
+	{ "a file that is not there", "lists a missing file: b.py", { A, FILE(INFO "RECORD", "b.py,,\n") }, 0 },
 	{ "a row of what lies outside", "outside of it", { A, FILE(INFO "RECORD", "../b.py,,\n") }, 0 },
 	{ "twice the same file", "it has twice a.py", { A, A }, 0 },
 	{ "two at one place", "would be at a.py", { A, FILE(DATA "purelib/a.py", "x") }, 0 },
