@@ -34,7 +34,7 @@ void auth_free(struct auth *auth);	/* NULL is fine */
 /* Are there tokens at all? */
 bool auth_has_tokens(const struct auth *auth);
 
-/* Judges what Authorization says; NULL: it is not there. */
+/* Judges the header Authorization; NULL: it is missing. */
 void auth_judge(struct auth *auth, const char *authorization, struct auth_verdict *verdict_r);
 
 /* Was the token that a request was admitted with taken back since? */

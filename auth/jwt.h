@@ -25,7 +25,7 @@ struct why;
 struct auth_jwt_rules {
 	const char *jwks_file, *issuer, *audience;
 	const struct config_list *scopes;	/* that a token must have, all of them */
-	unsigned int leeway_s;			/* between the issuer's clock and ours */
+	unsigned int leeway_s;			/* difference of the clocks of issuer and service */
 };
 
 struct auth_subject {

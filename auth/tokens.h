@@ -11,7 +11,7 @@ struct auth_tokens;
 struct token;
 struct why;
 
-/* path is borrowed. A file that is not there yet is no mistake, one that cannot be read or
+/* path is borrowed. A missing file is no mistake, a file that cannot be read or
  * understood is: -errno with why_r filled. */
 int auth_tokens_new(const char *path, struct auth_tokens **tokens_r, struct why *why_r);
 void auth_tokens_free(struct auth_tokens *tokens);	/* NULL is fine */

@@ -1,7 +1,7 @@
 /* Names of what a client comes back for: a REPL session, a job, a task. They cannot be guessed;
- * one, and each ends with the name of this host, so that a proxy in front of several
- * finds the one that knows it. A handle is no right by itself: whoever takes one checks
- * the tenant too.
+ * one, and each ends with the name of this host, so that a proxy in front of several finds the
+ * one that knows it. A handle alone gives no right: the code that accepts one checks the tenant
+ * too.
  */
 #ifndef BASE_HANDLE_H
 #define BASE_HANDLE_H

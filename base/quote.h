@@ -1,8 +1,8 @@
-/* Text of strangers, as people are shown it: in forms, on terminals, in the journal.
+/* Text of strangers in the form for people: in forms, on terminals, in the journal.
  *
- * A stranger is everybody whose words are not the reader's own and not this program's: a model, a
- * script, a file's name, a package index. Shown as it is, such text can pass for ours, overwrite
- * what is ours, or look like other text than it is. So wherever a person reads it
+ * A stranger is everybody but the reader and this program: a model, a script, a file's name, a
+ * package index. Shown unchanged, such text can imitate our own, overwrite it, or look like other
+ * text. So wherever a person reads it:
  *
  *   - a character that is not seen as itself is shown as an escape (\x1b, \u202e): control
  *     characters, C1 and DEL among them; what turns, joins or hides text; what has no width; bytes
@@ -35,7 +35,7 @@ bool quote_is_plain(const char *text, size_t len);
 size_t quote_line(char *to, size_t size, const char *text, size_t len);
 
 /* The same between double quotes, in which they and backslashes have a backslash before them: where
- * text stands within a line of ours. size: at least 6. */
+ * text is shown within one of our lines. size: at least 6. */
 size_t quote_word(char *to, size_t size, const char *text, size_t len);
 
 struct quote_block {

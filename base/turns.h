@@ -1,7 +1,7 @@
 /* Guards a loop of libevent: tells stall.h when it rests and when its turns begin.
  *
  * Version 2.1 has no callback around its wait for events (2.2 has: evwatch). So this file has an
- * epoll_wait() and a poll() of its own, which the linker takes in the place of the C library's,
+ * epoll_wait() and a poll() of its own, which the linker uses instead of the C library's,
  * for libevent too, in programs that use turns.h. They do the same, and say so. Whether libevent
  * really calls them is tried before the loop begins.
  */

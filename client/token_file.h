@@ -20,7 +20,7 @@ struct token_file {
 	struct tokens tokens;
 };
 
-/* Reads the file; one that is not there is empty. change: waits for the lock, so
+/* Reads the file; a missing file counts as empty. change: waits for the lock, so
  * that no other process changes it until token_file_close. 0 or -errno with why_r filled. */
 int token_file_open(const char *path, bool change, struct token_file *file_r,
 		    struct why *why_r);

@@ -126,7 +126,7 @@ struct outcome {
 	uint32_t undisplayed;		/* objects that were too many or too large */
 	const struct outcome_file *file;	/* ordered by path */
 	size_t n_files;
-	uint32_t more_files;		/* that are not told of; at least so many */
+	uint32_t more_files;		/* that are not reported; at least so many */
 	bool files_unknown;		/* there may be others: its end left nobody to tell of them,
 					 * or no time */
 	const struct outcome_part *part;	/* with spill; by stream and offset */

@@ -156,7 +156,7 @@ int execution_on_left(struct execution *execution, struct frame *frame);
 int execution_on_listener(struct execution *execution, struct frame *frame);
 int execution_on_left_more(struct execution *execution, const struct frame *frame);
 
-/* What it has told of files is no more true. */
+/* Drops the files that it has reported: they are outdated. */
 void execution_forget_left(struct execution *execution);
 
 /* ---- execution_message.c ---- */

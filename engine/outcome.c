@@ -47,7 +47,7 @@ outcome_signal_name(int signal, char *buffer, size_t size)
 	return buffer;
 }
 
-/* ---- the questions of the table ---- */
+/* ---- the conditions of the table ---- */
 
 static bool
 raised(const struct outcome_facts *f, const char *type)

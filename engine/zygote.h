@@ -56,7 +56,7 @@ struct zygote_options {
 	struct zygote_watcher watcher;
 };
 
-/* Starts it. 0 or -errno: only for want of memory; a start that fails is on_failed. */
+/* Starts it. 0 or -errno: only for lack of memory; a failed start is reported by on_failed. */
 int zygote_new(const struct zygote_options *options, struct zygote **zygote_r);
 
 /* Kills it at once and waits for it; no callback comes. NULL is fine. */

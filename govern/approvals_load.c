@@ -178,7 +178,7 @@ load_line(void *arg, const json_t *line)
 		loading->wrong = true;
 }
 
-/* ---- anew ---- */
+/* ---- a new file ---- */
 
 static bool
 still_matters(const struct approval *approval)

@@ -78,7 +78,7 @@ void cgroup_tenant_release(struct cgroup_tenant *tenant);
 int cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 		    const struct cgroup_limits *limits, struct cgroup_leaf **leaf_r);
 
-/* One that is there already, with what is in it; its limits are to be set. 0 or -errno. */
+/* Opens an existing leaf with its processes; its limits have to be set. 0 or -errno. */
 int cgroup_leaf_adopt(struct cgroup_tenant *tenant, uint64_t serial,
 		      struct cgroup_leaf **leaf_r);
 

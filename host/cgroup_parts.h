@@ -53,7 +53,7 @@ int cgroup_make_directory(int dir, const char *name, int *fd_r);
  * no tenant has a directory in it. Needs no privilege. 0 or -errno. */
 int cgroup_root_make_tenants(struct cgroup_root *root);
 
-/* Enables every controller that is there for the children of dir, or those that leaves have; one at
+/* Enables every existing controller for the children of dir, or those that leaves have; one at
  * a time, because one that is refused must not take the others with it. *enabled_r gets a bit for
  * each that was not on before; it may be NULL. */
 void cgroup_enable_controllers(int dir, bool for_leaves, unsigned int *enabled_r);

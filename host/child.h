@@ -1,6 +1,6 @@
-/* A program of ours beside the supervisor, spoken with in frames: its process, its control
- * socket, the time that it may take to begin, and why there is none. The zygotes, the keeper
- * and the egress proxy are such; what is said to them is theirs.
+/* Another of our programs beside the supervisor, which exchanges frames with it: its process, its
+ * control socket, the time that it may take to start, and the reason why it does not run. The
+ * zygotes, the keeper and the egress proxy are such programs; they define their own messages.
  *
  *   DOWN ──child_start──> STARTING ──child_is_ready──> SERVING
  *    ^                        └────────┬──────────────────┘ child_end, a broken line or

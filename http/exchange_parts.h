@@ -15,7 +15,7 @@ struct http_exchange {
 	struct evhttp_request *request;
 	struct http_tenant *tenant;
 	struct mcp_conversation *conversation;
-	struct http_session *session;		/* whose that is; NULL: ours */
+	struct http_session *session;		/* its owner; NULL: the exchange owns it */
 	struct http_replay *replay;		/* of a stream that can be resumed; else NULL */
 	struct jsonout answer;			/* that waits for the end, when it is no stream */
 	enum mcp_sent kind;			/* of answer */

@@ -9,8 +9,8 @@
 struct config_list;
 struct sockaddr_storage;
 
-/* Is host, NAME or NAME:PORT as in a Host header, one of ours? These are the names of the
- * loopback device with any port, own (an address, NULL: none) with any port, and what
+/* Is host, NAME or NAME:PORT as in a Host header, a name of this service? These are the names of
+ * the loopback device with any port, own (an address, NULL: none) with any port, and what
  * allowed has: NAME with any port, NAME:PORT with that one. */
 bool http_host_is_ours(const char *host, const char *own, const struct config_list *allowed);
 

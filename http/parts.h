@@ -1,6 +1,6 @@
 /* The inside of the HTTP server, for its own files alone.
  *
- *   http/server.c      listening sockets; evhttp and its connections to ours
+ *   http/server.c      listening sockets; evhttp, and the adoption of its connections
  *   http/connection.c  one connection: time-outs, what waits in it, its end
  *   http/reply.c       answers that are whole at once
  *   http/request.c     one request: whose, which way, refusals

@@ -5,7 +5,7 @@
  * something hostile, none of which has a capability:
  *
  *   keeper ── taker     makes one set (take.c): holds wheels against the hashes that were decided
- *     │         │       about, writes files that it is told of (intake.c), has sources compiled by
+ *     │         │       about, writes the files that it gets (intake.c), has sources compiled by
  *     │         │       a worker (compile.c); and gives the set its name when it is on the disk
  *     │         └─ reader   of one wheel (unpack.c, wheel.c): can read it and write to a pipe
  *     └─ one that removes a set

@@ -11,7 +11,7 @@ enum icon {
 	ICON_SESSION,		/* ... in a session */
 	ICON_CHECK,		/* looks at one without running it */
 	ICON_PACKAGE,
-	ICON_ENVIRONMENT,	/* tells what there is */
+	ICON_ENVIRONMENT,	/* lists what exists */
 	ICON_JOB,		/* what runs in the background */
 	ICON_COUNT
 };

@@ -31,7 +31,7 @@ enum repeat mcp_repeat_find(struct mcp_repeats *repeats, const struct tenant *te
 void mcp_repeat_add(struct mcp_repeats *repeats, const char *key, const json_t *arguments,
 		    struct mcp_run *run);
 
-/* It was cancelled: a call with its key is a new one. Fine when it is not there. */
+/* It was cancelled: a call with its key is a new one. A missing entry is fine. */
 void mcp_repeat_drop(struct mcp_repeats *repeats, const struct mcp_run *run);
 
 #endif

@@ -75,8 +75,8 @@ struct revision {
 	bool about;			/* description of an implementation */
 	bool icons;			/* of tools and implementations */
 	bool progress_message;
-	bool audio;			/* blocks; before: told of in a text */
-	bool links;			/* resource_link; before: told of in a text */
+	bool audio;			/* blocks; before: described in a text */
+	bool links;			/* resource_link; before: described in a text */
 	bool elicits;			/* elicitation/create exists, as a request to the client */
 	bool elicit_mode;		/* and says its mode */
 	bool event_ids;			/* of streams over HTTP, by which they can be resumed */

@@ -163,7 +163,7 @@ mcp_run_set_parked(struct mcp_run *run, bool parked)
 	run->parked = parked;
 }
 
-/* Whoever is told may leave. */
+/* A callback may leave. */
 #define TELL(run, member, ...)                                                           \
 	do {                                                                             \
 		struct mcp_audience *next_, *at_ = LIST_FIRST(&(run)->audience);         \

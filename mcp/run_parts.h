@@ -26,7 +26,7 @@ struct mcp_run {
 	struct mcp_task *task;
 	struct mcp_outcome *outcome;	/* NULL: not over, or not kept */
 	struct mcp_ask ask;
-	bool ask_is_new;		/* no client has been told of it yet */
+	bool ask_is_new;		/* no client knows it yet */
 	const struct mcp_audience *asked;	/* who has; NULL: none, or it left */
 	json_t *early;			/* answers from before it asked; NULL: none */
 	const struct config *config;	/* held since it started; NULL: has not */
@@ -65,7 +65,7 @@ void run_forget_permission(struct mcp_run *run);
 
 /* ---- mcp/run_questions.c ---- */
 
-/* Gives the tool its replies, or asks what no client has been told of yet. The run may be gone
+/* Gives the tool its replies, or asks what no client was asked yet. The run may be gone
  * afterwards. */
 void run_go_on_asking(struct mcp_run *run);
 

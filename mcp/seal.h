@@ -23,7 +23,7 @@ struct seal_binding {
 	unsigned char digest[SEAL_DIGEST_BYTES];
 };
 
-/* The key comes from a file, which is made when it is not there (mode 0600). 0, or -errno
+/* The key comes from a file, which is made if it is missing (mode 0600). 0, or -errno
  * with why_r filled. */
 int mcp_seal_new(const char *path, struct mcp_seal **seal_r, struct why *why_r);
 

@@ -22,7 +22,7 @@ struct tenant;
 struct mcp_tasks *mcp_tasks_new(struct mcp *mcp);
 void mcp_tasks_free(struct mcp_tasks *tasks);	/* cancels all; NULL is fine */
 
-/* A task of the run, which it holds; the run is told of it by mcp_run_set_task. status: a text
+/* A task of the run, which it holds; mcp_run_set_task() tells the run. status: a text
  * for people, copied; NULL: none. 0, or -EBUSY: the tenant has too many. */
 int mcp_task_new(struct mcp_run *run, const char *status);
 

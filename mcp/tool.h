@@ -33,7 +33,7 @@ enum tool_task {
 				 * refused, legacy ones are served as if it were none */
 };
 
-/* Everything that a client is told of a tool; the schemas are JSON texts on one line.
+/* The description of a tool for clients; the schemas are JSON texts on one line.
  * Owned by the caller: tool_description_done. */
 struct tool_description {
 	const char *name;		/* static */
@@ -107,7 +107,7 @@ struct tool_log {
  * are none: they are an answer with is_error, which models can act on. */
 enum failure_kind {
 	FAIL_RPC,		/* a JSON-RPC error with code, message and data */
-	FAIL_NO_RESOURCE,	/* text names what is not there: its uri */
+	FAIL_NO_RESOURCE,	/* text: the uri of the missing resource */
 	FAIL_CLIENT_LACKS,	/* the work cannot go on without these abilities of a client */
 };
 

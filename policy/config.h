@@ -92,7 +92,7 @@ struct config {
 		char *issuer;		/* of OAuth tokens; with jwks_file */
 		char *resource;		/* URI of our endpoint, their audience */
 		struct config_list required_scopes;
-		uint32_t leeway_seconds;	/* between their clock and ours */
+		uint32_t leeway_seconds;	/* between the issuer's clock and ours */
 		char *trusted_header;	/* names the user, from the proxy alone; NULL: none */
 		char *trusted_proxy_user;	/* as whom that proxy runs, on this machine */
 	} auth;
@@ -127,7 +127,7 @@ struct config {
 		uint64_t max_output_bytes;	/* kept of each stream */
 		uint64_t memory_limit;	/* bytes, unless a call says otherwise */
 		bool data_science, network, filesystem;	/* these tiers beside basic */
-		struct config_list allowed_imports;	/* in the place of tiers; empty: tiers */
+		struct config_list allowed_imports;	/* instead of tiers; empty: tiers */
 	} python_sandbox;
 	struct {			/* modules that scripts of a tier may import */
 		struct config_list basic, data_science, network, filesystem;

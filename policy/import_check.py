@@ -1,4 +1,4 @@
-"""Which modules a script may use, judged by its text before any of it runs.
+"""Judges a script's imports by its text, before any of it runs.
 
 Runs in workers alone, never in the supervisor: worker/imports.py checks every script with it
 that runs with a list of modules, and tools/compat/look_code.py those that are only looked
@@ -130,7 +130,7 @@ class ImportCheck:
             self.say(node, "'%s' is not allowed" % node.id)
 
     def on_call(self, node):
-        """What is imported by a name that stands there."""
+        """A call that imports a module whose name is written there as a string."""
         ast, called = self.ast, node.func
         name = called.id if isinstance(called, ast.Name) else (
             called.attr if isinstance(called, ast.Attribute) else None)

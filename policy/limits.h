@@ -12,7 +12,7 @@ struct why;
 struct results_limits {
 	uint32_t displays;	/* objects that are shown */
 	uint32_t display_bytes;	/* of them together */
-	uint32_t files;		/* left in /workspace, that are told of */
+	uint32_t files;		/* left in /workspace, that are reported */
 	uint32_t file_bytes;	/* of one whose content is kept */
 	uint32_t files_bytes;	/* of all of them */
 	uint64_t spill_bytes;	/* of output past what is kept, when it is asked for */

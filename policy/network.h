@@ -77,8 +77,8 @@ struct network_target {
 	uint16_t port;
 };
 
-/* HOST:PORT, or HOST where default_port is not 0. 0 or -EINVAL: no name of ours is odd.
- * Names that other programs would take for numbers ("127.1", "0x7f000001") are refused. */
+/* HOST:PORT, or HOST where default_port is not 0. 0 or -EINVAL: none of our own names has an odd
+ * form. Names that other programs would take for numbers ("127.1", "0x7f000001") are refused. */
 int network_target_parse(const char *text, size_t len, uint16_t default_port,
 			 struct network_target *target_r);
 

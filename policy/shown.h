@@ -1,7 +1,7 @@
 /* What people are shown of a call before they agree to it: its arguments, all of them, which are
  * a stranger's words (base/quote.h).
  *
- *   text 1, 10 bytes, SHA-256                                  ours: which texts there are
+ *   text 1, 10 bytes, SHA-256                                  our own: a list of the texts
  *     2f6e...
  *
  *   arguments:

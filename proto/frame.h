@@ -66,7 +66,7 @@ void frame_reader_done(struct frame_reader *reader);
 int frame_reader_read(struct frame_reader *reader, int socket, struct frame *frame_r);
 
 /* After -ECONNRESET: a frame was begun and not ended. False when the peer only left
- * something of ours unread. */
+ * some of our bytes unread. */
 bool frame_reader_broke_off(const struct frame_reader *reader);
 
 /* The same from memory: consumes bytes up to the end of one frame and says in *used_r

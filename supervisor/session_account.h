@@ -1,4 +1,4 @@
-/* Who has how many sessions, and how many bytes wait in them: the counting part of
+/* The number of sessions of each user, and the bytes that wait in them: the counting part of
  * supervisor/session.h, without I/O.
  */
 #ifndef SUPERVISOR_SESSION_ACCOUNT_H

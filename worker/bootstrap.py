@@ -56,7 +56,7 @@ BufferedWriter, TextIOWrapper = io.BufferedWriter, io.TextIOWrapper
 
 
 class Prepared:
-    """How many functions wait for the end of the process without the script's doing."""
+    """The number of functions registered for the end of the process before the script."""
 
     exits = thread_exits = 0
 
@@ -119,14 +119,14 @@ def stream(fd, name, errors, write_through):
     return text
 
 
-# Made while the zygote's own descriptors are pipes: what a stream is is asked once.
+# Made while the zygote's own descriptors are pipes: the kind of a stream is determined once.
 STDOUT = stream(1, "<stdout>", "surrogateescape", False)
 STDERR = stream(2, "<stderr>", "backslashreplace", True)
 STREAMS = [(text, text.buffer, text.buffer.raw) for text in (STDOUT, STDERR)]
 
 
 def rehearse():
-    """Goes through what every run goes through, without its effects."""
+    """Executes the code of every run, without its effects."""
     names = {"__builtins__": builtins}
     attempt(b"import sys\nx = [1]\nprint, len(x)\n", names, 4096, None, False, 0)
     attempt(b"len('x')", names, 4096, None, False, 0)
@@ -137,16 +137,16 @@ def rehearse():
 
 
 def fresh():
-    """In a new worker, before it is known what it will run: what a fork copied is not to
-    give the same numbers in its siblings. Python's own random module sees to itself."""
+    """In a new worker, before it knows its script: generators that a fork has copied must not
+    give the same numbers in its siblings. Python's own random module handles this itself."""
     legacy = sys.modules.get("numpy.random.mtrand")
     if legacy is not None:
         legacy.seed()
 
 
 def use_proxy(port):
-    """After RUN: what every HTTP client looks at. Only lower case counts for some, only
-    upper case for others."""
+    """After RUN: sets the variables that HTTP clients read. Some read lower case only, others
+    upper case only."""
     for scheme in "http", "https":
         name = scheme + "_proxy"
         os.environ[name] = os.environ[name.upper()] = "http://127.0.0.1:%d" % port
@@ -161,7 +161,7 @@ def refuse(message, line, column, text):
 
 
 def decode(script):
-    """The script's text; what is not UTF-8 text is refused with its position."""
+    """The script's text; text that is not UTF-8 is refused with the position."""
     if script.startswith(codecs.BOM_UTF8):
         script = script[3:]
         before = 3
@@ -344,7 +344,7 @@ def attempt(script, names, value_max, imports, tell_names, environment):
 
 
 def tell(caught, value, value_max):
-    """What came of it: the exit code, whether it raised, and seven things of its DONE."""
+    """The result: the exit code, whether it raised, and seven members of its DONE."""
     if sys.getrecursionlimit() < 1000:
         sys.setrecursionlimit(1000)
     status, result = 0, [None] * 7
@@ -378,7 +378,7 @@ def exit_code(e):
 def end(names):
     """What an interpreter does before its process ends; true when output was lost."""
     steps = [run_atexit, flush_output, lambda: clear_names(names)]
-    # It waits for threads. What else it does only they, and who runs after it, can see.
+    # It waits for threads. Its other effects are visible only to them, and to code that runs later.
     if (count_threads() or len(thread_exits) > Prepared.thread_exits
             or count_exits() > Prepared.exits):
         steps.insert(0, thread_shutdown)
@@ -438,8 +438,8 @@ def become_session():
 
 
 def renew_packages():
-    """Makes use of what was installed for the session since the cell that this one goes on
-    from."""
+    """Uses the packages that were installed for the session since the cell that this one
+    continues from."""
     at = stat(ENVIRONMENT)
     packages = at.st_dev, at.st_ino
     if at.st_dev == Session.root or packages == Session.packages:
@@ -468,8 +468,8 @@ def after_copy(before, writing):
 
 
 def renew_stream(text, buffer, raw):
-    """What a thread of before the fork had begun to write is dropped with the thread, and so is
-    its lock. The objects stay, whoever refers to them."""
+    """Drops the unfinished output of a thread from before the fork, and its lock. The objects
+    stay, because other code may refer to them."""
     try:
         if buffer.closed:
             return
@@ -482,7 +482,7 @@ def renew_stream(text, buffer, raw):
 
 
 def renew_stdin(has_stdin):
-    """Nothing of what an earlier cell was given is left in it; and quit() has closed it."""
+    """Replaces sys.stdin: it may hold an earlier cell's input, or quit() has closed it."""
     if has_stdin or Session.had_stdin or sys.stdin is None or sys.stdin.closed:
         raw = io.FileIO(0, "rb", closefd=False)
         raw.name = "<stdin>"
@@ -525,7 +525,7 @@ def run_cell(number, script, value_max, has_stdin):
 
 
 def forget_frames(error):
-    """What did not fit would otherwise be held by the traceback, and nothing fit any more."""
+    """Otherwise the traceback would hold the objects that did not fit, and nothing would fit."""
     sys.last_type = sys.last_value = sys.last_traceback = None
     traceback.clear_frames(error.__traceback__)
     error.__traceback__ = None
@@ -533,7 +533,7 @@ def forget_frames(error):
 
 
 def close_figures():
-    """One that was shown is not to be shown by every cell after it."""
+    """A displayed exception must not be displayed again by each later cell."""
     helpers = sys.modules.get("matplotlib._pylab_helpers")
     try:
         if helpers is not None:
@@ -543,7 +543,8 @@ def close_figures():
 
 
 def notes():
-    """What of this cell a fork does not carry on to the next one, or would not bring back."""
+    """Notes about effects of this cell that a fork does not carry on to the next one, or that a
+    rollback would not undo."""
     found = []
     try:
         for thread in threads():

@@ -114,7 +114,7 @@ def guarded_import_module(name, package=None):
 guarded_import.__name__ = guarded_import.__qualname__ = "__import__"
 guarded_import_module.__name__ = guarded_import_module.__qualname__ = "import_module"
 
-# In the place of what would lead past this.
+# Replacements for attributes that would lead past this check.
 REPLACED = {
     "builtins": {"__import__": guarded_import},
     "importlib": {"__import__": guarded_import, "import_module": guarded_import_module},

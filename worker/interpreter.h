@@ -23,7 +23,7 @@ extern struct display_bounds display_bounds;
  * *what_r saying what failed (static). */
 int interpreter_start(const char **what_r);
 
-/* Imports modules, freezes the garbage collector's view of all that is there. Names
+/* Imports modules, freezes the garbage collector's view of all objects. Names
  * that cannot be imported are appended to missing, whose array is malloc'ed and big
  * enough for them all; their texts are borrowed from modules. 0, or -errno with
  * *what_r. */

@@ -25,7 +25,7 @@
 #define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define LIB "/usr/lib/python" PYTHON_VERSION
 
-/* ---- what every jail shows of the host; what is not there is passed over ---- */
+/* ---- paths of the host in every jail; missing ones are skipped ---- */
 
 /* Directories and large files, bound read-only. A slash at the end marks a directory of a few
  * small files and links, which is copied. */
@@ -440,7 +440,7 @@ show_all_configured(int root, const struct msg_strs *paths, struct msg_strs *mis
 	return 0;
 }
 
-/* ---- what is ours ---- */
+/* ---- our own files ---- */
 
 static int
 make_own(int root, bool zero, const char **what_r)

@@ -12,7 +12,7 @@
 
 /* Builds the tree in this process's own mount namespace (which must be new), makes it
  * the root and lets go of the host's. paths are bound read-only beside the built-in
- * list; those that are not there are appended to missing, whose array must have room
+ * list; missing ones are appended to missing, whose array must have room
  * for all of them and borrows their texts. zero: also /dev/zero. A file system for the
  * time of imports is on /run. 0, or -errno with *what_r naming the step or path (valid
  * until the next call). */

@@ -2,8 +2,8 @@
  * process that is about to be copied.
  *
  * A fork copies one thread. OpenBLAS, LLVM's OpenMP and others start theirs again in the child;
- * libgomp waits for ever for threads that are not there. And what reads its number of threads when
- * it is loaded reads it once, in the zygote, where none may be started.
+ * libgomp waits for ever for threads that no longer exist. And what reads its number of threads
+ * when it is loaded reads it once, in the zygote, where none may be started.
  */
 #ifndef WORKER_PARALLEL_H
 #define WORKER_PARALLEL_H

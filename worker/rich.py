@@ -122,7 +122,7 @@ def take_bundle(forms, got, notes):
 
 
 def from_module(value, module, name):
-    """Whether it is an instance of that class, of a module that may not be there."""
+    """Is it an instance of that class, of a module that may be missing?"""
     found = sys.modules.get(module)
     found = getattr(found, name, None) if found is not None else None
     return isinstance(found, type) and isinstance(value, found)
@@ -292,7 +292,7 @@ class PatchingLoader:
 
 
 class FigureFinder:
-    """Sees that matplotlib is imported: it is to draw into memory, and plt.show() is to show."""
+    """Hooks the import of matplotlib: it must draw into memory, and plt.show() must display."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "matplotlib":

@@ -19,7 +19,7 @@ PyObject *turns_type(void);
  * to those of before. */
 void turns_closed(void);
 
-/* In the child of a fork: true when another thread of the parent was writing. It is not there
+/* In the child of a fork: true when another thread of the parent was writing. It does not exist
  * any more, and the lock of a buffer above stays with it. */
 bool turns_forked(void);
 

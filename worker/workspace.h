@@ -18,7 +18,7 @@
 #define WORKSPACE "/workspace"
 #define WORKSPACE_SCRIPT WORKSPACE "/script.py"	/* where __main__ is found as a file */
 
-/* How much is told of what is left; set by the zygote, before any worker is made. */
+/* Bounds for the report of left files; set by the zygote, before any worker is made. */
 struct workspace_bounds {
 	uint32_t files;
 	uint32_t file_bytes, bytes;	/* of one whose content is told; of all of them */
@@ -38,7 +38,7 @@ int workspace_script_write(int fd, const struct msg_bin *script, struct stat *st
 /* Sessions have none. */
 void workspace_script_remove(void);
 
-/* Makes the file with the directories above it, in the place of another one only when
+/* Makes the file with the directories above it, replacing another file only if
  * replace, or when it is the script's own. 0 or -errno. */
 int workspace_put(const struct msg_input *input, bool replace);
 

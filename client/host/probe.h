@@ -10,7 +10,7 @@
 enum verdict {
 	VERDICT_OK,
 	VERDICT_WEAKER,		/* it works without, less well */
-	VERDICT_MISSING,	/* as a system service it does not start, or a wall is not there */
+	VERDICT_MISSING,	/* a system service does not start, or a wall is missing */
 };
 
 struct finding {

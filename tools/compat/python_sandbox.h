@@ -21,7 +21,7 @@ uint64_t python_sandbox_default_memory(const struct config *config);
 /* "128m", as its calls have it. */
 void python_sandbox_memory_text(uint64_t bytes, char *text, size_t size);
 
-/* Does a tier count? Not when the configuration has a list in the place of all. */
+/* Does a tier count? Not if the configuration has a list instead of all tiers. */
 bool python_sandbox_has(const struct config *config, bool container, enum tier tier);
 
 /* What code may import here; imports_done. container: a call with use_container, which has

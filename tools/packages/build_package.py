@@ -1,4 +1,4 @@
-"""Builds the wheel of a package from its source, which runs what is in there: without a network.
+"""Builds the wheel of a package from its source, which runs the source's code: without a network.
 
 argv[1] is JSON: {"file": name of the source's archive, "sha256": its hash, "max_bytes": of the
 wheel}. Standard input is a socket that hands over the archive, and the file for the wheel. The
@@ -32,7 +32,7 @@ def run_pip(path):
 
 
 def means():
-    """What there is to build with."""
+    """Lists the build back ends that are installed."""
     found = []
     for name in BACK_ENDS:
         try:

@@ -13,11 +13,11 @@ SOURCE, MADE = "/tmp/source.py", "/tmp/made.pyc"
 
 
 def compiled(path, source):
-    """b"" for what is no Python that this interpreter understands."""
+    """The code, or b"" if this interpreter cannot compile the source."""
     with open(SOURCE, "wb") as f:
         f.write(source)
     try:
-        # Never stale, for nobody changes them; and looked at without asking for the source.
+        # Never stale, because nothing changes them; and used without checking the source.
         py_compile.compile(SOURCE, MADE, PLACE + path, doraise=True,
                            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     except Exception:

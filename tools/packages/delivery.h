@@ -1,4 +1,4 @@
-/* Installed packages for a session of run_repl that is there already: mounted when it is the
+/* Installed packages for an existing session of run_repl: mounted when it is the
  * session's turn, so that the next cell imports them. What a session has it keeps: another set
  * has all of that, as it is, and more.
  */

@@ -45,7 +45,7 @@ def fail(*words):
 
 
 def take(fd, path, expected):
-    """Copies a file that was handed over; it has to have this hash."""
+    """Copies a passed file; it must have this hash."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(fd, "rb") as source, open(path, "w+b") as to:
         while block := source.read(1 << 20):

@@ -93,7 +93,7 @@ int install_build_channel(struct install *install, int *channel_r);
 /* The wheels alone, into a socket, unless there are none. 0 or -errno. */
 int install_hand_wheels(const struct install *install, int to);
 
-/* What programs are told of them, in their order: [{"file", "hash", "package"}]. */
+/* Their description for programs, in order: [{"file", "hash", "package"}]. */
 json_t *install_built(const struct install *install);
 
 /* Is this package of a set what was built? */

@@ -1,4 +1,4 @@
-"""Finds out which packages a list of requirements comes to, and says what they are.
+"""Resolves a list of requirements, and describes the resulting packages.
 
 Asks pip, which downloads them: size and hash are those of the files. argv[1] is JSON:
 {"requirements": [texts], "indexes": [urls, those that come first are asked first], "ties": {name:
@@ -20,10 +20,10 @@ FILES = "/tmp/packages"
 FOUND = "/tmp/found"
 STOPPED = 9
 
-# What pip is made to do otherwise: of each name it asks one index, the first that has it, whatever
-# versions others have. It says where its files come from. And it asks a source what it depends on
-# by running it. Here nothing of it runs: pip stops at the first one that it comes to, before it has
-# it, and in any case before it would run.
+# Changes to pip. It asks one index for each name, the first that has it, whatever versions others
+# have. It reports where its files come from. And to learn the dependencies of a source it would run
+# the source. Here nothing of it runs: pip stops at the first source, before it downloads it, and in
+# any case before it would run it.
 PIP = '''
 import json, os, sys, urllib.error, urllib.request
 from pip._internal.cli.main import main
@@ -101,7 +101,7 @@ class Resolver:
 
     def ask_pip(self):
         """Its status, and what it found."""
-        # With --prefer-binary a source is come to where there is no wheel that does.
+        # With --prefer-binary a source is used only if no wheel fits.
         kinds = ["--prefer-binary"] if self.build else ["--only-binary", ":all:"]
         if self.built:
             kinds += ["--find-links", BUILT]

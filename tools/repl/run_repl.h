@@ -27,7 +27,7 @@ struct repl_told {
 	const struct outcome *outcome;	/* whose notes are told; NULL: none */
 };
 
-/* What there is to say of a session as it is. session may be NULL. */
+/* Describes the current state of a session. session may be NULL. */
 void repl_tell(const struct repl_session *session, struct repl_told *told_r);
 
 /* A further sentence. */

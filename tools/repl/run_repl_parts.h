@@ -50,7 +50,7 @@ bool repl_run_only_closes(const struct run_script_arguments *arguments);
 
 /* ---- run_repl_begin.c ---- */
 
-/* It has its turn: does the first thing. */
+/* The call has its turn: does the first step. */
 void repl_run_begin(struct tool_run *run);
 
 /* Begins a session once what is asked for is there, which may be now: the run may be over after

@@ -1,4 +1,4 @@
-"""Says which Python this is, what environment markers stand for, and which packages are there.
+"""Reports the Python version, the values of environment markers, and the installed packages.
 
 The answer is the trailing expression: {"program": its path, "markers": {variable: text},
 "packages": {normalised name: {"name", "version", "extras": [requirements with a marker that names
@@ -25,7 +25,7 @@ def look(packages, left):
         try:
             name, version = found.metadata["Name"], found.version
             requires = [r for r in found.requires or () if "extra" in r]
-        except Exception:  # damaged metadata: as if it were not there
+        except Exception:  # damaged metadata: the package counts as missing
             continue
         if not isinstance(name, str) or not isinstance(version, str):
             continue

@@ -14,7 +14,7 @@
 #include "mcp/tool.h"
 #include "policy/requirement.h"
 
-#define FINDING_ERRORS_MAX 64	/* told of one script; more are counted as one */
+#define FINDING_ERRORS_MAX 64	/* reported for one script; further ones are counted as one */
 
 struct requirements_check;
 
@@ -42,7 +42,7 @@ struct findings {
 	/* Without errors, and when there is something to hold against it; else NULL. */
 	json_t *environment;
 	bool python_fits;		/* true when nothing is asked of it */
-	bool *missing;			/* list.item[i] is not there */
+	bool *missing;			/* list.item[i] is missing */
 	size_t n_missing;
 	/* Not NULL: it could not be found out, and nothing of the rest counts. */
 	const struct outcome *trouble;
