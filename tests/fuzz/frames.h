@@ -1,5 +1,5 @@
-/* Frames in inputs: they begin with the version of the protocol that is spoken now, so that the
- * inputs outlive it, but for those of FRAMES_OTHER_VERSION. */
+/* Frames in inputs. The version in a frame's header is replaced by the current one, so inputs stay
+ * useful after a change of the protocol. FRAMES_OTHER_VERSION stays as it is. */
 #ifndef TESTS_FUZZ_FRAMES_H
 #define TESTS_FUZZ_FRAMES_H
 

@@ -1,8 +1,10 @@
-/* What the supervisor reads of its directory helper. The bits of the first byte say which questions
- * are given up before they are answered, the second one in which pieces the answers come; the rest
- * are these: frames, and then the end. Must hold: each question that is not given up is answered
- * once; by a person with as many memberships as groups were asked about and a name of bounded
- * length, or by an error; and the owner hears once that the helper is lost. */
+/* The directory helper's answers to the supervisor. Each bit of the first byte cancels a lookup;
+ * the second byte is the size of the pieces. The rest is the answers: frames, then the end. The
+ * target asserts:
+ *
+ * - Each lookup that was not cancelled is answered once: by an error, or by a person with one
+ *   membership for each group and a name of limited length.
+ * - The owner is told once that the helper is lost. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -36,7 +38,7 @@ directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up)
 	helper_give(socket);
 }
 
-/* The helper's own, which is not part of this. */
+/* Used by the helper only. */
 int
 directory_look_up(uid_t uid, const char *const *group, size_t n, struct directory_person *person_r)
 {
@@ -98,7 +100,7 @@ answer(int socket, struct rest rest, uint8_t most)
 	while (rest.len > 0) {
 		struct rest piece = rest_take(&rest, most ? most : rest.len);
 
-		/* Nobody reads any more of a helper that was lost. */
+		/* The supervisor does not read from a lost helper. */
 		if (send(socket, piece.at, piece.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
 			MUST(errno == EPIPE || errno == EAGAIN);
 			break;

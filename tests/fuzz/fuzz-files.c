@@ -1,12 +1,15 @@
-/* Names of files that strangers choose. The first byte says what the rest is:
+/* File names of strangers. The first byte is the kind of the rest:
  *
  *   'F'  the argument files of a call, JSON
- *   'L'  files that a script left, a line each
+ *   'L'  paths of files that a script left, a line each
  *   'W'  the path of a file in a wheel
  *
- * Must hold: an accepted path leads below its beginning, by plain names; no two paths of a call
- * are equal, or one a directory of the other; content is what was sent; and left files are reported
- * in order, each path once, at an address that leads back to it. */
+ * The target asserts:
+ *
+ * - An accepted path stays below its directory.
+ * - No two files of a call have the same path, and none is a directory of another one.
+ * - Content is unchanged.
+ * - The files of a script are ordered, each path once. The address of a file contains its path. */
 #include "fuzz.h"
 
 #include <errno.h>

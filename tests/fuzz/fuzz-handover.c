@@ -1,5 +1,5 @@
-/* The table that a supervisor leaves to its successor. Must hold: what is read is written, read
- * again and written the same; and nothing that there is once only is in it twice. */
+/* The table that a supervisor leaves to its successor. The target asserts that an accepted table is
+ * written, read again and written the same, and that nothing unique is in it twice. */
 #include "fuzz.h"
 
 #include <errno.h>

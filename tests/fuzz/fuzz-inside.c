@@ -1,7 +1,8 @@
-/* What workers answer to questions of ours. The first byte is the tool that asks; then come the
- * answers, a line each, of which the last one counts for all further questions. Must hold: the call
- * is answered once, with text in it, and in the form that its tool declares; and a script is called
- * valid if and only if there are no errors. */
+/* Workers' answers to the service's own questions. The first byte is the tool that asks. Answers
+ * follow, a line each; the last one answers all further questions. The target asserts:
+ *
+ * - The call has one answer, with text, in the form of the tool's output schema.
+ * - A script is valid if and only if it has no errors. */
 #include "fuzz.h"
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@
 #include "tools/shared/environment.h"
 
 #define ANSWERS_MAX 4
-#define CALLS_MAX 200		/* of one bench, which keeps all lines */
+#define CALLS_MAX 200		/* of one bench: it keeps all lines */
 
 #define SCRIPT "# /// script\\n# dependencies = ['numpy']\\n# ///\\nprint(1)"
 #define CALL(name, arguments) { name, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\"," \
@@ -32,7 +33,7 @@ static const struct {
 };
 
 static struct bench *bench;
-static json_t *tools;			/* the list, as the client has it */
+static json_t *tools;			/* the answer of tools/list */
 
 static void
 offer_all(struct config *config)
@@ -60,7 +61,7 @@ set_up(void)
 	json_decref(answer);
 }
 
-/* ---- has a value the form that a schema wants? As much of JSON Schema as ours use ---- */
+/* ---- JSON Schema, as far as the tools use it ---- */
 
 static bool fits(const json_t *schema, const json_t *value);
 

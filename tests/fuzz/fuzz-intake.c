@@ -1,7 +1,10 @@
-/* The stream of files that the reader of a wheel sends; the first two bytes are how many files and
- * pages it may be. Must hold: it ends with 0 or in words; the tree has nothing but directories and
- * files at paths that are safe, and no more than may be; each file that is listed is there with the
- * sum that stands beside it; and the same stream once more is the same files. */
+/* The stream of files from the reader of a wheel. The first two bytes are the most files and pages.
+ * The target asserts:
+ *
+ * - intake_read() returns 0, or an error with a text.
+ * - The tree has directories and regular files only, at safe paths and within the limits.
+ * - Each listed file exists and has the listed sum.
+ * - The same stream is accepted again, and changes nothing. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -28,7 +31,7 @@ remove_place(void)
 	(void)rmdir(place);
 }
 
-/* ---- what is there ---- */
+/* ---- the tree ---- */
 
 struct there {
 	size_t files, pages;
@@ -87,7 +90,7 @@ check_file(const char *sum, const char *path)
 	close(fd);
 }
 
-/* How many lines it has. */
+/* Returns the number of lines. */
 static size_t
 check_list(char *list)
 {
@@ -135,7 +138,7 @@ take_twice(struct intake *intake)
 
 	there = look(false);
 	MUST(lines == intake->files);
-	/* What was begun when it ended is there as well. */
+	/* After an error one more file may be incomplete. */
 	MUST(r < 0 ? there.files <= lines + 1 : there.files == lines);
 	MUST(r < 0 || there.pages * PAGE == intake->bytes);
 	if (r == 0 && intake->files < intake->files_max) {

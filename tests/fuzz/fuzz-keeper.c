@@ -1,9 +1,12 @@
-/* What the supervisor reads of its keeper. A byte says whether the keeper says first that it
- * serves, and how many descriptors come with its messages; two are the length of what comes on
- * its line, in frames; then comes how much the gate of a mount gets, and the rest is on the
- * socket of a set that it takes. Must hold: the set and the mount are each answered once; it is
- * there only when the keeper has said so, and mounted only when the gate got a 0; what is wrong
- * is said in text; the keeper is asked for nothing else; and no descriptor is left open. */
+/* The keeper's messages to the supervisor. The first byte says whether the keeper is ready first,
+ * and the number of descriptors of its messages. Two bytes are the length of the frames on its
+ * line, which follow. Then come the bytes for the gate of a mount, after their number. The rest is
+ * frames on the socket of a set. The target asserts:
+ *
+ * - The set and the mount each have one answer.
+ * - A set is there only after TAKEN without an error; a mount only after a 0 at the gate.
+ * - Each error has a text.
+ * - All received descriptors are closed in the end. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -35,7 +38,7 @@ static struct {
 	bool is_taken, is_mounted;
 } rig;
 
-/* ---- in the place of the launcher: one process, that does nothing ---- */
+/* ---- in place of the launcher: one process, which does nothing ---- */
 
 int
 launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
@@ -88,7 +91,7 @@ launch_trouble(const struct launch *launch, const char **step_r, int *error_r)
 	return false;
 }
 
-/* ---- what the keeper is asked for ---- */
+/* ---- requests to the keeper ---- */
 
 static void
 on_taken(void *arg, int error, const char *text, uint64_t bytes, uint32_t files)
@@ -140,7 +143,7 @@ take_questions(void)
 	frame_reader_done(&reader);
 }
 
-/* ---- what it says ---- */
+/* ---- its messages ---- */
 
 static void
 turn(void)
@@ -159,21 +162,22 @@ say(int socket, struct rest rest, const int *fds, size_t n_fds)
 	frames_set_versions(bytes, rest.len);
 	if (rest.len > 0)
 		n = fdpass_send(socket, bytes, rest.len, fds, n_fds, 0);
-	/* Its line takes no descriptors where the kernel can refuse them. */
-	MUST(n == (ssize_t)rest.len || n == -EPIPE || n == -ECONNRESET || (n_fds > 0 && n == -EPERM));
+	/* -EPERM: the kernel refuses descriptors on the line. */
+	MUST(n == (ssize_t)rest.len || n == -EPIPE || n == -ECONNRESET ||
+	     (n_fds > 0 && n == -EPERM));
 	free(bytes);
 }
 
 static void
 say_serves(void)
 {
-	const struct msg msg = { .type = MSG_KEEPING,
-				 .keeping = { .build = msg_str(PROTO_BUILD), .what = msg_str("") } };
+	const struct msg msg = { .type = MSG_KEEPING, .keeping = {
+		.build = msg_str(PROTO_BUILD), .what = msg_str("") } };
 
 	MUST(frame_send(rig.line, &msg, NULL, 0) == 0);
 }
 
-/* Is the first message on its socket that all is there? */
+/* Is the first message on the socket TAKEN without an error? */
 static bool
 says_taken(struct rest rest)
 {
@@ -247,7 +251,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	keeper_free(keeper);
 	close(rig.line);
 
-	/* end of file: nobody holds the writing end any more */
+	/* end of file: all copies of the writing end are closed */
 	close(ends[1]);
 	MUST(read(ends[0], &byte, 1) == 0);
 	close(ends[0]);

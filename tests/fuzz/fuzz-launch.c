@@ -1,11 +1,13 @@
-/* What the launcher reads of a supervisor that has fallen to somebody. The bits of the first
- * byte say which of the started processes end at once, the rest are frames. Must hold: each
- * message has one answer; what is started is a program that was known before, told what was
- * known before, and no more of it live than may; and nobody but a child of the supervisor is
- * adopted.
+/* Questions to the launcher from a supervisor that an attacker controls. Each bit of the first
+ * byte says whether a started process ends at once; the rest is frames. The target asserts:
  *
- * The launcher's own file is part of this one: its life has no end that a target would outlive,
- * so what it does with a message is called, and what would make a process is here. */
+ * - Each question has one answer.
+ * - A started program is one of the table, and gets the message of the table.
+ * - The number of live processes of a program is within its limit.
+ * - Only a child of the supervisor is adopted; here there is none.
+ *
+ * launcher_live() never returns, so the target includes the file and calls serve(). launch_start()
+ * of this file takes the place of the real one. */
 #include "host/launcher_process.c"
 
 #include <sys/eventfd.h>
@@ -16,7 +18,7 @@
 
 #define QUESTIONS_MAX 4096	/* bytes */
 #define STARTED_MAX 64
-#define NO_PROCESS INT32_MAX	/* above any pid: nobody is its child */
+#define NO_PROCESS INT32_MAX	/* above any pid: it has no child */
 
 static struct launcher_options options;
 static struct launcher_process l = { .options = &options, .supervisor = NO_PROCESS };
@@ -51,7 +53,7 @@ check_first(const struct launch_program *program, int control)
 	frame_reader_done(&reader);
 }
 
-/* In the place of launch.c's. A process that has ended has a pidfd that is readable. */
+/* In place of launch.c. The pidfd of an ended process is readable. */
 pid_t
 launch_start(const struct outer_namespace *outer, const struct launch_program *program,
 	     pid_t parent, int control, int trouble, int *pidfd_r)

@@ -1,8 +1,11 @@
-/* What the supervisor reads of its launcher. The first byte says what it is asked for and how many
- * descriptors come with the answers, the rest are these: frames, and then the end. Must hold: what
- * was started has a pid and three descriptors, and what was adopted one; what was not has none, and
- * a reason that is text; after a breach of the protocol nothing more is asked; the owner hears once
- * that the launcher is lost; and no descriptor that came is left open. */
+/* The launcher's answers to the supervisor. The first byte has the questions, and the number of
+ * descriptors of each answer. The rest is the answers: frames, then the end. The target asserts:
+ *
+ * - A started process has a pid and three descriptors; an adopted one has one descriptor. After an
+ *   error there is none, and the failed step is UTF-8.
+ * - No question follows one that was not answered.
+ * - The owner is told once that the launcher is lost.
+ * - All received descriptors are closed in the end. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -36,7 +39,7 @@ is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Each frame is sent with so many descriptors, as long as there is room. */
+/* Sends each frame with n_fds descriptors, until the socket is full. */
 static void
 answer(int socket, const uint8_t *at, size_t size, const int *fds, size_t n_fds)
 {
@@ -82,7 +85,7 @@ adopt(struct launcher *launcher)
 		close(fd);
 }
 
-/* How many of the answers are messages of a launcher, up to the first that is none. */
+/* The number of valid messages up to the first invalid one. */
 static size_t
 count_messages(const uint8_t *at, size_t size)
 {
@@ -101,7 +104,7 @@ count_messages(const uint8_t *at, size_t size)
 	return n;
 }
 
-/* What it has asked for is what it may, and no more after one that was not answered. */
+/* The supervisor sends LAUNCH and ADOPT only, and at most one unanswered question. */
 static void
 check_questions(int socket, size_t messages)
 {
@@ -170,7 +173,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	launcher_free(launcher);
 	close(socket);
 
-	/* end of file: nobody holds the writing end any more */
+	/* end of file: all copies of the writing end are closed */
 	close(ends[1]);
 	MUST(read(ends[0], &byte, 1) == 0);
 	close(ends[0]);

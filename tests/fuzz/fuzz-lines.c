@@ -1,8 +1,11 @@
-/* What a client writes, and how it is cut: the first two bytes say how large the pieces are that
- * it comes in, the rest is the stream. If the second one is odd, a byte 1 of it stands for so
- * many blanks that its line has to wait for its turn. Must hold: the client gets the same
- * answers, byte by byte, as when its lines are cut here and handed over one by one; one that is
- * too long ends the stream, and nothing after it is read; and in the end nothing is left of it. */
+/* The stream of a client. The first two bytes are the sizes of the pieces in which it comes; the
+ * rest is the stream. If the low three bits of the second byte are set, a byte 1 of the stream
+ * stands for so many blanks that its line must wait for its turn. That is slow, so it is rare. The
+ * target asserts:
+ *
+ * - The client gets the same bytes as when each line is handed to mcp_stream_line().
+ * - A line that is too long ends the stream; nothing after it is read.
+ * - Nothing of the session remains. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -28,8 +31,8 @@
 #define BLANKS JSONRPC_LONG
 #define LINE_MAX_BYTES (BLANKS + 400)
 #define STREAM_MAX 16384
-#define LONG_MAX 2		/* of these in one stream */
-#define QUIET_TURNS 6		/* without a byte: nothing more comes */
+#define LONG_MAX 2		/* of them in one stream */
+#define QUIET_TURNS 6		/* without a byte: all answers have come */
 
 static struct {
 	struct config *config;
@@ -166,7 +169,7 @@ hear_all(int fd, struct codec_buffer *answers)
 	}
 }
 
-/* A client that was refused may not write any more. */
+/* The socket of a refused client is closed. */
 static void
 write_all(int fd, struct rest piece, struct codec_buffer *answers)
 {
@@ -213,7 +216,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!rig.set)
 		set_up();
-	put_blanks(rest, step % 2 ? LONG_MAX : 0, &stream);
+	put_blanks(rest, step % 8 == 7 ? LONG_MAX : 0, &stream);
 	rest = (struct rest){ stream.at, stream.len };
 	hand_over(rest, &want);
 	send_in_pieces(rest, most, step, &got);

@@ -1,7 +1,10 @@
-/* What a script shows and what its files are called: the first byte is the kind, the rest its
- * bytes, or a name. Must hold: only what begins as its kind does is sent as a picture, and a
- * size is the one of its header; what is sent as text is UTF-8 without control characters; and a
- * type is a type, whatever stands before the end of the name, and in whatever case. */
+/* Media types of what a script shows, and of its files. The first byte is the kind; the rest is
+ * content, or a name. The target asserts:
+ *
+ * - Content that may be sent as a picture begins as its kind does. The size of a PNG is that of its
+ *   header.
+ * - Content that may be sent as text is UTF-8 without control characters.
+ * - The type of a name depends on its end alone, in upper or lower case. */
 #include "fuzz.h"
 
 #include <ctype.h>
@@ -56,7 +59,7 @@ check_name(const uint8_t *data, size_t size)
 	other[0] = 'x';
 	for (size_t i = 0; i < size; i++)
 		other[i + 1] = (char)toupper(data[i]);
-	/* A name that is its end alone is hidden, and has no end. */
+	/* ".csv" alone is a hidden file without an end. */
 	MUST(media_of_path(other, size + 1) == type || media_of_path(other + 1, size) == type);
 	free(other);
 }

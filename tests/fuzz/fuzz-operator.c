@@ -1,8 +1,10 @@
-/* Lines of operators, and of others who may connect. The first byte says who it is and how large
- * the pieces are that it comes in; the rest is the stream, in which @ stands for the id of a
- * request that waits for a decision. Must hold: each line has one answer (and each change one,
- * once they are watched): an object that says whether it is ok, and if not why; and nobody but
- * those who are named decides, or is told of the service. */
+/* The operators' socket. The first byte says whether the client is an operator, and the size of the
+ * pieces; the rest is its stream. A byte @ in it stands for the id of a request that waits for a
+ * decision. The target asserts:
+ *
+ * - Each line has one answer. With "watch" each change has one more.
+ * - An answer is an object that says whether it is ok, and why if it is not.
+ * - A client that is no operator decides nothing and sees nothing of the service. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -25,7 +27,7 @@
 #include "supervisor/operate/operation.h"
 
 #define STREAM_MAX 4096
-#define QUIET_TURNS 4		/* without a byte: nothing more comes */
+#define QUIET_TURNS 4		/* without a byte: all answers have come */
 #define TENANT "uid:123456789"
 
 static struct {
@@ -39,7 +41,7 @@ static struct {
 	char answers[1 << 20];
 } rig;
 
-/* ---- what is asked for beside approvals ---- */
+/* ---- in place of operation.c ---- */
 
 json_t *
 operation_status(const struct operation *operation)
@@ -114,7 +116,7 @@ ask(const struct config *config)
 	json_decref(shown);
 }
 
-/* Its address, of the kernel's choice. */
+/* Returns the address, which the kernel chooses. */
 static struct sockaddr_un
 serve(void)
 {
@@ -177,7 +179,7 @@ hear(int fd)
 	return n > 0;
 }
 
-/* How many lines that is. */
+/* Returns the number of lines. */
 static size_t
 say(int fd, struct rest rest, size_t most)
 {

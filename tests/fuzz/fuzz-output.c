@@ -1,19 +1,20 @@
-/* What is kept of a script's output. Two bytes are the caps, of the texts and of what is kept as it
- * was written; then pieces: a byte says stream, length, and whether no more is to be kept whole
- * afterwards. Must hold, beside all that was written:
+/* The kept part of a script's output. Two bytes are the limits: of the texts, and of the bytes
+ * that are kept as they were written. Pieces follow. The first byte of a piece has the stream, the
+ * length, and whether output_keep_no_more() is called after the piece. The target remembers all
+ * bytes and asserts:
  *
- * - a text is UTF-8, and no longer than its cap, three bytes for each that was none, and one line;
- * - what fits is there to the last byte; of the rest the head and the tail are, without a character
- *   that was cut, and as many bytes as that leaves out are told;
- * - both streams together keep the order of each;
- * - what is kept as it was written lies where its offsets say. */
+ * - A text is UTF-8. Its length is at most the limit, three times, and one line.
+ * - Output below the limit is complete. Longer output has its head and its tail, and no part of a
+ *   character. The text tells how many bytes are missing.
+ * - The text of both streams has the bytes of each stream in their order.
+ * - A piece that is kept as it was written has the right offset. */
 #include "fuzz.h"
 
 #include "base/utf8.h"
 #include "engine/output.h"
 
 #define WRITTEN_MAX 65536
-#define CUTS_MAX 6		/* bytes of characters that a cut goes through */
+#define CUTS_MAX 6		/* bytes of cut characters, at both ends */
 
 struct written {
 	char at[WRITTEN_MAX];
@@ -26,7 +27,7 @@ is_utf8(const struct written *written)
 	return utf8_prefix(written->at, written->len) == written->len;
 }
 
-/* The parts of a text are the head and the tail of what was written. */
+/* The text has the head and the tail of the written bytes. */
 static void
 check_cut(const struct output_text *text, const struct written *written, size_t cap)
 {
@@ -64,7 +65,7 @@ check_text(const struct output_text *text, const struct written *written, size_t
 		     memcmp(text->text, written->at, written->len) == 0);
 }
 
-/* One stream has ASCII alone, the other one none: so each can be picked out of both. */
+/* If one stream has only ASCII and the other none, the streams can be separated again. */
 static void
 check_order(const struct output_text *both, const struct written written[STREAM_COUNT])
 {

@@ -1,7 +1,9 @@
-/* Arguments of a call that a client repeats in headers: a line is the params, JSON; each further
- * one is a header. Must hold: headers that are made of the arguments agree with them, plain or
- * in base64; each that is missing or says something else does not; and headers that agree say
- * what the body says. */
+/* Arguments of a call that a client repeats in headers. The first line is the params, JSON; each
+ * further line is a header. The target asserts:
+ *
+ * - Headers made from the arguments agree with them, plain or in base64.
+ * - With one of these headers missing they do not.
+ * - Headers of the input that agree have the values of the arguments. */
 #include "fuzz.h"
 
 #include <inttypes.h>
@@ -99,7 +101,7 @@ argument(const json_t *call, size_t i)
 	return json_is_null(value) ? NULL : value;
 }
 
-/* The header of an argument; NULL: what it is cannot be said in one. */
+/* The header of an argument; NULL: its type has no header. */
 static char *
 header_of(const json_t *value, bool as_base64)
 {
@@ -137,7 +139,7 @@ is_plain_header(const json_t *value, const char *said)
 	return *said && *said != ' ' && strncmp(said, "=?", 2) != 0;
 }
 
-/* What the arguments themselves make of it. */
+/* Headers made from the arguments. */
 static void
 check_own(const json_t *call)
 {

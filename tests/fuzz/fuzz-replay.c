@@ -1,8 +1,10 @@
-/* Ids of events that clients bring back, after streams that have said something: steps of a byte
- * each, up to a newline, and then a Last-Event-ID. A step begins a stream, says a piece of news
- * or an answer on one of them, or ends one. Must hold: an id that is taken names a stream that
- * there is and an event that it has said; what comes again is what that stream said after it,
- * each with its id and in its order, and every one of those ids is taken itself. */
+/* Event ids that clients send back. Steps come first, a byte each, up to a newline. A step begins a
+ * stream, says news or an answer on a stream, or ends a stream. The rest is a Last-Event-ID. The
+ * target asserts:
+ *
+ * - An accepted id names an existing stream, and an event of that stream.
+ * - The stream then repeats each later event, in order, with its id. Each of these ids is accepted
+ *   too. */
 #include "fuzz.h"
 
 #include <event2/buffer.h>
@@ -20,7 +22,7 @@ struct rig {
 	struct http_replay *stream[STREAMS_MAX];
 	size_t n;
 	struct evbuffer *out;
-	int exchange;			/* what stands for one; nothing is asked of it */
+	int exchange;			/* in place of an exchange; never used */
 };
 
 static void
@@ -48,7 +50,7 @@ step(struct rig *rig, uint8_t what)
 	}
 }
 
-/* The message of each event is its number. */
+/* Each message is the number of its event. */
 static void
 check_again(const struct rig *rig, struct http_replay *stream, uint64_t number)
 {

@@ -1,8 +1,10 @@
-/* What a script shows and leaves, from the frames of its worker to the answer of the call. Must
- * hold: what is taken is within the limits, objects in their order and each file once; the answer's
- * members are one line of JSON, no longer than they were said to be, and tell the size of a picture
- * as its header does; and what is kept is read back by its tenant at the address that was told, and
- * by nobody else. */
+/* Displays and files of a script, from the frames of its worker to the answer of the call. The
+ * target asserts:
+ *
+ * - Accepted displays and files are within their limits. Objects are in order.
+ * - The members of the answer are one line of JSON, within the announced length. The members of
+ *   each display match its type.
+ * - A kept file is read back by its tenant at its address, and by no other tenant. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -95,7 +97,8 @@ check_display(const json_t *display)
 	const char *type = json_string_value(json_object_get(display, "mime_type"));
 	const json_t *width = json_object_get(display, "width");
 
-	MUST(type && strchr(type, '/') && json_integer_value(json_object_get(display, "bytes")) > 0);
+	MUST(type && strchr(type, '/'));
+	MUST(json_integer_value(json_object_get(display, "bytes")) > 0);
 	MUST(!!width == (strcmp(type, "image/png") == 0));
 	MUST(!width || json_integer_value(width) > 0);
 	MUST(!!json_object_get(display, "json") == (strcmp(type, "application/json") == 0));

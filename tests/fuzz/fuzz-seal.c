@@ -1,10 +1,10 @@
-/* What a client carries for us and brings back. The first byte says what the rest is:
+/* Texts that the service gives to a client and gets back. The first byte is the kind of the rest:
  *
- *   'T'  a text as a client may send it: it opens nothing, because nobody has sealed it
- *   'S'  what is sealed (its end, flags, name and arguments), and behind it changes of the text:
- *        it opens if and only if it is as it was, for what it was, and in its time; then what comes
- *        out is what went in
- *   'C'  a cursor: what is read is written the same, so there is one spelling of each place */
+ *   'T'  a text as any client may send it. Nobody has sealed it, so it does not open.
+ *   'S'  what is sealed (end, flags, name and arguments), then changes of the text. The seal opens
+ *        if and only if the text is unchanged, the binding is the same, and the time is not over.
+ *        The opened content is then the sealed content.
+ *   'C'  a cursor. A cursor that is read is written the same: each place has one spelling. */
 #include "fuzz.h"
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ params_of(struct rest *rest)
 			 json_stringn((const char *)value.at, value.len));
 }
 
-/* True: the text is not what it was. */
+/* Returns whether the text is different in the end. */
 static bool
 change(char **text, struct rest *rest)
 {

@@ -1,14 +1,17 @@
-/* Sets of packages. The first byte says what the rest is:
+/* Sets of packages. The first byte is the kind of the rest:
  *
- *   'M'  a manifest, as it lies in the store
- *   'A'  what a worker says that a resolver found
+ *   'M'  a manifest from the store
+ *   'A'  a worker's answer: the packages that the resolver found
  *   'R'  the file of a request, which names an environment
- *   'Q'  what a client asks for, a requirement each line
+ *   'Q'  requirements, a line each
  *
- * Must hold: a worker's answer is a set only within bounds, in order, each name once; a printed set
- * is read back the same, and its name does not depend on the order of the packages; an accepted
- * manifest gives policy everything that it needs; a request leads to an environment only by a right
- * name; and a requirement has one spelling, whose request does not depend on the order. */
+ * The target asserts:
+ *
+ * - An accepted answer is within its bounds, ordered, and has each name once. It is printed and
+ *   read as the same set. The set's name does not depend on the order of the packages.
+ * - An accepted manifest has all values that policy needs.
+ * - A request leads to an environment only by a complete name.
+ * - A requirement has one spelling. The name of a request does not depend on the order. */
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -77,7 +80,7 @@ check_for_policy(const json_t *set)
 	free(package);
 }
 
-/* All of what is named as the origin of a package. */
+/* The origins of all packages. */
 static json_t *
 origins_of(const json_t *packages)
 {

@@ -1,11 +1,11 @@
-/* Text of strangers as people are shown it, and as JSON has it. The first bytes say how much room
- * there is. Must hold:
+/* A stranger's text as people see it, and as JSON has it. The first two bytes are the space that
+ * is available. The target asserts:
  *
- * - a line has its room, and nothing in it that is not seen as itself; a word ends where its
- *   quotes end;
- * - each line of a block begins with the mark and is no wider than was said, and so many lines and
- *   bytes are not passed;
- * - what JSON has of it is read back as the same text, and costs what was said. */
+ * - A line fits its space and has only characters that are visible as themselves. A word ends at
+ *   its closing quote.
+ * - Each line of a block begins with the mark and is within its width. The numbers of lines and
+ *   bytes are within their limits.
+ * - JSON text is read back as the same text, and has the announced length. */
 #include "fuzz.h"
 
 #include <jansson.h>
@@ -21,7 +21,7 @@ check_line(size_t size, const char *text, size_t len)
 	size_t n = quote_line(to, size, text, len);
 
 	MUST(n < size && strlen(to) == n && quote_is_plain(to, n));
-	/* Marks on one letter are bounded beside that. */
+	/* Too many combining marks become escapes. */
 	if (n == len && quote_is_plain(text, len) && !strchr(to, '\\'))
 		MUST(memcmp(to, text, n) == 0);
 	free(to);
@@ -42,7 +42,7 @@ check_word(size_t size, const char *text, size_t len)
 	free(to);
 }
 
-/* Characters, of which none is narrower than nothing. */
+/* A character has at least one column; a combining mark counts as one. */
 static size_t
 characters(const char *text, size_t len)
 {

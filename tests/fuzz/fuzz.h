@@ -16,13 +16,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		abort(); \
 	} } while (0)
 
-/* What of an input is not taken yet: for targets whose inputs are made of parts. */
+/* The remaining bytes of an input that has parts. */
 struct rest {
 	const uint8_t *at;
 	size_t len;
 };
 
-/* Of at most so many bytes. */
+/* The next len bytes, or all if there are fewer. */
 static inline struct rest
 rest_take(struct rest *rest, size_t len)
 {
@@ -33,7 +33,7 @@ rest_take(struct rest *rest, size_t len)
 	return part;
 }
 
-/* 0 when there is none. */
+/* The next byte; 0 at the end. */
 static inline uint8_t
 rest_byte(struct rest *rest)
 {
@@ -42,7 +42,7 @@ rest_byte(struct rest *rest)
 	return one.len > 0 ? *one.at : 0;
 }
 
-/* Up to a newline, which is taken but no part of it, or all. */
+/* The next line without its newline, or all. */
 static inline struct rest
 rest_line(struct rest *rest)
 {

@@ -1,6 +1,6 @@
-/* A helper process whose end of the socket the target has. The supervisor's side forks its
- * helper itself and calls the function that is the rest of the helper's life; a target has one
- * of that name instead, which hands the socket back (helper_give) and ends. */
+/* The helper's end of a socket, for the target. The supervisor's side forks its helper and calls
+ * the function that never returns. The target defines that function: it sends the socket to the
+ * target (helper_give) and exits. */
 #ifndef TESTS_FUZZ_HELPER_H
 #define TESTS_FUZZ_HELPER_H
 
