@@ -31,7 +31,7 @@
 #define BLANKS JSONRPC_LONG
 #define LINE_MAX_BYTES (BLANKS + 400)
 #define STREAM_MAX 16384
-#define LONG_MAX 2		/* of them in one stream */
+#define LONG_LINES 2		/* of them in one stream */
 #define QUIET_TURNS 6		/* without a byte: all answers have come */
 
 static struct {
@@ -216,7 +216,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!rig.set)
 		set_up();
-	put_blanks(rest, step % 8 == 7 ? LONG_MAX : 0, &stream);
+	put_blanks(rest, step % 8 == 7 ? LONG_LINES : 0, &stream);
 	rest = (struct rest){ stream.at, stream.len };
 	hand_over(rest, &want);
 	send_in_pieces(rest, most, step, &got);
