@@ -36,7 +36,7 @@ def an_execution_is_accounted_for(ctx):
 
 @test(private=True)
 def what_runs_in_the_background_is_accounted_for(ctx):
-    """Its end too, which no connection is there for."""
+    """Also the end, for which no connection exists."""
     def call(client, name, **arguments):
         return client.ask("tools/call", {"name": name, "arguments": arguments},
                           ctx.seconds(60))["structuredContent"]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Authentication over HTTP: tokens of the service's own, tokens of an OAuth issuer, and the
-header of a proxy; what each request is answered without them, and who shares what."""
+header of a proxy; the answers to requests without them, and what tenants share."""
 
 import base64
 import contextlib

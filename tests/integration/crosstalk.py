@@ -129,7 +129,7 @@ def a_tenant_gets_its_turn(ctx):
 
 
 def ask_between(ask, all_answered):
-    """Asks again and again until the others have their answers; what is told is how often."""
+    """Repeats calls until the others have their answers; returns their number."""
     between = 0
     while not all_answered():
         ask()

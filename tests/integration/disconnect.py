@@ -60,7 +60,7 @@ def client_dies_with_calls_queued(ctx):
 
 @test(single=True)
 def half_close_ends_input(ctx):
-    """The end of a client's input: what was asked is still answered, then the service closes."""
+    """The end of a client's input: earlier requests are still answered, then the service closes."""
     for revision in (LEGACY[0], LEGACY[-1], MODERN):
         client = ctx.client(revision)
         ids = [client.start_script("import time\ntime.sleep(1)\nprint('late')"),
@@ -77,7 +77,7 @@ def half_close_ends_input(ctx):
 
 @test(single=True)
 def half_close_then_death(ctx):
-    """Whoever closes the rest as well is gone, and the work with it."""
+    """A client that closes its output too is gone, and its work is cancelled."""
     client = ctx.client()
     client.start_script(named(300), timeout_seconds=400)
     client.half_close()
@@ -167,7 +167,7 @@ def dies_without_reading_a_large_answer(ctx):
 
 @test
 def an_id_in_use_is_refused(ctx):
-    """The same id while the first is open: an error, and the first goes on."""
+    """The same id while the first is open: an error, and the first call continues."""
     raw = ctx.raw()
     call = (b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"run_script",'
             b'"arguments":{"script":"import time\\ntime.sleep(0.5)\\nprint(1)"}}}\n')

@@ -783,7 +783,7 @@ with urllib.request.urlopen("http://origin.test:%d/cell", timeout=60) as r: prin
 
 @test
 def cells_get_out(ctx):
-    """Each of them, also one that goes on from a checkpoint."""
+    """Each cell, also one that continues from a checkpoint."""
     with ctx.client() as c:
         o, session = cell(c, FETCH % out.port, checkpoint="one")
         equal(o.stdout, "GET /cell \n")

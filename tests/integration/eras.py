@@ -473,7 +473,7 @@ SHOWN = "import base64\nclass P:\n    def _repr_png_(self): return base64.b64dec
 
 
 def forms(tools, answer):
-    """Which forms a client was told of and was given."""
+    """The forms that a client was offered, and those that it got."""
     has_schema = {"outputSchema" in tool for tool in tools["tools"]}
     assert len(has_schema) == 1 or not all(has_schema), has_schema
     return any(has_schema), "structuredContent" in answer

@@ -92,7 +92,7 @@ class Connection:
         self.sock.close()
 
     def reset(self):
-        """Closes in a way that the other side is told of as an error (TCP)."""
+        """Closes so that the other side gets an error (TCP)."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.sock.close()
 

@@ -141,7 +141,7 @@ def delete_ends_what_runs(ctx):
 
 @test(single=True)
 def a_client_that_reads_nothing(ctx):
-    """News is left out for it, its call goes on to its end, nobody else notices."""
+    """Its progress is left out, its call continues to its end, and no other client notices."""
     where = place(ctx)
     before = ctx.service.rss_bytes()
     script = "for i in range(2000):\n  print('x' * 10000, flush=True)"

@@ -216,7 +216,7 @@ def a_stream_is_closed_and_taken_up(ctx):
 
 @test(private=True)
 def a_question_waits_for_its_client(ctx):
-    """Asked while nobody listened, it is heard by whoever takes up the stream."""
+    """Asked while no client listened, the question reaches the client that resumes the stream."""
     config = "stream_seconds = 1\n[policy]\nrun_script = approve\napprovers = self\n"
     with http_private(ctx, config) as (_, where):
         with Session(where, PRIMED, timeout=seconds(ctx, 60),

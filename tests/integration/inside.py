@@ -1,6 +1,6 @@
-"""System calls made from inside of a process that is somebody else's, as code would make them
-that has taken it over. By ptrace, as root, on x86-64: the process is stopped while it waits in a
-system call, its registers are lent for one call, and it goes on as if nothing had been."""
+"""System calls from inside another process, as code would make them that has taken the process
+over. By ptrace, as root, on x86-64: the process is stopped while it waits in a system call, its
+registers are lent for one call, and it goes on as if nothing had been."""
 
 import ctypes
 import errno

@@ -107,7 +107,7 @@ def the_other_one_may_be_the_default(ctx):
 
 @test(private=True)
 def packages_are_there_at_once(ctx):
-    """A profile for data: preloaded, apart from the others, and as good as if imported anew."""
+    """A profile for data: preloaded, separate from the others, and equal to a fresh import."""
     config = "[profile data]\nmodules = json numpy pandas matplotlib.pyplot scipy.stats\n"
     packages = ("numpy", "pandas", "matplotlib", "scipy")
     with ctx.private(config) as s, Client.connect(

@@ -121,7 +121,7 @@ def cpu_is_not_time(ctx):
 
 
 def eats(mib):
-    """Blocks are large, so that something is left when there is no room for one more:
+    """Blocks are large, so that some memory is left when the next one does not fit:
     AddressSanitizer's own allocator does not survive without."""
     return ("print('before', flush=True)\nblocks = []\nfor i in range(%d // 20):\n"
             "    blocks.append(b'x' * (20 << 20))\nprint('had it all')" % mib)
@@ -165,7 +165,7 @@ def memory_limit_of_children_together(ctx):
 
 @test
 def memory_limit_of_copies_on_write(ctx):
-    """What children share with their parent is theirs once they write to it."""
+    """Memory that children share with their parent becomes their own when they write to it."""
     script = ("import os, time\nb = bytearray(100 << 20)\n"
               "def write():\n    for at in range(0, len(b), 4096): b[at] = 1\nwrite()\n"
               "for i in range(8):\n    if os.fork() == 0:\n        time.sleep(%d)\n"
@@ -413,7 +413,7 @@ def look_seconds(mib):
 
 @test(alone=True)
 def expensive_looks_delay_nobody(ctx):
-    """Many processes that share much memory: what is really theirs is found out bit by bit."""
+    """Many processes that share much memory: the memory of each is measured step by step."""
     if not ctx.fallback:
         raise Skip("the kernel counts memory here")
     n, mib = 150, 400

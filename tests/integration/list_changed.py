@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What a reload changes of tools/list, and who is told: descriptions are made of limits, and what
-policy denies is not offered; each client by its revision's way, and only when there is a change."""
+"""Changes of tools/list by a reload, and their notifications: descriptions contain limits, and
+denied tools are not offered; each client by its revision's way, and only when there is a change."""
 
 import contextlib
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Packages in sessions: install_package for one that is there, and dependencies of a new one."""
+"""Packages in sessions: install_package for an existing one, and dependencies of a new one."""
 
 import os
 import sys

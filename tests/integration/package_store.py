@@ -32,7 +32,7 @@ def config(url, store, more=OPEN, packages=""):
 
 @contextlib.contextmanager
 def new_store():
-    """A place that whoever the service becomes may make a store in."""
+    """A directory in which the service's user may make a store."""
     directory = tempfile.mkdtemp(prefix="packages-")
     os.chmod(directory, 0o755)
     try:
@@ -119,7 +119,7 @@ def leftovers(store):
 
 
 def wait_for(condition, timeout, what):
-    """Until a condition of files holds; there is no event for most of them."""
+    """Waits for a condition of files; most of them have no event."""
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, what

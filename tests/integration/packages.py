@@ -428,7 +428,7 @@ def a_store_whose_disk_is_full(ctx):
 
 @test
 def nothing_is_built(ctx):
-    """A package without a wheel is none: its own code would run to build it."""
+    """A package without a wheel is not available: a build would run its code."""
     index.put("sourced", "sourced-1.0.tar.gz", b"no wheel", digest(b"no wheel"))
     with ctx.client() as client:
         refused(install(client, "sourced"), "No matching distribution found")
@@ -436,8 +436,8 @@ def nothing_is_built(ctx):
 
 @test
 def what_a_wheel_becomes(ctx):
-    """As pip --target would lay it out: each part in its place, scripts that run, sources compiled;
-    and RECORD says what is there."""
+    """As pip --target would lay it out: each part at its path, scripts that run, sources compiled;
+    and RECORD lists the files."""
     points = "[console_scripts]\nrun-x = full:main\nrun-y=full.sub:K.main [extra]\n" \
         "[gui_scripts]\ngui-x = full:main\n[other]\na = b:c\n"
     data = "full-1.0.data/"

@@ -30,7 +30,7 @@ def check(schema, name, value):
 
 
 class Peer:
-    """One connection that may speak several revisions; what it gets is checked as it comes."""
+    """One connection that may speak several revisions; messages are checked as they arrive."""
 
     def __init__(self, ctx, uid=None):
         self.stream = Client.connect(ctx.socket, None, uid, 30)

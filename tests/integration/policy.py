@@ -310,7 +310,8 @@ def hash_of(text):
 
 
 def check_shown(text, ours):
-    """Nothing in it that is not seen; and all that is not marked is one of ours. The marked."""
+    """Checks that all of it is visible, and that all unmarked lines are the service's. Returns the
+    marked lines."""
     for character in ESCAPES:
         assert " " <= character <= "~" or character not in text, ascii(text)
     marked = [l for l in text.split("\n") if l.startswith(">")]
@@ -345,7 +346,7 @@ def asking(ctx):
 
 @test(private=True)
 def a_form_shows_all_arguments(ctx):
-    """What runs is in a file here: whoever sees the script alone has seen nothing."""
+    """The code that runs is in an input file: the script alone shows nothing of it."""
     script, evil = "exec(open('x.py').read())", "import os\nos.system('evil')\n"
     with asking(ctx) as (c, _):
         shown = form_of(ctx, c, 1, {

@@ -290,7 +290,7 @@ def by_kind(ctx):
 
 @test(alone=True)
 def what_each_process_has(ctx):
-    """Shown for whoever reads the log, and held to what each is to have."""
+    """Prints the privileges for the log, and compares them with the expected ones."""
     if os.getuid():
         raise Skip("only root may look at the descriptors of others")
     lines = []
@@ -380,7 +380,7 @@ NOT_OF_ZYGOTE = (("setns", -1, 0), ("setns", -1, NEWNS), ("unshare", NEWUSER), (
 
 @test(alone=True)
 def code_in_launcher_and_zygote_is_bounded(ctx):
-    """They enter namespaces, which is what they are for; nobody's memory or descriptors."""
+    """They can enter namespaces, which is their purpose, but reach no memory or descriptors."""
     with ctx.client() as client:
         busy(ctx, client, 1)
         kinds = by_kind(ctx)

@@ -348,7 +348,8 @@ class Traffic(threading.Thread):
 
 @test(private=True, root=True)
 def a_host_that_stops_takes_only_its_own(ctx):
-    """Its sessions are gone, and said to be; what ran there is answered; nobody else notices."""
+    """Its sessions are gone, and are reported so; its running calls are answered; no other client
+    notices."""
     with cluster(ctx) as one, one.client() as client:
         sessions = {}
         while set(sessions) != set(HOSTS):

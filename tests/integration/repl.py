@@ -93,7 +93,7 @@ def text_of(notice):
 
 @contextlib.contextmanager
 def begun(ctx, code="", **arguments):
-    """A new session, closed at the end if it still is there."""
+    """A new session, closed at the end if it still exists."""
     with ctx.client(timeout=120) as client:
         session = Session(client)
         session.well(code, **arguments)

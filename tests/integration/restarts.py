@@ -97,8 +97,8 @@ def consent_is_given_in_time(ctx):
 
 @test(private=True)
 def consent_is_asked_for_again(ctx):
-    """Nothing had been done: the call is made anew, and its user asked once more, for nobody
-    knows whether that answer has been used before."""
+    """Nothing had been done: the call is made again, and its user asked once more, because it is
+    unknown if that answer was used before."""
     with Restarting(ctx, CONSENT).start() as s:
         for key in (None, "k"):
             params = call("print('once')", **({"idempotency_key": key} if key else {}))
@@ -134,7 +134,7 @@ def a_call_that_was_halfway_has_to_be_made_again(ctx):
 
 @test(private=True)
 def a_script_that_asked_is_gone(ctx):
-    """It had run; whoever brings the answer is told to begin again."""
+    """It had run: the client with the answer is told to begin again."""
     with Restarting(ctx, "[policy]\ninput = allow\n").start() as s:
         params = call("print('ran', input('Who? ') == '')")
         before = s.asked(params)

@@ -561,7 +561,7 @@ if __name__ == "__main__":
 
 @test
 def a_script_is_where_its_files_are(ctx):
-    """The commonest idiom for paths finds what was put there and leaves what is told of."""
+    """The commonest idiom for paths finds input files and leaves files that are listed."""
     def left(o):
         return sorted(f["path"] for f in o.structured["files"])
 

@@ -538,7 +538,7 @@ def nobody_comes_back(ctx):
 
 @test(private=True)
 def a_run_may_end_while_it_is_parked(ctx):
-    """Whoever comes back hears how."""
+    """The returning client gets the result."""
     with Records(ctx) as log, ctx.private(ALLOW + log.config) as s, \
             Person.at(ctx, s.socket, MODERN) as c:
         for n, seconds in enumerate((0.3, 3, 30), 1):
@@ -599,7 +599,7 @@ def a_task_requires_input(ctx):
 
 @test(private=True)
 def a_parked_run_becomes_no_task(ctx):
-    """Nobody would hear of it. Whoever brings the answer does."""
+    """No client could be told now. The client with the answer is."""
     with with_tasks(ctx) as c:
         params = script(NAME + SLOW)
         asked = c.call(params)

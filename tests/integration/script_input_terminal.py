@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Scripts that ask whoever sits at the terminal of mcp-python run and repl: answers, the end of
+"""Scripts that ask the user at the terminal of mcp-python run and repl: answers, the end of
 input, Ctrl-C, prompts that lie, consent, and no terminal at all."""
 
 import contextlib
@@ -195,7 +195,7 @@ def without_a_terminal_nobody_is_asked(ctx):
 
 @test(private=True)
 def a_terminal_that_goes_away(ctx):
-    """The script is ended, or told that there is no line, and nothing waits any more."""
+    """The script is ended, or gets the end of input, and nothing waits any more."""
     with running(ctx, NAME) as t:
         t.expect("script> Your name. ")
         os.close(t.master)

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Nobody makes the service wait: closing what a stranger passes may take as long as the stranger
-likes, and the calls of all others are answered meanwhile.
-
-What is passed is a TCP socket with SO_LINGER and data that nobody reads. Each test runs twice:
-against the program that is shipped, whose sockets refuse descriptors where the kernel can do so,
-and as on a kernel that cannot (mcp-pythond-fixtures).
+"""No client makes the service wait: closing a stranger's descriptor may take as long as the
+stranger likes, and the calls of all others are answered meanwhile. The descriptor is a TCP socket
+with SO_LINGER and data that nobody reads. Each test runs twice: against the program that is
+shipped, whose sockets refuse descriptors where the kernel can do so, and as on a kernel that cannot
+(mcp-pythond-fixtures).
 """
 
 import array
@@ -182,7 +181,7 @@ def script(ctx, old, end, bad):
 
 @both
 def half_a_frame(ctx, old):
-    """It is kept with its descriptors, until the rest of it is no frame."""
+    """It is kept with its descriptors until its rest proves to be no frame."""
     script(ctx, old, ("worker_protocol_error", "timeout"),
            "passes(b'\\x01')\ncontrol.send(b'\\xff' * 6)")
 
@@ -210,7 +209,7 @@ def a_cell(ctx, old):
 # ---- clients ----
 
 def sent(ctx, place, data, uid=None):
-    """A connection on which so much has been sent."""
+    """A connection with these bytes sent on it."""
     s = connect_as(place, uid, ctx.seconds(ANSWER_S))
     s.sendall(data)
     return s
@@ -248,7 +247,7 @@ def many_clients(ctx, old):
 
 @both
 def a_client_that_is_refused(ctx, old):
-    """It is told so and not heard: what it sent is closed with its connection."""
+    """It is refused without being read: its descriptors are closed with its connection."""
     with service(ctx, old, "[service]\nsessions_per_tenant = 1\n") as s, \
             ctx.client(path=s.socket) as honest, Lingering(s) as l:
         with connect_as(s.socket, None, ctx.seconds(ANSWER_S)) as bad:

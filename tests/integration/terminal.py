@@ -43,7 +43,7 @@ class Terminal:
         os.close(self.master)
 
     def read(self, deadline):
-        """More of what is seen; False: there is no more, for it has ended."""
+        """Reads more output; False: the program has ended."""
         left = deadline - time.monotonic()
         if not select.select([self.master], [], [], max(0, left))[0]:
             raise AssertionError("nothing came after %r" % self.log)
@@ -56,7 +56,7 @@ class Terminal:
         return bool(got)
 
     def expect(self, pattern):
-        """Reads until it has come; what came before is gone."""
+        """Reads until the text has arrived; earlier output is dropped."""
         deadline = time.monotonic() + self.ctx.seconds(60)
         while not (found := re.search(pattern, self.seen, re.S)):
             assert self.read(deadline), "ended without %r: %r" % (pattern, self.log)

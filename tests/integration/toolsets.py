@@ -37,7 +37,7 @@ def call(client, name, **arguments):
 # ---- exec-sandbox ----
 
 def say(client, name="execute_python", **arguments):
-    """The text of an answer that is no error of the call."""
+    """The text of an answer that is not an error."""
     result = call(client, name, **arguments)
     text = "".join(block["text"] for block in result["content"])
     equal(result["structuredContent"], {"result": text})

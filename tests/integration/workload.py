@@ -112,7 +112,7 @@ def add_file(path):
 
 @test
 def random_numbers_differ(ctx):
-    """Workers are copies of one process: its random state may not be theirs."""
+    """Workers are copies of one process: they must not share its random state."""
     script = ("import random, uuid, secrets, tempfile, os\n"
               "print(random.random(), uuid.uuid4(), secrets.token_hex(8), "
               "next(tempfile._get_candidate_names()), random.SystemRandom().random())")

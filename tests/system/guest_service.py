@@ -386,7 +386,7 @@ def bits_without_meaning_are_left_out():
 
 @test
 def priorities_are_answered():
-    """The unit refuses to change them; lowering its own is no error for a script."""
+    """The unit refuses to change them; a script can lower its own without an error."""
     with client(ALICE) as a:
         o = a.run("import os\nos.nice(1)\nos.sched_setaffinity(0, {0})\n"
                   "os.setpriority(os.PRIO_PROCESS, 0, 5)\n"

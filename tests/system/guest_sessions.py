@@ -212,7 +212,7 @@ def again(handle, uid=ALICE):
 
 
 def wait_left(paths):
-    """Until none of these directories is there any more."""
+    """Waits until none of these directories exists."""
     deadline = time.monotonic() + seconds(30)
     while any(os.path.exists(p) for p in paths):
         assert time.monotonic() < deadline, "left: %s, with %s" % (paths, pids())

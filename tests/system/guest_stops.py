@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Runs inside the virtual machine, once in each of its lives: looks at what the stop before has
-left, goes on with the installation that it met, and installs until it is stopped again
-(hard_stops.py is outside). The argument is what is known outside, as JSON."""
+"""Runs inside the virtual machine, once in each of its lives: examines what the stop before has
+left, continues the interrupted installation, and installs until it is stopped again (hard_stops.py
+is outside). The argument is what is known outside, as JSON."""
 
 import contextlib
 import json
@@ -62,8 +62,8 @@ def verify_audit():
 
 
 def look(facts):
-    """Everything that was left is whole, and all that was answered is there. Nothing has touched it
-    since the stop but ext4, with its journal."""
+    """Everything that was left is complete, and everything that was answered exists. Since the stop
+    only ext4 has touched it, with its journal."""
     found = verify(STORE) if os.path.isdir(STORE) else 0
     missing = set(facts["installed"]) - installed_numbers()
     assert not missing, "it said that these are installed: %s" % sorted(missing)

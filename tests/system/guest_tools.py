@@ -173,7 +173,7 @@ class Neighbour(threading.Thread):
 
 
 def limited(status, script, names, uid=ALICE, **arguments):
-    """A script that reaches a limit, while the neighbour goes on."""
+    """A script that reaches a limit, while another tenant's continues."""
     with Neighbour() as neighbour, client(uid) as c:
         o = c.run(script, seconds(120), **arguments)
         assert o.status == status, "%s expected: %r" % (status, o)
