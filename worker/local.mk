@@ -1,4 +1,4 @@
-# worker: the program that runs scripts; libseccomp, libpython and proto, nothing else.
+# worker: the program that runs scripts; libseccomp, libpython, the SHA-256 of libmd and proto, nothing else.
 noinst_LIBRARIES += libworker.a
 libexec_PROGRAMS += mcp-python-worker
 
@@ -19,7 +19,6 @@ libworker_a_SOURCES = \
 	worker/processes.c worker/processes.h \
 	worker/seccomp.c worker/seccomp.h \
 	worker/session.c worker/session.h \
-	worker/sha256.c worker/sha256.h \
 	worker/sharedmap.c worker/sharedmap.h \
 	worker/sync.c \
 	worker/turns.c worker/turns.h \
@@ -28,12 +27,16 @@ libworker_a_SOURCES = \
 	worker/zygote.c worker/zygote.h
 # Python's headers are not held to our warnings.
 libworker_a_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%) $(SECCOMP_CFLAGS) \
-	-DPYTHON_PROGRAM='"$(PYTHON3)"'
+	$(MD_CFLAGS) -DPYTHON_PROGRAM='"$(PYTHON3)"'
 mcp_python_worker_SOURCES = worker/main.c
 # The worker's own versions of these functions are taken in though nothing of the program calls them.
 WORKER_INTERPOSED = -Wl,-u,mmap -Wl,-u,fsync -Wl,-u,fdatasync -Wl,-u,chmod
 mcp_python_worker_LDFLAGS = $(AM_LDFLAGS) $(WORKER_INTERPOSED)
-mcp_python_worker_LDADD = libworker.a libproto.a libbase.a $(SECCOMP_LIBS) $(PYTHON_LIBS) $(MSGPACK_LIBS)
+# The archive of libmd, not the shared library: names of a program's own libraries come before those of
+# extension modules, and many of these bring their own MD5Init or SHA1Init, with other structures.
+WORKER_MD = $(MD_LIBS:-lmd=-l:libmd.a)
+mcp_python_worker_LDADD = libworker.a libproto.a libbase.a $(SECCOMP_LIBS) $(WORKER_MD) $(PYTHON_LIBS) \
+	$(MSGPACK_LIBS)
 
 # The same for the debug build of the interpreter: [profile] interpreter = debug. What is
 # frozen in is good for both.
@@ -42,10 +45,10 @@ noinst_LIBRARIES += libworker-debug.a
 libexec_PROGRAMS += mcp-python-worker-debug
 libworker_debug_a_SOURCES = $(libworker_a_SOURCES)
 libworker_debug_a_CPPFLAGS = $(AM_CPPFLAGS) $(DEBUG_PYTHON_CFLAGS:-I%=-isystem%) \
-	$(SECCOMP_CFLAGS) -DPYTHON_PROGRAM='"$(DEBUG_PYTHON3)"'
+	$(SECCOMP_CFLAGS) $(MD_CFLAGS) -DPYTHON_PROGRAM='"$(DEBUG_PYTHON3)"'
 mcp_python_worker_debug_SOURCES = worker/main.c
 mcp_python_worker_debug_LDFLAGS = $(AM_LDFLAGS) $(WORKER_INTERPOSED)
-mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(SECCOMP_LIBS) \
+mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(SECCOMP_LIBS) $(WORKER_MD) \
 	$(DEBUG_PYTHON_LIBS) $(MSGPACK_LIBS)
 worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h
 worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,6 @@
 #include "base/own.h"
 #include "base/quote.h"
 #include "proto/frame.h"
-#include "worker/sha256.h"
 
 #define DEPTH_MAX 32			/* levels of nested directories */
 #define ENTRIES_MAX 20000		/* entries examined */
@@ -141,13 +141,13 @@ push_name(struct walk *w, const char *name)
  * of bytes read. False: it cannot be read, or is too large. */
 static bool
 read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
-	  unsigned char digest_r[SHA256_BYTES])
+	  unsigned char digest_r[SHA256_DIGEST_LENGTH])
 {
 	/* Without waiting, in case it became a pipe meanwhile. */
 	own_fd int fd =
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	const size_t most = workspace_bounds.file_bytes;
-	struct sha256 sum;
+	SHA2_CTX sum;
 	struct stat st;
 	uint64_t size = 0;
 
@@ -157,7 +157,7 @@ read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 		w->content = malloc(most + CHUNK);
 	if (!w->content)
 		return false;
-	sha256_init(&sum);
+	SHA256Init(&sum);
 	for (;;) {
 		char *to = w->content + (size < most ? size : most);
 		ssize_t n = w->hashed < HASH_BYTES_MAX ? read(fd, to, CHUNK) : -1;
@@ -166,11 +166,11 @@ read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 			return false;
 		if (n == 0)
 			break;
-		sha256_add(&sum, to, (size_t)n);
+		SHA256Update(&sum, (const uint8_t *)to, (size_t)n);
 		size += (uint64_t)n;
 		w->hashed += (size_t)n;
 	}
-	sha256_end(&sum, digest_r);
+	SHA256Final(digest_r, &sum);
 	*size_io = size;
 	return true;
 }
@@ -193,7 +193,7 @@ is_same(const struct stat *a, const struct stat *b)
 static void
 tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
 {
-	unsigned char digest[SHA256_BYTES];
+	unsigned char digest[SHA256_DIGEST_LENGTH];
 	struct msg msg = { .type = MSG_LEFT,
 			   .left = { .path = { w->path, w->path_len },
 				     .size = (uint64_t)st->st_size,

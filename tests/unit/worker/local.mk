@@ -39,7 +39,7 @@ tests_unit_worker_test_zygote_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_zygote_LDADD = $(WORKER_TEST_LDADD)
 tests_unit_worker_test_workspace_SOURCES = tests/unit/worker/test-workspace.c
 tests_unit_worker_test_workspace_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
-tests_unit_worker_test_workspace_LDADD = libworker.a $(WORKER_TEST_LDADD)
+tests_unit_worker_test_workspace_LDADD = libworker.a $(WORKER_MD) $(WORKER_TEST_LDADD)
 # The objects themselves: nothing in the tests would pull them out of the library.
 tests_unit_worker_test_priority_SOURCES = tests/unit/worker/test-priority.c worker/priority.c
 tests_unit_worker_test_priority_CPPFLAGS = $(WORKER_TEST_CPPFLAGS) $(SECCOMP_CFLAGS)

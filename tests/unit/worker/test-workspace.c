@@ -1,4 +1,4 @@
-/* SHA-256 against known sums; a tree of files as it is told. */
+/* A tree of files as it is told, with the SHA-256 of each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,81 +18,16 @@
 #include <unistd.h>
 
 #include "proto/frame.h"
-#include "worker/sha256.h"
 #include "worker/workspace.h"
 
 #define BOUND_FILES 100
 #define BOUND_FILE_BYTES (256 << 10)
 #define BOUND_BYTES (1 << 20)
 
-static void
-hex_of(const unsigned char *digest, char hex_r[65])
-{
-	for (size_t i = 0; i < SHA256_BYTES; i++)
-		snprintf(hex_r + 2 * i, 3, "%02x", digest[i]);
-}
-
-/* The examples of FIPS 180-4 and what lies about the length of a block. */
-static const struct {
-	const char *text;
-	size_t times;
-	const char *sum;
-} sums[] = {
-	{ "", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
-	{ "abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
-	{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
-	  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
-	{ "a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" },
-	{ "a", 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318" },
-	{ "a", 56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a" },
-	{ "a", 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb" },
-};
-
-static void
-sums_are_right(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
-		unsigned char digest[SHA256_BYTES];
-		struct sha256 sum;
-		char hex[65];
-
-		sha256_init(&sum);
-		for (size_t k = 0; k < sums[i].times; k++)
-			sha256_add(&sum, sums[i].text, strlen(sums[i].text));
-		sha256_end(&sum, digest);
-		hex_of(digest, hex);
-		assert_string_equal(hex, sums[i].sum);
-	}
-}
-
-static void
-pieces_do_not_matter(void **state)
-{
-	unsigned char bytes[300], whole[SHA256_BYTES], parts[SHA256_BYTES];
-	struct sha256 sum;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (unsigned char)(i * 7);
-	sha256_init(&sum);
-	sha256_add(&sum, bytes, sizeof(bytes));
-	sha256_end(&sum, whole);
-	for (size_t step = 1; step < sizeof(bytes); step++) {
-		sha256_init(&sum);
-		for (size_t at = 0; at < sizeof(bytes); at += step)
-			sha256_add(&sum, bytes + at, at + step < sizeof(bytes)
-							? step : sizeof(bytes) - at);
-		sha256_end(&sum, parts);
-		assert_memory_equal(whole, parts, sizeof(whole));
-	}
-}
-
-/* ---- trees ---- */
-
 static char root[64];
 static int socket_pair[2];
 static char told[4096];
+static char told_sum[65];		/* of the last file, in hexadecimal */
 static unsigned int n_told, n_with_data;
 
 static void *
@@ -112,6 +47,9 @@ listen_to(void *arg)
 				 (int)frame.msg.left.path.len, frame.msg.left.path.at,
 				 (unsigned long long)frame.msg.left.size,
 				 frame.msg.left.has_sha256 ? "" : "!");
+			for (size_t i = 0; i < frame.msg.left.sha256.len; i++)
+				snprintf(told_sum + 2 * i, 3, "%02x",
+					 (unsigned char)frame.msg.left.sha256.at[i]);
 		} else {
 			snprintf(told + n, sizeof(told) - n, "+%u",
 				 frame.msg.left_more.more);
@@ -188,6 +126,28 @@ regular_files_are_told(void **state)
 	assert_int_equal(mkfifo("fifo", 0600), 0);
 	tell();
 	assert_string_equal(told, "d/e/two:2;");
+}
+
+/* Of zeros. 300000 is more than is read at once. */
+static const struct {
+	size_t len;
+	const char *sum;
+} sums[] = {
+	{ 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+	{ 55, "02779466cdec163811d078815c633f21901413081449002f24aa3e80f0b88ef7" },
+	{ 64, "f5a5fd42d16a20302798ef6ed309979b43003d2320d9f0e8ea9831a92759fb4b" },
+	{ 300000, "886715e4051e827f4fe215df3053af3f85ad0d352db2c829c7487af6d78efe30" },
+};
+
+static void
+files_are_told_with_their_sums(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		make("zeros", sums[i].len);
+		tell();
+		assert_string_equal(told_sum, sums[i].sum);
+	}
 }
 
 static void
@@ -289,9 +249,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sums_are_right),
-		cmocka_unit_test(pieces_do_not_matter),
 		cmocka_unit_test_setup_teardown(regular_files_are_told, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(files_are_told_with_their_sums, make_root,
+						remove_root),
 		cmocka_unit_test_setup_teardown(names_become_text, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(lists_and_contents_are_bounded, make_root,
 						remove_root),
