@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <strings.h>
 
-#include <cjose/base64.h>
 #include <cjose/jws.h>
 #include <jansson.h>
 #include <openssl/err.h>
 
 #include "auth/file.h"
 #include "auth/jwks.h"
+#include "base/base64.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "base/why.h"
@@ -126,12 +126,11 @@ static json_t *
 load_header(const char *text)
 {
 	size_t len = strcspn(text, "."), decoded_len;
-	uint8_t *decoded;
+	char *decoded;
 	json_t *header;
-	cjose_err error;
 
-	if (len > HEADER_MAX ||
-	    !cjose_base64url_decode(text, len, &decoded, &decoded_len, &error))
+	decoded = len <= HEADER_MAX ? base64url_decode(text, len, &decoded_len) : NULL;
+	if (!decoded)
 		return NULL;
 	header = load_object(decoded, decoded_len);
 	free(decoded);

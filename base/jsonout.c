@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
 
@@ -219,22 +220,7 @@ jsonout_real(struct jsonout *out, double number)
 static void
 put_base64(struct jsonout *out, const void *bytes, size_t len)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *at = bytes;
-	char *to;
-
-	to = room_for(out, (len + 2) / 3 * 4);
-	for (; len > 0; len -= len < 3 ? len : 3, at += 3) {
-		uint32_t three = (uint32_t)at[0] << 16 | (uint32_t)(len > 1 ? at[1] : 0) << 8 |
-				 (len > 2 ? at[2] : 0);
-
-		*to++ = digits[three >> 18];
-		*to++ = digits[three >> 12 & 63];
-		*to++ = len > 1 ? digits[three >> 6 & 63] : '=';
-		*to++ = len > 2 ? digits[three & 63] : '=';
-	}
-	out->len = (size_t)(to - out->at);
+	out->len += base64_encode(bytes, len, room_for(out, BASE64_LEN(len) + 1));
 }
 
 void

@@ -1,6 +1,7 @@
 # base: the ground floor. What all programs share; includes no other folder.
 noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \
+	base/base64.c base/base64.h \
 	base/clock.h \
 	base/handle.c base/handle.h \
 	base/id.c base/id.h \
@@ -21,4 +22,4 @@ libbase_a_SOURCES = \
 # It has names of the C library's, so it is part of the programs that want it: those with a loop of
 # libevent's.
 BASE_TURNS = base/turns.c base/turns.h
-libbase_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS)
+libbase_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) $(CRYPTO_CFLAGS)

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <openssl/evp.h>
-
+#include "base/base64.h"
 #include "client/call.h"
 #include "client/reply.h"
 #include "client/say.h"
@@ -108,34 +107,12 @@ save(int top, const char *path, const char *bytes, size_t len)
 	return r;
 }
 
-/* Decodes base64 with padding. NULL: malformed. */
-static char *
-decode(const char *text, size_t len, size_t *len_r)
-{
-	char *bytes = malloc(len / 4 * 3 + 1);
-	int n;
-
-	if (!bytes)
-		abort();
-	n = len > INT32_MAX ? -1
-			    : EVP_DecodeBlock((unsigned char *)bytes,
-					      (const unsigned char *)text, (int)len);
-	if (n < 0) {
-		free(bytes);
-		return NULL;
-	}
-	for (size_t i = 0; i < 2 && len > i && text[len - 1 - i] == '='; i++)
-		n--;
-	*len_r = (size_t)n;
-	return bytes;
-}
-
 static int
 save_base64(int top, const char *path, const json_t *block, const char *key)
 {
 	size_t len = 0, n = 0;
 	const char *text = reply_string(block, key, &len);
-	char *bytes = text ? decode(text, len, &n) : NULL;
+	char *bytes = text ? base64_decode(text, len, &n) : NULL;
 	int r;
 
 	if (!bytes) {

@@ -3,13 +3,13 @@
 #include "http/head.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/queue.h>
 
 #include <event2/keyvalq_struct.h>
 
+#include "base/base64.h"
 #include "base/xalloc.h"
 
 static const char *const names[HTTP_HEADERS] = {
@@ -150,66 +150,6 @@ http_is_json(const char *content_type)
 
 /* ---- Mcp-Name ---- */
 
-static int
-digit_of(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Decodes four characters to at most three bytes. The number of bytes, or -1. */
-static int
-decode_group(const char *text, bool is_last, unsigned char *bytes_r)
-{
-	int missing = 0;
-	uint32_t bits = 0;
-
-	for (int i = 0; i < 4; i++) {
-		int digit = digit_of(text[i]);
-
-		if (digit < 0 && !(text[i] == '=' && is_last && i >= 2))
-			return -1;
-		if (digit >= 0 && missing)
-			return -1;
-		missing += digit < 0;
-		bits = bits << 6 | (uint32_t)(digit < 0 ? 0 : digit);
-	}
-	/* Each value has one spelling: its unused bits are zero. */
-	if (bits & ((1U << (8 * missing)) - 1))
-		return -1;
-	for (int i = 0; i < 3 - missing; i++)
-		bytes_r[i] = (unsigned char)(bits >> (16 - 8 * i));
-	return 3 - missing;
-}
-
-static char *
-decode(const char *text, size_t len, size_t *len_r)
-{
-	char *decoded;
-	size_t at = 0;
-
-	if (len % 4 != 0)
-		return NULL;
-	decoded = xalloc_check(malloc(len / 4 * 3 + 1));
-	for (size_t i = 0; i < len; i += 4) {
-		int n = decode_group(text + i, i + 4 == len, (unsigned char *)decoded + at);
-
-		if (n < 0) {
-			free(decoded);
-			return NULL;
-		}
-		at += (size_t)n;
-	}
-	decoded[at] = '\0';
-	*len_r = at;
-	return decoded;
-}
-
 char *
 http_name_decode(const char *value, size_t *len_r)
 {
@@ -218,7 +158,7 @@ http_name_decode(const char *value, size_t *len_r)
 
 	if (len >= head + tail && memcmp(value, before, head) == 0 &&
 	    memcmp(value + len - tail, after, tail) == 0)
-		return decode(value + head, len - head - tail, len_r);
+		return base64_decode(value + head, len - head - tail, len_r);
 	*len_r = len;
 	return xstrdup(value);
 }

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+
+#include "base/base64.h"
 
 static EVP_MD *sha256;
 
@@ -59,10 +62,8 @@ digest_hex(const unsigned char sum[DIGEST_BYTES], char text_r[DIGEST_HEX + 1])
 void
 digest_base64(const unsigned char sum[DIGEST_BYTES], char text_r[DIGEST_BASE64 + 1])
 {
-	unsigned char padded[DIGEST_BASE64 + 2];
+	char padded[BASE64_LEN(DIGEST_BYTES) + 1];
 
-	EVP_EncodeBlock(padded, sum, DIGEST_BYTES);
-	for (size_t i = 0; i < DIGEST_BASE64; i++)
-		text_r[i] = padded[i] == '+' ? '-' : padded[i] == '/' ? '_' : (char)padded[i];
-	text_r[DIGEST_BASE64] = '\0';
+	base64url_encode(sum, DIGEST_BYTES, padded);
+	memcpy(text_r, padded, DIGEST_BASE64 + 1);
 }

@@ -12,10 +12,4 @@ char *cursor_write(const char *place);
 /* The place that a cursor names, malloc'd; "" of the empty one. NULL: it is no cursor. */
 char *cursor_read(const char *cursor, size_t len);
 
-/* base64 without padding, in the alphabet that suits URLs; malloc'd, NUL behind. */
-char *base64url_write(const void *bytes, size_t len);
-
-/* NULL: it is none. Otherwise malloc'd, NUL behind; only the one right spelling is taken. */
-char *base64url_read(const char *text, size_t len, size_t *len_r);
-
 #endif

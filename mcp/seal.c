@@ -16,10 +16,10 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "base/base64.h"
 #include "base/handle.h"
 #include "base/why.h"
 #include "base/xalloc.h"
-#include "mcp/cursor.h"
 
 /* The parts of a sealed text: SEALED_VERSION, host, id, end, what was done, the process, seal; a
  * dot separates all of them but the first two. */
@@ -189,28 +189,25 @@ mcp_seal_close(const struct mcp_seal *seal, const struct sealed *sealed,
 	       const struct seal_binding *binding)
 {
 	unsigned char mac[SEAL_DIGEST_BYTES];
-	char *text, *mac_text, said[SEALED_MAX];
+	char mac_text[BASE64_LEN(SEAL_DIGEST_BYTES) + 1], *text, said[SEALED_MAX];
 	int n = snprintf(said, sizeof(said), SEALED_VERSION "%s.%s.%" PRId64 ".%c.%s",
 			 seal->host, sealed->id, sealed->expires,
 			 sealed->nothing_done ? NOTHING_DONE : SOMETHING_DONE, seal->life);
 
 	sign(seal, said, (size_t)n, binding, mac);
-	mac_text = base64url_write(mac, sizeof(mac));
+	base64url_encode(mac, sizeof(mac), mac_text);
 	if (asprintf(&text, "%s.%s", said, mac_text) < 0)
 		abort();
-	free(mac_text);
 	return text;
 }
 
 static bool
 mac_is(const char *text, const unsigned char mac[SEAL_DIGEST_BYTES])
 {
-	size_t len;
-	char *bytes = base64url_read(text, strlen(text), &len);
-	bool same = bytes && len == SEAL_DIGEST_BYTES && CRYPTO_memcmp(bytes, mac, len) == 0;
+	char right[BASE64_LEN(SEAL_DIGEST_BYTES) + 1];
+	size_t len = base64url_encode(mac, SEAL_DIGEST_BYTES, right);
 
-	free(bytes);
-	return same;
+	return strlen(text) == len && CRYPTO_memcmp(text, right, len) == 0;
 }
 
 bool

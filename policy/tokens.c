@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "base/base64.h"
 #include "base/why.h"
 
 #define PREFIX "mcp_"
@@ -60,21 +61,13 @@ void
 token_make(const unsigned char id_bytes[TOKEN_ID], const unsigned char secret[TOKEN_HASH],
 	   char id_r[TOKEN_ID + 1], char *text_r)
 {
-	char *at = stpcpy(text_r, PREFIX);
-	unsigned int bits = 0, n = 0;
+	char spelt[BASE64_LEN(TOKEN_HASH) + 1];
 
 	for (size_t i = 0; i < TOKEN_ID; i++)
 		id_r[i] = id_digits[id_bytes[i] % 32];
 	id_r[TOKEN_ID] = '\0';
-	at = stpcpy(at, id_r);
-	*at++ = '_';
-	for (size_t i = 0; i < TOKEN_HASH; i++) {
-		bits = bits << 8 | secret[i];
-		for (n += 8; n >= 6; n -= 6)
-			*at++ = secret_digits[bits >> (n - 6) & 63];
-	}
-	*at++ = secret_digits[bits << (6 - n) & 63];	/* 256 = 42 * 6 + 4 */
-	*at = '\0';
+	base64url_encode(secret, TOKEN_HASH, spelt);
+	stpcpy(stpcpy(stpcpy(stpcpy(text_r, PREFIX), id_r), "_"), spelt);
 }
 
 void

@@ -44,7 +44,7 @@ fuzz-short: $(FUZZ_TARGETS)
 FUZZ_TARGETS += tests/fuzz/fuzz-jsonrpc
 tests_fuzz_fuzz_jsonrpc_SOURCES = tests/fuzz/fuzz-jsonrpc.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_jsonrpc_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-tests_fuzz_fuzz_jsonrpc_LDADD = libmcp.a libbase.a $(JANSSON_LIBS) $(FUZZ_ENGINE)
+tests_fuzz_fuzz_jsonrpc_LDADD = libmcp.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(FUZZ_ENGINE)
 
 # ---- supervisor: http ----
 FUZZ_TARGETS += tests/fuzz/fuzz-http

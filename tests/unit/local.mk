@@ -2,6 +2,7 @@
 
 # ---- base ----
 BASE_TESTS = \
+	tests/unit/base/test-base64 \
 	tests/unit/base/test-loop \
 	tests/unit/base/test-passrights \
 	tests/unit/base/test-quote \
@@ -13,6 +14,9 @@ TESTS += $(BASE_TESTS)
 BASE_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 BASE_TEST_LDADD = libbase.a $(TEST_LIBS)
 LINGER = tests/unit/base/linger.c tests/unit/base/linger.h
+tests_unit_base_test_base64_SOURCES = tests/unit/base/test-base64.c
+tests_unit_base_test_base64_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
+tests_unit_base_test_base64_LDADD = libbase.a $(CRYPTO_LIBS) $(TEST_LIBS)
 tests_unit_base_test_loop_SOURCES = tests/unit/base/test-loop.c $(LINGER) $(BASE_TURNS)
 tests_unit_base_test_loop_CPPFLAGS = $(BASE_TEST_CPPFLAGS) $(EVENT_CFLAGS)
 tests_unit_base_test_loop_LDADD = libbase.a $(EVENT_LIBS) $(TEST_LIBS)
@@ -111,7 +115,7 @@ tests_unit_policy_test_shown_LDADD = libpolicy.a libbase.a $(JANSSON_LIBS) $(CRY
 	$(TEST_LIBS)
 tests_unit_policy_test_tokens_SOURCES = tests/unit/policy/test-tokens.c
 tests_unit_policy_test_tokens_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
-tests_unit_policy_test_tokens_LDADD = libpolicy.a libbase.a $(JANSSON_LIBS) $(TEST_LIBS)
+tests_unit_policy_test_tokens_LDADD = libpolicy.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(TEST_LIBS)
 tests_unit_base_test_why_SOURCES = tests/unit/base/test-why.c
 tests_unit_base_test_why_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_base_test_why_LDADD = $(POLICY_TEST_LDADD)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
 #include "tools/shared/resources.h"
@@ -22,55 +23,6 @@ refuse_size(struct why *why_r, size_t i, const char *text, size_t most)
 {
 	return why_say(why_r, -EINVAL, FILES_ARGUMENT,
 		       "files: item %zu: %s: at most %zu KiB are allowed", i, text, most >> 10);
-}
-
-/* ---- base64 ---- */
-
-static int
-digit(char c)
-{
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				       "0123456789+/";
-	const char *at = c ? strchr(alphabet, c) : NULL;
-
-	return at ? (int)(at - alphabet) : -1;
-}
-
-/* Decodes base64 with padding and without anything between (RFC 4648, 4). NULL: malformed. */
-static void *
-decode(const char *text, size_t len, size_t *len_r)
-{
-	size_t pad = 0, n = 0;
-	unsigned char *bytes;
-
-	while (pad < 2 && pad < len && text[len - 1 - pad] == '=')
-		pad++;
-	if (len % 4 != 0)
-		return NULL;
-	bytes = xalloc_check(malloc(len / 4 * 3 + 1));
-	for (size_t i = 0; i < len; i += 4) {
-		size_t missing = i + 4 == len ? pad : 0;
-		uint32_t word = 0;
-
-		for (size_t k = 0; k < 4; k++) {
-			int d = k >= 4 - missing ? 0 : digit(text[i + k]);
-
-			if (d < 0) {
-				free(bytes);
-				return NULL;
-			}
-			word = word << 6 | (uint32_t)d;
-		}
-		/* The unused bits are zero: each text has one spelling. */
-		if ((missing == 1 && word & 0xff) || (missing == 2 && word & 0xffff)) {
-			free(bytes);
-			return NULL;
-		}
-		for (size_t k = 0; k < 3 - missing; k++)
-			bytes[n++] = (unsigned char)(word >> (16 - 8 * k));
-	}
-	*len_r = n;
-	return bytes;
 }
 
 /* ---- paths ---- */
@@ -120,10 +72,10 @@ read_base64(const json_t *value, size_t i, size_t most, struct run_script_files 
 {
 	struct execution_input *item = &files->item[i];
 
-	if (json_string_length(value) > (most + 2) / 3 * 4)
+	if (json_string_length(value) > BASE64_LEN(most))
 		return 0;		/* without content: it is too long */
-	files->decoded[i] = decode(json_string_value(value), json_string_length(value),
-				   &item->len);
+	files->decoded[i] = base64_decode(json_string_value(value),
+					  json_string_length(value), &item->len);
 	item->data = files->decoded[i];
 	return item->data ? 0 : refuse(why_r, i, "base64 is not base64 with padding");
 }

@@ -1,0 +1,25 @@
+/* base64 (RFC 4648), by OpenSSL's functions: programs that use it link libcrypto.
+ *
+ * Bytes have one right spelling, and no other is read: nothing stands between the characters, and
+ * bits that stand for no byte are zero.
+ */
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
+
+#include <stddef.h>
+
+/* The characters that stand for len bytes, with padding. */
+#define BASE64_LEN(len) (((len) + 2) / 3 * 4)
+
+/* Writes the text of len bytes, at most 1 GiB, and NUL: text_r has room for BASE64_LEN(len) + 1.
+ * Returns the number of characters. */
+size_t base64_encode(const void *bytes, size_t len, char *text_r);
+
+/* The same in the alphabet that suits URLs, without padding (section 5 of the RFC). */
+size_t base64url_encode(const void *bytes, size_t len, char *text_r);
+
+/* The bytes that a text of len characters stands for, malloc'd with NUL behind; NULL: none. */
+char *base64_decode(const char *text, size_t len, size_t *len_r);
+char *base64url_decode(const char *text, size_t len, size_t *len_r);
+
+#endif
