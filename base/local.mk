@@ -4,6 +4,7 @@ libbase_a_SOURCES = \
 	base/base64.c base/base64.h \
 	base/clock.h \
 	base/handle.c base/handle.h \
+	base/hash.h \
 	base/id.c base/id.h \
 	base/jsonout.c base/jsonout.h \
 	base/log.c base/log.h \

@@ -14,6 +14,7 @@
 #include <openssl/sha.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "engine/engine_parts.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
@@ -23,11 +24,7 @@
 static size_t
 bucket_of(const char *principal)
 {
-	uint32_t hash = 2166136261;	/* FNV-1a */
-
-	while (*principal)
-		hash = (hash ^ (unsigned char)*principal++) * 16777619;
-	return hash % TENANT_BUCKETS;
+	return hash_text(HASH_BEGIN, principal) % TENANT_BUCKETS;
 }
 
 static struct tenant *

@@ -21,6 +21,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/why.h"
 #include "base/xalloc.h"
@@ -81,11 +82,7 @@ struct gate {
 static size_t
 bucket_of(const char *principal)
 {
-	uint32_t hash = 2166136261;	/* FNV-1a */
-
-	while (*principal)
-		hash = (hash ^ (unsigned char)*principal++) * 16777619;
-	return hash % BUCKETS;
+	return hash_text(HASH_BEGIN, principal) % BUCKETS;
 }
 
 static uint64_t

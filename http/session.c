@@ -11,6 +11,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -45,12 +46,8 @@ struct http_sessions {
 static size_t
 bucket_of(const char *id)
 {
-	size_t hash = 0;
-
 	/* Our ids are random; other ids match nothing, whatever their bucket. */
-	for (int i = 0; i < 8 && id[i]; i++)
-		hash = hash * 31 + (unsigned char)id[i];
-	return hash % BUCKETS;
+	return hash_text(HASH_BEGIN, id) % BUCKETS;
 }
 
 static void

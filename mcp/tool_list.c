@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/hash.h"
 #include "base/xalloc.h"
 #include "mcp/catalog.h"
 #include "mcp/revision.h"
@@ -51,14 +52,6 @@ tool_list_release(struct tool_list *list)
 }
 
 static uint64_t
-hash_text(uint64_t hash, const char *text)
-{
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 1099511628211U;	/* FNV-1a */
-	return (hash ^ 0xff) * 1099511628211U;
-}
-
-static uint64_t
 hash_tool(uint64_t hash, const struct tool_description *tool)
 {
 	hash = hash_text(hash, tool->name);
@@ -95,7 +88,7 @@ make(const struct catalog *catalog, const struct config *config)
 	struct tool_list *list = xcalloc(1, sizeof(*list));
 
 	list->holders = 1;
-	list->hash = 14695981039346656037U;
+	list->hash = HASH_BEGIN;
 	list->tool = xcalloc(catalog->n_tools, sizeof(*list->tool));
 	for (size_t i = 0; i < catalog->n_tools; i++) {
 		if (!is_offered(catalog->tool[i], config))

@@ -1,0 +1,19 @@
+/* A hash of texts (FNV-1a), for buckets and for noticing changes. Texts with the same hash are easy
+ * to find, so a table must work with them too. */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stdint.h>
+
+#define HASH_BEGIN UINT64_C(14695981039346656037)
+
+/* The hash of what has this hash, followed by text and an end; NULL is like "". */
+static inline uint64_t
+hash_text(uint64_t hash, const char *text)
+{
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	return (hash ^ 0xff) * UINT64_C(1099511628211);
+}
+
+#endif
