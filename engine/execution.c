@@ -130,8 +130,9 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	}
 	*execution_r = e;
 	tenant->active_ms = clock_ms();
-	profile = &engine->pool.profile[index];
-	if (engine->shutting_down || sched_queue_put(&tenant->queue, &e->item) < 0) {
+	profile = tenant->share[index].profile;
+	if (engine->shutting_down || !pool_may_serve(&tenant->share[index]) ||
+	    sched_queue_put(&tenant->queue, &e->item) < 0) {
 		e->facts.overloaded = true;
 		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);
 		make_due(e);

@@ -29,6 +29,8 @@
 #define SPENT_MOST 16
 #define ENDING_MOST 8		/* workers that were given up for others and have not ended yet */
 
+#define NO_ZYGOTE "as many tenants as may have a zygote of their own are busy"
+
 #define share_of(entity_) \
 	((struct share *)(void *)((char *)(entity_) - offsetof(struct share, entity)))
 
@@ -125,6 +127,141 @@ make_room(struct pool *pool)
 	}
 }
 
+/* ---- zygotes of tenants' own ---- */
+
+static int profile_init(struct engine *engine, struct pool_profile *profile, unsigned int index);
+
+static void
+free_own(struct pool_profile *own)
+{
+	LIST_REMOVE(own, link);
+	event_del(&own->retry);
+	zygote_free(own->zygote);
+	free(own);
+}
+
+static bool
+is_busy(const struct pool_profile *own)
+{
+	const struct sched_queue *queue = &own->share->tenant->queue;
+
+	return queue->n_running > 0 || queue->n_waiting > 0 || own->share->n_opening > 0;
+}
+
+/* It may be given up now. One that is not busy will soon be idle. */
+static bool
+is_idle(const struct pool_profile *own)
+{
+	return !is_busy(own) && own->share->n_starting == 0 && !zygote_owes(own->zygote);
+}
+
+static bool
+are_all_busy(const struct pool *pool)
+{
+	const struct pool_profile *own;
+
+	LIST_FOREACH(own, &pool->own, link)
+		if (own->share != NULL && !is_busy(own))
+			return false;
+	return true;
+}
+
+/* Of the idle ones that whose tenant has been so for longest; NULL: none is. */
+static struct pool_profile *
+longest_idle(const struct pool *pool)
+{
+	struct pool_profile *own, *found = NULL;
+
+	LIST_FOREACH(own, &pool->own, link)
+		if (own->share != NULL && is_idle(own) &&
+		    (found == NULL ||
+		     own->share->tenant->active_ms < found->share->tenant->active_ms))
+			found = own;
+	return found;
+}
+
+bool
+pool_may_serve(const struct share *share)
+{
+	const struct engine *engine = share->tenant->engine;
+	const struct pool *pool = &engine->pool;
+
+	return share->profile->is_own ||
+	       !engine->config->profile[share->profile->index].zygote_per_tenant ||
+	       pool->n_own < engine->config->pool.tenant_zygotes_max ||
+	       !are_all_busy(pool);
+}
+
+/* The share wants workers of the profile's again. */
+static void
+detach(struct pool_profile *own)
+{
+	struct share *share = own->share;
+
+	for (int class = 0; class < SCHED_CLASS_COUNT; class++)
+		sched_ring_want(&own->ring, &share->entity, (enum sched_class)class, false);
+	share->profile = &own->engine->pool.profile[own->index];
+	own->share = NULL;
+	own->engine->pool.n_own--;
+	event_del(&own->retry);
+}
+
+void
+pool_give_zygote_up(struct share *share)
+{
+	struct pool_profile *own = share->profile;
+
+	if (!own->is_own)
+		return;
+	share_cool(share);
+	detach(own);
+	/* Frees it, now or when its process is reaped. */
+	zygote_stop(own->zygote);
+}
+
+void
+pool_rest_zygote(struct share *share)
+{
+	if (share->profile->is_own && is_idle(share->profile))
+		pool_give_zygote_up(share);
+}
+
+/* 0 or -errno; -EAGAIN: as many as may be are in use. */
+static int
+take_own(struct share *share)
+{
+	struct pool_profile *shared = share->profile, *own, *idle;
+	struct engine *engine = shared->engine;
+	struct pool *pool = &engine->pool;
+	int r;
+
+	if (pool->n_own >= engine->config->pool.tenant_zygotes_max) {
+		idle = longest_idle(pool);
+		if (idle == NULL)
+			return -EAGAIN;
+		pool_give_zygote_up(idle->share);
+	}
+	own = calloc(1, sizeof(*own));
+	if (own == NULL)
+		return -ENOMEM;
+	r = profile_init(engine, own, shared->index);
+	if (r < 0) {
+		free(own);
+		return r;
+	}
+	for (int class = 0; class < SCHED_CLASS_COUNT; class++)
+		sched_ring_want(&shared->ring, &share->entity, (enum sched_class)class, false);
+	own->is_own = true;
+	own->share = share;
+	LIST_INSERT_HEAD(&pool->own, own, link);
+	pool->n_own++;
+	share->profile = own;
+	share_update(share);
+	return 0;
+}
+
+/* ---- making workers ---- */
+
 static bool
 may_warm(const struct engine *engine)
 {
@@ -186,13 +323,54 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 	}
 }
 
+/* Gives each share that wants workers a zygote of its own, which then makes them. A call that came
+ * when there was one to be had waits for it, unless all have become busy since. */
+static void
+hand_out_zygotes(struct pool_profile *profile, bool warming)
+{
+	struct sched_entity *entity;
+	bool waits;
+
+	for (;;) {
+		entity = sched_ring_next(&profile->ring, SCHED_WAITING);
+		waits = entity != NULL;
+		if (entity == NULL && warming)
+			entity = sched_ring_next(&profile->ring, SCHED_WARMING);
+		if (entity == NULL)
+			return;
+		if (take_own(share_of(entity)) == 0)
+			continue;
+		if (waits && !are_all_busy(&profile->engine->pool))
+			return;
+		share_of(entity)->target = 0;
+		if (waits)
+			profile->engine->pool.hooks->refuse(share_of(entity), NO_ZYGOTE);
+		share_update(share_of(entity));
+	}
+}
+
+static void
+pump_all(struct engine *engine, bool warming)
+{
+	struct pool *pool = &engine->pool;
+	struct pool_profile *own;
+
+	for (unsigned int i = 0; i < pool->n_profiles; i++) {
+		if (engine->config->profile[i].zygote_per_tenant)
+			hand_out_zygotes(&pool->profile[i], warming);
+		else
+			pump_profile(engine, &pool->profile[i], warming);
+	}
+	LIST_FOREACH(own, &pool->own, link)
+		if (own->share != NULL)
+			pump_profile(engine, own, warming);
+}
+
 static void
 top_up(struct engine *engine)
 {
-	if (engine->shutting_down)
-		return;
-	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
-		pump_profile(engine, &engine->pool.profile[i], true);
+	if (!engine->shutting_down)
+		pump_all(engine, true);
 }
 
 static void
@@ -214,8 +392,7 @@ pool_pump(struct engine *engine)
 	}
 	if (engine->shutting_down)
 		return;
-	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
-		pump_profile(engine, &engine->pool.profile[i], false);
+	pump_all(engine, false);
 	if (!wait)
 		await_quiet(engine);
 }
@@ -234,6 +411,11 @@ on_quiet(evutil_socket_t fd, short what, void *arg)
 static bool
 somebody_waits(const struct pool *pool)
 {
+	const struct pool_profile *own;
+
+	LIST_FOREACH(own, &pool->own, link)
+		if (sched_ring_wants(&own->ring, SCHED_WAITING))
+			return true;
 	for (unsigned int i = 0; i < pool->n_profiles; i++)
 		if (sched_ring_wants(&pool->profile[i].ring, SCHED_WAITING))
 			return true;
@@ -410,7 +592,7 @@ on_zygote_ready(void *arg)
 {
 	struct pool_profile *profile = arg;
 
-	if (profile->index == 0)
+	if (profile->index == 0 && !profile->is_own)
 		profile->engine->pool.hooks->on_ready(profile->engine, 0, "ready");
 	pool_pump(profile->engine);
 }
@@ -420,7 +602,7 @@ on_zygote_failed(void *arg, int error, const char *text)
 {
 	struct pool_profile *profile = arg;
 
-	if (profile->index == 0)
+	if (profile->index == 0 && !profile->is_own)
 		profile->engine->pool.hooks->on_ready(profile->engine, error, text);
 	fail_waiting(profile, text);
 }
@@ -495,16 +677,22 @@ static void
 on_zygote_stopped(void *arg)
 {
 	struct pool_profile *profile = arg;
+	struct engine *engine = profile->engine;
 
-	profile->engine->pool.zygotes_running--;
-	worker_adopt_strays(profile->engine);
-	pool_tell_change(profile->engine);
+	engine->pool.zygotes_running--;
+	/* One that was given up owed nothing. */
+	if (!profile->is_own || profile->share != NULL)
+		worker_adopt_strays(engine);
+	if (profile->share != NULL)
+		detach(profile);
+	if (profile->is_own)
+		free_own(profile);
+	pool_tell_change(engine);
 }
 
 static int
-profile_init(struct engine *engine, unsigned int index)
+profile_init(struct engine *engine, struct pool_profile *profile, unsigned int index)
 {
-	struct pool_profile *profile = &engine->pool.profile[index];
 	struct zygote_options options = {
 		.base = engine->base,
 		.launcher = engine->options.launcher,
@@ -551,7 +739,7 @@ pool_init(struct engine *engine, const struct pool_hooks *hooks)
 	if (pool->by_serial == NULL || pool->profile == NULL)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < engine->config->n_profiles && r == 0; i++) {
-		r = profile_init(engine, i);
+		r = profile_init(engine, &pool->profile[i], i);
 		if (r == 0)
 			pool->n_profiles++;
 	}
@@ -562,6 +750,7 @@ void
 pool_stop(struct engine *engine)
 {
 	struct pool *pool = &engine->pool;
+	struct pool_profile *own, *next_own;
 	struct worker *w, *next;
 
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
@@ -577,6 +766,12 @@ pool_stop(struct engine *engine)
 	for (unsigned int i = 0; i < pool->n_profiles; i++) {
 		event_del(&pool->profile[i].retry);
 		zygote_stop(pool->profile[i].zygote);
+	}
+	for (own = LIST_FIRST(&pool->own); own != NULL; own = next_own) {
+		next_own = LIST_NEXT(own, link);
+		event_del(&own->retry);
+		if (own->share != NULL)		/* else it is stopped already */
+			zygote_stop(own->zygote);
 	}
 }
 
@@ -594,6 +789,7 @@ void
 pool_done(struct engine *engine)
 {
 	struct pool *pool = &engine->pool;
+	struct pool_profile *own;
 	struct worker *w;
 
 	event_del(&pool->quiet);
@@ -601,6 +797,8 @@ pool_done(struct engine *engine)
 		event_del(&pool->profile[i].retry);
 		zygote_free(pool->profile[i].zygote);
 	}
+	while ((own = LIST_FIRST(&pool->own)) != NULL)
+		free_own(own);
 	for (unsigned int i = 0; pool->by_serial != NULL && i < POOL_BUCKETS; i++)
 		while ((w = LIST_FIRST(&pool->by_serial[i])) != NULL) {
 			LIST_REMOVE(w, all_link);

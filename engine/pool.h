@@ -21,8 +21,14 @@ struct worker;
 struct worker_stray;
 struct zygote;
 
-/* What the pool knows of a profile. */
+/* What the pool knows of a profile: its zygote, and who wants workers of it. Where each tenant has
+ * a zygote of its own (zygote_per_tenant), there is one of these for each such share too. The
+ * profile's zygote makes no workers then; it shows that one can be started, and shares that want
+ * workers and have no zygote wait in its ring for one. */
 struct pool_profile {
+	LIST_ENTRY(pool_profile) link;	/* a share's own: of the pool */
+	struct share *share;		/* whose own it is; NULL: all shares', or given up */
+	bool is_own;
 	struct engine *engine;
 	unsigned int index;		/* in the configuration; the kind in scheduler.h */
 	struct zygote *zygote;
@@ -54,6 +60,8 @@ struct pool {
 	const struct pool_hooks *hooks;
 	struct pool_profile *profile;
 	unsigned int n_profiles;
+	LIST_HEAD(, pool_profile) own;	/* of shares; freed when their zygotes have stopped */
+	unsigned int n_own;		/* not given up */
 	unsigned int zygotes_running;	/* not yet stopped in a shutdown */
 	LIST_HEAD(pool_workers, worker) *by_serial;
 	TAILQ_HEAD(pool_ages, worker) age;	/* warm ones */
@@ -81,6 +89,16 @@ void pool_pump(struct engine *engine);
  * takes longer than running a small script, and would hold up the client's next call: both
  * wait for a moment of quiet, unless an execution waits or the share runs low. */
 void pool_settle(struct engine *engine, const struct share *share);
+
+/* Whether the share has a zygote, or may get one: false where as many tenants as may have one are
+ * busy. */
+bool pool_may_serve(const struct share *share);
+
+/* The share's tenant is idle: ends the zygote that it has of its own, if nothing is asked of it. */
+void pool_rest_zygote(struct share *share);
+
+/* The share's tenant is about to be freed, without workers. */
+void pool_give_zygote_up(struct share *share);
 
 /* By the hooks. */
 void pool_dispatch(struct tenant *tenant, unsigned int profile);

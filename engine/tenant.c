@@ -171,6 +171,7 @@ tenant_free(struct tenant *tenant)
 
 		share->target = 0;
 		share_update(share);
+		pool_give_zygote_up(share);
 	}
 	cgroup_tenant_release(tenant->cgroup);
 	LIST_REMOVE(tenant, link);
@@ -189,10 +190,12 @@ tenant_look_after(struct tenant *tenant)
 		!busy && idle_ms >= (uint64_t)engine->config->pool.idle_seconds * 1000;
 
 	for (unsigned int i = 0; i < tenant->n_shares; i++) {
-		if (idle)
+		if (idle) {
 			share_cool(&tenant->share[i]);
-		else
+			pool_rest_zygote(&tenant->share[i]);
+		} else {
 			share_shrink(&tenant->share[i]);
+		}
 	}
 	if (idle && tenant->holders == 0 && tenant->workers == 0)
 		tenant_free(tenant);

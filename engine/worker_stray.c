@@ -79,6 +79,7 @@ static bool
 is_known(const struct engine *engine, pid_t pid)
 {
 	const struct worker_stray *stray;
+	const struct pool_profile *own;
 	const struct worker *w;
 
 	if (launcher_pid(engine->options.launcher) == pid || engine->options.other_child == pid ||
@@ -89,6 +90,9 @@ is_known(const struct engine *engine, pid_t pid)
 			return true;
 	for (unsigned int i = 0; i < engine->pool.n_profiles; i++)
 		if (zygote_has(engine->pool.profile[i].zygote, pid))
+			return true;
+	LIST_FOREACH(own, &engine->pool.own, link)
+		if (zygote_has(own->zygote, pid))
 			return true;
 	for (unsigned int i = 0; i < POOL_BUCKETS; i++)
 		LIST_FOREACH(w, &engine->pool.by_serial[i], all_link)

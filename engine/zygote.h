@@ -78,6 +78,9 @@ bool zygote_is_alive(const struct zygote *zygote, uint64_t generation);
 /* Kills it, if it lives; another is started. False: it does not. */
 bool zygote_kill(struct zygote *zygote, uint64_t generation);
 
+/* Whether it owes an answer about a worker that it was asked for. */
+bool zygote_owes(const struct zygote *zygote);
+
 /* Whether pid is one of its processes. */
 bool zygote_has(const struct zygote *zygote, pid_t pid);
 

@@ -7,7 +7,8 @@
 
 #include "host/launcher.h"
 
-/* Of one program no more may live at once: one in use, one that takes its place. */
+/* Of one program no more may live at once: one in use, one that takes its place. Of zygotes of
+ * tenants' own so many for each. */
 #define LAUNCHER_ALIVE_MAX 2
 
 /* The rest of the launcher's life. supervisor: its parent; socket: to that, blocking. */

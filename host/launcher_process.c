@@ -33,7 +33,8 @@
 struct row {
 	struct launch_program program;	/* fd -1: no program */
 	struct msg first;		/* sent before the supervisor can send anything */
-	int alive[LAUNCHER_ALIVE_MAX];	/* pidfds; -1: free */
+	int *alive;			/* pidfds; -1: free */
+	size_t alive_max;
 };
 
 struct launcher_process {
@@ -82,12 +83,18 @@ configure(const struct launcher_options *options, const struct config_profile *p
 	} };
 }
 
+/* users: how many of it may be in use. */
 static void
 fill_row(struct row *row, int fd, const char *const *argv, enum launch_as as,
-	 const struct msg *first)
+	 const struct msg *first, size_t users)
 {
-	*row = (struct row){ .program = { fd, argv, as }, .first = *first };
-	memset(row->alive, -1, sizeof(row->alive));
+	*row = (struct row){ .program = { fd, argv, as }, .first = *first,
+			     .alive_max = users * LAUNCHER_ALIVE_MAX };
+	row->alive = calloc(row->alive_max, sizeof(*row->alive));
+	if (row->alive == NULL)
+		abort();
+	for (size_t i = 0; i < row->alive_max; i++)
+		row->alive[i] = -1;
 }
 
 static void
@@ -105,11 +112,13 @@ fill_table(struct launcher_process *l)
 		int other = options->interpreter_fd ? options->interpreter_fd[i] : -1;
 
 		fill_row(&l->zygote[i], other >= 0 ? other : options->worker_fd, zygote_argv,
-			 LAUNCH_ROOT_OF_OUTER, &first);
+			 LAUNCH_ROOT_OF_OUTER, &first,
+			 config->profile[i].zygote_per_tenant
+				 ? 1 + config->pool.tenant_zygotes_max : 1);
 	}
 	fill_row(&l->keeper, store != NULL ? options->keeper_fd : -1, keeper_argv,
-		 LAUNCH_ROOT_OF_OUTER, &keep);
-	fill_row(&l->egress, options->egress_fd, egress_argv, LAUNCH_STRANGER, &network);
+		 LAUNCH_ROOT_OF_OUTER, &keep, 1);
+	fill_row(&l->egress, options->egress_fd, egress_argv, LAUNCH_STRANGER, &network, 1);
 }
 
 /* NULL: no such program. */
@@ -141,7 +150,7 @@ find_row(struct launcher_process *l, const struct msg_launch *asked)
 static int *
 find_place(struct row *row)
 {
-	for (size_t i = 0; i < LAUNCHER_ALIVE_MAX; i++) {
+	for (size_t i = 0; i < row->alive_max; i++) {
 		struct pollfd ended = { .fd = row->alive[i], .events = POLLIN };
 
 		/* The pidfd of a process that has ended is readable. */

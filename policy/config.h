@@ -41,6 +41,7 @@ struct config_profile {
 	struct config_list paths;	/* bound read-only beside the built-in list */
 	uint64_t disk_bytes;		/* of /workspace, /tmp, /dev/shm and HOME together */
 	uint64_t disk_inodes;
+	bool zygote_per_tenant;		/* each tenant has one of its own */
 };
 
 /* Who gets structuredContent and outputSchema. */
@@ -66,6 +67,7 @@ struct config {
 		uint32_t tenant_queue_max;	/* executions waiting of one tenant */
 		uint32_t idle_seconds;	/* then a tenant's warm workers are given up */
 		uint32_t zygote_seconds;	/* then a zygote is renewed; 0: never */
+		uint32_t tenant_zygotes_max;	/* of tenants' own, in all */
 	} pool;
 	struct {
 		char *listen;		/* ADDRESS:PORT; NULL: not on TCP */

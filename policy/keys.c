@@ -130,6 +130,7 @@ static const struct key keys[] = {
 	KEY("pool", "tenant_queue_max",   U32, pool.tenant_queue_max,   1, 1000000, 1, "512"),
 	KEY("pool", "idle_seconds",       U32, pool.idle_seconds,       1, 86400,   1, "60"),
 	KEY("pool", "zygote_seconds",     U32, pool.zygote_seconds,     0, 2592000, 1, "3600"),
+	KEY("pool", "tenant_zygotes_max", U32, pool.tenant_zygotes_max, 1, 1024,    1, "32"),
 
 	TENANT_KEY("repl", "sessions_max",    U32,   repl.sessions_max, 0, 65536,   1,   "16"),
 	TENANT_KEY("repl", "memory_total_mb", U64,   repl.memory_total, 0, 16777216, MiB, "8192"),
@@ -229,6 +230,7 @@ static const struct key keys[] = {
 	PROFILE_KEY("paths",       PATHS,   paths,       0, CONFIG_LIST_MAX, ""),
 	PROFILE_KEY("disk_bytes",  BYTES,   disk_bytes,  65536, 1024 * GiB,  "256M"),
 	PROFILE_KEY("disk_inodes", U64,     disk_inodes, 64,    100000000,   "65536"),
+	PROFILE_KEY("zygote_per_tenant", BOOL, zygote_per_tenant, 0, 1,      "no"),
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))

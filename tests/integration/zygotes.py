@@ -6,6 +6,7 @@ that reads from a FIFO, and the test has the other end."""
 import contextlib
 import errno
 import os
+import re
 import select
 import shutil
 import signal
@@ -13,7 +14,8 @@ import tempfile
 import time
 
 from harness import Skip, equal, main, test
-from supervisor import Supervisor, comm, descendants, wait_gone
+from held import find_held, held, let_go
+from supervisor import Supervisor, comm, descendants, read_text, wait_gone
 
 SITE = "/usr/local/lib/python3.11/dist-packages"
 
@@ -76,8 +78,11 @@ def gated(ctx, pool="zygote_seconds = 1", profile=""):
 
 
 def zygotes(service):
+    """(pid, start time) of each. A worker that is being made has their name, and pids of its own."""
     return [(pid, start) for pid, start in descendants(service.pid)
-            if comm(pid) == "python-zygote" or comm(pid) == "mcp-python-work"]
+            if comm(pid) in ("python-zygote", "mcp-python-work")
+            and len(re.search(r"NSpid:(.*)", read_text("/proc/%d/status" % pid) or "NSpid: 0 0")[1]
+                    .split()) == 1]
 
 
 def secrets(client):
@@ -104,11 +109,12 @@ def a_renewed_zygote_has_other_secrets_and_nobody_waits(ctx):
     with gated(ctx) as (service, gate):
         gate.let_one_through()
         service.wait_ready()
+        # No worker has been made yet, so it is not replaced before the client comes.
+        old = zygotes(service)
+        equal(len(old), 1, "zygotes")
         with ctx.client(path=service.socket) as client:
             before = secrets(client)
             session = cell(client, code="kept = hash('x')")["session"]
-            old = zygotes(service)
-            equal(len(old), 1, "zygotes")
             held = gate.wait()
             # The new one is there and cannot get ready; more calls than there are warm workers.
             equal(len(zygotes(service)), 2, "zygotes")
@@ -159,9 +165,9 @@ def a_successor_that_fails_is_tried_again(ctx):
     with gated(ctx) as (service, gate):
         gate.let_one_through()
         service.wait_ready()
+        old = zygotes(service)
         with ctx.client(path=service.socket) as client:
-            before, old = secrets(client), zygotes(service)
-            held = gate.wait()
+            before, held = secrets(client), gate.wait()
             (successor,) = [z for z in zygotes(service) if z not in old]
             os.kill(successor[0], signal.SIGKILL)
             equal(wait_gone([successor], ctx.seconds(30)), [], "the successor")
@@ -179,9 +185,9 @@ def an_old_zygote_that_is_lost_is_not_started_beside_its_successor(ctx):
     with gated(ctx) as (service, gate):
         gate.let_one_through()
         service.wait_ready()
+        old = zygotes(service)
         with ctx.client(path=service.socket) as client:
-            before, old = secrets(client), zygotes(service)
-            held = gate.wait()
+            before, held = secrets(client), gate.wait()
             os.kill(old[0][0], signal.SIGKILL)
             equal(wait_gone(old, ctx.seconds(30)), [], "the old zygote")
             waiting = client.start_script("print(hash('x'))")
@@ -191,6 +197,104 @@ def an_old_zygote_that_is_lost_is_not_started_beside_its_successor(ctx):
             o = client.outcome(waiting)
             equal(o.status, "ok", repr(o))
             until_all_are(ctx, client, lambda now: now != before)
+
+
+PER_TENANT = "[pool]\nwarm = 2\n%s\n[profile basic]\nzygote_per_tenant = yes\n"
+A, B = 20001, 20002	# uids: tenants
+
+
+def need_root():
+    if os.getuid():
+        raise Skip("needs root, to be two tenants")
+
+
+def two_tenants(ctx, service):
+    """What each has, after as many calls as use up what was warm; the same in all."""
+    found = []
+    with ctx.client(uid=A, path=service.socket) as a, ctx.client(uid=B, path=service.socket) as b:
+        for client in (a, b, a, b):
+            now = {secrets(client) for _ in range(6)}
+            equal(len(now), 1, "secrets of one tenant")
+            found.append(now.pop())
+    equal(found[2:], found[:2], "the secrets of each, later")
+    return found[:2]
+
+
+@test(private=True)
+def tenants_of_a_profile_share_a_zygote(ctx):
+    need_root()
+    with ctx.private("[pool]\nwarm = 2\n") as service:
+        a, b = two_tenants(ctx, service)
+        equal(a, b, "secrets of two tenants")
+
+
+@test(private=True)
+def a_tenant_may_have_a_zygote_of_its_own(ctx):
+    need_root()
+    with ctx.private(PER_TENANT % "") as service:
+        for name, a, b in zip(("hash", "canary", "stack", "libc"), *two_tenants(ctx, service)):
+            assert a != b, "the same %s: %s" % (name, a)
+        # The profile's, one of the tenant that this test itself is, and these.
+        equal(len(zygotes(service)), 4, "zygotes")
+
+
+def wait_for_held(ctx, service, name):
+    deadline = time.monotonic() + ctx.seconds(60)
+    while not find_held(service.pid, name):
+        assert time.monotonic() < deadline, "no script waits"
+        select.select([], [], [], 0.02)		# others' processes give no event
+
+
+def wait_for_zygotes(ctx, service, count):
+    deadline = time.monotonic() + ctx.seconds(60)
+    while len(zygotes(service)) != count:
+        assert time.monotonic() < deadline, "%r, not %d zygotes" % (zygotes(service), count)
+        select.select([], [], [], 0.02)		# others' processes give no event
+
+
+@test(private=True)
+def an_idle_tenants_zygote_is_ended(ctx):
+    """Its session stays, and its next call has another zygote."""
+    need_root()
+    with ctx.private(PER_TENANT % "idle_seconds = 1") as service, \
+            ctx.client(uid=A, path=service.socket) as client:
+        before = secrets(client)
+        session = cell(client, code="kept = hash('x')")["session"]
+        wait_for_zygotes(ctx, service, 1)
+        after = secrets(client)
+        assert before[0] != after[0], "the same hash"
+        said = cell(client, session=session, code="print(kept, hash('x'))")
+        equal(said["stdout"].split(), [before[0], before[0]], "a session")
+
+
+@test(private=True)
+def their_number_is_bounded(ctx):
+    """Who is idle gives way; while all are busy another tenant is told so, and is served later."""
+    need_root()
+    with ctx.private(PER_TENANT % "tenant_zygotes_max = 1\nidle_seconds = 3600") as service, \
+            ctx.client(uid=A, path=service.socket) as a, ctx.client(uid=B, path=service.socket) as b:
+        running = a.start_script(held("busy", after="print(hash('x'))"))
+        wait_for_held(ctx, service, "busy")
+        o = b.run("print(1)")
+        equal(o.status, "overloaded", repr(o))
+        let_go(ctx, "busy", service)
+        equal(a.outcome(running).status, "ok", "the one that was busy")
+        equal(b.run("print(1)").status, "ok", "once it was idle")
+        wait_for_zygotes(ctx, service, 2)
+        equal(a.run("print(1)").status, "ok", "and the first one again")
+
+
+@test(private=True)
+def a_tenants_zygote_that_is_lost_is_started_again(ctx):
+    need_root()
+    with ctx.private(PER_TENANT % "") as service, ctx.client(uid=A, path=service.socket) as a:
+        before = secrets(a)
+        wait_for_zygotes(ctx, service, 3)
+        own = max(zygotes(service), key=lambda z: int(z[1]))	# the latest
+        os.kill(own[0], signal.SIGKILL)
+        equal(wait_gone([own], ctx.seconds(30)), [], "the zygote")
+        until_all_are(ctx, a, lambda now: now != before)
+        equal(len(zygotes(service)), 3, "zygotes")
 
 
 main(__doc__)
