@@ -135,6 +135,7 @@ static void
 free_own(struct pool_profile *own)
 {
 	LIST_REMOVE(own, link);
+	own->engine->pool.n_own--;
 	event_del(&own->retry);
 	zygote_free(own->zygote);
 	free(own);
@@ -155,15 +156,27 @@ is_idle(const struct pool_profile *own)
 	return !is_busy(own) && own->share->n_starting == 0 && !zygote_owes(own->zygote);
 }
 
+/* Neither is one about to stop. */
 static bool
 are_all_busy(const struct pool *pool)
 {
 	const struct pool_profile *own;
 
 	LIST_FOREACH(own, &pool->own, link)
-		if (own->share != NULL && !is_busy(own))
+		if (own->share == NULL || !is_busy(own))
 			return false;
 	return true;
+}
+
+static bool
+is_one_stopping(const struct pool *pool)
+{
+	const struct pool_profile *own;
+
+	LIST_FOREACH(own, &pool->own, link)
+		if (own->share == NULL)
+			return true;
+	return false;
 }
 
 /* Of the idle ones that whose tenant has been so for longest; NULL: none is. */
@@ -202,7 +215,6 @@ detach(struct pool_profile *own)
 		sched_ring_want(&own->ring, &share->entity, (enum sched_class)class, false);
 	share->profile = &own->engine->pool.profile[own->index];
 	own->share = NULL;
-	own->engine->pool.n_own--;
 	event_del(&own->retry);
 }
 
@@ -226,21 +238,28 @@ pool_rest_zygote(struct share *share)
 		pool_give_zygote_up(share);
 }
 
-/* 0 or -errno; -EAGAIN: as many as may be are in use. */
+/* Ends the zygote of an idle tenant. The next one starts when that process is gone, so that the
+ * bound holds for processes, in the launcher too. */
+static void
+make_room_for_own(struct pool *pool)
+{
+	struct pool_profile *idle = is_one_stopping(pool) ? NULL : longest_idle(pool);
+
+	if (idle != NULL)
+		pool_give_zygote_up(idle->share);
+}
+
+/* 0 or -errno; -EAGAIN: there are as many as may be. */
 static int
 take_own(struct share *share)
 {
-	struct pool_profile *shared = share->profile, *own, *idle;
+	struct pool_profile *shared = share->profile, *own;
 	struct engine *engine = shared->engine;
 	struct pool *pool = &engine->pool;
 	int r;
 
-	if (pool->n_own >= engine->config->pool.tenant_zygotes_max) {
-		idle = longest_idle(pool);
-		if (idle == NULL)
-			return -EAGAIN;
-		pool_give_zygote_up(idle->share);
-	}
+	if (pool->n_own >= engine->config->pool.tenant_zygotes_max)
+		return -EAGAIN;
 	own = calloc(1, sizeof(*own));
 	if (own == NULL)
 		return -ENOMEM;
@@ -323,11 +342,13 @@ pump_profile(struct engine *engine, struct pool_profile *profile, bool warming)
 	}
 }
 
-/* Gives each share that wants workers a zygote of its own, which then makes them. A call that came
- * when there was one to be had waits for it, unless all have become busy since. */
+/* Gives each share that wants workers a zygote of its own, which then makes them. At the bound an
+ * idle tenant gives up its zygote for a call, not for a tenant that is only kept warm. A call waits
+ * for that, unless all have become busy since it came. */
 static void
 hand_out_zygotes(struct pool_profile *profile, bool warming)
 {
+	struct pool *pool = &profile->engine->pool;
 	struct sched_entity *entity;
 	bool waits;
 
@@ -340,11 +361,13 @@ hand_out_zygotes(struct pool_profile *profile, bool warming)
 			return;
 		if (take_own(share_of(entity)) == 0)
 			continue;
-		if (waits && !are_all_busy(&profile->engine->pool))
+		if (waits && !are_all_busy(pool)) {
+			make_room_for_own(pool);
 			return;
+		}
 		share_of(entity)->target = 0;
 		if (waits)
-			profile->engine->pool.hooks->refuse(share_of(entity), NO_ZYGOTE);
+			pool->hooks->refuse(share_of(entity), NO_ZYGOTE);
 		share_update(share_of(entity));
 	}
 }
@@ -687,6 +710,7 @@ on_zygote_stopped(void *arg)
 		detach(profile);
 	if (profile->is_own)
 		free_own(profile);
+	pool_pump(engine);
 	pool_tell_change(engine);
 }
 

@@ -61,7 +61,7 @@ struct pool {
 	struct pool_profile *profile;
 	unsigned int n_profiles;
 	LIST_HEAD(, pool_profile) own;	/* of shares; freed when their zygotes have stopped */
-	unsigned int n_own;		/* not given up */
+	unsigned int n_own;
 	unsigned int zygotes_running;	/* not yet stopped in a shutdown */
 	LIST_HEAD(pool_workers, worker) *by_serial;
 	TAILQ_HEAD(pool_ages, worker) age;	/* warm ones */
