@@ -110,6 +110,7 @@ struct outcome {
 	const char *value_repr;		/* NULL: no trailing expression, or it was None */
 	const char *value_json;		/* NULL: no JSON form; else one JSON text */
 	bool value_cut;
+	bool value_converted;		/* the JSON stands for what has no exact JSON form */
 	const char *names;		/* with tell_names, when it ended well: JSON, a script's;
 					 * NULL: none */
 	const char *error_type;		/* NULL: nothing was raised */

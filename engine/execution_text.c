@@ -198,6 +198,7 @@ take_done(const struct execution *e, struct done_texts *t, struct outcome *outco
 	outcome->value_repr = t->value_repr;
 	outcome->value_json = t->value_json;
 	outcome->value_cut = done->has_value_cut && done->value_cut;
+	outcome->value_converted = done->has_value_exact && !done->value_exact;
 	outcome->names = t->names;
 	outcome->error_type = t->error_type;
 	outcome->error_message = t->error_message;

@@ -1,6 +1,7 @@
 """The Python half of the interpreter: compiles, runs and ends one script.
-In the same namespace, worker/rich.py shows what is more than text, and worker/imports.py with
-policy/import_check.py keeps a script to the modules that it may import.
+In the same namespace, worker/rich.py shows what is more than text, worker/jsonable.py makes
+JSON of what has none, and worker/imports.py with policy/import_check.py keeps a script to the
+modules that it may import.
 
 Frozen into the program by worker/freeze.py and never importable: its module is held by
 worker/interpreter.c alone. prepare() runs once in the zygote; fresh() and run() in every
@@ -344,19 +345,19 @@ def attempt(script, names, value_max, imports, tell_names, environment):
 
 
 def tell(caught, value, value_max):
-    """The result: the exit code, whether it raised, and seven members of its DONE."""
+    """The result: the exit code, whether it raised, and eight members of its DONE."""
     if sys.getrecursionlimit() < 1000:
         sys.setrecursionlimit(1000)
-    status, result = 0, [None] * 7
+    status, result = 0, [None] * 8
     if caught is None:
         if value is not None:
-            result[:3] = show(value, value_max)
+            result[:4] = show(value, value_max)
             show_result(value)
     elif isinstance(caught, SystemExit):
         status = exit_code(caught)
     else:
         status = 130 if isinstance(caught, KeyboardInterrupt) else 1
-        result[3:] = report(caught, value_max)
+        result[4:] = report(caught, value_max)
     show_open_figures()
     return status, caught is not None and not isinstance(caught, SystemExit), result
 
@@ -604,9 +605,10 @@ def plain(text, most):
 
 
 def show(value, most):
+    """Its repr, its JSON, whether one of them was cut, and whether the JSON says all."""
     shown, cut = value_repr(value, most)
-    as_json, json_cut = value_json(value, most)
-    return shown, as_json, cut or json_cut
+    as_json, json_cut, exact = value_json(value, most)
+    return shown, as_json, cut or json_cut, exact
 
 
 ITERATE = ((list, list.__iter__), (tuple, tuple.__iter__), (set, set.__iter__),
@@ -681,8 +683,10 @@ def value_repr(value, most):
 
 
 def has_json(value, depth=0):
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, int, str)):
         return True
+    if isinstance(value, float):
+        return value - value == 0  # not NaN, and finite
     if depth > 100:
         return False
     if isinstance(value, dict):
@@ -699,16 +703,24 @@ def has_json(value, depth=0):
 
 
 def value_json(value, most):
-    """The JSON text or None, and whether it was left out for its size."""
+    """The JSON text or None, whether it was left out for its size, and whether it is the value
+    and not what it was converted to."""
+    exact = True
     try:
         if about(value, most) > most:
-            return None, True
+            return None, True, True
         if not has_json(value):
-            return None, False
+            # A table is shown as one, and what has a repr alone has that already.
+            if from_module(value, "pandas", "DataFrame"):
+                return None, False, True
+            exact = False
+            value = Converter(most).convert_object(value, 0)
         data = encode_json(value).encode()
-        return (None, True) if len(data) > most else (data, False)
+        return (None, True, True) if len(data) > most else (data, False, exact)
+    except TooMuch:
+        return None, True, True
     except BaseException:
-        return None, False
+        return None, False, True
 
 
 def names_json(names):

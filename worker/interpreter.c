@@ -19,6 +19,7 @@
 #include "worker/heap.h"
 #include "worker/import_check.h"
 #include "worker/imports.h"
+#include "worker/jsonable.h"
 #include "worker/parallel.h"
 #include "worker/prompt.h"
 #include "worker/rich.h"
@@ -182,6 +183,8 @@ load_bootstrap(void)
 	Py_XDECREF(turn);
 	Py_XDECREF(send);
 	Py_XDECREF(clear);
+	if (r == 0)
+		r = run_frozen(jsonable_code, sizeof(jsonable_code));
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
 	if (r == 0)
@@ -363,14 +366,14 @@ take_text(PyObject *tuple, Py_ssize_t at, struct msg_str *text_r)
 	return true;
 }
 
-/* The tuple: exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
- * names (of a cell: its notes). */
+/* The tuple: exit code, raised, repr, json, cut, exact, type, message, traceback, line,
+ * undisplayed, names (of a cell: its notes). */
 static void
 take_result(PyObject *result, struct msg_done *done)
 {
 	PyObject *cut = PyTuple_GET_ITEM(result, 4),
-		 *line = PyTuple_GET_ITEM(result, 8),
-		 *undisplayed = PyTuple_GET_ITEM(result, 9);
+		 *line = PyTuple_GET_ITEM(result, 9),
+		 *undisplayed = PyTuple_GET_ITEM(result, 10);
 
 	done->exit_code =
 		(uint32_t)PyLong_AsUnsignedLongMask(PyTuple_GET_ITEM(result, 0));
@@ -379,13 +382,15 @@ take_result(PyObject *result, struct msg_done *done)
 	done->has_value_json = take_text(result, 3, &done->value_json);
 	done->has_value_cut = PyBool_Check(cut);
 	done->value_cut = cut == Py_True;
-	done->has_error_type = take_text(result, 5, &done->error_type);
-	done->has_error_message = take_text(result, 6, &done->error_message);
-	done->has_error_traceback = take_text(result, 7, &done->error_traceback);
+	done->has_value_exact = done->has_value_json;
+	done->value_exact = PyTuple_GET_ITEM(result, 5) == Py_True;
+	done->has_error_type = take_text(result, 6, &done->error_type);
+	done->has_error_message = take_text(result, 7, &done->error_message);
+	done->has_error_traceback = take_text(result, 8, &done->error_traceback);
 	done->has_error_line = PyLong_Check(line);
 	if (done->has_error_line)
 		done->error_line = (uint32_t)PyLong_AsUnsignedLongMask(line);
-	done->has_names = take_text(result, 10, &done->names);
+	done->has_names = take_text(result, 11, &done->names);
 	done->has_undisplayed = PyLong_Check(undisplayed);
 	if (done->has_undisplayed)
 		done->undisplayed =
@@ -428,7 +433,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	Py_XDECREF(imports);
 	result = call("run", args);
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 11)
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 12)
 		take_result(result, &done);
 	else
 		take_failure(&done);
@@ -521,9 +526,9 @@ interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 			     (int)run->has_stdin);
 	result = call("run_cell", args);
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 11) {
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 12) {
 		take_result(result, &done);
-		take_notes(PyTuple_GET_ITEM(result, 10), &done);
+		take_notes(PyTuple_GET_ITEM(result, 11), &done);
 	} else {
 		take_failure(&done);
 	}

@@ -121,13 +121,6 @@ def take_bundle(forms, got, notes):
                 take(forms, form, dict.__getitem__(got, mime), notes)
 
 
-def from_module(value, module, name):
-    """Is it an instance of that class, of a module that may be missing?"""
-    found = sys.modules.get(module)
-    found = getattr(found, name, None) if found is not None else None
-    return isinstance(found, type) and isinstance(value, found)
-
-
 def picture_of(figure):
     out = io.BytesIO()
     figure.savefig(out, format="png")

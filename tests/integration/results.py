@@ -530,6 +530,71 @@ def what_a_stopped_script_told_of_files_is_void(ctx):
 # ---- put there ----
 
 
+# Setup, expression, its JSON, and whether that says all.
+JSON_FORMS = (
+    ("", "[1, 2.5, 'x', None, True, (1, 2)]", [1, 2.5, "x", None, True, [1, 2]], True),
+    ("", "{1, 2}", [1, 2], False), ("", "{'a': {3}}", {"a": [3]}, False),
+    ("", "{1: 'a', None: 'b', (1, 2): 'c', True: 'd'}",
+     {"1": "d", "null": "b", "(1, 2)": "c"}, False),
+    ("", "[b'text', b'\\xff\\x00']", ["text", "/wA="], False),
+    ("", "[float('nan'), float('inf'), -float('inf'), 1.5]",
+     ["NaN", "Infinity", "-Infinity", 1.5], False),
+    ("", "[1j, 2]", ["1j", 2], False),
+    ("from datetime import *", "[date(2026, 1, 2), datetime(2026, 1, 2, 3, 4, 5), time(6, 7),"
+     " timedelta(days=1, seconds=90), {date(2026, 1, 2): 1}]",
+     ["2026-01-02", "2026-01-02T03:04:05", "06:07:00", "P1DT90S", {"2026-01-02": 1}], False),
+    ("from decimal import Decimal\nfrom fractions import Fraction\nfrom uuid import UUID\n"
+     "from pathlib import Path", "[Decimal('1.50'), Fraction(1, 3), UUID(int=1), Path('/a/b')]",
+     ["1.50", "1/3", "00000000-0000-0000-0000-000000000001", "/a/b"], False),
+    ("from enum import Enum\nclass Colour(Enum):\n    RED = 'red'\n    TWO = 2",
+     "[Colour.RED, {Colour.TWO: Colour.RED}]", ["red", {"2": "red"}], False),
+    ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n    tags: set",
+     "[P(1, {'a'})]", [{"x": 1, "tags": ["a"]}], False),
+    ("class M:\n    def model_dump(self): return {'name': 'm', 'at': {1}}", "M()",
+     {"name": "m", "at": [1]}, False),
+    ("class D:\n    def to_dict(self): return {'d': 1}", "{'one': D()}", {"one": {"d": 1}}, False),
+    ("class B:\n    def to_dict(self): raise ValueError\n    def __repr__(self): return '<b>'",
+     "[B()]", ["<b>"], False),
+    ("class O:\n    def __repr__(self): return '<o>'", "{'a': 1, 'b': O()}",
+     {"a": 1, "b": "<o>"}, False),
+    ("a = []\na.append(a)", "len(str({'a': {1}, 'b': a})) > 0", True, True),
+)
+NUMPY_FORMS = (
+    ("", "{'n': 3, 'max': np.array([1, 5]).max()}", {"n": 3, "max": 5}),
+    ("", "np.array([[1, 2], [3, 4]])", [[1, 2], [3, 4]]),
+    ("", "[np.float32(0.5), np.bool_(True), np.nan, np.datetime64('2026-01-02')]",
+     [0.5, True, "NaN", "2026-01-02"]),
+    ("import pandas as pd", "{'s': pd.Series([1, 2], index=['a', 'b'])}",
+     {"s": {"a": 1, "b": 2}}),
+    ("import pandas as pd", "[pd.DataFrame({'a': [1, 2]}), pd.Timestamp('2026-01-02')]",
+     [[{"a": 1}, {"a": 2}], "2026-01-02T00:00:00"]),
+)
+
+
+@test
+def values_keep_their_json(ctx):
+    """What a program would expect of common types; what is left is its repr, in its place."""
+    with ctx.client() as client:
+        forms = list(JSON_FORMS)
+        if client.run("import numpy, pandas", ctx.seconds(60)).status == "ok":
+            forms += [("import numpy as np\n" + setup, value, wanted, False)
+                      for setup, value, wanted in NUMPY_FORMS]
+        for setup, value, wanted, exact in forms:
+            o = well(client.run("%s\n%s" % (setup, value), ctx.seconds(60)))
+            equal(o.result.get("json"), wanted, value)
+            equal(o.result.get("json_exact", True), exact, value)
+        # Alone it would say no more than its repr, and a table is shown.
+        for value in ("object()", "1j", "print", "int"):
+            assert "json" not in well(client.run(value)).result, value
+        # It has an end, whatever the objects say of themselves.
+        for value in ("class E:\n    def to_dict(self): return {'e': E()}\nE()",
+                      "class W:\n    def to_dict(self): return {str(i): W() for i in range(9)}\nW()",
+                      "a = []\na.append(a)\n[a, {1}]",
+                      "{'x' * i: {i} for i in range(2000)}"):
+            o = well(client.run(value, ctx.seconds(60)))
+            assert len(json.dumps(o.result)) < 1 << 20, value
+
+
 @test
 def files_are_put_there(ctx):
     files = [{"path": "in.csv", "text": "a,b\n\u00e9,2\n"},

@@ -516,13 +516,14 @@ def results_and_variables(ctx):
         succeeds(client, "1 + 1", 2, variables=[])
         succeeds(client, "result = 3\nresult * 2", 3)
         succeeds(client, "result = None\n7", None)
-        succeeds(client, "result = {1, 2}", "{1, 2}")
+        succeeds(client, "result = {1, 2}", [1, 2])
+        succeeds(client, "import datetime\nresult = datetime.date(2026, 1, 2)", "2026-01-02")
         succeeds(client, "result = float('nan')", "nan")
         got = succeeds(client, "class A: pass\ndef f(): pass\n_x = 1\n__y = 2\na = A()\n"
                        "big = 'x' * 10 ** 6\nt = (1, None)\nbad = {1: 2}", variables=[
                            "A", "f", "_x", "a", "big", "t", "bad"])
         values = got["variable_values"]
-        equal((values["_x"], values["t"], values["bad"]), (1, [1, None], "{1: 2}"))
+        equal((values["_x"], values["t"], values["bad"]), (1, [1, None], {"1": 2}))
         assert "A object" in values["a"] and len(values["big"]) < 3000, values
         got = succeeds(client, "for i in range(1000): globals()['n%d' % i] = 'y' * 1000")
         equal((len(got["variables"]), got["variables"][:2]), (200, ["i", "n0"]))

@@ -185,6 +185,8 @@ write_result(struct jsonout *out, const struct report *report)
 	if (report->json.at) {
 		jsonout_key(out, "json");
 		jsonout_raw(out, report->json.at, report->json.len);
+		if (report->outcome->value_converted)
+			jsonout_member_bool(out, "json_exact", false);
 	}
 	jsonout_close(out, '}');
 }
@@ -286,7 +288,8 @@ static const struct {
 	{ "stderr", "{\"type\":\"string\"}", true, BOTH },
 	{ "result", "{\"description\":\"Value of a trailing expression; json is absent when it "
 		"has no JSON form.\",\"type\":[\"object\",\"null\"],\"properties\":{\"repr\":"
-		"{\"type\":\"string\"},\"json\":{}},\"required\":[\"repr\"],"
+		"{\"type\":\"string\"},\"json\":{},\"json_exact\":{\"const\":false}},"
+		"\"required\":[\"repr\"],"
 		"\"additionalProperties\":false}", true, BOTH },
 	{ "error", "{\"description\":\"null when status is ok.\",\"type\":[\"object\",\"null\"],"
 		"\"properties\":{\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"

@@ -1,0 +1,148 @@
+"""What values become in JSON that have no form there: numbers and tables of libraries, dates,
+classes that say what they hold. The rest is its repr, in its place.
+
+Frozen into the program like worker/bootstrap.py, and run in the same namespace. No module is
+imported for it: a value of a module's class is there when the module is. It calls methods of the
+script's own, in the script's own process; what they raise, or say too much of, is their repr.
+"""
+
+import binascii
+
+
+class TooMuch(Exception):
+    pass
+
+
+class Converter:
+    """Makes what has no JSON form one that has: what programs would expect of it, or its repr in
+    its place."""
+
+    def __init__(self, most):
+        self.left = most  # at least so many bytes become of so many values
+
+    def convert(self, value, depth=0):
+        self.left -= 1
+        if self.left < 0:
+            raise TooMuch
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if isinstance(value, float):
+            return float(value) if value - value == 0 else self.odd_number(value)
+        if depth < 100:
+            try:
+                return self.convert_object(value, depth + 1)
+            except (NotImplementedError, TooMuch):
+                if self.left < 0:
+                    raise TooMuch from None
+            except Exception:  # the script's own method
+                pass
+        text = value_repr(value, min(self.left, 4096))[0].decode()
+        self.left -= len(text)
+        return text
+
+    def odd_number(self, value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+    def convert_object(self, value, depth):
+        for convert in (self.of_container, self.of_scalar, self.of_library, self.of_class):
+            found, value_of = convert(value)
+            if found:
+                return self.finish(value_of, depth)
+        raise NotImplementedError
+
+    def finish(self, value, depth):
+        """Converts what is inside, too."""
+        kind = type(value)
+        if kind is dict:
+            done = {}
+            for key, item in value.items():
+                key = self.key(key)
+                done[key if key not in done else value_repr(key, 100)[0].decode()] = \
+                    self.convert(item, depth)
+            return done
+        if kind is list:
+            return [self.convert(item, depth) for item in value]
+        return self.convert(value, depth)
+
+    def key(self, key):
+        if isinstance(key, str):
+            return str.__str__(key)
+        if key is None or isinstance(key, (bool, int, float)):
+            return encode_json(self.convert(key)).strip('"')
+        found, plain_key = self.of_scalar(key)
+        if found and type(plain_key) in (str, int, float):
+            return self.key(plain_key)
+        return value_repr(key, 200)[0].decode()
+
+    def of_container(self, value):
+        if isinstance(value, dict):
+            return True, dict(dict.items(value))
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return True, list(value)
+        if isinstance(value, (bytes, bytearray)):
+            try:
+                return True, bytes(value).decode()
+            except UnicodeDecodeError:
+                return True, binascii.b2a_base64(value, newline=False).decode()
+        return False, None
+
+    def of_scalar(self, value):
+        if from_module(value, "enum", "Enum"):
+            return True, value.value
+        for module, name in (("datetime", "date"), ("datetime", "time")):
+            if from_module(value, module, name):
+                return True, value.isoformat()
+        if from_module(value, "datetime", "timedelta"):
+            return True, "P%dDT%gS" % (value.days, value.seconds + value.microseconds / 1e6)
+        for module, name in (("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"),
+                             ("pathlib", "PurePath")):
+            if from_module(value, module, name):
+                return True, str(value)
+        if isinstance(value, (int, str)):
+            return True, int(value) if isinstance(value, int) else str.__str__(value)
+        return False, None
+
+    def of_library(self, value):
+        """numpy's and pandas', of which tables become rows."""
+        if from_module(value, "numpy", "generic"):
+            return True, value.item()
+        if from_module(value, "numpy", "ndarray"):
+            if value.size > self.left:
+                raise self.too_much()
+            return True, value.tolist()
+        if from_module(value, "pandas", "DataFrame"):
+            if value.size > self.left:
+                raise self.too_much()
+            return True, value.to_dict("records")
+        if from_module(value, "pandas", "Series"):
+            if value.size > self.left:
+                raise self.too_much()
+            return True, value.to_dict()
+        if from_module(value, "pandas", "Index"):
+            return True, value.tolist()
+        return False, None
+
+    def too_much(self):
+        self.left = -1
+        return TooMuch
+
+    def of_class(self, value):
+        kind = type(value)
+        if isinstance(value, type):
+            return False, None
+        if hasattr(kind, "__dataclass_fields__"):
+            return True, {name: getattr(value, name) for name in kind.__dataclass_fields__}
+        for name in ("model_dump", "to_dict", "_asdict"):
+            if callable(getattr(kind, name, None)):
+                got = getattr(value, name)()
+                if isinstance(got, (dict, list)):
+                    return True, got
+        return False, None
+
+
+def from_module(value, module, name):
+    """Is it an instance of that class, of a module that may be missing?"""
+    found = sys.modules.get(module)
+    found = getattr(found, name, None) if found is not None else None
+    return isinstance(found, type) and isinstance(value, found)
