@@ -19,6 +19,7 @@ class Converter:
 
     def __init__(self, most):
         self.left = most  # at least so many bytes become of so many values
+        self.around = []  # ids of what the value is in
 
     def convert(self, value, depth=0):
         self.left -= 1
@@ -45,10 +46,16 @@ class Converter:
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
     def convert_object(self, value, depth):
-        for convert in (self.of_container, self.of_scalar, self.of_library, self.of_class):
-            found, value_of = convert(value)
-            if found:
-                return self.finish(value_of, depth)
+        if id(value) in self.around:
+            raise NotImplementedError
+        self.around.append(id(value))
+        try:
+            for convert in (self.of_container, self.of_scalar, self.of_library, self.of_class):
+                found, value_of = convert(value)
+                if found:
+                    return self.finish(value_of, depth)
+        finally:
+            self.around.pop()
         raise NotImplementedError
 
     def finish(self, value, depth):
