@@ -5,9 +5,11 @@ TEST_LIBS = $(CMOCKA_LIBS)
 AM_TESTS_ENVIRONMENT = PYTHON3=$(PYTHON3); export PYTHON3;
 
 dist_check_SCRIPTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh \
-	tests/check-threats tests/check-format tests/check-format-fails.sh
+	tests/check-threats tests/check-format tests/check-format-fails.sh tests/check-schemas \
+	tests/check-schemas-fails.sh
 TESTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh tests/check-threats \
-	tests/check-format tests/check-format-fails.sh
+	tests/check-format tests/check-format-fails.sh tests/check-schemas \
+	tests/check-schemas-fails.sh
 EXTRA_DIST += tests/check-all tests/conformance tests/corpus tests/integration tests/schema \
 	tests/system
 

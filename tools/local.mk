@@ -94,6 +94,7 @@ libtools_shared_a_SOURCES = \
 	tools/shared/reasons.h \
 	tools/shared/requirements.c tools/shared/requirements.h \
 	tools/shared/resources.c tools/shared/resources.h \
+	tools/shared/schema.c tools/shared/schema.h \
 	tools/shared/tiers.c tools/shared/tiers.h
 libtools_shared_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
@@ -137,3 +138,53 @@ tools/packages/libtools_packages_a-install.$(OBJEXT): tools/packages/resolve_pac
 tools/packages/libtools_packages_a-install_make.$(OBJEXT): tools/packages/fetch_packages.h \
 	tools/packages/compile_packages.h
 tools/packages/libtools_packages_a-install_build.$(OBJEXT): tools/packages/build_package.h
+
+# The schemas of tools, as C strings.
+SCHEMAS = \
+	tools/check/schema/check_environment_input.json \
+	tools/check/schema/check_environment_output.json \
+	tools/check/schema/validate_script_input.json \
+	tools/check/schema/validate_script_output.json \
+	tools/compat/schema/execute_code_input.json \
+	tools/compat/schema/execute_code_output.json \
+	tools/compat/schema/execute_python_input.json \
+	tools/compat/schema/no_input.json \
+	tools/compat/schema/sandbox_info_output.json \
+	tools/compat/schema/text_output.json \
+	tools/compat/schema/validate_code_input.json \
+	tools/compat/schema/validate_code_output.json \
+	tools/compat/schema/validate_input.json \
+	tools/job/schema/job_input.json \
+	tools/job/schema/job_output.json \
+	tools/packages/schema/install_package_input.json \
+	tools/packages/schema/install_package_output.json \
+	tools/script/schema/run_input.json \
+	tools/script/schema/run_output.json
+SCHEMA_STRINGS = $(SCHEMAS:.json=.h)
+BUILT_SOURCES += $(SCHEMA_STRINGS)
+CLEANFILES += $(SCHEMA_STRINGS)
+EXTRA_DIST += $(SCHEMAS)
+SUFFIXES = .json .h
+.json.h:
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(PYTHON3) $(srcdir)/tools/shared/embed.py $< $@
+$(SCHEMA_STRINGS): tools/shared/embed.py
+tools/job/libtools_job_a-job.$(OBJEXT): tools/job/schema/job_input.h \
+	tools/job/schema/job_output.h
+tools/check/libtools_check_a-validate_script.$(OBJEXT): tools/check/schema/validate_script_input.h \
+	tools/check/schema/validate_script_output.h
+tools/check/libtools_check_a-check_environment.$(OBJEXT): tools/check/schema/check_environment_input.h \
+	tools/check/schema/check_environment_output.h
+tools/packages/libtools_packages_a-install_package.$(OBJEXT): tools/packages/schema/install_package_input.h \
+	tools/packages/schema/install_package_output.h
+tools/script/libtools_script_a-run_script_schema.$(OBJEXT): tools/script/schema/run_input.h
+tools/script/libtools_script_a-run_script_answer.$(OBJEXT): tools/script/schema/run_output.h
+tools/compat/libtools_compat_a-exec_sandbox.$(OBJEXT): tools/compat/schema/execute_python_input.h \
+	tools/compat/schema/no_input.h \
+	tools/compat/schema/text_output.h \
+	tools/compat/schema/validate_input.h
+tools/compat/libtools_compat_a-python_sandbox.$(OBJEXT): tools/compat/schema/execute_code_input.h \
+	tools/compat/schema/execute_code_output.h
+tools/compat/libtools_compat_a-sandbox_info.$(OBJEXT): tools/compat/schema/no_input.h \
+	tools/compat/schema/sandbox_info_output.h
+tools/compat/libtools_compat_a-validate_code.$(OBJEXT): tools/compat/schema/validate_code_input.h \
+	tools/compat/schema/validate_code_output.h

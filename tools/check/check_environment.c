@@ -10,8 +10,11 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "policy/config.h"
+#include "tools/check/schema/check_environment_input.h"
+#include "tools/check/schema/check_environment_output.h"
 #include "tools/session/repl_sessions.h"
 #include "tools/shared/environment.h"
+#include "tools/shared/schema.h"
 
 #define MIB (1024 * 1024)
 #define JSON_INTEGER_MAX ((UINT64_C(1) << 53) - 1)
@@ -93,79 +96,13 @@ static const char description[] =
 	"output) with the most that may be asked for, what enforces them, how many of your "
 	"scripts run or wait, and your sessions of run_repl. Runs nothing of yours.";
 
-#define TEXT "{\"type\":\"string\"}"
-#define COUNT "{\"type\":\"integer\"}"
-#define NUMBER "{\"type\":\"number\"}"
-#define TRUTH "{\"type\":\"boolean\"}"
-#define OBJECT(properties, required) \
-	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required \
-	"],\"additionalProperties\":false}"
-#define LIMITS OBJECT("\"timeout_seconds\":" NUMBER ",\"cpu_seconds\":" NUMBER \
-		      ",\"memory_mb\":" NUMBER ",\"pids\":" COUNT ",\"output_bytes\":" COUNT \
-		      ",\"output_total_bytes\":" COUNT, \
-		      "\"timeout_seconds\",\"cpu_seconds\",\"memory_mb\",\"pids\"," \
-		      "\"output_bytes\",\"output_total_bytes\"")
-
-static const char output_schema[] = OBJECT(
-	"\"python_version\":" TEXT ",\"implementation\":" TEXT ",\"platform\":" TEXT ","
-	"\"profile\":{\"type\":\"string\",\"description\":\"The one looked at.\"},"
-	"\"profiles\":{\"type\":\"array\",\"items\":" OBJECT(
-		"\"name\":" TEXT ",\"default\":" TRUTH ",\"interpreter\":{\"type\":[\"string\","
-		"\"null\"]},\"preloaded\":{\"type\":\"array\","
-		"\"items\":" TEXT "},\"disk_bytes\":" COUNT,
-		"\"name\",\"default\",\"interpreter\",\"preloaded\",\"disk_bytes\"") "},"
-	"\"packages\":{\"type\":\"array\",\"items\":" OBJECT(
-		"\"name\":" TEXT ",\"version\":" TEXT, "\"name\",\"version\"") "},"
-	"\"limits\":" OBJECT("\"default\":" LIMITS ",\"most\":" LIMITS,
-			     "\"default\",\"most\"") ","
-	"\"enforcement\":" OBJECT(
-		"\"memory\":" TEXT ",\"pids\":" TEXT ",\"cpu\":" TEXT ",\"landlock\":" TRUTH
-		",\"own_uids\":" TRUTH ",\"summary\":" TEXT,
-		"\"memory\",\"pids\",\"cpu\",\"landlock\",\"own_uids\",\"summary\"") ","
-	"\"yours\":" OBJECT(
-		"\"sessions\":" COUNT ",\"running\":" COUNT ",\"running_most\":" COUNT
-		",\"queued\":" COUNT ",\"queued_most\":" COUNT,
-		"\"sessions\",\"running\",\"running_most\",\"queued\",\"queued_most\"") ","
-	"\"repl_sessions\":{\"type\":\"array\",\"description\":\"Yours, oldest first. memory_bytes is "
-	"what a session and its branches use together; null: not known. kept: over a restart of "
-	"the service.\",\"items\":" OBJECT(
-		"\"session\":" TEXT ",\"state\":{\"enum\":[\"busy\",\"idle\",\"frozen\"]},"
-		"\"kept\":" TRUTH ",\"profile\":" TEXT ",\"cells\":" COUNT ",\"memory_bytes\":{\"type\":[\"integer\",\"null\"]},"
-		"\"memory_mb\":" NUMBER ",\"idle_seconds\":" COUNT ",\"expires\":" TEXT
-		",\"checkpoints\":{\"type\":\"array\",\"items\":" TEXT "}",
-		"\"session\",\"state\",\"kept\",\"profile\",\"cells\",\"memory_bytes\",\"memory_mb\","
-		"\"idle_seconds\",\"expires\",\"checkpoints\"") "},"
-	"\"repl_sessions_most\":" COUNT,
-	"\"python_version\",\"implementation\",\"platform\",\"profile\",\"profiles\","
-	"\"packages\",\"limits\",\"enforcement\",\"yours\",\"repl_sessions\","
-	"\"repl_sessions_most\"");
-
 static char *
-write_input_schema(const struct config *config)
+make_input_schema(const struct config *config)
 {
-	struct jsonout out;
+	json_t *schema = schema_load(check_environment_input_schema);
 
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	jsonout_member_text(&out, "type", "object");
-	jsonout_key(&out, "properties");
-	jsonout_open(&out, '{');
-	jsonout_key(&out, "profile");
-	jsonout_open(&out, '{');
-	jsonout_member_text(&out, "type", "string");
-	jsonout_key(&out, "enum");
-	jsonout_open(&out, '[');
-	for (size_t i = 0; i < config->n_profiles; i++)
-		jsonout_text(&out, config->profile[i].name,
-			     strlen(config->profile[i].name));
-	jsonout_close(&out, ']');
-	jsonout_member_text(&out, "default", config->profile[0].name);
-	jsonout_member_text(&out, "description", "Whose packages to list.");
-	jsonout_close(&out, '}');
-	jsonout_close(&out, '}');
-	jsonout_member_bool(&out, "additionalProperties", false);
-	jsonout_close(&out, '}');
-	return jsonout_take(&out);
+	schema_set_profiles(schema, "profile", config);
+	return schema_take(schema);
 }
 
 static void
@@ -176,8 +113,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.title = "What scripts find here",
 		.icon = ICON_ENVIRONMENT,
 		.description = xstrdup(description),
-		.input_schema = write_input_schema(config),
-		.output_schema = xstrdup(output_schema),
+		.input_schema = make_input_schema(config),
+		.output_schema = xstrdup(check_environment_output_schema),
 		.read_only = true,
 		.idempotent = true,
 	};

@@ -11,6 +11,8 @@
 #include "base/xalloc.h"
 #include "policy/config.h"
 #include "proto/message.h"
+#include "tools/check/schema/validate_script_input.h"
+#include "tools/check/schema/validate_script_output.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/requirements.h"
 
@@ -29,31 +31,6 @@ static const char description[] =
 	"which dependencies are not installed here (missing): those would need approval "
 	"before a run.";
 
-static const char input_schema[] =
-	"{\"type\":\"object\",\"properties\":{\"script\":{\"type\":\"string\","
-	"\"description\":\"Python source, at most 4 MiB.\"},\"dependencies\":{\"type\":"
-	"\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":1024,\"description\":"
-	"\"Further requirements, like numpy>=1.24; put together with the script's own by "
-	"name.\"}},\"required\":[\"script\"],\"additionalProperties\":false}";
-
-static const char output_schema[] =
-	"{\"type\":\"object\",\"properties\":{"
-	"\"valid\":{\"type\":\"boolean\",\"description\":\"There are no errors.\"},"
-	"\"found\":{\"type\":\"boolean\",\"description\":\"The script has a metadata block.\"},"
-	"\"dependencies\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-	"\"requires_python\":{\"type\":[\"string\",\"null\"]},"
-	"\"errors\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":"
-	"{\"line\":{\"type\":[\"integer\",\"null\"]},\"message\":{\"type\":\"string\"}},"
-	"\"required\":[\"line\",\"message\"],\"additionalProperties\":false}},"
-	"\"would_need_approval\":{\"type\":\"boolean\",\"description\":\"Some dependencies are "
-	"not installed.\"},"
-	"\"missing\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
-	"\"The dependencies that are not installed.\"},"
-	"\"python_fits\":{\"type\":\"boolean\",\"description\":\"This Python is one that "
-	"requires_python allows.\"}},"
-	"\"required\":[\"valid\",\"found\",\"dependencies\",\"requires_python\",\"errors\","
-	"\"would_need_approval\",\"missing\",\"python_fits\"],\"additionalProperties\":false}";
-
 static void
 describe(const struct config *config, struct tool_description *description_r)
 {
@@ -63,8 +40,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.title = "Check a Python script",
 		.icon = ICON_CHECK,
 		.description = xstrdup(description),
-		.input_schema = xstrdup(input_schema),
-		.output_schema = xstrdup(output_schema),
+		.input_schema = xstrdup(validate_script_input_schema),
+		.output_schema = xstrdup(validate_script_output_schema),
 		.read_only = true,
 		.idempotent = true,
 	};

@@ -16,17 +16,14 @@
 #include "policy/config.h"
 #include "tools/check/check_environment.h"
 #include "tools/check/validate_script.h"
+#include "tools/compat/schema/execute_python_input.h"
+#include "tools/compat/schema/no_input.h"
+#include "tools/compat/schema/text_output.h"
+#include "tools/compat/schema/validate_input.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/requirements.h"
-
-static const char output_schema[] =
-	"{\"type\":\"object\",\"properties\":{\"result\":{\"type\":\"string\"}},"
-	"\"required\":[\"result\"],\"additionalProperties\":false}";
-
-#define DEPENDENCIES(help) \
-	"\"dependencies\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":1024," \
-	"\"default\":[],\"description\":\"" help "\"}"
+#include "tools/shared/schema.h"
 
 /* The bounds in force: the set's own, within the general ones. */
 static uint32_t
@@ -222,7 +219,8 @@ static void
 describe_execute(const struct config *config, struct tool_description *description_r)
 {
 	uint32_t standard = default_seconds(config), most = most_seconds(config);
-	char *description, *schema;
+	json_t *schema = schema_load(execute_python_input_schema);
+	char *description;
 	int n;
 
 	n = asprintf(&description,
@@ -235,14 +233,8 @@ describe_execute(const struct config *config, struct tool_description *descripti
 		"Example: {\"script\": \"print('hello')\"}",
 		(unsigned long long)config->exec_sandbox.max_output_bytes, most, standard);
 	xalloc_check(n < 0 ? NULL : description);
-	n = asprintf(&schema,
-		"{\"type\":\"object\",\"properties\":{\"script\":{\"type\":\"string\","
-		"\"description\":\"Python source; may include PEP 723 metadata.\"},"
-		DEPENDENCIES("Further requirements (PEP 508), like requests>=2.28.") ","
-		"\"timeout_seconds\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":%u,"
-		"\"default\":%u,\"description\":\"Wall clock time.\"}},"
-		"\"required\":[\"script\"],\"additionalProperties\":false}", most, standard);
-	xalloc_check(n < 0 ? NULL : schema);
+	schema_set(schema, "timeout_seconds", "maximum", json_integer(most));
+	schema_set(schema, "timeout_seconds", "default", json_integer(standard));
 	*description_r = (struct tool_description){
 		.name = execute_python_tool.name,
 		.title = "Execute a Python script",
@@ -250,8 +242,8 @@ describe_execute(const struct config *config, struct tool_description *descripti
 		.hint = "execute_python runs a whole script in a fresh process: nothing survives the "
 			"call, and only what it prints comes back.",
 		.description = description,
-		.input_schema = schema,
-		.output_schema = xstrdup(output_schema),
+		.input_schema = schema_take(schema),
+		.output_schema = xstrdup(text_output_schema),
 		.task = TOOL_TASK_MAY,
 	};
 }
@@ -279,9 +271,8 @@ describe_environment(const struct config *config, struct tool_description *descr
 		.description = xstrdup("Check the execution environment: Python version, "
 				       "platform, how scripts are isolated, limits, and the "
 				       "installed packages."),
-		.input_schema = xstrdup("{\"type\":\"object\",\"properties\":{},"
-					"\"additionalProperties\":false}"),
-		.output_schema = xstrdup(output_schema),
+		.input_schema = xstrdup(no_input_schema),
+		.output_schema = xstrdup(text_output_schema),
 		.read_only = true,
 		.idempotent = true,
 	};
@@ -359,12 +350,8 @@ describe_validate(const struct config *config, struct tool_description *descript
 		.description = xstrdup("Validate a Python script without executing it: its "
 				       "syntax, its inline metadata (PEP 723) and dependencies. "
 				       "The answer is VALID or INVALID, and what was found."),
-		.input_schema = xstrdup(
-			"{\"type\":\"object\",\"properties\":{\"script\":{\"type\":\"string\","
-			"\"description\":\"Python source; may include PEP 723 metadata.\"},"
-			DEPENDENCIES("Further requirements (PEP 508).") "},"
-			"\"required\":[\"script\"],\"additionalProperties\":false}"),
-		.output_schema = xstrdup(output_schema),
+		.input_schema = xstrdup(validate_input_schema),
+		.output_schema = xstrdup(text_output_schema),
 		.read_only = true,
 		.idempotent = true,
 	};

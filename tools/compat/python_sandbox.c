@@ -13,7 +13,10 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
+#include "tools/compat/schema/execute_code_input.h"
+#include "tools/compat/schema/execute_code_output.h"
 #include "tools/script/run_script.h"
+#include "tools/shared/schema.h"
 
 #define MIB (1024 * 1024)
 #define MEMORY_LEAST (16 * (uint64_t)MIB)	/* the same as in run_script */
@@ -388,49 +391,21 @@ refuse(const char *reason, const char *text, const struct tool_host *host)
 
 /* ---- execute_code: the tool ---- */
 
-static const char execute_output_schema[] =
-	"{\"type\":\"object\",\"properties\":{"
-	"\"success\":{\"type\":\"boolean\"},"
-	"\"execution_id\":{\"type\":\"string\"},"
-	"\"result\":{\"description\":\"The variable result, or else the value of the last line; "
-	"what has no JSON form as its repr.\"},"
-	"\"stdout\":{\"type\":\"string\"},\"stderr\":{\"type\":\"string\"},"
-	"\"execution_time\":{\"type\":\"number\",\"description\":\"Seconds.\"},"
-	"\"variables\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-	"\"variable_values\":{\"type\":\"object\",\"description\":\"Likewise as JSON or repr, as "
-	"far as there is room.\"},"
-	"\"use_container\":{\"const\":true,\"description\":\"Code always runs in a jail.\"},"
-	"\"error\":{\"type\":\"string\"},\"traceback\":{\"type\":\"string\"},"
-	"\"timeout\":{\"type\":\"integer\",\"description\":\"With a timeout: seconds.\"},"
-	"\"validation_errors\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
-	"\"required\":[\"success\"],\"additionalProperties\":false}";
-
 static char *
-execute_input_schema(const struct config *config)
+make_input_schema(const struct config *config)
 {
-	char *schema, memory[32];
-	int n;
+	json_t *schema = schema_load(execute_code_input_schema);
+	char memory[32];
 
 	python_sandbox_memory_text(python_sandbox_default_memory(config), memory, sizeof(memory));
-	n = asprintf(&schema,
-		"{\"type\":\"object\",\"properties\":{"
-		"\"code\":{\"type\":\"string\",\"description\":\"Python code to execute.\"},"
-		"\"timeout\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":%u,\"default\":%u,"
-		"\"description\":\"Execution timeout in seconds.\"},"
-		"\"capture_output\":{\"type\":\"boolean\",\"default\":true,\"description\":"
-		"\"Return stdout and stderr.\"},"
-		"\"allowed_imports\":{\"type\":[\"array\",\"null\"],\"items\":{\"type\":\"string\"},"
-		"\"maxItems\":%d,\"default\":null,\"description\":\"Only these modules, of those that "
-		"are allowed here; unless given, all of them.\"},"
-		"\"use_container\":{\"type\":\"boolean\",\"default\":false,\"description\":"
-		"\"Code is isolated in any case; true allows the data science modules too.\"},"
-		"\"memory_limit\":{\"type\":[\"string\",\"null\"],\"default\":\"%s\",\"description\":"
-		"\"Such as 256m, at most %llum.\"}},"
-		"\"required\":[\"code\"],\"additionalProperties\":false}",
-		python_sandbox_most_seconds(config), python_sandbox_default_seconds(config),
-			IMPORTS_ASKED_MAX, memory,
-		(unsigned long long)config->limits.cap.memory_bytes / MIB);
-	return xalloc_check(n < 0 ? NULL : schema);
+	schema_set(schema, "timeout", "maximum", json_integer(python_sandbox_most_seconds(config)));
+	schema_set(schema, "timeout", "default",
+		   json_integer(python_sandbox_default_seconds(config)));
+	schema_set(schema, "memory_limit", "default", json_string(memory));
+	schema_set(schema, "memory_limit", "description",
+		   json_sprintf("Such as 256m, at most %lldm.",
+				(long long)(config->limits.cap.memory_bytes / MIB)));
+	return schema_take(schema);
 }
 
 static void
@@ -449,8 +424,8 @@ describe_execute(const struct config *config, struct tool_description *descripti
 			"validate_code tells what code would be refused for.\n"
 			"Example: {\"code\": \"result = 2 + 2\\nprint(f'The answer is: {result}')\"} "
 			"gives result 4 and stdout \"The answer is: 4\\n\"."),
-		.input_schema = execute_input_schema(config),
-		.output_schema = xstrdup(execute_output_schema),
+		.input_schema = make_input_schema(config),
+		.output_schema = xstrdup(execute_code_output_schema),
 		.task = TOOL_TASK_MAY,
 	};
 }

@@ -7,32 +7,8 @@
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
-
-#define PROFILE_SCHEMA \
-	"{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},\"modules\":" \
-	"{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},\"required\":[\"enabled\"," \
-	"\"modules\"],\"additionalProperties\":false}"
-
-static const char info_output_schema[] =
-	"{\"type\":\"object\",\"properties\":{\"success\":{\"type\":\"boolean\"},"
-	"\"security_profiles\":{\"type\":\"object\",\"properties\":{"
-	"\"basic\":" PROFILE_SCHEMA ",\"data_science\":" PROFILE_SCHEMA ","
-	"\"network\":" PROFILE_SCHEMA ",\"filesystem\":" PROFILE_SCHEMA "},"
-	"\"required\":[\"basic\",\"data_science\",\"network\",\"filesystem\"],"
-	"\"additionalProperties\":false},"
-	"\"allowed_imports\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
-	"\"description\":\"Allowed instead of those of the profiles.\"},"
-	"\"resource_limits\":{\"type\":\"object\",\"properties\":{"
-	"\"timeout\":{\"type\":\"integer\"},\"max_timeout\":{\"type\":\"integer\"},"
-	"\"max_output_size\":{\"type\":\"integer\"},\"memory_limit\":{\"type\":\"string\"},"
-	"\"max_memory_limit\":{\"type\":\"string\"}},\"required\":[\"timeout\",\"max_timeout\","
-	"\"max_output_size\",\"memory_limit\",\"max_memory_limit\"],"
-	"\"additionalProperties\":false},"
-	"\"container_mode\":{\"type\":\"object\",\"properties\":{\"available\":"
-	"{\"type\":\"boolean\"},\"enabled\":{\"type\":\"boolean\"}},\"required\":[\"available\","
-	"\"enabled\"],\"additionalProperties\":false}},"
-	"\"required\":[\"success\",\"security_profiles\",\"resource_limits\",\"container_mode\"],"
-	"\"additionalProperties\":false}";
+#include "tools/compat/schema/no_input.h"
+#include "tools/compat/schema/sandbox_info_output.h"
 
 static void
 describe_info(const struct config *config, struct tool_description *description_r)
@@ -44,9 +20,8 @@ describe_info(const struct config *config, struct tool_description *description_
 		.icon = ICON_ENVIRONMENT,
 		.description = xstrdup("Tells which modules code may import, by security profile "
 				       "and whether that is enabled, and the limits."),
-		.input_schema = xstrdup("{\"type\":\"object\",\"properties\":{},"
-					"\"additionalProperties\":false}"),
-		.output_schema = xstrdup(info_output_schema),
+		.input_schema = xstrdup(no_input_schema),
+		.output_schema = xstrdup(sandbox_info_output_schema),
 		.read_only = true,
 		.idempotent = true,
 	};

@@ -10,6 +10,8 @@
 #include "base/xalloc.h"
 #include "policy/config.h"
 #include "tools/compat/look_code.h"
+#include "tools/compat/schema/validate_code_input.h"
+#include "tools/compat/schema/validate_code_output.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/inside.h"
@@ -23,23 +25,6 @@ struct tool_run {
 	size_t lines, characters;
 };
 
-static const char input_schema[] =
-	"{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\",\"description\":"
-	"\"Python code to validate.\"}},\"required\":[\"code\"],\"additionalProperties\":false}";
-
-#define TEXTS "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
-
-static const char output_schema[] =
-	"{\"type\":\"object\",\"properties\":{\"validation\":{\"type\":\"object\",\"properties\":{"
-	"\"valid\":{\"type\":\"boolean\"},\"errors\":" TEXTS ",\"message\":{\"type\":\"string\"}},"
-	"\"required\":[\"valid\",\"errors\",\"message\"],\"additionalProperties\":false},"
-	"\"analysis\":{\"type\":\"object\",\"properties\":{\"line_count\":{\"type\":\"integer\"},"
-	"\"character_count\":{\"type\":\"integer\"},\"estimated_complexity\":{\"enum\":[\"low\","
-	"\"medium\",\"high\"]}},\"required\":[\"line_count\",\"character_count\","
-	"\"estimated_complexity\"],\"additionalProperties\":false},"
-	"\"recommendations\":" TEXTS "},\"required\":[\"validation\",\"analysis\","
-	"\"recommendations\"],\"additionalProperties\":false}";
-
 static void
 describe(const struct config *config, struct tool_description *description_r)
 {
@@ -51,8 +36,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.description = xstrdup("Validate Python code without executing it: its syntax, and "
 				       "whether it imports or reaches modules that are not allowed "
 				       "here, with lines."),
-		.input_schema = xstrdup(input_schema),
-		.output_schema = xstrdup(output_schema),
+		.input_schema = xstrdup(validate_code_input_schema),
+		.output_schema = xstrdup(validate_code_output_schema),
 		.read_only = true,
 		.idempotent = true,
 	};

@@ -20,10 +20,6 @@
 #include "mcp/tool.h"
 
 #define BACKGROUND_ARGUMENT "background"
-/* For the description of a tool that has it. */
-#define BACKGROUND_HELP \
-	"true: answers at once with a handle (job) and goes on by itself, also when the " \
-	"connection is lost; the tool job tells its output and, in the end, its answer."
 
 enum job_state {
 	JOB_RUNNING,

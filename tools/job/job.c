@@ -15,6 +15,8 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "tools/job/background.h"
+#include "tools/job/schema/job_input.h"
+#include "tools/job/schema/job_output.h"
 
 enum action { ACTION_STATUS, ACTION_OUTPUT, ACTION_WAIT, ACTION_CANCEL, ACTION_COUNT };
 
@@ -48,36 +50,6 @@ static const char description[] =
 	"is over and gives its answer, the same as the tool would have given; cancel: stops it. "
 	"A job that is over is kept for a while.";
 
-static const char input_schema[] =
-	"{\"type\":\"object\",\"properties\":{"
-	"\"id\":{\"type\":\"string\",\"x-mcp-header\":\"Job\",\"description\":\"The handle: job in the answer of the call "
-	"that started it.\"},"
-	"\"action\":{\"type\":\"string\",\"enum\":[\"status\",\"output\",\"wait\",\"cancel\"]},"
-	"\"wait_seconds\":{\"type\":\"number\",\"minimum\":0,\"maximum\":300,\"description\":"
-	"\"How long to wait: with wait, for its end, 20 unless given; with output, for something "
-	"new, 0 unless given.\"},"
-	"\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"With output: the first "
-	"byte to tell; 0 unless given.\"}},"
-	"\"required\":[\"id\",\"action\"],\"additionalProperties\":false}";
-
-static const char output_schema[] =
-	"{\"type\":\"object\",\"properties\":{"
-	"\"job\":{\"type\":\"string\"},\"tool\":{\"type\":\"string\"},"
-	"\"state\":{\"type\":\"string\",\"enum\":[\"running\",\"done\",\"failed\",\"cancelled\"]},"
-	"\"elapsed_ms\":{\"type\":\"integer\"},"
-	"\"kept_seconds\":{\"description\":\"So long it can still be asked for; null while it "
-	"runs.\",\"type\":[\"integer\",\"null\"]},"
-	"\"output_bytes\":{\"description\":\"Written so far.\",\"type\":\"integer\"},"
-	"\"output\":{\"description\":\"With action output; missed: bytes before offset that are "
-	"not kept any more.\",\"type\":[\"object\",\"null\"],\"properties\":{\"text\":{\"type\":"
-	"\"string\"},\"offset\":{\"type\":\"integer\"},\"next_offset\":{\"type\":\"integer\"},"
-	"\"missed\":{\"type\":\"integer\"}},\"required\":[\"text\",\"offset\",\"next_offset\","
-	"\"missed\"],\"additionalProperties\":false},"
-	"\"answer\":{\"description\":\"With action wait, once it is over: structuredContent of "
-	"the tool's own answer.\",\"type\":[\"object\",\"null\"]}},"
-	"\"required\":[\"job\",\"tool\",\"state\",\"elapsed_ms\",\"kept_seconds\",\"output_bytes\","
-	"\"output\",\"answer\"],\"additionalProperties\":false}";
-
 static void
 describe(const struct config *config, struct tool_description *description_r)
 {
@@ -88,8 +60,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.icon = ICON_JOB,
 		.hint = "What takes minutes is started with background: true and followed by job.",
 		.description = xstrdup(description),
-		.input_schema = xstrdup(input_schema),
-		.output_schema = xstrdup(output_schema),
+		.input_schema = xstrdup(job_input_schema),
+		.output_schema = xstrdup(job_output_schema),
 		.destructive = false,
 	};
 }

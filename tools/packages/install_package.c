@@ -14,6 +14,8 @@
 #include "policy/requirement.h"
 #include "tools/packages/delivery.h"
 #include "tools/packages/install.h"
+#include "tools/packages/schema/install_package_input.h"
+#include "tools/packages/schema/install_package_output.h"
 #include "tools/shared/environment.h"
 
 #define PACKAGES_MAX 64		/* that one call may name */
@@ -46,31 +48,6 @@ static const char description[] =
 	"check_environment lists. Answers what was installed, each with its version and hash, "
 	"or why not.";
 
-static const char input_schema[] =
-	"{\"type\":\"object\",\"properties\":{\"packages\":{\"type\":\"array\",\"items\":"
-	"{\"type\":\"string\"},\"minItems\":1,\"maxItems\":64,\"description\":\"Requirements "
-	"(PEP 508), like numpy>=1.24 or rich.\"},\"session\":{\"type\":\"string\","
-	"\"description\":\"The handle of a session of run_repl that is to have them too.\"},"
-	"\"profile\":{\"type\":\"string\","
-	"\"description\":\"For scripts of this profile.\"},\"reason\":{\"type\":\"string\","
-	"\"maxLength\":1000,\"description\":\"What they are needed for, for whoever "
-	"approves.\"}},\"required\":[\"packages\"],\"additionalProperties\":false}";
-
-static const char output_schema[] =
-	"{\"type\":\"object\",\"properties\":{"
-	"\"status\":{\"type\":\"string\",\"enum\":[\"ok\",\"approval_pending\",\"denied\","
-	"\"error\"]},"
-	"\"approval_id\":{\"type\":\"string\",\"description\":\"With approval_pending.\"},"
-	"\"packages\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-	"\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},"
-	"\"hash\":{\"type\":\"string\"},\"index\":{\"type\":\"string\"},"
-	"\"size\":{\"type\":\"integer\"},\"built\":{\"type\":\"boolean\",\"description\":"
-	"\"True: built from source, whose hash and size these are.\"}},"
-	"\"required\":[\"name\",\"version\",\"hash\",\"index\",\"size\"],"
-	"\"additionalProperties\":false}},"
-	"\"message\":{\"type\":\"string\"}},"
-	"\"required\":[\"status\",\"packages\",\"message\"],\"additionalProperties\":false}";
-
 static void
 describe(const struct config *config, struct tool_description *description_r)
 {
@@ -82,8 +59,8 @@ describe(const struct config *config, struct tool_description *description_r)
 		.hint = "Packages that are missing are installed by install_package, or by the argument "
 			"dependencies of a call.",
 		.description = xstrdup(description),
-		.input_schema = xstrdup(input_schema),
-		.output_schema = xstrdup(output_schema),
+		.input_schema = xstrdup(install_package_input_schema),
+		.output_schema = xstrdup(install_package_output_schema),
 		.idempotent = true,
 		.open_world = true,
 		.task = TOOL_TASK_MAY,

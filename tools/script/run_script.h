@@ -1,8 +1,8 @@
 /* The tool run_script, and what run_repl (tools/repl/run_repl.h) shares with it.
  *
- * run_script.c runs; run_script_arguments.c checks what a client sent and run_script_schema.c
- * describes it as a schema, both from one table; run_script_answer.c turns an outcome into the
- * answer.
+ * run_script.c runs; run_script_arguments.c checks what a client sent, by a table, and
+ * run_script_schema.c completes its schema, which is a file; run_script_answer.c turns an outcome
+ * into the answer.
  */
 #ifndef TOOLS_SCRIPT_RUN_SCRIPT_H
 #define TOOLS_SCRIPT_RUN_SCRIPT_H

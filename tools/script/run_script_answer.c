@@ -10,6 +10,8 @@
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
 #include "tools/script/run_script_results.h"
+#include "tools/script/schema/run_output.h"
+#include "tools/shared/schema.h"
 
 #define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, if an answer gets too long */
 #define VALUE_COST_MAX (256 * 1024)
@@ -277,111 +279,31 @@ write_structured(struct jsonout *out, const struct report *report)
 	jsonout_close(out, '}');
 }
 
-static const struct {
-	const char *name, *schema;	/* NULL: the list of statuses */
-	bool required;
-	unsigned int tools;
-} properties[] = {
-	{ "execution_id", "{\"type\":[\"string\",\"null\"]}", true, BOTH },
-	{ "status", NULL, true, BOTH },
-	{ "stdout", "{\"type\":\"string\"}", true, BOTH },
-	{ "stderr", "{\"type\":\"string\"}", true, BOTH },
-	{ "result", "{\"description\":\"Value of a trailing expression; json is absent when it "
-		"has no JSON form.\",\"type\":[\"object\",\"null\"],\"properties\":{\"repr\":"
-		"{\"type\":\"string\"},\"json\":{},\"json_exact\":{\"const\":false}},"
-		"\"required\":[\"repr\"],"
-		"\"additionalProperties\":false}", true, BOTH },
-	{ "error", "{\"description\":\"null when status is ok.\",\"type\":[\"object\",\"null\"],"
-		"\"properties\":{\"type\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
-		"\"traceback\":{\"type\":[\"string\",\"null\"]},\"line\":{\"type\":[\"integer\","
-		"\"null\"]}},\"required\":[\"type\",\"message\",\"traceback\",\"line\"],"
-		"\"additionalProperties\":false}", true, BOTH },
-	{ "exit_code", "{\"description\":\"128 + signal after a signal; null when nothing was "
-		"run.\",\"type\":[\"integer\",\"null\"]}", true, BOTH },
-	{ "duration_ms", "{\"type\":\"integer\"}", true, BOTH },
-	{ "cpu_ms", "{\"type\":\"integer\"}", true, BOTH },
-	{ "peak_memory_bytes", "{\"type\":[\"integer\",\"null\"]}", true, BOTH },
-	{ "truncated", "{\"description\":\"Bytes left out of the streams; whether the result was "
-		"shortened; null when all is there.\",\"type\":[\"object\",\"null\"],\"properties\":{\"stdout_dropped\":{\"type\":"
-		"\"integer\"},\"stderr_dropped\":{\"type\":\"integer\"},\"result\":{\"type\":"
-		"\"boolean\"}},\"required\":[\"stdout_dropped\",\"stderr_dropped\",\"result\"],"
-		"\"additionalProperties\":false}", true, BOTH },
-	{ "displays", run_results_displays_schema, true, BOTH },
-	{ "files", run_results_files_schema, true, BOTH },
-	{ "omitted", run_results_omitted_schema, true, BOTH },
-	{ "spilled", run_results_spilled_schema, false, BOTH },
-	{ "job", "{\"description\":\"With status running: the handle that the tool job takes.\","
-		"\"type\":\"string\"}", false, BOTH },
-	{ "retry_after_ms", "{\"description\":\"With status overloaded.\",\"type\":\"integer\"}",
-		false, BOTH },
-	{ "session", "{\"description\":\"The handle for the next call; null when there is "
-		"none.\",\"type\":[\"string\",\"null\"]}", true, REPL },
-	{ "expires", "{\"description\":\"When the session ends unless it is used before.\","
-		"\"type\":[\"string\",\"null\"]}", true, REPL },
-	{ "state", "{\"description\":\"kept: all that the cell did is there. rolled_back: the "
-		"session is as before the cell. lost: the session is gone. closed: as asked for. "
-		"null: the session was not touched.\",\"enum\":[\"kept\",\"rolled_back\",\"lost\","
-		"\"closed\",null]}", true, REPL },
-	{ "state_text", "{\"description\":\"The same in a sentence, with the reason.\",\"type\":"
-		"[\"string\",\"null\"]}", true, REPL },
-	{ "not_carried", "{\"description\":\"What of the state could not be taken along, like "
-		"running threads.\",\"type\":\"array\",\"items\":{\"type\":\"string\"}}", true, REPL },
-	{ "checkpoints", "{\"description\":\"Names that restore takes.\",\"type\":\"array\","
-		"\"items\":{\"type\":\"string\"}}", true, REPL },
-};
-
-#define N_PROPERTIES (sizeof(properties) / sizeof(*properties))
-
-static void
-write_status_schema(struct jsonout *out, unsigned int tool)
+static json_t *
+statuses(unsigned int tool)
 {
-	jsonout_open(out, '{');
-	jsonout_member_text(out, "type", "string");
-	jsonout_key(out, "enum");
-	jsonout_open(out, '[');
-	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++) {
-		const char *name = outcome_status_name((enum outcome_status)i);
+	json_t *names = json_array();
 
-		jsonout_text(out, name, strlen(name));
-	}
+	for (int i = 0; i < OUTCOME_STATUS_COUNT; i++)
+		json_array_append_new(names,
+				      json_string(outcome_status_name((enum outcome_status)i)));
 	for (size_t i = 0; i < sizeof(not_run) / sizeof(*not_run); i++)
 		if (not_run[i].tools & tool)
-			jsonout_text(out, not_run[i].status, strlen(not_run[i].status));
-	jsonout_close(out, ']');
-	jsonout_close(out, '}');
+			json_array_append_new(names, json_string(not_run[i].status));
+	return names;
 }
 
 char *
 run_script_output_schema(enum run_for tool)
 {
-	const unsigned int tools = 1u << tool;
-	struct jsonout out;
+	static const char *const of_sessions[] = { "session", "expires", "state", "state_text",
+						   "not_carried", "checkpoints", NULL };
+	json_t *schema = schema_load(run_output_schema);
 
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	jsonout_member_text(&out, "type", "object");
-	jsonout_key(&out, "properties");
-	jsonout_open(&out, '{');
-	for (size_t i = 0; i < N_PROPERTIES; i++) {
-		if (!(properties[i].tools & tools))
-			continue;
-		jsonout_key(&out, properties[i].name);
-		if (properties[i].schema)
-			jsonout_raw(&out, properties[i].schema,
-				    strlen(properties[i].schema));
-		else
-			write_status_schema(&out, tools);
-	}
-	jsonout_close(&out, '}');
-	jsonout_key(&out, "required");
-	jsonout_open(&out, '[');
-	for (size_t i = 0; i < N_PROPERTIES; i++)
-		if (properties[i].required && properties[i].tools & tools)
-			jsonout_text(&out, properties[i].name, strlen(properties[i].name));
-	jsonout_close(&out, ']');
-	jsonout_member_bool(&out, "additionalProperties", false);
-	jsonout_close(&out, '}');
-	return jsonout_take(&out);
+	schema_set(schema, "status", "enum", statuses(1u << tool));
+	for (const char *const *name = of_sessions; tool == RUN_FOR_SCRIPT && *name; name++)
+		schema_drop(schema, *name);
+	return schema_take(schema);
 }
 
 /* ---- the text ---- */

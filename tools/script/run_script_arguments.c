@@ -1,6 +1,5 @@
 /* Runs in: the supervisor.   Owns: the table of arguments.
- * Reads:   values of a client, of any type. The schema that clients see comes from the same rows
- * (run_script_schema.c). */
+ * Reads:   values of a client, of any type. */
 #include "tools/script/run_script_table.h"
 
 #include <ctype.h>
@@ -22,64 +21,29 @@
 #define BOTH (SCRIPT | REPL)
 
 const struct row run_script_row[FIELD_COUNT] = {
-	[FIELD_SCRIPT] = { "script", SCRIPT, KIND_TEXT, true, 0, SCRIPT_MAX,
-		"Python source, at most 4 MiB. The value of a trailing expression is "
-		"returned as result." },
-	[FIELD_CODE] = { "code", REPL, KIND_TEXT, false, 0, SCRIPT_MAX,
-		"Python source of one cell, at most 4 MiB. The value of a trailing expression "
-		"is returned as result." },
-	[FIELD_SESSION] = { "session", REPL, KIND_SESSION, false, 1, RUN_SESSION_MAX,
-		"The handle that an earlier answer returned. Without it a new session begins." },
-	[FIELD_STDIN] = { "stdin", SCRIPT, KIND_TEXT, false, 0, RUN_STDIN_MAX,
-		"Text on standard input, at most 8 MiB. Empty unless given." },
-	[FIELD_ARGS] = { "args", SCRIPT, KIND_TEXTS, false, 0, ARGS_MAX,
-		"Command line arguments, sys.argv[1:]." },
-	[FIELD_TIMEOUT] = { "timeout_seconds", BOTH, KIND_NUMBER, false, 0.1, 0,
-		"Wall clock time after which the script is stopped." },
-	[FIELD_MEMORY] = { "memory_mb", BOTH, KIND_INTEGER, false, 16, 0,
-		"Memory in MiB, files in /tmp and /workspace included." },
-	[FIELD_CPU] = { "cpu_seconds", BOTH, KIND_NUMBER, false, 0.1, 0,
-		"CPU time of all its processes together." },
-	[FIELD_PIDS] = { "pids", BOTH, KIND_INTEGER, false, 1, 0,
-		"Processes and threads at once." },
-	[FIELD_PROFILE] = { "profile", BOTH, KIND_PROFILE, false, 0, 0,
-		"Which set of preloaded packages to run in." },
-	[FIELD_DEPENDENCIES] = { "dependencies", BOTH, KIND_TEXTS, false, 0, REQUIREMENTS_MAX,
-		"Requirements like numpy>=1.24, put together with those of the code's own "
-		"metadata block (PEP 723). It is run when all are installed. Of a session: when it "
-		"begins." },
-	[FIELD_KEY] = { RUN_KEY_ARGUMENT, BOTH, KIND_KEY, false, 1, RUN_KEY_MAX,
-		"A name of your choice for this call. Sent again with the same name and "
-		"arguments within some minutes, for example after a lost connection, it is "
-		"not run twice: the first run's answer is returned." },
-	[FIELD_FILES] = { FILES_ARGUMENT, BOTH, KIND_FILES, false, 0, INPUTS_MAX,
-		"Files put into /workspace first, each with its content as text, as base64, or "
-		"by the uri of a file that an earlier call left." },
-	[FIELD_BACKGROUND] = { BACKGROUND_ARGUMENT, BOTH, KIND_FLAG, false, 0, 0,
-		BACKGROUND_HELP },
-	[FIELD_SPILL] = { "spill", BOTH, KIND_FLAG, false, 0, 0,
-		"true: when more is printed than the answer keeps, all of it can be read by "
-		"resources/read at the uris in spilled, for some minutes." },
-	[FIELD_IMPORTS] = { IMPORTS_ARGUMENT, SCRIPT, KIND_IMPORTS, false, 0, IMPORTS_ASKED_MAX,
-		"Refuse the script when it imports other modules than these and those in them, or "
-		"a tier's. Any unless given." },
-	[FIELD_TIER] = { "tier", SCRIPT, KIND_TIER, false, 0, 0,
-		"Refuse the script when it imports other modules than those of the tier basic, "
-		"this tier, and allowed_imports. Any unless given." },
-	[FIELD_PYTHON] = { "python_version", SCRIPT, KIND_PYTHON, false, 1, RUN_PYTHON_MAX,
-		"Which Python to run in: a version like 3.11 or 3.11.2, or the name of an "
-		"interpreter that check_environment tells." },
-	[FIELD_CHECKPOINT] = { "checkpoint", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
-		"Keep the state under this name, when the cell has ended well." },
-	[FIELD_RESTORE] = { "restore", REPL, KIND_NAME, false, 1, RUN_NAME_MAX,
-		"First go back to the checkpoint of this name." },
-	[FIELD_BRANCH] = { "branch", REPL, KIND_FLAG, false, 0, 0,
-		"Work in a copy: the answer has the handle of a second session that begins with "
-		"the state of this one, which stays as it is." },
-	[FIELD_RESET] = { "reset", REPL, KIND_FLAG, false, 0, 0,
-		"First forget all state, files and checkpoints." },
-	[FIELD_CLOSE] = { "close", REPL, KIND_FLAG, false, 0, 0,
-		"End the session after this call." },
+	[FIELD_SCRIPT] = { "script", SCRIPT, KIND_TEXT, true, 0, SCRIPT_MAX },
+	[FIELD_CODE] = { "code", REPL, KIND_TEXT, false, 0, SCRIPT_MAX },
+	[FIELD_SESSION] = { "session", REPL, KIND_SESSION, false, 1, RUN_SESSION_MAX },
+	[FIELD_STDIN] = { "stdin", SCRIPT, KIND_TEXT, false, 0, RUN_STDIN_MAX },
+	[FIELD_ARGS] = { "args", SCRIPT, KIND_TEXTS, false, 0, ARGS_MAX },
+	[FIELD_TIMEOUT] = { "timeout_seconds", BOTH, KIND_NUMBER, false, 0.1, 0 },
+	[FIELD_MEMORY] = { "memory_mb", BOTH, KIND_INTEGER, false, 16, 0 },
+	[FIELD_CPU] = { "cpu_seconds", BOTH, KIND_NUMBER, false, 0.1, 0 },
+	[FIELD_PIDS] = { "pids", BOTH, KIND_INTEGER, false, 1, 0 },
+	[FIELD_PROFILE] = { "profile", BOTH, KIND_PROFILE, false, 0, 0 },
+	[FIELD_DEPENDENCIES] = { "dependencies", BOTH, KIND_TEXTS, false, 0, REQUIREMENTS_MAX },
+	[FIELD_KEY] = { RUN_KEY_ARGUMENT, BOTH, KIND_KEY, false, 1, RUN_KEY_MAX },
+	[FIELD_FILES] = { FILES_ARGUMENT, BOTH, KIND_FILES, false, 0, INPUTS_MAX },
+	[FIELD_BACKGROUND] = { BACKGROUND_ARGUMENT, BOTH, KIND_FLAG, false, 0, 0 },
+	[FIELD_SPILL] = { "spill", BOTH, KIND_FLAG, false, 0, 0 },
+	[FIELD_IMPORTS] = { IMPORTS_ARGUMENT, SCRIPT, KIND_IMPORTS, false, 0, IMPORTS_ASKED_MAX },
+	[FIELD_TIER] = { "tier", SCRIPT, KIND_TIER, false, 0, 0 },
+	[FIELD_PYTHON] = { "python_version", SCRIPT, KIND_PYTHON, false, 1, RUN_PYTHON_MAX },
+	[FIELD_CHECKPOINT] = { "checkpoint", REPL, KIND_NAME, false, 1, RUN_NAME_MAX },
+	[FIELD_RESTORE] = { "restore", REPL, KIND_NAME, false, 1, RUN_NAME_MAX },
+	[FIELD_BRANCH] = { "branch", REPL, KIND_FLAG, false, 0, 0 },
+	[FIELD_RESET] = { "reset", REPL, KIND_FLAG, false, 0, 0 },
+	[FIELD_CLOSE] = { "close", REPL, KIND_FLAG, false, 0, 0 },
 };
 
 double

@@ -210,16 +210,3 @@ run_script_files_done(struct run_script_files *files)
 	free(files->item);
 	memset(files, 0, sizeof(*files));
 }
-
-void
-run_script_files_schema(const struct config *config, struct jsonout *out)
-{
-	jsonout_member_text(out, "type", "array");
-	jsonout_member_raw(out, "items",
-		"{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\","
-		"\"description\":\"Relative to /workspace.\"},\"text\":{\"type\":\"string\"},"
-		"\"base64\":{\"type\":\"string\"},\"uri\":{\"type\":\"string\","
-		"\"description\":\"Of a file that an earlier call left.\"}},\"required\":[\"path\"],"
-		"\"additionalProperties\":false}");
-	jsonout_member_uint(out, "maxItems", config->results.inputs);
-}

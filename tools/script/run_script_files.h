@@ -36,7 +36,4 @@ int run_script_files_resolve(struct run_script_files *files, const struct config
 			     const struct tenant *tenant, struct why *why_r);
 void run_script_files_done(struct run_script_files *files);
 
-/* Members of the schema that is open: type, items, maxItems, description. */
-void run_script_files_schema(const struct config *config, struct jsonout *out);
-
 #endif

@@ -334,38 +334,6 @@ run_results_write(const struct run_results *r, struct jsonout *out)
 	jsonout_close(out, '}');
 }
 
-const char run_results_displays_schema[] =
-	"{\"description\":\"What was shown: figures, pictures, tables, in the order of their "
-	"blocks. Forms of one object have the same index; json is there with application/json.\","
-	"\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-	"\"index\":{\"type\":\"integer\"},\"mime_type\":{\"type\":\"string\"},"
-	"\"bytes\":{\"type\":\"integer\"},\"width\":{\"type\":\"integer\"},"
-	"\"height\":{\"type\":\"integer\"},\"json\":{}},"
-	"\"required\":[\"index\",\"mime_type\",\"bytes\"],\"additionalProperties\":false}}";
-const char run_results_files_schema[] =
-	"{\"description\":\"Files in /workspace at the end; those with a uri can be read with "
-	"resources/read for some minutes.\","
-	"\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-	"\"path\":{\"type\":\"string\"},\"size\":{\"type\":\"integer\"},"
-	"\"mime_type\":{\"type\":\"string\"},\"sha256\":{\"type\":[\"string\",\"null\"]},"
-	"\"uri\":{\"type\":\"string\"}},"
-	"\"required\":[\"path\",\"size\",\"mime_type\",\"sha256\"],"
-	"\"additionalProperties\":false}}";
-const char run_results_spilled_schema[] =
-	"{\"description\":\"With spill: streams that were cut in this answer, as they were written, "
-	"in parts; where offsets leave a gap there was too much even for that.\","
-	"\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-	"\"stream\":{\"type\":\"string\"},\"offset\":{\"type\":\"integer\"},"
-	"\"size\":{\"type\":\"integer\"},\"uri\":{\"type\":\"string\"}},"
-	"\"required\":[\"stream\",\"offset\",\"size\",\"uri\"],"
-	"\"additionalProperties\":false}}";
-const char run_results_omitted_schema[] =
-	"{\"description\":\"How many displays and files are not told of; null when all are. files is "
-	"null when nobody knows: the worker ended with everything in it.\","
-	"\"type\":[\"object\",\"null\"],\"properties\":{\"displays\":{\"type\":\"integer\"},"
-	"\"files\":{\"type\":[\"integer\",\"null\"]}},\"required\":[\"displays\",\"files\"],"
-	"\"additionalProperties\":false}";
-
 /* ---- lines for readers ---- */
 
 static void

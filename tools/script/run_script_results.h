@@ -23,9 +23,6 @@ const struct content *run_results_blocks(const struct run_results *results, size
 
 /* Members of an object that is open. */
 void run_results_write(const struct run_results *results, struct jsonout *out);
-/* Their schemas, as members of "properties". */
-extern const char run_results_displays_schema[], run_results_files_schema[],
-	run_results_spilled_schema[], run_results_omitted_schema[];
 
 void run_results_say(const struct run_results *results, FILE *to);
 

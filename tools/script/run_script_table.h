@@ -1,5 +1,5 @@
-/* The arguments of run_script and run_repl: one table, from which they are read
- * (run_script_arguments.c) and described (run_script_schema.c).
+/* The arguments of run_script and run_repl: one table, by which they are read
+ * (run_script_arguments.c). schema/run_input.json describes them to clients.
  */
 #ifndef TOOLS_SCRIPT_RUN_SCRIPT_TABLE_H
 #define TOOLS_SCRIPT_RUN_SCRIPT_TABLE_H
@@ -47,7 +47,6 @@ struct row {
 	enum kind kind;
 	bool required;
 	double least, most;
-	const char *help;
 };
 
 extern const struct row run_script_row[FIELD_COUNT];

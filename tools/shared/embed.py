@@ -1,23 +1,29 @@
 #!/usr/bin/python3
 """embed.py SOURCE... HEADER: makes a C string of Python files, one behind the other; its name
-is that of the last one."""
+is that of the last one. A JSON schema becomes a string on one line; its name is NAME_schema."""
 
+import json
 import os
 import sys
 
 
+def lines_of(source):
+    with open(source, encoding="ascii") as f:
+        if source.endswith(".json"):
+            return [json.dumps(json.load(f), separators=(",", ":"))]
+        return [line + "\n" for line in f.read().split("\n")[:-1]]
+
+
 def main(*paths):
     sources, header = paths[:-1], paths[-1]
-    lines = []
-    for source in sources:
-        with open(source, encoding="ascii") as f:
-            lines += f.read().split("\n")[:-1]
     file = os.path.basename(sources[-1])
+    name, kind = os.path.splitext(file)
     with open(header + ".tmp", "w", encoding="ascii") as f:
         f.write("/* Made from %s by embed.py. */\nstatic const char %s[] =\n"
-                % (file, os.path.splitext(file)[0]))
-        for line in lines:
-            f.write('\t"%s\\n"\n' % line.replace("\\", "\\\\").replace('"', '\\"'))
+                % (file, name + "_schema" if kind == ".json" else name))
+        for source in sources:
+            for line in lines_of(source):
+                f.write("\t%s\n" % json.dumps(line))
         f.write("\t;\n")
     os.replace(header + ".tmp", header)
 

@@ -13,8 +13,6 @@ struct why;
 
 enum tier { TIER_BASIC, TIER_DATA_SCIENCE, TIER_NETWORK, TIER_FILESYSTEM, TIER_COUNT };
 
-#define TIER_NAMES "[\"basic\",\"data_science\",\"network\",\"filesystem\"]"	/* JSON */
-
 const char *tier_name(enum tier tier);
 const struct config_list *tier_modules(const struct config *config, enum tier tier);
 

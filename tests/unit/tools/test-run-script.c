@@ -13,7 +13,8 @@
 #include "policy/config.h"
 #include "tests/unit/mcp/bench_stream.h"
 #include "tests/unit/tools/fake_engine.h"
-#include "tools/script/run_script.h"
+#include "tools/script/run_script_table.h"
+#include "tools/shared/tiers.h"
 
 struct refusal {
 	const char *arguments;		/* JSON */
@@ -327,12 +328,92 @@ output_is_shown_as_text(void **state)
 	bench_free(bench);
 }
 
+static bool
+requires(const json_t *schema, const char *name)
+{
+	const json_t *required = json_object_get(schema, "required"), *item;
+	size_t i;
+
+	json_array_foreach(required, i, item)
+		if (strcmp(json_string_value(item), name) == 0)
+			return true;
+	return false;
+}
+
+/* A number that the schema says is the table's. */
+static void
+expect_number(const json_t *property, const char *keyword, double number)
+{
+	const json_t *said = json_object_get(property, keyword);
+
+	if (said)
+		assert_true(json_number_value(said) == number);
+}
+
+/* The file of the schema and the table, by which arguments are read, say the same. */
+static void
+the_schema_agrees_with_the_table(void **state)
+{
+	struct config *config = config_new();
+
+	(void)state;
+	for (int tool = RUN_FOR_SCRIPT; tool <= RUN_FOR_REPL; tool++) {
+		char *text = run_script_input_schema((enum run_for)tool, config);
+		json_t *schema = json_loads(text, 0, NULL);
+		const json_t *properties = json_object_get(schema, "properties");
+		size_t n = 0;
+
+		for (size_t i = 0; i < FIELD_COUNT; i++) {
+			const struct row *row = &run_script_row[i];
+			const json_t *property = json_object_get(properties, row->name);
+
+			assert_true(!property == !run_script_takes((enum run_for)tool, i));
+			if (!property)
+				continue;
+			n++;
+			assert_true(requires(schema, row->name) == row->required);
+			assert_non_null(json_object_get(property, "description"));
+			expect_number(property, "minimum", row->least);
+			expect_number(property, "minLength", row->least);
+			expect_number(property, "maxLength", row->most);
+			if (row->kind == KIND_TEXTS || row->kind == KIND_IMPORTS)
+				assert_int_equal(json_integer_value(json_object_get(property, "maxItems")),
+						 row->most);
+		}
+		assert_int_equal(json_object_size(properties), n);
+		json_decref(schema);
+		free(text);
+	}
+	config_free(config);
+}
+
+static void
+the_schema_has_the_tiers(void **state)
+{
+	struct config *config = config_new();
+	char *text = run_script_input_schema(RUN_FOR_SCRIPT, config);
+	json_t *schema = json_loads(text, 0, NULL);
+	const json_t *names = json_object_get(json_object_get(json_object_get(
+			schema, "properties"), "tier"), "enum");
+
+	(void)state;
+	for (size_t i = 0; i < json_array_size(names); i++)
+		assert_string_equal(json_string_value(json_array_get(names, i)),
+				    tier_name((enum tier)i));
+	assert_int_equal(json_array_size(names), TIER_COUNT);
+	json_decref(schema);
+	free(text);
+	config_free(config);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_does_not_fit_is_refused_by_name),
 		cmocka_unit_test(lengths_are_bounded),
+		cmocka_unit_test(the_schema_agrees_with_the_table),
+		cmocka_unit_test(the_schema_has_the_tiers),
 		cmocka_unit_test(everything_reaches_the_engine),
 		cmocka_unit_test(a_wish_above_its_cap_is_refused),
 		cmocka_unit_test(an_error_says_where),
