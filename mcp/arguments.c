@@ -102,15 +102,30 @@ read_string(const json_t *value, const json_t *property)
 	return NULL;
 }
 
+/* The name by which the schema knows an argument: what is run is called code by some tools and
+ * script by others, and a model that calls both mixes them up. */
+static const char *
+known_as(const char *name, const json_t *given, const json_t *properties)
+{
+	const char *other = strcmp(name, "code") == 0 ? "script"
+			  : strcmp(name, "script") == 0 ? "code" : NULL;
+
+	if (!other || json_object_get(properties, name) || !json_object_get(properties, other) ||
+	    json_object_get(given, other))
+		return name;
+	return other;
+}
+
 json_t *
 arguments_settle(const json_t *given, const json_t *schema)
 {
 	const json_t *properties = json_object_get(schema, "properties");
 	json_t *settled = xalloc_check(json_object());
-	const char *name;
+	const char *said;
 	json_t *value;
 
-	json_object_foreach((json_t *)given, name, value) {
+	json_object_foreach((json_t *)given, said, value) {
+		const char *name = known_as(said, given, properties);
 		const json_t *property = json_object_get(properties, name);
 		json_t *held;
 

@@ -9,8 +9,8 @@
 /* A new object for the caller, made of given by the properties of schema, which is the tool's
  * input schema. Of a property that is not required a null is left out where it may not be null,
  * and so is an empty string where a name is needed. A string that holds JSON of the
- * type that is wanted, where a string is not wanted, becomes that. All else stays as it is, for
- * the tool to judge. */
+ * type that is wanted, where a string is not wanted, becomes that. code stands for script and
+ * script for code. All else stays as it is, for the tool to judge. */
 json_t *arguments_settle(const json_t *given, const json_t *schema);
 
 #endif

@@ -80,6 +80,17 @@ def what_is_null_is_not_given(ctx):
 
 
 @test
+def code_and_script_are_the_same(ctx):
+    with ctx.private("") as service, ctx.client(path=service.socket) as client:
+        for name in ("run_script", "run_repl"):
+            for argument in ("code", "script"):
+                result = call(client, name, **{argument: "print('said')"})
+                equal(result["structuredContent"]["stdout"], "said\n", (name, argument))
+            result = call(client, name, code="1", script="2")
+            assert result["isError"] and "is not an argument" in result["content"][0]["text"], result
+
+
+@test
 def instructions_name_what_is_listed(ctx):
     """In each set, and for a tenant whom policy refuses a tool."""
     every = {"run_script", "run_repl", "install_package", "execute_python", "execute_code",

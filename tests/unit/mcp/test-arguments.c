@@ -64,6 +64,9 @@ static const struct {
 	{ "{\"tier\":\"1\",\"level\":\"1\"}", "{\"tier\":\"1\",\"level\":\"1\"}" },
 	{ "{\"step\":\"2\"}", "{\"step\":2}" },
 	{ "{\"unknown\":\"5\"}", "{\"unknown\":\"5\"}" },
+	/* what is run has two names */
+	{ "{\"code\":\"1\"}", "{\"script\":\"1\"}" },
+	{ "{\"code\":\"1\",\"script\":\"2\"}", "{\"code\":\"1\",\"script\":\"2\"}" },
 	/* what is as it should be */
 	{ "{\"script\":\"1\",\"pids\":3,\"args\":[\"5\",\"null\"]}",
 	  "{\"script\":\"1\",\"pids\":3,\"args\":[\"5\",\"null\"]}" },
