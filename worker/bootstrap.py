@@ -1,7 +1,7 @@
 """The Python half of the interpreter: compiles, runs and ends one script.
 In the same namespace, worker/rich.py shows what is more than text, worker/jsonable.py makes
-JSON of what has none, and worker/imports.py with policy/import_check.py keeps a script to the
-modules that it may import.
+JSON of what has none, worker/notebook.py takes what cells of notebooks have beside Python, and
+worker/imports.py with policy/import_check.py keeps a script to the modules that it may import.
 
 Frozen into the program by worker/freeze.py and never importable: its module is held by
 worker/interpreter.c alone. prepare() runs once in the zygote; fresh() and run() in every
@@ -506,7 +506,7 @@ def run_cell(number, script, value_max, has_stdin):
         renew_packages()
         text = decode(script)
         remember_source(text)
-        code = compile_script(text, Session.future)
+        code = compile_cell(text, Session.future)
         Session.future |= code.co_flags & FUTURE
         value = execute(code, names)
         if value is not None:

@@ -20,6 +20,7 @@
 #include "worker/import_check.h"
 #include "worker/imports.h"
 #include "worker/jsonable.h"
+#include "worker/notebook.h"
 #include "worker/parallel.h"
 #include "worker/prompt.h"
 #include "worker/rich.h"
@@ -187,6 +188,8 @@ load_bootstrap(void)
 		r = run_frozen(jsonable_code, sizeof(jsonable_code));
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
+	if (r == 0)
+		r = run_frozen(notebook_code, sizeof(notebook_code));
 	if (r == 0)
 		r = run_frozen(import_check_code, sizeof(import_check_code));
 	if (r == 0)

@@ -50,16 +50,19 @@ mcp_python_worker_debug_SOURCES = worker/main.c
 mcp_python_worker_debug_LDFLAGS = $(AM_LDFLAGS) $(WORKER_INTERPOSED)
 mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(SECCOMP_LIBS) $(WORKER_MD) \
 	$(DEBUG_PYTHON_LIBS) $(MSGPACK_LIBS)
-worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h worker/jsonable.h
+worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
+	worker/jsonable.h worker/notebook.h
 worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h
 endif
 
-BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/imports.h \
+BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
+	worker/imports.h \
 	worker/import_check.h worker/multiarch.h
-CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/imports.h \
+CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
+	worker/imports.h \
 	worker/import_check.h worker/multiarch.h
-EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/imports.py \
-	worker/freeze.py policy/import_check.py
+EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/notebook.py \
+	worker/imports.py worker/freeze.py policy/import_check.py
 worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/bootstrap.py $@
@@ -69,6 +72,9 @@ worker/rich.h: worker/rich.py worker/freeze.py
 worker/jsonable.h: worker/jsonable.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/jsonable.py $@
+worker/notebook.h: worker/notebook.py worker/freeze.py
+	@$(MKDIR_P) worker
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/notebook.py $@
 worker/imports.h: worker/imports.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/imports.py $@
@@ -79,6 +85,7 @@ worker/import_check.h: policy/import_check.py worker/freeze.py
 worker/multiarch.h:
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' > $@
-worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h worker/jsonable.h \
+worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
+	worker/jsonable.h worker/notebook.h \
 	worker/imports.h worker/import_check.h
 worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h

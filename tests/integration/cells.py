@@ -327,5 +327,50 @@ def openblas_has_all_processors(ctx):
             s.well(close=True)
 
 
+# ---- what a notebook takes beside Python ----
+
+@test
+def notebook_habits_work(ctx):
+    with begun(ctx, "x = 3\ndef f(n):\n    'Says it.'\n    return n + 1") as s:
+        for code, stdout, result in (
+                ("!echo hello {x} $x $HOME", "hello 3 3 /home/python\n", None),
+                ("!exit 3\n_exit_code", "", "3"),
+                ("lines = !printf 'a\\nb'\nlines", "", "['a', 'b']"),
+                ("for i in range(2):\n    !echo $i", "0\n1\n", None),
+                ("%matplotlib inline\nx + 1", "", "4"),
+                ("%time f(5)", None, "6"), ("%%time\ny = f(6)\ny", None, "7"), ("y", "", "7"),
+                ("%timeit -n 10 f(1)", None, None), ("%%timeit\nf(1)", None, None),
+                ("%%bash\nfor i in 1 2; do echo $i; done", "1\n2\n", None),
+                ("%%writefile a.txt\nsaid\n", "Wrote a.txt\n", None),
+                ("open('a.txt').read()", "", "'said\\n'"),
+                ("here = %pwd\nhere", "", "'/workspace'"),
+                ("%cd /tmp", "/tmp\n", None), ("%env USED=yes\n!echo $USED", "yes\n", None),
+                ("```python\nx * 2\n```", "", "6"), ("    z = x * 3\n    z", "", "9"),
+                ('s = """\n!ls\n%time\n"""\n%matplotlib inline\ns', "", "'\\n!ls\\n%time\\n'"),
+                ("x = 5 % 3\nx", "", "2")):
+            o = s.call(code, 120, **SOON)
+            equal(o.status, "ok", "%s: %r" % (code, o))
+            if stdout is not None:
+                equal(o.stdout, stdout, code)
+            equal((o.result or {}).get("repr"), result, code)
+        for code, words in (("f?", "Says it."), ("?f", "Says it."), ("%time f(1)", "wall time"),
+                            ("%timeit f(1)", "best of 3")):
+            o = s.call(code, 120, **SOON)
+            assert o.status == "ok" and words in o.stdout, (code, o)
+        for code, words in (("!pip install six", "install_package"),
+                            ("%pip install six", "install_package"),
+                            ("%unknown 1", "%unknown is not known here"),
+                            ("%%unknown\n1", "%%unknown is not known here"),
+                            ("x = (\n", "was never closed"), ("if x\n  1", "expected ':'"),
+                            ("!echo\nif x\n  1", "invalid syntax")):
+            o = s.call(code, 120, **SOON)
+            equal(o.status, "error", code)
+            assert words in o.stderr, "%s: %r" % (code, o)
+        o = s.call("%time 1/0", 120, **SOON)
+        assert o.status == "error" and "ZeroDivisionError" in o.stderr, o
+        # A script stays Python.
+        assert s.client.run("!ls").status == "error"
+
+
 if __name__ == "__main__":
     main(__doc__)

@@ -1,0 +1,229 @@
+"""What a notebook takes beside Python: shell lines, magics, help, fences and a common indent.
+
+Frozen into the program like worker/bootstrap.py, and run in the same namespace. It is asked only
+for a cell that is no Python as it stands; a cell that is pays nothing for it. Lines keep their
+numbers. What is not known here is told in one sentence, with what to write instead.
+"""
+
+import os
+import re
+import sys
+
+SHELL = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?!(!?)(.*)$")
+MAGIC = re.compile(r"^(\s*)(?:([A-Za-z_][\w, ]*?)\s*=\s*)?%([A-Za-z_]\w*)(?:\s+(.*))?$")
+CELL_MAGIC = re.compile(r"^%%([A-Za-z_]\w*)(?:[ \t]+(.*))?$")
+HELP = re.compile(r"^(\s*)(?:\?\??\s*([\w.]+)|([\w.]+)\s*\?\??)\s*$")
+FENCE = re.compile(r"^\s*(```|~~~)[\w+-]*\s*$")
+HELPER = "__notebook__"  # in the names of a cell that needs it
+EXPANDED = re.compile(r"\{(\w+)\}|\$(\w+)")
+INSTALL = ("packages are installed by the tool install_package, or by dependencies=[...] of a "
+           "call; pip has no network here")
+QUIET = ("matplotlib", "load_ext", "reload_ext", "autoreload", "config", "colors", "precision")
+
+
+class UsageError(Exception):
+    pass
+
+
+class Notebook:
+    """What rewritten lines call."""
+
+    def expand(self, command):
+        """{name} and $name are what the cell has under that name, else the shell's."""
+        names = main_module.__dict__
+        return EXPANDED.sub(lambda m: str(names[m[1] or m[2]]) if (m[1] or m[2]) in names
+                            else m[0], command)
+
+    def shell(self, command):
+        import subprocess
+
+        if re.match(r"\s*(?:python3?\s+-m\s+)?pip3?\s+install\b", command):
+            raise UsageError(INSTALL)
+        return subprocess.Popen(command, shell=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, errors="replace")
+
+    def show(self, command):
+        """Its output comes where print() writes."""
+        with self.shell(command) as process:
+            for line in process.stdout:
+                sys.stdout.write(line)
+        main_module.__dict__["_exit_code"] = process.returncode
+
+    def system(self, command):
+        self.show(self.expand(command))
+
+    def lines(self, command):
+        with self.shell(self.expand(command)) as process:
+            return process.stdout.read().splitlines()
+
+    def magic(self, name, line):
+        method = getattr(self, "magic_" + name, None)
+        if name in QUIET:
+            return None
+        if method is None:
+            raise UsageError("%%%s is not known here; write it in Python" % name)
+        return method(line)
+
+    def cell_magic(self, name, line, body):
+        method = getattr(self, "cell_" + name, None)
+        if method is None:
+            raise UsageError("%%%%%s is not known here; write it in Python" % name)
+        return method(line, body)
+
+    def run(self, text):
+        return execute(compile_cell(text, Session.future), main_module.__dict__)
+
+    def timed(self, text):
+        import time
+
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            return self.run(text)
+        finally:
+            print("CPU time: %.3g s; wall time: %.3g s" % (
+                time.process_time() - cpu, time.perf_counter() - wall))
+
+    def magic_time(self, line):
+        return self.timed(line)
+
+    def cell_time(self, line, body):
+        return self.timed(body)
+
+    def magic_timeit(self, line):
+        return self.cell_timeit("", line)
+
+    def cell_timeit(self, line, body):
+        import timeit
+
+        options = re.match(r"(?:\s*-[nr]\s*\d+)*\s*", body)[0] if not line else ""
+        timer = timeit.Timer(body[len(options):].strip("\n") or "pass",
+                             globals=main_module.__dict__)
+        number, _ = timer.autorange()
+        best = min(timer.repeat(3, number)) / number
+        print("%.4g µs for each of %d loops, best of 3" % (best * 1e6, number))
+
+    def magic_pip(self, line):
+        raise UsageError(INSTALL)
+
+    magic_conda = magic_mamba = magic_uv = magic_pip
+
+    def magic_cd(self, line):
+        os.chdir(os.path.expanduser(line.strip() or "~"))
+        print(os.getcwd())
+
+    def magic_pwd(self, line):
+        return os.getcwd()
+
+    def magic_ls(self, line):
+        self.system("ls " + line)
+
+    def magic_env(self, line):
+        name, found, value = line.strip().partition("=")
+        if found:
+            os.environ[name.strip()] = value.strip()
+            return None
+        return os.environ.get(name) if name else dict(os.environ)
+
+    def magic_who(self, line):
+        print("  ".join(sorted(name for name in main_module.__dict__
+                               if not name.startswith("_"))))
+
+    def cell_bash(self, line, body):
+        self.show(body.strip("\n"))
+
+    cell_sh = cell_bash
+
+    def cell_capture(self, line, body):
+        return self.run(body)
+
+    def cell_python(self, line, body):
+        return self.run(body)
+
+    cell_python3 = cell_python
+
+    def cell_writefile(self, line, body):
+        with open(line.strip(), "w") as file:
+            file.write(body.lstrip("\n"))
+        print("Wrote %s" % line.strip())
+
+    def help(self, name):
+        help(eval(name, main_module.__dict__))
+
+
+def rewrite_line(line):
+    """The line as Python; itself when it is no notebook's."""
+    found = SHELL.match(line)
+    if found:
+        indent, target, twice, command = found.groups()
+        if target:
+            return "%s%s = %s.lines(%r)" % (indent, target, HELPER, command)
+        return "%s%s.%s(%r)" % (indent, HELPER, "lines" if twice else "system", command)
+    found = MAGIC.match(line)
+    if found:
+        indent, target, name, rest = found.groups()
+        call = "%s.magic(%r, %r)" % (HELPER, name, rest or "")
+        return "%s%s = %s" % (indent, target, call) if target else indent + call
+    found = HELP.match(line)
+    if found:
+        return "%s%s.help(%r)" % (found[1], HELPER, found[2] or found[3])
+    return line
+
+
+def rewrite_lines(lines):
+    """Those that are in no string of three quotes."""
+    done, quote = [], None
+    for line in lines:
+        rewritten = line if quote else rewrite_line(line)
+        done.append(rewritten)
+        if rewritten is line:
+            for mark in re.findall(r'"""|\'\'\'', line):
+                quote = mark if quote is None else None if mark == quote else quote
+    return done
+
+
+def without_fences(lines):
+    """A block of Markdown is its content; the fences become empty lines."""
+    said = [i for i, line in enumerate(lines) if line.strip()]
+    if len(said) >= 2 and FENCE.match(lines[said[0]]) and FENCE.match(lines[said[-1]]):
+        lines = list(lines)
+        lines[said[0]] = lines[said[-1]] = ""
+    return lines
+
+
+def without_indent(lines):
+    indents = [len(line) - len(line.lstrip(" \t")) for line in lines if line.strip()]
+    most = min(indents, default=0)
+    return [line[most:] for line in lines] if most else lines
+
+
+def as_python(text):
+    """The cell as Python, or None when it is nothing that a notebook would take."""
+    lines = text.split("\n")
+    done = without_indent(without_fences(lines))
+    first = next((i for i, line in enumerate(done) if line.strip()), 0)
+    found = CELL_MAGIC.match(done[first])
+    if found:
+        body = "\n" * (first + 1) + "\n".join(done[first + 1:])
+        call = "%s.cell_magic(%r, %r, %r)" % (HELPER, found[1], found[2] or "", body)
+        done = [""] * first + [call]
+    else:
+        done = rewrite_lines(done)
+    return None if done == lines else "\n".join(done)
+
+
+def compile_cell(text, future):
+    """As compile_script, for what a notebook would take as well."""
+    try:
+        return compile_script(text, future)
+    except SyntaxError:
+        python = as_python(text if isinstance(text, str) else bytes(text).decode())
+        if python is None:
+            raise
+        try:
+            code = compile_script(python, future)
+        except SyntaxError:
+            code = None
+        if code is None:
+            raise
+        main_module.__dict__[HELPER] = Notebook()
+        return code
