@@ -22,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/why.h"
 #include "client/bridge.h"
 #include "client/endpoint.h"
 #include "client/exits.h"
@@ -70,7 +71,7 @@ main(int argc, char **argv)
 {
 	struct options options;
 	operator_run *command;
-	char text[512];
+	struct why why;
 
 	if (open_standard_streams() < 0)
 		return EX_OSERR;
@@ -82,9 +83,8 @@ main(int argc, char **argv)
 		signal(SIGPIPE, SIG_IGN);
 		return command(argc - 1, argv + 1);
 	}
-	if (options_parse(argc, (const char *const *)argv, &options, text,
-			  sizeof(text)) < 0) {
-		say("%s", text);
+	if (options_parse(argc, (const char *const *)argv, &options, &why) < 0) {
+		say("%s", why.text);
 		return EX_USAGE;
 	}
 	switch (options.command) {

@@ -4,15 +4,16 @@
 #include "client/options.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/why.h"
 #include "policy/tokens.h"
 
-#define NAME_RULE                                                                      \
+#define NAME_RULE \
 	"letters, digits, \"_\", \"-\", \".\" and \"@\", at most 64, are needed"
 
 enum kind { FLAG, TEXT, SECONDS, COUNT, NAME, SPAN };
@@ -31,162 +32,143 @@ static const struct option_row {
 	unsigned int commands;
 	size_t member;
 } rows[] = {
-	{ "--socket",  "PATH",    TEXT,    CONNECT | RUN | REPL, offsetof(struct options, socket) },
-	{ "--timeout", "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, timeout_seconds) },
-	{ "--memory",  "MB",      COUNT,   RUN | REPL, offsetof(struct options, memory_mb) },
-	{ "--cpu",     "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, cpu_seconds) },
-	{ "--pids",    "N",       COUNT,   RUN | REPL, offsetof(struct options, pids) },
-	{ "--profile", "NAME",    TEXT,    RUN | REPL | TOKEN, offsetof(struct options, profile) },
-	{ "--session", "HANDLE",  TEXT,    REPL, offsetof(struct options, session) },
-	{ "--keep",    NULL,      FLAG,    REPL, offsetof(struct options, keep) },
-	{ "--save",    "DIR",     TEXT,    RUN, offsetof(struct options, save) },
-	{ "--stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
-	{ "--json",    NULL,      FLAG,    RUN | TOKEN, offsetof(struct options, json) },
-	{ "--file",    "PATH",    TEXT,    TOKEN, offsetof(struct options, token_file) },
-	{ "--tenant",  "NAME",    NAME,    TOKEN, offsetof(struct options, tenant) },
-	{ "--expires", "TIME",    SPAN,    TOKEN, offsetof(struct options, expires_seconds) },
+	{ "socket",  "PATH",    TEXT,    CONNECT | RUN | REPL, offsetof(struct options, socket) },
+	{ "timeout", "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, timeout_seconds) },
+	{ "memory",  "MB",      COUNT,   RUN | REPL, offsetof(struct options, memory_mb) },
+	{ "cpu",     "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, cpu_seconds) },
+	{ "pids",    "N",       COUNT,   RUN | REPL, offsetof(struct options, pids) },
+	{ "profile", "NAME",    TEXT,    RUN | REPL | TOKEN, offsetof(struct options, profile) },
+	{ "session", "HANDLE",  TEXT,    REPL, offsetof(struct options, session) },
+	{ "keep",    NULL,      FLAG,    REPL, offsetof(struct options, keep) },
+	{ "save",    "DIR",     TEXT,    RUN, offsetof(struct options, save) },
+	{ "stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
+	{ "json",    NULL,      FLAG,    RUN | TOKEN, offsetof(struct options, json) },
+	{ "file",    "PATH",    TEXT,    TOKEN, offsetof(struct options, token_file) },
+	{ "tenant",  "NAME",    NAME,    TOKEN, offsetof(struct options, tenant) },
+	{ "expires", "TIME",    SPAN,    TOKEN, offsetof(struct options, expires_seconds) },
 };
 
-static const struct command_row {
-	const char *name;
-	enum command command;
-} commands[] = {
-	{ "connect", COMMAND_CONNECT },
-	{ "run",     COMMAND_RUN },
-	{ "repl",    COMMAND_REPL },
-	{ "token",   COMMAND_TOKEN },
-	{ "help",    COMMAND_HELP },
-	{ "version", COMMAND_VERSION },
+static const char *const commands[] = {
+	[COMMAND_HELP] = "help",
+	[COMMAND_VERSION] = "version",
+	[COMMAND_CONNECT] = "connect",
+	[COMMAND_RUN] = "run",
+	[COMMAND_REPL] = "repl",
+	[COMMAND_TOKEN] = "token",
 };
 
 #define N(array) (sizeof(array) / sizeof(array)[0])
+
+static const char overview_help[] =
+	"Usage: mcp-python COMMAND [OPTIONS]\n"
+	"\n"
+	"Runs Python in the jails of mcp-pythond.\n"
+	"\n"
+	"  approvals      what waits for an approval; approve ID, deny ID\n"
+	"  audit          check or show the audit log\n"
+	"  check-host     what this machine can enforce, and what to change\n"
+	"  connect        carry MCP between standard input and output and the service\n"
+	"  run FILE       run a Python file and show its output\n"
+	"  repl           type Python in a session that keeps its state\n"
+	"  status         what the service does now; metrics: as OpenMetrics text\n"
+	"  token          add, list and revoke tokens for HTTP clients\n"
+	"  top            what tenants use, again and again\n"
+	"\n"
+	"  --version      the version of this program\n"
+	"  --help         this text; \"mcp-python COMMAND --help\" tells more\n";
+
+static const char connect_help[] =
+	"Usage: mcp-python connect [--socket PATH]\n"
+	"\n"
+	"Carries MCP between standard input and output and the service: the command\n"
+	"that an MCP client starts. Ends when the service closes the connection.\n"
+	"\n"
+	"  --socket PATH   where the service listens; otherwise $MCP_PYTHON_SOCKET,\n"
+	"                  $XDG_RUNTIME_DIR/mcp-pythond.sock or\n"
+	"                  /run/mcp-pythond/mcp.sock, the first one that answers\n"
+	"  --help          this text\n";
+
+static const char run_help[] =
+	"Usage: mcp-python run [OPTIONS] FILE [-- ARGS...]\n"
+	"\n"
+	"Runs a Python file (\"-\": from standard input) in a jail of its own, shows its\n"
+	"output as it comes and ends with its exit code. On a terminal its input() asks\n"
+	"you, where the service lets it, behind \"script>\"; give no passwords.\n"
+	"\n"
+	"  --timeout SECONDS   wall clock; 124 is the exit code when it runs out\n"
+	"  --cpu SECONDS       processor time of all its processes; 152\n"
+	"  --memory MB         memory of all its processes, files included; 137\n"
+	"  --pids N            processes and threads at once\n"
+	"  --profile NAME      one that the service's configuration has\n"
+	"  --save DIR          write pictures that were shown and files that were left\n"
+	"                      there; overwrites nothing\n"
+	"  --stdin             give this command's standard input to the script\n"
+	"  --json              print the whole answer as JSON instead of the output\n"
+	"  --socket PATH       where the service listens, as in \"connect --help\"\n"
+	"  --help              this text\n"
+	"\n"
+	"Other exit codes: 153 too much output or disk used, 64 wrong usage or refused\n"
+	"by the service, 65 not UTF-8, 66 no such file, 69 no service, 70 the jail\n"
+	"failed, 75 try again later, 76 not understood, 77 denied.\n";
+
+static const char repl_help[] =
+	"Usage: mcp-python repl [OPTIONS]\n"
+	"\n"
+	"Python, a cell at a time, in a jail that keeps its state: from the terminal with\n"
+	"editing and history, or from a pipe. Ctrl-C cancels the cell that runs, Ctrl-D\n"
+	"ends. After a time-out, a crash or a limit the state is as before the cell.\n"
+	"input() asks as in \"run\".\n"
+	"\n"
+	"  --session HANDLE    go on in this session, and leave it there at the end\n"
+	"  --keep              leave a new one there, too, and say its handle\n"
+	"  --timeout SECONDS   wall clock of each cell\n"
+	"  --cpu SECONDS       processor time of each cell\n"
+	"  --memory MB         memory of the whole session\n"
+	"  --pids N            processes and threads at once\n"
+	"  --profile NAME      one that the service's configuration has\n"
+	"  --socket PATH       where the service listens, as in \"connect --help\"\n"
+	"  --help              this text\n"
+	"\n"
+	"Exit code: that of sys.exit(); from a pipe 1 when a cell failed; 130 after Ctrl-C\n"
+	"there; otherwise as \"run --help\" says.\n";
+
+static const char token_help[] =
+	"Usage: mcp-python token add NAME [--tenant NAME] [--expires TIME]\n"
+	"                            [--profile NAME]\n"
+	"       mcp-python token list [--json]\n"
+	"       mcp-python token revoke ID\n"
+	"\n"
+	"Keeps the tokens that HTTP clients of the service show. A new token is printed\n"
+	"once and stored nowhere; its ID is what stands between its first two \"_\".\n"
+	"The service follows the file within a second or two.\n"
+	"\n"
+	"  --tenant NAME    who shares it shares limits and sessions; otherwise the\n"
+	"                   token's own name\n"
+	"  --expires TIME   from now: 12h, 30d or 8w; otherwise never\n"
+	"  --profile NAME   the only one in which its scripts may run; the same for all\n"
+	"                   tokens of a tenant\n"
+	"  --json           list as JSON\n"
+	"  --file PATH      the file, token_file in the service's configuration;\n"
+	"                   otherwise " SYSCONFDIR "/mcp-pythond/tokens\n"
+	"  --help           this text\n";
 
 const char *
 options_help(enum command about)
 {
 	switch (about) {
 	case COMMAND_CONNECT:
-		return "Usage: mcp-python connect [--socket PATH]\n"
-		       "\n"
-		       "Carries MCP between standard input and output and the service: "
-		       "the command\n"
-		       "that an MCP client starts. Ends when the service closes the "
-		       "connection.\n"
-		       "\n"
-		       "  --socket PATH   where the service listens; otherwise "
-		       "$MCP_PYTHON_SOCKET,\n"
-		       "                  $XDG_RUNTIME_DIR/mcp-pythond.sock or\n"
-		       "                  /run/mcp-pythond/mcp.sock, the first one "
-		       "that answers\n"
-		       "  --help          this text\n";
+		return connect_help;
 	case COMMAND_RUN:
-		return "Usage: mcp-python run [OPTIONS] FILE [-- ARGS...]\n"
-		       "\n"
-		       "Runs a Python file (\"-\": from standard input) in a jail of "
-		       "its own, shows its\n"
-		       "output as it comes and ends with its exit code. On a terminal "
-		       "its input() asks\n"
-		       "you, where the service lets it, behind \"script>\"; give no "
-		       "passwords.\n"
-		       "\n"
-		       "  --timeout SECONDS   wall clock; 124 is the exit code when it "
-		       "runs out\n"
-		       "  --cpu SECONDS       processor time of all its processes; "
-		       "152\n"
-		       "  --memory MB         memory of all its processes, files "
-		       "included; 137\n"
-		       "  --pids N            processes and threads at once\n"
-		       "  --profile NAME      one that the service's configuration "
-		       "has\n"
-		       "  --save DIR          write pictures that were shown and files "
-		       "that were left\n"
-		       "                      there; overwrites nothing\n"
-		       "  --stdin             give this command's standard input to "
-		       "the script\n"
-		       "  --json              print the whole answer as JSON instead "
-		       "of the output\n"
-		       "  --socket PATH       where the service listens, as in "
-		       "\"connect --help\"\n"
-		       "  --help              this text\n"
-		       "\n"
-		       "Other exit codes: 153 too much output or disk used, 64 wrong "
-		       "usage or refused\n"
-		       "by the service, 65 not UTF-8, 66 no such file, 69 no service, "
-		       "70 the jail\n"
-		       "failed, 75 try again later, 76 not understood, 77 denied.\n";
+		return run_help;
 	case COMMAND_REPL:
-		return "Usage: mcp-python repl [OPTIONS]\n"
-		       "\n"
-		       "Python, a cell at a time, in a jail that keeps its state: from the "
-		       "terminal with\n"
-		       "editing and history, or from a pipe. Ctrl-C cancels the cell that "
-		       "runs, Ctrl-D\n"
-		       "ends. After a time-out, a crash or a limit the state is as before "
-		       "the cell.\n"
-		       "input() asks as in \"run\".\n"
-		       "\n"
-		       "  --session HANDLE    go on in this session, and leave it there at "
-		       "the end\n"
-		       "  --keep              leave a new one there, too, and say its "
-		       "handle\n"
-		       "  --timeout SECONDS   wall clock of each cell\n"
-		       "  --cpu SECONDS       processor time of each cell\n"
-		       "  --memory MB         memory of the whole session\n"
-		       "  --pids N            processes and threads at once\n"
-		       "  --profile NAME      one that the service's configuration "
-		       "has\n"
-		       "  --socket PATH       where the service listens, as in "
-		       "\"connect --help\"\n"
-		       "  --help              this text\n"
-		       "\n"
-		       "Exit code: that of sys.exit(); from a pipe 1 when a cell failed; 130 "
-		       "after Ctrl-C\n"
-		       "there; otherwise as \"run --help\" says.\n";
+		return repl_help;
 	case COMMAND_TOKEN:
-		return "Usage: mcp-python token add NAME [--tenant NAME] [--expires TIME]\n"
-		       "                            [--profile NAME]\n"
-		       "       mcp-python token list [--json]\n"
-		       "       mcp-python token revoke ID\n"
-		       "\n"
-		       "Keeps the tokens that HTTP clients of the service show. A new token is "
-		       "printed\n"
-		       "once and stored nowhere; its ID is what stands between its first two "
-		       "\"_\".\n"
-		       "The service follows the file within a second or two.\n"
-		       "\n"
-		       "  --tenant NAME    who shares it shares limits and sessions; otherwise "
-		       "the\n"
-		       "                   token's own name\n"
-		       "  --expires TIME   from now: 12h, 30d or 8w; otherwise never\n"
-		       "  --profile NAME   the only one in which its scripts may run; "
-		       "the same for all\n"
-		       "                   tokens of a tenant\n"
-		       "  --json           list as JSON\n"
-		       "  --file PATH      the file, token_file in the service's "
-		       "configuration;\n"
-		       "                   otherwise " SYSCONFDIR "/mcp-pythond/tokens\n"
-		       "  --help           this text\n";
+		return token_help;
 	case COMMAND_HELP:
 	case COMMAND_VERSION:
 		break;
 	}
-	return "Usage: mcp-python COMMAND [OPTIONS]\n"
-	       "\n"
-	       "Runs Python in the jails of mcp-pythond.\n"
-	       "\n"
-	       "  approvals      what waits for an approval; approve ID, deny ID\n"
-	       "  audit          check or show the audit log\n"
-	       "  check-host     what this machine can enforce, and what to change\n"
-	       "  connect        carry MCP between standard input and output and the "
-	       "service\n"
-	       "  run FILE       run a Python file and show its output\n"
-	       "  repl           type Python in a session that keeps its state\n"
-	       "  status         what the service does now; metrics: as OpenMetrics text\n"
-	       "  token          add, list and revoke tokens for HTTP clients\n"
-	       "  top            what tenants use, again and again\n"
-	       "\n"
-	       "  --version      the version of this program\n"
-	       "  --help         this text; \"mcp-python COMMAND --help\" tells more\n";
+	return overview_help;
 }
 
 /* The number of single-letter changes between two short words. */
@@ -228,44 +210,56 @@ resembles(const char *typed, const char *known)
 	return distance(typed, known) <= (strlen(known) + 3) / 3;
 }
 
+#define WRONG(...) why_say(why_r, -EINVAL, "arguments", __VA_ARGS__)
+
 static int
-unknown_command(const char *typed, char *text_r, size_t size)
+unknown_command(const char *typed, struct why *why_r)
 {
 	size_t len = strlen(typed);
 
 	for (size_t i = 0; i < N(commands); i++)
-		if (resembles(typed, commands[i].name)) {
-			snprintf(text_r, size,
-				 "there is no command \"%s\"; did you mean \"%s\"?",
-				 typed, commands[i].name);
-			return -EINVAL;
-		}
+		if (resembles(typed, commands[i]))
+			return WRONG("there is no command \"%s\"; did you mean \"%s\"?", typed,
+				     commands[i]);
 	if (len > 3 && strcmp(typed + len - 3, ".py") == 0)
-		snprintf(text_r, size,
-			 "there is no command \"%s\"; did you mean \"mcp-python run "
-			 "%s\"?",
-			 typed, typed);
-	else
-		snprintf(text_r, size,
-			 "there is no command \"%s\"; see mcp-python --help", typed);
-	return -EINVAL;
+		return WRONG("there is no command \"%s\"; did you mean \"mcp-python run %s\"?",
+			     typed, typed);
+	return WRONG("there is no command \"%s\"; see mcp-python --help", typed);
 }
 
 static int
-unknown_option(const char *typed, unsigned int command, char *text_r, size_t size)
+find_command(const char *word, enum command *command_r, struct why *why_r)
 {
+	size_t i = 0;
+
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+		word = "help";
+	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+		word = "version";
+	while (i < N(commands) && strcmp(word, commands[i]) != 0)
+		i++;
+	if (i == N(commands))
+		return unknown_command(word, why_r);
+	*command_r = (enum command)i;
+	return 0;
+}
+
+/* ---- options ---- */
+
+/* typed: as it stands in the command line. */
+static int
+unknown_option(const char *typed, enum command command, struct why *why_r)
+{
+	const char *bare = typed + strspn(typed, "-");
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(bare, "="), bare);
 	for (size_t i = 0; i < N(rows); i++)
-		if (rows[i].commands & command && resembles(typed, rows[i].name)) {
-			snprintf(text_r, size,
-				 "there is no option \"%s\"; did you mean \"%s\"?",
-				 typed, rows[i].name);
-			return -EINVAL;
-		}
-	snprintf(text_r, size,
-		 "there is no option \"%s\" here; see mcp-python %s --help", typed,
-		 command == RUN ? "run" : command == REPL ? "repl"
-		 : command == TOKEN ? "token" : "connect");
-	return -EINVAL;
+		if (rows[i].commands & 1u << command && resembles(name, rows[i].name))
+			return WRONG("there is no option \"%s\"; did you mean \"--%s\"?", typed,
+				     rows[i].name);
+	return WRONG("there is no option \"%s\" here; see mcp-python %s --help", typed,
+		     commands[command]);
 }
 
 static int
@@ -275,8 +269,7 @@ set_number(const struct option_row *row, const char *value, void *member)
 	double number;
 
 	/* Digits only: strtod() also takes hexadecimal, "inf" and leading blanks. */
-	if (strspn(value, row->kind == SECONDS ? "0123456789." : "0123456789") !=
-	    strlen(value))
+	if (strspn(value, row->kind == SECONDS ? "0123456789." : "0123456789") != strlen(value))
 		return -EINVAL;
 	errno = 0;
 	number = strtod(value, &end);
@@ -309,232 +302,185 @@ set_span(const char *value, long *seconds_r)
 	return -EINVAL;
 }
 
-/* Takes the option at argv[*at], and moves *at behind it and its value. */
 static int
-take_option(int argc, const char *const *argv, int *at, struct options *o, char *text_r,
-	    size_t size)
+set_value(const struct option_row *row, const char *value, struct options *o,
+	  struct why *why_r)
 {
-	const char *word = argv[*at], *equals = strchr(word, '=');
-	size_t name_len = equals ? (size_t)(equals - word) : strlen(word);
-	unsigned int command = 1u << o->command;
-	const char *value = equals ? equals + 1 : NULL;
-	const struct option_row *row = NULL;
-	char *member;
+	void *member = (char *)o + row->member;
 
-	for (size_t i = 0; i < N(rows); i++)
-		if (strlen(rows[i].name) == name_len &&
-		    memcmp(rows[i].name, word, name_len) == 0 &&
-		    rows[i].commands & command)
-			row = &rows[i];
-	if (!row)
-		return unknown_option(word, command, text_r, size);
-	member = (char *)o + row->member;
-	(*at)++;
 	if (row->kind == FLAG) {
-		if (value) {
-			snprintf(text_r, size, "%s takes no value", row->name);
-			return -EINVAL;
-		}
 		*(bool *)member = true;
 		return 0;
 	}
-	if (!value && *at < argc)
-		value = argv[(*at)++];
-	if (!value || !*value) {
-		snprintf(text_r, size, "%s needs a value: %s", row->name, row->value);
-		return -EINVAL;
-	}
-	if (row->kind == NAME && !token_is_name(value)) {
-		snprintf(text_r, size, "%s %s: " NAME_RULE, row->name, value);
-		return -EINVAL;
-	}
+	if (!*value)
+		return WRONG("--%s needs a value: %s", row->name, row->value);
+	if (row->kind == NAME && !token_is_name(value))
+		return WRONG("--%s %s: " NAME_RULE, row->name, value);
 	if (row->kind == TEXT || row->kind == NAME) {
 		*(const char **)member = value;
 		return 0;
 	}
-	if (row->kind == SPAN) {
-		if (set_span(value, (long *)member) == 0)
-			return 0;
-		snprintf(text_r, size, "%s %s: a time such as 12h, 30d or 8w is needed, ten "
-			 "years at most", row->name, value);
-		return -EINVAL;
-	}
-	if (set_number(row, value, member) < 0) {
-		snprintf(text_r, size, "%s %s: a %s above 0 is needed", row->name,
-			 value,
-			 row->kind == COUNT ? "whole number" : "number of seconds");
-		return -EINVAL;
-	}
-	return 0;
+	if (row->kind == SPAN)
+		return set_span(value, member) == 0 ? 0
+			: WRONG("--%s %s: a time such as 12h, 30d or 8w is needed, ten years at "
+				"most", row->name, value);
+	return set_number(row, value, member) == 0 ? 0
+		: WRONG("--%s %s: a %s above 0 is needed", row->name, value,
+			row->kind == COUNT ? "whole number" : "number of seconds");
 }
 
-static bool
-is_help(const char *word)
+/* What getopt_long returns for an option: this and the number of its row. */
+#define FIRST_ROW 256
+
+static void
+list_options(enum command command, struct option list_r[N(rows) + 2])
 {
-	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+	*list_r++ = (struct option){"help", no_argument, NULL, 'h'};
+	for (size_t i = 0; i < N(rows); i++)
+		if (rows[i].commands & 1u << command)
+			*list_r++ = (struct option){
+				.name = rows[i].name, .has_arg = rows[i].kind != FLAG,
+				.val = FIRST_ROW + (int)i};
+	*list_r = (struct option){0};
 }
 
+/* Words that are no options. */
+/* Reads options up to the first other word, and returns where that is in argv, whose first member
+ * is skipped. If word_r is not NULL, reads all: *word_r is the one word among the options, or NULL.
+ * After --help nothing more is read, and o->command is COMMAND_HELP. */
 static int
-find_command(const char *word, struct options *o, char *text_r, size_t size)
+read_options(int argc, const char *const *argv, struct options *o, const char **word_r,
+	     struct why *why_r)
 {
-	if (is_help(word))
-		o->command = COMMAND_HELP;
-	else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
-		o->command = COMMAND_VERSION;
-	else {
-		size_t i = 0;
+	struct option list[N(rows) + 2];
+	int r = 0;
 
-		while (i < N(commands) && strcmp(word, commands[i].name) != 0)
-			i++;
-		if (i == N(commands))
-			return unknown_command(word, text_r, size);
-		o->command = commands[i].command;
-	}
-	return 0;
-}
+	list_options(o->command, list);
+	opterr = 0;
+	optind = 0;	/* from the start, also when it has read something before */
+	while (r == 0) {
+		const char *typed = argv[optind ? optind : 1];
+		/* Neither form changes argv. */
+		int option = getopt_long(argc, (char *const *)argv, word_r ? "-:h" : "+:h", list,
+					 NULL);
 
-static int
-check_token(const struct options *o, char *text_r, size_t size)
-{
-	const char *wrong = NULL;
-
-	if (o->token_action != TOKEN_LIST && !o->token_name)
-		wrong = o->token_action == TOKEN_ADD ? "token add needs a NAME for it"
-						     : "token revoke needs an ID; see "
-						       "mcp-python token list";
-	else if (o->token_action == TOKEN_ADD && !token_is_name(o->token_name))
-		wrong = "a token's NAME: " NAME_RULE;
-	else if (o->profile && !token_is_name(o->profile))
-		wrong = "--profile: " NAME_RULE;
-	else if (o->token_action != TOKEN_ADD &&
-		 (o->tenant || o->expires_seconds || o->profile))
-		wrong = "--tenant, --expires and --profile are for token add";
-	else if (o->token_action != TOKEN_LIST && o->json)
-		wrong = "--json is for token list";
-	if (!wrong)
-		return 0;
-	snprintf(text_r, size, "%s", wrong);
-	return -EINVAL;
-}
-
-/* Parses everything after the name of connect, run or repl. */
-static int
-parse_rest(int argc, const char *const *argv, struct options *o, char *text_r,
-	   size_t size)
-{
-	int at = 2, r;
-
-	while (at < argc && argv[at][0] == '-' && argv[at][1]) {
-		if (strcmp(argv[at], "--") == 0)
+		if (option == 1 && *word_r)
+			return WRONG("token %s: \"%s\" is one word too many", argv[0],
+				     optarg);
+		if (option == -1)
 			break;
-		if (is_help(argv[at])) {
+		if (option == 1) {
+			*word_r = optarg;
+		} else if (option == 'h') {
 			o->help_about = o->command;
 			o->command = COMMAND_HELP;
-			return 0;
+			break;
+		} else if (option == ':') {
+			r = set_value(&rows[optopt - FIRST_ROW], "", o, why_r);
+		} else if (option != '?') {
+			r = set_value(&rows[option - FIRST_ROW], optarg, o, why_r);
+		} else if (optopt >= FIRST_ROW) {
+			r = WRONG("--%s takes no value", rows[optopt - FIRST_ROW].name);
+		} else {
+			r = unknown_option(typed, o->command, why_r);
 		}
-		if ((r = take_option(argc, argv, &at, o, text_r, size)) < 0)
-			return r;
 	}
-	if (o->command != COMMAND_RUN) {
-		if (at == argc)
-			return 0;
-		snprintf(text_r, size, "%s takes no argument \"%s\"",
-			 o->command == COMMAND_REPL ? "repl" : "connect", argv[at]);
-		return -EINVAL;
+	return r < 0 ? r : optind;
+}
+
+/* ---- commands ---- */
+
+static int
+read_run(int argc, const char *const *argv, struct options *o, struct why *why_r)
+{
+	if (argc == 0)
+		return WRONG("run needs a file: mcp-python run FILE [-- ARGS...]");
+	o->file = *argv++;
+	argc--;
+	if (argc > 0 && strcmp(*argv, "--") == 0) {
+		argv++;
+		argc--;
+	} else if (argc > 0 && **argv == '-') {
+		return WRONG("%s stands after the file: options go before it, the script's own "
+			     "arguments after \"--\"", *argv);
 	}
-	/* "run -- FILE" is for a file whose name begins with a dash. */
-	if (at < argc && strcmp(argv[at], "--") == 0)
-		at++;
-	if (at == argc) {
-		snprintf(text_r, size,
-			 "run needs a file: mcp-python run FILE [-- ARGS...]");
-		return -EINVAL;
-	}
-	o->file = argv[at++];
-	if (at < argc && strcmp(argv[at], "--") == 0) {
-		at++;
-	} else if (at < argc && argv[at][0] == '-') {
-		snprintf(text_r, size,
-			 "%s stands after the file: options go before it, the script's "
-			 "own "
-			 "arguments after \"--\"",
-			 argv[at]);
-		return -EINVAL;
-	}
-	o->args = argv + at;
-	o->n_args = (size_t)(argc - at);
-	if (o->pass_stdin && strcmp(o->file, "-") == 0) {
-		snprintf(text_r, size,
-			 "standard input cannot be both the script and its input");
-		return -EINVAL;
-	}
+	o->args = argv;
+	o->n_args = (size_t)argc;
+	if (o->pass_stdin && strcmp(o->file, "-") == 0)
+		return WRONG("standard input cannot be both the script and its input");
 	return 0;
 }
 
-/* token ACTION, then options and at most one word, in any order. */
 static int
-parse_token(int argc, const char *const *argv, struct options *o, char *text_r, size_t size)
+check_token(const struct options *o, struct why *why_r)
+{
+	if (o->token_action == TOKEN_ADD && !o->token_name)
+		return WRONG("token add needs a NAME for it");
+	if (o->token_action == TOKEN_REVOKE && !o->token_name)
+		return WRONG("token revoke needs an ID; see mcp-python token list");
+	if (o->token_action == TOKEN_ADD && !token_is_name(o->token_name))
+		return WRONG("a token's NAME: " NAME_RULE);
+	if (o->profile && !token_is_name(o->profile))
+		return WRONG("--profile: " NAME_RULE);
+	if (o->token_action != TOKEN_ADD && (o->tenant || o->expires_seconds || o->profile))
+		return WRONG("--tenant, --expires and --profile are for token add");
+	if (o->token_action != TOKEN_LIST && o->json)
+		return WRONG("--json is for token list");
+	return 0;
+}
+
+/* ACTION, options and at most one word. */
+static int
+read_token(int argc, const char *const *argv, struct options *o, struct why *why_r)
 {
 	static const char *const actions[] = {
 		[TOKEN_ADD] = "add", [TOKEN_LIST] = "list", [TOKEN_REVOKE] = "revoke"};
 	size_t action = 0;
-	int at = 3, r;
+	int at;
 
-	for (int i = 2; i < argc; i++)
-		if (is_help(argv[i])) {
-			o->help_about = o->command;
-			o->command = COMMAND_HELP;
-			return 0;
-		}
-	while (argc > 2 && action < N(actions) && strcmp(argv[2], actions[action]) != 0)
+	while (argc > 0 && action < N(actions) && strcmp(argv[0], actions[action]) != 0)
 		action++;
-	if (argc == 2 || action == N(actions)) {
-		snprintf(text_r, size, "token needs one of: add NAME, list, revoke ID");
-		return -EINVAL;
-	}
+	if (argc == 0 || action == N(actions))
+		return WRONG("token needs one of: add NAME, list, revoke ID");
 	o->token_action = (enum token_action)action;
-	while (at < argc) {
-		if (argv[at][0] == '-') {
-			r = take_option(argc, argv, &at, o, text_r, size);
-			if (r < 0)
-				return r;
-		} else if (o->token_name || action == TOKEN_LIST) {
-			snprintf(text_r, size, "token %s: \"%s\" is one word too many",
-				 actions[action], argv[at]);
-			return -EINVAL;
-		} else {
-			o->token_name = argv[at++];
-		}
-	}
-	return check_token(o, text_r, size);
+	at = read_options(argc, argv, o, &o->token_name, why_r);
+	if (at < 0 || o->command == COMMAND_HELP)
+		return at < 0 ? at : 0;
+	if (at < argc || (action == TOKEN_LIST && o->token_name))
+		return WRONG("token %s: \"%s\" is one word too many", argv[0],
+			     at < argc ? argv[at] : o->token_name);
+	return check_token(o, why_r);
+}
+
+/* argv[0] is the command's name. */
+static int
+read_command(int argc, const char *const *argv, struct options *o, struct why *why_r)
+{
+	int at = read_options(argc, argv, o, NULL, why_r);
+
+	if (at < 0 || o->command == COMMAND_HELP)
+		return at < 0 ? at : 0;
+	if (o->command == COMMAND_RUN)
+		return read_run(argc - at, argv + at, o, why_r);
+	if (o->command == COMMAND_TOKEN)
+		return read_token(argc - at, argv + at, o, why_r);
+	return at == argc ? 0 : WRONG("%s takes no argument \"%s\"", argv[0], argv[at]);
 }
 
 int
-options_parse(int argc, const char *const *argv, struct options *options_r,
-	      char *text_r, size_t size)
+options_parse(int argc, const char *const *argv, struct options *options_r, struct why *why_r)
 {
 	struct options o = {.help_about = COMMAND_HELP};
 	int r;
 
-	if (argc < 2) {
-		snprintf(text_r, size, "a command is needed: connect, run FILE, repl, or token");
-		return -EINVAL;
-	}
-	r = find_command(argv[1], &o, text_r, size);
-	if (r < 0)
-		return r;
-	if (o.command == COMMAND_HELP && argc > 2) {
-		struct options about = {0};
-
-		r = find_command(argv[2], &about, text_r, size);
-		o.help_about = about.command;
-	} else if (o.command == COMMAND_CONNECT || o.command == COMMAND_RUN ||
-		   o.command == COMMAND_REPL)
-		r = parse_rest(argc, argv, &o, text_r, size);
-	else if (o.command == COMMAND_TOKEN)
-		r = parse_token(argc, argv, &o, text_r, size);
-	if (r < 0)
-		return r;
-	*options_r = o;
-	return 0;
+	if (argc < 2)
+		return WRONG("a command is needed: connect, run FILE, repl, or token");
+	r = find_command(argv[1], &o.command, why_r);
+	if (r == 0 && o.command == COMMAND_HELP && argc > 2)
+		r = find_command(argv[2], &o.help_about, why_r);
+	else if (r == 0 && o.command != COMMAND_HELP && o.command != COMMAND_VERSION)
+		r = read_command(argc - 1, argv + 1, &o, why_r);
+	if (r == 0)
+		*options_r = o;
+	return r;
 }

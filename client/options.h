@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct why;
+
 enum command {
 	COMMAND_HELP,
 	COMMAND_VERSION,
@@ -38,9 +40,8 @@ struct options {
 	long expires_seconds;	/* from now; 0: never */
 };
 
-/* Parses argv[1..]. Returns 0, or -EINVAL with one sentence in text_r (size bytes). */
-int options_parse(int argc, const char *const *argv, struct options *options_r,
-		  char *text_r, size_t size);
+/* Parses argv[1..]. Returns 0, or -EINVAL with one sentence in why_r. */
+int options_parse(int argc, const char *const *argv, struct options *options_r, struct why *why_r);
 
 /* The help text of a command; static. */
 const char *options_help(enum command about);

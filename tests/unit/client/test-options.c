@@ -2,8 +2,10 @@
 #include "client/options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/why.h"
 #include "client/endpoint.h"
 #include "tests/unit/client/cmocka_all.h"
 
@@ -13,12 +15,14 @@ static int
 parse(const char *const *words, struct options *o, char *text, size_t size)
 {
 	const char *argv[WORDS_MAX + 1] = {"mcp-python"};
-	int argc = 1;
+	int argc = 1, r;
+	struct why why;
 
 	for (; words[argc - 1]; argc++)
 		argv[argc] = words[argc - 1];
-	*text = '\0';
-	return options_parse(argc, argv, o, text, size);
+	r = options_parse(argc, argv, o, &why);
+	snprintf(text, size, "%s", r < 0 ? why.text : "");
+	return r;
 }
 
 #define PARSE(...)                                                                     \
@@ -69,13 +73,11 @@ run_takes_everything(void **state)
 		"9",	    "--profile",   "data",	"--stdin",
 		"--json",   "f.py",	   "--",	"-x"};
 	struct options o;
-	char text[512];
 	const char *argv[32] = {"mcp-python"};
 
 	(void)state;
 	memcpy(argv + 1, words, sizeof(words));
-	assert_int_equal(options_parse(1 + (int)N(words), argv, &o, text, sizeof(text)),
-			 0);
+	assert_int_equal(options_parse(1 + (int)N(words), argv, &o, NULL), 0);
 	assert_int_equal(o.command, COMMAND_RUN);
 	assert_string_equal(o.socket, "/s");
 	assert_true(o.timeout_seconds == 2.5);
@@ -161,6 +163,10 @@ static const struct mistake_case {
 	{ { "run", "--pids", "9999999999", "f" }, "whole number" },
 	{ { "run", "--json=1", "f" },         "takes no value" },
 	{ { "run", "f", "--json" },           "stands after the file" },
+	{ { "run", "--ti" },                  "needs a value: SECONDS" },
+	{ { "run", "-x", "f" },               "no option \"-x\"" },
+	{ { "run", "--p", "3", "f" },         "no option \"--p\"" },
+	{ { "connect", "--sokcet=/a" },       "did you mean \"--socket\"" },
 	{ { "run", "--stdin", "-" },          "cannot be both" },
 };
 
@@ -188,12 +194,11 @@ static void
 no_command_is_a_mistake(void **state)
 {
 	struct options o;
-	char text[512];
 	const char *argv[] = {"mcp-python", NULL};
 
 	(void)state;
-	assert_true(options_parse(1, argv, &o, text, sizeof(text)) < 0);
-	assert_true(options_parse(0, argv + 1, &o, text, sizeof(text)) < 0);
+	assert_true(options_parse(1, argv, &o, NULL) < 0);
+	assert_true(options_parse(0, argv + 1, &o, NULL) < 0);
 }
 
 static void
@@ -224,6 +229,8 @@ token_takes_its_actions(void **state)
 	assert_int_equal(PARSE("token", "--help"), 0);
 	assert_int_equal(o.command, COMMAND_HELP);
 	assert_int_equal(o.help_about, COMMAND_TOKEN);
+	assert_int_equal(PARSE("token", "add", "ci", "-h"), 0);
+	assert_int_equal(o.help_about, COMMAND_TOKEN);
 	assert_int_equal(PARSE("token", "add", "--help"), 0);
 	assert_int_equal(o.help_about, COMMAND_TOKEN);
 }
@@ -251,6 +258,7 @@ static const struct {
 	 "--expires -1d: a time such as 12h, 30d or 8w is needed, ten years at most"},
 	{{"token", "add", "a", "--expires", "1dd"},
 	 "--expires 1dd: a time such as 12h, 30d or 8w is needed, ten years at most"},
+	{{"token", "add", "a", "--", "b"}, "token add: \"b\" is one word too many"},
 	{{"token", "add", "a", "--json"}, "--json is for token list"},
 	{{"token", "revoke", "a", "--tenant=b"}, "--tenant, --expires and --profile are for token add"},
 	{{"token", "list", "--timeout=1"}, "there is no option \"--timeout=1\" here; see "
