@@ -72,6 +72,12 @@ is_dressed_up(const char *name, const char *known)
 	return !*name && !*known;
 }
 
+bool
+packages_are_alike(const char *name, const char *known)
+{
+	return (strlen(known) > SHORT && is_one_slip(name, known)) || is_dressed_up(name, known);
+}
+
 const char *
 packages_look_alike(const char *name)
 {
@@ -81,8 +87,7 @@ packages_look_alike(const char *name)
 		if (strcmp(name, well_known[i]) == 0)
 			return NULL;
 	for (size_t i = 0; i < n; i++)
-		if ((strlen(well_known[i]) > SHORT && is_one_slip(name, well_known[i])) ||
-		    is_dressed_up(name, well_known[i]))
+		if (packages_are_alike(name, well_known[i]))
 			return well_known[i];
 	return NULL;
 }

@@ -41,6 +41,23 @@ find_word(const struct config_list *list, const char *name, const char *version,
 	return NULL;
 }
 
+/* Does a word of the list name this package, whatever versions it adds? */
+static bool
+is_named(const struct config_list *list, const char *name)
+{
+	bool named = false;
+
+	for (size_t i = 0; !named && i < list->n; i++) {
+		struct requirement rule;
+
+		if (requirement_read(list->item[i], strlen(list->item[i]), &rule) < 0)
+			continue;
+		named = strcmp(rule.name, name) == 0;
+		requirement_done(&rule);
+	}
+	return named;
+}
+
 static bool
 is_version(const char *text)
 {
@@ -267,6 +284,23 @@ packages_allows_all(const struct config *config)
 	return tool != POLICY_DENY && config->packages.deny.n == 0 &&
 	       (others == POLICY_ALLOW ||
 		find_word(&config->packages.allow, "*", NULL, false));
+}
+
+enum policy_verdict
+packages_expect(const struct config *config, const char *name)
+{
+	enum policy_verdict tool = policy_tool(config, "install_package"), others;
+
+	others = (enum policy_verdict)config->packages.others;
+	if (others == POLICY_UNSAID)
+		others = tool;
+	if (tool == POLICY_DENY || find_word(&config->packages.deny, name, NULL, true))
+		return POLICY_DENY;
+	if (find_word(&config->packages.allow, name, NULL, false))
+		return POLICY_ALLOW;
+	/* A rule that names it with versions lets some of them in. */
+	return others == POLICY_DENY && is_named(&config->packages.allow, name)
+	       ? POLICY_APPROVE : others;
 }
 
 int

@@ -53,4 +53,12 @@ enum policy_verdict packages_decide(const struct config *config,
  * warning to the person who approves. name: normalised. */
 const char *packages_look_alike(const char *name);
 
+/* Could this name be mistaken for the known one? Both are normalised. */
+bool packages_are_alike(const char *name, const char *known);
+
+/* What policy says about a package whose version is not known yet: POLICY_DENY if no version of
+ * it may be installed, POLICY_ALLOW if every one may, else POLICY_APPROVE. Its dependencies are
+ * not known either, and may need more. name: normalised. */
+enum policy_verdict packages_expect(const struct config *config, const char *name);
+
 #endif

@@ -46,6 +46,8 @@ def installs_and_imports(ctx):
         equal((o.status, o.stdout), ("ok", "1.0 1.2 /environment/beta/__init__.py\n"))
         o = client.run("import alpha")
         equal(o.error["type"], "ModuleNotFoundError")
+        assert 'advice: The module alpha is not installed. Make the call again with ' \
+            'dependencies=["alpha"]' in o.text, o.text
 
 
 @test

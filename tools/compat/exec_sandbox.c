@@ -20,6 +20,8 @@
 #include "tools/compat/schema/no_input.h"
 #include "tools/compat/schema/text_output.h"
 #include "tools/compat/schema/validate_input.h"
+#include "tools/packages/install.h"
+#include "tools/packages/missing.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/requirements.h"
@@ -114,6 +116,7 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 	bool ran = outcome->status != OUTCOME_OVERLOADED &&
 		   outcome->status != OUTCOME_JAIL_FAILED;
 	bool timed_out = outcome->status == OUTCOME_TIMEOUT;
+	char advice[MISSING_ADVICE];
 	struct saying s;
 
 	(void)flags;
@@ -124,6 +127,8 @@ answer(const struct outcome *outcome, unsigned int flags, const struct tool_host
 	if (outcome->status != OUTCOME_OK && outcome->status != OUTCOME_ERROR)
 		fprintf(s.to, "--- %s: %s ---\n", outcome_status_name(outcome->status),
 			outcome->message ? outcome->message : "");
+	if (missing_advise(host, outcome, false, advice))
+		fprintf(s.to, "--- advice: %s ---\n", advice);
 	say_end(s.to, outcome->exit_code, outcome->duration_ms);
 	if (timed_out)
 		fputs("\n--- timed_out: true ---", s.to);
@@ -221,16 +226,20 @@ describe_execute(const struct config *config, struct tool_description *descripti
 	uint32_t standard = default_seconds(config), most = most_seconds(config);
 	json_t *schema = schema_load(execute_python_input_schema);
 	char *description;
+	struct why why;
 	int n;
 
 	n = asprintf(&description,
 		"Execute a Python script in a fresh, isolated process and return its stdout, "
 		"stderr, exit code and duration as text. The script may declare what it needs in "
 		"inline metadata (PEP 723, a comment block '# /// script'); the dependencies "
-		"argument adds to that. It runs when all of it is installed, else the answer names "
-		"what is missing. Only what is printed comes back. Of stdout and stderr %llu bytes "
+		"argument adds to that. %s Only what is printed comes back. Of stdout and stderr %llu bytes "
 		"each are kept; a script is stopped after timeout_seconds (1-%u, default %u).\n"
 		"Example: {\"script\": \"print('hello')\"}",
+		install_is_configured(config, &why) == 0
+		? "What is missing of it is installed first, if policy lets it be; else nothing is "
+		  "run, and the answer says why."
+		: "It runs when all of it is installed, else the answer names what is missing.",
 		(unsigned long long)config->exec_sandbox.max_output_bytes, most, standard);
 	xalloc_check(n < 0 ? NULL : description);
 	schema_set(schema, "timeout_seconds", "maximum", json_integer(most));

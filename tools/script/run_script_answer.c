@@ -9,6 +9,7 @@
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
+#include "tools/packages/missing.h"
 #include "tools/script/run_script_results.h"
 #include "tools/script/schema/run_output.h"
 #include "tools/shared/schema.h"
@@ -58,6 +59,7 @@ struct report {
 	struct run_results *results;
 	size_t results_cost;
 	const struct run_supplement *supplement;	/* NULL: none */
+	char advice[MISSING_ADVICE];	/* about the error; "": none */
 };
 
 static struct shown
@@ -354,6 +356,8 @@ say_error(FILE *to, const struct report *report)
 			fprintf(to, " (line %u)", report->error_line);
 		fputc('\n', to);
 	}
+	if (*report->advice)
+		fprintf(to, "advice: %s\n", report->advice);
 	/* As a rule the script's stderr shows it already. */
 	if (report->traceback.len &&
 	    !(err->len && memmem(err->at, err->len, report->traceback.at,
@@ -462,6 +466,8 @@ run_script_answer(const struct outcome *outcome, const struct run_supplement *su
 	struct report report;
 
 	read_outcome(outcome, supplement, &report);
+	/* A cell's answer has a supplement, a script's has none. */
+	missing_advise(host, outcome, supplement != NULL, report.advice);
 	give(&report, host);
 }
 

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "policy/config.h"
+#include "policy/packages.h"
 #include "policy/rules.h"
 #include "policy/version.h"
 #include "tools/shared/inside.h"
@@ -197,6 +198,50 @@ environment_cancel(struct environment_ask *ask, enum cancel_reason reason)
 }
 
 /* ---- using it ---- */
+
+static bool
+may_use(const struct tool_host *host, const char *profile)
+{
+	const char *only = tenant_profile(host->tenant);
+
+	return *only ? strcmp(only, profile) == 0
+		     : policy_allows_profile(host->config, profile);
+}
+
+/* Also in how it is written: the text goes to a reader. */
+static const char *
+package_like(const json_t *packages, const char *name, bool exactly)
+{
+	const json_t *package;
+	const char *key;
+
+	json_object_foreach((json_t *)packages, key, package)
+		if (key[strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0' &&
+		    strlen(key) <= 64 &&
+		    (exactly ? strcmp(key, name) == 0 : packages_are_alike(name, key)))
+			return key;
+	return NULL;
+}
+
+const char *
+environment_similar(const struct tool_host *host, const char *name, const char **profile_r)
+{
+	for (int exactly = 1; exactly >= 0; exactly--)
+		for (size_t i = 0; i < CONFIG_PROFILES_MAX; i++) {
+			const struct remembered *have = &remembered[i];
+			const char *package = NULL;
+
+			if (have->environment && have->engine == host->engine &&
+			    may_use(host, have->profile))
+				package = package_like(json_object_get(have->environment,
+								       "packages"),
+						       name, exactly);
+			*profile_r = have->profile;
+			if (package)
+				return package;
+		}
+	return NULL;
+}
 
 static const char *
 marker_value(void *arg, const char *variable)

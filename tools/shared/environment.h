@@ -33,6 +33,12 @@ int environment_get(const struct tool_host *host, const char *profile,
 		    struct environment_ask **ask_r, struct why *why_r);
 void environment_cancel(struct environment_ask *ask, enum cancel_reason reason);
 
+/* Looks through what is remembered of the profiles that the caller may use, and asks nobody.
+ * Returns the name of an installed package that is called so, or almost so, and *profile_r;
+ * NULL: none is known. name: normalised. Both results are valid until the loop's next turn. */
+const char *environment_similar(const struct tool_host *host, const char *name,
+				const char **profile_r);
+
 /* For tests: what is remembered is looked at again. */
 void environment_forget(void);
 

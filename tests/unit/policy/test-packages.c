@@ -221,6 +221,30 @@ whom_everything_is_allowed(void **state)
 }
 
 static void
+a_package_without_a_version_has_a_verdict(void **state)
+{
+	static const struct { const char *settings; enum policy_verdict verdict; } cases[] = {
+		{ "", POLICY_APPROVE }, { "tool=allow", POLICY_ALLOW }, { "tool=deny", POLICY_DENY },
+		{ "tool=deny;allow=numpy", POLICY_DENY }, { "deny=numpy", POLICY_DENY },
+		{ "tool=allow;deny=*", POLICY_DENY }, { "deny=numpy<1", POLICY_APPROVE },
+		{ "allow=numpy", POLICY_ALLOW }, { "others=deny", POLICY_DENY },
+		{ "others=deny;allow=numpy", POLICY_ALLOW },
+		{ "others=deny;allow=numpy>=1", POLICY_APPROVE },
+		{ "others=deny;allow=pandas", POLICY_DENY },
+		{ "tool=allow;others=approve", POLICY_APPROVE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(cases); i++) {
+		struct config *config = make(cases[i].settings);
+
+		if (packages_expect(config, "numpy") != cases[i].verdict)
+			fail_msg("%s", cases[i].settings);
+		config_free(config);
+	}
+}
+
+static void
 requirements_are_checked_before(void **state)
 {
 	static const struct {
@@ -297,6 +321,7 @@ main(void)
 		cmocka_unit_test(whom_everything_is_allowed),
 		cmocka_unit_test(requirements_are_checked_before),
 		cmocka_unit_test(look_alikes_are_known),
+		cmocka_unit_test(a_package_without_a_version_has_a_verdict),
 	};
 
 	return cmocka_run_group_tests_name("packages", tests, NULL, NULL);

@@ -1,0 +1,140 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   the error of an outcome, which a script wrote. */
+#include "tools/packages/missing.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/why.h"
+#include "policy/config.h"
+#include "policy/packages.h"
+#include "policy/requirement.h"
+#include "tools/packages/install.h"
+#include "tools/shared/environment.h"
+
+#define MODULE_MAX 64		/* bytes of a name that is repeated */
+
+/* Modules whose package has another name. A package that is called as the module may be a
+ * stranger's, so these are named. */
+static const struct {
+	const char *module, *package;
+} other_name[] = {
+	{ "Crypto", "pycryptodome" }, { "OpenSSL", "pyopenssl" }, { "PIL", "pillow" },
+	{ "attr", "attrs" }, { "bs4", "beautifulsoup4" }, { "cv2", "opencv-python-headless" },
+	{ "dateutil", "python-dateutil" }, { "docx", "python-docx" },
+	{ "dotenv", "python-dotenv" }, { "fitz", "pymupdf" }, { "git", "gitpython" },
+	{ "jwt", "pyjwt" }, { "magic", "python-magic" }, { "pptx", "python-pptx" },
+	{ "serial", "pyserial" }, { "skimage", "scikit-image" }, { "sklearn", "scikit-learn" },
+	{ "yaml", "pyyaml" }, { "zmq", "pyzmq" },
+};
+
+/* Of Python itself, but not of every Python: split off by distributions, or removed. */
+static const char *const of_python[] = {
+	"asynchat", "asyncore", "cgi", "cgitb", "crypt", "distutils", "ensurepip", "idlelib",
+	"imghdr", "imp", "lib2to3", "msilib", "msvcrt", "nntplib", "pipes", "smtpd", "sndhdr",
+	"telnetlib", "tkinter", "turtledemo", "uu", "venv", "winreg", "winsound", "xdrlib",
+};
+
+/* The module that was not found, if it is one of the top level with an ordinary name. */
+static bool
+read_module(const struct outcome *outcome, char module_r[MODULE_MAX + 1])
+{
+	static const char start[] = "No module named '";
+	const char *name = outcome->error_message;
+	size_t len = 0;
+
+	if (outcome->status != OUTCOME_ERROR || !outcome->error_type || !name ||
+	    strcmp(outcome->error_type, "ModuleNotFoundError") != 0 ||
+	    strncmp(name, start, strlen(start)) != 0)
+		return false;
+	name += strlen(start);
+	while (name[len] == '_' || (isascii(name[len]) && isalnum((unsigned char)name[len])))
+		len++;
+	if (len == 0 || len > MODULE_MAX || *name == '_' || strcmp(name + len, "'") != 0)
+		return false;
+	memcpy(module_r, name, len);
+	module_r[len] = '\0';
+	return true;
+}
+
+static bool
+is_of_python(const char *module)
+{
+	for (size_t i = 0; i < sizeof(of_python) / sizeof(*of_python); i++)
+		if (strcmp(module, of_python[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The package that brings it, normalised; *known_r: by our table, not by its name alone. */
+static void
+find_package(const char *module, char package_r[MODULE_MAX + 1], bool *known_r)
+{
+	for (size_t i = 0; i < sizeof(other_name) / sizeof(*other_name); i++)
+		if (strcmp(module, other_name[i].module) == 0) {
+			snprintf(package_r, MODULE_MAX + 1, "%s", other_name[i].package);
+			*known_r = true;
+			return;
+		}
+	requirement_normalise(module, strlen(module), package_r);
+	*known_r = false;
+}
+
+static void
+advise_installed(const struct tool_host *host, const char *module, const char *package,
+		 bool configured, char advice_r[MISSING_ADVICE])
+{
+	const char *profile, *similar = environment_similar(host, package, &profile);
+	size_t len = (size_t)snprintf(advice_r, MISSING_ADVICE, "The module %s is not installed, "
+				      "and %s. ", module,
+				      configured ? "policy does not let its package be installed"
+						 : "no package can be installed here");
+
+	if (similar)
+		len += (size_t)snprintf(advice_r + len, MISSING_ADVICE - len, "The profile %s "
+					"has a package %s. ", profile, similar);
+	snprintf(advice_r + len, MISSING_ADVICE - len,
+		 "check_environment lists what is installed.");
+}
+
+static void
+advise_install(const char *module, const char *package, bool known, bool in_session,
+	       bool must_be_approved, char advice_r[MISSING_ADVICE])
+{
+	snprintf(advice_r, MISSING_ADVICE, "The module %s is not installed. %s=[\"%s\"]%s.%s%s",
+		 module,
+		 in_session ? "Call install_package with this session and packages"
+			    : "Make the call again with dependencies",
+		 package,
+		 in_session ? ", then run the cell again" : ": they are installed first",
+		 known ? "" : " (Some packages are not called as their modules are.)",
+		 must_be_approved ? " Somebody has to approve it, which may take a while." : "");
+}
+
+bool
+missing_advise(const struct tool_host *host, const struct outcome *outcome, bool in_session,
+	       char advice_r[MISSING_ADVICE])
+{
+	char module[MODULE_MAX + 1], package[MODULE_MAX + 1];
+	enum policy_verdict verdict;
+	bool configured, known;
+	struct why why;
+
+	if (!read_module(outcome, module))
+		return false;
+	if (is_of_python(module)) {
+		snprintf(advice_r, MISSING_ADVICE, "The module %s belongs to Python itself, but "
+			 "this Python does not have it: no package brings it.", module);
+		return true;
+	}
+	find_package(module, package, &known);
+	configured = install_is_configured(host->config, &why) == 0;
+	verdict = packages_expect(host->config, package);
+	if (!configured || verdict == POLICY_DENY)
+		advise_installed(host, module, package, configured, advice_r);
+	else
+		advise_install(module, package, known, in_session, verdict == POLICY_APPROVE,
+			       advice_r);
+	return true;
+}
