@@ -41,6 +41,11 @@ static const char *const shown[] = {
 	"/usr/share/fonts",
 	"/usr/share/ca-certificates",
 	"/usr/share/python-wheels",
+	/* Data of Debian's packages of Python: docutils, pycountry, pyproj, plotly. */
+	"/usr/share/docutils",
+	"/usr/share/iso-codes",
+	"/usr/share/proj",
+	"/usr/share/python3-plotly",
 	"/etc/alternatives/",
 	"/etc/fonts",
 	"/etc/ld.so.cache",
@@ -63,7 +68,7 @@ static const char *const programs[] = {
 	"getopt", "grep", "groups", "gunzip", "gzip", "head", "hostname", "iconv",
 	"id", "join", "kill", "ldd", "link", "ln", "locale", "ls", "mawk", "md5sum",
 	"mkdir", "mkfifo", "mktemp", "mv", "nice", "nl", "nohup", "nproc", "numfmt",
-	"od", "paste", "pr", "printenv", "printf", "ps", "pwd", "readlink",
+	"od", "paste", "pip", "pip3", "pr", "printenv", "printf", "ps", "pwd", "readlink",
 	"realpath", "rev", "rm", "rmdir", "sed", "seq", "sha1sum", "sha256sum",
 	"sha512sum", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "stty",
 	"sum", "tac", "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true",
@@ -76,6 +81,7 @@ static const struct {
 } links[] = {
 	{ "lib", "usr/lib" },		{ "bin", "usr/bin" },
 	{ "sbin", "usr/bin" },		{ "usr/sbin", "bin" },
+	{ "usr/bin/python", "python3" },
 	{ "dev/fd", "/proc/self/fd" },	{ "dev/stdin", "/proc/self/fd/0" },
 	{ "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" },
 	{ "home/python", "../run/home" }, { "var/tmp", "../tmp" },
