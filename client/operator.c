@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <jansson.h>
 
@@ -49,6 +50,20 @@ usage(const char *text)
 
 /* ---- showing ---- */
 
+/* A refusal that stands says until when. */
+static void
+print_denied(const json_t *approval)
+{
+	time_t until = (time_t)json_integer_value(json_object_get(approval, "denied_until"));
+	char text[32];
+	struct tm tm;
+
+	if (until <= time(NULL) || !gmtime_r(&until, &tm))
+		return;
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	printf("  denied until %s", text);
+}
+
 static void
 print_one(const json_t *approval)
 {
@@ -61,6 +76,7 @@ print_one(const json_t *approval)
 	admin_print(stdout, n ? json_string_value(json_array_get(items, 0)) : "");
 	if (n > 1)
 		printf(" and %zu more", n - 1);
+	print_denied(approval);
 	putchar('\n');
 }
 

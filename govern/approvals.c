@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: requests for approvals, and the decisions.
- * A request changes its state once, and only after the file holds the change: a restart must
- * know everything that has happened. */
+ * A request changes its state only after the file holds the change: a restart must know everything
+ * that has happened. */
 #include "govern/approvals.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "govern/approvals_file.h"
@@ -164,9 +165,9 @@ approvals_use(struct approvals *approvals, const char *tenant, const char *item)
 /* ---- asking ---- */
 
 static bool
-is_the_same(const struct approval *approval, const struct approval_request *request)
+is_about(const struct approval *approval, const struct approval_request *request)
 {
-	if (approval->state != APPROVAL_PENDING || approval->n_items != request->n_items ||
+	if (approval->n_items != request->n_items ||
 	    strcmp(approval->tenant, request->requester->principal) != 0 ||
 	    strcmp(approval->tool, request->tool) != 0)
 		return false;
@@ -174,6 +175,45 @@ is_the_same(const struct approval *approval, const struct approval_request *requ
 		if (strcmp(approval->item[i], request->item[i]) != 0)
 			return false;
 	return true;
+}
+
+/* Denied, and the same request is denied still. */
+static bool
+stands(const struct approval *approval)
+{
+	return approval->state == APPROVAL_REFUSED && approval->denied_until > approvals_now();
+}
+
+/* It can be decided about: it waits, or it is a denial that can be turned round. */
+static bool
+is_current(const struct approval *approval)
+{
+	return approval->state == APPROVAL_PENDING || stands(approval);
+}
+
+int
+approvals_check_denied(const struct approvals *approvals, const struct approval_request *request,
+		       struct why *why_r)
+{
+	const struct approval *approval;
+	char until[32], reason[300];
+	struct tm tm;
+
+	TAILQ_FOREACH(approval, &approvals->all, link)
+		if (stands(approval) && is_about(approval, request))
+			break;
+	if (!approval)
+		return 0;
+	gmtime_r(&(time_t){ approval->denied_until }, &tm);
+	strftime(until, sizeof(until), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	if (!approval->why)
+		return why_say(why_r, -EACCES, "", "an approver has refused this (%s), which "
+			       "stands until %s; the same call is denied until then", approval->id,
+			       until);
+	quote_word(reason, sizeof(reason), approval->why, strlen(approval->why));
+	return why_say(why_r, -EACCES, "", "an approver has refused this (%s), which stands until "
+		       "%s; the same call is denied until then. The approver's reason: %s",
+		       approval->id, until, reason);
 }
 
 /* Does a string in value, a key or a text, hold a NUL byte? The approver's view would end there. */
@@ -201,7 +241,8 @@ shown_bytes(const struct approval_request *request)
 	return request->shown ? json_dumpb(request->shown, NULL, 0, JSON_COMPACT) : 0;
 }
 
-/* Is there room for one more request, and is there somebody who can decide it? */
+/* Is there room for one more request, and can an approver be shown all of it? Denials that stand
+ * use room too: a caller that changes a denied call again and again does not ask for ever. */
 static int
 check(const struct approvals *approvals, const struct approval_request *request,
       struct why *why_r)
@@ -219,14 +260,14 @@ check(const struct approvals *approvals, const struct approval_request *request,
 		return why_say(why_r, -EINVAL, "", "this needs an approval, and a NUL byte is "
 			       "in it, which nobody can be shown");
 	TAILQ_FOREACH(approval, &approvals->all, link)
-		if (approval->state == APPROVAL_PENDING &&
+		if (is_current(approval) &&
 		    strcmp(approval->tenant, request->requester->principal) == 0) {
 			bytes += approval->shown_bytes;
 			n++;
 		}
 	if (n >= APPROVALS_PER_TENANT || bytes > APPROVALS_SHOWN_PER_TENANT)
 		return why_say(why_r, -EDQUOT, "", "%zu requests of yours wait for an approval "
-			       "already", n);
+			       "already, or were refused not long ago", n);
 	return 0;
 }
 
@@ -277,10 +318,12 @@ approvals_ask(struct approvals *approvals, const struct approval_request *reques
 
 	approvals_expire(approvals);
 	TAILQ_FOREACH(approval, &approvals->all, link)
-		if (is_the_same(approval, request))
+		if (approval->state == APPROVAL_PENDING && is_about(approval, request))
 			break;
 	if (!approval) {
-		r = check(approvals, request, why_r);
+		r = approvals_check_denied(approvals, request, why_r);
+		if (r == 0)
+			r = check(approvals, request, why_r);
 		if (r < 0)
 			return r;
 		if (!audit_has_room(approvals->audit, request->requester->principal))
@@ -320,11 +363,30 @@ approvals_unwatch(struct approvals *approvals, void *arg)
 
 /* ---- deciding ---- */
 
+/* Until when a request that is refused now is denied if it is made again; 0: it may be made. */
+static int64_t
+denied_until(const struct approvals *approvals, const struct approval *approval)
+{
+	const struct config *config = approvals->policy.config(approvals->policy.arg,
+							       approval->tenant);
+	uint32_t seconds = config->policy.denied_seconds;
+
+	config_free(config);
+	return seconds ? approvals_now() + seconds : 0;
+}
+
 /* Changes the state of a request; no other function does. */
 static int
 decide(struct approvals *approvals, struct approval *approval, enum approval_state state,
        const char *by, const char *reason)
 {
+	const struct approval_decision decision = {
+		.state = state,
+		.by = by,
+		.why = reason,
+		.at = approvals_now(),
+		.denied_until = state == APPROVAL_REFUSED ? denied_until(approvals, approval) : 0,
+	};
 	static const enum audit_event events[] = {
 		[APPROVAL_GRANTED] = AUDIT_APPROVAL_GRANTED,
 		[APPROVAL_REFUSED] = AUDIT_APPROVAL_REFUSED,
@@ -333,13 +395,12 @@ decide(struct approvals *approvals, struct approval *approval, enum approval_sta
 	struct approval_watcher *watcher;
 	int r;
 
-	if (approval->state != APPROVAL_PENDING)
+	if (!approval_is_open_for(approval, state))
 		return -EALREADY;
-	r = write_down(approvals, approvals_line_decide(approval->id, state, by, reason,
-							approvals_now()));
+	r = write_down(approvals, approvals_line_decide(approval->id, &decision));
 	if (r < 0)
 		return r;
-	approval_set_decided(approval, state, by, reason, approvals_now());
+	approval_set_decided(approval, &decision);
 	tell_audit(approvals, events[state], approval, by, reason);
 	/* a watcher may make a new request, or leave */
 	while ((watcher = LIST_FIRST(&approval->watchers))) {
@@ -371,16 +432,18 @@ approvals_decide(struct approvals *approvals, const char *id,
 {
 	own_mem char *by = xstrdup(approver->principal);
 	struct approval *approval;
+	enum approval_state state;
 	int r;
 
 	approvals_expire(approvals);
 	r = look_up(approvals, id, approver, &approval, why_r);
 	if (r < 0)
 		return r;
-	if (approval->state != APPROVAL_PENDING)
+	state = grant ? APPROVAL_GRANTED : APPROVAL_REFUSED;
+	if (!approval_is_open_for(approval, state) || !is_current(approval))
 		return why_say(why_r, -EALREADY, "id", "%s is %s already", approval->id,
 			       approval_state_name(approval->state));
-	r = decide(approvals, approval, grant ? APPROVAL_GRANTED : APPROVAL_REFUSED, by, reason);
+	r = decide(approvals, approval, state, by, reason);
 	return r < 0 ? why_say(why_r, r, "", "the decision cannot be written down") : 0;
 }
 
@@ -516,7 +579,7 @@ approvals_list(const struct approvals *approvals, const struct policy_subject *a
 	json_t *list = json_array();
 
 	TAILQ_FOREACH(approval, &approvals->all, link)
-		if ((with_decided || approval->state == APPROVAL_PENDING) &&
+		if ((with_decided || is_current(approval)) &&
 		    (operator || may_decide(approvals, approval, approver)))
 			json_array_append_new(list, approval_describe(approval, false));
 	return list;
@@ -529,8 +592,8 @@ approvals_each_tenant(const struct approvals *approvals, const char *id,
 	const struct approval *approval;
 
 	TAILQ_FOREACH(approval, &approvals->all, link)
-		if ((approval->state == APPROVAL_PENDING ||
-		     (id && strcmp(approval->id, id) == 0)) && !visit(arg, approval->tenant))
+		if ((is_current(approval) || (id && strcmp(approval->id, id) == 0)) &&
+		    !visit(arg, approval->tenant))
 			return false;
 	return true;
 }

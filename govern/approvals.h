@@ -4,7 +4,9 @@
  * remembered by tenant and item. All of it outlives the service where [admin] approvals names
  * a file.
  *
- * A request is decided once: granted, refused, or over when it was not decided in time.
+ * A request is decided once: granted, refused, or over when it was not decided in time. A refusal
+ * stands for [policy] denied_seconds: the same request is denied, and nobody is asked again. An
+ * approver can turn it round while it stands, by granting the request after all.
  */
 #ifndef GOVERN_APPROVALS_H
 #define GOVERN_APPROVALS_H
@@ -25,10 +27,10 @@ struct config;
 struct event_base;
 struct why;
 
-#define APPROVALS_PER_TENANT 64		/* that wait for a decision */
+#define APPROVALS_PER_TENANT 64		/* that wait for a decision, or whose refusal stands */
 #define APPROVAL_ITEMS_MAX 4096		/* of one request */
 #define APPROVAL_SHOWN_MAX (1024 * 1024)	/* bytes of what one shows, as JSON */
-#define APPROVALS_SHOWN_PER_TENANT (16 * 1024 * 1024)	/* ... of those that wait */
+#define APPROVALS_SHOWN_PER_TENANT (16 * 1024 * 1024)	/* ... of all of them */
 #define APPROVAL_ID_MAX 31		/* bytes */
 
 enum approval_state {
@@ -76,10 +78,16 @@ struct approval_request {
 	json_t *shown;			/* what an approver has to see: an object; borrowed */
 };
 
+/* Does a refusal of the same request by the same tenant stand? 0: no; -EACCES: yes, and why_r says
+ * until when, and the approver's reason, quoted. */
+int approvals_check_denied(const struct approvals *approvals,
+			   const struct approval_request *request, struct why *why_r);
+
 /* Asks, or finds the tenant's pending request about the same items. on_decided: called once
- * from the loop, NULL: nobody waits. 0, or with why_r: -EDQUOT: too
- * many are pending, or too much in them; -E2BIG: too many items, or more than anybody would read;
- * -EINVAL: a NUL byte is in it, which no terminal shows; -EIO: it cannot be written down. */
+ * from the loop, NULL: nobody waits. 0, or with why_r: -EACCES: approvals_check_denied;
+ * -EDQUOT: too many are pending or refused, or too much in them; -E2BIG: too many items, or more
+ * than anybody would read; -EINVAL: a NUL byte is in it, which no terminal shows; -EIO: it cannot
+ * be written down. */
 int approvals_ask(struct approvals *approvals, const struct approval_request *request,
 		  void (*on_decided)(void *arg, enum approval_state state, const char *reason),
 		  void *arg, const struct approval **approval_r, struct why *why_r);
@@ -89,9 +97,9 @@ void approvals_unwatch(struct approvals *approvals, void *arg);
 
 const char *approval_id(const struct approval *approval);	/* "a-..." */
 
-/* By approver, who must be allowed to. reason: NULL: none. 0, or -ENOENT: there is no such
- * request that they may see; -EALREADY: it is decided; -EACCES: they may see but not decide
- * it; with why_r. */
+/* By approver, who must be allowed to. reason: NULL: none. A refusal that stands may be turned into
+ * a grant. 0, or -ENOENT: there is no such request that they may see; -EALREADY: it is decided;
+ * -EACCES: they may see but not decide it; with why_r. */
 int approvals_decide(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver, bool grant, const char *reason,
 		     struct why *why_r);
@@ -105,14 +113,16 @@ int approvals_revoke(struct approvals *approvals, const char *id,
 void approvals_grant_by_session(struct approvals *approvals,
 				const struct approval_request *request);
 
-/* Those that approver may decide, oldest first, as a JSON array, without what is shown;
- * operator: all of them. with_decided: those too. To be decref'd. */
+/* Those that approver may decide, and the refusals that stand, oldest first, as a JSON array,
+ * without what is shown; operator: all of them. with_decided: all decided ones too. To be
+ * decref'd. */
 json_t *approvals_list(const struct approvals *approvals,
 		       const struct policy_subject *approver, bool operator,
 		       bool with_decided);
 
-/* Calls visit for the tenant of each request that waits for a decision, and of the request id
- * (NULL: none), until it returns false. A tenant may come more than once. False: visit said so. */
+/* Calls visit for the tenant of each request that waits or whose refusal stands, and of the
+ * request id (NULL: none), until it returns false. A tenant may come more than once. False: visit
+ * said so. */
 bool approvals_each_tenant(const struct approvals *approvals, const char *id,
 			   bool (*visit)(void *arg, const char *tenant), void *arg);
 

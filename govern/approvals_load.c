@@ -12,13 +12,22 @@
 #define KEEP_S (30 * 86400)	/* how long a decided request that grants nothing is kept */
 
 void
-approval_set_decided(struct approval *approval, enum approval_state state, const char *by,
-		     const char *why, int64_t at)
+approval_set_decided(struct approval *approval, const struct approval_decision *decision)
 {
-	approval->state = state;
-	approval->by = by ? xstrdup(by) : NULL;
-	approval->why = why ? xstrdup(why) : NULL;
-	approval->decided = at;
+	free(approval->by);
+	free(approval->why);
+	approval->state = decision->state;
+	approval->by = decision->by ? xstrdup(decision->by) : NULL;
+	approval->why = decision->why ? xstrdup(decision->why) : NULL;
+	approval->decided = decision->at;
+	approval->denied_until = decision->denied_until;
+}
+
+bool
+approval_is_open_for(const struct approval *approval, enum approval_state state)
+{
+	return approval->state == APPROVAL_PENDING ||
+	       (approval->state == APPROVAL_REFUSED && state == APPROVAL_GRANTED);
 }
 
 void
@@ -66,6 +75,9 @@ approval_describe(const struct approval *approval, bool all)
 		json_object_set_new(object, "why", json_string(approval->why));
 	if (approval->decided)
 		json_object_set_new(object, "decided", json_integer(approval->decided));
+	if (approval->denied_until)
+		json_object_set_new(object, "denied_until",
+				    json_integer(approval->denied_until));
 	if (all)
 		json_object_set(object, "shown", approval->shown);
 	return object;
@@ -81,12 +93,12 @@ approvals_line_ask(const struct approval *approval)
 }
 
 json_t *
-approvals_line_decide(const char *id, enum approval_state state, const char *by, const char *why,
-		      int64_t at)
+approvals_line_decide(const char *id, const struct approval_decision *decision)
 {
-	return json_pack("{s:s,s:s,s:s,s:s*,s:s*,s:I}", "do", "decide", "id", id, "state",
-			 approval_state_name(state), "by", by, "why", why, "at",
-			 (json_int_t)at);
+	return json_pack("{s:s,s:s,s:s,s:s*,s:s*,s:I,s:I}", "do", "decide", "id", id, "state",
+			 approval_state_name(decision->state), "by", decision->by,
+			 "why", decision->why, "at", (json_int_t)decision->at,
+			 "denied_until", (json_int_t)decision->denied_until);
 }
 
 /* ---- reading ---- */
@@ -149,9 +161,27 @@ load_ask(struct approvals *approvals, const json_t *line)
 	}
 	approval->once = json_is_true(json_object_get(line, "once"));
 	approval->shown = json_incref(shown);
+	approval->shown_bytes = json_dumpb(shown, NULL, 0, JSON_COMPACT);
 	approval->created = json_integer_value(json_object_get(line, "created"));
 	approval->expires = json_integer_value(json_object_get(line, "expires"));
 	TAILQ_INSERT_TAIL(&approvals->all, approval, link);
+	return true;
+}
+
+static bool
+load_decide(struct approval *approval, const json_t *line)
+{
+	struct approval_decision decision = {
+		.by = text_of(line, "by"),
+		.why = text_of(line, "why"),
+		.at = json_integer_value(json_object_get(line, "at")),
+		.denied_until = json_integer_value(json_object_get(line, "denied_until")),
+	};
+
+	if (!read_state(text_of(line, "state"), &decision.state) ||
+	    !approval_is_open_for(approval, decision.state))
+		return false;
+	approval_set_decided(approval, &decision);
 	return true;
 }
 
@@ -161,17 +191,13 @@ load_line(void *arg, const json_t *line)
 	struct loading *loading = arg;
 	const char *what = text_of(line, "do");
 	struct approval *approval = find(loading->approvals, text_of(line, "id"));
-	enum approval_state state;
 
 	if (what && strcmp(what, "ask") == 0)
 		loading->wrong |= !load_ask(loading->approvals, line);
 	else if (!what || !approval)
 		loading->wrong = true;
-	else if (strcmp(what, "decide") == 0 && approval->state == APPROVAL_PENDING &&
-		 read_state(text_of(line, "state"), &state))
-		approval_set_decided(approval, state, text_of(line, "by"),
-				     text_of(line, "why"),
-				     json_integer_value(json_object_get(line, "at")));
+	else if (strcmp(what, "decide") == 0)
+		loading->wrong |= !load_decide(approval, line);
 	else if (strcmp(what, "use") == 0 || strcmp(what, "revoke") == 0)
 		approval->over = true;
 	else
@@ -196,12 +222,16 @@ write_all(void *arg, int fd)
 	int r = 0;
 
 	TAILQ_FOREACH(approval, &approvals->all, link) {
+		const struct approval_decision decision = {
+			approval->state, approval->by, approval->why, approval->decided,
+			approval->denied_until,
+		};
+
 		if (r == 0)
 			r = approvals_file_append(fd, approvals_line_ask(approval));
 		if (r == 0 && approval->state != APPROVAL_PENDING)
 			r = approvals_file_append(fd, approvals_line_decide(approval->id,
-					approval->state, approval->by, approval->why,
-					approval->decided));
+									    &decision));
 		if (r == 0 && approval->over)
 			r = approvals_file_append(fd, json_pack("{s:s,s:s}", "do", "use", "id",
 								approval->id));

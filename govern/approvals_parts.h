@@ -30,6 +30,8 @@ struct approval {
 	bool over;			/* granted, but used up or revoked */
 	char *by, *why;			/* of the decision; NULL: none */
 	int64_t decided;
+	int64_t denied_until;		/* refused: the same request is denied till then; 0: it is
+					 * not */
 	LIST_HEAD(, approval_watcher) watchers;
 };
 
@@ -43,13 +45,22 @@ struct approvals {
 	void *on_change_arg;
 };
 
+struct approval_decision {
+	enum approval_state state;
+	const char *by, *why;		/* NULL: none */
+	int64_t at, denied_until;	/* seconds since the epoch; denied_until 0: none */
+};
+
 int64_t approvals_now(void);
 
 /* Ends those whose time has come, and waits for the next one. */
 void approvals_expire(struct approvals *approvals);
 
-void approval_set_decided(struct approval *approval, enum approval_state state, const char *by,
-			  const char *why, int64_t at);
+/* Copies the texts. */
+void approval_set_decided(struct approval *approval, const struct approval_decision *decision);
+
+/* Nobody has decided, or the decision is a denial that is turned round by a grant. */
+bool approval_is_open_for(const struct approval *approval, enum approval_state state);
 void approval_free(struct approval *approval);
 
 /* For people and programs; all: with what is shown. */
@@ -57,8 +68,7 @@ json_t *approval_describe(const struct approval *approval, bool all);
 
 /* Lines of the file. */
 json_t *approvals_line_ask(const struct approval *approval);
-json_t *approvals_line_decide(const char *id, enum approval_state state, const char *by,
-			      const char *why, int64_t at);
+json_t *approvals_line_decide(const char *id, const struct approval_decision *decision);
 
 /* Reads the file, and puts a new one in its place. */
 int approvals_load(struct approvals *approvals, const char *path, struct why *why_r);

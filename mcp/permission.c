@@ -167,6 +167,17 @@ fill(const struct tool_host *host, const struct tool *tool, const char *const *i
 	};
 }
 
+bool
+permission_is_denied(const struct tool_host *host, const struct tool *tool, const char *item,
+		     struct why *why_r)
+{
+	const struct approvals *approvals = gate_approvals(host->gate);
+	struct approval_request request;
+
+	fill(host, tool, &item, NULL, &request);
+	return approvals && approvals_check_denied(approvals, &request, why_r) < 0;
+}
+
 void
 permission_grant(const struct tool_host *host, const struct tool *tool, const char *item,
 		 const json_t *arguments)

@@ -25,6 +25,10 @@ char *permission_item(const struct tool *tool, const json_t *arguments);
 /* Was it granted, and is it this call that uses it up? */
 bool permission_use(const struct tool_host *host, const char *item);
 
+/* Was the same call refused, and does that stand? Then why_r is the answer. */
+bool permission_is_denied(const struct tool_host *host, const struct tool *tool, const char *item,
+			  struct why *why_r);
+
 /* May the session's own user be asked, with this client? */
 bool permission_by_session(const struct tool_host *host);
 

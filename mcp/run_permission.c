@@ -4,7 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -65,6 +67,16 @@ settle(struct mcp_run *run, bool granted, const char *text)
 	run_leave(run);
 }
 
+/* The same call was refused not long ago. */
+static void
+deny(struct mcp_run *run, const char *why)
+{
+	char text[sizeof(((struct why *)NULL)->text) + sizeof("denied: ")];
+
+	snprintf(text, sizeof(text), "denied: %s", why);
+	settle(run, false, text);
+}
+
 static void
 on_decided(void *arg, enum approval_state state, const char *reason)
 {
@@ -72,14 +84,16 @@ on_decided(void *arg, enum approval_state state, const char *reason)
 	struct permission *permission = run->permission;
 	bool granted = state == APPROVAL_GRANTED &&
 		       permission_use(&permission->host, permission->item);
-	char text[512];
+	char text[512], said[320];
 
+	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
 	if (state == APPROVAL_GRANTED && !granted)
 		snprintf(text, sizeof(text), "denied: the approval was for one call, and another "
 			 "one like it was made first; make the call again");
 	else
-		snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%.300s",
-			 approval_state_name(state), reason ? ": " : "", reason ? reason : "");
+		snprintf(text, sizeof(text), "denied: the request for an approval is %s%s%s",
+			 approval_state_name(state), reason ? "; the approver's reason: " : "",
+			 reason ? said : "");
 	settle(run, granted, text);
 }
 
@@ -144,6 +158,7 @@ void
 run_ask_permission(struct mcp_run *run, const struct tool_host *host, const json_t *arguments)
 {
 	struct permission *permission = xcalloc(1, sizeof(*permission));
+	struct why why = { .field = "" };
 
 	permission->host = *host;
 	permission->arguments = json_incref((json_t *)arguments);
@@ -151,6 +166,8 @@ run_ask_permission(struct mcp_run *run, const struct tool_host *host, const json
 	run->permission = permission;
 	if (permission_use(host, permission->item))
 		settle(run, true, NULL);
+	else if (permission_is_denied(host, run->tool, permission->item, &why))
+		deny(run, why.text);
 	else if (!permission_by_session(host) || !ask_session(run))
 		ask_operator(run);
 }

@@ -152,6 +152,7 @@ struct config {
 		struct config_list profiles;	/* that scripts may run in; none: all */
 		struct config_list approvers;
 		uint32_t approval_seconds;	/* after which an undecided request is over */
+		uint32_t denied_seconds;	/* for which a refusal stands; 0: it does not */
 	} policy;
 	struct {
 		char *index;		/* NULL: nothing can be installed */

@@ -176,6 +176,7 @@ static const struct key keys[] = {
 	TENANT_KEY("policy", "profiles",         PROFILES, policy.profiles, 0, CONFIG_PROFILES_MAX, 1, ""),
 	TENANT_KEY("policy", "approvers",        WHO, policy.approvers, 0, CONFIG_LIST_MAX, 1, "uid:0"),
 	TENANT_KEY("policy", "approval_seconds", U32, policy.approval_seconds, 1, 2592000, 1, "86400"),
+	TENANT_KEY("policy", "denied_seconds", U32, policy.denied_seconds, 0, 2592000, 1, "3600"),
 
 	TENANT_KEY("packages", "index",          URI,  packages.index, 1, 255, 1, ""),
 	TENANT_KEY("packages", "extra_indexes",  URIS, packages.extra_indexes, 0, 16, 1, ""),

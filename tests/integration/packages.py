@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 
+from admin import Admin
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import Client
 from package_index import NGINX, Index, digest, wheel
@@ -609,6 +610,28 @@ def what_needs_an_approval_waits_for_it(ctx):
         equal(o.status, "approval_pending")
         assert answer["approval_id"] in o.text, o.text
         equal(verify(store), 0)
+
+
+@test(root=True)
+def a_denial_of_packages_stands(ctx):
+    with new_store() as store, tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o777)
+        more = "[admin]\nsocket = %s/admin\n" % directory
+        with ctx.private(config(index.url, store, more)) as s, \
+                ctx.client(path=s.socket, uid=SOMEBODY) as client, \
+                Admin(directory + "/admin") as admin:
+            id = install(client, "alpha")["approval_id"]
+            assert admin.ask("deny", id=id, reason="ask for gamma")["ok"]
+            for word in (id, '"ask for gamma"', "until 2"):
+                refused(install(client, "alpha"), word, status="denied")
+            o = client.run("import alpha", dependencies=["alpha"])
+            equal(o.status, "dependency_unavailable")
+            assert '"ask for gamma"' in o.text, o.text
+            equal(admin.ask("list", all=True)["approvals"][0]["state"], "refused")
+            equal(len(admin.ask("list", all=True)["approvals"]), 1)
+            equal(install(client, "gamma")["status"], "approval_pending")
+            assert admin.ask("approve", id=id)["ok"]
+            equal(install(client, "alpha")["status"], "ok")
 
 
 def ask_in_session(client, action, content, **more):

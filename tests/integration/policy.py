@@ -227,6 +227,48 @@ def an_operator_approves_once(ctx):
             equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
 
 
+@test(private=True, root=True)
+def a_denial_stands(ctx):
+    with Directory() as directory:
+        config, admin = approving(directory), ("--admin-socket", directory + "/admin")
+        with ctx.private(config) as s, ctx.client(path=s.socket, uid=SOMEBODY) as c:
+            equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
+            id = command(ctx, "approvals", *admin).split()[0]
+            command(ctx, "deny", id, "--reason", 'ask for "tiny" instead\x1b[2J', *admin)
+            said = r'reason: "ask for \"tiny\" instead\x1b[2J"'
+            for more in ({}, {"idempotency_key": "k"}):
+                result = call(c, "print(6 * 7)", **more)
+                equal(status_of(result), "denied")
+                assert id in text_of(result) and said in text_of(result), result
+            lines = command(ctx, "approvals", *admin).splitlines()
+            equal(len(lines), 1, lines)
+            assert lines[0].startswith(id + "  refused ") and "denied until 2" in lines[0], lines
+            assert "_approvals_pending 0" in command(ctx, "metrics", *admin)
+            with ctx.client(path=s.socket, uid=SOMEBODY + 1) as other:
+                equal(status_of(call(other, "print(6 * 7)")), "approval_pending")
+            equal(status_of(call(c, "print(6 * 8)")), "approval_pending")
+        with ctx.private(config) as s, ctx.client(path=s.socket, uid=SOMEBODY) as c:
+            result = call(c, "print(6 * 7)")
+            assert status_of(result) == "denied" and said in text_of(result), result
+            command(ctx, "deny", id, *admin, want=77)
+            command(ctx, "approve", id, *admin)
+            equal(status_of(call(c, "print(6 * 7)")), "ok")
+            equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
+
+
+@test(private=True, root=True)
+def a_denial_need_not_stand(ctx):
+    with Directory() as directory, \
+            ctx.private(approving(directory, "denied_seconds = 0\n")) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(directory + "/admin") as admin:
+        equal(status_of(call(c, "1")), "approval_pending")
+        one = admin.ask("list")["approvals"][0]
+        assert admin.ask("deny", id=one["id"])["ok"]
+        equal(admin.ask("list")["approvals"], [])
+        equal(status_of(call(c, "1")), "approval_pending")
+        assert admin.ask("list")["approvals"][0]["id"] != one["id"]
+
+
 @test(private=True)
 def profiles_are_looked_at_before_anybody_is_asked(ctx):
     more = "profiles = bare\n"

@@ -126,6 +126,18 @@ request_of(const struct consent *consent)
 	};
 }
 
+bool
+consent_is_denied(const struct consent *consent, struct why *why_r)
+{
+	const struct approvals *approvals = approvals_of(consent);
+	struct approval_request request;
+
+	if (!approvals)
+		return false;
+	request = request_of(consent);
+	return approvals_check_denied(approvals, &request, why_r) < 0;
+}
+
 int
 consent_ask(struct consent *consent,
 	    void (*on_decided)(void *arg, enum approval_state state, const char *reason),

@@ -29,6 +29,9 @@ bool consent_is_given(const struct consent *consent);
 bool consent_ask_session(const struct consent *consent);
 bool consent_take_reply(const struct consent *consent, const struct tool_reply *reply);
 
+/* Were exactly these packages refused, and does that stand? Then why_r is the answer. */
+bool consent_is_denied(const struct consent *consent, struct why *why_r);
+
 /* Asks the others. on_decided NULL: the caller does not wait. As approvals_ask. */
 int consent_ask(struct consent *consent,
 		void (*on_decided)(void *arg, enum approval_state state, const char *reason),

@@ -3,7 +3,9 @@
 #include "tools/packages/install_parts.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/quote.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "govern/approvals.h"
@@ -43,15 +45,16 @@ static void
 on_decided(void *arg, enum approval_state state, const char *reason)
 {
 	struct install *install = arg;
-	char message[INSTALL_MESSAGE_MAX];
+	char message[INSTALL_MESSAGE_MAX], said[INSTALL_MESSAGE_MAX / 4];
 
 	if (state == APPROVAL_GRANTED) {
 		proceed(install);
 		return;
 	}
+	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
 	snprintf(message, sizeof(message), "%s%s%s", state == APPROVAL_EXPIRED
 		 ? "nobody decided about these packages in time" : "an approver refused them",
-		 reason ? ": " : "", reason ? reason : "");
+		 reason ? "; the approver's reason: " : "", reason ? said : "");
 	install_deny(install, message);
 }
 
@@ -99,7 +102,7 @@ install_decide(struct install *install)
 	free(each);
 	if (verdict == POLICY_ALLOW || (install->consent && consent_is_given(install->consent)))
 		proceed(install);
-	else if (verdict != POLICY_APPROVE)
+	else if (verdict != POLICY_APPROVE || consent_is_denied(install->consent, &why))
 		install_deny(install, why.text);
 	else if (!install->may_ask || !consent_ask_session(install->consent))
 		ask_operator(install, why.text);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -225,8 +226,100 @@ the_same_request_is_one(void **state)
 	assert_int_equal(json_array_size(list), 0);
 	json_decref(list);
 	assert_int_equal(decide(rig, id, &root, false), 0);
-	assert_int_equal(rig->told, 0);		/* whoever waited is gone */
-	assert_string_not_equal(ask(rig, 2, false), id);
+	assert_int_equal(rig->told, 0);		/* nobody waits any more */
+}
+
+/* Asks for the same as ask(), which is denied. */
+static void
+is_denied(struct rig *rig, const struct policy_subject *who, int want, struct why *why_r)
+{
+	const struct approval_request request = {
+		.requester = who, .config = rig->config, .tool = "install_package",
+		.item = items, .n_items = 2,
+	};
+	const struct approval *approval;
+
+	assert_int_equal(approvals_check_denied(rig->approvals, &request, why_r), want);
+	if (want < 0)
+		assert_int_equal(approvals_ask(rig->approvals, &request, NULL, NULL, &approval,
+					       why_r), want);
+}
+
+static json_int_t
+denied_until_of(struct rig *rig, bool with_decided)
+{
+	json_t *list = approvals_list(rig->approvals, &root, false, with_decided);
+	json_t *one = json_array_get(list, 0);
+	json_int_t until = json_integer_value(json_object_get(one, "denied_until"));
+
+	assert_int_equal(json_array_size(list), 1);
+	json_decref(list);
+	return until;
+}
+
+static void
+a_denial_stands(void **state)
+{
+	struct rig *rig = *state;
+	struct why why = { .text = "" };
+	char id[64];
+
+	strcpy(id, ask(rig, 2, true));
+	assert_int_equal(approvals_decide(rig->approvals, id, &root, false, "use \"c\"\x1b[2J",
+					  &why), 0);
+	for (int i = 0; i < 2; i++) {
+		is_denied(rig, &alice, -EACCES, &why);
+		assert_non_null(strstr(why.text, id));
+		assert_non_null(strstr(why.text, "\"use \\\"c\\\"\\x1b[2J\""));
+		is_denied(rig, &bob, 0, &why);
+		assert_true(denied_until_of(rig, false) > 0);
+		assert_int_equal(approvals_pending(rig->approvals), 0);
+		assert_int_equal(decide(rig, id, &root, false), -EALREADY);
+		restart(rig);
+	}
+	/* other items are another request, which waits */
+	assert_string_not_equal(ask(rig, 1, true), id);
+}
+
+static void
+a_denial_can_be_turned_round(void **state)
+{
+	struct rig *rig = *state;
+	struct why why;
+	char id[64];
+
+	strcpy(id, ask(rig, 2, true));
+	assert_int_equal(decide(rig, id, &root, false), 0);
+	assert_int_equal(decide(rig, id, &bob, true), -EACCES);
+	assert_int_equal(decide(rig, id, &root, true), 0);
+	is_denied(rig, &alice, 0, &why);
+	assert_int_equal(decide(rig, id, &root, false), -EALREADY);
+	restart(rig);
+	is_denied(rig, &alice, 0, &why);
+	assert_int_equal(denied_until_of(rig, true), 0);
+	assert_true(approvals_use(rig->approvals, "uid:1000", items[0]));
+}
+
+static void
+a_denial_is_over_in_time(void **state)
+{
+	struct rig *rig = *state;
+	struct why why;
+	char id[64];
+
+	rig->config->policy.denied_seconds = 1;
+	strcpy(id, ask(rig, 2, true));
+	assert_int_equal(decide(rig, id, &root, false), 0);
+	while (time(NULL) < denied_until_of(rig, true))
+		event_base_loop(rig->base, EVLOOP_NONBLOCK);
+	is_denied(rig, &alice, 0, &why);
+	assert_int_equal(decide(rig, id, &root, true), -EALREADY);
+	/* 0: at once */
+	rig->config->policy.denied_seconds = 0;
+	strcpy(id, ask(rig, 2, true));
+	assert_int_equal(decide(rig, id, &root, false), 0);
+	is_denied(rig, &alice, 0, &why);
+	assert_string_not_equal(ask(rig, 2, true), id);
 }
 
 static void
@@ -245,6 +338,29 @@ time_runs_out(void **state)
 	restart(rig);
 	assert_int_equal(decide(rig, id, &root, true), -EALREADY);
 	assert_false(has(rig, "uid:1000", 1));
+}
+
+/* All of the tenant's requests wait: one that is refused does not let it ask another question. */
+static void
+a_denial_makes_no_room(struct rig *rig, const struct approval_request *request)
+{
+	json_t *list = approvals_list(rig->approvals, &root, false, false);
+	const json_t *first = json_array_get(list, 0);
+	const struct approval *approval;
+	struct why why;
+
+	assert_int_equal(decide(rig, json_string_value(json_object_get(first, "id")), &root, false),
+			 0);
+	json_decref(list);
+	assert_int_equal(approvals_ask(rig->approvals, request, NULL, NULL, &approval, &why),
+			 -EDQUOT);
+	rig->config->policy.denied_seconds = 0;
+	list = approvals_list(rig->approvals, &root, false, false);
+	first = json_array_get(list, 1);
+	assert_int_equal(decide(rig, json_string_value(json_object_get(first, "id")), &root, false),
+			 0);
+	json_decref(list);
+	assert_int_equal(approvals_ask(rig->approvals, request, NULL, NULL, &approval, &why), 0);
 }
 
 static void
@@ -269,6 +385,8 @@ too_many_are_refused(void **state)
 	request.requester = &bob;
 	request.item = items;
 	assert_int_equal(approvals_ask(rig->approvals, &request, NULL, NULL, &approval, &why), 0);
+	request.requester = &alice;
+	a_denial_makes_no_room(rig, &request);
 }
 
 /* What nobody could be shown in whole, or would read, is not asked for. */
@@ -366,6 +484,9 @@ main(void)
 		TEST(who_may_not_cannot),
 		TEST(a_grant_for_once_is_used_once),
 		TEST(the_same_request_is_one),
+		TEST(a_denial_stands),
+		TEST(a_denial_can_be_turned_round),
+		TEST(a_denial_is_over_in_time),
 		TEST(time_runs_out),
 		TEST(too_many_are_refused),
 		TEST(what_cannot_be_shown_is_refused),
