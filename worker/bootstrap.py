@@ -1,5 +1,6 @@
 """The Python half of the interpreter: compiles, runs and ends one script.
-In the same namespace, worker/rich.py shows what is more than text, worker/jsonable.py makes
+In the same namespace, worker/rich.py shows what is more than text, worker/ipython.py lets
+IPython's display() do the same, worker/jsonable.py makes
 JSON of what has none, worker/notebook.py takes what cells of notebooks have beside Python, and
 worker/imports.py with policy/import_check.py keeps a script to the modules that it may import.
 

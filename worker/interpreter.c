@@ -19,6 +19,7 @@
 #include "worker/heap.h"
 #include "worker/import_check.h"
 #include "worker/imports.h"
+#include "worker/ipython.h"
 #include "worker/jsonable.h"
 #include "worker/notebook.h"
 #include "worker/parallel.h"
@@ -186,6 +187,8 @@ load_bootstrap(void)
 	Py_XDECREF(clear);
 	if (r == 0)
 		r = run_frozen(jsonable_code, sizeof(jsonable_code));
+	if (r == 0)
+		r = run_frozen(ipython_code, sizeof(ipython_code));
 	if (r == 0)
 		r = run_frozen(rich_code, sizeof(rich_code));
 	if (r == 0)

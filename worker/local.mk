@@ -51,18 +51,18 @@ mcp_python_worker_debug_LDFLAGS = $(AM_LDFLAGS) $(WORKER_INTERPOSED)
 mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(SECCOMP_LIBS) $(WORKER_MD) \
 	$(DEBUG_PYTHON_LIBS) $(MSGPACK_LIBS)
 worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
-	worker/jsonable.h worker/notebook.h
+	worker/jsonable.h worker/notebook.h worker/ipython.h
 worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h
 endif
 
 BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
-	worker/imports.h \
+	worker/ipython.h worker/imports.h \
 	worker/import_check.h worker/multiarch.h
 CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
-	worker/imports.h \
+	worker/ipython.h worker/imports.h \
 	worker/import_check.h worker/multiarch.h
 EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/notebook.py \
-	worker/imports.py worker/freeze.py policy/import_check.py
+	worker/ipython.py worker/imports.py worker/freeze.py policy/import_check.py
 worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/bootstrap.py $@
@@ -75,6 +75,9 @@ worker/jsonable.h: worker/jsonable.py worker/freeze.py
 worker/notebook.h: worker/notebook.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/notebook.py $@
+worker/ipython.h: worker/ipython.py worker/freeze.py
+	@$(MKDIR_P) worker
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/ipython.py $@
 worker/imports.h: worker/imports.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/imports.py $@
@@ -86,6 +89,6 @@ worker/multiarch.h:
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' > $@
 worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
-	worker/jsonable.h worker/notebook.h \
+	worker/jsonable.h worker/notebook.h worker/ipython.h \
 	worker/imports.h worker/import_check.h
 worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h

@@ -284,19 +284,21 @@ class PatchingLoader:
         self.patch(module)
 
 
-class FigureFinder:
-    """Hooks the import of matplotlib: it must draw into memory, and plt.show() must display."""
+class PatchingFinder:
+    """Hooks imports. matplotlib must draw into memory, and plt.show() must display, as IPython's
+    display() must."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "matplotlib":
             os.environ.setdefault("MPLBACKEND", "agg")
-        if name != "matplotlib.backend_bases":
+        patch = PATCHES.get(name)
+        if patch is None:
             return None
         for finder in sys.meta_path:
             if finder is not self and hasattr(finder, "find_spec"):
                 spec = finder.find_spec(name, path, target)
                 if spec is not None:
-                    spec.loader = PatchingLoader(spec.loader, patch_managers)
+                    spec.loader = PatchingLoader(spec.loader, patch)
                     return spec
         return None
 
@@ -310,7 +312,12 @@ def patch_managers(module):
     module.FigureManagerBase.show = show
 
 
+PATCHES = {"matplotlib.backend_bases": patch_managers,
+           "IPython.core.display_functions": patch_ipython, "IPython.core.display": patch_ipython}
+
+
 def prepare_display():
     """In the zygote, before modules are imported."""
     builtins.display = display
-    sys.meta_path.insert(0, FigureFinder())
+    sys.meta_path.insert(0, PatchingFinder())
+    sys.meta_path.append(StandInFinder())

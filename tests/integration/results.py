@@ -530,6 +530,38 @@ def what_a_stopped_script_told_of_files_is_void(ctx):
 # ---- put there ----
 
 
+DOT_PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5E"
+           "rkJggg==")
+FAKE_IPYTHON = [
+    {"path": "IPython/__init__.py", "text": ""}, {"path": "IPython/core/__init__.py", "text": ""},
+    {"path": "IPython/core/display_functions.py", "text": "def display(*objects, **more): print(objects)\n"},
+    {"path": "IPython/display.py", "text": "from IPython.core.display_functions import display\n"
+     "class HTML:\n    def __init__(self, data): self.data = data\n"
+     "    def _repr_html_(self): return self.data\n"}]
+
+
+@test
+def what_is_written_for_ipython_shows(ctx):
+    """With a stand-in where IPython is not installed, and with its own classes where it is."""
+    shown = "from IPython.display import display, HTML\ndisplay(HTML('<b>x</b>'))\nprint('after')"
+    with ctx.client() as client:
+        for files in ([], FAKE_IPYTHON):
+            o = well(client.run(shown, files=files))
+            equal(o.stdout, "after\n")
+            equal(o.structured["displays"][0]["mime_type"], "text/html", o.structured)
+        o = well(client.run("from IPython.display import *\nfrom IPython import get_ipython\n"
+                            "from IPython.display import Markdown, Image, SVG, JSON, Pretty, clear_output\n"
+                            "clear_output(wait=True)\nopen('p.png', 'wb').write(%r)\n"
+                            "import IPython.display\nIPython.display.display(Markdown('*m*'), Image('p.png'))\n"
+                            "[get_ipython(), repr(Pretty('said'))]" % base64.b64decode(DOT_PNG)))
+        equal(o.result["json"], [None, "said"])
+        equal({d["mime_type"] for d in o.structured["displays"]} - {"text/plain"},
+              {"text/markdown", "image/png"})
+        o = client.run("from IPython.display import Image\nImage(url='http://a.example/b.png')")
+        assert o.status == "error" and "no network here" in o.stderr, o
+        equal(client.run("import IPython.nothing").error["type"], "ModuleNotFoundError")
+
+
 # Setup, expression, its JSON, and whether that says all.
 JSON_FORMS = (
     ("", "[1, 2.5, 'x', None, True, (1, 2)]", [1, 2.5, "x", None, True, [1, 2]], True),
