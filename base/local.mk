@@ -7,6 +7,7 @@ libbase_a_SOURCES = \
 	base/hash.h \
 	base/id.c base/id.h \
 	base/jsonout.c base/jsonout.h \
+	base/kept.c base/kept.h \
 	base/log.c base/log.h \
 	base/loop.c base/loop.h \
 	base/notify.c base/notify.h \

@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include <event2/event.h>
-
 #include "base/handle.h"
 #include "base/jsonout.h"
+#include "base/kept.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "mcp/context.h"
@@ -32,35 +31,23 @@ static const char *const state_names[] = {
 };
 
 struct mcp_task {
-	TAILQ_ENTRY(mcp_task) link;
+	struct kept kept;		/* in use until it is over */
 	struct mcp_tasks *tasks;
 	char id[HANDLE_MAX + 1];
 	struct tenant *tenant;
 	struct mcp_run *run;		/* held; NULL: cancelled */
 	struct mcp_audience audience;
 	enum task_state state;
-	bool seen;			/* its client has the result */
 	char status[STATUS_MAX];	/* "": none */
 	struct timespec created, updated;
 	uint64_t ttl_ms;
-	struct event *late;
 	LIST_HEAD(, mcp_task_watch) watches;
 };
 
 struct mcp_tasks {
 	struct mcp *mcp;
-	TAILQ_HEAD(task_list, mcp_task) list;	/* the oldest first */
+	struct kept_store store;
 };
-
-struct mcp_tasks *
-mcp_tasks_new(struct mcp *mcp)
-{
-	struct mcp_tasks *tasks = xcalloc(1, sizeof(*tasks));
-
-	tasks->mcp = mcp;
-	TAILQ_INIT(&tasks->list);
-	return tasks;
-}
 
 static void
 tell(struct mcp_task *task, bool gone)
@@ -79,6 +66,7 @@ static void
 enter_state(struct mcp_task *task, enum task_state state)
 {
 	task->state = state;
+	task->kept.in_use = state < COMPLETED;
 	clock_gettime(CLOCK_REALTIME, &task->updated);
 	tell(task, false);
 }
@@ -86,7 +74,7 @@ enter_state(struct mcp_task *task, enum task_state state)
 static bool
 is_over(const struct mcp_task *task)
 {
-	return task->state >= COMPLETED;
+	return !task->kept.in_use;
 }
 
 static void
@@ -103,14 +91,25 @@ let_run_go(struct mcp_task *task, enum cancel_reason reason)
 }
 
 static void
-forget(struct mcp_task *task)
+drop(struct kept *kept)
 {
+	struct mcp_task *task = (struct mcp_task *)kept;
+
 	tell(task, true);
-	TAILQ_REMOVE(&task->tasks->list, task, link);
+	kept_remove(kept);
 	let_run_go(task, CANCEL_DISCONNECTED);
-	event_free(task->late);
 	tenant_release(task->tenant);
 	free(task);
+}
+
+struct mcp_tasks *
+mcp_tasks_new(struct mcp *mcp)
+{
+	struct mcp_tasks *tasks = xcalloc(1, sizeof(*tasks));
+
+	tasks->mcp = mcp;
+	kept_store_init(&tasks->store, drop);
+	return tasks;
 }
 
 void
@@ -118,17 +117,9 @@ mcp_tasks_free(struct mcp_tasks *tasks)
 {
 	if (!tasks)
 		return;
-	while (!TAILQ_EMPTY(&tasks->list))
-		forget(TAILQ_FIRST(&tasks->list));
+	while (!TAILQ_EMPTY(&tasks->store.list))
+		drop(TAILQ_FIRST(&tasks->store.list));
 	free(tasks);
-}
-
-static void
-on_late(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	forget(arg);
 }
 
 /* ---- its run ---- */
@@ -145,47 +136,17 @@ on_ask(struct mcp_audience *audience)
 	enter_state(task_of(audience), INPUT_REQUIRED);
 }
 
-static size_t
-kept_bytes(const struct mcp_task *task)
-{
-	const struct tool_failure *failure;
-	const struct tool_answer *answer;
-	size_t bytes = 0;
-
-	if (task->run && is_over(task))
-		mcp_run_outcome(task->run, &answer, &failure, &bytes);
-	return bytes;
-}
-
-/* The results of a tenant's tasks have a bound: the oldest ones are forgotten. */
-static void
-bound_kept_bytes(struct mcp_task *latest)
-{
-	struct mcp_tasks *tasks = latest->tasks;
-	uint64_t most = mcp_config(tasks->mcp)->mcp.kept_bytes, bytes = kept_bytes(latest);
-	struct mcp_task *task, *before;
-
-	for (task = TAILQ_LAST(&tasks->list, task_list); task; task = before) {
-		before = TAILQ_PREV(task, task_list, link);
-		if (task == latest || task->tenant != latest->tenant)
-			continue;
-		bytes += kept_bytes(task);
-		if (bytes > most && is_over(task)) {
-			bytes -= kept_bytes(task);
-			forget(task);
-		}
-	}
-}
-
 static void
 on_end(struct mcp_audience *audience, const struct tool_answer *answer,
        const struct tool_failure *failure)
 {
 	struct mcp_task *task = task_of(audience);
+	struct kept *kept = &task->kept;
 
-	(void)failure;
 	enter_state(task, answer ? COMPLETED : FAILED);
-	bound_kept_bytes(task);
+	mcp_run_outcome(task->run, &answer, &failure, &kept->charge);
+	kept_make_room(kept->store, kept->owner, kept, UINT32_MAX,
+		       mcp_config(task->tasks->mcp)->mcp.kept_bytes);
 }
 
 static const struct mcp_audience_type task_audience = {
@@ -193,45 +154,25 @@ static const struct mcp_audience_type task_audience = {
 	.on_end = on_end,
 };
 
-/* At the bound the oldest ended task makes room, preferably one whose client has its result. */
-static int
-make_room(struct mcp_tasks *tasks, const struct tenant *tenant)
-{
-	uint32_t most = mcp_config(tasks->mcp)->mcp.tasks_per_tenant, n = 0;
-	struct mcp_task *task, *oldest = NULL;
-
-	TAILQ_FOREACH(task, &tasks->list, link) {
-		if (task->tenant != tenant)
-			continue;
-		n++;
-		if (is_over(task) && (!oldest || (task->seen && !oldest->seen)))
-			oldest = task;
-	}
-	if (n < most)
-		return 0;
-	if (!oldest)
-		return -EBUSY;
-	forget(oldest);
-	return 0;
-}
-
 int
 mcp_task_new(struct mcp_run *run, const char *status)
 {
 	struct mcp *mcp = mcp_run_mcp(run);
 	struct mcp_tasks *tasks = mcp_tasks(mcp);
 	const struct config *config = mcp_config(mcp);
+	uint32_t most = config->mcp.tasks_per_tenant;
 	struct mcp_task *task;
-	struct timeval wait;
-	int r = make_room(tasks, mcp_run_tenant(run));
 
-	if (r < 0)
-		return r;
+	if (most == 0 || !kept_make_room(&tasks->store, mcp_run_tenant(run), NULL, most - 1,
+					 UINT64_MAX))
+		return -EBUSY;
 	task = xcalloc(1, sizeof(*task));
 	task->tasks = tasks;
 	handle_new('t', task->id);
 	task->tenant = mcp_run_tenant(run);
 	tenant_hold(task->tenant);
+	task->kept.in_use = true;
+	kept_add(&tasks->store, &task->kept, task->tenant, mcp_base(mcp));
 	task->run = run;
 	mcp_run_hold(run);
 	mcp_run_keep(run);
@@ -246,10 +187,7 @@ mcp_task_new(struct mcp_run *run, const char *status)
 	task->ttl_ms = config->mcp.task_ttl_seconds * 1000ULL;
 	if (task->ttl_ms < 2ULL * config->limits.cap.wall_ms)
 		task->ttl_ms = 2ULL * config->limits.cap.wall_ms;
-	wait = (struct timeval){ .tv_sec = (time_t)(task->ttl_ms / 1000) };
-	task->late = xalloc_check(evtimer_new(mcp_base(mcp), on_late, task));
-	evtimer_add(task->late, &wait);
-	TAILQ_INSERT_TAIL(&tasks->list, task, link);
+	kept_expire(&task->kept, task->ttl_ms / 1000);
 	mcp_task_set_status(task, status);
 	return 0;
 }
@@ -257,11 +195,11 @@ mcp_task_new(struct mcp_run *run, const char *status)
 struct mcp_task *
 mcp_task_find(struct mcp_tasks *tasks, const struct tenant *tenant, const char *id)
 {
-	struct mcp_task *task;
+	struct kept *kept;
 
-	TAILQ_FOREACH(task, &tasks->list, link)
-		if (task->tenant == tenant && strcmp(task->id, id) == 0)
-			return task;
+	TAILQ_FOREACH(kept, &tasks->store.list, link)
+		if (kept->owner == tenant && strcmp(((struct mcp_task *)kept)->id, id) == 0)
+			return (struct mcp_task *)kept;
 	return NULL;
 }
 
@@ -346,7 +284,7 @@ mcp_task_write(const struct mcp_task *task, const struct revision *revision,
 void
 mcp_task_seen(struct mcp_task *task)
 {
-	task->seen = is_over(task);
+	task->kept.seen = is_over(task);
 }
 
 void

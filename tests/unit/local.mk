@@ -3,6 +3,7 @@
 # ---- base ----
 BASE_TESTS = \
 	tests/unit/base/test-base64 \
+	tests/unit/base/test-kept \
 	tests/unit/base/test-loop \
 	tests/unit/base/test-passrights \
 	tests/unit/base/test-quote \
@@ -17,6 +18,9 @@ LINGER = tests/unit/base/linger.c tests/unit/base/linger.h
 tests_unit_base_test_base64_SOURCES = tests/unit/base/test-base64.c
 tests_unit_base_test_base64_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
 tests_unit_base_test_base64_LDADD = libbase.a $(CRYPTO_LIBS) $(TEST_LIBS)
+tests_unit_base_test_kept_SOURCES = tests/unit/base/test-kept.c
+tests_unit_base_test_kept_CPPFLAGS = $(BASE_TEST_CPPFLAGS) $(EVENT_CFLAGS)
+tests_unit_base_test_kept_LDADD = libbase.a $(EVENT_LIBS) $(TEST_LIBS)
 tests_unit_base_test_loop_SOURCES = tests/unit/base/test-loop.c $(LINGER) $(BASE_TURNS)
 tests_unit_base_test_loop_CPPFLAGS = $(BASE_TEST_CPPFLAGS) $(EVENT_CFLAGS)
 tests_unit_base_test_loop_LDADD = libbase.a $(EVENT_LIBS) $(TEST_LIBS)

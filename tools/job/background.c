@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include <event2/buffer.h>
-#include <event2/event.h>
 
 #include "base/clock.h"
 #include "base/handle.h"
+#include "base/kept.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
@@ -20,7 +20,7 @@
 #include "policy/config.h"
 
 struct job {
-	TAILQ_ENTRY(job) link;
+	struct kept kept;			/* in use while it runs */
 	char handle[HANDLE_MAX + 1];
 	struct tenant *tenant;
 	const struct config *config;		/* held: the configuration in force for its
@@ -34,13 +34,12 @@ struct job {
 	uint64_t written;
 	size_t output_most;
 	struct mcp_outcome *outcome;		/* NULL: none */
-	bool seen;				/* its answer has been read */
-	struct event *late;			/* pending once it has ended */
 	LIST_HEAD(, job_watch) watches;
 };
 
-/* Of all tenants, oldest first. */
-static TAILQ_HEAD(job_list, job) jobs = TAILQ_HEAD_INITIALIZER(jobs);
+static void drop(struct kept *kept);
+
+static struct kept_store jobs = KEPT_STORE(jobs, drop);
 
 /* ---- news ---- */
 
@@ -84,18 +83,18 @@ free_job(struct job *job)
 	}
 	mcp_outcome_free(job->outcome);
 	evbuffer_free(job->output);
-	event_free(job->late);
 	tenant_release(job->tenant);
 	config_free(job->config);
 	free(job);
 }
 
 static void
-forget(struct job *job)
+drop(struct kept *kept)
 {
+	struct job *job = (struct job *)kept;
 	struct tool_run *run = job->run;
 
-	TAILQ_REMOVE(&jobs, job, link);
+	kept_remove(&job->kept);
 	job->run = NULL;
 	if (run)
 		job->tool->cancel(run, CANCEL_SHUTDOWN);
@@ -105,29 +104,17 @@ forget(struct job *job)
 void
 background_count(const struct tenant *tenant, unsigned int *running_r, unsigned int *kept_r)
 {
-	const struct job *job;
-
-	*running_r = *kept_r = 0;
-	TAILQ_FOREACH(job, &jobs, link)
-		if (!tenant || job->tenant == tenant)
-			++*(job->state == JOB_RUNNING ? running_r : kept_r);
+	kept_count(&jobs, tenant, running_r, kept_r);
 }
 
 void
 background_forget(void)
 {
-	while (!TAILQ_EMPTY(&jobs))
-		forget(TAILQ_FIRST(&jobs));
+	while (!TAILQ_EMPTY(&jobs.list))
+		drop(TAILQ_FIRST(&jobs.list));
 }
 
-static void
-on_late(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	forget(arg);
-}
-
+/* Of one that has ended. */
 static size_t
 charge_of(const struct job *job)
 {
@@ -135,55 +122,9 @@ charge_of(const struct job *job)
 	const struct tool_answer *answer;
 	size_t bytes = 0;
 
-	if (job->state == JOB_RUNNING)
-		return job->output_most;
 	if (job->outcome)
 		mcp_outcome_read(job->outcome, &answer, &failure, &bytes);
 	return bytes + evbuffer_get_length(job->output);
-}
-
-/* The ended job that is needed least: the oldest whose answer has been read, else the oldest.
- * NULL: all are running. */
-static struct job *
-dispensable(const struct tenant *tenant, const struct job *but)
-{
-	struct job *job, *oldest = NULL;
-
-	TAILQ_FOREACH(job, &jobs, link) {
-		if (job->tenant != tenant || job->state == JOB_RUNNING || job == but)
-			continue;
-		if (job->seen)
-			return job;
-		if (!oldest)
-			oldest = job;
-	}
-	return oldest;
-}
-
-/* Removes ended jobs until the tenant's jobs, except but, are at most so many and take at most
- * so many bytes. False: too many are running. */
-static bool
-make_room(const struct tenant *tenant, const struct job *but, uint32_t number,
-	  uint64_t bytes)
-{
-	struct job *job;
-	uint64_t sum = 0;
-	uint32_t n = 0;
-
-	TAILQ_FOREACH(job, &jobs, link)
-		if (job->tenant == tenant && job != but) {
-			n++;
-			sum += charge_of(job);
-		}
-	while (n > number || sum > bytes) {
-		job = dispensable(tenant, but);
-		if (!job)
-			return false;
-		n--;
-		sum -= charge_of(job);
-		forget(job);
-	}
-	return true;
 }
 
 static const char *const state_names[] = {
@@ -194,18 +135,18 @@ static const char *const state_names[] = {
 static void
 come_to_end(struct job *job, enum job_state state)
 {
-	const struct timeval keep = { .tv_sec = job->config->mcp.job_seconds };
-	uint64_t most = job->config->mcp.job_bytes, own;
+	struct kept *kept = &job->kept;
 
 	job->run = NULL;
 	job->state = state;
 	job->ended_ms = clock_ms();
-	evtimer_add(job->late, &keep);
+	kept->in_use = false;
+	kept->charge = charge_of(job);
+	kept_expire(kept, job->config->mcp.job_seconds);
 	log_line(LOG_INFO, "job-end", "tenant=%s tool=%s state=%s ms=%llu",
 		 tenant_principal(job->tenant), job->tool->name, state_names[state],
 		 (unsigned long long)(job->ended_ms - job->started_ms));
-	own = charge_of(job);
-	make_room(job->tenant, job, UINT32_MAX, own < most ? most - own : 0);
+	kept_make_room(&jobs, job->tenant, kept, UINT32_MAX, job->config->mcp.job_bytes);
 	tell(job);
 }
 
@@ -313,7 +254,8 @@ new_job(const struct tool_host *host, const struct tool *tool)
 	job->started_ms = clock_ms();
 	job->output = xalloc_check(evbuffer_new());
 	job->output_most = host->config->limits.standard.output_bytes;
-	job->late = xalloc_check(evtimer_new(host->base, on_late, job));
+	job->kept.in_use = true;
+	job->kept.charge = job->output_most;
 	LIST_INIT(&job->watches);
 	return job;
 }
@@ -354,7 +296,7 @@ background_start(const struct tool_host *host, const struct tool *tool,
 	struct job *job;
 
 	if (config->mcp.jobs_per_tenant == 0 || own > most ||
-	    !make_room(host->tenant, NULL, config->mcp.jobs_per_tenant - 1, most - own))
+	    !kept_make_room(&jobs, host->tenant, NULL, config->mcp.jobs_per_tenant - 1, most - own))
 		return why_say(why_r, -EBUSY, BACKGROUND_ARGUMENT,
 			       "background: as many jobs run as may; wait for one with the tool "
 			       "job, or cancel one");
@@ -363,7 +305,7 @@ background_start(const struct tool_host *host, const struct tool *tool,
 		free_job(job);
 		return 1;
 	}
-	TAILQ_INSERT_TAIL(&jobs, job, link);
+	kept_add(&jobs, &job->kept, job->tenant, host->base);
 	*handle_r = job->handle;
 	return 0;
 }
@@ -373,11 +315,11 @@ background_start(const struct tool_host *host, const struct tool *tool,
 struct job *
 background_find(const struct tenant *tenant, const char *handle)
 {
-	struct job *job;
+	struct kept *kept;
 
-	TAILQ_FOREACH(job, &jobs, link)
-		if (job->tenant == tenant && strcmp(job->handle, handle) == 0)
-			return job;
+	TAILQ_FOREACH(kept, &jobs.list, link)
+		if (kept->owner == tenant && strcmp(((struct job *)kept)->handle, handle) == 0)
+			return (struct job *)kept;
 	return NULL;
 }
 
@@ -419,7 +361,7 @@ background_view(const struct job *job, struct job_view *view_r)
 void
 background_seen(struct job *job)
 {
-	job->seen = job->state != JOB_RUNNING;
+	job->kept.seen = job->state != JOB_RUNNING;
 }
 
 size_t

@@ -1,0 +1,172 @@
+/* What is kept: how room is made, for whom, and when it ends. */
+#include "base/kept.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
+
+struct thing {
+	struct kept kept;
+	char name;
+};
+
+static struct event_base *base;
+static struct kept_store store;
+static char dropped[32];
+
+static void
+drop(struct kept *kept)
+{
+	size_t n = strlen(dropped);
+
+	kept_remove(kept);
+	dropped[n] = ((struct thing *)kept)->name;
+	dropped[n + 1] = '\0';
+}
+
+static int
+begin(void **state)
+{
+	(void)state;
+	base = event_base_new();
+	kept_store_init(&store, drop);
+	dropped[0] = '\0';
+	return base ? 0 : -1;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	while (!TAILQ_EMPTY(&store.list))
+		drop(TAILQ_FIRST(&store.list));
+	event_base_free(base);
+	return 0;
+}
+
+/* Things named a, b, c ..., of ten bytes each. */
+static void
+add(struct thing *things, size_t n, const char *owner)
+{
+	for (size_t i = 0; i < n; i++) {
+		things[i] = (struct thing){ .kept.charge = 10, .name = (char)('a' + i) };
+		kept_add(&store, &things[i].kept, owner, base);
+	}
+}
+
+static void
+the_oldest_makes_room(void **state)
+{
+	static struct thing things[4];
+
+	(void)state;
+	add(things, 4, "x");
+	assert_true(kept_make_room(&store, "x", NULL, 4, 40));
+	assert_string_equal(dropped, "");
+	assert_true(kept_make_room(&store, "x", NULL, 3, 40));
+	assert_string_equal(dropped, "a");
+	assert_true(kept_make_room(&store, "x", NULL, 3, 29));
+	assert_string_equal(dropped, "ab");
+}
+
+static void
+what_was_seen_goes_first(void **state)
+{
+	static struct thing things[4];
+
+	(void)state;
+	add(things, 4, "x");
+	things[1].kept.seen = things[3].kept.seen = true;
+	assert_true(kept_make_room(&store, "x", NULL, 1, 40));
+	assert_string_equal(dropped, "bda");
+}
+
+static void
+what_is_in_use_stays(void **state)
+{
+	static struct thing things[3];
+
+	(void)state;
+	add(things, 3, "x");
+	things[0].kept.in_use = things[1].kept.in_use = true;
+	things[0].kept.seen = true;
+	assert_false(kept_make_room(&store, "x", NULL, 1, 100));
+	assert_string_equal(dropped, "c");
+	assert_true(kept_make_room(&store, "x", NULL, 2, 20));
+}
+
+static void
+the_latest_stays(void **state)
+{
+	static struct thing things[3];
+
+	(void)state;
+	add(things, 3, "x");
+	assert_true(kept_make_room(&store, "x", &things[0].kept, 2, 20));
+	assert_string_equal(dropped, "b");
+	assert_false(kept_make_room(&store, "x", &things[0].kept, 2, 5));
+	assert_string_equal(dropped, "bc");
+}
+
+static void
+owners_are_apart(void **state)
+{
+	static const char one[] = "1", two[] = "2";
+	static struct thing of_one[3], of_two[2];
+	unsigned int in_use, others;
+
+	(void)state;
+	add(of_one, 3, one);
+	add(of_two, 2, two);
+	of_one[2].kept.in_use = true;
+	kept_count(&store, one, &in_use, &others);
+	assert_int_equal(in_use, 1);
+	assert_int_equal(others, 2);
+	kept_count(&store, NULL, &in_use, &others);
+	assert_int_equal(in_use, 1);
+	assert_int_equal(others, 4);
+	assert_true(kept_make_room(&store, two, NULL, 0, 0));
+	assert_string_equal(dropped, "ab");
+	kept_count(&store, one, &in_use, &others);
+	assert_int_equal(in_use + others, 3);
+}
+
+static void
+its_time_ends(void **state)
+{
+	static struct thing things[3];
+
+	(void)state;
+	add(things, 3, "x");
+	things[1].kept.in_use = true;	/* no matter */
+	kept_expire(&things[1].kept, 0);
+	kept_expire(&things[2].kept, 3600);
+	assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+	assert_string_equal(dropped, "b");
+	/* Taken out, it has no end any more; once more is fine. */
+	kept_remove(&things[2].kept);
+	kept_remove(&things[2].kept);
+	assert_int_equal(event_base_loop(base, EVLOOP_NONBLOCK), 1);
+	assert_string_equal(dropped, "b");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_oldest_makes_room, begin, end),
+		cmocka_unit_test_setup_teardown(what_was_seen_goes_first, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_in_use_stays, begin, end),
+		cmocka_unit_test_setup_teardown(the_latest_stays, begin, end),
+		cmocka_unit_test_setup_teardown(owners_are_apart, begin, end),
+		cmocka_unit_test_setup_teardown(its_time_ends, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
