@@ -443,13 +443,17 @@ def lists_of_files_are_bounded(ctx):
         equal(len(o.structured["files"]), 100)
         equal(o.structured["omitted"], {"displays": 0, "files": 150})
         assert "(150 more files)" in o.text, o.text
-        equal(sum("uri" in f for f in o.structured["files"]), (1 << 20) // 20000)
-        o = well(client.run("open('large', 'wb').write(bytes(256 * 1024 + 1))\n"
-                            "open('kept', 'wb').write(bytes(256 * 1024))\n"
+        assert all("uri" in f for f in o.structured["files"]), "two megabytes of eight"
+        o = well(client.run("for i in range(20): open('%02d' % i, 'w').write('x' * 1000000)"))
+        equal(sum("uri" in f for f in o.structured["files"]), (8 << 20) // 1000000)
+        o = well(client.run("open('large', 'wb').write(bytes(4096 * 1024 + 1))\n"
+                            "open('kept', 'wb').write(bytes(4096 * 1024))\n"
                             "open('hole', 'wb').truncate(200 << 20)"))
         files = {f["path"]: f for f in o.structured["files"]}
         assert "uri" not in files["large"] and "uri" in files["kept"], files
-        equal(files["large"]["sha256"], hashlib.sha256(bytes(256 * 1024 + 1)).hexdigest())
+        equal((files["large"]["kept"], files["kept"].get("kept")), (False, None))
+        assert "large (4194305 bytes; its content was not kept)\n" in o.text, o.text
+        equal(files["large"]["sha256"], hashlib.sha256(bytes(4096 * 1024 + 1)).hexdigest())
         equal((files["hole"]["size"], files["hole"]["sha256"]), (200 << 20, None))
 
 

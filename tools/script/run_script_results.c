@@ -279,6 +279,8 @@ write_file(const struct run_results *r, struct jsonout *out,
 
 		jsonout_member_text(out, "uri", uri);
 		free(uri);
+	} else {
+		jsonout_member_bool(out, "kept", false);
 	}
 	jsonout_close(out, '}');
 }
@@ -368,8 +370,9 @@ run_results_say(const struct run_results *r, FILE *to)
 	for (size_t i = 0; i < r->n_files; i++) {
 		const struct outcome_file *file = &r->outcome->file[i];
 
-		fprintf(to, "  %.*s (%llu bytes)\n", (int)file->path_len, file->path,
-			(unsigned long long)file->size);
+		fprintf(to, "  %.*s (%llu bytes%s)\n", (int)file->path_len, file->path,
+			(unsigned long long)file->size,
+			file->data ? "" : "; its content was not kept");
 	}
 	if (r->unknown_files)
 		fputs("(what files it left is not known: its worker ended with them)\n", to);
