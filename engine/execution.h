@@ -136,6 +136,9 @@ struct outcome {
 	const char *const *note;	/* sentences: what of the cell does not live on in the
 					 * state, or would not be taken back by a later rollback */
 	size_t n_notes;
+	const char *const *refused_import;	/* names that its list of modules did not allow, the
+						 * first ones. Told by the script's process */
+	size_t n_refused_imports;	/* at most REFUSED_IMPORTS_MAX, of IMPORT_NAME_MAX bytes */
 	uint64_t duration_ms, cpu_ms;
 	uint64_t peak_memory_bytes;	/* 0: not known */
 	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */

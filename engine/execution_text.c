@@ -11,10 +11,12 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/utf8.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
 #include "engine/observer.h"
 #include "engine/tenant.h"
+#include "policy/imports.h"
 
 /* ---- the request ---- */
 
@@ -235,6 +237,24 @@ make_notes(const struct execution *e, char *note_r[NOTES_MAX + 1])
 	return n;
 }
 
+/* What a script tells that had no list of modules means nothing. As make_notes. */
+static size_t
+make_refused(const struct execution *e, char *refused_r[REFUSED_IMPORTS_MAX])
+{
+	const struct msg_done *done = &e->done.msg.done;
+	size_t n = 0;
+
+	if (!e->facts.has_done || !done->has_refused_imports || e->imports == NULL)
+		return 0;
+	for (; n < done->refused_imports.n; n++) {
+		const struct msg_str *name = &done->refused_imports.item[n];
+
+		refused_r[n] = copy(name->at, name->len <= IMPORT_NAME_MAX ? name->len :
+				    IMPORT_NAME_MAX - utf8_begun(name->at, IMPORT_NAME_MAX));
+	}
+	return n;
+}
+
 static struct engine_event
 event_of(const struct execution *e)
 {
@@ -284,7 +304,7 @@ tell(struct execution *e, const struct outcome *outcome)
 void
 execution_answer(struct execution *e)
 {
-	char *note[NOTES_MAX + 1];
+	char *note[NOTES_MAX + 1], *refused[REFUSED_IMPORTS_MAX];
 	struct output_text text[STREAM_COUNT], transcript;
 	struct outcome_verdict verdict;
 	struct done_texts texts;
@@ -315,6 +335,8 @@ execution_answer(struct execution *e)
 	outcome.state = e->became;
 	outcome.n_notes = make_notes(e, note);
 	outcome.note = (const char *const *)note;
+	outcome.n_refused_imports = make_refused(e, refused);
+	outcome.refused_import = (const char *const *)refused;
 	outcome.duration_ms = (e->end_us - e->start_us + 500) / 1000;
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
@@ -325,5 +347,7 @@ execution_answer(struct execution *e)
 	free(transcript.text);
 	for (size_t i = 0; i < outcome.n_notes; i++)
 		free(note[i]);
+	for (size_t i = 0; i < outcome.n_refused_imports; i++)
+		free(refused[i]);
 	free_done(&texts);
 }

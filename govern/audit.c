@@ -59,6 +59,8 @@ static const struct {
 		"an execution ended", false },
 	[AUDIT_LIMIT_HIT] = { "limit-hit", "0e5ddaef543d4373a44f9d51dc86b439", LOG_NOTICE,
 		"an execution hit a limit", false },
+	[AUDIT_IMPORT_REFUSED] = { "import-refused", "a566b3c445c24560b9cb1bcf34c32608", LOG_WARNING,
+		"a script's imports were refused", true },
 	[AUDIT_INPUT_ASKED] = { "input-asked", "c4c27f8286e54ebcb53c634fc608e857", LOG_INFO,
 		"a script asked its user for input", false },
 	[AUDIT_INPUT_ENDED] = { "input-ended", "6b52f6fe93174603bcf1351020a0fbac", LOG_INFO,

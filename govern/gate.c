@@ -629,6 +629,16 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, clock_ms(), outcome->cpu_ms);
 }
 
+static json_t *
+describe_refused(const struct outcome *outcome)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; i < outcome->n_refused_imports; i++)
+		json_array_append_new(names, json_string(outcome->refused_import[i]));
+	return json_pack("{s:o}", "names", names);
+}
+
 /* The record of an end cannot refuse anything any more, so the answer does not wait for disk or
  * journal. */
 static void
@@ -646,6 +656,9 @@ on_answered(void *arg, const struct engine_event *event, const struct outcome *o
 			    event->id, json_pack("{s:s,s:s}", "status",
 						 outcome_status_name(outcome->status),
 						 "message", outcome->message));
+	if (outcome->n_refused_imports > 0)
+		audit_write(gate->options.audit, AUDIT_IMPORT_REFUSED, principal, event->id,
+			    describe_refused(outcome));
 }
 
 static void

@@ -35,6 +35,7 @@ struct metrics {
 	} connection[VERDICTS_MAX];
 	uint64_t sent, received;
 	uint64_t input[INPUT_COUNT];
+	uint64_t imports_refused;
 };
 
 static bool
@@ -71,6 +72,7 @@ make_room(struct metrics *metrics)
 	metrics->others.executions += slot->count.executions;
 	metrics->others.cpu_ms += slot->count.cpu_ms;
 	metrics->others.limits_hit += slot->count.limits_hit;
+	metrics->others.imports_refused += slot->count.imports_refused;
 	free(slot->principal);
 	*slot = (struct slot){ .principal = NULL };
 	return slot;
@@ -143,6 +145,8 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 	count->executions++;
 	count->cpu_ms += outcome->cpu_ms;
 	count->limits_hit += is_limit(outcome->status);
+	count->imports_refused += outcome->n_refused_imports > 0;
+	metrics->imports_refused += outcome->n_refused_imports > 0;
 	if (metrics->next)
 		metrics->next->on_end(metrics->next->arg, event, outcome);
 }
@@ -236,6 +240,9 @@ write_executions(const struct metrics *metrics, FILE *out)
 			 "why", "quota", NULL);
 	openmetrics_uint(out, NAME("executions_refused_total"), metrics->refused, "why",
 			 "other", NULL);
+	openmetrics_family(out, NAME("imports_refused"), "counter", NULL,
+			   "Executions of which the policy refused an import.");
+	openmetrics_uint(out, NAME("imports_refused_total"), metrics->imports_refused, NULL);
 	openmetrics_family(out, NAME("queue_wait_seconds"), "histogram", "seconds",
 			   "From a call until it runs in a worker.");
 	openmetrics_histogram(out, NAME("queue_wait_seconds"), &metrics->waited, NULL, NULL);
@@ -306,6 +313,12 @@ write_tenants(const struct metrics *metrics, FILE *out)
 	for (size_t i = 0; i < n; i++)
 		openmetrics_uint(out, NAME("tenant_limits_hit_total"),
 				 slot[i]->count.limits_hit, "tenant", slot[i]->principal, NULL);
+	openmetrics_family(out, NAME("tenant_imports_refused"), "counter", NULL,
+			   "Executions of which the policy refused an import, by tenant.");
+	for (size_t i = 0; i < n; i++)
+		openmetrics_uint(out, NAME("tenant_imports_refused_total"),
+				 slot[i]->count.imports_refused, "tenant", slot[i]->principal,
+				 NULL);
 }
 
 void

@@ -28,6 +28,7 @@ struct metrics_tenant {
 	uint64_t executions;		/* that are over */
 	uint64_t cpu_ms;		/* of them */
 	uint64_t limits_hit;
+	uint64_t imports_refused;	/* executions of which an import was refused */
 };
 
 /* False: nothing of it was counted, or it is among the others; zeroed. */

@@ -44,7 +44,7 @@ class ImportCheck:
     def __init__(self, tree, modules):
         import ast
 
-        self.ast, self.modules, self.found = ast, modules, []
+        self.ast, self.modules, self.found, self.names = ast, modules, [], {}
         nodes = list(ast.walk(tree))
         self.bound = self.only_imported(nodes)
         look = {ast.Import: self.on_import, ast.ImportFrom: self.on_import_from,
@@ -53,11 +53,12 @@ class ImportCheck:
             if type(node) in look:
                 look[type(node)](node)
 
-    def say(self, node, text):
+    def say(self, node, name, text):
         self.found.append((node.lineno, text))
+        self.names[name] = None
 
     def refuse(self, node, name, reached_as=None):
-        self.say(node, "Import '%.200s' is not allowed%s" % (
+        self.say(node, name, "Import '%.200s' is not allowed%s" % (
             name, " (%.200s)" % reached_as if reached_as else ""))
 
     def only_imported(self, nodes):
@@ -116,7 +117,7 @@ class ImportCheck:
 
     def on_attribute(self, node):
         if node.attr in NOT_ALLOWED_NAMES:
-            self.say(node, "'%s' is not allowed" % node.attr)
+            self.say(node, node.attr, "'%s' is not allowed" % node.attr)
             return
         holder = self.path_of(node.value)
         reached = holder and module_reached(holder, node.attr)
@@ -127,7 +128,7 @@ class ImportCheck:
 
     def on_name(self, node):
         if node.id in NOT_ALLOWED_NAMES:
-            self.say(node, "'%s' is not allowed" % node.id)
+            self.say(node, node.id, "'%s' is not allowed" % node.id)
 
     def on_call(self, node):
         """A call that imports a module whose name is written there as a string."""
@@ -140,9 +141,13 @@ class ImportCheck:
                 self.refuse(node, wanted)
 
 
-def import_problems(tree, modules):
-    """["Line N: Import 'x' is not allowed", ...] in the order of lines, at most PROBLEMS_MAX."""
-    found = sorted(dict.fromkeys(ImportCheck(tree, modules).found), key=lambda one: one[0])
+def import_problems(tree, modules, on_refused=None):
+    """["Line N: Import 'x' is not allowed", ...] in the order of lines, at most PROBLEMS_MAX.
+    on_refused: called with the name of each."""
+    check = ImportCheck(tree, modules)
+    for name in check.names if on_refused else ():
+        on_refused(name)
+    found = sorted(dict.fromkeys(check.found), key=lambda one: one[0])
     texts = ["Line %d: %s" % one for one in found[:PROBLEMS_MAX]]
     if len(found) > PROBLEMS_MAX:
         texts.append("There are %d more" % (len(found) - PROBLEMS_MAX))

@@ -306,7 +306,7 @@ def use_environment():
 def run(script, args, value_max, imports, tell_names, environment):
     """Runs a script to its very end; imports: a list of the modules that it may import, or None.
     Returns (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
-    names); texts are bytes, None where there is none."""
+    names, refused imports); texts are bytes, None where there is none."""
     names = main_module.__dict__
     sys.argv[:] = [FILE, *args]
     sys.orig_argv[:] = ["python3", FILE, *args]
@@ -314,7 +314,7 @@ def run(script, args, value_max, imports, tell_names, environment):
         script, names, value_max, imports, tell_names, environment)
     if end(names):
         status = 120
-    return (status, raised, *result, Shown.undisplayed or None, told)
+    return (status, raised, *result, Shown.undisplayed or None, told, refused_imports())
 
 
 def attempt(script, names, value_max, imports, tell_names, environment):

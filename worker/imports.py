@@ -15,6 +15,7 @@ real_import_module = importlib.import_module
 module_set = Module.__setattr__
 HIDDEN = frozenset(("__builtins__", "__cached__", "__dir__", "__getattr__", "__loader__",
                     "__spec__"))
+REFUSED_MAX = 16  # REFUSED_IMPORTS_MAX in proto/message.h
 
 
 class ImportNotAllowed(ImportError):
@@ -31,9 +32,22 @@ class Allowed:
 
     modules = frozenset()
     views, behind = {}, {}
+    refused = {}  # names, in their order
+
+
+def note_refused(name):
+    """Only the first names are kept: a script can try as many as it likes."""
+    if len(Allowed.refused) < REFUSED_MAX:
+        Allowed.refused["%.200s" % (name,)] = None
+
+
+def refused_imports():
+    """For DONE; texts are bytes."""
+    return [name.encode("utf-8", "backslashreplace") for name in Allowed.refused] or None
 
 
 def not_allowed(name):
+    note_refused(name)
     e = ImportNotAllowed("Import '%.200s' is not allowed" % name)
     e.name = name
     return e
@@ -124,7 +138,7 @@ REPLACED = {
 def limit_imports(tree, names, modules):
     """Before the script of this tree runs in these names: refuses it, or sets up the above."""
     Allowed.modules = frozenset(modules)
-    problems = import_problems(tree, Allowed.modules)
+    problems = import_problems(tree, Allowed.modules, note_refused)
     if problems:
         e = ImportNotAllowed("\n".join(problems))
         e.line = int(problems[0].split(":")[0][5:])

@@ -373,7 +373,7 @@ take_text(PyObject *tuple, Py_ssize_t at, struct msg_str *text_r)
 }
 
 /* The tuple: exit code, raised, repr, json, cut, exact, type, message, traceback, line,
- * undisplayed, names (of a cell: its notes). */
+ * undisplayed, names (of a cell: its notes); of a script, refused imports too. */
 static void
 take_result(PyObject *result, struct msg_done *done)
 {
@@ -403,6 +403,23 @@ take_result(PyObject *result, struct msg_done *done)
 			(uint32_t)(PyLong_AsUnsignedLongMask(undisplayed) & INT32_MAX);
 }
 
+/* The first of a list's texts, in item, which has room for most. False: it is no list. */
+static bool
+take_texts(PyObject *list, struct msg_str *item, size_t most, struct msg_strs *texts_r)
+{
+	if (!PyList_Check(list))
+		return false;
+	*texts_r = (struct msg_strs){ .item = item };
+	for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list) && texts_r->n < most; i++) {
+		PyObject *text = PyList_GET_ITEM(list, i);
+
+		if (PyBytes_Check(text))
+			item[texts_r->n++] = (struct msg_str){
+				PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text) };
+	}
+	return true;
+}
+
 /* bootstrap.run itself failed: memory ran out, or a signal handler of the script raised at the
  * very end. */
 static void
@@ -425,6 +442,7 @@ void
 interpreter_run(const struct msg_run *run, int environment, struct msg_done *done_r)
 {
 	struct msg_done done = { .id = run->id };
+	static struct msg_str refused[REFUSED_IMPORTS_MAX];
 	PyObject *args, *list = list_of(&run->args), *result = NULL, *imports;
 
 	display_begin(run->id);
@@ -439,10 +457,14 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	Py_XDECREF(imports);
 	result = call("run", args);
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 12)
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 13) {
 		take_result(result, &done);
-	else
+		done.has_refused_imports =
+			take_texts(PyTuple_GET_ITEM(result, 12), refused, REFUSED_IMPORTS_MAX,
+				   &done.refused_imports);
+	} else {
 		take_failure(&done);
+	}
 	*done_r = done;
 }
 
@@ -500,26 +522,10 @@ interpreter_drop_signals(void)
 	PyErr_Clear();
 }
 
-static void
-take_notes(PyObject *list, struct msg_done *done)
-{
-	static struct msg_str note[NOTES_MAX];
-	Py_ssize_t n = PyList_Check(list) ? PyList_GET_SIZE(list) : 0;
-
-	done->has_notes = true;
-	done->notes = (struct msg_strs){ .item = note };
-	for (Py_ssize_t i = 0; i < n && i < NOTES_MAX; i++) {
-		PyObject *text = PyList_GET_ITEM(list, i);
-
-		if (PyBytes_Check(text))
-			note[done->notes.n++] = (struct msg_str){
-				PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text) };
-	}
-}
-
 void
 interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 {
+	static struct msg_str note[NOTES_MAX];
 	struct msg_done done = { .id = run->id };
 	PyObject *args, *result;
 
@@ -534,7 +540,8 @@ interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 	Py_XDECREF(args);
 	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 12) {
 		take_result(result, &done);
-		take_notes(PyTuple_GET_ITEM(result, 11), &done);
+		done.has_notes = take_texts(PyTuple_GET_ITEM(result, 11), note, NOTES_MAX,
+					    &done.notes);
 	} else {
 		take_failure(&done);
 	}

@@ -34,6 +34,41 @@ def an_execution_is_accounted_for(ctx):
               ["started", "stopped"])
 
 
+MANY_REFUSED = '''
+import math
+for i in range(1000):
+    try:
+        __import__("é%d" % i + "é" * 1000)
+    except ImportError:
+        pass
+math.pi
+'''
+
+
+@test(private=True)
+def refused_imports_have_a_record(ctx):
+    with Log(ctx) as log:
+        config = log.config("[mcp]\ntoolsets = native, python-sandbox\n")
+        with ctx.private(config) as s, ctx.client(path=s.socket) as c:
+            before = c.run("import os\nfrom subprocess import run\n", tier="basic")
+            running = c.run("n = 'os'\n__import__(n)", allowed_imports=["json"])
+            caught = c.run(MANY_REFUSED, tier="basic")
+            equal((before.status, running.status, caught.status), ("error", "error", "ok"))
+            equal(c.run("import os, json", allowed_imports=["json", "os"]).status, "ok")
+            equal(c.run("import os").status, "ok")
+            c.ask("tools/call", {"name": "execute_code", "arguments": {"code": "import ctypes"}})
+        log.verify()
+        refused = [r for r in log.records() if r["event"] == "import-refused"]
+        equal([r["execution"] for r in refused][:3], [before.id, running.id, caught.id])
+        equal([r["names"] for r in refused[:2]], [["os", "subprocess"], ["os"]])
+        equal(refused[3]["names"], ["ctypes"])
+        equal(len(refused), 4, refused)
+        names = refused[2]["names"]
+        equal(len(names), 16, names)
+        assert all(name.endswith("é" * 100) and len(name.encode()) <= 255 for name in names)
+        equal({r["tenant"] for r in refused}, {"uid:%d" % os.getuid()})
+
+
 @test(private=True)
 def what_runs_in_the_background_is_accounted_for(ctx):
     """Also the end, for which no connection exists."""

@@ -81,6 +81,17 @@ def metrics_count_what_happened(ctx):
 
 
 @test(private=True)
+def refused_imports_are_counted_by_tenant(ctx):
+    with Directory() as d, ctx.private(d.config()) as s, ctx.client(path=s.socket) as c:
+        equal(value(metrics(ctx, d), "imports_refused_total"), 0)
+        equal(c.run("import os, ctypes", tier="basic").status, "error")
+        equal(c.run("import math", tier="basic").status, "ok")
+        seen = metrics(ctx, d)
+        equal(value(seen, "imports_refused_total"), 1)
+        equal(value(seen, "tenant_imports_refused_total", tenant=ME), 1)
+
+
+@test(private=True)
 def refusals_are_counted_too(ctx):
     with Directory() as d, \
             ctx.private(d.config("[quota]\nexecutions_per_minute = 1\n")) as s, \

@@ -241,6 +241,25 @@ what_never_ran_has_no_time(void **state)
 	metrics_free(rig.metrics);
 }
 
+static void
+refused_imports_are_counted_once_per_execution(void **state)
+{
+	static const char *const names[] = { "os", "ctypes" };
+	struct tenant tenant = { .principal = (char *)"uid:1" };
+	const struct engine_event event = { .tenant = &tenant };
+	const struct outcome outcome = { .status = OUTCOME_ERROR, .refused_import = names,
+					 .n_refused_imports = 2 };
+	struct rig rig;
+
+	(void)state;
+	set_up(&rig);
+	rig.front->on_end(rig.front->arg, &event, &outcome);
+	run(&rig, "uid:1", OUTCOME_OK, 0);
+	assert_says(&rig, "mcp_python_imports_refused_total 1\n");
+	assert_says(&rig, "mcp_python_tenant_imports_refused_total{tenant=\"uid:1\"} 1\n");
+	metrics_free(rig.metrics);
+}
+
 /* However many there are, labels are few, and nothing is lost. */
 static void
 labels_are_bounded(void **state)
@@ -324,6 +343,7 @@ main(void)
 		cmocka_unit_test(sums_are_exact),
 		cmocka_unit_test(everything_is_passed_on_and_counted),
 		cmocka_unit_test(what_never_ran_has_no_time),
+		cmocka_unit_test(refused_imports_are_counted_once_per_execution),
 		cmocka_unit_test(labels_are_bounded),
 		cmocka_unit_test(connections_are_counted),
 		cmocka_unit_test(questions_are_counted),
