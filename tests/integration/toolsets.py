@@ -472,9 +472,10 @@ def validate(client, code):
 def code_validation(ctx):
     code = "import os\nos.system('rm -rf /')"
     with ctx.client() as client:
+        verdict = {"valid": False, "errors": ["Line 1: Import 'os' is not allowed"],
+                   "message": "Code contains restricted operations"}
         equal(validate(client, code), {
-            "validation": {"valid": False, "errors": ["Line 1: Import 'os' is not allowed"],
-                           "message": "Code contains restricted operations"},
+            **verdict, "validation": verdict,
             "analysis": {"line_count": 2, "character_count": 31, "estimated_complexity": "low"},
             "recommendations": ["Some operations may be restricted in sandbox environment"]})
         got = is_refused(client, code, "Line 1: Import 'os' is not allowed")
@@ -507,6 +508,9 @@ def sandbox_capabilities(ctx):
         equal((limits["timeout"], limits["max_output_size"], limits["memory_limit"]),
               (30, 1048576, "128m"))
         equal(got["container_mode"], {"available": True, "enabled": True})
+        equal((got["timeout_seconds"], got["max_output_size"]), (30, 1048576))
+        equal(got["allowed_imports"], {"basic": profiles["basic"]["modules"]})
+        equal(got["total_allowed_modules"], len(profiles["basic"]["modules"]))
         assert call(client, "get_sandbox_info", x=1)["isError"]
 
 
@@ -587,7 +591,8 @@ def sandbox_refuses_wrong_arguments(ctx):
                 ({"code": "", "use_container": 1}, "true or false"),
                 ({"code": "", "memory_limit": 128}, "such as"),
                 ({"code": "", "memory_limit": "m"}, "such as"),
-                ({"code": "", "memory_limit": "64mb"}, "such as"),
+                ({"code": "", "memory_limit": "64mbb"}, "such as"),
+                ({"code": "", "memory_limit": "64bb"}, "such as"),
                 ({"code": "", "memory_limit": "1m"}, "from 16m to 2048m"),
                 ({"code": "", "memory_limit": "3g"}, "from 16m to 2048m"),
                 ({"code": "", "memory_limit": "9" * 40 + "g"}, "such as"),

@@ -69,6 +69,30 @@ write_limits(struct jsonout *out, const struct config *config)
 	jsonout_close(out, '}');
 }
 
+/* What the last releases of that server tell beside, or in the place of, the above. */
+static void
+write_last_form(struct jsonout *out, const struct config *config)
+{
+	const struct config_list *own = &config->python_sandbox.allowed_imports;
+	size_t n = own->n;
+
+	jsonout_member_uint(out, "timeout_seconds", python_sandbox_default_seconds(config));
+	jsonout_member_uint(out, "max_output_size", config->python_sandbox.max_output_bytes);
+	if (own->n) {
+		write_list(out, "allowed_imports", own);
+	} else {
+		jsonout_key(out, "allowed_imports");
+		jsonout_open(out, '{');
+		for (enum tier tier = TIER_BASIC; tier < TIER_COUNT; tier++)
+			if (python_sandbox_has(config, false, tier)) {
+				write_list(out, tier_name(tier), tier_modules(config, tier));
+				n += tier_modules(config, tier)->n;
+			}
+		jsonout_close(out, '}');
+	}
+	jsonout_member_uint(out, "total_allowed_modules", n);
+}
+
 static struct tool_run *
 start_info(const struct tool_host *host, const json_t *json)
 {
@@ -84,9 +108,8 @@ start_info(const struct tool_host *host, const json_t *json)
 	jsonout_open(&out, '{');
 	jsonout_member_bool(&out, "success", true);
 	write_profiles(&out, config);
-	if (config->python_sandbox.allowed_imports.n)
-		write_list(&out, "allowed_imports", &config->python_sandbox.allowed_imports);
 	write_limits(&out, config);
+	write_last_form(&out, config);
 	jsonout_member_raw(&out, "container_mode", "{\"available\":true,\"enabled\":true}");
 	jsonout_close(&out, '}');
 	answer.text = answer.structured = out.at;

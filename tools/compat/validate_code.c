@@ -73,6 +73,17 @@ complexity_of(const json_t *answer)
 	return "high";
 }
 
+/* As the documents of that server have it in "validation", and its last releases by itself. */
+static void
+write_verdict(struct jsonout *out, bool valid, bool compiles, const json_t *errors)
+{
+	jsonout_member_bool(out, "valid", valid);
+	write_texts(out, "errors", errors);
+	jsonout_member_text(out, "message", valid ? "Code passed validation"
+			    : compiles ? "Code contains restricted operations"
+				       : "Code could not be compiled");
+}
+
 static void
 give(const struct tool_run *run, const json_t *answer)
 {
@@ -84,13 +95,10 @@ give(const struct tool_run *run, const json_t *answer)
 
 	jsonout_init(&out);
 	jsonout_open(&out, '{');
+	write_verdict(&out, valid, compiles, errors);
 	jsonout_key(&out, "validation");
 	jsonout_open(&out, '{');
-	jsonout_member_bool(&out, "valid", valid);
-	write_texts(&out, "errors", errors);
-	jsonout_member_text(&out, "message", valid ? "Code passed validation"
-			    : compiles ? "Code contains restricted operations"
-				       : "Code could not be compiled");
+	write_verdict(&out, valid, compiles, errors);
 	jsonout_close(&out, '}');
 	jsonout_key(&out, "analysis");
 	jsonout_open(&out, '{');
