@@ -5,6 +5,7 @@ libbase_a_SOURCES = \
 	base/clock.h \
 	base/handle.c base/handle.h \
 	base/hash.h \
+	base/hex.h \
 	base/id.c base/id.h \
 	base/jsonout.c base/jsonout.h \
 	base/kept.c base/kept.h \

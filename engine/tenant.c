@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/hex.h"
 #include "engine/engine_parts.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
@@ -51,9 +52,7 @@ name_directory(struct tenant *tenant)
 		return;
 	}
 	SHA256((const unsigned char *)tenant->principal, strlen(tenant->principal), hash);
-	at = stpcpy(at, "t-");
-	for (size_t i = 0; i < 16; i++)
-		at += sprintf(at, "%02x", hash[i]);
+	hex_write(hash, 16, stpcpy(at, "t-"));
 }
 
 static struct tenant *

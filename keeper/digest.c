@@ -2,7 +2,6 @@
 #include "keeper/digest.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include <openssl/evp.h>
 
 #include "base/base64.h"
+#include "base/hex.h"
 
 static EVP_MD *sha256;
 
@@ -55,8 +55,7 @@ digest_free(struct digest *digest)
 void
 digest_hex(const unsigned char sum[DIGEST_BYTES], char text_r[DIGEST_HEX + 1])
 {
-	for (size_t i = 0; i < DIGEST_BYTES; i++)
-		snprintf(text_r + 2 * i, 3, "%02x", sum[i]);
+	hex_write(sum, DIGEST_BYTES, text_r);
 }
 
 void

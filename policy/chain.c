@@ -12,6 +12,8 @@
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
+#include "base/hex.h"
+
 #define FIRST "{\"n\":"
 #define PREV ",\"prev\":\""
 #define HASH ",\"hash\":\""
@@ -30,7 +32,6 @@ chain_init(struct chain_link *link)
 void
 chain_hash(const void *bytes, size_t len, char hash_r[CHAIN_DIGITS + 1])
 {
-	static const char digits[] = "0123456789abcdef";
 	static EVP_MD *sha256;		/* fetched once: SHA256() would look it up on every call */
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 
@@ -38,11 +39,7 @@ chain_hash(const void *bytes, size_t len, char hash_r[CHAIN_DIGITS + 1])
 		sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 	if (!sha256 || !EVP_Digest(bytes, len, hash, NULL, sha256, NULL))
 		abort();
-	for (size_t i = 0; i < sizeof(hash); i++) {
-		hash_r[2 * i] = digits[hash[i] >> 4];
-		hash_r[2 * i + 1] = digits[hash[i] & 15];
-	}
-	hash_r[CHAIN_DIGITS] = '\0';
+	hex_write(hash, sizeof(hash), hash_r);
 }
 
 char *

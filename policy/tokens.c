@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "base/base64.h"
+#include "base/hex.h"
 #include "base/why.h"
 
 #define PREFIX "mcp_"
@@ -317,11 +318,7 @@ print_record(const struct token *token)
 	json_t *record = json_object();
 	char hash[2 * TOKEN_HASH + 1];
 
-	for (size_t i = 0; i < TOKEN_HASH; i++) {
-		hash[2 * i] = "0123456789abcdef"[token->hash[i] >> 4];
-		hash[2 * i + 1] = "0123456789abcdef"[token->hash[i] & 15];
-	}
-	hash[2 * TOKEN_HASH] = '\0';
+	hex_write(token->hash, TOKEN_HASH, hash);
 	set_text(record, ID, token->id);
 	set_text(record, NAME, token->name);
 	set_text(record, TENANT, token->tenant);

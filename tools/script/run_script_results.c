@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/xalloc.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/media.h"
@@ -268,8 +269,7 @@ write_file(const struct run_results *r, struct jsonout *out,
 	if (file->sha256) {
 		char hex[65];
 
-		for (size_t i = 0; i < 32; i++)
-			snprintf(hex + 2 * i, 3, "%02x", file->sha256[i]);
+		hex_write(file->sha256, 32, hex);
 		jsonout_text(out, hex, 64);
 	} else {
 		jsonout_null(out);

@@ -11,6 +11,7 @@
 
 #include <openssl/evp.h>
 
+#include "base/hex.h"
 #include "base/xalloc.h"
 #include "policy/version.h"
 
@@ -195,8 +196,7 @@ digest_end(EVP_MD_CTX *digest, char name_r[SET_NAME + 1])
 	if (EVP_DigestFinal_ex(digest, sum, NULL) != 1)
 		abort();
 	EVP_MD_CTX_free(digest);
-	for (size_t i = 0; i < SET_NAME / 2; i++)
-		snprintf(name_r + 2 * i, 3, "%02x", sum[i]);
+	hex_write(sum, SET_NAME / 2, name_r);
 }
 
 void
