@@ -82,6 +82,17 @@ utf8_prefix(const void *text, size_t len)
 }
 
 size_t
+utf8_count(const void *text, size_t len)
+{
+	const unsigned char *at = text;
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += (at[i] & 0xc0) != 0x80;
+	return n;
+}
+
+size_t
 utf8_begun(const void *text, size_t len)
 {
 	const unsigned char *at = text;

@@ -22,6 +22,9 @@ uint32_t utf8_code(const void *text);
 /* The length of the longest head of text that is well-formed; len when all of it is. */
 size_t utf8_prefix(const void *text, size_t len);
 
+/* How many characters a well-formed text has. */
+size_t utf8_count(const void *text, size_t len);
+
 /* How many bytes at the end of text begin a character that further bytes could complete: 0 to
  * 3. */
 size_t utf8_begun(const void *text, size_t len);

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One line. A cut in the middle of a UTF-8 sequence removes the whole sequence. */
+#include "base/utf8.h"
+
+/* One line. A character that was cut is left out. */
 static void
 clean(char *text, size_t size)
 {
@@ -17,11 +19,7 @@ clean(char *text, size_t size)
 			text[i] = ' ';
 	if (len + 1 < size)
 		return;
-	while (len > 0 && ((unsigned char)text[len - 1] & 0xc0) == 0x80)
-		len--;
-	if (len > 0 && (unsigned char)text[len - 1] >= 0xc0)
-		len--;
-	text[len] = '\0';
+	text[len - utf8_begun(text, len)] = '\0';
 }
 
 int

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static bool
 is_type(const char *type, const json_t *value)
 {
@@ -20,23 +22,12 @@ is_type(const char *type, const json_t *value)
 	return strcmp(type, "number") == 0 && json_is_number(value);
 }
 
-static size_t
-characters(const json_t *text)
-{
-	const char *at = json_string_value(text);
-	size_t n = 0;
-
-	for (size_t i = 0; i < json_string_length(text); i++)
-		n += (at[i] & 0xc0) != 0x80;
-	return n;
-}
-
 /* The size of a value, by the rules for its type. */
 static double
 measure(const json_t *value)
 {
 	if (json_is_string(value))
-		return (double)characters(value);
+		return (double)utf8_count(json_string_value(value), json_string_length(value));
 	if (json_is_array(value))
 		return (double)json_array_size(value);
 	return json_number_value(value);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "proto/frame.h"
 #include "worker/jail.h"
 
@@ -114,12 +115,8 @@ fill_text(PyObject *prompt, char text[PROMPT_MAX], struct msg_str *text_r)
 		memcpy(text, PyBytes_AS_STRING(bytes), len < PROMPT_MAX ? len : PROMPT_MAX);
 		Py_DECREF(bytes);
 	}
-	if (len > PROMPT_MAX) {
-		len = PROMPT_MAX;
-		while (len > 0 && (text[len - 1] & 0xc0) == 0x80)
-			len--;
-		len -= len > 0;		/* an unfinished character */
-	}
+	if (len > PROMPT_MAX)
+		len = PROMPT_MAX - utf8_begun(text, PROMPT_MAX);
 	for (size_t i = 0; i < len; i++)
 		if (text[i] == '\0')
 			text[i] = ' ';

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/utf8.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -181,10 +182,9 @@ static void
 count(const struct run_script_arguments *arguments, struct tool_run *run)
 {
 	run->lines = 1;
-	for (size_t i = 0; i < arguments->script_len; i++) {
+	for (size_t i = 0; i < arguments->script_len; i++)
 		run->lines += arguments->script[i] == '\n';
-		run->characters += (arguments->script[i] & 0xc0) != 0x80;
-	}
+	run->characters = utf8_count(arguments->script, arguments->script_len);
 }
 
 static struct tool_run *

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
 #include "proto/message.h"
@@ -271,14 +272,9 @@ bool
 run_script_is_key(const json_t *value)
 {
 	const char *at = json_string_value(value);
-	size_t len = json_string_length(value), characters = 0;
+	size_t len = json_string_length(value);
 
-	for (size_t i = 0; i < len; i++) {
-		if (at[i] == '\0')
-			return false;
-		characters += (at[i] & 0xc0) != 0x80;
-	}
-	return characters > 0 && characters <= RUN_KEY_MAX;
+	return len > 0 && strlen(at) == len && utf8_count(at, len) <= RUN_KEY_MAX;
 }
 
 static int

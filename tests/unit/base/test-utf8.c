@@ -109,12 +109,22 @@ begun_characters_are_seen_at_every_length(void **state)
 	assert_int_equal(utf8_begun("\xff", 1), 0);
 }
 
+static void
+characters_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(utf8_count("", 0), 0);
+	assert_int_equal(utf8_count("a\0b", 3), 3);
+	assert_int_equal(utf8_count("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z", 10), 4);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_code_point_is_judged_rightly),
 		cmocka_unit_test(prefixes_end_at_the_first_fault),
+		cmocka_unit_test(characters_are_counted),
 		cmocka_unit_test(begun_characters_are_seen_at_every_length),
 	};
 
