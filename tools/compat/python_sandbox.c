@@ -139,7 +139,7 @@ read_memory(const json_t *value, struct asked *asked, struct why *why_r)
 		const char *letter = strchr(units, tolower((unsigned char)*at++));
 
 		unit = letter ? UINT64_C(1) << (10 * (letter - units)) : 0;
-		if (unit > 1 && tolower((unsigned char)*at) == 'b')	/* 512mb, as docker takes it */
+		if (unit > 1 && tolower((unsigned char)*at) == 'b')	/* 512mb */
 			at++;
 	}
 	if (!text || *at || (size_t)(at - text) != json_string_length(value) ||
