@@ -4,11 +4,13 @@ run_script, as clients see them. Every result is validated against its tool's sc
 
 import json
 import os
+import re
 import sys
 
-from harness import CORPUS, OWN_CORPUS, Skip, equal, main, test
+from harness import CORPUS, OWN_CORPUS, SOMEBODY, Skip, equal, main, test
 from mcp_schema import Validator, jsonschema
-from mcpclient import LEGACY, MODERN
+from mcpclient import LEGACY, MODERN, Client
+from package_store import new_store
 
 BLOCK = "# /// script\n%s# ///\n"
 PYTHON = "%d.%d.%d" % sys.version_info[:3]
@@ -176,6 +178,10 @@ def validate_refuses_wrong_arguments(ctx):
 
 # ---- check_environment ----
 
+def normal(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def look(client, **arguments):
     result = call(client, "check_environment", arguments)
     assert not result.get("isError"), result
@@ -199,8 +205,74 @@ def environment_is_described(ctx):
         o = client.run("import importlib.metadata as m\n"
                        "{d.metadata['Name']: d.version for d in m.distributions()}")
         equal(there, o.result["json"], "the packages")
+        keys = [normal(p["name"]) for p in seen["packages"]]
+        equal(keys, sorted(keys), "the order of the packages")
+        assert len(text) <= 3000, "%d bytes: %s" % (len(text), text)
+        for name in there:
+            assert name in text, (name, text)
+        for line in ("network: none", "input(): reads stdin of the call and asks nobody",
+                     "installing packages: not possible here"):
+            assert "\n%s\n" % line in text, text
+        equal((seen["network"], seen["network_rules"], seen["input_asks"]), ([], 0, False))
+        equal(seen["installs"], {"indexes": [], "policy": "deny", "asks_session": False})
+        assert "preloaded" not in seen["profiles"][1], seen
+        equal(seen["profiles"][1]["preloaded_modules"], 2)
+        seen, text = look(client, modules=True)
+        equal(seen["profiles"][1]["preloaded"], ["json", "re"])
+        assert "data (2 modules preloaded: json re)" in text, text
         for name, version in there.items():
             assert "%s %s" % (name, version) in text, name
+
+
+PLANS = """
+[network]
+allow = example.org .example.net:8080 %s
+[packages]
+index = https://index.example/token/simple
+extra_indexes = http://127.0.0.1:9/simple
+store = %s
+[policy]
+input = allow
+approvers = self
+[tenant uid:%d]
+policy.preset = open
+packages.others = deny
+"""
+
+
+@test(private=True, root=True)
+def environment_says_what_can_be_reached(ctx):
+    many = "".join("\n  h%d.example" % i for i in range(40))
+    with new_store() as store:
+        with ctx.private(PLANS % (many, store, SOMEBODY)) as s:
+            with ctx.client(path=s.socket) as client:
+                seen, text = look(client)
+                equal((len(seen["network"]), seen["network_rules"]), (32, 42))
+                equal(seen["network"][:2], ["example.org", ".example.net:8080"])
+                assert "\nnetwork: only example.org .example.net:8080 h0.example " in text, text
+                assert " and 10 more, through the HTTP proxy" in text, text
+                equal(seen["installs"], {"indexes": ["index.example", "127.0.0.1:9"],
+                                         "policy": "approve", "asks_session": False})
+                assert ("\ninstalling packages: from index.example, 127.0.0.1:9; an operator has "
+                        "to agree\n") in text, text
+                assert "token" not in text + json.dumps(seen), text
+            with ctx.client(path=s.socket, uid=SOMEBODY) as client:
+                seen, text = look(client)
+                equal(seen["installs"]["policy"], "deny")
+                assert "; only those that the operator's rules name\n" in text, text
+            with Client.connect(s.socket, None, timeout=ctx.seconds(60)) as client:
+                client.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                    "protocolVersion": LEGACY[-1], "capabilities": {"elicitation": {}},
+                    "clientInfo": {"name": "t", "version": "1"}}})
+                client.recv()
+                client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+                client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+                    "name": "check_environment", "arguments": {}}})
+                result = client.recv()["result"]
+                seen, text = result["structuredContent"], text_of(result)
+                assert seen["input_asks"] and seen["installs"]["asks_session"], seen
+                assert "\ninput(): asks the user\n" in text, text
+                assert "; your user has to agree\n" in text, text
 
 
 @test
@@ -222,6 +294,7 @@ def environment_of_another_profile(ctx):
         equal(look(client, profile="data")[0]["profile"], "data")
         for arguments, word in (({"profile": "none"}, "no profile of that name"),
                                 ({"profile": 1}, "must be a string"),
+                                ({"modules": 1}, "must be true or false"),
                                 ({"x": 1}, "x is not an argument")):
             result = call(client, "check_environment", arguments)
             assert result["isError"] and word in text_of(result), result

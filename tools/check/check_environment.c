@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/jsonout.h"
@@ -10,6 +11,8 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "policy/config.h"
+#include "policy/packages.h"
+#include "policy/rules.h"
 #include "tools/check/schema/check_environment_input.h"
 #include "tools/check/schema/check_environment_output.h"
 #include "tools/session/repl_sessions.h"
@@ -18,11 +21,14 @@
 
 #define MIB (1024 * 1024)
 #define JSON_INTEGER_MAX ((UINT64_C(1) << 53) - 1)
+#define RULES_SHOWN 32		/* of [network] allow */
+#define VERSIONS_TEXT_MAX 1400	/* bytes: a longer list of packages has no versions in the text */
 
 struct tool_run {
 	struct tool_host host;
 	struct environment_ask *ask;
 	const char *profile;
+	bool modules;			/* all of it is wanted */
 	check_environment_answer *answer;
 };
 
@@ -86,15 +92,17 @@ write_repl_sessions(struct jsonout *out, const struct tool_host *host)
 struct state {
 	const struct tool_host *host;
 	const char *profile;
+	bool modules;
 	struct engine_enforcement how;
 	struct tenant_counts counts;
 };
 
 static const char description[] =
 	"Tells what scripts find here, before one is written: the Python version, the profiles, "
-	"the installed packages with their versions, the limits (time, memory, processes, "
-	"output) with the most that may be asked for, what enforces them, how many of your "
-	"scripts run or wait, and your sessions of run_repl. Runs nothing of yours.";
+	"the installed packages, whether there is a network and to which hosts, whether packages "
+	"can be installed and who has to agree, whether input() asks somebody, the limits (time, "
+	"memory, processes, output) with the most that may be asked for, what enforces them, how "
+	"many of your scripts run or wait, and your sessions of run_repl. Runs nothing of yours.";
 
 static char *
 make_input_schema(const struct config *config)
@@ -141,7 +149,17 @@ is_offered(const struct tool_host *host, const struct config_profile *profile)
 }
 
 static void
-write_profiles(struct jsonout *out, const struct tool_host *host)
+write_modules(struct jsonout *out, const struct config_profile *profile)
+{
+	jsonout_key(out, "preloaded");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < profile->modules.n; i++)
+		jsonout_text(out, profile->modules.item[i], strlen(profile->modules.item[i]));
+	jsonout_close(out, ']');
+}
+
+static void
+write_profiles(struct jsonout *out, const struct tool_host *host, bool modules)
 {
 	const struct config *config = host->config;
 	bool is_only = *tenant_profile(host->tenant) != '\0';
@@ -161,27 +179,173 @@ write_profiles(struct jsonout *out, const struct tool_host *host)
 			jsonout_text(out, profile->interpreter, strlen(profile->interpreter));
 		else
 			jsonout_null(out);
-		jsonout_key(out, "preloaded");
-		jsonout_open(out, '[');
-		for (size_t k = 0; k < profile->modules.n; k++)
-			jsonout_text(out, profile->modules.item[k],
-				     strlen(profile->modules.item[k]));
-		jsonout_close(out, ']');
+		jsonout_member_uint(out, "preloaded_modules", profile->modules.n);
+		if (modules)
+			write_modules(out, profile);
 		jsonout_member_uint(out, "disk_bytes", profile->disk_bytes);
 		jsonout_close(out, '}');
 	}
 	jsonout_close(out, ']');
 }
 
+/* ---- what it may reach and have ---- */
+
+/* The host and port of an index. The path may hold a token, and other parts it has none. */
+static void
+host_of(const char *url, const char **host_r, int *len_r)
+{
+	const char *at = strstr(url, "://");
+
+	*host_r = at ? at + strlen("://") : url;
+	*len_r = (int)strcspn(*host_r, "/");
+}
+
+static bool
+can_install(const struct config *config)
+{
+	return config->packages.index && config->packages.store;
+}
+
+/* About a package that no rule names. A denied tool denies them all. */
+static enum policy_verdict
+verdict_of_others(const struct config *config)
+{
+	enum policy_verdict tool = policy_tool(config, "install_package");
+	enum policy_verdict others = (enum policy_verdict)config->packages.others;
+
+	if (!can_install(config))
+		return POLICY_DENY;
+	if (packages_allows_all(config))
+		return POLICY_ALLOW;
+	return tool == POLICY_DENY || others == POLICY_UNSAID ? tool : others;
+}
+
+static bool
+session_agrees(const struct tool_host *host)
+{
+	return (host->client & CLIENT_ELICITS) && policy_asks_session(host->config);
+}
+
+static bool
+input_asks(const struct tool_host *host)
+{
+	return (host->client & CLIENT_ELICITS) && policy_allows_input(host->config);
+}
+
+static void
+write_index(struct jsonout *out, const char *url)
+{
+	const char *host;
+	int len;
+
+	host_of(url, &host, &len);
+	jsonout_text(out, host, (size_t)len);
+}
+
+static void
+write_reach(struct jsonout *out, const struct tool_host *host)
+{
+	const struct config *config = host->config;
+	const struct config_list *allow = &config->network.allow;
+
+	jsonout_key(out, "network");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < allow->n && i < RULES_SHOWN; i++)
+		jsonout_text(out, allow->item[i], strlen(allow->item[i]));
+	jsonout_close(out, ']');
+	jsonout_member_uint(out, "network_rules", allow->n);
+	jsonout_key(out, "installs");
+	jsonout_open(out, '{');
+	jsonout_key(out, "indexes");
+	jsonout_open(out, '[');
+	if (can_install(config)) {
+		write_index(out, config->packages.index);
+		for (size_t i = 0; i < config->packages.extra_indexes.n; i++)
+			write_index(out, config->packages.extra_indexes.item[i]);
+	}
+	jsonout_close(out, ']');
+	jsonout_member_text(out, "policy", policy_verdict_name(verdict_of_others(config)));
+	jsonout_member_bool(out, "asks_session", session_agrees(host));
+	jsonout_close(out, '}');
+	jsonout_member_bool(out, "input_asks", input_asks(host));
+}
+
+static void
+say_reach(FILE *to, const struct tool_host *host)
+{
+	const struct config *config = host->config;
+	const struct config_list *allow = &config->network.allow;
+
+	fputs(allow->n ? "network: only" : "network: none", to);
+	for (size_t i = 0; i < allow->n && i < RULES_SHOWN; i++)
+		fprintf(to, " %s", allow->item[i]);
+	if (allow->n > RULES_SHOWN)
+		fprintf(to, " and %zu more", allow->n - RULES_SHOWN);
+	fputs(allow->n ? ", through the HTTP proxy in the environment\n" : "\n", to);
+	if (input_asks(host))
+		fputs("input(): asks the user\n", to);
+	else
+		fputs("input(): reads stdin of the call and asks nobody\n", to);
+}
+
+static void
+say_installs(FILE *to, const struct tool_host *host)
+{
+	const struct config *config = host->config;
+	enum policy_verdict verdict = verdict_of_others(config);
+	const char *name;
+	int len;
+
+	if (!can_install(config) || policy_tool(config, "install_package") == POLICY_DENY) {
+		fputs("installing packages: not possible here\n", to);
+		return;
+	}
+	host_of(config->packages.index, &name, &len);
+	fprintf(to, "installing packages: from %.*s", len, name);
+	for (size_t i = 0; i < config->packages.extra_indexes.n; i++) {
+		host_of(config->packages.extra_indexes.item[i], &name, &len);
+		fprintf(to, ", %.*s", len, name);
+	}
+	if (verdict == POLICY_DENY)
+		fputs("; only those that the operator's rules name", to);
+	else if (verdict == POLICY_APPROVE)
+		fprintf(to, "; %s has to agree", session_agrees(host) ? "your user"
+								       : "an operator");
+	fputc('\n', to);
+}
+
+/* ---- packages ---- */
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The keys of the packages, sorted; malloc'd, the texts are the environment's. */
+static const char **
+sorted_packages(const json_t *packages)
+{
+	const char **name = xcalloc(json_object_size(packages) + 1, sizeof(*name)), *key;
+	size_t n = 0;
+	json_t *package;
+
+	json_object_foreach((json_t *)packages, key, package)
+		name[n++] = key;
+	qsort(name, n, sizeof(*name), compare_names);
+	return name;
+}
+
 static void
 write_packages(struct jsonout *out, const json_t *environment)
 {
-	const char *key;
-	json_t *package;
+	const json_t *packages = json_object_get(environment, "packages"), *package;
+	const char **name = sorted_packages(packages);
 
 	jsonout_key(out, "packages");
 	jsonout_open(out, '[');
-	json_object_foreach(json_object_get(environment, "packages"), key, package) {
+	for (size_t i = 0; name[i]; i++) {
+		package = json_object_get(packages, name[i]);
 		jsonout_open(out, '{');
 		jsonout_member_text(out, "name",
 				    json_string_value(json_object_get(package, "name")));
@@ -190,6 +354,44 @@ write_packages(struct jsonout *out, const json_t *environment)
 		jsonout_close(out, '}');
 	}
 	jsonout_close(out, ']');
+	free(name);
+}
+
+/* One line of the text. */
+static void
+list_packages(FILE *to, const json_t *packages, bool versions)
+{
+	const char **name = sorted_packages(packages);
+
+	fprintf(to, "packages (%zu%s):", json_object_size(packages),
+		versions ? "" : "; modules=true tells their versions");
+	for (size_t i = 0; name[i]; i++) {
+		const json_t *package = json_object_get(packages, name[i]);
+
+		fprintf(to, "%s %s", i ? "," : "",
+			json_string_value(json_object_get(package, "name")));
+		if (versions)
+			fprintf(to, " %s", json_string_value(json_object_get(package, "version")));
+	}
+	fputc('\n', to);
+	free(name);
+}
+
+static void
+say_packages(FILE *to, const json_t *packages, bool all)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *memory = xalloc_check(open_memstream(&text, &len));
+
+	list_packages(memory, packages, true);
+	if (fclose(memory) != 0)
+		abort();
+	if (all || len <= VERSIONS_TEXT_MAX)
+		fputs(text, to);
+	else
+		list_packages(to, packages, false);
+	free(text);
 }
 
 /* A value without a cap, as a number that every client can read. */
@@ -259,8 +461,9 @@ write_structured(struct jsonout *out, const struct state *state, const json_t *e
 	jsonout_member_text(out, "implementation", marker(environment, "implementation_name"));
 	jsonout_member_text(out, "platform", marker(environment, "sys_platform"));
 	jsonout_member_text(out, "profile", state->profile);
-	write_profiles(out, state->host);
+	write_profiles(out, state->host, state->modules);
 	write_packages(out, environment);
+	write_reach(out, state->host);
 	jsonout_key(out, "limits");
 	jsonout_open(out, '{');
 	write_limits(out, "default", &limits->standard);
@@ -275,17 +478,26 @@ write_structured(struct jsonout *out, const struct state *state, const json_t *e
 /* ---- the text ---- */
 
 static void
-say_profiles(FILE *to, const struct tool_host *host)
+say_profile(FILE *to, const struct config_profile *profile, bool modules)
+{
+	fprintf(to, " %s", profile->name);
+	if (profile->modules.n == 0)
+		return;
+	fprintf(to, " (%zu modules preloaded", profile->modules.n);
+	for (size_t i = 0; modules && i < profile->modules.n; i++)
+		fprintf(to, "%s%s", i ? " " : ": ", profile->modules.item[i]);
+	fputc(')', to);
+}
+
+static void
+say_profiles(FILE *to, const struct tool_host *host, bool modules)
 {
 	const struct config *config = host->config;
 
 	fputs("profiles:", to);
 	for (size_t i = 0; i < config->n_profiles; i++) {
-		if (!is_offered(host, &config->profile[i]))
-			continue;
-		fprintf(to, " %s", config->profile[i].name);
-		if (config->profile[i].modules.n)
-			fprintf(to, " (%zu modules preloaded)", config->profile[i].modules.n);
+		if (is_offered(host, &config->profile[i]))
+			say_profile(to, &config->profile[i], modules);
 	}
 	fputc('\n', to);
 }
@@ -321,37 +533,28 @@ say_repl_sessions(FILE *to, const struct tool_host *host)
 static void
 say(FILE *to, const struct state *state, const json_t *environment)
 {
-	const json_t *packages = json_object_get(environment, "packages");
-	const char *key, *before = "";
-	json_t *package;
-
 	fprintf(to, "Python %s (%s, %s), profile %s\n", environment_python(environment),
 		marker(environment, "implementation_name"),
 		marker(environment, "sys_platform"), state->profile);
-	say_profiles(to, state->host);
+	say_profiles(to, state->host, state->modules);
+	say_reach(to, state->host);
+	say_installs(to, state->host);
 	say_limits(to, &state->host->config->limits);
 	fprintf(to, "enforced: %s\n", state->how.text);
 	fprintf(to, "yours: %u running of %u, %u waiting of %u, %u sessions\n",
 		state->counts.running, state->counts.running_max, state->counts.queued,
 		state->counts.queued_max, state->counts.sessions);
 	say_repl_sessions(to, state->host);
-	fprintf(to, "packages (%zu): ", json_object_size(packages));
-	json_object_foreach((json_t *)packages, key, package) {
-		fprintf(to, "%s%s %s", before,
-			json_string_value(json_object_get(package, "name")),
-			json_string_value(json_object_get(package, "version")));
-		before = ", ";
-	}
-	fputc('\n', to);
+	say_packages(to, json_object_get(environment, "packages"), state->modules);
 }
 
 /* ---- the run ---- */
 
 static void
-give(const struct tool_host *host, const char *profile, const json_t *environment)
+give(const struct tool_host *host, const char *profile, bool modules, const json_t *environment)
 {
 	struct tool_answer answer = { .is_error = false };
-	struct state state = { .host = host, .profile = profile };
+	struct state state = { .host = host, .profile = profile, .modules = modules };
 	struct jsonout structured;
 	char *text = NULL;
 	FILE *to = open_memstream(&text, &answer.text_len);
@@ -379,7 +582,7 @@ on_known(void *arg, const json_t *environment, const struct outcome *outcome)
 
 	free(arg);
 	if (environment)
-		run.answer(&run.host, run.profile, environment);
+		run.answer(&run.host, run.profile, run.modules, environment);
 	else
 		tool_refuse(&run.host, outcome->message ? outcome->message
 						     : "the environment could not be examined");
@@ -387,15 +590,22 @@ on_known(void *arg, const json_t *environment, const struct outcome *outcome)
 
 static int
 read_arguments(const struct tool_host *host, const json_t *json, const char **profile_r,
-	       struct why *why_r)
+	       bool *modules_r, struct why *why_r)
 {
 	const char *name = NULL, *key;
 	json_t *value;
 
 	json_object_foreach((json_t *)json, key, value) {
+		if (strcmp(key, "modules") == 0) {
+			if (!json_is_boolean(value))
+				return why_say(why_r, -EINVAL, key,
+					       "modules must be true or false");
+			*modules_r = json_is_true(value);
+			continue;
+		}
 		if (strcmp(key, "profile") != 0)
 			return why_say(why_r, -EINVAL, key, "%.60s is not an argument of "
-				       "check_environment; there is profile", key);
+				       "check_environment; there are profile and modules", key);
 		name = json_string_value(value);
 		if (!name || strlen(name) != json_string_length(value))
 			return why_say(why_r, -EINVAL, key,
@@ -405,7 +615,7 @@ read_arguments(const struct tool_host *host, const json_t *json, const char **pr
 }
 
 struct tool_run *
-check_environment_start(const struct tool_host *host, const char *profile,
+check_environment_start(const struct tool_host *host, const char *profile, bool modules,
 			check_environment_answer *answer)
 {
 	struct why why = { .field = "" };
@@ -415,13 +625,14 @@ check_environment_start(const struct tool_host *host, const char *profile,
 
 	run->host = *host;
 	run->profile = profile;
+	run->modules = modules;
 	run->answer = answer;
 	r = environment_get(host, profile, on_known, run, &environment, &run->ask, &why);
 	if (r == 0)
 		return run;
 	free(run);
 	if (r > 0) {
-		answer(host, profile, environment);
+		answer(host, profile, modules, environment);
 		json_decref(environment);
 	} else {
 		tool_refuse(host, why.text);
@@ -441,9 +652,10 @@ start(const struct tool_host *host, const json_t *json)
 {
 	struct why why = { .field = "" };
 	const char *profile;
+	bool modules = false;
 
-	if (read_arguments(host, json, &profile, &why) == 0)
-		return check_environment_start(host, profile, give);
+	if (read_arguments(host, json, &profile, &modules, &why) == 0)
+		return check_environment_start(host, profile, modules, give);
 	tool_refuse(host, why.text);
 	return NULL;
 }

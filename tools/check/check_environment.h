@@ -6,14 +6,15 @@
 
 extern const struct tool check_environment_tool;
 
-/* Calls on_answer once. environment: as environment_known has it, not NULL. */
+/* Calls on_answer once. modules: the call wants long lists too. environment: as environment_known
+ * has it, not NULL. */
 typedef void check_environment_answer(const struct tool_host *host, const char *profile,
-				      const json_t *environment);
+				      bool modules, const json_t *environment);
 
 /* What the start and cancel of a tool are made of that looks at the same and gives another
  * answer (tool.h). profile: as environment_profile gave it. */
 struct tool_run *check_environment_start(const struct tool_host *host, const char *profile,
-					 check_environment_answer *answer);
+					 bool modules, check_environment_answer *answer);
 void check_environment_cancel(struct tool_run *run, enum cancel_reason reason);
 
 #endif

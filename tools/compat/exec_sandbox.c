@@ -297,7 +297,7 @@ marker(const json_t *environment, const char *name)
 }
 
 static void
-answer_environment(const struct tool_host *host, const char *profile,
+answer_environment(const struct tool_host *host, const char *profile, bool modules,
 		   const json_t *environment)
 {
 	const struct config *config = host->config;
@@ -306,6 +306,7 @@ answer_environment(const struct tool_host *host, const char *profile,
 	struct saying s;
 	json_t *package;
 
+	(void)modules;
 	engine_enforcement(host->engine, &how);
 	saying_begin(&s);
 	fprintf(s.to, "Python version: %s\nuv: not used\nPlatform: %s %s\n"
@@ -334,7 +335,7 @@ start_environment(const struct tool_host *host, const json_t *json)
 	if (json_object_size(json) > 0)
 		why_say(&why, -EINVAL, "", "check_environment takes no arguments");
 	else if (environment_profile(host, NULL, &profile, &why) == 0)
-		return check_environment_start(host, profile, answer_environment);
+		return check_environment_start(host, profile, false, answer_environment);
 	tool_refuse(host, why.text);
 	return NULL;
 }
