@@ -208,6 +208,7 @@ execution_begin(struct execution *e, struct worker *w)
 		e->start_us = clock_us();
 	e->state = EXECUTION_RUNNING;
 	e->worker = w;
+	results_begin(&e->results);
 	TAILQ_INSERT_TAIL(&engine->running, e, link);
 	engine->n_running++;
 	if (engine->watchdog != NULL)
@@ -371,7 +372,7 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	struct worker *w;
 
 	e->became = became;
-	e->results.all_told = true;
+	results_end(&e->results);
 	e->left_behind = ended->ended;
 	e->facts.committed = became == STATE_COMMITTED;
 	if (e->facts.committed && !was_interrupted(e))
@@ -554,7 +555,7 @@ void
 execution_on_done(struct execution *e, struct frame *frame)
 {
 	execution_keep_done(e, frame);
-	e->results.all_told = true;
+	results_end(&e->results);
 	finish(e);
 }
 
@@ -563,7 +564,7 @@ execution_on_exited(struct execution *e, int wait_status)
 {
 	e->facts.has_exit = true;
 	e->facts.wait_status = wait_status;
-	e->results.all_told = true;
+	results_end(&e->results);
 	finish(e);
 }
 

@@ -10,11 +10,7 @@ static int
 on_left_anew(struct execution *e, const struct worker *w, const struct msg_left_anew *anew)
 {
 	/* Init sends this once; a script could repeat it for ever. */
-	if (anew->worker != w->serial || e->results.is_anew)
-		return -EBADMSG;
-	execution_forget_left(e);
-	e->results.is_anew = true;
-	return 0;
+	return anew->worker == w->serial && results_anew(&e->results) ? 0 : -EBADMSG;
 }
 
 /* The listener has no more descriptors to pass. */
@@ -35,12 +31,6 @@ on_message(struct worker *w, struct frame *frame)
 
 	if (w->state != WORKER_RUNNING || e == NULL)
 		return -EBADMSG;
-	if (type == MSG_DISPLAY)
-		return execution_on_display(e, frame);
-	if (type == MSG_LEFT)
-		return execution_on_left(e, frame);
-	if (type == MSG_LEFT_MORE)
-		return execution_on_left_more(e, frame);
 	if (type == MSG_LEFT_ANEW)
 		return on_left_anew(e, w, &frame->msg.left_anew);
 	if (type == MSG_PROMPT)
@@ -52,7 +42,7 @@ on_message(struct worker *w, struct frame *frame)
 	else if (type == MSG_EXITED)
 		execution_on_exited(e, (int)frame->msg.exited.status);
 	else
-		return -EBADMSG;
+		return results_take(&e->results, frame);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <event2/event_struct.h>
 
 #include "engine/execution.h"
+#include "engine/execution_results.h"
 #include "engine/outcome.h"
 #include "engine/output.h"
 #include "engine/repl_parts.h"
@@ -32,21 +33,6 @@ enum stopping {
 	GOES_ON,
 	INTERRUPTED,		/* a cell, by KeyboardInterrupt; has some time left */
 	KILLED,			/* init was told so, and tells of the files */
-};
-
-/* What came beside the streams; the frames are kept for what is in them. */
-struct execution_results {
-	struct frame *display, *left;
-	size_t n_displays, n_left;
-	size_t display_bytes, left_bytes;
-	size_t forms;				/* of the object shown last */
-	uint32_t more_left;
-	bool all_told;				/* of files */
-	bool is_anew;				/* ... by init */
-	/* While the answer is given. */
-	struct outcome_display *shown;
-	struct outcome_file *file;
-	struct outcome_part *part;
 };
 
 struct execution {
@@ -149,22 +135,15 @@ void execution_on_exited(struct execution *execution, int wait_status);
 void execution_on_died(struct execution *execution, int wait_status);	/* its init */
 void execution_on_broken(struct execution *execution);
 
-/* What it tells before its end. 0, or -EBADMSG: more than our own worker ever would. The
- * frame is emptied. */
-int execution_on_display(struct execution *execution, struct frame *frame);
-int execution_on_left(struct execution *execution, struct frame *frame);
+/* Its listener: 0, and the frame is emptied; or -EBADMSG: it may have none, or has one. */
 int execution_on_listener(struct execution *execution, struct frame *frame);
-int execution_on_left_more(struct execution *execution, const struct frame *frame);
-
-/* Drops the files that it has reported: they are outdated. */
-void execution_forget_left(struct execution *execution);
 
 /* ---- execution_message.c ---- */
 
 /* Of a worker that runs a script. */
 extern const struct worker_user execution_user;
 
-/* ---- execution_prompt.c ---- */
+/* ---- execution_prompts.c ---- */
 
 /* Its script asks. 0 or -EBADMSG. */
 int execution_on_prompt(struct execution *execution, const struct frame *frame);
@@ -174,12 +153,6 @@ uint64_t execution_wall_us(const struct execution *execution);
 
 /* For how much longer the wait that goes on does not count; 0: it does, or there is none. */
 uint64_t execution_patience_ms(const struct execution *execution);
-
-/* ---- execution_results.c ---- */
-
-/* Shows them in an outcome, which borrows them. */
-void execution_show_results(struct execution *execution, struct outcome *outcome);
-void execution_results_done(struct execution_results *results);
 
 /* Ends it by force, with the reason. */
 void execution_stop(struct execution *execution, enum stop_reason reason);

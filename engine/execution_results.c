@@ -1,14 +1,33 @@
-/* Runs in: the supervisor.   Owns: the results of an execution beside its streams: what it
- * displayed, and the files that it left.
+/* Runs in: the supervisor.   Owns: the results of an execution beside its streams.
  * Reads:   messages of a worker, each within its bounds already. This file bounds their number
  * and their sum. */
+#include "engine/execution_results.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/quote.h"
-#include "base/utf8.h"
-#include "engine/execution_parts.h"
+
+void
+results_init(struct execution_results *r, uint64_t id, const struct results_limits *limits)
+{
+	*r = (struct execution_results){ .id = id, .limits = limits };
+}
+
+void
+results_begin(struct execution_results *r)
+{
+	r->files_unknown = true;
+}
+
+void
+results_end(struct execution_results *r)
+{
+	r->files_unknown = false;
+}
+
+/* ---- taking ---- */
 
 /* Takes ownership of the frame. */
 static void
@@ -23,24 +42,22 @@ keep(struct frame **list, size_t *n, struct frame *frame)
 	memset(frame, 0, sizeof(*frame));
 }
 
-int
-execution_on_display(struct execution *e, struct frame *frame)
+static int
+take_display(struct execution_results *r, struct frame *frame)
 {
-	struct execution_results *r = &e->results;
 	const struct msg_display *display = &frame->msg.display;
 	bool is_first = r->n_displays == 0;
 	uint32_t last = is_first ? 0 : r->display[r->n_displays - 1].msg.display.object;
 	bool is_next = is_first ? display->object == 0 : display->object == last + 1;
 
-	if (display->id != e->serial)
+	if (display->id != r->id)
 		return -EBADMSG;
 	if (is_next)
 		r->forms = 0;
 	else if (is_first || display->object != last)
 		return -EBADMSG;
-	if (++r->forms > DISPLAY_FORMS_MAX ||
-	    display->object >= e->limits.results.displays ||
-	    display->data.len > e->limits.results.display_bytes - r->display_bytes)
+	if (++r->forms > DISPLAY_FORMS_MAX || display->object >= r->limits->displays ||
+	    display->data.len > r->limits->display_bytes - r->display_bytes)
 		return -EBADMSG;
 	r->display_bytes += display->data.len;
 	keep(&r->display, &r->n_displays, frame);
@@ -67,41 +84,62 @@ is_left_path(const struct msg_str *path)
 	return true;
 }
 
-int
-execution_on_left(struct execution *e, struct frame *frame)
+static int
+take_left(struct execution_results *r, struct frame *frame)
 {
-	struct execution_results *r = &e->results;
 	const struct msg_left *left = &frame->msg.left;
 	size_t len = left->has_data ? left->data.len : 0;
 
-	if (!is_left_path(&left->path) || r->n_left == e->limits.results.files ||
-	    r->more_left > 0 ||
-	    len > e->limits.results.files_bytes - r->left_bytes)
+	if (!is_left_path(&left->path) || r->n_left == r->limits->files || r->more_left > 0 ||
+	    len > r->limits->files_bytes - r->left_bytes)
 		return -EBADMSG;
 	r->left_bytes += len;
 	keep(&r->left, &r->n_left, frame);
 	return 0;
 }
 
-int
-execution_on_left_more(struct execution *e, const struct frame *frame)
+static int
+take_left_more(struct execution_results *r, const struct msg_left_more *more)
 {
-	if (e->results.more_left > 0)
+	if (r->more_left > 0)
 		return -EBADMSG;
-	e->results.more_left = frame->msg.left_more.more;
+	r->more_left = more->more;
 	return 0;
 }
 
-void
-execution_forget_left(struct execution *e)
+int
+results_take(struct execution_results *r, struct frame *frame)
 {
-	struct execution_results *r = &e->results;
+	const enum msg_type type = frame->msg.type;
 
+	if (type == MSG_DISPLAY)
+		return take_display(r, frame);
+	if (type == MSG_LEFT)
+		return take_left(r, frame);
+	return type == MSG_LEFT_MORE ? take_left_more(r, &frame->msg.left_more) : -EBADMSG;
+}
+
+static void
+free_left(struct execution_results *r)
+{
 	for (size_t i = 0; i < r->n_left; i++)
 		frame_done(&r->left[i]);
-	r->n_left = r->left_bytes = 0;
-	r->more_left = 0;
+	r->n_left = 0;
 }
+
+bool
+results_anew(struct execution_results *r)
+{
+	if (r->is_anew)
+		return false;
+	free_left(r);
+	r->left_bytes = 0;
+	r->more_left = 0;
+	r->is_anew = true;
+	return true;
+}
+
+/* ---- showing ---- */
 
 static int
 by_path(const void *a, const void *b)
@@ -143,63 +181,12 @@ show_files(struct execution_results *r, struct outcome *outcome)
 	outcome->file = r->file;
 	outcome->n_files = n;
 	outcome->more_files = r->more_left;
-}
-
-/* The length of the next part of a piece. */
-static size_t
-part_len(const char *at, size_t len)
-{
-	const size_t look = 65536;
-	const char *newline;
-
-	if (len <= OUTCOME_PART_MAX)
-		return len;
-	newline = memrchr(at + OUTCOME_PART_MAX - look, '\n', look);
-	if (newline != NULL)
-		return (size_t)(newline + 1 - at);
-	return OUTCOME_PART_MAX -
-	       utf8_begun(at, OUTCOME_PART_MAX);
-}
-
-static void
-add_part(struct execution_results *r, size_t *n, const struct outcome_part *part)
-{
-	r->part = realloc(r->part, (*n + 1) * sizeof(*r->part));
-	if (r->part == NULL)
-		abort();
-	r->part[(*n)++] = *part;
-}
-
-/* Shows the streams that the answer does not hold as a whole. */
-static void
-show_parts(struct execution *e, struct outcome *outcome)
-{
-	struct output_piece piece[2];
-	size_t n = 0;
-
-	for (int s = 0; s < STREAM_COUNT; s++) {
-		size_t n_pieces = output_is_full(&e->output, (enum stream)s)
-			? output_whole(&e->output, (enum stream)s, piece) : 0;
-
-		for (size_t i = 0; i < n_pieces; i++)
-			for (size_t at = 0; at < piece[i].len; at += e->results.part[n - 1].len)
-				add_part(&e->results, &n, &(struct outcome_part){
-					.stream = (enum stream)s,
-					.offset = piece[i].offset + at,
-					.at = piece[i].at + at,
-					.len = part_len(piece[i].at + at, piece[i].len - at),
-				});
-	}
-	outcome->part = e->results.part;
-	outcome->n_parts = n;
+	outcome->files_unknown = r->files_unknown;
 }
 
 void
-execution_show_results(struct execution *e, struct outcome *outcome)
+results_show(struct execution_results *r, struct outcome *outcome)
 {
-	struct execution_results *r = &e->results;
-	const struct msg_done *done = &e->done.msg.done;
-
 	r->shown = calloc(r->n_displays + 1, sizeof(*r->shown));
 	r->file = calloc(r->n_left + 1, sizeof(*r->file));
 	if (r->shown == NULL || r->file == NULL)
@@ -216,24 +203,18 @@ execution_show_results(struct execution *e, struct outcome *outcome)
 	}
 	outcome->display = r->shown;
 	outcome->n_displays = r->n_displays;
-	if (e->facts.has_done && done->has_undisplayed)
-		outcome->undisplayed = done->undisplayed;
 	show_files(r, outcome);
-	outcome->files_unknown = e->end_us != 0 && !r->all_told;
-	show_parts(e, outcome);
 }
 
 void
-execution_results_done(struct execution_results *r)
+results_done(struct execution_results *r)
 {
 	for (size_t i = 0; i < r->n_displays; i++)
 		frame_done(&r->display[i]);
-	for (size_t i = 0; i < r->n_left; i++)
-		frame_done(&r->left[i]);
+	free_left(r);
 	free(r->display);
 	free(r->left);
 	free(r->shown);
 	free(r->file);
-	free(r->part);
 	memset(r, 0, sizeof(*r));
 }

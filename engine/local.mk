@@ -6,12 +6,12 @@ libengine_a_SOURCES = \
 	engine/engine.c engine/engine.h \
 	engine/engine_parts.h \
 	engine/execution.c engine/execution.h \
-	engine/execution_parts.h \
+	engine/execution_answer.c \
 	engine/execution_message.c \
-	engine/execution_prompt.c \
-	engine/execution_results.c \
+	engine/execution_parts.h \
+	engine/execution_prompts.c \
+	engine/execution_results.c engine/execution_results.h \
 	engine/execution_run.c \
-	engine/execution_text.c \
 	engine/execution_usage.c \
 	engine/keeper.c engine/keeper.h \
 	engine/observer.h \

@@ -333,3 +333,46 @@ output_whole(struct output *output, enum stream stream, struct output_piece piec
 					    (char *)whole->at + head, whole->cap - head };
 	return 2;
 }
+
+/* The length of the next part of a piece. */
+static size_t
+part_len(const char *at, size_t len)
+{
+	const size_t look = 65536;
+	const char *newline;
+
+	if (len <= OUTCOME_PART_MAX)
+		return len;
+	newline = memrchr(at + OUTCOME_PART_MAX - look, '\n', look);
+	if (newline != NULL)
+		return (size_t)(newline + 1 - at);
+	return OUTCOME_PART_MAX - utf8_begun(at, OUTCOME_PART_MAX);
+}
+
+struct outcome_part *
+output_parts(struct output *output, size_t *n_r)
+{
+	struct output_piece piece[2];
+	struct outcome_part *part = NULL;
+	size_t n = 0;
+
+	for (int s = 0; s < STREAM_COUNT; s++) {
+		size_t n_pieces = output_is_full(output, (enum stream)s)
+			? output_whole(output, (enum stream)s, piece) : 0;
+
+		for (size_t i = 0; i < n_pieces; i++)
+			for (size_t at = 0; at < piece[i].len; at += part[n - 1].len) {
+				part = realloc(part, (n + 1) * sizeof(*part));
+				if (part == NULL)
+					abort();
+				part[n++] = (struct outcome_part){
+					.stream = (enum stream)s,
+					.offset = piece[i].offset + at,
+					.at = piece[i].at + at,
+					.len = part_len(piece[i].at + at, piece[i].len - at),
+				};
+			}
+	}
+	*n_r = n;
+	return part;
+}

@@ -71,6 +71,10 @@ void output_keep_no_more(struct output *output);
 size_t output_whole(struct output *output, enum stream stream,
 		    struct output_piece piece_r[2]);
 
+/* The parts of the streams that are past their caps. The caller frees the array; the bytes are the
+ * output's. */
+struct outcome_part *output_parts(struct output *output, size_t *n_r);
+
 /* Makes the texts; nothing is added afterwards. The caller frees text. */
 struct output_text output_stream_text(struct output *output, enum stream stream);
 struct output_text output_transcript(struct output *output);

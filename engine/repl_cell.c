@@ -41,15 +41,11 @@ on_message(struct execution *e, struct frame *frame)
 	/* Nothing may follow DONE. */
 	if (e->facts.has_done)
 		return -EBADMSG;
-	if (type == MSG_DISPLAY)
-		return execution_on_display(e, frame);
-	if (type == MSG_LEFT)
-		return execution_on_left(e, frame);
 	if (type == MSG_PROMPT)
 		return execution_on_prompt(e, frame);
-	if (type == MSG_LEFT_MORE)
-		return execution_on_left_more(e, frame);
-	if (type != MSG_DONE || frame->msg.done.id != e->serial)
+	if (type != MSG_DONE)
+		return results_take(&e->results, frame);
+	if (frame->msg.done.id != e->serial)
 		return -EBADMSG;
 	execution_keep_done(e, frame);
 	return 0;
@@ -237,7 +233,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 
 	repl->phase = REPL_CELL;
 	repl->execution = e;
-	repl->left_by_init = repl->ready = false;
+	repl->ready = false;
 	tasks = take_stock(repl, &usage);
 	uncounted = repl_uncounted(repl);
 	e->memory_max = memory_limit(repl, &usage, uncounted);
@@ -341,11 +337,8 @@ repl_on_left(struct repl *repl, struct frame *frame)
 	if (repl->phase != REPL_CELL)
 		return -EBADMSG;
 	/* Files that the cell reported before it was killed are reported again. */
-	if (!repl->left_by_init)
-		execution_forget_left(repl->execution);
-	repl->left_by_init = true;
-	return frame->msg.type == MSG_LEFT ? execution_on_left(repl->execution, frame)
-					   : execution_on_left_more(repl->execution, frame);
+	results_anew(&repl->execution->results);
+	return results_take(&repl->execution->results, frame);
 }
 
 int

@@ -96,7 +96,6 @@ struct repl {
 	struct frame_reader reader;
 	struct frame_writer writer;
 	struct event readable, writable;
-	bool left_by_init;			/* init tells of files in the cell's stead */
 	bool ready;				/* it has come to its end; init was answered */
 };
 

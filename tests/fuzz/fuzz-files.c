@@ -15,7 +15,7 @@
 #include <errno.h>
 
 #include "base/quote.h"
-#include "engine/execution_parts.h"
+#include "engine/execution_results.h"
 #include "keeper/path.h"
 #include "policy/config.h"
 #include "tools/script/run_script_files.h"
@@ -122,7 +122,7 @@ by_path(const struct outcome_file *a, const struct outcome_file *b)
 }
 
 static void
-leave(struct execution *e, const struct rest *path)
+leave(struct execution_results *results, const struct rest *path)
 {
 	struct codec_buffer buffer = { 0 };
 	struct frame frame = { 0 };
@@ -132,7 +132,7 @@ leave(struct execution *e, const struct rest *path)
 	if (codec_encode(&msg, &buffer) == 0) {
 		frame.body = buffer.at;
 		MUST(codec_decode(MSG_LEFT, buffer.at, buffer.len, &frame.msg) == 0);
-		(void)execution_on_left(e, &frame);
+		(void)results_take(results, &frame);
 		frame_done(&frame);
 	} else {
 		codec_buffer_done(&buffer);
@@ -142,17 +142,18 @@ leave(struct execution *e, const struct rest *path)
 static void
 try_left(struct rest rest)
 {
-	static struct execution e;
+	const struct results_limits limits = { .files = 20 };
+	struct execution_results results;
 	struct outcome outcome = { .n_files = 0 };
 
-	e.limits.results.files = 20;
+	results_init(&results, 0, &limits);
 	while (rest.len > 0) {
 		struct rest path = rest_line(&rest);
 
-		leave(&e, &path);
+		leave(&results, &path);
 	}
-	execution_show_results(&e, &outcome);
-	MUST(outcome.n_files <= e.results.n_left && e.results.n_left <= 20);
+	results_show(&results, &outcome);
+	MUST(outcome.n_files <= limits.files);
 	for (size_t i = 0; i < outcome.n_files; i++) {
 		const struct outcome_file *file = &outcome.file[i];
 
@@ -161,7 +162,7 @@ try_left(struct rest rest)
 		MUST(quote_is_plain(file->path, file->path_len));
 		MUST(i == 0 || by_path(&file[-1], file) < 0);
 	}
-	execution_results_done(&e.results);
+	results_done(&results);
 }
 
 int

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "base/quote.h"
-#include "engine/execution_parts.h"
+#include "engine/execution_results.h"
 #include "policy/config.h"
 #include "tests/fuzz/frames.h"
 #include "tests/unit/tools/fake_engine.h"
@@ -22,28 +22,22 @@
 #define FRAMES_MAX 20000	/* bytes */
 #define SERIAL 7
 
-static struct execution e;
+static const struct results_limits limits = {
+	.displays = 5, .display_bytes = 2048, .files = 5, .files_bytes = 1024,
+};
 
 /* ---- from the worker ---- */
 
 static int
-take(struct frame *frame)
+take(struct execution_results *results, struct frame *frame)
 {
-	enum msg_type type = frame->msg.type;
-
-	if (type == MSG_DISPLAY)
-		return execution_on_display(&e, frame);
-	if (type == MSG_LEFT)
-		return execution_on_left(&e, frame);
-	if (type == MSG_LEFT_MORE)
-		return execution_on_left_more(&e, frame);
-	if (type == MSG_LEFT_ANEW)
-		execution_forget_left(&e);
-	return 0;
+	if (frame->msg.type != MSG_LEFT_ANEW)
+		return results_take(results, frame);
+	return results_anew(results) ? 0 : -EBADMSG;
 }
 
 static void
-take_all(const uint8_t *data, size_t size)
+take_all(struct execution_results *results, const uint8_t *data, size_t size)
 {
 	static uint8_t frames[FRAMES_MAX];
 	struct frame_reader reader;
@@ -56,7 +50,7 @@ take_all(const uint8_t *data, size_t size)
 	frames_set_versions(frames, size);
 	frame_reader_init(&reader, FROM_WORKER);
 	while (r == 0 && frame_reader_feed(&reader, at, size, &used, &frame) == 1) {
-		r = take(&frame);
+		r = take(results, &frame);
 		MUST(r == 0 || r == -EBADMSG);
 		frame_done(&frame);
 		at += used;
@@ -74,10 +68,10 @@ check_outcome(const struct outcome *outcome)
 		uint32_t before = i > 0 ? outcome->display[i - 1].object : 0;
 
 		MUST(outcome->display[i].object - before <= (i > 0));
-		MUST(outcome->display[i].object < e.limits.results.displays);
+		MUST(outcome->display[i].object < limits.displays);
 		bytes += outcome->display[i].len;
 	}
-	MUST(bytes <= e.limits.results.display_bytes);
+	MUST(bytes <= limits.display_bytes);
 	bytes = 0;
 	for (size_t i = 0; i < outcome->n_files; i++) {
 		const struct outcome_file *file = &outcome->file[i];
@@ -85,8 +79,8 @@ check_outcome(const struct outcome *outcome)
 		MUST(quote_is_plain(file->path, file->path_len));
 		bytes += file->len;
 	}
-	MUST(bytes <= e.limits.results.files_bytes);
-	MUST(outcome->n_files <= e.limits.results.files);
+	MUST(bytes <= limits.files_bytes);
+	MUST(outcome->n_files <= limits.files);
 }
 
 /* ---- to the client ---- */
@@ -178,6 +172,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct config *config;
 	static struct tenant *tenant, *stranger;
 	struct outcome outcome = { .id = "x-1" };
+	struct execution_results results;
 
 	if (size > FRAMES_MAX)
 		return 0;
@@ -186,15 +181,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		tenant = engine_tenant(NULL, 1);
 		stranger = engine_tenant(NULL, 2);
 	}
-	e.serial = SERIAL;
-	e.limits.results = (struct results_limits){ .displays = 5, .display_bytes = 2048,
-						    .files = 5, .files_bytes = 1024 };
-	take_all(data, size);
-	execution_show_results(&e, &outcome);
+	results_init(&results, SERIAL, &limits);
+	take_all(&results, data, size);
+	results_show(&results, &outcome);
 	check_outcome(&outcome);
 	resources_keep(config, tenant, &outcome);
 	check_answer(&outcome, tenant, stranger);
 	resources_forget();
-	execution_results_done(&e.results);
+	results_done(&results);
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engine/execution_parts.h"
+#include "engine/execution_results.h"
 #include "policy/config.h"
 #include "tests/unit/tools/fake_engine.h"
 #include "tools/script/run_script_files.h"
@@ -18,16 +18,16 @@
 
 /* ---- what is told ---- */
 
-static struct execution e;
+static struct execution_results results;
 
 static int
 start(void **state)
 {
-	(void)state;
-	memset(&e, 0, sizeof(e));
-	e.serial = 7;
-	e.limits.results = (struct results_limits){
+	static const struct results_limits limits = {
 		.displays = 20, .display_bytes = 4096, .files = 100, .files_bytes = 1024 };
+
+	(void)state;
+	results_init(&results, 7, &limits);
 	return 0;
 }
 
@@ -35,7 +35,7 @@ static int
 stop(void **state)
 {
 	(void)state;
-	execution_results_done(&e.results);
+	results_done(&results);
 	return 0;
 }
 
@@ -45,7 +45,7 @@ display(uint64_t id, uint32_t object, size_t len)
 	struct frame frame = { .msg = { .type = MSG_DISPLAY, .display = {
 		.id = id, .object = object, .kind = DISPLAY_PLAIN, .data = { "x", len } } } };
 
-	return execution_on_display(&e, &frame);
+	return results_take(&results, &frame);
 }
 
 static int
@@ -55,7 +55,7 @@ left(const char *path, size_t len)
 		.path = msg_str(path), .size = len, .has_data = true,
 		.data = { "x", len } } } };
 
-	return execution_on_left(&e, &frame);
+	return results_take(&results, &frame);
 }
 
 static void
@@ -89,24 +89,19 @@ files_have_a_sum_and_a_number(void **state)
 {
 	struct frame more = { .msg = { .type = MSG_LEFT_MORE, .left_more.more = 3 } };
 	struct outcome outcome = { .id = "x-1" };
-	char path[16];
 
 	(void)state;
 	assert_int_equal(left("b", 1024 - 1), 0);
 	assert_true(left("c", 2) < 0);
 	assert_int_equal(left("a", 1), 0);
 	assert_int_equal(left("a", 0), 0);
-	for (int i = 3; i < 100; i++) {
-		snprintf(path, sizeof(path), "%d", i);
-		assert_int_equal(left(path, 0), 0);
-	}
+	for (int i = 3; i < 100; i++)
+		assert_int_equal(left(i % 2 ? "z" : "zz", 0), 0);
 	assert_true(left("d", 0) < 0);
-	assert_int_equal(execution_on_left_more(&e, &more), 0);
-	assert_true(execution_on_left_more(&e, &more) < 0);
+	assert_int_equal(results_take(&results, &more), 0);
+	assert_true(results_take(&results, &more) < 0);
 	/* In order, and each path once. */
-	for (size_t i = 3; i < e.results.n_left; i++)
-		e.results.left[i].msg.left.path = msg_str(i % 2 ? "z" : "zz");
-	execution_show_results(&e, &outcome);
+	results_show(&results, &outcome);
 	assert_int_equal(outcome.n_files, 4);
 	assert_int_equal(outcome.more_files, 3);
 	for (size_t i = 1; i < outcome.n_files; i++) {
@@ -144,8 +139,48 @@ no_file_after_the_number_of_more(void **state)
 	struct frame more = { .msg = { .type = MSG_LEFT_MORE, .left_more.more = 3 } };
 
 	(void)state;
-	assert_int_equal(execution_on_left_more(&e, &more), 0);
+	assert_int_equal(results_take(&results, &more), 0);
 	assert_true(left("a", 0) < 0);
+}
+
+static void
+files_are_reported_again_once(void **state)
+{
+	struct frame more = { .msg = { .type = MSG_LEFT_MORE, .left_more.more = 3 } };
+	struct outcome outcome = { .id = "x-1" };
+
+	(void)state;
+	assert_int_equal(left("a", 1024), 0);
+	assert_int_equal(results_take(&results, &more), 0);
+	assert_true(results_anew(&results));
+	/* Nothing of the first report counts, neither its bytes nor the number of others. */
+	assert_int_equal(left("b", 1024), 0);
+	assert_false(results_anew(&results));
+	results_show(&results, &outcome);
+	assert_int_equal(outcome.n_files, 1);
+	assert_memory_equal(outcome.file[0].path, "b", outcome.file[0].path_len);
+	assert_int_equal(outcome.more_files, 0);
+}
+
+static void
+files_are_unknown_while_it_runs(void **state)
+{
+	struct outcome outcome = { .id = "x-1" };
+
+	(void)state;
+	results_show(&results, &outcome);
+	assert_false(outcome.files_unknown);
+	stop(NULL);
+	start(NULL);
+	results_begin(&results);
+	results_show(&results, &outcome);
+	assert_true(outcome.files_unknown);
+	stop(NULL);
+	start(NULL);
+	results_begin(&results);
+	results_end(&results);
+	results_show(&results, &outcome);
+	assert_false(outcome.files_unknown);
 }
 
 /* ---- what is kept ---- */
@@ -367,6 +402,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(files_have_a_sum_and_a_number, start, stop),
 		cmocka_unit_test_setup_teardown(paths_have_no_bytes_that_nobody_sees, start, stop),
 		cmocka_unit_test_setup_teardown(no_file_after_the_number_of_more, start, stop),
+		cmocka_unit_test_setup_teardown(files_are_reported_again_once, start, stop),
+		cmocka_unit_test_setup_teardown(files_are_unknown_while_it_runs, start, stop),
 		cmocka_unit_test_setup_teardown(a_file_is_its_tenants_alone, open_store,
 						close_store),
 		cmocka_unit_test_setup_teardown(a_file_is_put_again_for_its_tenant, open_store,

@@ -138,6 +138,7 @@ execution_new(struct engine *engine, struct tenant *tenant,
 	e->tell_names = request->tell_names;
 	copy_inputs(e, request);
 	e->network = egress_terms(request->network);
+	results_init(&e->results, e->serial, &e->limits.results);
 	output_init(&e->output, e->limits.output_bytes);
 	if (request->spill)
 		output_keep_whole(&e->output, e->limits.results.spill_bytes / STREAM_COUNT);
@@ -153,7 +154,7 @@ execution_free(struct execution *e)
 	e->engine->spilled -= e->spilled;
 	output_done(&e->output);
 	frame_done(&e->done);
-	execution_results_done(&e->results);
+	results_done(&e->results);
 	egress_grant_end(e->grant);
 	free(e->network);
 	free(e->script);
@@ -206,6 +207,7 @@ take_done(const struct execution *e, struct done_texts *t, struct outcome *outco
 	outcome->error_message = t->error_message;
 	outcome->error_traceback = t->error_traceback;
 	outcome->error_line = done->has_error_line ? done->error_line : 0;
+	outcome->undisplayed = done->has_undisplayed ? done->undisplayed : 0;
 }
 
 static void
@@ -307,6 +309,7 @@ execution_answer(struct execution *e)
 	char *note[NOTES_MAX + 1], *refused[REFUSED_IMPORTS_MAX];
 	struct output_text text[STREAM_COUNT], transcript;
 	struct outcome_verdict verdict;
+	struct outcome_part *part;
 	struct done_texts texts;
 	struct outcome outcome = { .id = e->id, .limits = &e->limits };
 
@@ -331,7 +334,8 @@ execution_answer(struct execution *e)
 	transcript = output_transcript(&e->output);
 	outcome.transcript = transcript.text;
 	outcome.transcript_len = transcript.len;
-	execution_show_results(e, &outcome);
+	outcome.part = part = output_parts(&e->output, &outcome.n_parts);
+	results_show(&e->results, &outcome);
 	outcome.state = e->became;
 	outcome.n_notes = make_notes(e, note);
 	outcome.note = (const char *const *)note;
@@ -345,6 +349,7 @@ execution_answer(struct execution *e)
 	for (int i = 0; i < STREAM_COUNT; i++)
 		free(text[i].text);
 	free(transcript.text);
+	free(part);
 	for (size_t i = 0; i < outcome.n_notes; i++)
 		free(note[i]);
 	for (size_t i = 0; i < outcome.n_refused_imports; i++)

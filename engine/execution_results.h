@@ -1,0 +1,50 @@
+/* The results of an execution beside its streams: objects that it displayed, and files that it
+ * left. They are kept as the frames that brought them, and bounded in number and sum.
+ */
+#ifndef ENGINE_EXECUTION_RESULTS_H
+#define ENGINE_EXECUTION_RESULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/execution.h"
+#include "proto/frame.h"
+
+/* Its members belong to execution_results.c. */
+struct execution_results {
+	uint64_t id;				/* that displays carry */
+	const struct results_limits *limits;
+	struct frame *display, *left;
+	size_t n_displays, n_left;
+	size_t display_bytes, left_bytes;
+	size_t forms;				/* of the object shown last */
+	uint32_t more_left;
+	bool files_unknown;			/* not all of them have been reported */
+	bool is_anew;				/* init reports the files */
+	/* While the answer is given. */
+	struct outcome_display *shown;
+	struct outcome_file *file;
+};
+
+/* id: the execution's serial. limits: borrowed. */
+void results_init(struct execution_results *results, uint64_t id,
+		  const struct results_limits *limits);
+void results_done(struct execution_results *results);
+
+/* It runs: until results_end, there may be files that are not reported. */
+void results_begin(struct execution_results *results);
+void results_end(struct execution_results *results);
+
+/* Takes DISPLAY, LEFT or LEFT_MORE. 0, and the frame is emptied; or -EBADMSG: another message, or
+ * more than our own worker sends. */
+int results_take(struct execution_results *results, struct frame *frame);
+
+/* Init reports all files itself: drops those that the script has reported. False: it did so
+ * before, and nothing is dropped. */
+bool results_anew(struct execution_results *results);
+
+/* Shows them in an outcome, which borrows them. Once. */
+void results_show(struct execution_results *results, struct outcome *outcome);
+
+#endif
