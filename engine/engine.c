@@ -18,6 +18,7 @@
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
+#include "engine/observer.h"
 #include "engine/repl_parts.h"
 #include "engine/tenant.h"
 #include "engine/zygote.h"
@@ -365,7 +366,7 @@ queue_uses(const struct tenant *tenant, const char *environment)
 
 	for (unsigned int i = 0; i < tenant->n_shares; i++)
 		TAILQ_FOREACH(item, &tenant->queue.items[i], link)
-			if (strcmp(execution_of(item)->environment, environment) == 0)
+			if (strcmp(execution_of(item)->request.environment, environment) == 0)
 				return true;
 	return false;
 }
@@ -378,7 +379,7 @@ engine_uses(const struct engine *engine, const char *environment)
 	const struct repl *repl;
 
 	TAILQ_FOREACH(e, &engine->running, link)
-		if (strcmp(e->environment, environment) == 0)
+		if (strcmp(e->request.environment, environment) == 0)
 			return true;
 	LIST_FOREACH(repl, &engine->repls, link)
 		if (strcmp(repl->environment, environment) == 0)
@@ -426,4 +427,13 @@ engine_count(const struct engine *engine, struct engine_counts *counts_r)
 		LIST_FOREACH(tenant, &engine->tenants[i], link)
 			counts.queued += tenant->queue.n_waiting;
 	*counts_r = counts;
+}
+
+void
+engine_tell_input(const struct engine *engine, enum engine_input what)
+{
+	const struct engine_observer *observer = engine->options.observer;
+
+	if (observer != NULL && observer->on_input != NULL)
+		observer->on_input(observer->arg, what);
 }

@@ -6,12 +6,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/own.h"
 #include "base/why.h"
 #include "engine/egress.h"
@@ -26,22 +28,6 @@
 #define GRACE_MS 2000			/* for an interrupted cell to end */
 #define KILL_MS 30000			/* for init to report that the cell was killed */
 #define TELL_MS 2000			/* for a script's init to report files */
-
-static int
-find_profile(const struct engine *engine, const char *name, unsigned int *index_r,
-	     struct why *why_r)
-{
-	if (name == NULL) {
-		*index_r = 0;
-		return 0;
-	}
-	for (unsigned int i = 0; i < engine->config->n_profiles; i++)
-		if (strcmp(engine->config->profile[i].name, name) == 0) {
-			*index_r = i;
-			return 0;
-		}
-	return why_say(why_r, -ENOENT, "profile", "there is no profile of that name");
-}
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg);
 
@@ -61,40 +47,56 @@ never_ran(struct execution *e)
 	make_due(e);
 }
 
-int
-execution_choose_profile(const struct tenant *tenant, const char *name,
-			 unsigned int *index_r, struct why *why_r)
+/* ---- the beginning ---- */
+
+static struct execution *
+new_execution(struct engine *engine, struct tenant *tenant,
+	      const struct execution_request *request, const struct execution_watcher *watcher,
+	      unsigned int profile)
 {
-	if (*tenant->profile == '\0')
-		return find_profile(tenant->engine, name, index_r, why_r);
-	if (name != NULL && strcmp(name, tenant->profile) != 0)
-		return why_say(why_r, -EACCES, "profile",
-			       "your scripts run in the profile %s alone",
-			       tenant->profile);
-	return find_profile(tenant->engine, tenant->profile, index_r, why_r);
+	struct execution *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		abort();
+	*e = (struct execution){
+		.engine = engine, .tenant = tenant, .watcher = *watcher, .profile = profile,
+		.item.kind = request->repl != NULL ? SCHED_CELLS : profile,
+		.repl = request->repl, .limits = request->limits,
+		.serial = ++engine->executions, .id = "x-",
+		.usage.asked_us = clock_us(),
+	};
+	id_new(e->id + 2);
+	if (request->repl != NULL)
+		e->limits.memory_bytes = request->repl->memory_bytes;
+	e->usage.memory_max = e->limits.memory_bytes;
+	e->facts.limits = &e->limits;
+	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
+	e->facts.disk_inodes = engine->config->profile[profile].disk_inodes;
+	e->facts.watchdog_memory = !engine->memory_counted;
+	e->facts.watchdog_pids = !engine->pids_counted;
+	request_copy_init(&e->request, request);
+	prompts_init(&e->prompts, request->prompts, request->prompt_ms);
+	results_init(&e->results, e->serial, &e->limits.results);
+	output_init(&e->output, e->limits.output_bytes);
+	if (request->spill)
+		output_keep_whole(&e->output, e->limits.results.spill_bytes / STREAM_COUNT);
+	evtimer_assign(&e->deadline, engine->base, on_deadline, e);
+	return e;
 }
 
-/* The inputs, rounded up to pages and with a directory for each slash, may fill at most half of
- * what the script may write. */
-static int
-check_inputs(const struct engine *engine, const struct execution_request *request,
-	     unsigned int profile, struct why *why_r)
+void
+execution_free(struct execution *e)
 {
-	uint64_t bytes = 0, inodes = 0;
-
-	for (size_t i = 0; i < request->n_inputs; i++) {
-		const struct execution_input *input = &request->input[i];
-
-		bytes += (input->len + 4095) & ~(uint64_t)4095;
-		inodes++;
-		for (size_t k = 0; k < input->path_len; k++)
-			inodes += input->path[k] == '/';
-	}
-	if (bytes <= engine->config->profile[profile].disk_bytes / 2 &&
-	    inodes <= engine->config->profile[profile].disk_inodes / 2)
-		return 0;
-	return why_say(why_r, -EFBIG, "files",
-		       "files: they take more than half of the disk that a script has here");
+	event_del(&e->deadline);
+	watchdog_forget(&e->usage.watchdog);
+	e->tenant->spilled -= e->spilled;
+	e->engine->spilled -= e->spilled;
+	output_done(&e->output);
+	frame_done(&e->done);
+	results_done(&e->results);
+	request_copy_done(&e->request);
+	egress_grant_end(e->grant);
+	free(e);
 }
 
 int
@@ -112,17 +114,16 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		r = request->repl->stage->admits(request->repl, why_r);
 		index = request->repl->share->profile->index;
 	} else {
-		r = execution_choose_profile(tenant, request->profile, &index, why_r);
+		r = request_choose_profile(tenant, request->profile, &index, why_r);
 	}
 	if (r == 0)
-		r = check_inputs(engine, request, index, why_r);
+		r = request_check_inputs(request, &engine->config->profile[index], why_r);
 	if (r < 0) {
 		if (request->channel != NULL)
 			close(*request->channel);
 		return r;
 	}
-	e = execution_new(engine, tenant, request, watcher, index);
-	evtimer_assign(&e->deadline, engine->base, on_deadline, e);
+	e = new_execution(engine, tenant, request, watcher, index);
 	r = execution_announce(e, why_r);
 	if (r < 0) {
 		execution_free(e);
@@ -186,7 +187,7 @@ arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 	ms = cpu_left / processors;
 	if (ms < CPU_LOOK_LEAST_MS)
 		ms = CPU_LOOK_LEAST_MS;
-	wall_left += execution_patience_ms(e);
+	wall_left += prompts_patience_ms(&e->prompts, clock_us());
 	if (ms > wall_left)
 		ms = wall_left;
 	arm_ms(e, ms);
@@ -204,15 +205,12 @@ execution_begin(struct execution *e, struct worker *w)
 {
 	struct engine *engine = e->engine;
 
-	if (e->start_us == 0)
-		e->start_us = clock_us();
 	e->state = EXECUTION_RUNNING;
 	e->worker = w;
 	results_begin(&e->results);
 	TAILQ_INSERT_TAIL(&engine->running, e, link);
 	engine->n_running++;
-	if (engine->watchdog != NULL)
-		watchdog_watch(engine->watchdog, &e->watchdog, e);
+	execution_watch(e);
 	arm_deadline(e, 0);
 }
 
@@ -256,17 +254,11 @@ close_run(struct execution *e)
 	assert(e->state == EXECUTION_RUNNING);
 	/* From here on no callback can end it again. */
 	e->state = EXECUTION_DUE;
-	if (e->end_us == 0)
-		e->end_us = clock_us();
 	TAILQ_REMOVE(&e->engine->running, e, link);
 	e->engine->n_running--;
 	event_del(&e->deadline);
-	watchdog_forget(&e->watchdog);
 	watchdog_look_end(&w->look);
-	/* A script that was killed was counted then: what its init did since is not charged to
-	 * it. */
-	if (e->repl != NULL || e->stopping != KILLED)
-		execution_count(e);
+	execution_count(e);
 	if (e->facts.stop != STOP_NONE && e->became != STATE_COMMITTED &&
 	    e->became != STATE_ROLLED_BACK)
 		worker_kill(w);
@@ -296,7 +288,7 @@ execution_lose(struct execution *e, enum stop_reason reason)
 static bool
 is_to_tell(const struct execution *e, enum stop_reason reason)
 {
-	return !e->internal && !e->engine->shutting_down && reason != STOP_PROTOCOL &&
+	return !e->request.internal && !e->engine->shutting_down && reason != STOP_PROTOCOL &&
 	       (reason != STOP_CANCEL || e->facts.cancel == CANCEL_BY_CLIENT);
 }
 
@@ -308,8 +300,7 @@ stop_script(struct execution *e, enum stop_reason reason)
 		return;
 	e->facts.stop = reason;
 	e->stopping = KILLED;
-	e->end_us = clock_us();
-	watchdog_forget(&e->watchdog);
+	/* Now: what its init does from here on is not charged to it. */
 	execution_count(e);
 	/* First, or connections that close with the script would look as if the script had
 	 * closed them. */
@@ -402,7 +393,7 @@ static void
 deliver(struct execution *e)
 {
 	struct tenant *tenant = e->tenant;
-	bool ran = e->end_us != 0;
+	bool ran = execution_has_run(e);
 	uint64_t took_ms = ran ? execution_wall_us(e) / 1000 : 0;
 
 	if (e->watcher.on_outcome != NULL || e->observed)

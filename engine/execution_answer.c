@@ -1,24 +1,14 @@
-/* Runs in: the supervisor.   Owns: an execution's copies of its request, and the texts of its
- * answer while it is delivered. */
+/* Runs in: the supervisor.   Owns: the texts of an execution's answer while it is delivered. */
 #include "engine/execution_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <event2/event.h>
-
-#include "base/clock.h"
-#include "base/id.h"
 #include "base/utf8.h"
-#include "engine/egress.h"
 #include "engine/engine_parts.h"
 #include "engine/observer.h"
-#include "engine/tenant.h"
 #include "policy/imports.h"
-
-/* ---- the request ---- */
 
 static char *
 copy(const char *bytes, size_t len)
@@ -32,145 +22,6 @@ copy(const char *bytes, size_t len)
 	at[len] = '\0';
 	return at;
 }
-
-/* Copies n texts into *text_r, and returns their array; both are malloc'd. */
-static struct msg_str *
-copy_strings(const char *const *from, size_t n, char **text_r)
-{
-	size_t total = 0, at = 0;
-	struct msg_str *to = calloc(n + 1, sizeof(*to));
-	char *text;
-
-	for (size_t i = 0; i < n; i++)
-		total += strlen(from[i]);
-	text = malloc(total + 1);
-	if (to == NULL || text == NULL)
-		abort();
-	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(from[i]);
-
-		memcpy(text + at, from[i], len);
-		to[i] = (struct msg_str){ .at = text + at, .len = len };
-		at += len;
-	}
-	*text_r = text;
-	return to;
-}
-
-static void
-copy_inputs(struct execution *e, const struct execution_request *request)
-{
-	size_t total = 0;
-	char *at;
-
-	if (request->n_inputs == 0)
-		return;
-	for (size_t i = 0; i < request->n_inputs; i++)
-		total += request->input[i].path_len + request->input[i].len;
-	e->input = calloc(request->n_inputs, sizeof(*e->input));
-	e->input_bytes = at = malloc(total + 1);
-	if (e->input == NULL || at == NULL)
-		abort();
-	for (size_t i = 0; i < request->n_inputs; i++) {
-		const struct execution_input *from = &request->input[i];
-		struct msg_input *to = &e->input[i];
-
-		to->path = (struct msg_str){ .at = at, .len = from->path_len };
-		memcpy(at, from->path, from->path_len);
-		at += from->path_len;
-		to->data = (struct msg_bin){ .at = at, .len = from->len };
-		if (from->len > 0)
-			memcpy(at, from->data, from->len);
-		at += from->len;
-	}
-	e->n_inputs = request->n_inputs;
-}
-
-struct execution *
-execution_new(struct engine *engine, struct tenant *tenant,
-	      const struct execution_request *request,
-	      const struct execution_watcher *watcher, unsigned int profile)
-{
-	struct execution *e = calloc(1, sizeof(*e));
-
-	if (e == NULL)
-		abort();
-	e->engine = engine;
-	e->tenant = tenant;
-	e->watcher = *watcher;
-	e->profile = profile;
-	e->asked_us = clock_us();
-	e->item.kind = request->repl != NULL ? SCHED_CELLS : profile;
-	e->repl = request->repl;
-	e->snapshot = request->snapshot;
-	e->cell = request->cell;
-	if (request->environment != NULL)
-		snprintf(e->environment, sizeof(e->environment), "%s", request->environment);
-	e->channel = request->channel != NULL ? *request->channel : -1;
-	e->limits = request->limits;
-	e->internal = request->internal;
-	e->prompts_max = request->prompts;
-	e->prompt_ms = request->prompt_ms;
-	if (request->repl != NULL)
-		e->limits.memory_bytes = request->repl->memory_bytes;
-	e->memory_max = e->limits.memory_bytes;
-	e->facts.limits = &e->limits;
-	e->facts.disk_bytes = engine->config->profile[profile].disk_bytes;
-	e->facts.disk_inodes = engine->config->profile[profile].disk_inodes;
-	e->facts.watchdog_memory = !engine->memory_counted;
-	e->facts.watchdog_pids = !engine->pids_counted;
-	e->serial = ++engine->executions;
-	memcpy(e->id, "x-", 2);
-	id_new(e->id + 2);
-	e->script = copy(request->script, request->script_len);
-	e->script_len = request->script_len;
-	if (request->stdin_text != NULL && request->stdin_len > 0) {
-		e->stdin_text = copy(request->stdin_text, request->stdin_len);
-		e->stdin_len = request->stdin_len;
-	}
-	e->args = copy_strings(request->args, request->n_args, &e->args_text);
-	e->n_args = request->n_args;
-	if (request->imports != NULL) {
-		e->imports = copy_strings(request->imports, request->n_imports,
-					  &e->imports_text);
-		e->n_imports = request->n_imports;
-	}
-	e->tell_names = request->tell_names;
-	copy_inputs(e, request);
-	e->network = egress_terms(request->network);
-	results_init(&e->results, e->serial, &e->limits.results);
-	output_init(&e->output, e->limits.output_bytes);
-	if (request->spill)
-		output_keep_whole(&e->output, e->limits.results.spill_bytes / STREAM_COUNT);
-	return e;
-}
-
-void
-execution_free(struct execution *e)
-{
-	event_del(&e->deadline);
-	watchdog_forget(&e->watchdog);
-	e->tenant->spilled -= e->spilled;
-	e->engine->spilled -= e->spilled;
-	output_done(&e->output);
-	frame_done(&e->done);
-	results_done(&e->results);
-	egress_grant_end(e->grant);
-	free(e->network);
-	free(e->script);
-	free(e->stdin_text);
-	free(e->args);
-	free(e->args_text);
-	free(e->imports);
-	free(e->imports_text);
-	free(e->input);
-	free(e->input_bytes);
-	if (e->channel >= 0)
-		close(e->channel);
-	free(e);
-}
-
-/* ---- the answer ---- */
 
 /* Strings of a frame have no terminating NUL, and the watcher wants C strings. */
 static char *
@@ -197,7 +48,7 @@ take_done(const struct execution *e, struct done_texts *t, struct outcome *outco
 	t->error_type = text_of(done->has_error_type, &done->error_type);
 	t->error_message = text_of(done->has_error_message, &done->error_message);
 	t->error_traceback = text_of(done->has_error_traceback, &done->error_traceback);
-	t->names = text_of(done->has_names && e->tell_names, &done->names);
+	t->names = text_of(done->has_names && e->request.tell_names, &done->names);
 	outcome->value_repr = t->value_repr;
 	outcome->value_json = t->value_json;
 	outcome->value_cut = done->has_value_cut && done->value_cut;
@@ -246,7 +97,7 @@ make_refused(const struct execution *e, char *refused_r[REFUSED_IMPORTS_MAX])
 	const struct msg_done *done = &e->done.msg.done;
 	size_t n = 0;
 
-	if (!e->facts.has_done || !done->has_refused_imports || e->imports == NULL)
+	if (!e->facts.has_done || !done->has_refused_imports || e->request.imports.item == NULL)
 		return 0;
 	for (; n < done->refused_imports.n; n++) {
 		const struct msg_str *name = &done->refused_imports.item[n];
@@ -265,15 +116,15 @@ event_of(const struct execution *e)
 	return (struct engine_event){
 		.tenant = e->tenant,
 		.id = e->id,
-		.script = e->script,
-		.script_len = e->script_len,
+		.script = e->request.script.at,
+		.script_len = e->request.script.len,
 		.profile = profile->name,
 		/* A session has its disk already, even if it ends before its cell. */
 		.disk_bytes = e->item.kind == SCHED_CELLS ? 0 : profile->disk_bytes,
 		.limits = &e->limits,
-		.internal = e->internal,
-		.waited_us = e->start_us > 0 ? e->start_us - e->asked_us : 0,
-		.ran_us = e->end_us > e->start_us ? e->end_us - e->start_us : 0,
+		.internal = e->request.internal,
+		.waited_us = execution_waited_us(e),
+		.ran_us = execution_ran_us(e),
 	};
 }
 
@@ -341,7 +192,7 @@ execution_answer(struct execution *e)
 	outcome.note = (const char *const *)note;
 	outcome.n_refused_imports = make_refused(e, refused);
 	outcome.refused_import = (const char *const *)refused;
-	outcome.duration_ms = (e->end_us - e->start_us + 500) / 1000;
+	outcome.duration_ms = (execution_ran_us(e) + 500) / 1000;
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
 	outcome.retry_after_ms = e->retry_after_ms;

@@ -1,10 +1,52 @@
 /* Runs in: the supervisor.   Owns: nothing.
- * Reads:   messages of a worker that runs a script, within their bounds already. This file
+ * Reads:   messages of a script's process and its init, within their bounds already. This file
  * decides which message is allowed when. Cells have a socket of their own: repl_cell.c. */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "engine/execution_parts.h"
 #include "engine/worker.h"
+
+static int
+on_prompt(struct execution *e, const struct msg_prompt *prompt)
+{
+	if (prompt->id != e->serial || prompts_open(&e->prompts, prompt->number, clock_us()) < 0)
+		return -EBADMSG;
+	if (e->stopping != GOES_ON || e->watcher.on_prompt == NULL)
+		execution_answer_prompt(e, NULL, 0);
+	else
+		e->watcher.on_prompt(e->watcher.arg, prompt->number, prompt->text.at,
+				     prompt->text.len);
+	return 0;
+}
+
+void
+execution_answer_prompt(struct execution *e, const char *line, size_t len)
+{
+	struct msg msg = { .type = MSG_ANSWER, .answer = { .has_line = line != NULL,
+							   .line = { line, len } } };
+
+	if (e->state != EXECUTION_RUNNING)
+		return;
+	msg.answer.number = prompts_close(&e->prompts, clock_us());
+	if (msg.answer.number == 0)
+		return;
+	/* A failed send means that the process has ended; its end is reported elsewhere. */
+	if (e->repl != NULL)
+		(void)e->repl->stage->send(e->repl, &msg);
+	else
+		(void)worker_send(e->worker, &msg, -1);
+	execution_look_at_clocks(e);
+}
+
+int
+execution_take(struct execution *e, struct frame *frame)
+{
+	return frame->msg.type == MSG_PROMPT ? on_prompt(e, &frame->msg.prompt)
+					     : results_take(&e->results, frame);
+}
+
+/* ---- of a worker that runs a script ---- */
 
 static int
 on_left_anew(struct execution *e, const struct worker *w, const struct msg_left_anew *anew)
@@ -33,8 +75,6 @@ on_message(struct worker *w, struct frame *frame)
 		return -EBADMSG;
 	if (type == MSG_LEFT_ANEW)
 		return on_left_anew(e, w, &frame->msg.left_anew);
-	if (type == MSG_PROMPT)
-		return execution_on_prompt(e, frame);
 	if (type == MSG_LISTENER)
 		return on_listener(e, w, frame);
 	if (type == MSG_DONE && frame->msg.done.id == e->serial)
@@ -42,7 +82,7 @@ on_message(struct worker *w, struct frame *frame)
 	else if (type == MSG_EXITED)
 		execution_on_exited(e, (int)frame->msg.exited.status);
 	else
-		return results_take(&e->results, frame);
+		return execution_take(e, frame);
 	return 0;
 }
 

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/own.h"
 #include "engine/egress.h"
@@ -27,13 +26,14 @@
 int
 execution_make_stdin(const struct execution *e)
 {
+	const struct msg_str *text = &e->request.stdin_text;
 	own_fd int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	size_t at = 0;
 
 	if (fd < 0)
 		return -errno;
-	while (at < e->stdin_len) {
-		ssize_t n = write(fd, e->stdin_text + at, e->stdin_len - at);
+	while (at < text->len) {
+		ssize_t n = write(fd, text->at + at, text->len - at);
 
 		if (n < 0)
 			return -errno;
@@ -61,20 +61,21 @@ struct msg_run
 execution_run_message(const struct execution *e)
 {
 	const struct engine *engine = e->engine;
+	const struct request_copy *request = &e->request;
 	struct msg_run run = {
 		.id = e->serial,
-		.script = { .at = e->script, .len = e->script_len },
-		.args = { .item = e->args, .n = e->n_args },
-		.has_stdin = e->stdin_text != NULL || e->channel >= 0,
-		.has_environment = e->environment[0] != '\0',
-		.environment = e->environment[0] != '\0',
+		.script = { .at = request->script.at, .len = request->script.len },
+		.args = request->args,
+		.has_stdin = request->stdin_text.at != NULL || request->channel >= 0,
+		.has_environment = request->environment[0] != '\0',
+		.environment = request->environment[0] != '\0',
 		.cpu_seconds = e->limits.cpu_ms / 1000 + 2,
 		.value_max = value_max(e),
 		.network = e->grant != NULL,
-		.has_imports = e->imports != NULL,
-		.imports = { .item = e->imports, .n = e->n_imports },
-		.tell_names = e->tell_names,
-		.prompts = e->prompts_max,
+		.has_imports = request->imports.item != NULL,
+		.imports = request->imports,
+		.tell_names = request->tell_names,
+		.prompts = request->prompts,
 	};
 
 	if (!engine->memory_counted)
@@ -98,10 +99,10 @@ execution_grant_network(struct execution *e)
 	char text[320];
 	int len;
 
-	if (e->network == NULL || e->grant != NULL)
+	if (e->request.network == NULL || e->grant != NULL)
 		return;
 	e->grant = egress_grant_new(e->engine->egress, e->serial, e->id,
-				    e->tenant->principal, e->network, &why);
+				    e->tenant->principal, e->request.network, &why);
 	if (e->grant != NULL)
 		return;
 	len = snprintf(text, sizeof(text), "mcp-pythond: this script has no network: %s\n", why);
@@ -133,7 +134,7 @@ attach_environment(const struct execution *e, const struct worker *w)
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
 	gate = pair[0];
-	r = keeper_attach(e->engine->keeper, e->environment, w->pidfd, pair[1]);
+	r = keeper_attach(e->engine->keeper, e->request.environment, w->pidfd, pair[1]);
 	return r < 0 ? r : give_fd(gate);
 }
 
@@ -141,20 +142,22 @@ attach_environment(const struct execution *e, const struct worker *w)
 static int
 run_descriptors(struct execution *e, const struct worker *w, int fd_r[2], size_t *n_r)
 {
+	const struct request_copy *request = &e->request;
+	bool has_text = request->stdin_text.at != NULL;
 	int fd = -1;
 
 	*n_r = 0;
 	/* A copy: if this worker does not take it, another may. */
-	if (e->channel >= 0)
-		fd = fcntl(e->channel, F_DUPFD_CLOEXEC, 3);
-	else if (e->stdin_text != NULL)
+	if (request->channel >= 0)
+		fd = fcntl(request->channel, F_DUPFD_CLOEXEC, 3);
+	else if (has_text)
 		fd = execution_make_stdin(e);
-	if (e->channel >= 0 || e->stdin_text != NULL) {
+	if (request->channel >= 0 || has_text) {
 		if (fd < 0)
-			return e->channel >= 0 ? -errno : fd;
+			return request->channel >= 0 ? -errno : fd;
 		fd_r[(*n_r)++] = fd;
 	}
-	if (e->environment[0] == '\0')
+	if (request->environment[0] == '\0')
 		return 0;
 	fd = attach_environment(e, w);
 	if (fd >= 0)
@@ -185,15 +188,13 @@ execution_lease(struct execution *e, struct worker *w)
 		r = run_descriptors(e, w, fd, &n_fds);
 	if (r < 0)
 		return r;
-	e->start_us = clock_us();
+	execution_start_clock(e);
 	if (worker_run(w, &(struct worker_load){
 			.user = &execution_user, .execution = e,
-			.input = e->input, .n_inputs = e->n_inputs,
+			.input = e->request.input, .n_inputs = e->request.n_inputs,
 			.run = &run, .fd = fd, .n_fds = n_fds }) < 0)
 		return -EAGAIN;
-	if (e->channel >= 0)
-		close(e->channel);
-	e->channel = -1;
+	request_copy_close_channel(&e->request);
 	execution_begin(e, w);
 	return 0;
 }

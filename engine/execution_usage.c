@@ -3,9 +3,55 @@
  * at its processes. */
 #include "engine/execution_parts.h"
 
+#include "base/clock.h"
 #include "engine/engine_parts.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
+
+/* ---- time ---- */
+
+void
+execution_start_clock(struct execution *e)
+{
+	e->usage.start_us = clock_us();
+}
+
+bool
+execution_has_run(const struct execution *e)
+{
+	return e->usage.end_us != 0;
+}
+
+uint64_t
+execution_wall_us(const struct execution *e)
+{
+	uint64_t now_us = e->usage.end_us != 0 ? e->usage.end_us : clock_us();
+	uint64_t excused = prompts_excused_us(&e->prompts, now_us);
+	uint64_t passed = now_us - e->usage.start_us;
+
+	return passed > excused ? passed - excused : 0;
+}
+
+uint64_t
+execution_waited_us(const struct execution *e)
+{
+	return e->usage.start_us != 0 ? e->usage.start_us - e->usage.asked_us : 0;
+}
+
+uint64_t
+execution_ran_us(const struct execution *e)
+{
+	return e->usage.end_us > e->usage.start_us ? e->usage.end_us - e->usage.start_us : 0;
+}
+
+/* ---- memory, processes and processor time ---- */
+
+void
+execution_watch(struct execution *e)
+{
+	if (e->engine->watchdog != NULL)
+		watchdog_watch(e->engine->watchdog, &e->usage.watchdog, e);
+}
 
 static void
 note_memory(struct execution *e, uint64_t bytes)
@@ -25,7 +71,7 @@ note_usage(struct execution *e, const struct watchdog_usage *usage)
 
 	if (tasks > e->facts.peak_pids)
 		e->facts.peak_pids = tasks;
-	if (memory > e->memory_max)
+	if (memory > e->usage.memory_max)
 		return false;
 	note_memory(e, memory);
 	return true;
@@ -44,8 +90,8 @@ memory_peak(const struct execution *e, const struct cgroup_counters *counters)
 	return bytes;
 }
 
-void
-execution_count(struct execution *e)
+static void
+count(struct execution *e)
 {
 	const struct engine *engine = e->engine;
 	struct worker *w = e->worker;
@@ -77,6 +123,16 @@ execution_count(struct execution *e)
 		e->facts.cpu_ms = cpu_us / 1000;
 }
 
+void
+execution_count(struct execution *e)
+{
+	if (execution_has_run(e))
+		return;
+	e->usage.end_us = clock_us();
+	watchdog_forget(&e->usage.watchdog);
+	count(e);
+}
+
 uint64_t
 execution_cpu_ms(struct execution *e)
 {
@@ -106,7 +162,7 @@ execution_fits_memory(struct execution *e)
 	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 	memory = watchdog_looked_memory(&w->look, &w->baseline, &usage);
 	note_memory(e, memory);
-	return memory <= e->memory_max;
+	return memory <= e->usage.memory_max;
 }
 
 static void

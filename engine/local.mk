@@ -9,10 +9,11 @@ libengine_a_SOURCES = \
 	engine/execution_answer.c \
 	engine/execution_message.c \
 	engine/execution_parts.h \
-	engine/execution_prompts.c \
+	engine/execution_prompts.c engine/execution_prompts.h \
+	engine/execution_request.c engine/execution_request.h \
 	engine/execution_results.c engine/execution_results.h \
 	engine/execution_run.c \
-	engine/execution_usage.c \
+	engine/execution_usage.c engine/execution_usage.h \
 	engine/keeper.c engine/keeper.h \
 	engine/observer.h \
 	engine/outcome.c engine/outcome.h \

@@ -552,7 +552,7 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 	struct repl *repl;
 	int r;
 
-	r = execution_choose_profile(tenant, options->profile, &index, why_r);
+	r = request_choose_profile(tenant, options->profile, &index, why_r);
 	if (r < 0)
 		return r;
 	if (engine->shutting_down)

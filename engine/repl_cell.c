@@ -41,10 +41,8 @@ on_message(struct execution *e, struct frame *frame)
 	/* Nothing may follow DONE. */
 	if (e->facts.has_done)
 		return -EBADMSG;
-	if (type == MSG_PROMPT)
-		return execution_on_prompt(e, frame);
 	if (type != MSG_DONE)
-		return results_take(&e->results, frame);
+		return execution_take(e, frame);
 	if (frame->msg.done.id != e->serial)
 		return -EBADMSG;
 	execution_keep_done(e, frame);
@@ -164,17 +162,17 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 
 	msg.run = execution_run_message(e);
 	msg.run.has_cell = true;
-	msg.run.cell = e->cell;
+	msg.run.cell = e->request.cell;
 	/* The session's limit was set when it was opened. */
 	msg.run.data_bytes = 0;
 	if (!repl->engine->pids_counted)
 		msg.run.processes = tasks + e->limits.pids;
-	if (e->stdin_text != NULL) {
+	if (e->request.stdin_text.at != NULL) {
 		in = execution_make_stdin(e);
 		r = in < 0 ? in : 0;
 	}
-	for (size_t i = 0; r == 0 && i < e->n_inputs; i++) {
-		struct msg input = { .type = MSG_INPUT, .input = e->input[i] };
+	for (size_t i = 0; r == 0 && i < e->request.n_inputs; i++) {
+		struct msg input = { .type = MSG_INPUT, .input = e->request.input[i] };
 
 		r = frame_writer_put(&repl->writer, &input, NULL, 0);
 	}
@@ -225,10 +223,10 @@ repl_start_cell(struct repl *repl, struct execution *e)
 		.cpu_percent = repl->engine->standard.cpu_percent,
 	};
 	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial,
-							.snapshot = e->snapshot } };
+							.snapshot = e->request.snapshot } };
 	int theirs = -1, r = 0;
 	struct watchdog_usage usage;
-	uint64_t uncounted;
+	uint64_t uncounted, memory_max;
 	uint32_t tasks;
 
 	repl->phase = REPL_CELL;
@@ -236,14 +234,16 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	repl->ready = false;
 	tasks = take_stock(repl, &usage);
 	uncounted = repl_uncounted(repl);
-	e->memory_max = memory_limit(repl, &usage, uncounted);
-	limits.memory_bytes = e->memory_max > uncounted + CELL_ROOM
-			      ? e->memory_max - uncounted : CELL_ROOM;
+	memory_max = memory_limit(repl, &usage, uncounted);
+	e->usage.memory_max = memory_max;
+	limits.memory_bytes = memory_max > uncounted + CELL_ROOM
+			      ? memory_max - uncounted : CELL_ROOM;
 	limits.pids = tasks + e->limits.pids;
 	if (w->leaf != NULL)
 		r = cgroup_leaf_limit(w->leaf, &limits);
 	if (r == 0)
 		r = make_channel(repl, &theirs);
+	execution_start_clock(e);
 	execution_begin(e, w);
 	/* A thread of an earlier cell may have been in the middle of a write. */
 	worker_output_discard(w);
