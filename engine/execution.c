@@ -31,20 +31,39 @@
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg);
 
-/* The outcome follows in the next turn of the loop. */
-static void
-make_due(struct execution *e)
-{
-	e->state = EXECUTION_DUE;
-	TAILQ_INSERT_TAIL(&e->engine->due, e, link);
-	event_active(&e->engine->deliver, EV_TIMEOUT, 0);
-}
+/* ---- states ---- */
+
+#define TO(state) (1U << (state))
+
+static const unsigned int legal_next[EXECUTION_STATE_COUNT] = {
+	[EXECUTION_WAITING] = TO(EXECUTION_RUNNING) | TO(EXECUTION_DUE),
+	[EXECUTION_RUNNING] = TO(EXECUTION_DUE),
+	[EXECUTION_DUE] = 0,
+};
 
 static void
-never_ran(struct execution *e)
+set_state(struct execution *e, enum execution_state to)
 {
-	e->facts.never_ran = true;
-	make_due(e);
+	struct engine *engine = e->engine;
+
+	assert((legal_next[e->state] & TO(to)) != 0);
+	if (e->state == EXECUTION_RUNNING) {
+		TAILQ_REMOVE(&engine->running, e, link);
+		engine->n_running--;
+	}
+	if (to == EXECUTION_RUNNING) {
+		TAILQ_INSERT_TAIL(&engine->running, e, link);
+		engine->n_running++;
+	}
+	e->state = to;
+}
+
+/* One that is DUE is answered in the next turn of the loop. */
+static void
+answer_later(struct execution *e)
+{
+	TAILQ_INSERT_TAIL(&e->engine->due, e, link);
+	event_active(&e->engine->deliver, EV_TIMEOUT, 0);
 }
 
 /* ---- the beginning ---- */
@@ -94,8 +113,8 @@ execution_free(struct execution *e)
 	output_done(&e->output);
 	frame_done(&e->done);
 	results_done(&e->results);
-	request_copy_done(&e->request);
 	egress_grant_end(e->grant);
+	request_copy_done(&e->request);
 	free(e);
 }
 
@@ -136,10 +155,10 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	    sched_queue_put(&tenant->queue, &e->item) < 0) {
 		e->facts.overloaded = true;
 		e->retry_after_ms = sched_queue_retry_ms(&tenant->queue);
-		make_due(e);
+		set_state(e, EXECUTION_DUE);
+		answer_later(e);
 		return 0;
 	}
-	e->state = EXECUTION_WAITING;
 	if (e->repl != NULL) {
 		e->repl->stage->enqueue(e->repl, e);
 		return 0;
@@ -203,13 +222,9 @@ execution_look_at_clocks(struct execution *e)
 void
 execution_begin(struct execution *e, struct worker *w)
 {
-	struct engine *engine = e->engine;
-
-	e->state = EXECUTION_RUNNING;
+	set_state(e, EXECUTION_RUNNING);
 	e->worker = w;
 	results_begin(&e->results);
-	TAILQ_INSERT_TAIL(&engine->running, e, link);
-	engine->n_running++;
 	execution_watch(e);
 	arm_deadline(e, 0);
 }
@@ -251,11 +266,8 @@ close_run(struct execution *e)
 {
 	struct worker *w = e->worker;
 
-	assert(e->state == EXECUTION_RUNNING);
 	/* From here on no callback can end it again. */
-	e->state = EXECUTION_DUE;
-	TAILQ_REMOVE(&e->engine->running, e, link);
-	e->engine->n_running--;
+	set_state(e, EXECUTION_DUE);
 	event_del(&e->deadline);
 	watchdog_look_end(&w->look);
 	execution_count(e);
@@ -281,7 +293,7 @@ execution_lose(struct execution *e, enum stop_reason reason)
 		e->facts.stop = reason;
 	e->became = e->repl != NULL ? STATE_LOST : STATE_NONE;
 	worker_end(close_run(e));
-	make_due(e);
+	answer_later(e);
 }
 
 /* Does the caller want the files of a script that is stopped, and can its init report them? */
@@ -384,7 +396,7 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 		e->facts.wait_status = (int)ended->status;
 	}
 	w = close_run(e);
-	make_due(e);
+	answer_later(e);
 	worker_rest(w);
 }
 
@@ -439,7 +451,9 @@ execution_stop(struct execution *e, enum stop_reason reason)
 		}
 		share_update(&e->tenant->share[e->profile]);
 		e->facts.stop = reason;
-		never_ran(e);
+		e->facts.never_ran = true;
+		set_state(e, EXECUTION_DUE);
+		answer_later(e);
 		break;
 	case EXECUTION_RUNNING:
 		if (e->repl != NULL &&
@@ -452,7 +466,7 @@ execution_stop(struct execution *e, enum stop_reason reason)
 		else
 			execution_lose(e, reason);
 		break;
-	case EXECUTION_DUE:
+	case EXECUTION_DUE: case EXECUTION_STATE_COUNT:
 		break;
 	}
 }

@@ -27,7 +27,8 @@ struct worker;
 enum execution_state {
 	EXECUTION_WAITING,	/* in its tenant's queue */
 	EXECUTION_RUNNING,	/* has a worker; engine->running */
-	EXECUTION_DUE,		/* it is over, or it never ran: engine->due */
+	EXECUTION_DUE,		/* it is over, or it never ran: engine->due, or just answered */
+	EXECUTION_STATE_COUNT
 };
 
 /* One that is to end. */

@@ -24,6 +24,37 @@
 
 #define ANSWER_MS 10000		/* for a snapshot to be made or copied */
 
+/* ---- phases ---- */
+
+#define TO(phase) (1U << (phase))
+
+static const unsigned int legal_next[REPL_PHASE_COUNT] = {
+	[REPL_NEW] = TO(REPL_WAITING) | TO(REPL_IDLE),		/* IDLE: adopted */
+	[REPL_WAITING] = TO(REPL_OPENING) | TO(REPL_ENDED),
+	[REPL_OPENING] = TO(REPL_IDLE) | TO(REPL_ENDED),
+	[REPL_IDLE] = TO(REPL_CELL) | TO(REPL_COPY) | TO(REPL_ENDED),
+	[REPL_CELL] = TO(REPL_IDLE) | TO(REPL_ENDED),
+	[REPL_COPY] = TO(REPL_IDLE) | TO(REPL_ENDED),
+	[REPL_ENDED] = 0,
+};
+
+void
+repl_set_phase(struct repl *repl, enum repl_phase to)
+{
+	struct share *share = repl->share;
+
+	assert((legal_next[repl->phase] & TO(to)) != 0);
+	if (repl->phase == REPL_WAITING) {
+		TAILQ_REMOVE(&share->opening, repl, waiting_link);
+		share->n_opening--;
+	}
+	if (to == REPL_WAITING) {
+		TAILQ_INSERT_TAIL(&share->opening, repl, waiting_link);
+		share->n_opening++;
+	}
+	repl->phase = to;
+}
+
 /* ---- the end of it ---- */
 
 void
@@ -62,17 +93,15 @@ stop_mounting(struct repl *repl)
 void
 repl_on_worker_gone(struct repl *repl, const char *text)
 {
+	bool waited = repl->phase == REPL_WAITING;
 	struct repl_job *job;
 
 	if (repl->phase == REPL_ENDED)
 		return;
-	if (repl->phase == REPL_WAITING) {
-		TAILQ_REMOVE(&repl->share->opening, repl, waiting_link);
-		repl->share->n_opening--;
-		share_update(repl->share);
-	}
 	assert(repl->execution == NULL);
-	repl->phase = REPL_ENDED;
+	repl_set_phase(repl, REPL_ENDED);
+	if (waited)
+		share_update(repl->share);
 	stop_mounting(repl);
 	repl->worker = NULL;
 	repl->snapshots = 0;
@@ -240,10 +269,8 @@ repl_lease(struct repl *repl, struct worker *w)
 		worker_end(w);
 	if (r < 0)
 		return -EAGAIN;
-	TAILQ_REMOVE(&repl->share->opening, repl, waiting_link);
-	repl->share->n_opening--;
 	repl->worker = w;
-	repl->phase = REPL_OPENING;
+	repl_set_phase(repl, REPL_OPENING);
 	arm(repl);
 	if (repl->environment[0] != '\0')
 		mount_first(repl);
@@ -319,7 +346,7 @@ start_copy(struct repl *repl, struct repl_job *job)
 		return;
 	}
 	job->adds = (repl->snapshots & 1U << job->to) == 0;
-	repl->phase = REPL_COPY;
+	repl_set_phase(repl, REPL_COPY);
 	arm(repl);
 	if (repl_send(repl, &copy, -1) < 0)
 		repl_end(repl, "the session's worker is gone");
@@ -365,7 +392,7 @@ repl_turn(struct repl *repl)
 void
 repl_rest(struct repl *repl)
 {
-	repl->phase = REPL_IDLE;
+	repl_set_phase(repl, REPL_IDLE);
 	repl->idle_since_ms = clock_ms();
 	repl->idle_cpu_us = 0;
 	if (repl->snapshots == 0)
@@ -568,8 +595,7 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 	if (options->environment != NULL)
 		snprintf(repl->environment, sizeof(repl->environment), "%s",
 			 options->environment);
-	TAILQ_INSERT_TAIL(&repl->share->opening, repl, waiting_link);
-	repl->share->n_opening++;
+	repl_set_phase(repl, REPL_WAITING);
 	pool_dispatch(tenant, index);
 	*repl_r = repl;
 	return 0;

@@ -229,7 +229,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	uint64_t uncounted, memory_max;
 	uint32_t tasks;
 
-	repl->phase = REPL_CELL;
+	repl_set_phase(repl, REPL_CELL);
 	repl->execution = e;
 	repl->ready = false;
 	tasks = take_stock(repl, &usage);

@@ -266,7 +266,7 @@ repl_part(struct repl *repl)
 	repl->worker->user = NULL;
 	repl->worker->repl = NULL;
 	repl->worker = NULL;
-	repl->phase = REPL_ENDED;
+	repl_set_phase(repl, REPL_ENDED);
 	if (repl->engine->options.cgroups != NULL)
 		cgroup_root_leave(repl->engine->options.cgroups);
 }
@@ -396,7 +396,7 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	w->user = &repl_user;
 	w->repl = repl;
 	repl->worker = w;
-	repl->phase = REPL_IDLE;
+	repl_set_phase(repl, REPL_IDLE);
 	repl->has_snapshot = repl->adopted = repl->held = true;
 	repl->snapshots = kept->snapshots;
 	repl->idle_since_ms = kept->idle_since_ms;

@@ -17,12 +17,14 @@ struct share;
 struct worker;
 
 enum repl_phase {
+	REPL_NEW,
 	REPL_WAITING,		/* in its share's list, for a worker */
 	REPL_OPENING,		/* the worker makes its first snapshot */
 	REPL_IDLE,
 	REPL_CELL,		/* repl->execution runs */
 	REPL_COPY,		/* the first job is a copy that was asked for */
 	REPL_ENDED,
+	REPL_PHASE_COUNT
 };
 
 #define CELL_ROOM (16U << 20)		/* for a cell in a session whose memory is used up */
@@ -101,6 +103,10 @@ struct repl {
 
 /* ---- repl.c ---- */
 
+/* The one way from a phase to another, and into and out of the list of those that wait. Aborts
+ * if there is no such way. */
+void repl_set_phase(struct repl *repl, enum repl_phase phase);
+
 /* A warm worker for it. 0, or -EAGAIN: the worker was no good, and has been ended. */
 int repl_lease(struct repl *repl, struct worker *worker);
 
@@ -126,7 +132,7 @@ int repl_send(struct repl *repl, const struct msg *msg, int fd);
 /* It has nothing to do. */
 void repl_rest(struct repl *repl);
 
-/* One that waits for its worker, in a list of its own kind. */
+/* A NEW one. */
 struct repl *repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 		       uint64_t memory_bytes, const struct repl_watcher *watcher);
 

@@ -3,6 +3,7 @@
  * Reads:   frames. A breach of the protocol ends the process. */
 #include "host/child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,6 +19,26 @@
 
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 60000
+
+/* ---- states ---- */
+
+#define TO(state) (1U << (state))
+
+static const unsigned int legal_next[] = {
+	[CHILD_DOWN] = TO(CHILD_STARTING) | TO(CHILD_DOWN),
+	[CHILD_STARTING] = TO(CHILD_SERVING) | TO(CHILD_ENDING) | TO(CHILD_DOWN),
+	[CHILD_SERVING] = TO(CHILD_ENDING) | TO(CHILD_DOWN),
+	[CHILD_ENDING] = TO(CHILD_DOWN),
+};
+
+static void
+set_state(struct child *c, enum child_state to)
+{
+	assert((legal_next[c->state] & TO(to)) != 0);
+	c->state = to;
+}
+
+/* ---- why and when ---- */
 
 void
 child_note(struct child *c, int error, const char *format, ...)
@@ -73,7 +94,7 @@ child_end(struct child *c)
 {
 	if (!child_is_up(c))
 		return;
-	c->state = CHILD_ENDING;
+	set_state(c, CHILD_ENDING);
 	event_del(&c->readable);
 	event_del(&c->writable);
 	event_del(&c->timer);
@@ -92,7 +113,7 @@ release(struct child *c)
 	frame_reader_done(&c->reader);
 	frame_writer_done(&c->writer);
 	launch_done(&c->launch);
-	c->state = CHILD_DOWN;
+	set_state(c, CHILD_DOWN);
 }
 
 /* info: how the process ended; NULL: it was never made. */
@@ -272,7 +293,7 @@ child_start(struct child *c, struct launcher *launcher, unsigned int profile)
 	}
 	if (!c->kind->passes)
 		watched_refuse(c->launch.control);
-	c->state = CHILD_STARTING;
+	set_state(c, CHILD_STARTING);
 	event_assign(&c->readable, c->base, c->launch.control, EV_READ | EV_PERSIST,
 		     on_readable, c);
 	event_assign(&c->writable, c->base, c->launch.control, EV_WRITE, on_writable, c);
@@ -285,7 +306,7 @@ child_start(struct child *c, struct launcher *launcher, unsigned int profile)
 void
 child_is_ready(struct child *c)
 {
-	c->state = CHILD_SERVING;
+	set_state(c, CHILD_SERVING);
 	c->has_served = true;
 	c->text[0] = '\0';
 	event_del(&c->timer);
