@@ -112,6 +112,7 @@ execution_free(struct execution *e)
 	e->engine->spilled -= e->spilled;
 	output_done(&e->output);
 	frame_done(&e->done);
+	frame_done(&e->where);
 	results_done(&e->results);
 	egress_grant_end(e->grant);
 	request_copy_done(&e->request);
@@ -304,6 +305,14 @@ is_to_tell(const struct execution *e, enum stop_reason reason)
 	       (reason != STOP_CANCEL || e->facts.cancel == CANCEL_BY_CLIENT);
 }
 
+/* Whether readers of the answer want to know where the script was. */
+static bool
+is_to_say_where(const struct execution *e, enum stop_reason reason)
+{
+	return !e->request.internal && !e->engine->shutting_down &&
+	       (reason == STOP_WALL || reason == STOP_CPU);
+}
+
 /* Its init ends it and reports the files; EXITED is the end. */
 static void
 stop_script(struct execution *e, enum stop_reason reason)
@@ -317,7 +326,7 @@ stop_script(struct execution *e, enum stop_reason reason)
 	/* First, or connections that close with the script would look as if the script had
 	 * closed them. */
 	egress_grant_end(give_ptr(e->grant));
-	if (worker_stop(e->worker) < 0) {
+	if (worker_stop(e->worker, is_to_say_where(e, reason)) < 0) {
 		execution_lose(e, reason);
 		return;
 	}
@@ -342,8 +351,18 @@ stop_cell(struct execution *e, enum stop_reason reason)
 		return;
 	e->stopping = interrupt ? INTERRUPTED : KILLED;
 	arm_ms(e, interrupt ? GRACE_MS : KILL_MS);
-	if (!e->repl->stage->stop(e->repl, interrupt))
+	if (!e->repl->stage->stop(e->repl, interrupt, is_to_say_where(e, e->facts.stop)))
 		execution_lose(e, reason);
+}
+
+int
+execution_on_where(struct execution *e, struct frame *frame)
+{
+	if (frame->msg.where.id != e->serial || e->where.body != NULL)
+		return -EBADMSG;
+	e->where = *frame;
+	memset(frame, 0, sizeof(*frame));
+	return 0;
 }
 
 void

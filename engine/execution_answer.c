@@ -61,6 +61,21 @@ take_done(const struct execution *e, struct done_texts *t, struct outcome *outco
 	outcome->undisplayed = done->has_undisplayed ? done->undisplayed : 0;
 }
 
+/* In place of a traceback, which nothing was left to make. */
+static void
+take_where(const struct execution *e, struct done_texts *t, struct outcome *outcome)
+{
+	const struct msg_where *where = &e->where.msg.where;
+
+	if (e->where.body == NULL || e->facts.has_done ||
+	    (outcome->status != OUTCOME_TIMEOUT && outcome->status != OUTCOME_CPU_LIMIT &&
+	     outcome->status != OUTCOME_CRASHED))
+		return;
+	t->error_traceback = text_of(true, &where->text);
+	outcome->error_traceback = t->error_traceback;
+	outcome->error_line = where->has_line ? where->line : 0;
+}
+
 static void
 free_done(struct done_texts *t)
 {
@@ -173,6 +188,7 @@ execution_answer(struct execution *e)
 	outcome.exit_code = verdict.exit_code;
 	outcome.signal = verdict.signal;
 	outcome.message = verdict.message;
+	take_where(e, &texts, &outcome);
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		text[i] = output_stream_text(&e->output, (enum stream)i);
 		outcome.stream[i] = (struct outcome_stream){

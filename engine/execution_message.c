@@ -42,8 +42,11 @@ execution_answer_prompt(struct execution *e, const char *line, size_t len)
 int
 execution_take(struct execution *e, struct frame *frame)
 {
-	return frame->msg.type == MSG_PROMPT ? on_prompt(e, &frame->msg.prompt)
-					     : results_take(&e->results, frame);
+	if (frame->msg.type == MSG_PROMPT)
+		return on_prompt(e, &frame->msg.prompt);
+	if (frame->msg.type == MSG_WHERE)
+		return execution_on_where(e, frame);
+	return results_take(&e->results, frame);
 }
 
 /* ---- of a worker that runs a script ---- */

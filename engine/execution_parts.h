@@ -69,6 +69,7 @@ struct execution {
 	struct output output;
 	size_t spilled;				/* bytes charged to the tenant and the engine */
 	struct frame done;			/* its DONE, kept for the texts in it */
+	struct frame where;			/* its WHERE, likewise */
 	struct execution_results results;
 	struct outcome_facts facts;
 	uint32_t retry_after_ms;
@@ -94,6 +95,8 @@ void execution_begin(struct execution *execution, struct worker *worker);
 void execution_look_at_clocks(struct execution *execution);	/* they go on otherwise than
 								 * before */
 void execution_keep_done(struct execution *execution, struct frame *frame);
+/* 0, or -EBADMSG: it said so before, or says it of another one. */
+int execution_on_where(struct execution *execution, struct frame *frame);
 void execution_on_cell_ended(struct execution *execution, enum outcome_state became,
 			     const struct msg_cell_ended *ended);
 

@@ -271,10 +271,10 @@ repl_send_cell(struct repl *repl, const struct msg *msg)
 }
 
 bool
-repl_stop_cell(struct repl *repl, bool interrupt)
+repl_stop_cell(struct repl *repl, bool interrupt, bool where)
 {
 	struct msg stop = { .type = MSG_STOP, .stop = { .id = repl->execution->serial,
-							.force = !interrupt } };
+							.force = !interrupt, .where = where } };
 
 	return repl_send(repl, &stop, -1) == 0;
 }

@@ -52,9 +52,9 @@ struct repl_stage {
 	void (*dequeue)(struct repl *repl, struct execution *execution);
 	/* Tells the cell that runs something on its own socket. 0 or -errno. */
 	int (*send)(struct repl *repl, const struct msg *msg);
-	/* Stops it, with interrupt by KeyboardInterrupt. False: it is to be ended with its worker,
-	 * at once. */
-	bool (*stop)(struct repl *repl, bool interrupt);
+	/* Stops it, with interrupt by KeyboardInterrupt; with where it may first tell where it is.
+	 * False: it is to be ended with its worker, at once. */
+	bool (*stop)(struct repl *repl, bool interrupt, bool where);
 	/* It is over: its socket is closed. */
 	void (*close)(struct repl *repl);
 };
@@ -171,7 +171,7 @@ void repl_start_cell(struct repl *repl, struct execution *execution);
 
 /* As struct repl_stage has them. */
 int repl_send_cell(struct repl *repl, const struct msg *msg);
-bool repl_stop_cell(struct repl *repl, bool interrupt);
+bool repl_stop_cell(struct repl *repl, bool interrupt, bool where);
 
 /* CELL_READY; CELL_ENDED, and what init tells of files before it. */
 int repl_on_cell_ready(struct repl *repl, const struct msg_cell_ready *ready);

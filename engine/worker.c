@@ -91,11 +91,11 @@ worker_kill(struct worker *w)
 }
 
 int
-worker_stop(struct worker *w)
+worker_stop(struct worker *w, bool where)
 {
 	watchdog_look_end(&w->look);
-	return w->pidfd < 0 || syscall(SYS_pidfd_send_signal, w->pidfd, SIGTERM, NULL, 0) < 0
-	       ? -ESRCH : 0;
+	return w->pidfd < 0 || syscall(SYS_pidfd_send_signal, w->pidfd, where ? SIGUSR1 : SIGTERM,
+				       NULL, 0) < 0 ? -ESRCH : 0;
 }
 
 static void

@@ -166,9 +166,9 @@ void worker_output_discard(struct worker *worker);
 
 void worker_output_close(struct worker *worker);
 
-/* Has its init end all other processes and tell of files; EXITED follows. Not of a session's.
- * 0, or -ESRCH: it is gone. */
-int worker_stop(struct worker *worker);
+/* Has its init end all other processes and tell of files; EXITED follows. where: first the script
+ * may tell where it is, which takes a moment. Not of a session's. 0, or -ESRCH: it is gone. */
+int worker_stop(struct worker *worker, bool where);
 
 /* Sends SIGKILL without any change of state. */
 void worker_kill(struct worker *worker);

@@ -280,7 +280,7 @@ on_message(void *arg, struct frame *frame)
 	case MSG_READY:
 	case MSG_JAIL_FAILED:
 	case MSG_RUN: case MSG_INPUT: case MSG_DISPLAY: case MSG_LEFT: case MSG_LEFT_MORE:
-	case MSG_DONE: case MSG_EXITED: case MSG_LISTENER:
+	case MSG_DONE: case MSG_EXITED: case MSG_LISTENER: case MSG_WHERE:
 	case MSG_EGRESS_CONFIGURE: case MSG_EGRESS_READY: case MSG_EGRESS_OPEN:
 	case MSG_EGRESS_CLOSE: case MSG_EGRESS_REPORT: case MSG_EGRESS_CLOSED:
 	case MSG_OPEN: case MSG_CELL: case MSG_CELL_ENDED: case MSG_STOP: case MSG_COPY:

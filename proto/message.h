@@ -30,6 +30,7 @@
 #define IMPORTS_MAX 4096		/* modules that a script may import */
 #define REFUSED_IMPORTS_MAX 16		/* that one run tells of */
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
+#define WHERE_MAX 8192			/* bytes of the stacks that a script is ended with */
 #define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
 #define PATH_TEXT_MAX 4096		/* bytes of a path in /workspace */
 #define INPUTS_MAX 256	/* files that are put there */

@@ -8,6 +8,7 @@
 
 #include "proto/frame.h"
 #include "worker/jail.h"
+#include "worker/where.h"
 
 static uint64_t run_id;		/* 0: nothing runs */
 static pid_t run_pid;
@@ -26,6 +27,7 @@ send_display(PyObject *self, PyObject *args)
 	struct msg msg = { .type = MSG_DISPLAY, .display.id = run_id };
 	unsigned int object, kind;
 	Py_ssize_t len;
+	int r;
 
 	(void)self;
 	if (!PyArg_ParseTuple(args, "IIy#", &object, &kind, &msg.display.data.at, &len))
@@ -36,7 +38,10 @@ send_display(PyObject *self, PyObject *args)
 	/* A process that the script forked has the socket too, but may not use it. */
 	if (run_id == 0 || getpid() != run_pid)
 		Py_RETURN_FALSE;
-	return PyBool_FromLong(frame_send(JAIL_CONTROL, &msg, NULL, 0) == 0);
+	where_hold();
+	r = frame_send(JAIL_CONTROL, &msg, NULL, 0);
+	where_release();
+	return PyBool_FromLong(r == 0);
 }
 
 PyObject *

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -22,6 +23,7 @@
 #include "worker/session.h"
 #include "worker/sharedmap.h"
 #include "worker/warm.h"
+#include "worker/where.h"
 #include "worker/workspace.h"
 
 /* Shared between the two. A script that writes to it only obscures its own end. */
@@ -190,23 +192,54 @@ init_signals(sigset_t *set_r)
 	sigemptyset(set_r);
 	sigaddset(set_r, SIGCHLD);
 	sigaddset(set_r, SIGTERM);
+	sigaddset(set_r, SIGUSR1);
+}
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Waits for one of init's signals until then; -1: there was none. */
+static int
+await_signal(const sigset_t *set, uint64_t until_ms)
+{
+	uint64_t now = now_ms(), left = until_ms > now ? until_ms - now : 0;
+	const struct timespec wait = { .tv_sec = (time_t)(left / 1000),
+				       .tv_nsec = (long)(left % 1000 * 1000000) };
+
+	return sigtimedwait(set, NULL, &wait);
 }
 
 /* Reaps until the script's process has ended. SIGTERM from the supervisor ends it with all other
- * processes; a script that sends SIGTERM ends itself. False: the process is not init's child any
- * more. */
+ * processes; at SIGUSR1 it has a moment before that to tell where it is. A script that sends one
+ * ends itself. False: the process is not init's child any more. */
 static bool
 wait_for_script(pid_t script, int *status_r)
 {
+	uint64_t until_ms = 0;		/* not 0: it was asked where it is */
 	sigset_t set;
 	pid_t pid;
 
 	init_signals(&set);
 	while ((pid = waitpid(-1, status_r, WNOHANG)) != script) {
+		int signal;
+
 		if (pid < 0 && errno != EINTR)
 			return false;
-		if (pid == 0 && sigwaitinfo(&set, NULL) == SIGTERM)
+		if (pid != 0)
+			continue;
+		signal = until_ms ? await_signal(&set, until_ms) : sigwaitinfo(&set, NULL);
+		if (signal == SIGUSR1 && until_ms == 0) {
+			until_ms = now_ms() + WHERE_WAIT_MS;
+			where_ask(script);
+		} else if (signal == SIGTERM || (until_ms && now_ms() >= until_ms)) {
 			kill(-1, SIGKILL);
+		}
 	}
 	return true;
 }

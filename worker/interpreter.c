@@ -26,6 +26,7 @@
 #include "worker/prompt.h"
 #include "worker/rich.h"
 #include "worker/turns.h"
+#include "worker/where.h"
 
 struct display_bounds display_bounds;
 
@@ -447,6 +448,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 
 	display_begin(run->id);
 	prompt_begin(run->id, run->prompts);
+	where_begin(run->id, 0);
 	imports = run->has_imports ? list_of(&run->imports) : Py_NewRef(Py_None);
 	args = list && imports ? Py_BuildValue("(y#OIOOi)", run->script.at ? run->script.at : "",
 					       (Py_ssize_t)run->script.len, list,
@@ -456,6 +458,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	Py_XDECREF(list);
 	Py_XDECREF(imports);
 	result = call("run", args);
+	where_end();
 	Py_XDECREF(args);
 	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 13) {
 		take_result(result, &done);
@@ -532,11 +535,13 @@ interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 	Py_CLEAR(last_cell);
 	display_begin(run->id);
 	prompt_begin(run->id, run->prompts);
+	where_begin(run->id, run->cell);
 	args = Py_BuildValue("(Iy#Ii)", (unsigned int)run->cell,
 			     run->script.at ? run->script.at : "",
 			     (Py_ssize_t)run->script.len, (unsigned int)run->value_max,
 			     (int)run->has_stdin);
 	result = call("run_cell", args);
+	where_end();
 	Py_XDECREF(args);
 	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 12) {
 		take_result(result, &done);

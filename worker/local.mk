@@ -23,6 +23,7 @@ libworker_a_SOURCES = \
 	worker/sync.c \
 	worker/turns.c worker/turns.h \
 	worker/warm.c worker/warm.h \
+	worker/where.c worker/where.h \
 	worker/workspace.c worker/workspace.h \
 	worker/zygote.c worker/zygote.h
 # Python's headers are not held to our warnings.

@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "proto/frame.h"
 #include "worker/jail.h"
+#include "worker/where.h"
 
 static PyObject *native_input;		/* Python's own */
 static PyObject *asking_input;		/* its replacement */
@@ -129,6 +130,7 @@ exchange(PyObject *prompt)
 {
 	struct msg msg = { .type = MSG_PROMPT, .prompt.id = run_id };
 	char text[PROMPT_MAX];
+	int r;
 
 	/* An answer to an abandoned prompt does not belong to this one. */
 	while (is_open && may_ask()) {
@@ -141,7 +143,10 @@ exchange(PyObject *prompt)
 	prompts_left--;
 	msg.prompt.number = ++number;
 	/* The interpreter's lock is kept: two threads must not write frames at once. */
-	if (frame_send(JAIL_CONTROL, &msg, NULL, 0) < 0)
+	where_hold();
+	r = frame_send(JAIL_CONTROL, &msg, NULL, 0);
+	where_release();
+	if (r < 0)
 		return NULL;
 	is_open = true;
 	return await_answer();

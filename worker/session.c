@@ -26,6 +26,7 @@
 #include "worker/listener.h"
 #include "worker/snapshot.h"
 #include "worker/processes.h"
+#include "worker/where.h"
 #include "worker/workspace.h"
 
 #define LOOK_AGAIN_MS 10	/* after a forced stop, for processes that were just being forked */
@@ -59,6 +60,7 @@ static struct {
 	bool ready;		/* it has ended by itself, and waits for COMMIT */
 	unsigned int ended;	/* processes that it left; if ready */
 	unsigned int looks;	/* after a forced stop; 0: none */
+	bool asked;		/* it may still tell where it is; then it is stopped */
 	struct timespec since;
 } now;
 
@@ -355,7 +357,10 @@ on_stop(const struct msg_stop *stop)
 {
 	if (now.what != CELL || stop->id != now.id)
 		return;
-	if (stop->force) {
+	if (stop->force && stop->where && now.pid > 0 && !now.ready && now.looks == 0) {
+		now.asked = true;
+		where_ask(now.pid);
+	} else if (stop->force) {
 		end_cell();
 	} else if (now.ready) {
 		return;
@@ -559,6 +564,7 @@ serve(void)
 	for (;;) {
 		static const struct timespec soon = { .tv_nsec = LOOK_AGAIN_MS * 1000000 };
 		static const struct timespec late = { .tv_sec = COPY_S };
+		static const struct timespec where = { .tv_nsec = WHERE_WAIT_MS * 1000000 };
 		bool is_cell = now.what == CELL, forced = is_cell && now.looks > 0;
 		struct pollfd poll[3] = {
 			{ .fd = JAIL_CONTROL, .events = POLLIN },
@@ -573,7 +579,8 @@ serve(void)
 		if (now.what == NOTHING)
 			tell_states();
 		stall_rest();
-		n = ppoll(poll, 3, forced ? &soon : now.what == COPY ? &late : NULL, &none);
+		n = ppoll(poll, 3, forced ? &soon : now.what == COPY ? &late :
+			  is_cell && now.asked ? &where : NULL, &none);
 		stall_turn();
 		if (n < 0) {
 			/* A cell continues without the snapshot that it was forked from, if the
@@ -582,6 +589,8 @@ serve(void)
 				on_own_report();
 			reap();
 			check();
+		} else if (n == 0 && is_cell && !forced) {
+			end_cell();
 		} else if (n == 0 && !forced) {
 			give_up_snapshot();
 		} else if (n == 0) {

@@ -30,6 +30,7 @@
 #include "worker/mounts.h"
 #include "worker/parallel.h"
 #include "worker/warm.h"
+#include "worker/where.h"
 #include "worker/workspace.h"
 
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | \
@@ -402,6 +403,10 @@ zygote_main(void)
 	if (r == 0) {
 		what = "the guard against waits";
 		r = stall_guard(NULL);
+	}
+	if (r == 0) {
+		what = "the handlers of crashes";
+		r = where_prepare();
 	}
 	if (r == 0) {
 		interpreter_before_fork();

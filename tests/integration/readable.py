@@ -113,5 +113,129 @@ def a_similar_package_is_named_once_it_is_known(ctx):
         assert "has a package %s." % names[0] in advice_in(o.text), (wrong, o.text)
 
 
+# ---- where a script was when it ended ----
+
+LOOP = """import time
+def inner():
+    while True:
+        pass
+def outer():
+    inner()
+outer()
+"""
+DEADLOCK = """import threading
+lock = threading.Lock()
+def other():
+    with lock:
+        lock.acquire()
+thread = threading.Thread(target=other, daemon=True)
+thread.start()
+thread.join()
+"""
+CRASHES = (("import ctypes\ndef fall():\n    ctypes.string_at(0)\n\nfall()", 3, "SIGSEGV"),
+           ("import os\n\nos.abort()", 3, "SIGABRT"),
+           ("import os, signal\nos.kill(os.getpid(), signal.SIGFPE)", 2, "SIGFPE"),
+           ("import sys, threading\nimport ctypes\nt = threading.Thread(target=lambda:\n"
+            "    ctypes.string_at(0))\nt.start()\nt.join()", 4, "SIGSEGV"),
+           ("import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(self):\n"
+            "        return repr(self)\nx = []\nfor i in range(10**6): x = [x]\nrepr(x)", None, "SIGSEGV"))
+
+
+def cell_of(client, code, **arguments):
+    result = call(client, "run_repl", code=code, **arguments)
+    return result["structuredContent"], text_of(result)
+
+
+@test
+def a_timeout_says_where(ctx):
+    with ctx.client() as client:
+        s = cell_of(client, "1")[0]["session"]
+        for code, line, words in ((LOOP, (3, 4), ("in inner", "in outer", "in <module>")),
+                                  (DEADLOCK, (8,), ("in other", "in join", "in <module>"))):
+            o = client.run(code, timeout_seconds=1)
+            equal(o.status, "timeout", repr(o))
+            assert o.error["line"] in line, o.error
+            cell, text = cell_of(client, code, session=s, timeout_seconds=1)
+            equal((cell["status"], cell["state"]), ("timeout", "rolled_back"), text)
+            assert cell["error"]["line"] in line, cell["error"]
+            for error, said in ((o.error, o.text), (cell["error"], text)):
+                assert "traceback:" in said, said
+                for word in words:
+                    assert word in error["traceback"] and word in said, error
+                assert "<mcp-python>" not in error["traceback"], error
+                assert len(error["traceback"]) <= 8192, error
+        equal(cell_of(client, "7", session=s)[0]["result"]["json"], 7)
+
+
+@test
+def so_does_a_script_that_has_used_its_processor_time(ctx):
+    with ctx.client() as client:
+        o = client.run(LOOP, cpu_seconds=1)
+        equal(o.status, "cpu_limit", repr(o))
+        assert o.error["line"] in (3, 4) and "in inner" in o.error["traceback"], o.error
+
+
+@test
+def a_crash_says_where(ctx):
+    with ctx.client() as client:
+        s = cell_of(client, "1")[0]["session"]
+        for code, line, signal in CRASHES:
+            o = client.run(code)
+            cell, text = cell_of(client, code, session=s)
+            if line is None and o.status != "crashed":  # a stack that is never too small
+                continue
+            for status, error, said in ((o.status, o.error, o.text),
+                                        (cell["status"], cell["error"], text)):
+                equal(status, "crashed", said)
+                assert signal in error["message"], said
+                assert "most recent call first" in error["traceback"], said
+                if line is not None:
+                    equal(error["line"], line, said)
+            equal(cell["state"], "rolled_back")
+
+
+@test
+def many_threads_and_deep_stacks_are_bounded(ctx):
+    """The main thread is there all the same."""
+    with ctx.client() as client:
+        o = client.run("import threading\nwait = threading.Event()\ndef down(n):\n"
+                       "    wait.wait() if n == 0 else down(n - 1)\n"
+                       "for i in range(20): threading.Thread(target=down, args=(90,), daemon=True).start()\n"
+                       "down(300)", timeout_seconds=2)
+        equal(o.status, "timeout", repr(o))
+        assert 0 < len(o.error["traceback"]) <= 8192, len(o.error["traceback"])
+        equal(o.error["line"], 4)
+
+
+@test
+def signals_are_those_of_python(ctx):
+    """A script finds no handler of ours, may set its own, and what it sends itself ends it."""
+    look = ("import signal\n[signal.getsignal(s) == signal.SIG_DFL for s in (signal.SIGSEGV, "
+            "signal.SIGABRT, signal.SIGRTMAX - 1, signal.SIGUSR1)]")
+    with ctx.client() as client:
+        s = cell_of(client, "1")[0]["session"]
+        equal(client.run(look).result["json"], [True] * 4)
+        equal(cell_of(client, look, session=s)[0]["result"]["json"], [True] * 4)
+        o = client.run("import os, signal\nos.kill(os.getpid(), signal.SIGRTMAX - 1)")
+        equal(o.status, "killed", repr(o))
+        o = client.run("import os, signal\nsignal.signal(signal.SIGABRT, lambda *a: print('mine'))\n"
+                       "os.kill(os.getpid(), signal.SIGABRT)")
+        equal((o.status, o.stdout), ("ok", "mine\n"))
+        # Of its children it hears what it would hear anywhere.
+        o = client.run("import os, signal, subprocess, sys\npid = os.fork()\n"
+                       "if pid == 0: os.abort()\nprint(os.waitpid(pid, 0)[1])\n"
+                       "print(subprocess.run([sys.executable, '-c', 'import os; os.abort()']).returncode)")
+        equal((o.status, o.stdout), ("ok", "6\n-6\n"), repr(o))
+        # All signals blocked: it ends all the same, and says nothing.
+        blocked = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nwhile True: pass"
+        o = client.run(blocked, timeout_seconds=1)
+        equal((o.status, o.error["traceback"]), ("timeout", None), repr(o))
+        cell, text = cell_of(client, blocked, session=s, timeout_seconds=1)
+        equal((cell["status"], cell["state"], cell["error"]["traceback"]), ("timeout", "rolled_back", None))
+        # So does one that is another program by now.
+        o = client.run("import os\nos.execv('/bin/sleep', ['sleep', '100'])", timeout_seconds=1)
+        equal((o.status, o.error["traceback"]), ("timeout", None), repr(o))
+
+
 if __name__ == "__main__":
     main(__doc__)

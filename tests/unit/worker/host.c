@@ -411,7 +411,8 @@ static bool
 told_meanwhile(const struct frame *frame)
 {
 	return frame->msg.type == MSG_DISPLAY || frame->msg.type == MSG_LEFT ||
-	       frame->msg.type == MSG_LEFT_ANEW || frame->msg.type == MSG_LEFT_MORE;
+	       frame->msg.type == MSG_LEFT_ANEW || frame->msg.type == MSG_LEFT_MORE ||
+	       frame->msg.type == MSG_WHERE;
 }
 
 static void
@@ -434,6 +435,8 @@ note(struct host_result *result)
 			 ? (int)msg->left.data.len : 0, msg->left.data.at);
 	else if (msg->type == MSG_LEFT_ANEW)
 		snprintf(at, size, "{anew}");
+	else if (msg->type == MSG_WHERE)
+		snprintf(at, size, "{line %u}", msg->where.has_line ? msg->where.line : 0);
 	else
 		snprintf(at, size, "{%u more}", msg->left_more.more);
 }
