@@ -436,6 +436,9 @@ on_copied(struct repl *repl, const struct msg_copied *copied)
 	struct repl_job *job;
 	int error = -(int)copied->error;
 
+	/* Nothing was asked for, or it is answered and its memory is being looked at. */
+	if (!evtimer_pending(&repl->timer, NULL))
+		return -EBADMSG;
 	event_del(&repl->timer);
 	if (repl->phase == REPL_OPENING && copied->to == 0 && error == 0) {
 		repl->has_snapshot = true;

@@ -24,6 +24,7 @@
 #include "base/passrights.h"
 #include "base/why.h"
 #include "engine/engine_parts.h"
+#include "engine/execution_parts.h"
 #include "engine/execution.h"
 #include "engine/pool.h"
 #include "engine/worker.h"
@@ -386,19 +387,20 @@ full_queue_answers_overloaded(void **state)
 	unsigned int n = rig.config->pool.tenant_queue_max +
 			 rig.config->pool.tenant_running_max + 8;
 	struct rig_result *r = calloc(n, sizeof(*r));
-	struct execution **e = calloc(n, sizeof(*e)), *last;
+	struct execution **e = calloc(n, sizeof(*e));
 	struct execution_request request = rig_request();
 	unsigned int overloaded = 0;
 
 	(void)state;
 	for (unsigned int i = 0; i < n; i++)
-		last = e[i] =
-			rig_start(&r[i], "import time\ntime.sleep(600)", &request);
-	(void)last;
+		e[i] = rig_start(&r[i], "import time\ntime.sleep(600)", &request);
+	/* As if a worker had been tried, which could not run it. */
+	e[n - 1]->usage.start_us = rig_now_us();
 	rig_turn_until(&r[n - 1].over);
 	rig_assert_status(&r[n - 1], OUTCOME_OVERLOADED);
 	assert_in_range(r[n - 1].retry_ms, 1, 3600000);
 	assert_int_equal(r[n - 1].exit_code, -1);
+	assert_int_equal(r[n - 1].duration_ms, 0);
 	for (unsigned int i = 0; i < n; i++)
 		if (!r[i].over)
 			execution_cancel(e[i], CANCEL_BY_CLIENT);

@@ -765,6 +765,23 @@ an_idle_session_is_frozen(void **state)
 	gives(0, "x", "1");
 }
 
+/* Init may not answer twice: the first answer's look at memory would end what is no copy. */
+static void
+a_copy_is_answered_once(void **state)
+{
+	struct frame frame = { .msg = { .type = MSG_COPIED, .copied.to = 1 } };
+
+	(void)state;
+	gives(0, "1", "1");
+	session.copied = false;
+	repl_copy(session.repl, 0, 1, on_copied, &session);
+	assert_int_equal(session.repl->phase, REPL_COPY);
+	event_del(&session.repl->timer);	/* as after the first answer */
+	assert_int_equal(repl_user.on_message(session.repl->worker, &frame), -EBADMSG);
+	assert_int_equal(session.repl->phase, REPL_COPY);
+	assert_false(session.copied);
+}
+
 static int
 run_group(void)
 {
@@ -782,6 +799,7 @@ run_group(void)
 		TEST(a_full_session_can_be_emptied),
 		TEST(what_a_fork_keeps_is_as_before),
 		TEST(snapshots_are_copied),
+		TEST(a_copy_is_answered_once),
 		TEST(cells_wait_for_each_other),
 		TEST(what_is_not_kept_is_told),
 		TEST(nothing_that_hides_stays),
