@@ -54,8 +54,7 @@
 #include "supervisor/endpoints.h"
 #include "supervisor/session.h"
 #include "supervisor/unit.h"
-#include "tools/job/background.h"
-#include "tools/session/repl_sessions.h"
+#include "tools/toolsets.h"
 
 #define FLUSH_S 2		/* for clients to read their last answers */
 #define SLOW_EVERY_MS 10000	/* between lines of the log, at least */
@@ -521,10 +520,10 @@ tear_down(struct supervisor *s)
 	rota_free(s->rota);
 	auth_free(s->auth);
 	mcp_free(s->mcp);
-	background_forget();
+	toolsets_stop();
 	if (s->keeps_sessions && s->stopping)
 		handover_give(s->engine, gate_audit(governance_gate(s->governance)));
-	repl_sessions_close_all();
+	toolsets_forget();
 	mcp_seal_free(s->seal);
 	notify_free(s->notify);
 	engine_free(s->engine);

@@ -13,11 +13,14 @@
 #include "tools/check/validate_script.h"
 #include "tools/compat/exec_sandbox.h"
 #include "tools/compat/python_sandbox.h"
+#include "tools/job/background.h"
 #include "tools/job/job.h"
 #include "tools/packages/install.h"
 #include "tools/packages/install_package.h"
 #include "tools/repl/run_repl.h"
 #include "tools/script/run_script.h"
+#include "tools/session/repl_sessions.h"
+#include "tools/shared/environment.h"
 #include "tools/shared/resources.h"
 
 #define SET_TOOLS_MAX 16
@@ -103,4 +106,18 @@ toolsets_add(struct catalog *catalog, const struct config *config)
 				catalog_add_tool(catalog, *tool);
 	if (!catalog->resources)
 		catalog->resources = &own_resources;
+}
+
+void
+toolsets_stop(void)
+{
+	background_forget();
+}
+
+void
+toolsets_forget(void)
+{
+	repl_sessions_close_all();
+	resources_forget();
+	environment_forget();
 }

@@ -21,4 +21,10 @@ int toolsets_check(const struct config *config, FILE *errors);
  * catalog has a provider of its own. */
 void toolsets_add(struct catalog *catalog, const struct config *config);
 
+/* When the program ends, before the engine is freed: toolsets_stop cancels the calls that go on as
+ * jobs, so that no session is in use; toolsets_forget closes sessions, and drops kept files and
+ * what is remembered of profiles. */
+void toolsets_stop(void);
+void toolsets_forget(void);
+
 #endif

@@ -39,7 +39,7 @@ void environment_cancel(struct environment_ask *ask, enum cancel_reason reason);
 const char *environment_similar(const struct tool_host *host, const char *name,
 				const char **profile_r);
 
-/* For tests: what is remembered is looked at again. */
+/* Forgets what is remembered. */
 void environment_forget(void);
 
 /* "3.11.2" */

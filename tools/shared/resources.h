@@ -30,8 +30,10 @@ void resources_keep(const struct config *config, const struct tenant *tenant,
 bool resources_find(const struct tenant *tenant, const char *uri, const void **data_r,
 		    size_t *len_r);
 
-/* For tests: the clock, in ms, and forgetting everything. */
-void resources_set_clock(uint64_t (*now_ms)(void));
+/* Forgets everything. */
 void resources_forget(void);
+
+/* For tests: the clock, in ms. */
+void resources_set_clock(uint64_t (*now_ms)(void));
 
 #endif
