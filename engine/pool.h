@@ -70,6 +70,7 @@ struct pool {
 	uint64_t spent_us;		/* when the first of those that are spent was */
 	unsigned int n_workers, n_warm, n_starting, n_spent, n_ending;
 	LIST_HEAD(, worker_stray) strays;
+	bool has_told_host_name;	/* that workers have the host's; said once */
 };
 
 /* Starts a zygote for every profile. hooks: static. 0 or -errno. */

@@ -17,6 +17,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/own.h"
 #include "base/passrights.h"
 #include "base/stall.h"
@@ -217,12 +218,24 @@ become_warm(struct worker *w)
 	engine->owner->on_warm(w);
 }
 
+static void
+tell_host_name(struct pool *pool)
+{
+	if (pool->has_told_host_name)
+		return;
+	pool->has_told_host_name = true;
+	log_line(LOG_NOTICE, "host-name", "text=\"the host name of workers cannot be set here: "
+		 "scripts see this machine's\"");
+}
+
 static int
 on_ready(struct worker *w, const struct msg_ready *ready)
 {
 	if (w->state != WORKER_STARTING || w->is_ready || ready->worker != w->serial)
 		return -EBADMSG;
 	w->is_ready = true;
+	if (!ready->host_name)
+		tell_host_name(&w->engine->pool);
 	if (w->pidfd >= 0)
 		become_warm(w);
 	return 0;

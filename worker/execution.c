@@ -132,7 +132,8 @@ await_end(void)
 static _Noreturn void
 live_as_script(const struct jail *jail, uint64_t serial)
 {
-	struct msg ready = { .type = MSG_READY, .ready.worker = serial };
+	struct msg ready = { .type = MSG_READY, .ready.worker = serial,
+			     .ready.host_name = jail_has_host_name() };
 	struct msg done = { .type = MSG_DONE };
 	struct frame frame = { 0 };
 	struct jail_state state;

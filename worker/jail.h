@@ -49,6 +49,9 @@ int jail_fence_zygote(const struct jail *jail);
  * ends the process. */
 void jail_enter(const struct jail_birth *birth);
 
+/* After jail_enter: could the host name be set? Otherwise it is the host's. */
+bool jail_has_host_name(void);
+
 /* In a process of a script, before any line of it: enters the one wall that init has prepared and
  * stays outside of, Landlock. Good for one call in each process. 0 or -errno. */
 int jail_confine(const struct jail *jail);

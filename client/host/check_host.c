@@ -57,6 +57,7 @@ static const struct {
 	{ "interpreters", probe_interpreters },
 	{ "python", probe_python },
 	{ "space", probe_space },
+	{ "first call", probe_call },
 };
 
 #define N (sizeof(probes) / sizeof(probes[0]))

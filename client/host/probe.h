@@ -43,6 +43,10 @@ void probe_cgroup_settle(void);
 /* ---- probe_install.c: what has to be there ---- */
 probe_run probe_systemd, probe_programs, probe_interpreters, probe_python, probe_space;
 
+/* The first call of a client, to a service that is started for it: every wall as the worker makes
+ * it. */
+probe_run probe_call;
+
 /* ---- for these ---- */
 
 void finding_ok(struct finding *finding, const char *format, ...)

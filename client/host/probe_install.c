@@ -12,9 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include <jansson.h>
 
 #include "client/table.h"
 
@@ -135,6 +139,122 @@ probe_programs(const struct probe_place *place, struct finding *finding_r)
 			return;
 		}
 	finding_ok(finding_r, "%s", text);
+}
+
+/* ---- the first call ---- */
+
+static const char first_call[] =
+	"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
+	"\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"check-host\",\"version\":"
+	"\"1\"}}}\n"
+	"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
+	"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"run_script\","
+	"\"arguments\":{\"script\":\"6 * 7\"}}}\n";
+
+/* A service with the built-in configuration, whose only client is the other end of the socket. */
+static pid_t
+start_service(const char *path, int socket, int log)
+{
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	probe_child_begins();
+	dup2(socket, STDIN_FILENO);
+	dup2(socket, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	execl(path, path, "--stdio", "--config", "/dev/null", (char *)NULL);
+	_exit(127);
+}
+
+/* What the call is answered; NULL: it is not. */
+static json_t *
+read_answer(FILE *from)
+{
+	json_t *answer = NULL;
+	char *line = NULL;
+	size_t size = 0;
+
+	while (!answer && getline(&line, &size, from) > 0) {
+		answer = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+		if (json_integer_value(json_object_get(answer, "id")) == 1)
+			break;
+		json_decref(answer);
+		answer = NULL;
+	}
+	free(line);
+	return answer;
+}
+
+/* The last line that the service has logged, which says why it ended. */
+static void
+read_last_line(int log, char *text, size_t size)
+{
+	off_t end = lseek(log, 0, SEEK_END), from = end > (off_t)size ? end - (off_t)size : 0;
+	ssize_t n = pread(log, text, size - 1, from);
+	char *last;
+
+	text[n > 0 ? n : 0] = '\0';
+	while (n > 0 && text[n - 1] == '\n')
+		text[--n] = '\0';
+	last = strrchr(text, '\n');
+	if (last)
+		memmove(text, last + 1, strlen(last + 1) + 1);
+}
+
+static void
+judge_answer(const json_t *answer, int log, struct finding *finding_r)
+{
+	const json_t *structured = json_object_get(json_object_get(answer, "result"),
+						   "structuredContent");
+	const char *status = json_string_value(json_object_get(structured, "status"));
+	const char *message = json_string_value(
+		json_object_get(json_object_get(structured, "error"), "message"));
+	char text[1024];
+
+	if (status && strcmp(status, "ok") == 0) {
+		finding_ok(finding_r, "a script runs");
+		return;
+	}
+	read_last_line(log, text, sizeof(text));
+	finding_not(finding_r, VERDICT_MISSING, "no script runs", "%s: %.200s",
+		    status ? status : "mcp-pythond does not answer", message ? message : text);
+	finding_advise(finding_r, "see the findings above; in a container, its filter of system "
+		       "calls and what it masks in /proc may be the cause");
+}
+
+void
+probe_call(const struct probe_place *place, struct finding *finding_r)
+{
+	int pair[2], log = memfd_create("check-host", MFD_CLOEXEC);
+	char path[PATH_MAX];
+	json_t *answer;
+	FILE *from;
+	pid_t pid;
+
+	(void)place;
+	if (!find_program("mcp-pythond", path, sizeof(path)) || log < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+		if (log >= 0)
+			close(log);
+		finding_not(finding_r, VERDICT_MISSING, "nothing is served",
+			    "mcp-pythond cannot be started");
+		finding_advise(finding_r, "install the whole package");
+		return;
+	}
+	pid = start_service(path, pair[1], log);
+	close(pair[1]);
+	send(pair[0], first_call, strlen(first_call), MSG_NOSIGNAL);
+	from = fdopen(pair[0], "r");
+	if (!from)
+		abort();
+	answer = read_answer(from);
+	fclose(from);
+	if (pid > 0)
+		probe_wait(pid);
+	judge_answer(answer, log, finding_r);
+	json_decref(answer);
+	close(log);
 }
 
 /* Finds further worker programs, such as that of a debug build: mcp-python-worker-NAME. */

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import termios
 import threading
@@ -434,6 +435,43 @@ def top_sorts(ctx):
 
 # ---- check-host ----
 
+# Becomes the command behind it, in which sethostname is refused as by the filter of a container.
+REFUSES_HOST_NAME = '''
+import ctypes, os, platform, struct, sys
+NUMBER = {"x86_64": 170, "aarch64": 161}[platform.machine()]
+CODE = [(0x20, 0, 0, 0), (0x15, 0, 1, NUMBER), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7fff0000)]
+program = b"".join(struct.pack("HBBI", *row) for row in CODE)
+text = ctypes.create_string_buffer(program)
+class Filter(ctypes.Structure):
+    _fields_ = [("n", ctypes.c_ushort), ("at", ctypes.c_void_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(22, 2, ctypes.byref(Filter(len(CODE), ctypes.addressof(text))), 0, 0):
+    sys.exit("seccomp: errno %d" % ctypes.get_errno())
+os.execvp(sys.argv[1], sys.argv[1:])
+'''
+REFUSING = (sys.executable, "-c", REFUSES_HOST_NAME)
+
+
+@test(private=True, root=True)
+def a_host_name_that_cannot_be_set_is_no_wall(ctx):
+    with ctx.private(wrap=REFUSING) as s:
+        with ctx.client(path=s.socket) as c:
+            for _ in range(3):
+                o = c.run("import socket\nsocket.gethostname()")
+                equal((o.status, o.result["json"]), ("ok", socket.gethostname()))
+            equal(len(re.findall(r"^host-name ", s.log(), re.M)), 1, s.log())
+    with ctx.private() as s, ctx.client(path=s.socket) as c:
+        equal(c.run("import socket\nsocket.gethostname()").result["json"], "python")
+        assert "host-name" not in s.log(), s.log()
+
+
+@test(root=True)
+def check_host_makes_the_first_call(ctx):
+    _, checks = check_host(ctx, *REFUSING)
+    equal((checks["first call"]["verdict"], checks["first call"]["found"]),
+          ("ok", "a script runs"))
+
+
 def check_host(ctx, *wrapper):
     done = subprocess.run([*wrapper, os.path.join(ctx.options.build, "mcp-python"), "check-host",
                            "--json"], capture_output=True, text=True, timeout=ctx.seconds(120))
@@ -451,7 +489,7 @@ def check_host(ctx, *wrapper):
 def check_host_agrees_with_the_service(ctx):
     seen, checks = check_host(ctx)
     for wall in ("namespaces", "mounts", "proc", "network", "no_new_privs", "seccomp",
-                 "programs", "interpreters"):
+                 "programs", "interpreters", "first call"):
         equal(checks[wall]["verdict"], "ok", checks[wall])
     text = command(ctx, "check-host", want=0 if seen["enforceable"] else 1).stdout
     for c in checks.values():
@@ -487,6 +525,7 @@ def check_host_says_what_to_change(ctx):
     assert not seen["enforceable"]
     equal(checks["namespaces"]["verdict"], "missing")
     assert "max_user_namespaces" in checks["namespaces"]["advice"], checks["namespaces"]
+    equal(checks["first call"]["verdict"], "missing")
     equal(checks["seccomp"]["verdict"], "ok")
 
 
