@@ -101,6 +101,7 @@ struct config {
 	struct {
 		struct config_list toolsets;	/* which are offered, by name */
 		uint32_t structured;	/* enum config_structured */
+		uint32_t text_tokens;	/* of an answer's text, about; 0: any number */
 		char *state_key_file;	/* path; NULL: a new key at each start */
 		uint32_t ask_seconds;	/* for a client to answer a question */
 		uint32_t parked_per_tenant;	/* runs that wait for answers, modern clients */

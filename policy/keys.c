@@ -82,6 +82,7 @@ static const struct key keys[] = {
 
 	KEY("mcp", "toolsets",           TOOLSETS, mcp.toolsets,        0, 3,         1, "native"),
 	CHOICE_KEY("mcp", "structured",  mcp.structured, "auto|yes|no", "auto"),
+	KEY("mcp", "text_tokens",        U32,   mcp.text_tokens,        0, 1000000,   1, "8000"),
 	KEY("mcp", "state_key_file",     PATH,  mcp.state_key_file,     1, 4095,      1, ""),
 	KEY("mcp", "ask_seconds",        U32,   mcp.ask_seconds,        1, 86400,     1, "300"),
 	KEY("mcp", "parked_per_tenant",  U32,   mcp.parked_per_tenant,  0, 4096,      1, "32"),

@@ -35,6 +35,7 @@ libtools_repl_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 noinst_LIBRARIES += libtools-script.a
 libtools_script_a_SOURCES = \
 	tools/script/outcome_copy.c tools/script/outcome_copy.h \
+	tools/script/readable.c tools/script/readable.h \
 	tools/script/run_script.c tools/script/run_script.h \
 	tools/script/run_script_answer.c \
 	tools/script/run_script_arguments.c \

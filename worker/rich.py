@@ -17,7 +17,7 @@ PNG, JPEG, SVG, HTML, MARKDOWN, PLAIN, JSON = range(7)  # enum display_kind
 # Given by the program: OBJECTS_MAX, and BYTES_MAX of all forms of all objects.
 TEXT_MAX = 64 << 10  # of a form that is to be read
 MARKUP_MAX = 1 << 20
-ROWS_MAX = 200  # of a data frame as JSON
+ROWS_MAX = 20  # of a data frame as JSON
 MIME = {"image/png": PNG, "image/jpeg": JPEG, "image/svg+xml": SVG, "text/html": HTML,
         "text/markdown": MARKDOWN, "application/json": JSON, "text/plain": PLAIN}
 METHODS = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_svg_", SVG),

@@ -5,7 +5,7 @@ import os
 import re
 import tempfile
 
-from harness import equal, main, test
+from harness import Skip, equal, main, test
 
 INDEX = "[packages]\nindex = http://127.0.0.1:9/simple/\nstore = %s/store\n%s"
 
@@ -235,6 +235,52 @@ def signals_are_those_of_python(ctx):
         # So does one that is another program by now.
         o = client.run("import os\nos.execv('/bin/sleep', ['sleep', '100'])", timeout_seconds=1)
         equal((o.status, o.error["traceback"]), ("timeout", None), repr(o))
+
+
+# ---- how much of it ----
+
+@test
+def of_a_progress_bar_the_last_state_is_read(ctx):
+    with ctx.client() as client:
+        o = client.run("import sys\nfor i in range(500): sys.stderr.write('\\r%d of 500' % (i + 1))\n"
+                       "sys.stderr.write('\\n')\nprint('a\\r\\nb\\rc')")
+        assert "500 of 500\n" in o.text and "499 of" not in o.text, o.text
+        assert "a\nc\n" in o.text, o.text
+        assert "\r499 of 500\r" in o.stderr and o.stdout == "a\r\nb\rc\n", "the structured form is as written"
+
+
+@test
+def what_is_long_is_read_by_its_ends(ctx):
+    with ctx.client() as client:
+        o = client.run("for i in range(20000): print('line %05d \\u00fc of a chatty loop' % i)")
+        assert len(o.text.encode()) < 34000, len(o.text)
+        assert "line 00000" in o.text and "line 19999" in o.text and "line 10000" not in o.text, o.text
+        left = int(re.search(r"\[(\d+) bytes are left out here", o.text)[1])
+        shown = len(o.text.split("stdout:\n")[1].rsplit("[ok", 1)[0].encode())
+        assert 0 <= shown + left - len(o.stdout.encode()) < 300, (shown, left, len(o.stdout))
+        assert "line 10000" in o.stdout
+        for script in ("'x' * 200000", "import sys\nprint('o' * 300000)\nsys.stderr.write('e' * 300000)",
+                       "raise ValueError('m' * 200000)"):
+            o = client.run(script)
+            assert len(o.text) < 34000 and "are left out here" in o.text, (script, len(o.text))
+    with ctx.private("[mcp]\ntext_tokens = 0\n") as service, ctx.client(path=service.socket) as client:
+        o = client.run("print('x' * 200000)")
+        assert "x" * 200000 in o.text and "left out" not in o.text, len(o.text)
+    with ctx.private("[mcp]\ntext_tokens = 1\n") as service, ctx.client(path=service.socket) as client:
+        o = client.run("print('x' * 200000)")
+        assert len(o.text) < 1000, o.text
+
+
+@test
+def a_data_frame_is_read_once(ctx):
+    with ctx.client() as client:
+        o = client.run("import pandas\npandas.DataFrame({c: range(1000) for c in 'abcde'})")
+        if o.status != "ok":
+            raise Skip("pandas is not installed", missing=True)
+        assert "[1000 rows x 5 columns]" in o.text and '"columns"' not in o.text, o.text
+        assert len(o.text) < 2000, o.text
+        table = o.structured["displays"][0]["json"]
+        equal((table["row_count"], len(table["rows"])), (1000, 20))
 
 
 if __name__ == "__main__":

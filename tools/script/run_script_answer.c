@@ -9,11 +9,14 @@
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
+#include "policy/config.h"
 #include "tools/packages/missing.h"
+#include "tools/script/readable.h"
 #include "tools/script/run_script_results.h"
 #include "tools/script/schema/run_output.h"
 #include "tools/shared/schema.h"
 
+#define TOKEN_BYTES 4			/* of a model's token, about */
 #define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, if an answer gets too long */
 #define VALUE_COST_MAX (256 * 1024)
 
@@ -60,6 +63,7 @@ struct report {
 	size_t results_cost;
 	const struct run_supplement *supplement;	/* NULL: none */
 	char advice[MISSING_ADVICE];	/* about the error; "": none */
+	size_t budget;			/* bytes of its text, about; 0: any number */
 };
 
 static struct shown
@@ -310,13 +314,20 @@ run_script_output_schema(enum run_for tool)
 
 /* ---- the text ---- */
 
+/* A share of the budget for the text, in bytes. */
+static size_t
+share_of(const struct report *report, size_t n)
+{
+	return report->budget ? report->budget / n + 1 : 0;
+}
+
 static void
-say_block(FILE *to, const char *title, const struct shown *text)
+say_block(FILE *to, const char *title, const struct shown *text, size_t budget)
 {
 	if (!text->len)
 		return;
 	fprintf(to, "%s:\n", title);
-	fwrite(text->at, 1, text->len, to);
+	readable_say(to, text->at, text->len, budget);
 	if (text->at[text->len - 1] != '\n')
 		fputc('\n', to);
 }
@@ -330,11 +341,11 @@ say_streams(FILE *to, const struct report *report)
 	const struct shown *err = &report->stream[STREAM_STDERR];
 
 	if (out->len && err->len && report->both.len && !out->cut && !err->cut) {
-		say_block(to, "stdout and stderr", &report->both);
+		say_block(to, "stdout and stderr", &report->both, share_of(report, 2));
 		return;
 	}
-	say_block(to, "stdout", out);
-	say_block(to, "stderr", err);
+	say_block(to, "stdout", out, share_of(report, err->len ? 4 : 2));
+	say_block(to, "stderr", err, share_of(report, out->len ? 4 : 2));
 }
 
 static void
@@ -349,9 +360,9 @@ say_error(FILE *to, const struct report *report)
 		fprintf(to, "%.*s\n", (int)report->error_message.len,
 			report->error_message.at);
 	} else {
-		fprintf(to, "%.*s: %.*s", (int)report->error_type.len,
-			report->error_type.at, (int)report->error_message.len,
-			report->error_message.at);
+		fprintf(to, "%.*s: ", (int)report->error_type.len, report->error_type.at);
+		readable_say(to, report->error_message.at, report->error_message.len,
+			     share_of(report, 8));
 		if (report->error_line)
 			fprintf(to, " (line %u)", report->error_line);
 		fputc('\n', to);
@@ -362,7 +373,7 @@ say_error(FILE *to, const struct report *report)
 	if (report->traceback.len &&
 	    !(err->len && memmem(err->at, err->len, report->traceback.at,
 				 report->traceback.len)))
-		say_block(to, "traceback", &report->traceback);
+		say_block(to, "traceback", &report->traceback, share_of(report, 8));
 }
 
 static void
@@ -370,7 +381,9 @@ say_result(FILE *to, const struct report *report)
 {
 	if (!report->repr.at)
 		return;
-	fprintf(to, "result: %.*s\n", (int)report->repr.len, report->repr.at);
+	fputs("result: ", to);
+	readable_say(to, report->repr.at, report->repr.len, share_of(report, 4));
+	fputc('\n', to);
 	if (!value_is_cut(report))
 		return;
 	if (report->json.at)
@@ -468,6 +481,7 @@ run_script_answer(const struct outcome *outcome, const struct run_supplement *su
 	read_outcome(outcome, supplement, &report);
 	/* A cell's answer has a supplement, a script's has none. */
 	missing_advise(host, outcome, supplement != NULL, report.advice);
+	report.budget = (size_t)host->config->mcp.text_tokens * TOKEN_BYTES;
 	give(&report, host);
 }
 

@@ -26,11 +26,21 @@ struct run_results {
 
 /* ---- what fits ---- */
 
+/* The JSON of a data frame (worker/rich.py). Readers have its repr. */
+static bool
+is_table(const struct outcome_display *display)
+{
+	static const char start[] = "{\"columns\":";
+
+	return display->len > strlen(start) && memcmp(display->data, start, strlen(start)) == 0;
+}
+
 /* JSON without another form is shown to readers as well. */
 static bool
 is_alone(const struct outcome *o, size_t i)
 {
-	return (i == 0 || o->display[i - 1].object != o->display[i].object) &&
+	return !is_table(&o->display[i]) &&
+	       (i == 0 || o->display[i - 1].object != o->display[i].object) &&
 	       (i + 1 == o->n_displays || o->display[i + 1].object != o->display[i].object);
 }
 
