@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import time
 
 from harness import CORPUS, OWN_CORPUS, SOMEBODY, Skip, equal, main, test
 from mcp_schema import Validator, jsonschema
@@ -301,6 +302,30 @@ def environment_of_another_profile(ctx):
 
 
 # ---- run_script ----
+
+@test
+def a_silent_script_shows_that_it_runs(ctx):
+    # It ends at the second sign, so that no slow machine makes the test wait or fail.
+    script = {"script": "import time\ntime.sleep(300)", "timeout_seconds": 300}
+    with ctx.client() as told, ctx.client() as untold:
+        quiet = untold.request("tools/call", {"name": "run_script", "arguments": script})
+        id = told.request("tools/call", {"name": "run_script", "_meta": {"progressToken": "t"},
+                                         "arguments": script})
+        deadline = time.monotonic() + ctx.seconds(60)
+        while len(told.notices) < 2:
+            assert time.monotonic() < deadline, told.notices
+            told.pump(0.5)
+        untold.pump(0)
+        equal(list(untold.notices), [])
+        notes = [note["params"] for note in told.notices]
+        values = [note["progress"] for note in notes]
+        equal(values, sorted(set(values)), "the numbers grow")
+        seconds = [int(re.fullmatch(r"running for (\d+) s, no new output", note["message"])[1])
+                   for note in notes]
+        assert 10 <= seconds[0] and 10 <= seconds[1] - seconds[0] + 1, notes
+        for client, number in ((told, id), (untold, quiet)):
+            client.notify("notifications/cancelled", {"requestId": number})
+
 
 def present(client):
     """A package that is installed here, with its version."""
