@@ -342,9 +342,9 @@ for cap_name, (cap_above, cap_value) in CAPS.items():
 def odd_arguments(ctx):
     with ctx.client() as client:
         for arguments in ({"timeout_seconds": 0}, {"timeout_seconds": -1}, {"pids": 0},
-                          {"pids": 1.5}, {"memory_mb": "64"}, {"memory_mb": True},
+                          {"pids": 1.5}, {"memory_mb": "64 MB"}, {"memory_mb": True},
                           {"memory_mb": -5}, {"args": "x"}, {"args": [1]}, {"args": ["a\0b"]},
-                          {"args": ["x"] * 257}, {"stdin": 5}, {"stdin": None},
+                          {"args": ["x"] * 257}, {"stdin": 5},
                           {"profile": "nope"}, {"profile": 1}, {"unknown": 1}, {"timeout": 5},
                           {"stdin": "x" * (8 * MIB + 1)}, {"script": 5}, {"script": None},
                           {"script": "#" * (4 * MIB + 1)}):
@@ -353,7 +353,7 @@ def odd_arguments(ctx):
             o = client.outcome(id)
             assert o.refused and o.is_error and "ran" not in o.stdout, "%.80r: %r" % (arguments, o)
             assert list(arguments)[0] in o.text, "%.80r: %r" % (arguments, o)
-        for arguments in ({}, {"code": "print(1)"}):
+        for arguments in ({}, {"text": "print(1)"}):
             o = client.outcome(client.request("tools/call", {"name": "run_script",
                                                              "arguments": arguments}))
             assert o.refused and "script" in o.text, repr(o)
