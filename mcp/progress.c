@@ -151,7 +151,7 @@ send_alive(struct mcp_progress *p)
 	struct progress_note note = { .message = text };
 
 	note.message_len = (size_t)snprintf(text, sizeof(text), "running for %lld s, no new output",
-					    (long long)ms_since(p, &p->began) / 1000);
+					    ((long long)ms_since(p, &p->began) + 500) / 1000);
 	send_note(p, &note);
 }
 

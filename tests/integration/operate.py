@@ -281,7 +281,7 @@ def who_asks_much_is_answered_in_turn(ctx):
 @test(private=True)
 def who_watches_and_does_not_read_is_told_of_the_last(ctx):
     """Not of each change: that would grow without end."""
-    config = "[policy]\nrun_script = approve\napprovers = self\n"
+    config = "[policy]\nrun_script = approve\napprovers = self\ndenied_seconds = 0\n"
     with Directory() as d, ctx.private(d.config(config)) as s, ctx.client(path=s.socket) as c, \
             contextlib.closing(connect_as(d.socket)) as watcher, \
             contextlib.closing(connect_as(d.socket)) as operator:
