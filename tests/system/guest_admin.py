@@ -57,7 +57,8 @@ def others_are_let_to_it_by_a_drop_in():
     with open(DROP_IN, "w") as f:
         f.write("[Socket]\nSocketMode=0666\n")
     try:
-        with configured("[policy]\nrun_script = approve\napprovers = uid:%d\n" % BOB, "[Unit]\n"):
+        with configured("[policy]\nrun_script = approve\napprovers = uid:%d\n"
+                        "denied_seconds = 0\n" % BOB, "[Unit]\n"):
             sh("systemctl", "restart", "mcp-pythond.socket")
             id = asked_by(ALICE)
             assert id in as_user(BOB, "mcp-python", "approvals")

@@ -57,7 +57,7 @@ class Operators:
         return json.loads(self.file.readline())
 
     def ids(self):
-        return {a["id"] for a in self.ask("list")["approvals"]}
+        return {a["id"] for a in self.ask("list")["approvals"] if a["state"] == "pending"}
 
 
 def request_approval(uid):
