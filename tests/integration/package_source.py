@@ -378,7 +378,7 @@ def builds_that_make_another_thing(ctx):
                "    z.writestr('fat', os.urandom(3 << 20))\nreturn usual")
     with service(ctx, packages=BUILD + "max_bytes = 2M\n") as s, \
             ctx.client(path=s.socket) as client:
-        for name, word in (("liar", "another thing: honest-1.0"), ("older", "older-0.9"),
+        for name, word in (("liar", "another package: honest-1.0"), ("older", "older-0.9"),
                            ("masked", "unexpected file name"),
                            ("many", "2 files in place of one wheel"), ("linked", "could not be"),
                            ("foreign", "not for this interpreter"), ("garbage", "could not be"),
