@@ -5,6 +5,7 @@ worker has a uid of its own from the subordinate range, and nothing is shared th
 Found by walking from the supervisor's pid, and read from /proc: what the kernel says, not the
 service."""
 
+import contextlib
 import os
 import re
 import select
@@ -342,14 +343,22 @@ FENCED = (("unshare", NEWUSER), ("unshare", NEWNS), ("clone", SIGCHLD), ("clone"
           ("mmap", 0, 4096, EXEC | 3, 0x22, -1), ("mprotect", 0, 4096, EXEC))
 
 
+def pidfds_of(pid):
+    found = []
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        with contextlib.suppress(FileNotFoundError):	# closed meanwhile
+            if "pidfd" in os.readlink("/proc/%d/fd/%s" % (pid, fd)):
+                found.append(int(fd))
+    return found
+
+
 @test(alone=True)
 def code_in_the_supervisor_enters_nobody(ctx):
     """The ways into a worker, with its own pidfd in hand, and the ways to other processes."""
     with ctx.client() as client:
         busy(ctx, client, 1)
         worker = roots(ctx)[0]
-        pidfds = [int(fd) for fd in os.listdir("/proc/%d/fd" % ctx.pid)
-                  if "pidfd" in os.readlink("/proc/%d/fd/%s" % (ctx.pid, fd))]
+        pidfds = pidfds_of(ctx.pid)
         assert pidfds, "the supervisor holds no pidfd"
         outside = os.getpid()
         tried = 0
