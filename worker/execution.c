@@ -145,8 +145,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	r = jail_confine(jail);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "landlock", -r);
-	/* As on a host, a program may look into itself; only init is protected.
-	 */
+	/* As on a host, a program may look into itself; only init is protected. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	warm_up();
 	interpreter_after_fork();

@@ -101,7 +101,8 @@ class Converter:
             if from_module(value, module, name):
                 return True, value.isoformat()
         if from_module(value, "datetime", "timedelta"):
-            return True, "P%dDT%gS" % (value.days, value.seconds + value.microseconds / 1e6)
+            part = (".%06d" % value.microseconds).rstrip("0").rstrip(".")
+            return True, "P%dDT%d%sS" % (value.days, value.seconds, part)
         for module, name in (("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"),
                              ("pathlib", "PurePath")):
             if from_module(value, module, name):

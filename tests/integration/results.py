@@ -577,8 +577,8 @@ JSON_FORMS = (
      ["NaN", "Infinity", "-Infinity", 1.5], False),
     ("", "[1j, 2]", ["1j", 2], False),
     ("from datetime import *", "[date(2026, 1, 2), datetime(2026, 1, 2, 3, 4, 5), time(6, 7),"
-     " timedelta(days=1, seconds=90), {date(2026, 1, 2): 1}]",
-     ["2026-01-02", "2026-01-02T03:04:05", "06:07:00", "P1DT90S", {"2026-01-02": 1}], False),
+     " timedelta(days=1, seconds=86399, microseconds=123450), {date(2026, 1, 2): 1}]",
+     ["2026-01-02", "2026-01-02T03:04:05", "06:07:00", "P1DT86399.12345S", {"2026-01-02": 1}], False),
     ("from decimal import Decimal\nfrom fractions import Fraction\nfrom uuid import UUID\n"
      "from pathlib import Path", "[Decimal('1.50'), Fraction(1, 3), UUID(int=1), Path('/a/b')]",
      ["1.50", "1/3", "00000000-0000-0000-0000-000000000001", "/a/b"], False),
