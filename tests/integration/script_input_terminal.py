@@ -279,8 +279,7 @@ def consent_is_a_yes(ctx):
 def what_was_typed_before_is_no_consent(ctx):
     text = "print('\\\\x1b[2J' '''\x1b[2J''')\n"
     with ctx.private(APPROVE) as s, written(text) as path, \
-            Terminal(ctx, "run", "--socket", s.socket, path) as t:
-        t.type("y\n")
+            Terminal(ctx, "run", "--socket", s.socket, path, typed="y\n") as t:
         t.expect(r"\[y/N\] ")
         t.type("n\n")
         equal(t.end(), 77)

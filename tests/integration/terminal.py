@@ -20,10 +20,13 @@ def take_terminal():
 
 
 class Terminal:
-    def __init__(self, ctx, *arguments, **popen):
+    """typed: stands in the terminal's input before the program starts."""
+
+    def __init__(self, ctx, *arguments, typed="", **popen):
         self.ctx, self.seen, self.log = ctx, "", b""
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.master, slave = pty.openpty()
+        self.type(typed)
         streams = {"stdin": slave, "stdout": slave, "stderr": slave, **popen}
         self.process = subprocess.Popen(
             [client_program(ctx), *arguments], **streams, start_new_session=True,
