@@ -200,6 +200,16 @@ check_listener(int fd)
 	return fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 
+/* Exactly one for each message EGRESS_OPEN: a second one would speak of a grant that the
+ * supervisor has forgotten. */
+static void
+tell_closed(const struct proxy *proxy, uint64_t execution)
+{
+	struct msg msg = { .type = MSG_EGRESS_CLOSED, .egress_closed.execution = execution };
+
+	proxy->tell(proxy->tell_arg, &msg);
+}
+
 static struct grant *
 find(const struct proxy *proxy, uint64_t execution)
 {
@@ -211,15 +221,33 @@ find(const struct proxy *proxy, uint64_t execution)
 	return NULL;
 }
 
+static int
+begin(struct grant *g, const struct msg_egress_open *open)
+{
+	int r = check_listener(g->fd);
+
+	if (r == 0)
+		r = take_rules(g, open);
+	if (r == 0)
+		r = make_rate(g, open->rate_max);
+	return r;
+}
+
 int
 grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
 {
-	struct grant *g = find(proxy, open->execution) ? NULL : calloc(1, sizeof(*g));
+	struct grant *g;
 	int r;
 
+	if (find(proxy, open->execution)) {
+		close(fd);
+		return -EEXIST;
+	}
+	g = calloc(1, sizeof(*g));
 	if (!g) {
 		close(fd);
-		return find(proxy, open->execution) ? -EEXIST : -ENOMEM;
+		tell_closed(proxy, open->execution);
+		return -ENOMEM;
 	}
 	*g = (struct grant){ .proxy = proxy, .execution = open->execution, .fd = fd,
 		.bytes_max = open->bytes_max, .at_once = open->connections,
@@ -228,13 +256,10 @@ grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
 	LIST_INIT(&g->connections);
 	event_assign(&g->acceptable, proxy->base, fd, EV_READ, on_acceptable, g);
 	evtimer_assign(&g->retry, proxy->base, on_retry, g);
-	r = check_listener(fd);
-	if (r == 0)
-		r = take_rules(g, open);
-	if (r == 0)
-		r = make_rate(g, open->rate_max);
+	r = begin(g, open);
 	if (r < 0) {
 		grant_free(g);
+		tell_closed(proxy, open->execution);
 		return r;
 	}
 	LIST_INSERT_HEAD(&proxy->grants, g, link);
@@ -245,20 +270,19 @@ grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
 void
 grant_close(struct proxy *proxy, uint64_t execution)
 {
-	struct msg msg = { .type = MSG_EGRESS_CLOSED, .egress_closed.execution = execution };
 	struct grant *g = find(proxy, execution);
 	struct connection *c, *next;
 
-	if (g) {
-		stop_listening(g);
-		for (c = LIST_FIRST(&g->connections); c; c = next) {
-			next = connection_next(c);
-			connection_cut(c);
-		}
-		LIST_REMOVE(g, link);
-		grant_free(g);
+	if (!g)
+		return;
+	stop_listening(g);
+	for (c = LIST_FIRST(&g->connections); c; c = next) {
+		next = connection_next(c);
+		connection_cut(c);
 	}
-	proxy->tell(proxy->tell_arg, &msg);
+	LIST_REMOVE(g, link);
+	grant_free(g);
+	tell_closed(proxy, execution);
 }
 
 bool

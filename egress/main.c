@@ -104,10 +104,10 @@ on_message(struct egress *e, struct frame *frame)
 
 	if (frame->msg.type == MSG_EGRESS_OPEN) {
 		r = grant_open(&e->proxy, open, frame_take_fd(frame, 0));
-		if (r < 0) {
+		if (r == -EEXIST)
+			give_up("the supervisor", EBADMSG);
+		if (r < 0 && r != -ENOTSOCK)
 			fprintf(stderr, PROGRAM ": a grant: %s\n", strerror(-r));
-			grant_close(&e->proxy, open->execution);
-		}
 	} else if (frame->msg.type == MSG_EGRESS_CLOSE) {
 		grant_close(&e->proxy, frame->msg.egress_close.execution);
 	} else {

@@ -51,10 +51,12 @@ struct grant {
 /* ---- grant.c ---- */
 
 /* Serves a listening socket, which is the grant's from the call on, also when it fails.
- * 0 or -errno; -EEXIST: the execution has a grant. */
+ * 0; -EEXIST: the execution has a grant already; else -errno, and EGRESS_CLOSED has been said.
+ * -ENOTSOCK: it does not listen, because its cell has ended or its worker lies. */
 int grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd);
 
-/* Cuts what is left of it; after its last report says EGRESS_CLOSED. Unknown: only that. */
+/* Cuts what is left of it and says EGRESS_CLOSED after its last report. Without such a grant
+ * nothing is done: it was closed before, and that was said. */
 void grant_close(struct proxy *proxy, uint64_t execution);
 
 bool grant_allows(const struct grant *grant, const struct network_target *target);

@@ -795,6 +795,25 @@ def cells_get_out(ctx):
         cell(c, "1", session, close=True)
 
 
+@test(private=True)
+def a_cell_that_is_over_at_once_cuts_nobody(ctx):
+    """Its listening socket has ended before the proxy has heard of it."""
+    origin = Strange(silent)
+    with ctx.private(out.strange()) as s, ctx.client(path=s.socket) as c, ctx.client(path=s.socket) as other:
+        slow = c.start_script(RAW + "s, head = tunnel('127.0.0.1:%d')\nprint(rest(s))\n" % origin.port)
+        assert origin.accepted.acquire(timeout=60)
+        proxy = proxy_process(s)
+        os.kill(proxy, signal.SIGSTOP)
+        _, session = cell(other, "1")
+        cell(other, "2", session)
+        os.kill(proxy, signal.SIGCONT)
+        o, _ = cell(other, FETCH % out.port, session, close=True)
+        equal(o.stdout, "GET /cell \n")
+        equal(proxy_process(s), proxy)
+        assert "egress-lost" not in s.log() and "egress-cut" not in s.log(), s.log()[-2000:]
+        c.cancel(slow)
+
+
 # listen() that makes one more copy of the socket, with the number 55.
 KEEPING_LISTEN = ("57 b832000000 0f05 50 488b7c2408 be37000000 b821000000 0f05 58 5f c3"
                   .replace(" ", ""))

@@ -3,6 +3,7 @@
 #include "egress/proxy.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -153,8 +154,10 @@ readable(int fd)
 		} \
 	} while (0)
 
-static void
-serve(struct rig *rig, const char *rule, uint64_t bytes_max, unsigned int idle_seconds)
+/* What grant_open() returns; fd is the grant's. */
+static int
+open_grant(struct rig *rig, int fd, const char *rule, uint64_t bytes_max,
+	   unsigned int idle_seconds)
 {
 	struct msg_str allow = { rule, strlen(rule) };
 	struct msg_str private = { "127.0.0.0/8", strlen("127.0.0.0/8") };
@@ -163,7 +166,13 @@ serve(struct rig *rig, const char *rule, uint64_t bytes_max, unsigned int idle_s
 		.rate_max = 1 << 20, .connections = 4, .connections_max = 8,
 		.idle_seconds = idle_seconds, .connection_seconds = 100 };
 
-	assert_int_equal(grant_open(&rig->proxy, &open, dup(rig->listener)), 0);
+	return grant_open(&rig->proxy, &open, fd);
+}
+
+static void
+serve(struct rig *rig, const char *rule, uint64_t bytes_max, unsigned int idle_seconds)
+{
+	assert_int_equal(open_grant(rig, dup(rig->listener), rule, bytes_max, idle_seconds), 0);
 }
 
 /* A script asks for a tunnel. */
@@ -388,6 +397,34 @@ a_worker_that_changes_the_socket_is_not_served(void **state)
 	assert_int_equal(rig->n_reports, 0);
 }
 
+/* The supervisor ends a proxy that speaks of a grant that it has forgotten. */
+static void
+each_grant_is_closed_once(void **state)
+{
+	struct rig *rig = *state;
+
+	grant_close(&rig->proxy, EXECUTION);
+	assert_int_equal(rig->n_closed, 0);
+	serve(rig, "*:*", 1000, 100);
+	grant_close(&rig->proxy, EXECUTION);
+	grant_close(&rig->proxy, EXECUTION);
+	assert_int_equal(rig->n_closed, 1);
+}
+
+static void
+a_listener_of_a_cell_that_has_ended(void **state)
+{
+	struct rig *rig = *state;
+	int ended = dup(rig->listener);
+
+	assert_int_equal(shutdown(ended, SHUT_RDWR), 0);
+	assert_int_equal(open_grant(rig, ended, "*:*", 1000, 100), -ENOTSOCK);
+	assert_true(LIST_EMPTY(&rig->proxy.grants));
+	assert_int_equal(rig->n_closed, 1);
+	grant_close(&rig->proxy, EXECUTION);
+	assert_int_equal(rig->n_closed, 1);
+}
+
 int
 main(void)
 {
@@ -403,6 +440,8 @@ main(void)
 		TEST(a_worker_cannot_have_the_proxy_linger),
 		TEST(a_worker_cannot_have_the_proxy_wait),
 		TEST(a_worker_that_changes_the_socket_is_not_served),
+		TEST(each_grant_is_closed_once),
+		TEST(a_listener_of_a_cell_that_has_ended),
 	};
 #undef TEST
 
