@@ -17,14 +17,14 @@
 #include "base/watched.h"
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
-#include "supervisor/session.h"
+#include "supervisor/stream.h"
 
 #define ACCEPTS_PER_TURN 16
 #define BACK_OFF_MS 250
 
 struct listener {
 	int fd;
-	struct session_set *set;
+	struct stream_set *set;
 	struct event *readable, *again;
 };
 
@@ -60,7 +60,7 @@ serve(struct listener *l, int accepted)
 		log_line(LOG_WARNING, "session-refused", "err=no-peer-credentials");
 		return;
 	}
-	r = session_open(l->set, fd, fd, false, peer.uid);
+	r = stream_open(l->set, fd, fd, false, peer.uid);
 	if (r < 0)
 		refuse(fd, peer.uid, r);
 	else
@@ -110,7 +110,7 @@ on_again(evutil_socket_t fd, short what, void *arg)
 }
 
 int
-listener_new(struct loop *loop, int fd, struct session_set *set,
+listener_new(struct loop *loop, int fd, struct stream_set *set,
 	     struct listener **listener_r)
 {
 	int flags = fcntl(fd, F_GETFL);

@@ -1,16 +1,16 @@
 /* Listening sockets, handed over by systemd or made by ourselves: accepts, asks the kernel
- * who the peer is, and opens sessions. When descriptors run out it waits instead of spinning.
+ * who the peer is, and opens streams. When descriptors run out it waits instead of spinning.
  */
 #ifndef SUPERVISOR_LISTENER_H
 #define SUPERVISOR_LISTENER_H
 
 struct listener;
 struct loop;
-struct session_set;
+struct stream_set;
 
 /* Takes fd, a listening unix stream socket, and serves it at once. 0, or -errno: then fd is
  * still the caller's. loop and set outlive the listener. */
-int listener_new(struct loop *loop, int fd, struct session_set *set,
+int listener_new(struct loop *loop, int fd, struct stream_set *set,
 		 struct listener **listener_r);
 
 /* Accepts no more and closes its socket. NULL is fine. */

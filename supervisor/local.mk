@@ -19,8 +19,8 @@ libsupervisor_a_SOURCES = \
 	supervisor/handover.c supervisor/handover.h \
 	supervisor/listener.c supervisor/listener.h \
 	supervisor/endpoints.c supervisor/endpoints.h \
-	supervisor/session.c supervisor/session.h \
-	supervisor/session_account.c supervisor/session_account.h \
+	supervisor/stream.c supervisor/stream.h \
+	supervisor/stream_account.c supervisor/stream_account.h \
 	supervisor/unit.c supervisor/unit.h \
 	supervisor/operate/admin.c supervisor/operate/admin.h \
 	supervisor/operate/governance.c supervisor/operate/governance.h \

@@ -52,7 +52,7 @@
 #include "supervisor/operate/governance.h"
 #include "supervisor/operate/operation.h"
 #include "supervisor/endpoints.h"
-#include "supervisor/session.h"
+#include "supervisor/stream.h"
 #include "supervisor/unit.h"
 #include "tools/toolsets.h"
 
@@ -80,7 +80,7 @@ struct supervisor {
 	struct catalog catalog;
 	struct mcp_seal *seal;		/* NULL: the key belongs to this process alone */
 	struct mcp *mcp;
-	struct session_set *sessions;
+	struct stream_set *streams;
 	struct auth *auth;		/* NULL: HTTP is not served */
 	struct http_server *http;
 	struct listener *listener[ENDPOINTS_MAX];
@@ -193,7 +193,7 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	log_line(LOG_WARNING, "stop-deadline", "sessions=%zu http=%zu engine=%s",
-		 session_set_count(s->sessions), http_server_count(s->http),
+		 stream_set_count(s->streams), http_server_count(s->http),
 		 s->engine_done ? "done" : "busy");
 	loop_stop(s->loop);
 }
@@ -201,7 +201,7 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 static void
 finish_if_done(struct supervisor *s)
 {
-	if (s->engine_done && session_set_count(s->sessions) == 0 &&
+	if (s->engine_done && stream_set_count(s->streams) == 0 &&
 	    http_server_count(s->http) == 0)
 		loop_stop(s->loop);
 }
@@ -227,7 +227,7 @@ stop(struct supervisor *s)
 	notify_stopping(s->notify);
 	while (s->n_listeners)
 		listener_free(s->listener[--s->n_listeners]);
-	session_set_drain(s->sessions);
+	stream_set_drain(s->streams);
 	http_server_drain(s->http);
 	set_deadline(s, STOP_S);
 	if (s->keeps_sessions)
@@ -236,7 +236,7 @@ stop(struct supervisor *s)
 }
 
 static void
-on_sessions_empty(void *arg)
+on_streams_empty(void *arg)
 {
 	struct supervisor *s = arg;
 
@@ -336,7 +336,7 @@ describe(void *arg, char *text, size_t size)
 	snprintf(text, size,
 		 "%zu sessions and %zu over HTTP of %u tenants; %u running, %u queued, "
 		 "%u warm; %llu executions so far",
-		 session_set_count(s->sessions), http_server_sessions(s->http),
+		 stream_set_count(s->streams), http_server_sessions(s->http),
 		 counts.tenants, counts.running,
 		 counts.queued, counts.warm, (unsigned long long)counts.executions);
 }
@@ -355,7 +355,7 @@ accept_clients(struct supervisor *s)
 	int r = 0;
 
 	if (s->stdio)
-		return session_open(s->sessions, STDIN_FILENO, STDOUT_FILENO, true,
+		return stream_open(s->streams, STDIN_FILENO, STDOUT_FILENO, true,
 				    s->own_uid);
 	for (size_t i = 0; r == 0 && i < s->endpoints->n; i++) {
 		struct endpoint *endpoint = &s->endpoints->endpoint[i];
@@ -365,7 +365,7 @@ accept_clients(struct supervisor *s)
 		else if (endpoint->http)
 			r = http_server_listen(s->http, endpoint->fd);
 		else
-			r = listener_new(s->loop, endpoint->fd, s->sessions,
+			r = listener_new(s->loop, endpoint->fd, s->streams,
 					 &s->listener[s->n_listeners++]);
 		if (r == 0)
 			give_fd(endpoint->fd);
@@ -440,7 +440,7 @@ build(struct supervisor *s)
 					 .cgroups = s->cgroups };
 	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
 				   .seal = s->seal };
-	struct session_options sessions = { .config = s->config };
+	struct stream_options streams = { .config = s->config };
 	struct http_server_options http = { .config = s->config, .own_uid = s->own_uid,
 					     .auth = s->auth };
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
@@ -453,8 +453,8 @@ build(struct supervisor *s)
 	if (r < 0)
 		return r;
 	engine.base = mcp.base = loop_base(s->loop);
-	sessions.loop = http.loop = s->loop;
-	sessions.rota = http.rota = s->rota = rota_new(engine.base);
+	streams.loop = http.loop = s->loop;
+	streams.rota = http.rota = s->rota = rota_new(engine.base);
 	s->deadline = xalloc_check(evtimer_new(engine.base, on_deadline, s));
 	for (size_t i = 0; r == 0 && i < sizeof(signals) / sizeof(*signals); i++)
 		r = loop_signal(s->loop, signals[i], on_signal, s);
@@ -463,21 +463,21 @@ build(struct supervisor *s)
 	directory_watch(s->directory, engine.base, on_directory_lost, s);
 	governance_start(s->governance, engine.base, s->directory);
 	s->metrics = metrics_new();
-	mcp.gate = sessions.gate = http.gate = governance_gate(s->governance);
+	mcp.gate = streams.gate = http.gate = governance_gate(s->governance);
 	engine.observer = metrics_observer(s->metrics, gate_observer(mcp.gate));
 	r = engine_new(&engine, &s->engine);
 	if (r < 0)
 		return r;
-	mcp.engine = sessions.engine = http.engine = s->engine;
+	mcp.engine = streams.engine = http.engine = s->engine;
 	catalog_fill(&s->catalog, s->config);
 	s->mcp = mcp_new(&mcp);
-	sessions.mcp = http.mcp = s->mcp;
-	s->sessions = session_set_new(&sessions);
-	session_set_on_empty(s->sessions, on_sessions_empty, s);
+	streams.mcp = http.mcp = s->mcp;
+	s->streams = stream_set_new(&streams);
+	stream_set_on_empty(s->streams, on_streams_empty, s);
 	s->http = http_server_new(&http);
 	http_server_on_empty(s->http, on_http_empty, s);
 	s->operation = operation_new(&(struct operation_sources){
-		.config = s->config, .engine = s->engine, .sessions = s->sessions,
+		.config = s->config, .engine = s->engine, .streams = s->streams,
 		.http = s->http, .governance = s->governance, .metrics = s->metrics,
 	});
 	s->admin = admin_new(&(struct admin_options){
@@ -515,7 +515,7 @@ tear_down(struct supervisor *s)
 	stay_deaf();
 	while (s->n_listeners)
 		listener_free(s->listener[--s->n_listeners]);
-	session_set_free(s->sessions);
+	stream_set_free(s->streams);
 	http_server_free(s->http);
 	rota_free(s->rota);
 	auth_free(s->auth);

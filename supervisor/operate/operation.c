@@ -15,7 +15,7 @@
 #include "http/server.h"
 #include "policy/config.h"
 #include "supervisor/operate/governance.h"
-#include "supervisor/session.h"
+#include "supervisor/stream.h"
 #include "tools/job/background.h"
 #include "tools/session/repl_sessions.h"
 
@@ -115,7 +115,7 @@ static json_t *
 clients(const struct operation *o)
 {
 	return json_pack("{s:I,s:I,s:I}", "connections",
-			 (json_int_t)session_set_count(o->from.sessions), "http_connections",
+			 (json_int_t)stream_set_count(o->from.streams), "http_connections",
 			 (json_int_t)http_server_count(o->from.http), "http_sessions",
 			 (json_int_t)http_server_sessions(o->from.http));
 }

@@ -17,13 +17,13 @@ struct governance;
 struct http_server;
 struct metrics;
 struct operation;
-struct session_set;
+struct stream_set;
 
 /* All borrowed; they outlive the last question. */
 struct operation_sources {
 	const struct config *config;	/* of the start */
 	const struct engine *engine;
-	const struct session_set *sessions;
+	const struct stream_set *streams;
 	const struct http_server *http;
 	struct governance *governance;
 	const struct metrics *metrics;

@@ -15,7 +15,7 @@
 #include "http/server.h"
 #include "policy/config.h"
 #include "supervisor/operate/governance.h"
-#include "supervisor/session.h"
+#include "supervisor/stream.h"
 #include "tools/job/background.h"
 
 #define NAME(name) METRICS_PREFIX name
@@ -143,7 +143,7 @@ write_now(const struct operation *o, bool tenants, FILE *out)
 	openmetrics_uint(out, NAME("jobs"), running, "state", "running", NULL);
 	openmetrics_uint(out, NAME("jobs"), kept, "state", "kept", NULL);
 	openmetrics_family(out, NAME("connections"), "gauge", NULL, "Connected clients.");
-	openmetrics_uint(out, NAME("connections"), session_set_count(o->from.sessions),
+	openmetrics_uint(out, NAME("connections"), stream_set_count(o->from.streams),
 			 "carrier", "stream", NULL);
 	openmetrics_uint(out, NAME("connections"), http_server_count(o->from.http), "carrier",
 			 "http", NULL);

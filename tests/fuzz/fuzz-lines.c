@@ -5,7 +5,7 @@
  *
  * - The client gets the same bytes as when each line is handed to mcp_stream_line().
  * - A line that is too long ends the stream; nothing after it is read.
- * - Nothing of the session remains. */
+ * - Nothing of the stream remains. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "mcp/stream.h"
 #include "policy/config.h"
 #include "proto/codec.h"
-#include "supervisor/session.h"
+#include "supervisor/stream.h"
 #include "tests/unit/tools/fake_engine.h"
 
 #define BLANKS JSONRPC_LONG
@@ -40,7 +40,7 @@ static struct {
 	struct engine *engine;
 	struct mcp *mcp;
 	struct rota *rota;
-	struct session_set *set;
+	struct stream_set *set;
 } rig;
 
 static void
@@ -49,7 +49,7 @@ set_up(void)
 	static const struct catalog nothing;
 	struct engine_options engine;
 	struct mcp_options mcp;
-	struct session_options sessions;
+	struct stream_options streams;
 
 	log_init(LOG_CRIT);
 	rig.config = config_new();
@@ -61,10 +61,10 @@ set_up(void)
 				    .config = rig.config, .catalog = &nothing };
 	rig.mcp = mcp_new(&mcp);
 	rig.rota = rota_new(loop_base(rig.loop));
-	sessions = (struct session_options){ .loop = rig.loop, .mcp = rig.mcp,
+	streams = (struct stream_options){ .loop = rig.loop, .mcp = rig.mcp,
 					     .engine = rig.engine, .config = rig.config,
 					     .rota = rig.rota };
-	rig.set = session_set_new(&sessions);
+	rig.set = stream_set_new(&streams);
 }
 
 static void
@@ -190,7 +190,7 @@ send_in_pieces(struct rest rest, uint8_t most, uint8_t step, struct codec_buffer
 	int pair[2];
 
 	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
-	MUST(session_open(rig.set, pair[0], pair[0], false, 1000) == 0);
+	MUST(stream_open(rig.set, pair[0], pair[0], false, 1000) == 0);
 	for (size_t i = 0; rest.len > 0; i++) {
 		size_t len = most ? 1 + (i * step + most) * scale % (most * scale) : rest.len;
 		struct rest piece = rest_take(&rest, len);
@@ -200,9 +200,9 @@ send_in_pieces(struct rest rest, uint8_t most, uint8_t step, struct codec_buffer
 	shutdown(pair[1], SHUT_WR);
 	hear_all(pair[1], answers);
 	close(pair[1]);
-	for (int i = 0; i < 100 && session_set_count(rig.set) > 0; i++)
+	for (int i = 0; i < 100 && stream_set_count(rig.set) > 0; i++)
 		event_base_loop(loop_base(rig.loop), EVLOOP_NONBLOCK);
-	MUST(session_set_count(rig.set) == 0);
+	MUST(stream_set_count(rig.set) == 0);
 }
 
 int

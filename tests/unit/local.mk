@@ -256,7 +256,7 @@ MCP_TESTS = \
 	tests/unit/tools/test-script-input \
 	tests/unit/tools/test-toolsets \
 	tests/unit/mcp/test-seal \
-	tests/unit/supervisor/test-session \
+	tests/unit/supervisor/test-stream \
 	tests/unit/tools/test-set \
 	tests/unit/base/test-socketfile
 MCP_LIVE_TESTS = \
@@ -348,9 +348,9 @@ tests_unit_mcp_test_arguments_LDADD = $(MCP_TEST_LDADD)
 tests_unit_mcp_test_seal_SOURCES = tests/unit/mcp/test-seal.c
 tests_unit_mcp_test_seal_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_mcp_test_seal_LDADD = $(MCP_TEST_LDADD)
-tests_unit_supervisor_test_session_SOURCES = tests/unit/supervisor/test-session.c $(MCP_FAKE)
-tests_unit_supervisor_test_session_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
-tests_unit_supervisor_test_session_LDADD = $(MCP_TEST_LDADD)
+tests_unit_supervisor_test_stream_SOURCES = tests/unit/supervisor/test-stream.c $(MCP_FAKE)
+tests_unit_supervisor_test_stream_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_supervisor_test_stream_LDADD = $(MCP_TEST_LDADD)
 tests_unit_base_test_socketfile_SOURCES = tests/unit/base/test-socketfile.c
 tests_unit_base_test_socketfile_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_base_test_socketfile_LDADD = $(MCP_TEST_LDADD)

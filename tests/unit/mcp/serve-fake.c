@@ -15,7 +15,7 @@
 #include "mcp/mcp.h"
 #include "policy/config.h"
 #include "supervisor/listener.h"
-#include "supervisor/session.h"
+#include "supervisor/stream.h"
 #include "tests/unit/tools/fake_engine.h"
 #include "tools/toolsets.h"
 
@@ -33,10 +33,10 @@ main(int argc, char **argv)
 	struct config *config = config_new();
 	struct engine_options engine_options = { .base = loop_base(loop), .config = config };
 	struct mcp_options mcp_options = { .base = loop_base(loop), .config = config };
-	struct session_options session_options = { .loop = loop, .config = config,
+	struct stream_options stream_options = { .loop = loop, .config = config,
 						   .rota = rota_new(loop_base(loop)) };
 	struct catalog catalog = { 0 };
-	struct session_set *sessions;
+	struct stream_set *streams;
 	struct listener *listener;
 	struct socketfile *file;
 	struct engine *engine;
@@ -49,20 +49,20 @@ main(int argc, char **argv)
 		return 1;
 	}
 	engine_new(&engine_options, &engine);
-	mcp_options.engine = session_options.engine = engine;
+	mcp_options.engine = stream_options.engine = engine;
 	toolsets_add(&catalog, config);
 	mcp_options.catalog = &catalog;
-	session_options.mcp = mcp_new(&mcp_options);
-	sessions = session_set_new(&session_options);
-	r = listener_new(loop, fd, sessions, &listener);
+	stream_options.mcp = mcp_new(&mcp_options);
+	streams = stream_set_new(&stream_options);
+	r = listener_new(loop, fd, streams, &listener);
 	if (r == 0)
 		r = loop_signal(loop, SIGTERM, on_signal, loop);
 	if (r == 0)
 		r = loop_run(loop);
 	listener_free(listener);
-	session_set_free(sessions);
-	rota_free(session_options.rota);
-	mcp_free(session_options.mcp);
+	stream_set_free(streams);
+	rota_free(stream_options.rota);
+	mcp_free(stream_options.mcp);
 	engine_free(engine);
 	loop_free(loop);
 	socketfile_close(file);

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: a client's descriptors and buffers, its MCP stream.
  * Reads:   bytes of a client, hostile from the first; cut into lines here. */
-#include "supervisor/session.h"
+#include "supervisor/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +24,14 @@
 #include "mcp/jsonrpc.h"
 #include "mcp/stream.h"
 #include "policy/config.h"
-#include "supervisor/session_account.h"
+#include "supervisor/stream_account.h"
 
-struct session {
-	struct session *next, *prev;
-	struct session_set *set;
-	struct session_account *account;
+struct stream {
+	struct stream *next, *prev;
+	struct stream_set *set;
+	struct stream_account *account;
 	struct tenant *tenant;
-	struct mcp_stream *stream;
+	struct mcp_stream *mcp;
 	struct bufferevent *in, *out;	/* equal if the descriptors are equal */
 	size_t searched;		/* bytes of the input without a newline */
 	struct event *stall;		/* checks that a paused client reads */
@@ -49,23 +49,23 @@ struct session {
 	bool closed;			/* waits to be freed */
 };
 
-struct session_set {
-	struct session_options options;
-	struct session_accounts accounts;
-	struct session *first;
-	size_t open;			/* the sessions that are not closed; first leads to them */
+struct stream_set {
+	struct stream_options options;
+	struct stream_accounts accounts;
+	struct stream *first;
+	size_t open;			/* the streams that are not closed; first leads to them */
 	void (*on_empty)(void *arg);
 	void *arg;
 };
 
 static struct evbuffer *
-output_of(const struct session *s)
+output_of(const struct stream *s)
 {
 	return bufferevent_get_output(s->out);
 }
 
 static struct evbuffer *
-input_of(const struct session *s)
+input_of(const struct stream *s)
 {
 	return bufferevent_get_input(s->in);
 }
@@ -76,12 +76,12 @@ static void on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *in
 		      void *arg);
 
 static void
-session_free(void *object)
+stream_free(void *object)
 {
-	struct session *s = object;
-	struct session_set *set = s->set;
+	struct stream *s = object;
+	struct stream_set *set = s->set;
 
-	mcp_stream_free(s->stream);
+	mcp_stream_free(s->mcp);
 	/* libevent frees the buffers in a later turn, without calling on_buffer(). */
 	evbuffer_remove_cb(input_of(s), on_buffer, s);
 	evbuffer_remove_cb(output_of(s), on_buffer, s);
@@ -99,7 +99,7 @@ session_free(void *object)
 		s->account->admitted--;
 		gate_session(set->options.gate, tenant_principal(s->tenant), "stream", false);
 	}
-	session_account_close(&set->accounts, s->account);
+	stream_account_close(&set->accounts, s->account);
 	if (s->tenant)
 		tenant_release(s->tenant);
 	free(s);
@@ -108,7 +108,7 @@ session_free(void *object)
 }
 
 static void
-session_close(struct session *s, const char *why)
+stream_close(struct stream *s, const char *why)
 {
 	if (s->closed)
 		return;
@@ -118,7 +118,7 @@ session_close(struct session *s, const char *why)
 	s->set->open--;
 	if (s->admitted)
 		log_line(LOG_INFO, "session-close", "tenant=%u why=%s in_flight=%zu sessions=%zu",
-			 s->account->uid, why, mcp_stream_in_flight(s->stream), s->set->open);
+			 s->account->uid, why, mcp_stream_in_flight(s->mcp), s->set->open);
 	else
 		log_line(LOG_WARNING, "session-refused", "tenant=%u why=%s", s->account->uid, why);
 	bufferevent_disable(s->in, EV_READ | EV_WRITE);
@@ -132,29 +132,29 @@ session_close(struct session *s, const char *why)
 		s->set->first = s->next;
 	if (s->next)
 		s->next->prev = s->prev;
-	loop_free_later(s->set->options.loop, session_free, s);
+	loop_free_later(s->set->options.loop, stream_free, s);
 }
 
 /* Must the next line wait? */
 static bool
-is_held(const struct session *s)
+is_held(const struct stream *s)
 {
 	return s->identity.waits || rota_waits(&s->turn);
 }
 
-/* Closes a session that has nothing left to do. */
+/* Closes a stream that has nothing left to do. */
 static void
-close_if_done(struct session *s)
+close_if_done(struct stream *s)
 {
 	if (!s->closed && s->input_ended && !s->paused && !is_held(s) &&
-	    mcp_stream_in_flight(s->stream) == 0 && evbuffer_get_length(output_of(s)) == 0)
-		session_close(s, "done");
+	    mcp_stream_in_flight(s->mcp) == 0 && evbuffer_get_length(output_of(s)) == 0)
+		stream_close(s, "done");
 }
 
 /* ---- what waits, and for whom ---- */
 
 static size_t
-tenant_most(const struct session *s)
+tenant_most(const struct stream *s)
 {
 	return TENANT_BUFFERED_MAX + s->set->options.config->service.line_max;
 }
@@ -162,7 +162,7 @@ tenant_most(const struct session *s)
 static void
 on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
 {
-	struct session *s = arg;
+	struct stream *s = arg;
 	size_t *charged = &s->account->buffered_bytes;
 
 	if (buffer == output_of(s))
@@ -170,13 +170,13 @@ on_buffer(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *ar
 	*charged += info->n_added;
 	*charged -= info->n_deleted;
 	if (info->n_added && *charged > tenant_most(s))
-		session_close(s, "tenant-buffers-full");
+		stream_close(s, "tenant-buffers-full");
 }
 
 static bool
 on_hold(void *arg, size_t bytes)
 {
-	const struct session *s = arg;
+	const struct stream *s = arg;
 
 	if (s->account->buffered_bytes > tenant_most(s) ||
 	    bytes > tenant_most(s) - s->account->buffered_bytes)
@@ -188,15 +188,15 @@ on_hold(void *arg, size_t bytes)
 static void
 on_let_go(void *arg, size_t bytes)
 {
-	const struct session *s = arg;
+	const struct stream *s = arg;
 
 	s->account->buffered_bytes -= bytes;
 }
 
 static void
-arm_stall(struct session *s)
+arm_stall(struct stream *s)
 {
-	const struct timeval wait = { s->refusal ? SESSION_LINGER_S : SESSION_STALL_S, 0 };
+	const struct timeval wait = { s->refusal ? STREAM_LINGER_S : STREAM_STALL_S, 0 };
 
 	s->stall_sent = s->sent;
 	evtimer_add(s->stall, &wait);
@@ -205,26 +205,26 @@ arm_stall(struct session *s)
 static void
 on_stall_check(evutil_socket_t fd, short what, void *arg)
 {
-	struct session *s = arg;
+	struct stream *s = arg;
 
 	(void)fd;
 	(void)what;
 	if (s->refusal)
-		session_close(s, s->refusal);
+		stream_close(s, s->refusal);
 	else if (s->sent == s->stall_sent)
-		session_close(s, "does-not-read");
+		stream_close(s, "does-not-read");
 	else
 		arm_stall(s);
 }
 
 static void
-pause_if_full(struct session *s)
+pause_if_full(struct stream *s)
 {
 	size_t unsent = evbuffer_get_length(output_of(s));
 
-	if (unsent > SESSION_OUTPUT_MAX) {
-		session_close(s, "does-not-read");
-	} else if (unsent > SESSION_OUTPUT_HIGH && !s->paused && !s->refusal) {
+	if (unsent > STREAM_OUTPUT_MAX) {
+		stream_close(s, "does-not-read");
+	} else if (unsent > STREAM_OUTPUT_HIGH && !s->paused && !s->refusal) {
 		s->paused = true;
 		bufferevent_disable(s->in, EV_READ);
 		arm_stall(s);
@@ -243,7 +243,7 @@ free_line(const void *rest, size_t len, void *line)
  * worker and the making of the next one would come first. An error shows again when the rest is
  * written. */
 static size_t
-write_at_once(struct session *s, const char *line, size_t len)
+write_at_once(struct stream *s, const char *line, size_t len)
 {
 	ssize_t n = 0;
 
@@ -258,7 +258,7 @@ write_at_once(struct session *s, const char *line, size_t len)
 static void
 on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 {
-	struct session *s = arg;
+	struct stream *s = arg;
 	size_t written;
 
 	if (s->closed || (may_drop && s->paused)) {
@@ -277,12 +277,12 @@ on_stream_line(void *arg, char *line, size_t len, bool may_drop)
 }
 
 static void
-finish_refusal(struct session *s)
+finish_refusal(struct stream *s)
 {
 	if (s->refusal && evbuffer_get_length(output_of(s)) == 0 &&
-	    mcp_stream_in_flight(s->stream) == 0 &&
+	    mcp_stream_in_flight(s->mcp) == 0 &&
 	    shutdown(bufferevent_getfd(s->out), SHUT_WR) < 0)
-		session_close(s, s->refusal);	/* a pipe, or gone */
+		stream_close(s, s->refusal);	/* a pipe, or gone */
 }
 
 static void
@@ -308,20 +308,20 @@ on_gone_check(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
 	if (nobody_reads((int)fd))
-		session_close(arg, "disconnect");
+		stream_close(arg, "disconnect");
 }
 
 /* The client has shut its writing side and waits for answers. Its close would show on no event
  * that the buffers ask for. A second registration, edge-triggered, reports it; it needs a
  * descriptor of its own. */
 static void
-watch_for_leaving(struct session *s)
+watch_for_leaving(struct stream *s)
 {
 	struct event_base *base = loop_base(s->set->options.loop);
 	int fd = bufferevent_getfd(s->out);
 
 	if (nobody_reads(fd)) {
-		session_close(s, "disconnect");
+		stream_close(s, "disconnect");
 		return;
 	}
 	if (!(event_base_get_features(base) & EV_FEATURE_ET))
@@ -341,11 +341,11 @@ watch_for_leaving(struct session *s)
 
 /* No more requests are taken; open ones are answered. */
 static void
-end_input(struct session *s)
+end_input(struct stream *s)
 {
 	s->input_ended = true;
 	bufferevent_disable(s->in, EV_READ);
-	mcp_stream_end_input(s->stream);
+	mcp_stream_end_input(s->mcp);
 	close_if_done(s);
 	if (!s->closed && !s->gone)
 		watch_for_leaving(s);
@@ -355,7 +355,7 @@ end_input(struct session *s)
 
 /* Passes one line on; len: without its newline; taken: the bytes consumed. */
 static void
-take_line(struct session *s, size_t len, size_t taken)
+take_line(struct stream *s, size_t len, size_t taken)
 {
 	struct evbuffer *input = input_of(s);
 	const char *text;
@@ -363,7 +363,7 @@ take_line(struct session *s, size_t len, size_t taken)
 	s->searched = 0;
 	if (len > 0) {
 		text = (const char *)evbuffer_pullup(input, (ev_ssize_t)len);
-		mcp_stream_line(s->stream, text, text[len - 1] == '\r' ? len - 1 : len);
+		mcp_stream_line(s->mcp, text, text[len - 1] == '\r' ? len - 1 : len);
 	}
 	evbuffer_drain(input, taken);
 }
@@ -372,10 +372,10 @@ take_line(struct session *s, size_t len, size_t taken)
  * input is discarded for a while; when it has the answer it sees our side close. why: a static
  * string, for the log. */
 static void
-session_refuse(struct session *s, const char *why, const char *text)
+stream_refuse(struct stream *s, const char *why, const char *text)
 {
 	s->refusal = why;
-	mcp_stream_refuse(s->stream, text);
+	mcp_stream_refuse(s->mcp, text);
 	evbuffer_drain(input_of(s), evbuffer_get_length(input_of(s)));
 	bufferevent_enable(s->in, EV_READ);
 	arm_stall(s);
@@ -383,20 +383,20 @@ session_refuse(struct session *s, const char *why, const char *text)
 }
 
 static void
-refuse_long_line(struct session *s)
+refuse_long_line(struct stream *s)
 {
 	char text[96];
 
 	snprintf(text, sizeof(text), "a line is longer than %zu bytes",
 		 s->set->options.config->service.line_max);
-	session_refuse(s, "line-too-long", text);
+	stream_refuse(s, "line-too-long", text);
 }
 
-/* Counts one more session of the user, if there is room. 0 or -EDQUOT. */
+/* Counts one more stream of the user, if there is room. 0 or -EDQUOT. */
 static int
-session_admit(struct session *s)
+stream_admit(struct stream *s)
 {
-	const struct session_options *options = &s->set->options;
+	const struct stream_options *options = &s->set->options;
 	const char *principal = tenant_principal(s->tenant);
 
 	if (s->account->admitted >= gate_sessions_max(options->gate, principal,
@@ -413,7 +413,7 @@ session_admit(struct session *s)
 /* Does policy know the user? If it does not any more, each call of an admitted client is
  * refused; a client that was not admitted yet is refused as a whole. */
 static bool
-is_identified(struct session *s)
+is_identified(struct stream *s)
 {
 	struct why why = { .text = "" };
 	int r = gate_identify(s->set->options.gate, tenant_principal(s->tenant), &s->identity,
@@ -424,15 +424,15 @@ is_identified(struct session *s)
 		return false;
 	}
 	if (!s->admitted && r < 0)
-		session_refuse(s, "not-identified", why.text);
-	else if (!s->admitted && session_admit(s) < 0)
-		session_refuse(s, "too-many-sessions", "too many connections of this user");
+		stream_refuse(s, "not-identified", why.text);
+	else if (!s->admitted && stream_admit(s) < 0)
+		stream_refuse(s, "too-many-sessions", "too many connections of this user");
 	return s->admitted;
 }
 
-/* May a line of so many bytes be taken now? If not, the session waits for its turn. */
+/* May a line of so many bytes be taken now? If not, the stream waits for its turn. */
 static bool
-may_take(struct session *s, size_t len)
+may_take(struct stream *s, size_t len)
 {
 	if (len < JSONRPC_LONG || s->has_turn) {
 		s->has_turn = false;
@@ -445,7 +445,7 @@ may_take(struct session *s, size_t len)
 
 /* Takes the next line out of the input, if a complete one exists and is wanted. */
 static bool
-next_line(struct session *s)
+next_line(struct stream *s)
 {
 	struct evbuffer *input = input_of(s);
 	size_t len = evbuffer_get_length(input), most;
@@ -476,26 +476,26 @@ next_line(struct session *s)
 }
 
 static void
-take_lines(struct session *s)
+take_lines(struct stream *s)
 {
 	while (next_line(s))
 		;
 	close_if_done(s);
 }
 
-/* The client has passed descriptors that take long to close. True: the session is closed. */
+/* The client has passed descriptors that take long to close. True: the stream is closed. */
 static bool
-made_us_wait(struct session *s)
+made_us_wait(struct stream *s)
 {
 	if (!stall_waited())
 		return false;
 	watched_log("client", tenant_principal(s->tenant));
-	session_close(s, "made-us-wait");
+	stream_close(s, "made-us-wait");
 	return true;
 }
 
 static void
-read_on(struct session *s)
+read_on(struct stream *s)
 {
 	if (!s->closed && !s->paused && !s->input_ended && !is_held(s))
 		bufferevent_enable(s->in, EV_READ);
@@ -503,7 +503,7 @@ read_on(struct session *s)
 
 /* The client writes no more, and its last line was taken. */
 static void
-end_input_if_taken(struct session *s)
+end_input_if_taken(struct stream *s)
 {
 	if (s->input_ended && !s->closed && !is_held(s))
 		end_input(s);
@@ -512,7 +512,7 @@ end_input_if_taken(struct session *s)
 static void
 on_identified(void *arg)
 {
-	struct session *s = arg;
+	struct stream *s = arg;
 
 	if (!is_identified(s))
 		return;
@@ -525,10 +525,10 @@ on_identified(void *arg)
 static void
 on_turn(void *arg)
 {
-	struct session *s = arg;
+	struct stream *s = arg;
 
 	if (nobody_reads(bufferevent_getfd(s->out))) {
-		session_close(s, "disconnect");
+		stream_close(s, "disconnect");
 		return;
 	}
 	s->has_turn = true;
@@ -549,12 +549,12 @@ on_readable(struct bufferevent *in, void *arg)
 static void
 on_written(struct bufferevent *out, void *arg)
 {
-	struct session *s = arg;
+	struct stream *s = arg;
 
 	(void)out;
 	if (s->closed)
 		return;
-	if (s->paused && evbuffer_get_length(output_of(s)) <= SESSION_OUTPUT_LOW) {
+	if (s->paused && evbuffer_get_length(output_of(s)) <= STREAM_OUTPUT_LOW) {
 		s->paused = false;
 		event_del(s->stall);
 		take_lines(s);
@@ -567,13 +567,13 @@ on_written(struct bufferevent *out, void *arg)
 static void
 on_event(struct bufferevent *bev, short what, void *arg)
 {
-	struct session *s = arg;
+	struct stream *s = arg;
 
 	(void)bev;
 	if (made_us_wait(s) || s->closed)
 		return;
 	if (what & BEV_EVENT_ERROR) {
-		session_close(s, "disconnect");
+		stream_close(s, "disconnect");
 	} else if (what & BEV_EVENT_EOF) {
 		s->input_ended = true;
 		take_lines(s);
@@ -584,7 +584,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 /* ---- the beginning ---- */
 
 static struct bufferevent *
-new_buffers(struct session *s, int fd, bool borrow)
+new_buffers(struct stream *s, int fd, bool borrow)
 {
 	struct bufferevent *bev;
 
@@ -596,17 +596,17 @@ new_buffers(struct session *s, int fd, bool borrow)
 }
 
 static void
-session_start(struct session *s, int in, int out, bool borrow)
+stream_start(struct stream *s, int in, int out, bool borrow)
 {
 	const struct mcp_stream_watcher watcher = { on_stream_line, on_stream_idle, on_hold,
 						    on_let_go, s };
 
-	s->stream = mcp_stream_new(s->set->options.mcp, s->tenant, &watcher);
+	s->mcp = mcp_stream_new(s->set->options.mcp, s->tenant, &watcher);
 	s->stall = xalloc_check(evtimer_new(loop_base(s->set->options.loop),
 					    on_stall_check, s));
 	s->in = new_buffers(s, in, borrow);
 	s->out = in == out ? s->in : new_buffers(s, out, borrow);
-	bufferevent_setwatermark(s->out, EV_WRITE, SESSION_OUTPUT_LOW, 0);
+	bufferevent_setwatermark(s->out, EV_WRITE, STREAM_OUTPUT_LOW, 0);
 	xalloc_check(evbuffer_add_cb(input_of(s), on_buffer, s));
 	xalloc_check(evbuffer_add_cb(output_of(s), on_buffer, s));
 	/* A borrowed socket belongs to the process that started us. */
@@ -617,14 +617,14 @@ session_start(struct session *s, int in, int out, bool borrow)
 }
 
 int
-session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
+stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid)
 {
 	const struct config *config = set->options.config;
 	struct gate *gate = set->options.gate;
-	struct session_account *account;
-	struct session *s;
+	struct stream_account *account;
+	struct stream *s;
 	char principal[32];
-	int r = session_account_open(&set->accounts, uid, config->service.sessions_max,
+	int r = stream_account_open(&set->accounts, uid, config->service.sessions_max,
 				     config->service.sessions_per_tenant, &account);
 
 	if (r < 0)
@@ -633,7 +633,7 @@ session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
 	if (gate_identify(gate, principal, NULL, NULL) == 0 &&
 	    account->admitted >= gate_sessions_max(gate, principal,
 						   config->service.sessions_per_tenant)) {
-		session_account_close(&set->accounts, account);
+		stream_account_close(&set->accounts, account);
 		return -EDQUOT;
 	}
 	s = xcalloc(1, sizeof(*s));
@@ -649,26 +649,26 @@ session_open(struct session_set *set, int in, int out, bool borrow, uid_t uid)
 	s->identity.arg = s;
 	s->turn.on_turn = on_turn;
 	s->turn.arg = s;
-	session_start(s, in, out, borrow);
+	stream_start(s, in, out, borrow);
 	(void)is_identified(s);
 	return 0;
 }
 
-struct session_set *
-session_set_new(const struct session_options *options)
+struct stream_set *
+stream_set_new(const struct stream_options *options)
 {
-	struct session_set *set = xcalloc(1, sizeof(*set));
+	struct stream_set *set = xcalloc(1, sizeof(*set));
 
 	set->options = *options;
 	return set;
 }
 
 void
-session_set_drain(struct session_set *set)
+stream_set_drain(struct stream_set *set)
 {
-	struct session *next;
+	struct stream *next;
 
-	for (struct session *s = set->first; s; s = next) {
+	for (struct stream *s = set->first; s; s = next) {
 		next = s->next;
 		gate_unwait(&s->identity);
 		rota_forget(&s->turn);
@@ -677,26 +677,26 @@ session_set_drain(struct session_set *set)
 }
 
 size_t
-session_set_count(const struct session_set *set)
+stream_set_count(const struct stream_set *set)
 {
-	return set->accounts.sessions;
+	return set->accounts.streams;
 }
 
 void
-session_set_on_empty(struct session_set *set, void (*on_empty)(void *arg), void *arg)
+stream_set_on_empty(struct stream_set *set, void (*on_empty)(void *arg), void *arg)
 {
 	set->on_empty = on_empty;
 	set->arg = arg;
 }
 
 void
-session_set_free(struct session_set *set)
+stream_set_free(struct stream_set *set)
 {
 	if (!set)
 		return;
 	set->on_empty = NULL;
 	while (set->first)
-		session_close(set->first, "shutdown");
+		stream_close(set->first, "shutdown");
 	loop_free_now(set->options.loop);
 	free(set);
 }

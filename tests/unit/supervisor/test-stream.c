@@ -25,7 +25,7 @@
 #include "mcp/jsonrpc.h"
 #include "mcp/mcp.h"
 #include "policy/config.h"
-#include "supervisor/session.h"
+#include "supervisor/stream.h"
 #include "tests/unit/tools/fake_engine.h"
 #include "tools/toolsets.h"
 
@@ -44,7 +44,7 @@ struct rig {
 	struct engine *engine;
 	struct mcp *mcp;
 	struct rota *rota;
-	struct session_set *set;
+	struct stream_set *set;
 	int fd;			/* the client's end */
 	unsigned int empty_calls;
 	bool engine_done;
@@ -78,7 +78,7 @@ connect_client(struct rig *rig, uid_t uid, int *r)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 				    pair), 0);
-	*r = session_open(rig->set, pair[0], pair[0], false, uid);
+	*r = stream_open(rig->set, pair[0], pair[0], false, uid);
 	if (*r < 0)
 		close(pair[0]);
 	return pair[1];
@@ -90,7 +90,7 @@ rig_new(void)
 	struct rig *rig = calloc(1, sizeof(*rig));
 	struct engine_options engine;
 	struct mcp_options mcp;
-	struct session_options sessions;
+	struct stream_options streams;
 	int r;
 
 	rig->config = config_new();
@@ -106,10 +106,10 @@ rig_new(void)
 				    .config = rig->config, .catalog = &rig->catalog };
 	rig->mcp = mcp_new(&mcp);
 	rig->rota = rota_new(loop_base(rig->loop));
-	sessions = (struct session_options){ .loop = rig->loop, .mcp = rig->mcp, .rota = rig->rota,
+	streams = (struct stream_options){ .loop = rig->loop, .mcp = rig->mcp, .rota = rig->rota,
 					     .engine = rig->engine, .config = rig->config };
-	rig->set = session_set_new(&sessions);
-	session_set_on_empty(rig->set, on_empty, rig);
+	rig->set = stream_set_new(&streams);
+	stream_set_on_empty(rig->set, on_empty, rig);
 	rig->fd = connect_client(rig, 1000, &r);
 	assert_int_equal(r, 0);
 	return rig;
@@ -120,7 +120,7 @@ rig_free(struct rig *rig)
 {
 	if (rig->fd >= 0)
 		close(rig->fd);
-	session_set_free(rig->set);
+	stream_set_free(rig->set);
 	rota_free(rig->rota);
 	mcp_free(rig->mcp);
 	assert_int_equal(fake_engine_record()->tenants_held, 0);
@@ -229,7 +229,7 @@ half_close_is_answered_before_the_end(void **state)
 	assert_non_null(strstr(hear(rig), "\"id\":5"));
 	assert_string_equal(hear(rig), "(end)");
 	WAIT(rig, rig->empty_calls == 1);
-	assert_int_equal(session_set_count(rig->set), 0);
+	assert_int_equal(stream_set_count(rig->set), 0);
 	assert_int_equal(fake_engine_record()->cancelled, 0);
 	rig_free(rig);
 }
@@ -261,7 +261,7 @@ disconnect_cancels(void **state)
 	WAIT(rig, fake_engine_record()->alive == 0);
 	assert_int_equal(fake_engine_record()->cancelled, 2);
 	assert_int_equal(fake_engine_record()->last_reason, CANCEL_DISCONNECTED);
-	assert_int_equal(session_set_count(rig->set), 0);
+	assert_int_equal(stream_set_count(rig->set), 0);
 	rig_free(rig);
 }
 
@@ -311,7 +311,7 @@ a_line_may_be_so_long(void **state)
 	say(rig, more);
 	assert_non_null(strstr(hear(rig), "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,"));
 	assert_string_equal(hear(rig), "(end)");
-	WAIT(rig, session_set_count(rig->set) == 0);
+	WAIT(rig, stream_set_count(rig->set) == 0);
 	free(fits);
 	free(more);
 	rig_free(rig);
@@ -328,7 +328,7 @@ one_turn(struct rig *rig)
 	event_base_loop(loop_base(rig->loop), EVLOOP_ONCE | EVLOOP_NONBLOCK);
 }
 
-/* Ends with the turn in which the session has read the last of what was said. */
+/* Ends with the turn in which the stream has read the last of what was said. */
 static void
 is_heard(struct rig *rig, int fd)
 {
@@ -340,7 +340,7 @@ is_heard(struct rig *rig, int fd)
 	}
 }
 
-/* Two of the three are in sessions of one tenant. */
+/* Two of the three are in streams of one tenant. */
 static void
 long_lines_are_taken_by_turns_of_tenants(void **state)
 {
@@ -411,7 +411,7 @@ who_leaves_while_a_line_waits_is_forgotten(void **state)
 	is_heard(rig, rig->fd);
 	close(rig->fd);
 	rig->fd = -1;
-	WAIT(rig, session_set_count(rig->set) == 0);
+	WAIT(rig, stream_set_count(rig->set) == 0);
 	assert_int_equal(fake_engine_record()->started, 0);
 	free(blanks);
 	rig_free(rig);
@@ -427,9 +427,9 @@ the_end_does_not_wait_for_long_lines(void **state)
 	(void)state;
 	say(rig, line);
 	is_heard(rig, rig->fd);
-	session_set_drain(rig->set);		/* it comes too late */
+	stream_set_drain(rig->set);		/* it comes too late */
 	assert_string_equal(hear(rig), "(end)");
-	WAIT(rig, session_set_count(rig->set) == 0);
+	WAIT(rig, stream_set_count(rig->set) == 0);
 	other = connect_client(rig, 1000, &r);
 	assert_int_equal(send(other, line, LONG + 1, 0), LONG + 1);
 	is_heard(rig, other);
@@ -473,7 +473,7 @@ who_does_not_read_is_not_read_from(void **state)
 	started = fake_engine_record()->started;
 	assert_in_range(started, 2, 30);	/* it stopped taking requests */
 	assert_int_equal(fake_engine_record()->alive, 0);
-	assert_int_equal(session_set_count(rig->set), 1);
+	assert_int_equal(stream_set_count(rig->set), 1);
 	while (answers < 60) {
 		turn(rig);
 		n = read(rig->fd, bytes, 1 << 20);
@@ -500,12 +500,12 @@ output_is_bounded(void **state)
 		snprintf(line, sizeof(line), CALL("%d", "flood 2000000"), i + 100);
 		say_bytes(rig, line, strlen(line));
 	}
-	WAIT(rig, session_set_count(rig->set) == 0);
+	WAIT(rig, stream_set_count(rig->set) == 0);
 	rig_free(rig);
 }
 
 static void
-sessions_are_counted_by_uid_and_in_all(void **state)
+streams_are_counted_by_uid_and_in_all(void **state)
 {
 	struct rig *rig = rig_new();
 	int fd[4], r;
@@ -519,11 +519,11 @@ sessions_are_counted_by_uid_and_in_all(void **state)
 	assert_int_equal(r, 0);
 	fd[3] = connect_client(rig, 1002, &r);
 	assert_int_equal(r, -EUSERS);
-	assert_int_equal(session_set_count(rig->set), 3);
+	assert_int_equal(stream_set_count(rig->set), 3);
 	close(fd[0]);
 	close(fd[1]);
 	close(fd[3]);
-	WAIT(rig, session_set_count(rig->set) == 2);
+	WAIT(rig, stream_set_count(rig->set) == 2);
 	assert_int_equal(fake_engine_record()->tenants_held, 2);
 	fd[0] = connect_client(rig, 1000, &r);
 	assert_int_equal(r, 0);
@@ -551,8 +551,8 @@ draining_answers_what_runs(void **state)
 	hear(rig);
 	WAIT(rig, fake_engine_record()->started == 1);
 	say(rig, PING "\n");		/* comes too late */
-	session_set_drain(rig->set);
-	WAIT(rig, session_set_count(rig->set) == 1);
+	stream_set_drain(rig->set);
+	WAIT(rig, stream_set_count(rig->set) == 1);
 	assert_int_equal(read(idle, &byte, 1), 0);
 	engine_shutdown(rig->engine, on_engine_done, rig);
 	assert_non_null(strstr(hear(rig), "shutdown"));
@@ -563,7 +563,7 @@ draining_answers_what_runs(void **state)
 }
 
 static void
-two_descriptors_make_a_session(void **state)
+two_descriptors_make_a_stream(void **state)
 {
 	struct rig *rig = rig_new();
 	int in[2], out[2], r;
@@ -573,13 +573,13 @@ two_descriptors_make_a_session(void **state)
 	(void)state;
 	assert_int_equal(pipe2(in, O_NONBLOCK | O_CLOEXEC), 0);
 	assert_int_equal(pipe2(out, O_NONBLOCK | O_CLOEXEC), 0);
-	r = session_open(rig->set, in[0], out[1], true, 1001);
+	r = stream_open(rig->set, in[0], out[1], true, 1001);
 	assert_int_equal(r, 0);
 	assert_int_equal(write(in[1], PING "\n", sizeof(PING)), sizeof(PING));
 	WAIT(rig, (n = read(out[0], answer, sizeof(answer) - 1)) > 0);
 	assert_string_equal(answer, PONG);
 	close(in[1]);
-	WAIT(rig, session_set_count(rig->set) == 1);
+	WAIT(rig, stream_set_count(rig->set) == 1);
 	assert_int_equal(write(out[1], "x", 1), 1);	/* borrowed, so still open */
 	close(in[0]);
 	close(out[0]);
@@ -597,7 +597,7 @@ a_reader_of_the_pipe_that_leaves_cancels(void **state)
 	(void)state;
 	assert_int_equal(pipe2(in, O_NONBLOCK | O_CLOEXEC), 0);
 	assert_int_equal(pipe2(out, O_NONBLOCK | O_CLOEXEC), 0);
-	assert_int_equal(session_open(rig->set, in[0], out[1], true, 1001), 0);
+	assert_int_equal(stream_open(rig->set, in[0], out[1], true, 1001), 0);
 	assert_int_equal(write(in[1], text, sizeof(text) - 1), sizeof(text) - 1);
 	WAIT(rig, fake_engine_record()->started == 1);
 	close(in[1]);
@@ -612,7 +612,7 @@ a_reader_of_the_pipe_that_leaves_cancels(void **state)
 
 /* Also of those that end in one turn of the loop, before any of them is freed. */
 static void
-the_log_counts_open_sessions(void **state)
+the_log_counts_open_streams(void **state)
 {
 	struct rig *rig = rig_new();
 	int caught[2], saved, fd, r;
@@ -629,7 +629,7 @@ the_log_counts_open_sessions(void **state)
 	close(fd);
 	close(rig->fd);
 	rig->fd = -1;
-	WAIT(rig, session_set_count(rig->set) == 0);
+	WAIT(rig, stream_set_count(rig->set) == 0);
 	dup2(saved, STDERR_FILENO);
 	n = read(caught[0], text, sizeof(text) - 1);
 	assert_true(n > 0);
@@ -659,11 +659,11 @@ main(void)
 		cmocka_unit_test(a_line_without_end_is_refused),
 		cmocka_unit_test(who_does_not_read_is_not_read_from),
 		cmocka_unit_test(output_is_bounded),
-		cmocka_unit_test(sessions_are_counted_by_uid_and_in_all),
+		cmocka_unit_test(streams_are_counted_by_uid_and_in_all),
 		cmocka_unit_test(draining_answers_what_runs),
-		cmocka_unit_test(two_descriptors_make_a_session),
+		cmocka_unit_test(two_descriptors_make_a_stream),
 		cmocka_unit_test(a_reader_of_the_pipe_that_leaves_cancels),
-		cmocka_unit_test(the_log_counts_open_sessions),
+		cmocka_unit_test(the_log_counts_open_streams),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

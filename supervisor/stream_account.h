@@ -1,0 +1,33 @@
+/* The number of streams of each user, and the bytes that wait in them: the counting part of
+ * supervisor/stream.h, without I/O.
+ */
+#ifndef SUPERVISOR_STREAM_ACCOUNT_H
+#define SUPERVISOR_STREAM_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* What the streams of one uid hold together. */
+struct stream_account {
+	struct stream_account *next;
+	uid_t uid;
+	size_t streams;
+	size_t admitted;		/* of them, that may say something */
+	size_t buffered_bytes;
+};
+
+struct stream_accounts {
+	struct stream_account *first;
+	size_t streams;		/* of all uids */
+};
+
+/* Counts one stream more. 0, -EUSERS or -EDQUOT as stream_open says. */
+int stream_account_open(struct stream_accounts *accounts, uid_t uid, size_t streams_max,
+			 size_t per_uid_max, struct stream_account **account_r);
+
+/* One stream less; forgets the account with its last. */
+void stream_account_close(struct stream_accounts *accounts,
+			   struct stream_account *account);
+
+#endif
