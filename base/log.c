@@ -102,6 +102,23 @@ take_line(struct allowance *allowance)
 }
 
 void
+log_say(int priority, const char *format, ...)
+{
+	char text[LOG_LINE_MAX], line[LOG_LINE_MAX];
+	va_list args;
+	size_t len;
+
+	if (priority > most_verbose)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	len = quote_line(line, sizeof(line) - 1, text, strlen(text));
+	line[len++] = '\n';
+	write_line(line, len);
+}
+
+void
 log_line(int priority, const char *event, const char *format, ...)
 {
 	struct allowance *allowance;

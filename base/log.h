@@ -17,6 +17,9 @@
 #define LOG_LINE_MAX 2048		/* bytes of a line; longer ones are cut */
 #define LOG_QUOTED_MAX 256		/* bytes of a quoted text, its quotes and NUL included */
 
+/* A sentence for people, on a line without an event. For the start only: it has no allowance. */
+void log_say(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Looks at $JOURNAL_STREAM: level prefixes are written for the journal only. Lines below
  * the priority most (a LOG_* of syslog(3)) are not written. Call once, at start. */
 void log_init(int most);

@@ -47,6 +47,20 @@ call_add_limits(json_t *arguments, const struct options *options)
 		call_set(arguments, "profile", json_string(options->profile));
 }
 
+void
+call_add_packages(json_t *arguments, const struct options *options)
+{
+	json_t *list = json_array();
+
+	/* An invalid word becomes NULL, which is not appended; the service names the rest. */
+	for (size_t i = 0; i < options->with.n; i++)
+		json_array_append_new(list, json_string(options->with.at[i]));
+	if (json_array_size(list) > 0)
+		call_set(arguments, "dependencies", list);
+	else
+		json_decref(list);
+}
+
 #define GREETING_ID 0 /* less than the ids of calls */
 
 static json_t *

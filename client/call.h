@@ -50,6 +50,9 @@ json_t *call_read_message(const struct call_channel *channel, int id, const char
 /* Puts the limits and the profile that the command line has into arguments. */
 void call_add_limits(json_t *arguments, const struct options *options);
 
+/* Puts the packages of --with into arguments. */
+void call_add_packages(json_t *arguments, const struct options *options);
+
 /* Sets a member; takes value, which may not be NULL. */
 void call_set(json_t *object, const char *key, json_t *value);
 

@@ -111,9 +111,27 @@ advise(const struct endpoints *list, int error)
 }
 
 int
+endpoints_connect(const struct endpoints *list, int error_r[ENDPOINTS_MAX])
+{
+	int worst = ENOENT;
+
+	for (size_t i = 0; i < list->n; i++) {
+		int fd = connect_to(list->path[i]);
+
+		if (fd >= 0)
+			return fd;
+		if (error_r)
+			error_r[i] = -fd;
+		if (fd != -ENOENT)
+			worst = -fd;
+	}
+	return -worst;
+}
+
+int
 endpoint_connect(const char *asked)
 {
-	int error[ENDPOINTS_MAX] = {0}, worst = ENOENT, fd, r;
+	int error[ENDPOINTS_MAX] = {0}, fd, r;
 	struct endpoints list;
 
 	r = endpoints_find(asked, &list);
@@ -123,17 +141,12 @@ endpoint_connect(const char *asked)
 		    sizeof((struct sockaddr_un *)NULL)->sun_path - 1);
 		return r;
 	}
-	for (size_t i = 0; i < list.n; i++) {
-		fd = connect_to(list.path[i]);
-		if (fd >= 0)
-			return fd;
-		error[i] = -fd;
-		if (error[i] != ENOENT)
-			worst = error[i];
-	}
+	fd = endpoints_connect(&list, error);
+	if (fd >= 0)
+		return fd;
 	say("cannot reach mcp-pythond");
 	for (size_t i = 0; i < list.n; i++)
 		say_more("%s: %s", list.path[i], reason(list.path[i], error[i]));
-	advise(&list, worst);
-	return -worst;
+	advise(&list, -fd);
+	return fd;
 }

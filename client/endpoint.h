@@ -18,6 +18,11 @@ struct endpoints {
  * -ENAMETOOLONG when a path does not fit into a socket address. */
 int endpoints_find(const char *asked, struct endpoints *list_r);
 
+/* Connects to the first one of a list that has a listener, and says nothing. A non-blocking
+ * descriptor, or -errno: of the last path that is not merely missing; -ENOENT: all are.
+ * error_r: of each path; NULL is fine. */
+int endpoints_connect(const struct endpoints *list, int error_r[ENDPOINTS_MAX]);
+
 /* Connects to the first one that has a listener. A non-blocking descriptor, or
  * -errno after saying on standard error which path, why, and what to do. */
 int endpoint_connect(const char *asked);

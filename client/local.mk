@@ -10,11 +10,13 @@ libclient_a_SOURCES = \
 	client/cell.c client/cell.h \
 	client/endpoint.c client/endpoint.h \
 	client/exits.h \
+	client/inputs.c client/inputs.h \
 	client/operator.c client/operator.h \
 	client/options.c client/options.h \
 	client/host/probe.c client/host/probe.h \
 	client/host/probe_cgroup.c client/host/probe_install.c client/host/probe_jail.c \
 	client/prompt.c client/prompt.h \
+	client/resource.c client/resource.h \
 	client/results.c client/results.h \
 	client/repl.c client/repl.h \
 	client/repl_input.c client/repl_input.h \
@@ -22,6 +24,7 @@ libclient_a_SOURCES = \
 	client/run.c client/run.h \
 	client/say.c client/say.h \
 	client/script.c client/script.h \
+	client/service.c client/service.h \
 	client/show.c client/show.h \
 	client/status.c \
 	client/table.c client/table.h \

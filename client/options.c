@@ -16,7 +16,7 @@
 #define NAME_RULE \
 	"letters, digits, \"_\", \"-\", \".\" and \"@\", at most 64, are needed"
 
-enum kind { FLAG, TEXT, SECONDS, COUNT, NAME, SPAN };
+enum kind { FLAG, TEXT, WORDS, SECONDS, COUNT, NAME, SPAN };
 
 #define CONNECT (1u << COMMAND_CONNECT)
 #define RUN (1u << COMMAND_RUN)
@@ -33,6 +33,7 @@ static const struct option_row {
 	size_t member;
 } rows[] = {
 	{ "socket",  "PATH",    TEXT,    CONNECT | RUN | REPL, offsetof(struct options, socket) },
+	{ "private", NULL,      FLAG,    RUN | REPL, offsetof(struct options, private) },
 	{ "timeout", "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, timeout_seconds) },
 	{ "memory",  "MB",      COUNT,   RUN | REPL, offsetof(struct options, memory_mb) },
 	{ "cpu",     "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, cpu_seconds) },
@@ -40,7 +41,12 @@ static const struct option_row {
 	{ "profile", "NAME",    TEXT,    RUN | REPL | TOKEN, offsetof(struct options, profile) },
 	{ "session", "HANDLE",  TEXT,    REPL, offsetof(struct options, session) },
 	{ "keep",    NULL,      FLAG,    REPL, offsetof(struct options, keep) },
+	{ "file",    "PATH",    WORDS,   RUN | REPL, offsetof(struct options, files) },
+	{ "dir",     "DIR",     WORDS,   RUN | REPL, offsetof(struct options, dirs) },
+	{ "with",    "PACKAGE", WORDS,   RUN | REPL, offsetof(struct options, with) },
 	{ "save",    "DIR",     TEXT,    RUN, offsetof(struct options, save) },
+	{ "force",   NULL,      FLAG,    RUN, offsetof(struct options, force) },
+	{ "no-stdin", NULL,     FLAG,    RUN, offsetof(struct options, leave_stdin) },
 	{ "stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
 	{ "json",    NULL,      FLAG,    RUN | TOKEN, offsetof(struct options, json) },
 	{ "file",    "PATH",    TEXT,    TOKEN, offsetof(struct options, token_file) },
@@ -95,16 +101,24 @@ static const char run_help[] =
 	"output as it comes and ends with its exit code. On a terminal its input() asks\n"
 	"you, where the service lets it, behind \"script>\"; give no passwords.\n"
 	"\n"
+	"  --file PATH         put this file into the script's directory; may be repeated\n"
+	"  --dir DIR           the same for all files below a directory, except hidden ones\n"
+	"  --with PACKAGE      a package that the script needs, such as \"rich>=13\"; may be\n"
+	"                      repeated\n"
 	"  --timeout SECONDS   wall clock; 124 is the exit code when it runs out\n"
 	"  --cpu SECONDS       processor time of all its processes; 152\n"
 	"  --memory MB         memory of all its processes, files included; 137\n"
 	"  --pids N            processes and threads at once\n"
 	"  --profile NAME      one that the service's configuration has\n"
 	"  --save DIR          write pictures that were shown and files that were left\n"
-	"                      there; overwrites nothing\n"
-	"  --stdin             give this command's standard input to the script\n"
+	"                      there\n"
+	"  --force             let them replace files of the same name\n"
+	"  --no-stdin          the script gets no standard input; otherwise it gets a pipe\n"
+	"                      or a file, which is read to its end first\n"
 	"  --json              print the whole answer as JSON instead of the output\n"
 	"  --socket PATH       where the service listens, as in \"connect --help\"\n"
+	"  --private           start a supervisor for this command alone; this also happens\n"
+	"                      when no service runs\n"
 	"  --help              this text\n"
 	"\n"
 	"Other exit codes: 153 too much output or disk used, 64 wrong usage or refused\n"
@@ -121,12 +135,15 @@ static const char repl_help[] =
 	"\n"
 	"  --session HANDLE    go on in this session, and leave it there at the end\n"
 	"  --keep              leave a new one there, too, and say its handle\n"
+	"  --file PATH, --dir DIR, --with PACKAGE\n"
+	"                      what a new session starts with, as in \"run --help\"\n"
 	"  --timeout SECONDS   wall clock of each cell\n"
 	"  --cpu SECONDS       processor time of each cell\n"
 	"  --memory MB         memory of the whole session\n"
 	"  --pids N            processes and threads at once\n"
 	"  --profile NAME      one that the service's configuration has\n"
-	"  --socket PATH       where the service listens, as in \"connect --help\"\n"
+	"  --socket PATH, --private\n"
+	"                      as in \"run --help\"\n"
 	"  --help              this text\n"
 	"\n"
 	"Exit code: that of sys.exit(); from a pipe 1 when a cell failed; 130 after Ctrl-C\n"
@@ -303,6 +320,16 @@ set_span(const char *value, long *seconds_r)
 }
 
 static int
+add_word(const struct option_row *row, const char *value, struct option_words *words,
+	 struct why *why_r)
+{
+	if (words->n == OPTION_WORDS_MAX)
+		return WRONG("--%s: at most %d are taken", row->name, OPTION_WORDS_MAX);
+	words->at[words->n++] = value;
+	return 0;
+}
+
+static int
 set_value(const struct option_row *row, const char *value, struct options *o,
 	  struct why *why_r)
 {
@@ -320,6 +347,8 @@ set_value(const struct option_row *row, const char *value, struct options *o,
 		*(const char **)member = value;
 		return 0;
 	}
+	if (row->kind == WORDS)
+		return add_word(row, value, member, why_r);
 	if (row->kind == SPAN)
 		return set_span(value, member) == 0 ? 0
 			: WRONG("--%s %s: a time such as 12h, 30d or 8w is needed, ten years at "
@@ -408,6 +437,10 @@ read_run(int argc, const char *const *argv, struct options *o, struct why *why_r
 	o->n_args = (size_t)argc;
 	if (o->pass_stdin && strcmp(o->file, "-") == 0)
 		return WRONG("standard input cannot be both the script and its input");
+	if (o->pass_stdin && o->leave_stdin)
+		return WRONG("--stdin and --no-stdin exclude each other");
+	if (o->force && !o->save)
+		return WRONG("--force is for --save");
 	return 0;
 }
 
@@ -460,6 +493,8 @@ read_command(int argc, const char *const *argv, struct options *o, struct why *w
 
 	if (at < 0 || o->command == COMMAND_HELP)
 		return at < 0 ? at : 0;
+	if (o->private && o->socket)
+		return WRONG("--private and --socket exclude each other");
 	if (o->command == COMMAND_RUN)
 		return read_run(argc - at, argv + at, o, why_r);
 	if (o->command == COMMAND_TOKEN)

@@ -16,6 +16,14 @@ enum command {
 	COMMAND_TOKEN,
 };
 
+/* Values of an option that may be given more than once. */
+#define OPTION_WORDS_MAX 64
+
+struct option_words {
+	const char *at[OPTION_WORDS_MAX];
+	size_t n;
+};
+
 enum token_action { TOKEN_ADD, TOKEN_LIST, TOKEN_REVOKE };
 
 /* Numbers are 0 when not said. Strings are borrowed from argv. */
@@ -30,7 +38,11 @@ struct options {
 	unsigned int memory_mb, pids;
 	const char *profile; /* run: NULL: the default one; token add: NULL: any */
 	const char *save;    /* run: a directory for pictures and files; NULL: none */
-	bool pass_stdin, json;
+	bool force;	     /* run: what is saved replaces files */
+	bool pass_stdin, leave_stdin, json; /* run; at most one of the first two */
+	bool private;	     /* run, repl: with a supervisor of their own */
+	struct option_words files, dirs; /* run, repl: that the script finds */
+	struct option_words with;	 /* run, repl: packages that it needs */
 	const char *session; /* repl: a handle; NULL: a new session */
 	bool keep;	     /* repl: do not close it at the end */
 	enum token_action token_action;

@@ -13,12 +13,13 @@
 
 #include "client/call.h"
 #include "client/cell.h"
-#include "client/endpoint.h"
 #include "client/exits.h"
+#include "client/inputs.h"
 #include "client/options.h"
 #include "client/prompt.h"
 #include "client/repl_input.h"
 #include "client/say.h"
+#include "client/service.h"
 #include "client/show.h"
 #include "client/text.h"
 #include "client/verdict.h"
@@ -181,8 +182,6 @@ static void
 show_answer(struct repl *repl, const struct shown *shown, const struct reply *answer)
 {
 	const json_t *outcome = answer->outcome;
-	const char *status = reply_string(outcome, "status", NULL);
-	const char *verdict = verdict_text(outcome);
 	size_t len = 0;
 	const char *out = reply_string(outcome, "stdout", &len);
 
@@ -194,8 +193,7 @@ show_answer(struct repl *repl, const struct shown *shown, const struct reply *an
 	(void)show_traceback(outcome);
 	show_result(outcome);
 	show_displays(answer);
-	if (verdict)
-		say("%s: %s", status, verdict);
+	verdict_say(outcome);
 	show_state(outcome);
 	follow_session(repl, outcome);
 	note_exit(repl, outcome);
@@ -471,7 +469,17 @@ work(struct repl *repl)
 static bool
 begin(struct repl *repl)
 {
-	call(repl, make_arguments(repl));
+	json_t *arguments = make_arguments(repl);
+
+	repl->code = inputs_add(arguments, repl->options);
+	if (repl->code) {
+		json_decref(arguments);
+		repl->ended = true;
+		return false;
+	}
+	if (!repl->session)
+		call_add_packages(arguments, repl->options);
+	call(repl, arguments);
 	if (!repl->ended && !repl->session) {
 		repl->ended = true;
 		repl->code = EX_UNAVAILABLE;
@@ -512,12 +520,13 @@ int
 repl_command(const struct options *options)
 {
 	struct repl repl = {.options = options};
+	struct service service;
 	sigset_t waiting;
 
 	catch_interrupt(&waiting);
-	repl.channel.fd = endpoint_connect(options->socket);
-	if (repl.channel.fd < 0)
+	if (service_open(options, &service) < 0)
 		return EX_UNAVAILABLE;
+	repl.channel.fd = service.fd;
 	repl.channel.mask = &waiting;
 	repl.channel.interrupted = &interrupted;
 	if (options->session)
@@ -531,7 +540,7 @@ repl_command(const struct options *options)
 		work(&repl);
 	end(&repl);
 	repl_input_free(repl.input);
-	close(repl.channel.fd);
+	service_close(&service);
 	call_channel_done(&repl.channel);
 	free(repl.cell.bytes);
 	free(repl.held.bytes);

@@ -1,6 +1,6 @@
 /* Runs in: mcp-python run, after the answer.   Owns: files below the directory of --save.
  * Reads:   names that a script chose. Files are written only inside that directory: a name leads
- * downwards only, through no link, and never to an existing file. */
+ * downwards only, through no link, and to an existing file only with --force. */
 #include "client/results.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/base64.h"
-#include "client/call.h"
 #include "client/reply.h"
+#include "client/resource.h"
 #include "client/say.h"
 #include "client/show.h"
 
@@ -25,65 +25,77 @@ number(const json_t *object, const char *key)
 	return (long long)json_integer_value(json_object_get(object, key));
 }
 
+static void
+say_picture(const json_t *item, const char *type)
+{
+	if (json_object_get(item, "width"))
+		say("shown: %s, %lld x %lld, %lld bytes", type, number(item, "width"),
+		    number(item, "height"), number(item, "bytes"));
+	else
+		say("shown: %s, %lld bytes", type, number(item, "bytes"));
+}
+
 void
-results_say(const json_t *outcome)
+results_say(const json_t *outcome, bool saves)
 {
 	const json_t *item;
+	bool any = false;
 	size_t i;
 
 	json_array_foreach(json_object_get(outcome, "displays"), i, item) {
 		const char *type = reply_string(item, "mime_type", NULL);
 
-		if (!type || strncmp(type, "image/", 6) != 0)
+		if (saves || !type || strncmp(type, "image/", 6) != 0)
 			continue;
-		if (json_object_get(item, "width"))
-			say("shown: %s, %lld x %lld, %lld bytes", type, number(item, "width"),
-			    number(item, "height"), number(item, "bytes"));
-		else
-			say("shown: %s, %lld bytes", type, number(item, "bytes"));
+		say_picture(item, type);
+		any = true;
 	}
 	json_array_foreach(json_object_get(outcome, "files"), i, item) {
 		const char *path = reply_string(item, "path", NULL);
+		bool kept = json_object_get(item, "uri");
 
-		if (!path)
+		if (!path || (saves && kept))
 			continue;
 		say("left: %s (%lld bytes)%s", path, number(item, "size"),
-		    json_object_get(item, "uri") ? "" : ", not kept");
+		    kept ? "" : ", too large to be kept");
+		any = any || kept;
 	}
+	if (any)
+		say_more("not kept here; --save DIR writes them into a directory");
 }
 
 /* ---- writing ---- */
 
-/* Opens a new file, and makes the directories on the way. A descriptor or -errno. */
+/* Opens the directory in which a file is to be, and makes those on the way. name_r: the file's own
+ * name, in path. A descriptor or -errno. */
 static int
-make_file(int top, const char *path)
+open_parent(int top, const char *path, const char **name_r)
 {
 	int dir = fcntl(top, F_DUPFD_CLOEXEC, 0), fd;
 	char name[256];
 
 	while (dir >= 0) {
 		size_t len = strcspn(path, "/");
-		bool last = path[len] == '\0';
 
 		if (len == 0 || len >= sizeof(name) || (len == 1 && *path == '.') ||
 		    (len == 2 && memcmp(path, "..", 2) == 0)) {
 			close(dir);
 			return -EINVAL;
 		}
+		if (path[len] == '\0') {
+			*name_r = path;
+			return dir;
+		}
 		memcpy(name, path, len);
 		name[len] = '\0';
-		if (!last && mkdirat(dir, name, 0777) < 0 && errno != EEXIST) {
+		if (mkdirat(dir, name, 0777) < 0 && errno != EEXIST)
 			fd = -errno;
-			close(dir);
-			return fd;
-		}
-		fd = openat(dir, name, last ? O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-					    : O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-			    0666);
-		if (fd < 0)
+		else
+			fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd == -1)
 			fd = -errno;
 		close(dir);
-		if (last || fd < 0)
+		if (fd < 0)
 			return fd;
 		dir = fd;
 		path += len + 1;
@@ -91,24 +103,67 @@ make_file(int top, const char *path)
 	return -errno;
 }
 
+/* A name that no file has, beside the file's own. */
+static void
+temporary_name(char name[32])
+{
+	static unsigned int n;
+
+	snprintf(name, 32, ".mcp-python-%d-%u", (int)getpid(), n++);
+}
+
+/* The file is there as a whole or not at all. A link of that name is replaced and not followed. */
+static int
+write_file(int dir, const char *name, bool force, const char *bytes, size_t len)
+{
+	char temporary[32];
+	int fd, r;
+
+	temporary_name(temporary);
+	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	r = show_bytes(fd, bytes, len);
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	if (r == 0 && force)
+		r = renameat(dir, temporary, dir, name) < 0 ? -errno : 0;
+	else if (r == 0)
+		r = linkat(dir, temporary, dir, name, 0) < 0 ? -errno : 0;
+	if (r < 0 || !force)
+		unlinkat(dir, temporary, 0);
+	return r;
+}
+
+/* A directory that files are saved in. */
+struct target {
+	const char *name;
+	int top;
+	bool force;
+};
+
 /* 0; else the error was printed. */
 static int
-save(int top, const char *path, const char *bytes, size_t len)
+save(const struct target *to, const char *path, const char *bytes, size_t len)
 {
-	int fd = make_file(top, path), r = fd;
+	const char *name;
+	int dir = open_parent(to->top, path, &name), r = dir;
 
-	if (fd >= 0) {
-		r = show_bytes(fd, bytes, len);
-		if (close(fd) < 0 && r == 0)
-			r = -errno;
+	if (dir >= 0) {
+		r = write_file(dir, name, to->force, bytes, len);
+		close(dir);
 	}
-	if (r < 0)
-		say("cannot save %s: %s", path, strerror(-r));
+	if (r == -EEXIST)
+		say("cannot save %s/%s: it exists; --force replaces it", to->name, path);
+	else if (r < 0)
+		say("cannot save %s/%s: %s", to->name, path, strerror(-r));
+	else
+		say("saved %s/%s (%zu bytes)", to->name, path, len);
 	return r;
 }
 
 static int
-save_base64(int top, const char *path, const json_t *block, const char *key)
+save_base64(const struct target *to, const char *path, const json_t *block, const char *key)
 {
 	size_t len = 0, n = 0;
 	const char *text = reply_string(block, key, &len);
@@ -119,13 +174,13 @@ save_base64(int top, const char *path, const json_t *block, const char *key)
 		say("cannot save %s: the answer has no content of it", path);
 		return -EBADMSG;
 	}
-	r = save(top, path, bytes, n);
+	r = save(to, path, bytes, n);
 	free(bytes);
 	return r;
 }
 
 static int
-save_pictures(int top, const json_t *result)
+save_pictures(const struct target *to, const json_t *result)
 {
 	const json_t *block;
 	unsigned int n = 0;
@@ -141,64 +196,51 @@ save_pictures(int top, const json_t *result)
 			continue;
 		snprintf(name, sizeof(name), "picture-%u.%s", ++n,
 			 strcmp(type, "image/jpeg") == 0 ? "jpeg" : "png");
-		if (save_base64(top, name, block, "data") < 0)
+		if (save_base64(to, name, block, "data") < 0)
 			r = -EIO;
 	}
 	return r;
 }
 
 static int
-nothing(void *arg, const struct reply *piece)
-{
-	(void)arg;
-	(void)piece;
-	return 0;
-}
-
-static int
-save_file(int top, struct call_channel *channel, int id, const json_t *file)
+save_file(const struct target *to, struct call_channel *channel, int id, const json_t *file)
 {
 	const char *path = reply_string(file, "path", NULL);
-	const char *uri = reply_string(file, "uri", NULL);
-	const json_t *content;
-	const char *text;
-	struct reply answer;
+	char *bytes = NULL;
 	size_t len;
-	int r;
+	int r = resource_read(channel, id, reply_string(file, "uri", NULL), &bytes, &len);
 
-	call_send(channel, call_read_message(channel, id, uri));
-	r = call_wait(channel, id, nothing, NULL, &answer);
 	if (r < 0)
-		return r;
-	content = json_array_get(json_object_get(answer.result, "contents"), 0);
-	text = reply_string(content, "text", &len);
-	r = text ? save(top, path, text, len) : save_base64(top, path, content, "blob");
-	reply_free(&answer);
+		say("cannot save %s/%s: the service has it no more", to->name, path);
+	else
+		r = save(to, path, bytes, len);
+	free(bytes);
 	return r;
 }
 
 int
-results_save(const char *directory, struct call_channel *channel, int id,
+results_save(const char *directory, bool force, struct call_channel *channel, int id,
 	     const struct reply *answer)
 {
+	struct target to = { .name = directory, .force = force };
 	const json_t *file;
 	size_t i;
-	int top, r;
+	int r;
 
 	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
 		r = -errno;
 	else
 		r = 0;
-	top = r < 0 ? r : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (top < 0) {
+	to.top = r < 0 ? r : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (to.top < 0) {
 		say("%s: %s", directory, strerror(r < 0 ? -r : errno));
 		return -EIO;
 	}
-	r = save_pictures(top, answer->result);
+	r = save_pictures(&to, answer->result);
 	json_array_foreach(json_object_get(answer->outcome, "files"), i, file)
 		if (reply_string(file, "path", NULL) && reply_string(file, "uri", NULL) &&
-		    save_file(top, channel, id++, file) < 0)
+		    save_file(&to, channel, id++, file) < 0)
 			r = -EIO;
-	close(top);
+	close(to.top);
 	return r;
 }

@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 #include "client/call.h"
-#include "client/endpoint.h"
 #include "client/exits.h"
+#include "client/inputs.h"
 #include "client/options.h"
 #include "client/prompt.h"
+#include "client/resource.h"
 #include "client/results.h"
 #include "client/say.h"
 #include "client/script.h"
+#include "client/service.h"
 #include "client/show.h"
 #include "client/text.h"
 #include "client/verdict.h"
@@ -37,12 +39,27 @@ show_json(const json_t *outcome)
 	return r;
 }
 
-/* Shows the answer; returns the exit code. */
-static int
-conclude(const struct options *options, const struct shown *shown,
-	 const struct reply *answer)
+/* Everything that a script printed is wanted where nobody reads along. */
+static bool
+wants_whole(const struct options *options)
 {
-	const char *text;
+	return !options->json && !isatty(STDOUT_FILENO);
+}
+
+static int
+show_stream(const struct options *options, struct call_channel *channel, int *id,
+	    const struct shown *shown, const json_t *outcome, const char *name)
+{
+	if (wants_whole(options) && resource_is_cut(outcome, name) && !isatty(shown->fd))
+		return resource_show_stream(channel, id, shown, outcome, name);
+	return show_rest(shown, outcome, name);
+}
+
+/* Shows the answer; returns the exit code. id: of the next request. */
+static int
+conclude(const struct options *options, struct call_channel *channel, int *id,
+	 const struct shown *shown, const struct reply *answer)
+{
 	int r;
 
 	if (answer->kind == REPLY_RESOURCE)
@@ -55,22 +72,22 @@ conclude(const struct options *options, const struct shown *shown,
 	if (options->json) {
 		r = show_json(answer->outcome);
 	} else {
-		r = show_rest(&shown[REPLY_STDOUT], answer->outcome, "stdout");
+		r = show_stream(options, channel, id, &shown[REPLY_STDOUT], answer->outcome,
+				"stdout");
 		if (r == 0)
-			r = show_rest(&shown[REPLY_STDERR], answer->outcome, "stderr");
+			r = show_stream(options, channel, id, &shown[REPLY_STDERR],
+					answer->outcome, "stderr");
 		if (r == 0)
 			r = show_traceback(answer->outcome);
 	}
+	if (r == -ENODATA)
+		return EX_IOERR;
 	if (r < 0) {
 		say("cannot write the output: %s", strerror(-r));
 		return EX_IOERR;
 	}
-	text = verdict_text(answer->outcome);
-	if (text && !options->json) {
-		const char *status = reply_string(answer->outcome, "status", NULL);
-
-		say("%s: %s", status, text);
-	}
+	if (!options->json)
+		verdict_say(answer->outcome);
 	return verdict_exit_code(answer->outcome);
 }
 
@@ -82,8 +99,9 @@ call_and_show(const struct options *options, struct call_channel *channel, json_
 		[REPLY_STDOUT] = {.fd = STDOUT_FILENO},
 		[REPLY_STDERR] = {.fd = STDERR_FILENO},
 	};
+	json_t *handed_in = inputs_hashes(arguments);
 	struct reply answer;
-	int code, r;
+	int code, r, id = REQUEST_ID + 1;
 
 	call_send(channel, call_message(channel, REQUEST_ID, "run_script", arguments,
 					!options->json));
@@ -91,17 +109,19 @@ call_and_show(const struct options *options, struct call_channel *channel, json_
 		prompt_watch(channel->prompt, &shown[REPLY_STDOUT]);
 	r = call_wait(channel, REQUEST_ID, show_piece, shown, &answer);
 	if (r == 0) {
-		code = conclude(options, shown, &answer);
+		code = conclude(options, channel, &id, shown, &answer);
+		inputs_forget(handed_in, answer.outcome);
 		if (answer.kind == REPLY_OUTCOME && !options->json)
-			results_say(answer.outcome);
+			results_say(answer.outcome, options->save != NULL);
 		if (answer.kind == REPLY_OUTCOME && options->save &&
-		    results_save(options->save, channel, REQUEST_ID + 1, &answer) < 0 &&
+		    results_save(options->save, options->force, channel, id, &answer) < 0 &&
 		    code == 0)
 			code = EX_IOERR;
 		reply_free(&answer);
 	} else {
 		code = call_failed(r);
 	}
+	json_decref(handed_in);
 	show_done(shown);
 	return code;
 }
@@ -110,20 +130,22 @@ call_and_show(const struct options *options, struct call_channel *channel, json_
 static int
 connect_and_call(const struct options *options, json_t *arguments)
 {
-	struct call_channel channel = {.fd = endpoint_connect(options->socket)};
+	struct call_channel channel = {.fd = -1};
 	struct prompt prompt = {.id = NULL};
+	struct service service;
 	int code;
 
-	if (channel.fd < 0) {
+	if (service_open(options, &service) < 0) {
 		json_decref(arguments);
 		return EX_UNAVAILABLE;
 	}
+	channel.fd = service.fd;
 	if (prompt_has_terminal()) {
 		channel.prompt = &prompt;
 		call_greet(&channel);
 	}
 	code = call_and_show(options, &channel, arguments);
-	close(channel.fd);
+	service_close(&service);
 	call_channel_done(&channel);
 	return code;
 }
@@ -158,26 +180,38 @@ make_arguments(const struct options *options, const struct script_text *script,
 			 json_stringn(stdin_text->bytes ? stdin_text->bytes : "",
 				      stdin_text->len));
 	call_add_limits(arguments, options);
+	call_add_packages(arguments, options);
+	if (wants_whole(options))
+		call_set(arguments, "spill", json_true());
 	return arguments;
+}
+
+static bool
+takes_stdin(const struct options *options)
+{
+	return options->pass_stdin ||
+	       (!options->leave_stdin && strcmp(options->file, "-") != 0 && script_has_stdin());
 }
 
 int
 run_command(const struct options *options)
 {
 	struct script_text script = {0}, stdin_text = {0};
+	bool with_stdin = takes_stdin(options);
 	json_t *arguments = NULL;
 	int code;
 
 	code = script_load(options->file, &script);
-	if (code == 0 && options->pass_stdin)
+	if (code == 0 && with_stdin)
 		code = script_load_stdin(&stdin_text);
 	if (code == 0) {
-		arguments = make_arguments(options, &script,
-					   options->pass_stdin ? &stdin_text : NULL);
-		if (!arguments)
-			code = EX_DATAERR;
+		arguments = make_arguments(options, &script, with_stdin ? &stdin_text : NULL);
+		code = arguments ? inputs_add(arguments, options) : EX_DATAERR;
 	}
 	script_text_free(&script);
 	script_text_free(&stdin_text);
-	return code == 0 ? connect_and_call(options, arguments) : code;
+	if (code == 0)
+		return connect_and_call(options, arguments);
+	json_decref(arguments);
+	return code;
 }

@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/exits.h"
 #include "client/say.h"
 #include "client/text.h"
+
+#define PATIENCE_MS 2000 /* of a user who does not know that standard input is read */
 
 int
 script_read_fd(int fd, size_t max, struct script_text *text_r)
@@ -114,6 +118,15 @@ script_load(const char *path, struct script_text *text_r)
 	return r;
 }
 
+bool
+script_has_stdin(void)
+{
+	struct stat status;
+
+	return fstat(STDIN_FILENO, &status) == 0 &&
+	       (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || S_ISREG(status.st_mode));
+}
+
 int
 script_load_stdin(struct script_text *text_r)
 {
@@ -121,6 +134,8 @@ script_load_stdin(struct script_text *text_r)
 		say("--stdin: standard input is a terminal; give it a file or a pipe");
 		return EX_USAGE;
 	}
+	if (poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, PATIENCE_MS) == 0)
+		say("waits for the end of standard input; --no-stdin leaves it alone");
 	return load(STDIN_FILENO, "standard input", SCRIPT_STDIN_MAX, false, text_r);
 }
 

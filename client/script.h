@@ -20,6 +20,9 @@ int script_read_fd(int fd, size_t max, struct script_text *text_r);
  * or the exit code after saying on standard error what is wrong with it and where. */
 int script_load(const char *path, struct script_text *text_r);
 
+/* Is standard input something that was given to this command: a pipe, a socket or a file? */
+bool script_has_stdin(void);
+
 /* Reads standard input for the script; the same. */
 int script_load_stdin(struct script_text *text_r);
 

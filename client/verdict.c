@@ -7,6 +7,7 @@
 
 #include "client/exits.h"
 #include "client/reply.h"
+#include "client/say.h"
 
 enum rule {
 	SCRIPTS, /* the script's exit code; 1 if it has none */
@@ -87,4 +88,29 @@ verdict_text(const json_t *outcome)
 		return NULL;
 	message = reply_string(json_object_get(outcome, "error"), "message", NULL);
 	return message && *message ? message : row->text;
+}
+
+/* Does text begin with the status, in its own spelling or with blanks? */
+static bool
+begins_with(const char *text, const char *status)
+{
+	size_t i = 0;
+
+	while (status[i] && (text[i] == status[i] || (text[i] == ' ' && status[i] == '_')))
+		i++;
+	return !status[i];
+}
+
+void
+verdict_say(const json_t *outcome)
+{
+	const char *status = reply_string(outcome, "status", NULL);
+	const char *text = verdict_text(outcome);
+
+	if (!text)
+		return;
+	if (begins_with(text, status))
+		say("%s", text);
+	else
+		say("%s: %s", status, text);
 }

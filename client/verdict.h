@@ -12,4 +12,8 @@ int verdict_exit_code(const json_t *outcome);
  * into outcome or is static. */
 const char *verdict_text(const json_t *outcome);
 
+/* Prints what happened to the script, as far as its own output does not tell, once: many messages
+ * begin with the status. */
+void verdict_say(const json_t *outcome);
+
 #endif

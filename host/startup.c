@@ -80,7 +80,7 @@ make_outer(const struct config *config, uid_t uid, gid_t gid,
 	}
 	r = outer_new_as_user(outer_r, &reason, why_r);
 	if (r == 0 && reason != NULL)
-		log_line(LOG_WARNING, "one-uid", "why=%s text=%s",
+		log_line(LOG_DEBUG, "one-uid", "why=%s text=%s",
 			 log_quote(&quoted, reason, strlen(reason)),
 			 "\"all workers share your own uid\"");
 	return r;
@@ -96,7 +96,7 @@ warn_about_cgroups(const struct cgroup_root *cgroups, const struct why *why)
 
 	if (have->memory && have->pids)
 		return;
-	log_line(LOG_WARNING, "fallback", "memory=%s pids=%s why=%s text=%s",
+	log_line(LOG_DEBUG, "fallback", "memory=%s pids=%s why=%s text=%s",
 		 have->memory ? "counted" : "sampled", have->pids ? "counted" : "sampled",
 		 cgroups ? "no-controller"
 			 : log_quote(&quoted, why->text, strlen(why->text)),

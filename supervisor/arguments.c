@@ -15,6 +15,8 @@ static const struct option options[] = {
 	{ "http-socket", required_argument, NULL, 'u' },
 	{ "config", required_argument, NULL, 'c' },
 	{ "stdio", no_argument, NULL, 'i' },
+	{ "private", no_argument, NULL, 'o' },
+	{ "verbose", no_argument, NULL, 'b' },
 	{ "check-config", no_argument, NULL, 'k' },
 	{ "dump-config", no_argument, NULL, 'd' },
 	{ "show-policy", required_argument, NULL, 'p' },
@@ -35,6 +37,9 @@ print_help(FILE *to)
 	      "  --config FILE       read this configuration instead of\n"
 	      "                      " DEFAULT_CONFIG "\n"
 	      "  --stdio             serve one client on standard input and output\n"
+	      "  --private           as --stdio, for mcp-python run and repl: input() asks, long\n"
+	      "                      output is kept, and only errors are logged\n"
+	      "  --verbose           log why a limit is not the kernel's\n"
 	      "  --check-config      say what is wrong with the configuration and exit\n"
 	      "  --dump-config       print the configuration in force and exit\n"
 	      "  --show-policy WHO   print what is in force for a user, a uid or a principal\n"
@@ -82,6 +87,12 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 			break;
 		case 'i':
 			arguments_r->stdio = true;
+			break;
+		case 'o':
+			arguments_r->stdio = arguments_r->private = true;
+			break;
+		case 'b':
+			arguments_r->verbose = true;
 			break;
 		case 'k':
 			arguments_r->action = CHECK_CONFIG;

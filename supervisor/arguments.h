@@ -24,6 +24,8 @@ struct arguments {
 	const char *config;		/* NULL: not given */
 	const char *who;		/* of SHOW_POLICY */
 	bool stdio;
+	bool private;			/* with stdio: of one user at a terminal, who started it */
+	bool verbose;
 };
 
 /* Exits after --help and --version, and when they are wrong. */

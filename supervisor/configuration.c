@@ -14,11 +14,13 @@
 #include "host/directory.h"
 #include "policy/config.h"
 #include "policy/people.h"
+#include "policy/rules.h"
 #include "policy/sandbox_environment.h"
 #include "policy/words.h"
 #include "tools/toolsets.h"
 
 #define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
+#define PRIVATE_OUTPUT_BYTES ((uint64_t)256 << 20)
 
 static int
 read_beside(struct config *config, const char *path, FILE *errors)
@@ -35,19 +37,36 @@ read_beside(struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
+/* The user who starts a script at a terminal may answer it there, hands it files, and wants all of
+ * its output. */
+static void
+set_private_defaults(struct config *config)
+{
+	config->policy.input = POLICY_INPUT_ALLOW;
+	config->limits.standard.results.spill_bytes = PRIVATE_OUTPUT_BYTES;
+	config->results.inputs = 256;
+	config->results.input_bytes = 16 << 20;
+	config->results.inputs_bytes = 32 << 20;
+	config->service.line_max = 64 << 20;
+	config->results.keep_bytes = config->results.keep_bytes_max = 2 * PRIVATE_OUTPUT_BYTES;
+}
+
 struct config *
-configuration_read(const char *path, bool by_hand, FILE *errors)
+configuration_read(const char *path, enum configuration_for whom, FILE *errors)
 {
 	const char *file = path ? path : DEFAULT_CONFIG;
 	struct config *config = config_new();
-	int r = config_read(config, file, errors), beside;
+	int r, beside;
 
+	if (whom == FOR_PRIVATE)
+		set_private_defaults(config);
+	r = config_read(config, file, errors);
 	if (r == -ENOENT && !path)
 		r = 0;
 	else if (r < 0 && r != -EINVAL)
 		fprintf(errors, "%s: %s\n", file, strerror(-r));
 	beside = read_beside(config, file, errors);
-	if (by_hand && toolsets_wants(config, "python-sandbox") &&
+	if (whom != FOR_UNIT && toolsets_wants(config, "python-sandbox") &&
 	    sandbox_environment_read(config, errors) < 0)
 		beside = -EINVAL;
 	if (r == 0 && beside == 0 && config_check(config, file, errors) == 0 &&

@@ -9,10 +9,16 @@
 
 struct config;
 
-/* path: of the file; NULL: the installed one, which may be missing. by_hand: no unit; then
- * the environment may say something too (policy/sandbox_environment.h). Every mistake is printed,
+/* Who started the service. */
+enum configuration_for {
+	FOR_UNIT,
+	FOR_HAND,	/* the environment may say something too (policy/sandbox_environment.h) */
+	FOR_PRIVATE,	/* the same; and other defaults for one user at a terminal */
+};
+
+/* path: of the file; NULL: the installed one, which may be missing. Every mistake is printed,
  * with file and line. NULL after mistakes, or what was read, for config_free. */
-struct config *configuration_read(const char *path, bool by_hand, FILE *errors);
+struct config *configuration_read(const char *path, enum configuration_for whom, FILE *errors);
 
 /* Prints what is in force for somebody: a login name, a uid, or a principal such as
  * "token:ci", with those of their groups that policy names. 0; -ENOENT: there is no such user;

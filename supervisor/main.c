@@ -67,7 +67,7 @@ struct supervisor {
 	struct governance *governance;
 	struct socketfile *admin_file;	/* NULL: none */
 	int admin_fd[ADMIN_SOCKETS];	/* the operators' sockets; -1: none, or given away */
-	bool as_service, stdio;
+	bool as_service, stdio, verbose;
 	uid_t own_uid;			/* the user who started the service: the tenant of
 					 * --stdio and TCP */
 	struct endpoints *endpoints;
@@ -373,12 +373,34 @@ accept_clients(struct supervisor *s)
 	return r;
 }
 
+/* Who starts it by hand is told in one sentence; --verbose tells the details. */
+static void
+say_enforcement(const struct supervisor *s)
+{
+	struct engine_enforcement how;
+	struct log_quoted quoted;
+	bool counts;
+
+	engine_enforcement(s->engine, &how);
+	counts = how.memory_controller && how.pids_controller;
+	if (!unit_is_service() && !s->verbose) {
+		if (!counts || !how.own_uids)
+			log_say(LOG_WARNING, "mcp-pythond: scripts are jailed, but %s%s%s here; "
+				"--verbose says why, and mcp-python check-host what to change",
+				counts ? "" : "their memory and processes are measured from time to "
+				"time instead of being limited by the kernel",
+				counts || how.own_uids ? "" : ", and ",
+				how.own_uids ? "" : "all run with your own user id");
+		return;
+	}
+	log_line(counts ? LOG_INFO : LOG_WARNING, "enforcement", "text=%s",
+		 log_quote(&quoted, how.text, strlen(how.text)));
+}
+
 static void
 on_ready(void *arg, int error, const char *text)
 {
 	struct supervisor *s = arg;
-	struct engine_enforcement how;
-	struct log_quoted quoted;
 	int r;
 
 	if (error < 0) {
@@ -387,9 +409,7 @@ on_ready(void *arg, int error, const char *text)
 	}
 	if (s->stopping)
 		return;
-	engine_enforcement(s->engine, &how);
-	log_line(how.memory_controller && how.pids_controller ? LOG_INFO : LOG_WARNING,
-		 "enforcement", "text=%s", log_quote(&quoted, how.text, strlen(how.text)));
+	say_enforcement(s);
 	r = accept_clients(s);
 	if (r < 0) {
 		fail(s, "cannot-serve", r, strerror(-r));
@@ -400,7 +420,14 @@ on_ready(void *arg, int error, const char *text)
 	notify_ready(s->notify);
 }
 
-/* epoll(7) refuses regular files, and `mcp-pythond --stdio <requests >answers` is handy. */
+/* epoll(7) refuses regular files and /dev/null. */
+static bool
+is_file(const struct stat *status)
+{
+	return S_ISREG(status->st_mode) || S_ISCHR(status->st_mode);
+}
+
+/* `mcp-pythond --stdio <requests >answers` is handy. */
 static bool
 uses_files(const struct supervisor *s)
 {
@@ -408,7 +435,7 @@ uses_files(const struct supervisor *s)
 
 	return s->stdio && fstat(STDIN_FILENO, &in) == 0 &&
 	       fstat(STDOUT_FILENO, &out) == 0 &&
-	       (S_ISREG(in.st_mode) || S_ISREG(out.st_mode));
+	       (is_file(&in) || is_file(&out));
 }
 
 /* Reasons are much work, or a wait that the guard has ended without finding a culprit: libevent
@@ -607,11 +634,13 @@ main(int argc, char **argv)
 
 	fill_standard_descriptors();
 	arguments_read(argc, argv, &arguments);
-	log_init(LOG_INFO);
+	log_init(arguments.private ? LOG_ERR
+		 : arguments.verbose || unit_is_service() ? LOG_DEBUG : LOG_INFO);
 	signal(SIGPIPE, SIG_IGN);
 	if (arguments.action == SWEEP)
 		return unit_sweep();
-	s.config = configuration_read(arguments.config, !unit_is_service(), stderr);
+	s.config = configuration_read(arguments.config, arguments.private ? FOR_PRIVATE
+				      : unit_is_service() ? FOR_UNIT : FOR_HAND, stderr);
 	if (!s.config)
 		return EXIT_CONFIGURATION;
 	if (arguments.action != SERVE) {
@@ -625,6 +654,7 @@ main(int argc, char **argv)
 	if (s.as_service)
 		s.own_uid = startup_service_uid(s.config);	/* the service manager started it */
 	s.stdio = arguments.stdio;
+	s.verbose = arguments.verbose;
 	r = prepare(&s, &arguments, &why);
 	if (r < 0) {
 		fprintf(stderr, "mcp-pythond: %s\n", why.text);

@@ -218,7 +218,7 @@ governance_reload(struct governance *g, const char *path, bool by_hand,
 
 	if (!out)
 		abort();
-	config = configuration_read(path, by_hand, out);
+	config = configuration_read(path, by_hand ? FOR_HAND : FOR_UNIT, out);
 	fclose(out);
 	if (!config) {
 		audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,

@@ -179,11 +179,12 @@ def without_a_terminal_nobody_is_asked(ctx):
                                   timeout=ctx.seconds(60), **{"stderr": subprocess.PIPE, **popen})
             return done.returncode, done.stdout
         equal(run(stdin=subprocess.DEVNULL), (1, "Your name? "))
-        equal(run(input="Ada\n"), (1, "Your name? "))
+        equal(run(input="Ada\n"), (0, "Your name? Hello, Ada\n"))
+        equal(run("--no-stdin", input="Ada\n"), (1, "Your name? "))
         equal(run("--stdin", input="Ada\n"), (0, "Your name? Hello, Ada\n"))
         equal(run("--stdin", input=""), (1, "Your name? "))
         reader, writer = os.pipe()		# never written to
-        equal(run(stdin=reader), (1, "Your name? "))
+        equal(run("--no-stdin", stdin=reader), (1, "Your name? "))
         os.close(reader)
         os.close(writer)
         master, slave = pty.openpty()		# a question would not be seen

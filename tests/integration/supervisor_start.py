@@ -241,6 +241,20 @@ def stdio(directory):
 
 
 @alone
+def what_is_weaker_is_one_sentence(directory):
+    """By hand; the records are for who asks for them."""
+    for options in (), ("--verbose",), ("--private",):
+        supervisor = Supervisor(directory, "--stdio", *options)
+        _, log = supervisor.process.communicate(timeout=DEADLINE_S)
+        log = log.decode()
+        assert supervisor.process.returncode == 0, log
+        assert ("enforcement text=" in log) == (options == ("--verbose",)), log
+        assert "fallback " not in log or options == ("--verbose",), log
+        assert log.count("mcp-pythond: ") == log.count("--verbose says why") <= 1, log
+        assert log == "" or options != ("--private",), log
+
+
+@alone
 def stdio_ends_with_its_client(directory):
     supervisor = Supervisor(directory, "--stdio", stdin=subprocess.PIPE)
     supervisor.process.stdin.write(

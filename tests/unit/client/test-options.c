@@ -93,6 +93,29 @@ run_takes_everything(void **state)
 }
 
 static void
+run_takes_files_and_packages(void **state)
+{
+	struct options o;
+	char text[512];
+
+	(void)state;
+	assert_int_equal(PARSE("run", "--file", "a", "--file=b/c", "--with", "rich", "--dir", ".",
+			       "--save=o", "--force", "--no-stdin", "--private", "x.py"), 0);
+	assert_int_equal(o.files.n, 2);
+	assert_string_equal(o.files.at[1], "b/c");
+	assert_int_equal(o.dirs.n, 1);
+	assert_int_equal(o.with.n, 1);
+	assert_string_equal(o.with.at[0], "rich");
+	assert_true(o.force && o.leave_stdin && o.private);
+	assert_true(PARSE("run", "--force", "x.py") < 0);
+	assert_non_null(strstr(text, "--force is for --save"));
+	assert_true(PARSE("run", "--stdin", "--no-stdin", "x.py") < 0);
+	assert_true(PARSE("run", "--private", "--socket=/s", "x.py") < 0);
+	assert_non_null(strstr(text, "exclude each other"));
+	assert_int_equal(PARSE("repl", "--file=a", "--with=b", "--private"), 0);
+}
+
+static void
 the_scripts_arguments_are_left_alone(void **state)
 {
 	struct options o;
@@ -287,6 +310,7 @@ main(void)
 		cmocka_unit_test(connect_takes_a_socket),
 		cmocka_unit_test(repl_goes_on_in_a_session),
 		cmocka_unit_test(run_takes_everything),
+		cmocka_unit_test(run_takes_files_and_packages),
 		cmocka_unit_test(the_scripts_arguments_are_left_alone),
 		cmocka_unit_test(help_is_about_what_was_asked),
 		cmocka_unit_test(mistakes_name_their_remedy),

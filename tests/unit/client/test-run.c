@@ -238,10 +238,23 @@ what_is_said_of_a_script_cannot_steer(void **state)
 	(void)state;
 	assert_string_equal(seen.err,
 			    "mcp-python: crashed: a\\u009b31m\\x0amcp-python: all is well\n"
-			    "mcp-python: left: \\u202egpj.exe\\u200b (3 bytes), not kept\n");
+			    "mcp-python: left: \\u202egpj.exe\\u200b (3 bytes), too large to be kept\n");
 	seen = run(&(struct play){.says = says}, &(struct options){.json = true});
 	for (const char *at = seen.out; *at; at++)
 		assert_true(*at == '\n' || (*at >= ' ' && *at <= '~'));
+}
+
+static void
+a_status_is_said_once(void **state)
+{
+	struct seen seen = run_saying(OUTCOME("\"status\":\"memory_limit\",\"exit_code\":137,"
+		"\"stdout\":\"\",\"error\":{\"message\":\"memory limit of 9 MiB reached\"}"));
+
+	(void)state;
+	assert_string_equal(seen.err, "mcp-python: memory limit of 9 MiB reached\n");
+	seen = run_saying(OUTCOME("\"status\":\"approval_pending\",\"exit_code\":null,"
+		"\"stdout\":\"\",\"error\":{\"message\":\"approval_pending: a-x\"}"));
+	assert_string_equal(seen.err, "mcp-python: approval_pending: a-x\n");
 }
 
 static void
@@ -292,12 +305,14 @@ the_request_says_what_was_asked(void **state)
 		{{0}, "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\""},
 		{{0}, "\"mcp-pythond/stream\":true"},
 		{{.timeout_seconds = 2.5}, "\"timeout_seconds\":2.5"},
-		{{.timeout_seconds = 2}, "\"timeout_seconds\":2}"},
-		{{.cpu_seconds = 9}, "\"cpu_seconds\":9}"},
-		{{.memory_mb = 64}, "\"memory_mb\":64}"},
-		{{.pids = 5}, "\"pids\":5}"},
-		{{.profile = "data"}, "\"profile\":\"data\"}"},
+		{{.timeout_seconds = 2}, "\"timeout_seconds\":2,"},
+		{{.cpu_seconds = 9}, "\"cpu_seconds\":9,"},
+		{{.memory_mb = 64}, "\"memory_mb\":64,"},
+		{{.pids = 5}, "\"pids\":5,"},
+		{{.profile = "data"}, "\"profile\":\"data\""},
 		{{.args = args, .n_args = 2}, "\"args\":[\"a\",\"\"]"},
+		{{.with = {{"rich>=13", "six"}, 2}}, "\"dependencies\":[\"rich>=13\",\"six\"]"},
+		{{0}, "\"spill\":true"},
 	};
 
 	(void)state;
@@ -444,6 +459,10 @@ set_up(void **state)
 		return -1;
 	snprintf(socket_path, sizeof(socket_path), "%s/s", directory);
 	snprintf(script_path, sizeof(script_path), "%s/script.py", directory);
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
+		return -1;
+	close(fd);
 	fd = open(script_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, "print(6 * 7)\n", 13) != 13)
 		return -1;
@@ -475,6 +494,7 @@ main(void)
 		cmocka_unit_test(an_answer_that_differs_is_said_to),
 		cmocka_unit_test(limits_are_said_on_one_line),
 		cmocka_unit_test(what_is_said_of_a_script_cannot_steer),
+		cmocka_unit_test(a_status_is_said_once),
 		cmocka_unit_test(a_traceback_is_shown_once),
 		cmocka_unit_test(json_is_the_whole_answer),
 		cmocka_unit_test(the_request_says_what_was_asked),

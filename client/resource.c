@@ -1,0 +1,110 @@
+/* Runs in: mcp-python run and repl, after the answer.   Owns: nothing. */
+#include "client/resource.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/own.h"
+#include "client/call.h"
+#include "client/reply.h"
+#include "client/say.h"
+#include "client/show.h"
+
+static int
+nothing(void *arg, const struct reply *piece)
+{
+	(void)arg;
+	(void)piece;
+	return 0;
+}
+
+int
+resource_read(struct call_channel *channel, int id, const char *uri, char **bytes_r,
+	      size_t *len_r)
+{
+	const json_t *content;
+	const char *text;
+	struct reply answer;
+	size_t len = 0;
+	int r;
+
+	call_send(channel, call_read_message(channel, id, uri));
+	r = call_wait(channel, id, nothing, NULL, &answer);
+	if (r < 0)
+		return r;
+	content = json_array_get(json_object_get(answer.result, "contents"), 0);
+	text = reply_string(content, "text", &len);
+	if (text) {
+		*bytes_r = memcpy(calloc(1, len + 1), text, len);
+		*len_r = len;
+	} else {
+		text = reply_string(content, "blob", &len);
+		*bytes_r = text ? base64_decode(text, len, len_r) : NULL;
+	}
+	reply_free(&answer);
+	return *bytes_r ? 0 : -ENOENT;
+}
+
+/* ---- long output ---- */
+
+bool
+resource_is_cut(const json_t *outcome, const char *name)
+{
+	const char *key = strcmp(name, "stdout") == 0 ? "stdout_dropped" : "stderr_dropped";
+
+	return json_integer_value(json_object_get(json_object_get(outcome, "truncated"), key)) > 0;
+}
+
+static int
+say_missing(const char *name, size_t at)
+{
+	say("%s: the rest from byte %zu is missing, for it is more than the service keeps; let the "
+	    "script write a file, and use --save", name, at);
+	return -ENODATA;
+}
+
+/* Prints what of a part comes behind the first *at bytes of its stream, which were shown. */
+static int
+show_part(const struct shown *shown, const char *name, const char *bytes, size_t len, size_t *at)
+{
+	size_t same = 0;
+
+	/* Bytes that are not UTF-8 were shown as replacement characters. */
+	if (*at == 0)
+		while (same < len && same < shown->len && bytes[same] == shown->bytes[same])
+			same++;
+	if (*at == 0 && same < shown->len)
+		say("%s: its bytes differ from the text that was shown before; they follow from "
+		    "byte %zu", name, same);
+	*at += len;
+	return show_bytes(shown->fd, bytes + same, len - same);
+}
+
+int
+resource_show_stream(struct call_channel *channel, int *id, const struct shown *shown,
+		     const json_t *outcome, const char *name)
+{
+	const json_t *part;
+	size_t i, at = 0;
+	int r = 0;
+
+	json_array_foreach(json_object_get(outcome, "spilled"), i, part) {
+		const char *stream = reply_string(part, "stream", NULL);
+		const char *uri = reply_string(part, "uri", NULL);
+		own_mem char *bytes = NULL;
+		size_t len;
+
+		if (!stream || !uri || strcmp(stream, name) != 0)
+			continue;
+		if ((size_t)json_integer_value(json_object_get(part, "offset")) != at)
+			return say_missing(name, at);
+		r = resource_read(channel, (*id)++, uri, &bytes, &len);
+		if (r == 0)
+			r = show_part(shown, name, bytes, len, &at);
+		if (r < 0)
+			return r == -ENOENT ? say_missing(name, at) : r;
+	}
+	return at == 0 ? say_missing(name, shown->len) : 0;
+}

@@ -1,0 +1,261 @@
+#!/usr/bin/python3
+"""mcp-python run and repl as people use them: files in and out, standard input, all of the output,
+a private supervisor when no service runs, and ./quickstart run from another directory."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+
+from harness import equal, main, test
+from supervisor import descendants, wait_gone
+from terminal import Terminal, client_program
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ASKS = "name = input('Your name? ')\nprint('Hello,', name)\n"
+
+
+@contextlib.contextmanager
+def directory(**files):
+    """A directory with these files; "_" in a name stands for "."."""
+    with tempfile.TemporaryDirectory() as d:
+        for name, text in files.items():
+            write(os.path.join(d, name.replace("_", ".")), text)
+        yield d
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(text.encode() if isinstance(text, str) else text)
+
+
+def content(*path):
+    with open(os.path.join(*path), "rb") as f:
+        return f.read()
+
+
+def nowhere(d):
+    """An environment in which no service is found."""
+    return {**{k: v for k, v in os.environ.items() if k != "MCP_PYTHON_SOCKET"},
+            "XDG_RUNTIME_DIR": d, "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+def run(ctx, *arguments, cwd=None, env=None, **more):
+    more = more if "input" in more else {"stdin": subprocess.DEVNULL, **more}
+    done = subprocess.run([client_program(ctx), "run", *arguments], cwd=cwd, env=env,
+                          capture_output=True, timeout=ctx.seconds(120), **more)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+# ---- files in ----
+
+@test
+def files_are_where_the_script_opens_them(ctx):
+    text = ("import os\nfor top, below, names in sorted(os.walk('.')):\n"
+            "    for name in sorted(names): print(os.path.join(top, name))\n"
+            "print(open('data/a.csv').read(), open('b.bin', 'rb').read())\n")
+    with directory(x_py=text, b_bin=b"\xff\x00\x01") as d, directory(c_txt="c") as other:
+        write(os.path.join(d, "data/a.csv"), "1,2")
+        equal(run(ctx, "--socket", ctx.socket, "--file", "data/a.csv", "--file", "./b.bin",
+                  "--file", other + "/c.txt", "x.py", cwd=d),
+              (0, "./b.bin\n./c.txt\n./script.py\n./data/a.csv\n1,2 b'\\xff\\x00\\x01'\n", ""))
+        code, out, err = run(ctx, "--socket", ctx.socket, "--file", "none", "x.py", cwd=d)
+        equal((code, out), (66, ""))
+        assert "none: No such file" in err, err
+        code, out, err = run(ctx, "--socket", ctx.socket, "--file", "data", "x.py", cwd=d)
+        equal((code, out), (66, ""))
+        assert "--dir" in err, err
+
+
+@test
+def a_directory_is_handed_in(ctx):
+    text = "import os\nprint(sorted(os.listdir()), open('data/a.csv').read())\n"
+    with directory(x_py=text, _hidden="no", big_txt="b" * 1000) as d:
+        write(os.path.join(d, "data/a.csv"), "1,2")
+        os.symlink("/etc/passwd", os.path.join(d, "link"))
+        os.mkfifo(os.path.join(d, "fifo"))
+        equal(run(ctx, "--socket", ctx.socket, "--dir", d, d + "/x.py"),
+              (0, "['big.txt', 'data', 'script.py', 'x.py'] 1,2\n", ""))
+        for i in range(300):
+            write(os.path.join(d, "many/%d" % i), "")
+        code, out, err = run(ctx, "--socket", ctx.socket, "--dir", d, d + "/x.py")
+        equal((code, out), (65, ""))
+        assert "more than 256 files" in err, err
+
+
+@test
+def a_session_starts_with_files(ctx):
+    with directory(a_csv="1,2") as d:
+        done = subprocess.run([client_program(ctx), "repl", "--socket", ctx.socket, "--file",
+                               "a.csv"], input="open('a.csv').read()\n", cwd=d, text=True,
+                              capture_output=True, timeout=ctx.seconds(60))
+        equal((done.returncode, done.stdout, done.stderr), (0, "'1,2'\n", ""))
+
+
+# ---- files out ----
+
+@test
+def what_is_left_is_said_and_saved(ctx):
+    text = "open('in.txt').read()\nopen('out.txt', 'w').write('new')\n"
+    with directory(x_py=text, in_txt="as it was") as d:
+        line = ["--socket", ctx.socket, "--file", "in.txt"]
+        code, out, err = run(ctx, *line, "x.py", cwd=d)
+        equal((code, err), (0, "mcp-python: left: out.txt (3 bytes)\n"
+                               "  not kept here; --save DIR writes them into a directory\n"))
+        code, out, err = run(ctx, *line, "--save", "o", "x.py", cwd=d)
+        equal((code, err), (0, "mcp-python: saved o/out.txt (3 bytes)\n"))
+        equal((os.listdir(d + "/o"), content(d, "o/out.txt")), (["out.txt"], b"new"))
+        write(d + "/o/out.txt", "old")
+        code, out, err = run(ctx, *line, "--save", "o", "x.py", cwd=d)
+        equal(code, 74)
+        assert "--force replaces it" in err, err
+        equal(content(d, "o/out.txt"), b"old")
+        os.unlink(d + "/o/out.txt")
+        write(d + "/target", "mine")
+        os.symlink("../target", d + "/o/out.txt")
+        equal(run(ctx, *line, "--save", "o", "--force", "x.py", cwd=d)[0], 0)
+        equal((os.listdir(d + "/o"), content(d, "o/out.txt"), content(d, "target")),
+              (["out.txt"], b"new", b"mine"))
+
+
+# ---- standard input and output ----
+
+@test
+def a_pipe_is_the_scripts_input(ctx):
+    with directory(x_py="import sys\nprint(repr(sys.stdin.read()))\n", in_txt="file") as d:
+        line = ["--socket", ctx.socket, d + "/x.py"]
+        equal(run(ctx, *line, input=b"a\nb"), (0, "'a\\nb'\n", ""))
+        equal(run(ctx, *line), (0, "''\n", ""))
+        equal(run(ctx, "--no-stdin", *line, input=b"a"), (0, "''\n", ""))
+        with open(d + "/in.txt", "rb") as f:
+            equal(run(ctx, *line, stdin=f), (0, "'file'\n", ""))
+        equal(run(ctx, *line[:2], "-", input=b"print(input())")[0], 1)
+
+
+@test
+def who_waits_for_input_says_so(ctx):
+    reader, writer = os.pipe()
+    with directory(x_py="import sys\nprint(repr(sys.stdin.read()))\n") as d:
+        with subprocess.Popen([client_program(ctx), "run", "--socket", ctx.socket, d + "/x.py"],
+                              stdin=reader, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+            os.close(reader)
+            assert b"--no-stdin" in p.stderr.readline()
+            os.write(writer, b"late")
+            os.close(writer)
+            equal((p.stdout.read(), p.wait(ctx.seconds(60))), (b"'late'\n", 0))
+
+
+@test
+def all_output_is_passed_on(ctx):
+    """As much as the service keeps; and where that is not all, it is an error."""
+    text = "import sys\nfor i in range(%d): print(i, 'x' * 90)\n"
+    want = "".join("%d %s\n" % (i, "x" * 90) for i in range(40000))
+    with directory(x_py=text % 40000, raw_py="import sys\nsys.stdout.buffer.write("
+                   "b'\\xff' + b'y' * 3000000)\n", e_py="import sys\nfor i in range(40000): "
+                   "print(i, 'x' * 90, file=sys.stderr)\n") as d:
+        code, out, err = run(ctx, "--socket", ctx.socket, d + "/x.py")
+        equal((code, err, out == want), (0, "", True), len(out))
+        code, out, err = run(ctx, "--socket", ctx.socket, d + "/e.py")
+        equal((code, out, err == want), (0, "", True), len(err))
+        write(d + "/x.py", text % 200000)
+        code, out, err = run(ctx, "--socket", ctx.socket, d + "/x.py")
+        equal(code, 74)
+        assert "is missing" in err and out.startswith(want), (err, len(out))
+        assert "bytes not shown" not in out, "in the middle of it"
+
+
+# ---- a private supervisor ----
+
+@test(private=True)
+def without_a_service_there_is_a_private_one(ctx):
+    big = "for i in range(200000): print(i, 'x' * 90)\n"
+    want = "".join("%d %s\n" % (i, "x" * 90) for i in range(200000))
+    with directory(x_py="print(6 * 7)\n", big_py=big) as d:
+        equal(run(ctx, d + "/x.py", env=nowhere(d)), (0, "42\n", ""))
+        code, out, err = run(ctx, d + "/big.py", env=nowhere(d))
+        equal((code, err, out == want), (0, "", True), len(out))
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(d + "/mcp-pythond.sock")		# its service has ended
+        equal(run(ctx, d + "/x.py", env=nowhere(d)), (0, "42\n", ""))
+        code, out, err = run(ctx, "--socket", d + "/none", d + "/x.py", env=nowhere(d))
+        equal((code, out), (69, ""))
+        done = subprocess.run([client_program(ctx), "repl"], input="x = 6\nx * 7\n", text=True,
+                              capture_output=True, timeout=ctx.seconds(120), env=nowhere(d))
+        equal((done.returncode, done.stdout, done.stderr), (0, "42\n", ""))
+
+
+@test(private=True)
+def a_private_one_though_a_service_runs(ctx):
+    with ctx.private() as s, directory(x_py="print(6 * 7)\n") as d:
+        env = {**nowhere(d), "MCP_PYTHON_SOCKET": s.socket}
+        before = set(descendants(os.getpid()))
+        equal(run(ctx, "--private", d + "/x.py", env=env), (0, "42\n", ""))
+        new = [p for p in descendants(os.getpid()) if p not in before
+               and p not in descendants(s.process.pid)]
+        equal(wait_gone(new, ctx.seconds(30)), [])
+
+
+@test(private=True)
+def a_private_one_lets_scripts_ask(ctx):
+    with directory(x_py=ASKS) as d:
+        with Terminal(ctx, "run", "--private", d + "/x.py") as t:
+            t.expect(r"script> Your name\? ")
+            t.type("Ada\n")
+            equal(t.end(), 0)
+            assert t.seen.endswith("Hello, Ada\n"), t.seen
+        with Terminal(ctx, "run", "--private", d + "/x.py") as t:
+            t.expect(r"script> Your name\? ")
+            below = descendants(t.process.pid)
+            assert below
+            t.type("\x03")
+            equal(t.end(), -2)
+            equal(wait_gone(below, ctx.seconds(60)), [])
+
+
+@test(private=True)
+def why_a_private_one_fails_is_said(ctx):
+    """A copy of the client beside a mcp-pythond that cannot start."""
+    with directory(x_py="1\n") as d:
+        shutil.copy(client_program(ctx), d + "/mcp-python")
+        write(d + "/mcp-pythond", "#!/bin/sh\necho no \x1b[31mluck >&2\nexit 1\n")
+        os.chmod(d + "/mcp-pythond", 0o755)
+        done = subprocess.run([d + "/mcp-python", "run", "--private", d + "/x.py"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=ctx.seconds(60), env=nowhere(d))
+        equal((done.returncode, done.stdout), (69, ""))
+        assert "no " in done.stderr and "luck" in done.stderr and "\x1b" not in done.stderr, done
+
+
+# ---- ./quickstart ----
+
+@test
+def quickstart_runs_files_of_the_caller(ctx):
+    """With a build that is there already, of stand-ins."""
+    with directory(x_py="1\n") as d, directory() as top:
+        for name in "configure.ac", "configure", "build/Makefile":
+            write(os.path.join(top, name), "")
+        write(top + "/build/.options", "--prefix=/usr --sysconfdir=/etc --libexecdir=/usr/libexec")
+        write(top + "/build/mcp-python", "#!/bin/sh\necho \"$PWD: $*\"\nexit 7\n")
+        write(top + "/bin/dpkg-query", "#!/bin/sh\nprintf installed\n")
+        write(top + "/bin/make", "#!/bin/sh\n")
+        for name in "configure", "build/mcp-python", "bin/dpkg-query", "bin/make":
+            os.chmod(os.path.join(top, name), 0o755)
+        shutil.copy(os.path.join(HERE, "..", "..", "quickstart"), top)
+        for words, want in ((("run", "x.py", "--", "a b"), "run --private x.py -- a b"),
+                            (("repl",), "repl --private")):
+            done = subprocess.run([top + "/quickstart", *words], cwd=d, capture_output=True,
+                                  text=True, timeout=ctx.seconds(60), stdin=subprocess.DEVNULL,
+                                  env={"PATH": top + "/bin:" + os.environ["PATH"]})
+            equal((done.returncode, done.stdout),
+                  (7, "%s: %s\n" % (os.path.realpath(d), want)), done.stderr)
+        done = subprocess.run([top + "/quickstart", "run"], capture_output=True, text=True,
+                              timeout=ctx.seconds(60))
+        equal((done.returncode, done.stdout), (2, ""))
+        assert "==>" not in done.stderr, "it began to build"
+
+
+if __name__ == "__main__":
+    main(__doc__)
