@@ -22,14 +22,50 @@
 #include "host/outer.h"
 #include "host/privilege.h"
 #include "policy/config.h"
+#include "policy/id_range.h"
 
-/* The identity of the service. Started by hand as root without the user, it is the first number
- * of the subordinate range, which owns nothing. */
+/* Who the service is, and the ids that it may map. */
+struct identity {
+	uid_t uid;
+	gid_t gid;
+	struct id_range range;	/* the first one, and those of workers; none: count is 0 */
+};
+
+/* Of root and of the unit's user, the only ones who may map ids. A root who has too few, as by
+ * "unshare -r", is a user like all others. */
 static int
-find_identity(const struct config *config, bool as_service, uid_t *uid_r, gid_t *gid_r,
+find_range(const struct config *config, bool as_service, struct id_range *range_r,
+	   struct why *why_r)
+{
+	const struct id_range wanted = { config->service.subuid_base,
+					 config->service.subuid_count };
+	/* The service's own, one for each worker, that of mcp-python-egress. */
+	int r = id_range_here(&wanted, config->pool.workers_max + 2, range_r);
+
+	if (r < 0 && (r != -ERANGE || as_service))
+		return why_say(why_r, r, "subuid_count", "[pool] workers_max = %u needs more ids "
+			       "than there are here (/proc/self/uid_map): %s",
+			       config->pool.workers_max, strerror(-r));
+	if (r < 0)
+		range_r->count = 0;
+	return 0;
+}
+
+/* Started by hand as root without the user, the service is the first number of the subordinate
+ * range, which owns nothing. */
+static int
+find_identity(const struct config *config, bool as_service, struct identity *identity_r,
 	      struct why *why_r)
 {
 	struct passwd *entry;
+	int r;
+
+	memset(identity_r, 0, sizeof(*identity_r));
+	if (privilege_may_map()) {
+		r = find_range(config, as_service, &identity_r->range, why_r);
+		if (r < 0)
+			return r;
+	}
 
 	entry = getpwnam(config->service.user);
 	if (entry == NULL && as_service)
@@ -41,13 +77,15 @@ find_identity(const struct config *config, bool as_service, uid_t *uid_r, gid_t 
 		if (as_service && entry->pw_uid != geteuid())
 			return why_say(why_r, -EINVAL, "user", "[service] user = %s, and the "
 				       "unit has another User=", config->service.user);
-		*uid_r = geteuid();
-		*gid_r = getegid();
+	}
+	if (geteuid() != 0 || identity_r->range.count == 0) {
+		identity_r->uid = geteuid();
+		identity_r->gid = getegid();
 		return 0;
 	}
-	*uid_r = entry ? entry->pw_uid : config->service.subuid_base;
-	*gid_r = entry ? entry->pw_gid : config->service.subuid_base;
-	if (*uid_r == 0 || *gid_r == 0)
+	identity_r->uid = entry ? entry->pw_uid : identity_r->range.first;
+	identity_r->gid = entry ? entry->pw_gid : identity_r->range.first;
+	if (identity_r->uid == 0 || identity_r->gid == 0)
 		return why_say(why_r, -EINVAL, "user",
 			       "the service's user may not be root");
 	return 0;
@@ -56,33 +94,32 @@ find_identity(const struct config *config, bool as_service, uid_t *uid_r, gid_t 
 uid_t
 startup_service_uid(const struct config *config)
 {
-	uid_t uid;
-	gid_t gid;
+	struct identity identity;
 
-	return find_identity(config, false, &uid, &gid, NULL) == 0 ? uid : (uid_t)-1;
+	return find_identity(config, false, &identity, NULL) == 0 ? identity.uid : (uid_t)-1;
 }
 
 static int
-make_outer(const struct config *config, uid_t uid, gid_t gid,
-	   struct outer_namespace **outer_r, struct why *why_r)
+make_outer(const struct identity *identity, struct outer_namespace **outer_r, struct why *why_r)
 {
 	const char *reason = NULL;
 	struct log_quoted quoted;
 	uint32_t slots;
 	int r;
 
-	if (privilege_may_map()) {
-		slots = config->service.subuid_count < 2
-				? 0
-				: config->service.subuid_count - 1;
-		return outer_new_mapped(uid, gid, config->service.subuid_base,
-					 slots > 65535 ? 65535 : slots, outer_r, why_r);
+	if (identity->range.count > 0) {
+		slots = identity->range.count - 1;
+		return outer_new_mapped(identity->uid, identity->gid, identity->range.first,
+					slots > 65535 ? 65535 : slots, outer_r, why_r);
 	}
 	r = outer_new_as_user(outer_r, &reason, why_r);
-	if (r == 0 && reason != NULL)
+	if (r == 0 && reason != NULL) {
+		if (privilege_may_map())
+			reason = "too few ids are mapped here (/proc/self/uid_map)";
 		log_line(LOG_DEBUG, "one-uid", "why=%s text=%s",
 			 log_quote(&quoted, reason, strlen(reason)),
 			 "\"all workers share your own uid\"");
+	}
 	return r;
 }
 
@@ -156,20 +193,19 @@ startup_privilege(const struct config *config, bool as_service,
 	struct cgroup_root *cgroups = NULL;
 	struct outer_namespace *outer = NULL;
 	struct why why = { .text = "" };
-	uid_t uid;
-	gid_t gid;
+	struct identity identity;
 	int r;
 
-	r = find_identity(config, as_service, &uid, &gid, why_r);
+	r = find_identity(config, as_service, &identity, why_r);
 	if (r < 0)
 		return r;
 	if (geteuid() == 0 && config->packages.store != NULL) {
-		r = make_store(config->packages.store, uid, gid, why_r);
+		r = make_store(config->packages.store, identity.uid, identity.gid, why_r);
 		if (r < 0)
 			return r;
 	}
 	raise_descriptors();
-	r = cgroup_root_new(as_service, uid, gid, &cgroups, &why);
+	r = cgroup_root_new(as_service, identity.uid, identity.gid, &cgroups, &why);
 	if (r < 0 && as_service) {
 		if (why_r != NULL)
 			*why_r = why;
@@ -177,7 +213,7 @@ startup_privilege(const struct config *config, bool as_service,
 	}
 	if (!as_service)
 		warn_about_cgroups(cgroups, &why);
-	r = make_outer(config, uid, gid, &outer, why_r);
+	r = make_outer(&identity, &outer, why_r);
 	if (r == 0) {
 		r = privilege_drop();
 		if (r < 0)
@@ -185,7 +221,7 @@ startup_privilege(const struct config *config, bool as_service,
 				strerror(-r));
 	}
 	if (r == 0)
-		r = privilege_prove(uid, gid, why_r);
+		r = privilege_prove(identity.uid, identity.gid, why_r);
 	if (r == 0)
 		r = make_launcher(config, outer, programs, cgroups, launcher_r, why_r);
 	outer_namespace_free(outer);

@@ -4,6 +4,7 @@ libpolicy_a_SOURCES = \
 	policy/chain.c policy/chain.h \
 	policy/config.c policy/config.h policy/config_parts.h \
 	policy/config_check.c policy/config_print.c \
+	policy/id_range.c policy/id_range.h \
 	policy/imports.c policy/imports.h \
 	policy/key_value.c \
 	policy/keys.c policy/keys.h \

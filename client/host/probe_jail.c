@@ -28,11 +28,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "policy/id_range.h"
+
 #define TESTED_MAJOR 6		/* the oldest kernel that the service was tested with */
 #define TESTED_MINOR 1
 #define STRANGER 65534		/* the user as whom root tries what the service's user will do */
-#define RANGE_FIRST 1879048193	/* [service] subuid_base, and one more */
-#define RANGE_COUNT 65535
+#define RANGE_FIRST 1879048192	/* [service] subuid_base */
+#define RANGE_COUNT 65536
+#define RANGE_LEAST 258		/* for [pool] workers_max */
 #define SOME_ID 7		/* an id within any useful range */
 
 #define NO_JAIL "no jail can be built, and nothing is run"
@@ -324,9 +327,14 @@ map_by_program(pid_t pid)
 static const char *
 map_by_root(pid_t pid)
 {
+	const struct id_range wanted = { RANGE_FIRST, RANGE_COUNT };
+	struct id_range range;
 	char path[64], text[128];
 
-	snprintf(text, sizeof(text), "0 %u 1\n1 %u %u\n", STRANGER, RANGE_FIRST, RANGE_COUNT);
+	if (id_range_here(&wanted, RANGE_LEAST, &range) < 0)
+		return "too few ids are mapped here (/proc/self/uid_map)";
+	snprintf(text, sizeof(text), "0 %u 1\n1 %u %u\n", STRANGER, range.first + 1,
+		 range.count - 1);
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
 	if (write_file(path, text) != 0)
 		return "the map of a namespace cannot be written";
@@ -372,9 +380,12 @@ probe_ids(const struct probe_place *place, struct finding *finding_r)
 	finding_not(finding_r, VERDICT_WEAKER,
 		    "all workers share your uid: namespaces alone keep them apart, and what the "
 		    "kernel counts by uid is one budget", "%s", why ? why : probe_error(r));
-	finding_advise(finding_r, "install uidmap and add \"%s:100000:65536\" to /etc/subuid and "
-		       "/etc/subgid, or start the service as root",
-		       getpwuid(getuid()) ? getpwuid(getuid())->pw_name : "USER");
+	if (geteuid() == 0)
+		finding_advise(finding_r, "give this container %d ids or more", 2 * RANGE_LEAST);
+	else
+		finding_advise(finding_r, "install uidmap and add \"%s:100000:65536\" to "
+			       "/etc/subuid and /etc/subgid, or start the service as root",
+			       getpwuid(getuid()) ? getpwuid(getuid())->pw_name : "USER");
 }
 
 /* ---- what a process takes from itself ---- */

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import select
+import sys
 import time
 
 from harness import Skip, equal, main, test
@@ -153,6 +154,52 @@ def every_worker_has_its_own_uid(ctx):
             assert SUBUID_FIRST < uid < SUBUID_FIRST + SUBUID_COUNT, "uid %d" % uid
             assert uid != int(fields_of(ctx.pid)["Uid"].split()[0]), "the service's own uid"
     return "%d workers" % len(uids)
+
+
+# Becomes the command behind it, as the root of a user namespace with so many of the host's ids.
+ROOT_OF_A_FEW = '''
+import ctypes, os, sys
+unshared, mapped = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.read(unshared[0], 1)
+    for name in "uid_map", "gid_map":
+        with open("/proc/%d/%s" % (os.getppid(), name), "w") as f:
+            f.write("0 0 " + sys.argv[1])
+    os.write(mapped[1], b"x")
+    os._exit(0)
+if ctypes.CDLL(None, use_errno=True).unshare(0x10000000):
+    sys.exit("unshare: errno %d" % ctypes.get_errno())
+os.write(unshared[1], b"x")
+os.read(mapped[0], 1)
+os.wait()
+os.execvp(sys.argv[2], sys.argv[2:])
+'''
+
+
+def uids_of_workers(ctx, s):
+    with ctx.client(path=s.socket) as client:
+        for one in range(3):
+            equal(client.run("print(%d)" % one).status, "ok", s.log())
+    found = [fields_of(pid) for pid, _ in descendants(s.process.pid)]
+    return {int(one["Uid"].split()[0]) for one in found if len(one.get("NSpid", "").split()) > 1}
+
+
+@test(private=True, root=True)
+def a_container_has_ids_of_its_own(ctx):
+    """Rootless containers, and those of LXC: 65536 ids, and the configured range is elsewhere."""
+    with ctx.private(wrap=(sys.executable, "-c", ROOT_OF_A_FEW, "65536")) as s:
+        service = int(fields_of(s.process.pid)["Uid"].split()[0])
+        uids = uids_of_workers(ctx, s) - {service}	# of one that is not ready yet
+        assert len(uids) > 1 and all(32768 < uid < 65534 for uid in uids), uids
+        assert service != 0
+
+
+@test(private=True, root=True)
+def a_container_of_one_id_says_so(ctx):
+    with ctx.private(wrap=(sys.executable, "-c", ROOT_OF_A_FEW, "1"),
+                     args=["--verbose"]) as s:
+        equal(uids_of_workers(ctx, s), {0})
+        assert re.search(r"^one-uid why=.*uid_map", s.log(), re.M), s.log()
 
 
 @test(single=True)

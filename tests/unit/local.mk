@@ -72,6 +72,7 @@ tests_unit_proto_test_walk_LDADD = $(PROTO_TEST_LDADD)
 # ---- policy ----
 POLICY_TESTS = \
 	tests/unit/policy/test-config \
+	tests/unit/policy/test-id-range \
 	tests/unit/policy/test-imports \
 	tests/unit/policy/test-limits \
 	tests/unit/policy/test-network \
@@ -89,6 +90,9 @@ POLICY_TEST_LDADD = libpolicy.a libbase.a $(INIH_LIBS) $(TEST_LIBS)
 tests_unit_policy_test_config_SOURCES = tests/unit/policy/test-config.c
 tests_unit_policy_test_config_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_config_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_id_range_SOURCES = tests/unit/policy/test-id-range.c
+tests_unit_policy_test_id_range_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_id_range_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_imports_SOURCES = tests/unit/policy/test-imports.c
 tests_unit_policy_test_imports_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_imports_LDADD = $(POLICY_TEST_LDADD)
