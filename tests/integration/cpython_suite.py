@@ -134,18 +134,32 @@ def difference(here, there):
     return "\n".join(w[-1800:] for w in only[:8])
 
 
-def compare(ctx, line, inside):
-    if not os.path.isdir(TESTS):
-        raise Skip("libpython3.11-testsuite is not installed", missing=True)
-    timeout = min(600, int(ctx.seconds(300)))
+def once(ctx, line, inside, timeout):
+    """The counts inside, and what is wrong with them, or None."""
     native, done = outside(line, timeout)
     assert native, "outside: %s %s" % (done.returncode, done.stderr[-2000:])
     jailed, o = inside(ctx, line, timeout)
     assert jailed, "inside: %r" % o
     here = {k: native[k] for k in COUNTED}
     there = {k: jailed[k] for k in COUNTED}
-    assert here == there, "outside %s, inside %s\n%s" % (here, there, difference(native, jailed))
-    assert here["run"] > 0 and not here["failures"] and not here["errors"], "outside: %s" % native
+    problem = None
+    if here != there:
+        problem = "outside %s, inside %s\n%s" % (here, there, difference(native, jailed))
+    elif not here["run"] or here["failures"] or here["errors"]:
+        problem = "outside: %s" % native
+    return there, problem
+
+
+def compare(ctx, line, inside):
+    if not os.path.isdir(TESTS):
+        raise Skip("libpython3.11-testsuite is not installed", missing=True)
+    timeout = min(600, int(ctx.seconds(300)))
+    there, problem = once(ctx, line, inside, timeout)
+    # Some of them depend on the time that passes: what is different on a busy machine is tried
+    # again, and what is different in the jail is so again.
+    if problem:
+        there, problem = once(ctx, line, inside, timeout)
+    assert not problem, problem
     return "%(run)d run, %(skipped)d skipped" % there
 
 
