@@ -69,6 +69,7 @@ execution_run_message(const struct execution *e)
 		.has_stdin = request->stdin_text.at != NULL || request->channel >= 0,
 		.has_environment = request->environment[0] != '\0',
 		.environment = request->environment[0] != '\0',
+		.memory_bytes = e->limits.memory_bytes,
 		.cpu_seconds = e->limits.cpu_ms / 1000 + 2,
 		.value_max = value_max(e),
 		.network = e->grant != NULL,

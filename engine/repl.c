@@ -253,7 +253,7 @@ repl_lease(struct repl *repl, struct worker *w)
 		.pids = engine->standard.pids,
 		.cpu_percent = engine->standard.cpu_percent,
 	};
-	struct msg open = { .type = MSG_OPEN };
+	struct msg open = { .type = MSG_OPEN, .open.memory_bytes = repl->memory_bytes };
 	int r = 0;
 
 	assert(repl->phase == REPL_WAITING);

@@ -71,6 +71,7 @@ configure(const struct launcher_options *options, const struct config_profile *p
 		.profile = msg_str(profile->name),
 		.modules = strs_of(&profile->modules),
 		.paths = strs_of(&profile->paths),
+		.memory_bytes = options->config->limits.standard.memory_bytes,
 		.disk_bytes = profile->disk_bytes,
 		.disk_inodes = profile->disk_inodes,
 		.displays = results->displays,

@@ -20,6 +20,7 @@
 #include "proto/frame.h"
 #include "worker/interpreter.h"
 #include "worker/listener.h"
+#include "worker/procfs.h"
 #include "worker/session.h"
 #include "worker/sharedmap.h"
 #include "worker/warm.h"
@@ -58,6 +59,20 @@ execution_receive(struct frame *frame, bool replace, int *error_r)
 	return r < 0 ? r : 0;
 }
 
+/* RUN or OPEN; what else comes is not run. */
+static void
+tell_memory(const struct msg *msg)
+{
+	int r = 0;
+
+	if (msg->type == MSG_RUN)
+		r = procfs_tell(msg->run.memory_bytes);
+	else if (msg->type == MSG_OPEN)
+		r = procfs_tell(msg->open.memory_bytes);
+	if (r < 0)
+		jail_die(JAIL_CONTROL, "/proc/meminfo", -r);
+}
+
 static void
 receive_run(struct frame *frame)
 {
@@ -65,6 +80,8 @@ receive_run(struct frame *frame)
 
 	if (error != 0)
 		jail_die(JAIL_CONTROL, "an input file", error);
+	if (r == 0)
+		tell_memory(&frame->msg);
 	if (r == 0 && frame->msg.type == MSG_OPEN) {
 		shared->open = frame->msg.open;
 		shared->is_session = true;

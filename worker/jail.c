@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/netlink.h>
 #include <linux/securebits.h>
 #include <net/if.h>
 #include <sched.h>
@@ -79,6 +80,7 @@ jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 	int r;
 
 	jail_r->memory_counted = configure->memory_counted;
+	jail_r->memory_bytes = configure->memory_bytes;
 	jail_r->disk_bytes = configure->disk_bytes;
 	mounts_options(configure->disk_bytes, configure->disk_inodes,
 		       jail_r->disk_options, sizeof(jail_r->disk_options));
@@ -202,7 +204,7 @@ loopback(const struct jail_birth *b)
 static int
 file_tree(const struct jail_birth *b)
 {
-	return mounts_enter(b->jail->disk_options);
+	return mounts_enter(b->jail->disk_options, b->jail->memory_bytes);
 }
 
 static int
@@ -411,7 +413,10 @@ prove_ways_out(void)
 	must_fail("proof: a file in the root",
 		  open("/escape", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), EROFS, EACCES);
 	must_fail("proof: raw sockets", socket(AF_INET, SOCK_RAW, 0), ENOSYS, EPERM);
-	must_fail("proof: netlink", socket(AF_NETLINK, SOCK_DGRAM, 0), EPERM, EPERM);
+	must_fail("proof: the host's /proc",
+		  open("/proc/sys/kernel/random/boot_id", O_PATH | O_CLOEXEC), ENOENT, EACCES);
+	must_fail("proof: netlink", socket(AF_NETLINK, SOCK_DGRAM, NETLINK_KOBJECT_UEVENT), EPERM,
+		  EPERM);
 	must_fail("proof: signals to others", kill(2147483646, 0), ESRCH, ESRCH);
 	/* The parent of the root is the root. */
 	root = open("/..", O_PATH | O_CLOEXEC);

@@ -21,6 +21,7 @@
 struct jail {
 	struct sock_fprog filter, zygote_filter;
 	unsigned int landlock_abi;
+	uint64_t memory_bytes;		/* the limit that most workers get */
 	uint64_t disk_bytes;
 	char disk_options[96];
 	unsigned long last_capability;	/* that the kernel knows */

@@ -17,6 +17,7 @@ libworker_a_SOURCES = \
 	worker/snapshot.c worker/snapshot.h worker/line.h \
 	worker/priority.c \
 	worker/processes.c worker/processes.h \
+	worker/procfs.c worker/procfs.h \
 	worker/seccomp.c worker/seccomp.h \
 	worker/session.c worker/session.h \
 	worker/sharedmap.c worker/sharedmap.h \

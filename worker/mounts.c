@@ -20,6 +20,7 @@
 
 #include "base/own.h"
 #include "worker/multiarch.h"
+#include "worker/procfs.h"
 
 #define COPY_MAX (1024 * 1024) /* bytes of a built-in file; larger ones are bound */
 #define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
@@ -64,15 +65,15 @@ static const char *const programs[] = {
 	"python3", ("python" PYTHON_VERSION), "sh", "dash", "bash", "[", "awk",
 	"base64", "basename", "bunzip2", "bzip2", "cat", "chmod", "cmp", "comm", "cp",
 	"cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
-	"expand", "expr", "factor", "false", "fgrep", "find", "fold", "getent",
+	"expand", "expr", "factor", "false", "fgrep", "find", "fold", "free", "getent",
 	"getopt", "grep", "groups", "gunzip", "gzip", "head", "hostname", "iconv",
 	"id", "join", "kill", "ldd", "link", "ln", "locale", "ls", "mawk", "md5sum",
 	"mkdir", "mkfifo", "mktemp", "mv", "nice", "nl", "nohup", "nproc", "numfmt",
-	"od", "paste", "pip", "pip3", "pr", "printenv", "printf", "ps", "pwd", "readlink",
+	"od", "paste", "pgrep", "pip", "pip3", "pkill", "pr", "printenv", "printf", "ps", "pwd", "readlink",
 	"realpath", "rev", "rm", "rmdir", "sed", "seq", "sha1sum", "sha256sum",
 	"sha512sum", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "stty",
 	"sum", "tac", "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true",
-	"truncate", "tsort", "tty", "uname", "unexpand", "uniq", "unlink", "wc",
+	"truncate", "tsort", "tty", "uname", "unexpand", "uniq", "unlink", "uptime", "wc",
 	"which", "whoami", "xargs", "yes", "xz", "unxz", "xzcat", "zcat",
 };
 
@@ -465,6 +466,9 @@ make_own(int root, bool zero, const char **what_r)
 		if (r < 0)
 			return failed(what_r, "directory", own[i], r);
 	}
+	r = procfs_prepare(root, what_r);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < n_devices; i++) {
 		char path[32];
 
@@ -604,15 +608,15 @@ mounts_options(uint64_t bytes, uint64_t inodes, char *text, size_t size)
 }
 
 int
-mounts_enter(const char *options)
+mounts_enter(const char *options, uint64_t memory_bytes)
 {
 	int r = mount_views(options);
 
 	if (r < 0)
 		return r;
-	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		  "subset=pid,hidepid=2") < 0)
-		return -errno;
+	r = procfs_mount(memory_bytes);
+	if (r < 0)
+		return r;
 	return chdir("/workspace") < 0 ? -errno : 0;
 }
 

@@ -27,9 +27,9 @@ void mounts_options(uint64_t bytes, uint64_t inodes, char *text, size_t size);
 
 /* In a worker that is already the script's uid, with capabilities over its own mount
  * namespace: its one writable file system on /run, seen also as /workspace, /tmp and
- * /dev/shm, and its own /proc. The working directory becomes /workspace. 0 or -errno.
- */
-int mounts_enter(const char *options);
+ * /dev/shm, and its own /proc. The working directory becomes /workspace. memory_bytes: as for
+ * procfs_mount(). 0 or -errno. */
+int mounts_enter(const char *options, uint64_t memory_bytes);
 
 /* A path that exists outside the tree and must not be seen from within, or NULL when
  * none was found. Static; chosen by mounts_build. */

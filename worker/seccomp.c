@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -350,7 +351,9 @@ static const struct seccomp_row rows[] = {
 	SOCKET(AF_INET6, SOCK_STREAM, 6, "loopback"),
 	SOCKET(AF_INET6, SOCK_DGRAM, 0, "loopback"),
 	SOCKET(AF_INET6, SOCK_DGRAM, 17, "loopback"),
-	{ ROW("socket", SECCOMP_EPERM, "netlink, packet, vsock, alg and all that may come"),
+	SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, "getifaddrs; to change anything takes a capability"),
+	SOCKET(AF_NETLINK, SOCK_DGRAM, NETLINK_ROUTE, "the same"),
+	{ ROW("socket", SECCOMP_EPERM, "other netlink, packet, vsock, alg and all that may come"),
 	  .when = { ABOVE(0, AF_INET6) } },
 	ALLOW_IF("socketpair", 0, AF_UNIX, "asyncio"),
 	ALLOW("bind", "loopback"),		ALLOW("connect", "loopback"),
@@ -422,6 +425,9 @@ static const struct seccomp_row rows[] = {
 	ALLOW_IF("ioctl", 1, 0x8912, "SIOCGIFCONF, which interfaces there are"),
 	ALLOW_IF("ioctl", 1, 0x8913, "SIOCGIFFLAGS, looks only"),
 	ALLOW_IF("ioctl", 1, 0x8915, "SIOCGIFADDR, looks only"),
+	ALLOW_IF("ioctl", 1, 0x8921, "SIOCGIFMTU, looks only"),
+	IF("ioctl", SECCOMP_EINVAL, 1, UINT32_MAX, 0x8946, "SIOCETHTOOL, a world of its own; as of an "
+	   "interface without it, for psutil"),
 	REFUSE_IF("ioctl", 1, TIOCSTI, "types into a terminal"),
 	REFUSE_IF("ioctl", 1, TIOCLINUX, "types into a console"),
 	REFUSE_IF("ioctl", 1, TIOCSCTTY, "takes a terminal"),

@@ -11,6 +11,8 @@
 
 #include "proto/frame.h"
 
+#define HOST_MEMORY (512ULL << 20)	/* the limit that workers are told of */
+
 struct host_options {
 	const char *program; /* NULL: $MCP_PYTHON_WORKER or ./mcp-python-worker */
 	const char *const *modules;	/* NULL-terminated; NULL: none */

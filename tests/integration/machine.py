@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+"""What a script sees of its machine: files of /proc, interfaces, terminals. They are the worker's,
+and libraries that look at them work.
+
+A suite of tests/integration/run. That nothing of the host is among them is unit/worker/test-jail's."""
+
+import os
+
+from harness import Skip, equal, main, test, tests
+from repl import Session, begun
+
+tests.clear()	# those of repl.py
+
+MIB = 1 << 20
+TOTAL = "int(open('/proc/meminfo').readline().split()[1]) * 1024"
+
+
+def having(client, module, script, **limits):
+    """Runs a script of a module that may not be installed."""
+    o = client.run(script, 120, timeout_seconds=100, **limits)
+    if o.status == "error" and o.error["type"] == "ModuleNotFoundError":
+        raise Skip("no %s here" % module, missing=True)
+    assert o.status == "ok", repr(o)
+    equal(o.stderr, "", module)
+    return o
+
+
+@test
+def memory_is_the_limit(ctx):
+    with ctx.client() as client:
+        for limits, mib in (({}, 512), ({"memory_mb": 512}, 512), ({"memory_mb": 100}, 100)):
+            o = client.run(TOTAL, **limits)
+            equal((o.status, o.result and o.result["repr"]), ("ok", str(mib * MIB)), repr(o))
+    for limits, mib in (({}, 512), ({"memory_mb": 200}, 200)):
+        with begun(ctx, "x = 1", **limits) as s:
+            for _ in range(2):
+                equal(s.call(TOTAL).result["repr"], str(mib * MIB))
+
+
+@test
+def processors_are_the_affinity(ctx):
+    script = ("import os\nfrom pathlib import Path\n"
+              "cpus = sorted(os.sched_getaffinity(0))\n"
+              "words = [l.split()[0] for l in Path('/proc/stat').read_text().splitlines()]\n"
+              "assert [w for w in words if w[:3] == 'cpu'] == ['cpu', *('cpu%d' % i for i in cpus)], words\n"
+              "lines = Path('/proc/cpuinfo').read_text().splitlines()\n"
+              "assert [int(l.split(':')[1]) for l in lines if l[:9] == 'processor'] == cpus, lines\n"
+              "assert os.cpu_count() == len(cpus)\n")
+    with ctx.client() as client:
+        equal(client.run(script).status, "ok")
+
+
+@test
+def nothing_moves_with_the_host(ctx):
+    """Boot is the start of the zygote, and no load or count is the host's."""
+    with open("/proc/stat", encoding="ascii") as f:
+        booted = next(int(l.split()[1]) for l in f if l.startswith("btime"))
+    with ctx.client() as client:
+        o = client.run("import re\nstat = open('/proc/stat').read()\n"
+                       "[open('/proc/' + n).read() for n in ('loadavg', 'uptime')],"
+                       " re.findall('(?m)^(?!btime)[a-z_]+[0-9]* .*[2-9]', stat)\n")
+        equal(o.result["repr"], r"(['0.00 0.00 0.00 1/1 1\n', '0.00 0.00\n'], [])", repr(o))
+        o = client.run("int(open('/proc/stat').read().split('btime')[1].split()[0])")
+        assert int(o.result["repr"]) != booted or os.times().elapsed < 600, repr(o)
+
+
+@test
+def programs_of_procps(ctx):
+    with ctx.client() as client:
+        o = client.run("import subprocess\nfor c in ('ps aux', 'ps -ef', 'free -b', 'uptime', 'pgrep -a python'):\n"
+                       "    r = subprocess.run(c.split(), capture_output=True, text=True)\n"
+                       "    assert (r.returncode, r.stderr) == (0, ''), r\n"
+                       "    print(r.stdout)\n", memory_mb=256)
+        equal(o.status, "ok", repr(o))
+        mem = next(l.split() for l in o.stdout.splitlines() if l.startswith("Mem:"))
+        equal(mem[1:3], [str(256 * MIB), "0"])
+
+
+@test
+def psutil_works(ctx):
+    script = ("import os, psutil, subprocess, sys\n"
+              "assert psutil.virtual_memory().total == psutil.virtual_memory().available == 256 << 20\n"
+              "assert psutil.swap_memory().total == 0\n"
+              "assert psutil.cpu_count() == psutil.cpu_count(logical=False) == len(os.sched_getaffinity(0))\n"
+              "psutil.cpu_percent(), psutil.cpu_percent(percpu=True), psutil.cpu_times(), psutil.cpu_stats()\n"
+              "psutil.disk_partitions(), psutil.disk_io_counters(), psutil.net_io_counters(), psutil.net_connections()\n"
+              "assert any(a.address == '127.0.0.1' for a in psutil.net_if_addrs()['lo'])\n"
+              "assert psutil.net_if_stats()['lo'].isup\n"
+              "psutil.boot_time(), psutil.users(), psutil.getloadavg()\n"
+              "child = subprocess.Popen(['sleep', '600'])\n"
+              "me = psutil.Process()\n"
+              "assert me.memory_info().rss > 0 and me.create_time() > 0\n"
+              "assert [c.pid for c in me.children()] == [child.pid]\n"
+              "assert {p.name() for p in psutil.process_iter()} >= {'python3', 'sleep'}\n"
+              "psutil.Process(child.pid).kill()\nassert child.wait() == -9\n")
+    with ctx.client() as client:
+        having(client, "psutil", script, memory_mb=256)
+
+
+@test
+def joblib_has_workers(ctx):
+    """loky asks psutil how much memory its workers have, and ends those that it cannot ask."""
+    script = ("import psutil\nfrom joblib import Parallel, delayed\n"
+              "print(Parallel(n_jobs=2)(delayed(pow)(i, 2) for i in range(50)) == [i * i for i in range(50)])\n")
+    with ctx.client() as client:
+        equal(having(client, "joblib", script).stdout, "True\n")
+
+
+@test
+def a_cell_has_workers_of_joblib(ctx):
+    with begun(ctx, "x = 1", memory_mb=1024) as s:
+        o = s.call("import psutil\nfrom joblib import Parallel, delayed\n"
+                   "Parallel(n_jobs=-1)(delayed(abs)(-i) for i in range(20)) == list(range(20))",
+                   120, timeout_seconds=100, cpu_seconds=100)
+        if o.status == "error" and o.error["type"] == "ModuleNotFoundError":
+            raise Skip("no joblib here", missing=True)
+        equal((o.status, o.result and o.result["repr"]), ("ok", "True"), repr(o))
+
+
+@test
+def interfaces_are_listed(ctx):
+    script = ("import ctypes, socket\n"
+              "names = [n for _, n in socket.if_nameindex()]\n"
+              "assert 'lo' in names and not [n for n in names if n.startswith(('eth', 'en', 'wl', 'br', 'docker'))], names\n"
+              "first = ctypes.c_void_p()\n"
+              "assert ctypes.CDLL(None, use_errno=True).getifaddrs(ctypes.byref(first)) == 0 and first\n")
+    with ctx.client() as client:
+        equal(client.run(script).status, "ok")
+
+
+@test
+def sockets_of_zmq(ctx):
+    script = ("import zmq\nctx = zmq.Context()\n"
+              "server = ctx.socket(zmq.REP)\nport = server.bind_to_random_port('tcp://127.0.0.1')\n"
+              "client = ctx.socket(zmq.REQ)\nclient.connect('tcp://127.0.0.1:%d' % port)\n"
+              "client.send(b'x')\nprint(server.recv())\nctx.destroy(0)\n")
+    with ctx.client() as client:
+        equal(having(client, "zmq", script).stdout, "b'x'\n")
+
+
+if __name__ == "__main__":
+    main(__doc__)

@@ -1,0 +1,323 @@
+/* Runs in: the zygote (prepare), every worker (mount), the script's process (tell).
+ * Owns:    /etc/proc of the jail; /run/meminfo until it is told.
+ * What to cover is read from the worker's own procfs, so a name that this file does not know is
+ * covered. No C library's directory stream: init must not touch the heap (worker/heap.h). */
+#include "worker/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+#define PLACE "etc/proc"		/* in the root; read-only for workers */
+#define EMPTY_FILE "/" PLACE "/.file"
+#define EMPTY_DIRECTORY "/" PLACE "/.directory"
+#define MEMINFO "/run/meminfo"		/* its name until it is told */
+#define FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+#define PROCESSORS_MAX 8192
+
+/* ---- once, in the zygote ---- */
+
+/* Lines of the host's /proc/cpuinfo that any program could ask the processor for. Its clock, its
+ * microcode and its place in the machine are not among them. */
+static const char *const processor_keys[] = {
+	"vendor_id", "cpu family", "model", "model name", "stepping", "flags", "clflush size",
+	"cache_alignment", "address sizes",
+	"Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision",
+	"isa", "mmu", "uarch",
+	"cpu", "revision",
+};
+
+static const struct {
+	const char *name, *text;
+} constant[] = {
+	{ ".file", "" },
+	{ "diskstats", "" },
+	{ "filesystems", "nodev\tproc\nnodev\ttmpfs\n" },
+	{ "loadavg", "0.00 0.00 0.00 1/1 1\n" },
+	{ "partitions", "major minor  #blocks  name\n\n" },
+	/* It stands still; the kernel has none that counts from a worker's start. */
+	{ "uptime", "0.00 0.00\n" },
+	{ "swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n" },
+	{ "vmstat", "pgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\n" },
+};
+
+static FILE *
+make(int place, const char *name)
+{
+	own_fd int fd = openat(place, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (file)
+		(void)give_fd(fd);
+	return file;
+}
+
+static int
+finish(FILE *file)
+{
+	bool failed = ferror(file);
+
+	return fclose(file) != 0 || failed ? -EIO : 0;
+}
+
+static bool
+is_told(const char *line)
+{
+	size_t len = strcspn(line, "\t:");
+
+	for (size_t i = 0; i < sizeof(processor_keys) / sizeof(processor_keys[0]); i++)
+		if (strlen(processor_keys[i]) == len && memcmp(line, processor_keys[i], len) == 0)
+			return true;
+	return false;
+}
+
+static int
+write_cpuinfo(FILE *file, const cpu_set_t *set, size_t size)
+{
+	FILE *host = fopen("/proc/cpuinfo", "re");
+	own_mem char *line = NULL;
+	size_t room = 0;
+	bool ours = false;
+
+	if (!host)
+		return -errno;
+	while (getline(&line, &room, host) > 0) {
+		unsigned int number;
+
+		if (sscanf(line, "processor : %u", &number) == 1) {
+			ours = number < PROCESSORS_MAX && CPU_ISSET_S(number, size, set);
+			/* As far as is told, one package with a core for each processor. */
+			if (ours)
+				fprintf(file, "processor\t: %u\nphysical id\t: 0\ncore id\t\t: %u\n"
+					"cpu cores\t: %d\n", number, number, CPU_COUNT_S(size, set));
+		} else if (line[0] == '\n') {
+			if (ours)
+				fputs("\n", file);
+			ours = false;
+		} else if (ours && is_told(line)) {
+			fputs(line, file);
+		}
+	}
+	fclose(host);
+	return 0;
+}
+
+/* Times are 0: the worker's own are in its processes' files. The zygote's start is the boot. */
+static int
+write_stat(FILE *file, const cpu_set_t *set, size_t size)
+{
+	static const char zeros[] = " 0 0 0 0 0 0 0 0 0 0\n";
+
+	fprintf(file, "cpu %s", zeros);
+	for (unsigned int i = 0; i < PROCESSORS_MAX; i++)
+		if (CPU_ISSET_S(i, size, set))
+			fprintf(file, "cpu%u%s", i, zeros);
+	fprintf(file, "intr 0\nctxt 0\nbtime %lld\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
+		"softirq 0 0 0 0 0 0 0 0 0 0 0\n", (long long)time(NULL));
+	return 0;
+}
+
+static int
+write_processors(int place, const char **what_r)
+{
+	static const struct {
+		const char *name;
+		int (*write)(FILE *file, const cpu_set_t *set, size_t size);
+	} files[] = { { "cpuinfo", write_cpuinfo }, { "stat", write_stat } };
+	cpu_set_t *set = CPU_ALLOC(PROCESSORS_MAX);
+	size_t size = CPU_ALLOC_SIZE(PROCESSORS_MAX);
+	int r = set ? 0 : -ENOMEM;
+
+	if (r == 0 && sched_getaffinity(0, size, set) < 0)
+		r = -errno;
+	for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(files[0]); i++) {
+		FILE *file = make(place, files[i].name);
+		int error;
+
+		*what_r = files[i].name;
+		if (!file) {
+			r = -errno;
+			break;
+		}
+		r = files[i].write(file, set, size);
+		error = finish(file);
+		if (r == 0)
+			r = error;
+	}
+	if (set)
+		CPU_FREE(set);
+	return r;
+}
+
+int
+procfs_prepare(int root, const char **what_r)
+{
+	own_fd int place = -1;
+
+	*what_r = PLACE;
+	if ((mkdirat(root, "etc", 0755) < 0 && errno != EEXIST) ||
+	    mkdirat(root, PLACE, 0755) < 0)
+		return -errno;
+	place = openat(root, PLACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (place < 0 || mkdirat(place, ".directory", 0555) < 0)
+		return -errno;
+	for (size_t i = 0; i < sizeof(constant) / sizeof(constant[0]); i++) {
+		FILE *file = make(place, constant[i].name);
+
+		*what_r = constant[i].name;
+		if (!file)
+			return -errno;
+		fputs(constant[i].text, file);
+		if (finish(file) < 0)
+			return -EIO;
+	}
+	return write_processors(place, what_r);
+}
+
+/* ---- in a worker ---- */
+
+/* Links into a process's own directory. */
+static const char *const own_links[] = { "mounts", "net", "self", "thread-self" };
+
+static bool
+is_among(const char *name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(name, list[i]) == 0)
+			return true;
+	return false;
+}
+
+#define IS_AMONG(name, list) is_among(name, list, sizeof(list) / sizeof((list)[0]))
+
+static bool
+is_process(const char *name)
+{
+	return name[strspn(name, "0123456789")] == '\0';
+}
+
+/* What covers a name of procfs: a file of the worker, one of the root, or nothing. */
+static const char *
+cover_of(const char *name, bool directory, char *path, size_t size)
+{
+	static const char *const processors[] = { "cpuinfo", "stat" };
+	bool shared = IS_AMONG(name, processors);
+
+	if (directory)
+		return EMPTY_DIRECTORY;
+	if (strcmp(name, "meminfo") == 0)
+		return MEMINFO;
+	for (size_t i = 0; !shared && i < sizeof(constant) / sizeof(constant[0]); i++)
+		shared = strcmp(name, constant[i].name) == 0;
+	if (!shared)
+		return EMPTY_FILE;
+	snprintf(path, size, "/" PLACE "/%s", name);
+	return path;
+}
+
+static int
+cover(const char *name, unsigned char type)
+{
+	char path[NAME_MAX + sizeof("/" PLACE "/")], to[NAME_MAX + sizeof("/proc/")];
+	const char *from;
+
+	/* A link leads to what is covered, or not there. */
+	if (name[0] == '.' || is_process(name) || IS_AMONG(name, own_links) || type == DT_LNK)
+		return 0;
+	from = cover_of(name, type == DT_DIR, path, sizeof(path));
+	snprintf(to, sizeof(to), "/proc/%s", name);
+	if (mount(from, to, NULL, MS_BIND, NULL) < 0)
+		return -errno;
+	/* The root is read-only already; the worker's own file system is not. */
+	if (strcmp(from, MEMINFO) == 0 &&
+	    mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | FLAGS, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+static int
+cover_all(void)
+{
+	own_fd int dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char list[4096];
+	ssize_t n;
+
+	if (dir < 0)
+		return -errno;
+	while ((n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0) {
+		const char *at = list;
+
+		while (at < list + n) {
+			const struct {
+				uint64_t ino, off;
+				unsigned short len;
+				unsigned char type;
+				char name[];
+			} *entry = (const void *)at;
+			int r = cover(entry->name, entry->type);
+
+			if (r < 0)
+				return r;
+			at += entry->len;
+		}
+	}
+	return n < 0 ? -errno : 0;
+}
+
+static uint64_t told;			/* what meminfo says of the limit */
+
+static int
+write_meminfo(int fd, uint64_t memory_bytes)
+{
+	unsigned long long kib = memory_bytes / 1024;
+	char text[1024];
+	int len;
+
+	len = snprintf(text, sizeof(text),
+		       "MemTotal:       %llu kB\nMemFree:        %llu kB\nMemAvailable:   %llu kB\n"
+		       "Buffers:        0 kB\nCached:         0 kB\nSwapCached:     0 kB\n"
+		       "Active:         0 kB\nInactive:       0 kB\nSwapTotal:      0 kB\n"
+		       "SwapFree:       0 kB\nDirty:          0 kB\nAnonPages:      0 kB\n"
+		       "Mapped:         0 kB\nShmem:          0 kB\nSlab:           0 kB\n"
+		       "SReclaimable:   0 kB\nSUnreclaim:     0 kB\nCommitLimit:    %llu kB\n"
+		       "Committed_AS:   0 kB\n", kib, kib, kib, kib);
+	told = memory_bytes;
+	return write(fd, text, (size_t)len) == len ? 0 : -EIO;
+}
+
+int
+procfs_mount(uint64_t memory_bytes)
+{
+	own_fd int fd = open(MEMINFO, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	int r = fd < 0 ? -errno : write_meminfo(fd, memory_bytes);
+
+	if (r == 0 && mount("proc", "/proc", "proc", FLAGS, "hidepid=2") < 0)
+		r = -errno;
+	return r < 0 ? r : cover_all();
+}
+
+int
+procfs_tell(uint64_t memory_bytes)
+{
+	int r = 0;
+
+	if (memory_bytes != told) {
+		own_fd int fd = open(MEMINFO, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+		r = fd < 0 ? -errno : write_meminfo(fd, memory_bytes);
+	}
+	return r == 0 && unlink(MEMINFO) < 0 ? -errno : r;
+}

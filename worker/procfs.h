@@ -1,0 +1,26 @@
+/* /proc of a worker: its processes, and a few files about "the machine", which is the worker: its
+ * memory limit and its processors. Everything else that the kernel has there is covered.
+ *
+ * A procfs with subset=pid would need no covers, but libraries (psutil, and with it joblib and
+ * dask) do not work without /proc/stat and /proc/meminfo, and nothing can be mounted on a name
+ * that does not exist.
+ */
+#ifndef WORKER_PROCFS_H
+#define WORKER_PROCFS_H
+
+#include <stdint.h>
+
+/* In the zygote, where the host's /proc is visible: writes the files that are the same for all
+ * workers below /etc/proc of the new root, a directory descriptor. 0, or -errno with *what_r
+ * naming the file (static). */
+int procfs_prepare(int root, const char **what_r);
+
+/* In a worker, when /run is its own: mounts its procfs and covers what is not the worker's.
+ * memory_bytes: the limit that most workers get. 0 or -errno. */
+int procfs_mount(uint64_t memory_bytes);
+
+/* In the script's process, once, before any line of a script: writes /proc/meminfo again if the
+ * limit is another, and removes the name by which it could be written to. 0 or -errno. */
+int procfs_tell(uint64_t memory_bytes);
+
+#endif
