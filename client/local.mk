@@ -15,10 +15,12 @@ libclient_a_SOURCES = \
 	client/options.c client/options.h \
 	client/host/probe.c client/host/probe.h \
 	client/host/probe_cgroup.c client/host/probe_install.c client/host/probe_jail.c \
+	client/pictures.c client/pictures.h \
 	client/prompt.c client/prompt.h \
 	client/resource.c client/resource.h \
 	client/results.c client/results.h \
 	client/repl.c client/repl.h \
+	client/repl_commands.c client/repl_look.c client/repl_parts.h \
 	client/repl_input.c client/repl_input.h \
 	client/reply.c client/reply.h \
 	client/run.c client/run.h \

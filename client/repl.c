@@ -16,34 +16,13 @@
 #include "client/exits.h"
 #include "client/inputs.h"
 #include "client/options.h"
-#include "client/prompt.h"
 #include "client/repl_input.h"
+#include "client/repl_parts.h"
 #include "client/say.h"
 #include "client/service.h"
 #include "client/show.h"
 #include "client/text.h"
 #include "client/verdict.h"
-
-#define EXIT_INTERRUPTED 130 /* 128 + SIGINT */
-
-struct text {
-	char *bytes;
-	size_t len, room;
-};
-
-struct repl {
-	const struct options *options;
-	struct repl_input *input;
-	struct call_channel channel;
-	struct prompt prompt;
-	int id;
-	char *session;	/* NULL: the next cell begins one */
-	bool began;	/* by this program, which closes it at the end */
-	bool ended;	/* by the code, or because it cannot continue */
-	int code;	/* the exit code */
-	struct text cell, held; /* held: a line that belongs to the next cell */
-	bool holds;
-};
 
 static volatile sig_atomic_t interrupted;
 
@@ -91,17 +70,17 @@ is_typed(const struct repl *repl)
 
 /* ---- showing an answer ---- */
 
-static void
-show_text(const char *text, size_t len, bool ends_line)
+void
+repl_show_line(const char *text, size_t len)
 {
 	(void)show_bytes(STDOUT_FILENO, text, len);
-	if (ends_line && len > 0 && text[len - 1] != '\n')
+	if (len > 0 && text[len - 1] != '\n')
 		(void)show_bytes(STDOUT_FILENO, "\n", 1);
 }
 
-/* Shows displayed texts; for pictures and the like it says that they exist. */
+/* Shows displayed texts and pictures. */
 static void
-show_displays(const struct reply *answer)
+show_displays(struct repl *repl, const struct reply *answer)
 {
 	const json_t *content = json_object_get(answer->result, "content");
 	const json_t *block;
@@ -114,10 +93,9 @@ show_displays(const struct reply *answer)
 		if (i == 0 || !kind)
 			continue;
 		if (strcmp(kind, "text") == 0 && text)
-			show_text(text, len, true);
+			repl_show_line(text, len);
 		else if (strcmp(kind, "image") == 0)
-			say("an image (%s) is not shown here",
-			    reply_string(block, "mimeType", NULL));
+			pictures_show(&repl->pictures, block);
 	}
 }
 
@@ -129,7 +107,7 @@ show_result(const json_t *outcome)
 		reply_string(json_object_get(outcome, "result"), "repr", &len);
 
 	if (repr)
-		show_text(repr, len, true);
+		repl_show_line(repr, len);
 }
 
 static void
@@ -164,45 +142,68 @@ follow_session(struct repl *repl, const json_t *outcome)
 static void
 note_exit(struct repl *repl, const json_t *outcome)
 {
-	const char *type =
-		reply_string(json_object_get(outcome, "error"), "type", NULL);
-	const char *state = reply_string(outcome, "state", NULL);
-	bool is_ok = verdict_exit_code(outcome) == 0;
-
-	/* os._exit() reports the same, but was undone. */
-	if (type && strcmp(type, "SystemExit") == 0 && state && strcmp(state, "kept") == 0) {
+	repl->well = verdict_exit_code(outcome) == 0;
+	if (json_is_true(json_object_get(outcome, "exited"))) {
 		repl->ended = true;
 		repl->code = verdict_exit_code(outcome);
-	} else if (!is_ok && !is_typed(repl)) {
+	} else if (!repl->well && !is_typed(repl)) {
 		repl->code = EXIT_FAILURE;
 	}
+}
+
+/* Remembers what %files, %save and %restore tell. */
+static void
+note_things(struct repl *repl, const json_t *outcome)
+{
+	const json_t *file;
+	size_t i;
+
+	if (!repl->files)
+		repl->files = json_object();
+	json_array_foreach(json_object_get(outcome, "files"), i, file) {
+		const char *path = reply_string(file, "path", NULL);
+
+		if (path)
+			json_object_set(repl->files, path, json_object_get(file, "uri"));
+	}
+	json_decref(repl->checkpoints);
+	repl->checkpoints = json_incref(json_object_get(outcome, "checkpoints"));
+}
+
+/* The prompt must begin a line. */
+static void
+end_line(const struct repl *repl, const json_t *outcome, const char *name, size_t seen, int fd)
+{
+	size_t len = 0;
+	const char *text = reply_string(outcome, name, &len);
+
+	if (is_typed(repl) && len > seen && text[len - 1] != '\n')
+		(void)show_bytes(fd, "\n", 1);
 }
 
 static void
 show_answer(struct repl *repl, const struct shown *shown, const struct reply *answer)
 {
 	const json_t *outcome = answer->outcome;
-	size_t len = 0;
-	const char *out = reply_string(outcome, "stdout", &len);
 
 	(void)show_rest(&shown[REPLY_STDOUT], outcome, "stdout");
-	/* The prompt must begin a line. */
-	if (is_typed(repl) && len > repl->prompt.out_seen && out[len - 1] != '\n')
-		(void)show_bytes(STDOUT_FILENO, "\n", 1);
+	end_line(repl, outcome, "stdout", repl->prompt.out_seen, STDOUT_FILENO);
 	(void)show_rest(&shown[REPLY_STDERR], outcome, "stderr");
+	end_line(repl, outcome, "stderr", 0, STDERR_FILENO);
 	(void)show_traceback(outcome);
 	show_result(outcome);
-	show_displays(answer);
+	show_displays(repl, answer);
 	verdict_say(outcome);
 	show_state(outcome);
 	follow_session(repl, outcome);
 	note_exit(repl, outcome);
+	note_things(repl, outcome);
 }
 
 /* ---- calls ---- */
 
-static json_t *
-make_arguments(const struct repl *repl)
+json_t *
+repl_arguments(const struct repl *repl)
 {
 	json_t *arguments = json_object();
 
@@ -264,7 +265,7 @@ cancel_cell(struct repl *repl)
 	send_cancelled(repl, repl->id);
 	(void)show_bytes(STDERR_FILENO, "\nKeyboardInterrupt\n", 19);
 	call_send(&repl->channel,
-		  call_message(&repl->channel, ++repl->id, "run_repl", make_arguments(repl), true));
+		  call_message(&repl->channel, ++repl->id, "run_repl", repl_arguments(repl), true));
 	if (take_answer(repl) == -EINTR) {
 		say("interrupted again: the session may still be busy");
 		repl->ended = true;
@@ -275,9 +276,8 @@ cancel_cell(struct repl *repl)
 	}
 }
 
-/* Takes ownership of arguments. */
-static void
-call(struct repl *repl, json_t *arguments)
+void
+repl_call(struct repl *repl, json_t *arguments)
 {
 	call_send(&repl->channel,
 		  call_message(&repl->channel, ++repl->id, "run_repl", arguments, true));
@@ -296,54 +296,9 @@ run_cell(struct repl *repl)
 		repl->code = EX_DATAERR;
 		return;
 	}
-	arguments = make_arguments(repl);
+	arguments = repl_arguments(repl);
 	call_set(arguments, "code", json_stringn(repl->cell.bytes, repl->cell.len));
-	call(repl, arguments);
-}
-
-/* ---- commands ---- */
-
-static void
-show_help(void)
-{
-	static const char help[] =
-		"Python, a cell at a time; an empty line ends a block. Ctrl-C cancels the cell "
-		"that\nruns, Ctrl-D ends. What begins with %% is for mcp-python:\n"
-		"  %checkpoint NAME   keep the state under a name\n"
-		"  %restore NAME      go back to it\n"
-		"  %reset             forget everything\n"
-		"  %session           say the session's handle, for --session\n";
-
-	(void)show_bytes(STDOUT_FILENO, help, sizeof(help) - 1);
-}
-
-static void
-run_command_line(struct repl *repl, char *line)
-{
-	char *name = strtok(line + 1, " \t\r"), *word = strtok(NULL, " \t\r");
-	json_t *arguments;
-
-	if (!name || strcmp(name, "help") == 0) {
-		show_help();
-		return;
-	}
-	if (strcmp(name, "session") == 0) {
-		if (repl->session)
-			show_text(repl->session, strlen(repl->session), true);
-		return;
-	}
-	arguments = make_arguments(repl);
-	if (strcmp(name, "reset") == 0) {
-		call_set(arguments, "reset", json_true());
-	} else if (word && text_check(word, strlen(word), true, &(struct text_position){0}) &&
-		   (strcmp(name, "checkpoint") == 0 || strcmp(name, "restore") == 0)) {
-		call_set(arguments, name, json_string(word));
-	} else {
-		say("there is no such command, or its NAME is missing; see %%help");
-		json_decref(arguments);
-		return;
-	}
-	call(repl, arguments);
+	repl_call(repl, arguments);
 }
 
 /* ---- reading cells ---- */
@@ -360,14 +315,18 @@ is_blank(const char *line, size_t len)
 static int
 next_line(struct repl *repl, const char **line_r, size_t *len_r)
 {
+	int r;
+
 	if (repl->holds) {
 		repl->holds = false;
+		repl->pasted = repl->held_is_pasted;
 		*line_r = repl->held.bytes;
 		*len_r = repl->held.len;
 		return 0;
 	}
-	return repl_input_line(repl->input, repl->cell.len > 0 ? "... " : ">>> ", line_r,
-			       len_r);
+	r = repl_input_line(repl->input, repl->cell.len > 0 ? "... " : ">>> ", line_r, len_r);
+	repl->pasted = repl_input_is_pasted(repl->input);
+	return r;
 }
 
 static void
@@ -376,13 +335,34 @@ hold(struct repl *repl, const char *line, size_t len)
 	repl->held.len = 0;
 	append(&repl->held, line, len);
 	repl->holds = true;
+	repl->held_is_pasted = repl->pasted;
+}
+
+/* Is this line typed by a user, who ends a block with an empty line? */
+static bool
+ends_blocks(const struct repl *repl)
+{
+	return is_typed(repl) && !repl->pasted;
 }
 
 /* Does the cell end before this line? Only without a user who ends it with an empty line. */
 static bool
 is_next(const struct repl *repl, const struct cell *cell, const char *line, size_t len)
 {
-	return !is_typed(repl) && cell_ends_before(cell, line, len);
+	return !ends_blocks(repl) && cell_ends_before(cell, line, len);
+}
+
+/* A cell that is another program's text, such as that of %%bash, ends with an empty line. */
+static bool
+is_other_text(const struct repl *repl)
+{
+	return repl->cell.len > 1 && strncmp(repl->cell.bytes, "%%", 2) == 0;
+}
+
+static bool
+is_command(const struct repl *repl, size_t len)
+{
+	return repl->cell.bytes[0] == '%' && repl->cell.len == len + 1 && !is_other_text(repl);
 }
 
 static bool
@@ -390,9 +370,21 @@ is_over(const struct repl *repl, const struct cell *cell, const char *line, size
 {
 	enum cell_state state = cell_state(cell);
 
-	if (!is_typed(repl))
-		return false;
+	if (is_command(repl, len))
+		return true;
+	if (is_other_text(repl))
+		return is_blank(line, len);
+	if (!ends_blocks(repl))
+		return repl->pasted && state == CELL_WHOLE && !repl_input_has_paste(repl->input);
 	return state == CELL_WHOLE || (state == CELL_BLOCK && is_blank(line, len));
+}
+
+/* Does this line of unattended input begin a command? */
+static bool
+begins_command(const struct repl *repl, const struct cell *cell, const char *line, size_t len)
+{
+	return cell->any && cell_state(cell) != CELL_OPEN && !ends_blocks(repl) &&
+	       !is_other_text(repl) && len > 0 && line[0] == '%';
 }
 
 /* Fills repl->cell. 0; 1: there is no more input; or -errno. */
@@ -406,22 +398,20 @@ read_cell(struct repl *repl)
 
 	repl->cell.len = 0;
 	while ((r = next_line(repl, &line, &len)) == 0) {
-		if (is_next(repl, &cell, line, len) ||
-		    (cell.any && cell_state(&cell) != CELL_OPEN && !is_typed(repl) &&
-		     len > 0 && line[0] == '%')) {
+		if ((!is_other_text(repl) && is_next(repl, &cell, line, len)) ||
+		    begins_command(repl, &cell, line, len)) {
 			hold(repl, line, len);
 			return 0;
 		}
 		cell_feed(&cell, line, len);
 		append(&repl->cell, line, len);
 		append(&repl->cell, "\n", 1);
-		if (!cell.any && is_typed(repl))
-			repl->cell.len = 0;
-		if ((len > 0 && line[0] == '%' && repl->cell.len == len + 1) ||
-		    is_over(repl, &cell, line, len))
+		if (is_over(repl, &cell, line, len))
 			return 0;
+		if (!cell.any && is_typed(repl) && !is_other_text(repl))
+			repl->cell.len = 0;
 	}
-	return r == 1 && cell.any ? 0 : r;
+	return r == 1 && repl->cell.len > 0 ? 0 : r;
 }
 
 static void
@@ -435,6 +425,35 @@ remember(struct repl *repl)
 		repl_input_remember(repl->input, at);
 		*end = '\n';
 	}
+}
+
+/* exit and quit without parentheses, which Python takes too from version 3.13 on. */
+static bool
+is_exit(const struct repl *repl)
+{
+	return is_typed(repl) && (strcmp(repl->cell.bytes, "exit\n") == 0 ||
+				  strcmp(repl->cell.bytes, "quit\n") == 0);
+}
+
+/* A command of this program, or a cell, which may begin with "%" too. */
+static void
+run_typed(struct repl *repl)
+{
+	char *line = repl->cell.bytes;
+
+	if (is_exit(repl)) {
+		repl->ended = true;
+		return;
+	}
+	if (line[0] == '%' && line[1] != '%') {
+		char *copy = strndup(line, repl->cell.len - 1);
+		bool done = copy && repl_command_line(repl, copy);
+
+		free(copy);
+		if (done)
+			return;
+	}
+	run_cell(repl);
 }
 
 static void
@@ -454,12 +473,7 @@ work(struct repl *repl)
 			return;
 		}
 		remember(repl);
-		if (repl->cell.bytes[0] == '%') {
-			repl->cell.bytes[repl->cell.len - 1] = '\0';
-			run_command_line(repl, repl->cell.bytes);
-		} else {
-			run_cell(repl);
-		}
+		run_typed(repl);
 	}
 }
 
@@ -469,7 +483,7 @@ work(struct repl *repl)
 static bool
 begin(struct repl *repl)
 {
-	json_t *arguments = make_arguments(repl);
+	json_t *arguments = repl_arguments(repl);
 
 	repl->code = inputs_add(arguments, repl->options);
 	if (repl->code) {
@@ -479,13 +493,13 @@ begin(struct repl *repl)
 	}
 	if (!repl->session)
 		call_add_packages(arguments, repl->options);
-	call(repl, arguments);
+	repl_call(repl, arguments);
 	if (!repl->ended && !repl->session) {
 		repl->ended = true;
 		repl->code = EX_UNAVAILABLE;
 	}
 	if (!repl->ended && is_typed(repl))
-		printf("mcp-python %s, session %s\n%%help tells more, Ctrl-D ends.\n",
+		printf("mcp-python %s, session %s\n%%help tells more; exit() or Ctrl-D leaves.\n",
 		       PACKAGE_VERSION, repl->session);
 	fflush(stdout);
 	return !repl->ended;
@@ -532,6 +546,7 @@ repl_command(const struct options *options)
 	if (options->session)
 		repl.session = strdup(options->session);
 	repl.input = repl_input_new(&waiting, &interrupted);
+	repl_input_complete(repl.input, repl_complete, &repl);
 	if (is_typed(&repl) && prompt_has_terminal()) {
 		repl.channel.prompt = &repl.prompt;
 		call_greet(&repl.channel);
@@ -544,6 +559,8 @@ repl_command(const struct options *options)
 	call_channel_done(&repl.channel);
 	free(repl.cell.bytes);
 	free(repl.held.bytes);
+	json_decref(repl.files);
+	json_decref(repl.checkpoints);
 	free(repl.session);
 	return repl.code;
 }

@@ -30,8 +30,13 @@ struct repl_input {
 	char path[PATH_MAX]; /* of the history; "": none */
 	const char *prompt;
 	mbstate_t decoding;
+	char *(*complete)(void *arg, const char *word);
+	void *complete_arg;
+	bool brackets;	/* the terminal marks what is pasted */
+	char *paste;	/* what is left of it; NULL: nothing */
+	bool is_pasted;
 	/* For other input: bytes that were read and not yet returned. */
-	char *bytes;
+	char *bytes; /* of a terminal: the line that was pasted */
 	size_t len, room, at, scanned;
 	bool ended;
 };
@@ -86,6 +91,213 @@ read_character(EditLine *edit, wchar_t *to)
 	} while (n == (size_t)-2);
 	return 1;
 }
+
+/* ---- paste ---- */
+
+#define PASTE_MAX ((size_t)4 << 20)
+#define PASTE_BEGINS "\033[200~"
+#define PASTE_ENDS "\033[201~"
+
+/* Reads to the end of what is pasted; malloc'd, no control characters but tabs and line ends. */
+static char *
+read_paste(const struct repl_input *input)
+{
+	size_t end = strlen(PASTE_ENDS), len = 0, room = 4096;
+	char *text = malloc(room);
+
+	while (text && len < PASTE_MAX) {
+		char byte;
+
+		if (wait_readable(input) < 0 || read(STDIN_FILENO, &byte, 1) <= 0)
+			break;
+		if (len + 2 > room)
+			text = realloc(text, room *= 2);
+		if (!text)
+			break;
+		text[len++] = byte == '\r' ? '\n' : byte;
+		if (len >= end && memcmp(text + len - end, PASTE_ENDS, end) == 0) {
+			len -= end;
+			break;
+		}
+	}
+	if (!text)
+		abort();
+	text[len] = '\0';
+	return text;
+}
+
+static void
+drop_controls(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at; at++)
+		if (*at == '\n' || *at == '\t' || ((unsigned char)*at >= ' ' && *at != 0x7f))
+			*to++ = *at;
+	*to = '\0';
+}
+
+/* Text of one line joins what was typed. Of more lines, type_line takes one after the other, and
+ * what was typed is the beginning of the first. */
+static unsigned char
+on_paste(EditLine *edit, int key)
+{
+	const LineInfo *line;
+	struct repl_input *input;
+	char *text;
+
+	(void)key;
+	el_get(edit, EL_CLIENTDATA, &input);
+	text = read_paste(input);
+	drop_controls(text);
+	if (!strchr(text, '\n')) {
+		if (*text)
+			el_insertstr(edit, text);
+		free(text);
+		return CC_REFRESH;
+	}
+	free(input->paste);
+	line = el_line(edit);
+	if (asprintf(&input->paste, "%.*s%s", (int)(line->lastchar - line->buffer), line->buffer,
+		     text) < 0)
+		abort();
+	free(text);
+	return CC_NEWLINE;
+}
+
+/* The next whole line of what was pasted, shown as if it had been typed. False: the rest is none,
+ * and is put before the cursor. */
+static bool
+next_pasted(struct repl_input *input, const char *prompt, const char **line_r, size_t *len_r)
+{
+	char *end = input->paste ? strchr(input->paste, '\n') : NULL;
+	char *line = input->paste;
+
+	if (!line)
+		return false;
+	if (!end) {
+		for (char *at = line; *at; at++)
+			if (*at == '\t')
+				*at = ' ';
+		if (*line)
+			el_push(input->edit, line);
+		free(line);
+		input->paste = NULL;
+		return false;
+	}
+	*end = '\0';
+	input->paste = strdup(end + 1);
+	if (!input->paste)
+		abort();
+	printf("\r%s%s\n", prompt, line);
+	fflush(stdout);
+	free(input->bytes);
+	input->bytes = line;
+	*line_r = line;
+	*len_r = strlen(line);
+	input->is_pasted = true;
+	return true;
+}
+
+/* ---- completion ---- */
+
+#define CHOICES_SHOWN 60
+
+static bool
+is_word_byte(char c)
+{
+	return c == '_' || c == '.' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+	       (c >= 'a' && c <= 'z') || (unsigned char)c >= 0x80;
+}
+
+/* A name that continues the word, perhaps with "(" or ":" behind it; else it is not shown. */
+static bool
+continues(const char *choice, const char *word)
+{
+	size_t len = strlen(word);
+
+	return strncmp(choice, word, len) == 0 &&
+	       strspn(choice + len, "_.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			      "abcdefghijklmnopqrstuvwxyz(): ") == strlen(choice + len);
+}
+
+static size_t
+common_length(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+static void
+list_choices(char *const *choice, size_t n)
+{
+	putchar('\n');
+	for (size_t i = 0; i < n && i < CHOICES_SHOWN; i++)
+		printf("%s%s", choice[i], i + 1 < n && i + 1 < CHOICES_SHOWN ? "  " : "\n");
+	if (n > CHOICES_SHOWN)
+		printf("... and %zu more\n", n - CHOICES_SHOWN);
+	fflush(stdout);
+}
+
+/* text: the names, one per line. Inserts what all of them have in common. */
+static unsigned char
+take_choices(EditLine *edit, const char *word, char *text)
+{
+	char *choice[256], *line;
+	size_t n = 0, common = 0;
+
+	while ((line = strsep(&text, "\n")) && n < sizeof(choice) / sizeof(*choice)) {
+		if (!*line || !continues(line, word))
+			continue;
+		common = n == 0 ? strlen(line) : common_length(choice[0], line) < common
+			? common_length(choice[0], line) : common;
+		choice[n++] = line;
+	}
+	if (n == 0)
+		return CC_REFRESH_BEEP;
+	if (common > strlen(word)) {
+		line = strndup(choice[0] + strlen(word), common - strlen(word));
+		if (line)
+			el_insertstr(edit, line);
+		free(line);
+		return CC_REFRESH;
+	}
+	if (n == 1)
+		return CC_NORM;
+	list_choices(choice, n);
+	return CC_REDISPLAY;
+}
+
+static unsigned char
+on_tab(EditLine *edit, int key)
+{
+	const LineInfo *line = el_line(edit);
+	const char *start = line->cursor;
+	struct repl_input *input;
+	unsigned char r = CC_ERROR;
+	char *word, *text;
+
+	(void)key;
+	el_get(edit, EL_CLIENTDATA, &input);
+	while (start > line->buffer && is_word_byte(start[-1]))
+		start--;
+	if (start == line->cursor) {
+		el_insertstr(edit, "    ");
+		return CC_REFRESH;
+	}
+	word = strndup(start, (size_t)(line->cursor - start));
+	text = word && input->complete ? input->complete(input->complete_arg, word) : NULL;
+	if (text)
+		r = take_choices(edit, word, text);
+	free(text);
+	free(word);
+	return r;
+}
+
+/* ---- the editor ---- */
 
 static char *
 give_prompt(EditLine *edit)
@@ -143,10 +355,24 @@ open_terminal(struct repl_input *input)
 	el_set(input->edit, EL_PROMPT, give_prompt);
 	el_set(input->edit, EL_HIST, history, input->history);
 	el_set(input->edit, EL_GETCFN, read_character);
-	el_set(input->edit, EL_BIND, "-s", "\t", "    ", NULL);
+	el_set(input->edit, EL_ADDFN, "complete-name", "Complete a Python name", on_tab);
+	el_set(input->edit, EL_BIND, "\t", "complete-name", NULL);
+	el_set(input->edit, EL_ADDFN, "take-paste", "Take pasted text", on_paste);
+	el_set(input->edit, EL_BIND, PASTE_BEGINS, "take-paste", NULL);
+	input->brackets = getenv("TERM") && strcmp(getenv("TERM"), "dumb") != 0;
 	el_set(input->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
 	/* ~/.editrc overrides these. */
 	(void)el_source(input->edit, NULL);
+}
+
+/* What is pasted is marked only while a line is typed. */
+static void
+set_brackets(const struct repl_input *input, bool on)
+{
+	if (!input->brackets)
+		return;
+	fputs(on ? "\033[?2004h" : "\033[?2004l", stdout);
+	fflush(stdout);
 }
 
 static int
@@ -155,15 +381,24 @@ type_line(struct repl_input *input, const char *prompt, const char **line_r, siz
 	const char *line;
 	int n = 0;
 
+	input->is_pasted = false;
+	if (next_pasted(input, prompt, line_r, len_r))
+		return 0;
 	input->prompt = prompt;
 	memset(&input->decoding, 0, sizeof(input->decoding));
 	/* Before the prompt appears, so that an answer to it is not taken for an earlier line. */
 	el_set(input->edit, EL_PREP_TERM, 1);
+	set_brackets(input, true);
 	line = el_gets(input->edit, &n);
+	set_brackets(input, false);
 	if (*input->interrupted) {
 		el_reset(input->edit);
+		free(input->paste);
+		input->paste = NULL;
 		return -EINTR;
 	}
+	if (next_pasted(input, prompt, line_r, len_r))
+		return 0;
 	if (!line || n <= 0)
 		return 1;
 	*line_r = line;
@@ -260,6 +495,7 @@ repl_input_free(struct repl_input *input)
 		umask(old);
 		history_end(input->history);
 	}
+	free(input->paste);
 	free(input->bytes);
 	free(input);
 }
@@ -276,6 +512,26 @@ repl_input_line(struct repl_input *input, const char *prompt, const char **line_
 {
 	return input->edit ? type_line(input, prompt, line_r, len_r)
 			   : read_line(input, line_r, len_r);
+}
+
+bool
+repl_input_is_pasted(const struct repl_input *input)
+{
+	return input->is_pasted;
+}
+
+bool
+repl_input_has_paste(const struct repl_input *input)
+{
+	return input->paste && *input->paste;
+}
+
+void
+repl_input_complete(struct repl_input *input, char *(*complete)(void *arg, const char *word),
+		    void *arg)
+{
+	input->complete = complete;
+	input->complete_arg = arg;
 }
 
 void

@@ -24,6 +24,17 @@ bool repl_input_is_terminal(const struct repl_input *input);
 int repl_input_line(struct repl_input *input, const char *prompt, const char **line_r,
 		    size_t *len_r);
 
+/* Was the last line pasted, and not typed? Of a terminal with bracketed paste. */
+bool repl_input_is_pasted(const struct repl_input *input);
+
+/* Is there more of what was pasted? */
+bool repl_input_has_paste(const struct repl_input *input);
+
+/* Tab asks this for the names that continue a word, one per line, malloc'd, or NULL. It is called
+ * while a line is typed. */
+void repl_input_complete(struct repl_input *input, char *(*complete)(void *arg, const char *word),
+			 void *arg);
+
 /* Puts a line into the history of a terminal. */
 void repl_input_remember(struct repl_input *input, const char *line);
 

@@ -203,19 +203,31 @@ save_pictures(const struct target *to, const json_t *result)
 }
 
 static int
-save_file(const struct target *to, struct call_channel *channel, int id, const json_t *file)
+save_file(const struct target *to, struct call_channel *channel, int id, const char *path,
+	  const char *uri)
 {
-	const char *path = reply_string(file, "path", NULL);
 	char *bytes = NULL;
 	size_t len;
-	int r = resource_read(channel, id, reply_string(file, "uri", NULL), &bytes, &len);
+	int r = resource_read(channel, id, uri, &bytes, &len);
 
 	if (r < 0)
-		say("cannot save %s/%s: the service has it no more", to->name, path);
+		say("cannot save %s/%s: the service does not have it any more", to->name, path);
 	else
 		r = save(to, path, bytes, len);
 	free(bytes);
 	return r;
+}
+
+static int
+open_target(struct target *to)
+{
+	int r = mkdir(to->name, 0777) < 0 && errno != EEXIST ? -errno : 0;
+
+	to->top = r < 0 ? r : open(to->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (to->top >= 0)
+		return 0;
+	say("%s: %s", to->name, strerror(r < 0 ? -r : errno));
+	return -EIO;
 }
 
 int
@@ -227,20 +239,30 @@ results_save(const char *directory, bool force, struct call_channel *channel, in
 	size_t i;
 	int r;
 
-	if (mkdir(directory, 0777) < 0 && errno != EEXIST)
-		r = -errno;
-	else
-		r = 0;
-	to.top = r < 0 ? r : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (to.top < 0) {
-		say("%s: %s", directory, strerror(r < 0 ? -r : errno));
+	if (open_target(&to) < 0)
 		return -EIO;
-	}
 	r = save_pictures(&to, answer->result);
-	json_array_foreach(json_object_get(answer->outcome, "files"), i, file)
-		if (reply_string(file, "path", NULL) && reply_string(file, "uri", NULL) &&
-		    save_file(&to, channel, id++, file) < 0)
+	json_array_foreach(json_object_get(answer->outcome, "files"), i, file) {
+		const char *path = reply_string(file, "path", NULL);
+		const char *uri = reply_string(file, "uri", NULL);
+
+		if (path && uri && save_file(&to, channel, id++, path, uri) < 0)
 			r = -EIO;
+	}
 	close(to.top);
+	return r;
+}
+
+int
+results_save_one(const char *directory, struct call_channel *channel, int id, const char *path,
+		 const char *uri)
+{
+	struct target to = { .name = directory };
+	int r = open_target(&to);
+
+	if (r == 0) {
+		r = save_file(&to, channel, id, path, uri);
+		close(to.top);
+	}
 	return r;
 }

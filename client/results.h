@@ -19,4 +19,8 @@ void results_say(const json_t *outcome, bool saves);
 int results_save(const char *directory, bool force, struct call_channel *channel, int id,
 		 const struct reply *answer);
 
+/* Saves one file, of a resource that the request id reads, as results_save does without force. */
+int results_save_one(const char *directory, struct call_channel *channel, int id, const char *path,
+		     const char *uri);
+
 #endif

@@ -518,6 +518,8 @@ def run_cell(number, script, value_max, has_stdin):
     sys.settrace(None)
     sys.setprofile(None)
     status, raised, result = tell(caught, value, value_max)
+    if isinstance(caught, SystemExit):
+        result[4] = b"SystemExit"  # also where its code is 0
     if isinstance(caught, MemoryError):
         forget_frames(caught)
     close_figures()

@@ -2,8 +2,10 @@
 """mcp-python run and repl as people use them: files in and out, standard input, all of the output,
 a private supervisor when no service runs, and ./quickstart run from another directory."""
 
+import base64
 import contextlib
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -227,6 +229,161 @@ def why_a_private_one_fails_is_said(ctx):
                               timeout=ctx.seconds(60), env=nowhere(d))
         equal((done.returncode, done.stdout), (69, ""))
         assert "no " in done.stderr and "luck" in done.stderr and "\x1b" not in done.stderr, done
+
+
+# ---- mcp-python repl ----
+
+def piped(ctx, text, *options, **more):
+    done = subprocess.run([client_program(ctx), "repl", "--socket", ctx.socket, *options],
+                          input=text, capture_output=True, text=True, timeout=ctx.seconds(60),
+                          **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+@contextlib.contextmanager
+def session(ctx, **more):
+    with Terminal(ctx, "repl", "--socket", ctx.socket, **more) as t:
+        t.expect(">>> ")
+        yield t
+
+
+@test
+def every_way_out_leaves(ctx):
+    for text, want in (("exit()", 0), ("quit()", 0), ("exit", 0), ("quit", 0), ("\x04", 0),
+                       ("import sys; sys.exit()", 0), ("raise SystemExit", 0), ("sys.exit(3)", 3),
+                       ("exit(4)", 4)):
+        with session(ctx) as t:
+            t.type("import sys\n")
+            t.expect(">>> ")
+            t.type(text if text == "\x04" else text + "\n")
+            equal(t.end(), want, text)
+    equal(piped(ctx, "x = 1\nimport sys\nsys.exit()\nprint('on')\n"), (0, "", ""))
+    code, out, err = piped(ctx, "import os\nos._exit(0)\nprint('on')\n")
+    equal(out, "on\n", "os._exit() is undone")
+
+
+@test
+def tab_completes_from_the_live_state(ctx):
+    with session(ctx) as t:
+        t.type("import math; first_name = [1]\n")
+        t.expect(">>> ")
+        t.type("math.sq\t")
+        t.expect(r"sqrt\(")
+        t.type("16)\n")
+        t.expect("\n4.0\n.*>>> ")
+        t.type("first_\t")
+        t.expect("first_name")
+        t.type(".app\t")
+        t.expect(r"append\(")
+        t.type("2)\n")
+        t.expect(">>> ")
+        t.type("math.cos\t")
+        t.expect(r"math.cos\(  math.cosh\(\n.*math.cos")
+        t.type("\x15")				# the line is dropped
+        t.type("if True:\n")
+        t.expect(r"\.\.\. ")
+        t.type("\tprint('indented')\n\n")
+        t.expect("indented\n.*>>> ")
+        t.type("first_name\n")
+        t.expect(r"\n\[1, 2\]\n.*>>> ")
+        t.type("exit()\n")
+        equal(t.end(), 0)
+
+
+@test
+def completion_changes_nothing_and_cannot_steer(ctx):
+    text = ("class C:\n    def __dir__(self): global seen; seen = 1; return ['x1', "
+            "'x\\x1b[2J', 'x2']\n\n")
+    with session(ctx) as t:
+        t.type(text)
+        t.expect(">>> ")
+        t.type("c, seen = C(), 0\n")
+        t.expect(">>> ")
+        t.type("c.x\t")
+        t.expect("c.x1  c.x2\n")
+        t.type("\x15seen\n")
+        t.expect("\n0\n.*>>> ")
+        t.type("exit()\n")
+        equal(t.end(), 0)
+        assert b"\x1b[2J" not in t.log, t.log
+
+
+@test
+def what_is_pasted_is_taken_as_a_whole(ctx):
+    code = ("def f(n):\n    if n:\n\n        return 'it is %d' % n\n\n    return 0\n\n"
+            "f(7)\n")
+    with session(ctx, term="xterm") as t:
+        assert b"\x1b[?2004h" in t.log, t.log
+        t.type("\x1b[200~" + code + "\x1b[201~")
+        t.expect("'it is 7'.*>>> ")
+        t.type("\x1b[200~for i in range(2):\n\n    print('turn', i)\x1b[201~")
+        t.expect("turn', i")
+        t.type("\n\n")
+        t.expect("turn 0\n.*turn 1\n.*>>> ")
+        t.type("\x1b[200~6 * 7\x1b[201~")
+        t.type("\n")
+        t.expect("42\n.*>>> ")
+        t.type("exit()\n")
+        equal(t.end(), 0)
+
+
+@test
+def commands_say_what_they_did(ctx):
+    text = ("x = 1\n%checkpoint before\nx = 'much later'\n%whos\n%restore before\nx\n"
+            "open('out.txt', 'w').write('new') and None\n%files\n%save out.txt o\n%save none\n"
+            "%checkpoint\n%reset\n%help\n")
+    with directory() as d:
+        code, out, err = piped(ctx, text, cwd=d)
+        equal((code, content(d, "o/out.txt")), (0, b"new"), err)
+        for line in ("the state is kept as before; %restore before goes back to it",
+                     "the state is that of before", "saved o/out.txt (3 bytes)",
+                     "no cell has made or changed a file none", "everything is forgotten"):
+            assert "mcp-python: " + line in err, err
+        lines = out.splitlines()
+        assert any(line.split() == ["x", "str", "'much", "later'"] for line in lines), out
+        assert any(line.split() == ["3", "out.txt"] for line in lines), out
+        for line in ("1", "before", "Python, a cell at a time; an empty line ends a block. Tab "
+                     "completes names, and"):
+            assert line in lines, out
+
+
+@test
+def the_session_knows_other_commands(ctx):
+    code, out, err = piped(ctx, "%pwd\n%%bash\necho $((6 * 7))\necho again\n\nlen?\n%nothing\n")
+    assert "/workspace" in out and "42\nagain\n" in out and "Return the number" in out, (out, err)
+    assert "nothing" in err, err
+
+
+PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5Er"
+       "kJggg==")
+SHOWS = "import base64; display({'image/png': base64.b64decode('%s')}, raw=True)\n" % PNG
+
+
+@test
+def pictures_are_shown_or_saved(ctx):
+    with directory() as d:
+        code, out, err = piped(ctx, SHOWS, env=dict(os.environ, TMPDIR=d))
+        path = re.search(r"a picture: (\S+)", err)[1]
+        assert path.startswith(d), err
+        equal(content(path), base64.b64decode(PNG))
+    with session(ctx, term="xterm-kitty") as t:
+        t.type(SHOWS)
+        t.expect("\x1b_Ga=T,f=100,m=0;" + re.escape(PNG) + r"\x1b\\")
+        t.expect(">>> ")
+        t.type("exit()\n")
+        equal(t.end(), 0)
+
+
+@test
+def a_progress_bar_is_redrawn(ctx):
+    with session(ctx) as t:
+        t.type("import sys\n")
+        t.expect(">>> ")
+        t.type("for i in range(3): sys.stderr.write('\\r%d of 2' % i) and sys.stderr.flush()\n\n")
+        t.expect(">>> ")
+        assert b"\r0 of 2\r1 of 2\r2 of 2\r\n" in t.log, t.log
+        t.type("exit()\n")
+        equal(t.end(), 0)
 
 
 # ---- ./quickstart ----

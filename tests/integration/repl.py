@@ -194,7 +194,9 @@ def exceptions_keep_what_was_done(ctx):
         assert "<cell " in o.error["traceback"] or "<cell " in o.stderr, repr(o)
         equal(s.value("y"), "2")
         o = s.call("y = 4\nimport sys\nsys.exit(7)")
-        equal((o.status, o.state, o.exit_code), ("error", "kept", 7))
+        equal((o.status, o.state, o.exit_code, o.structured["exited"]), ("error", "kept", 7, True))
+        equal(s.well("sys.exit()").structured["exited"], True)
+        assert "exited" not in s.well("try: sys.exit()\nexcept SystemExit: pass").structured
         equal(s.value("y"), "4")
         o = s.call("y = 5\n)")
         equal((o.error["type"], o.state), ("SyntaxError", "kept"))
@@ -832,8 +834,8 @@ def a_pipe_is_a_terminal_too(ctx):
     assert "ZeroDivisionError" in err and "The cell was undone" in err, err
     equal(piped(ctx, "x = 1\nimport sys\nsys.exit(9)\nx\n")[:2], (9, ""))
     code, out, err = piped(ctx, "x = 1\n%checkpoint a\nx = 2\n%restore a\nx\n%none\n")
-    equal((code, out), (0, "1\n"), err)
-    assert "%help" in err, err
+    equal((code, out), (1, "1\n"), err)
+    assert "%none is not known" in err, err
 
 
 @test

@@ -77,6 +77,14 @@ write_text(struct jsonout *out, const char *key, const char *text)
 		jsonout_null(out);
 }
 
+/* os._exit() is undone, and no exit. */
+static bool
+has_exited(const struct outcome *outcome)
+{
+	return outcome->state == STATE_COMMITTED && outcome->error_type &&
+	       strcmp(outcome->error_type, "SystemExit") == 0;
+}
+
 static void
 write_told(const void *arg, struct jsonout *out)
 {
@@ -86,6 +94,8 @@ write_told(const void *arg, struct jsonout *out)
 	write_text(out, "expires", told->expires);
 	write_text(out, "state", told->state);
 	write_text(out, "state_text", told->text);
+	if (told->outcome && has_exited(told->outcome))
+		jsonout_member_bool(out, "exited", true);
 	jsonout_key(out, "not_carried");
 	jsonout_open(out, '[');
 	for (size_t i = 0; told->outcome && i < told->outcome->n_notes; i++)

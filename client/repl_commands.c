@@ -1,0 +1,206 @@
+/* Runs in: mcp-python repl.   Owns: nothing.
+ * Lines that begin with "%" and are this program's; others are the session's (%time, %cd ...). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/quote.h"
+#include "client/repl_parts.h"
+#include "client/results.h"
+#include "client/say.h"
+#include "client/show.h"
+#include "client/text.h"
+
+static void
+print_help(struct repl *repl, const char *word, const char *second)
+{
+	static const char help[] =
+		"Python, a cell at a time; an empty line ends a block. Tab completes names, and\n"
+		"\"name?\" explains one. Ctrl-C cancels the cell that runs; exit() or Ctrl-D leaves.\n"
+		"  %checkpoint NAME   keep the state under a name\n"
+		"  %restore NAME      go back to it\n"
+		"  %reset             forget everything\n"
+		"  %whos              list variables\n"
+		"  %files             list files of the session\n"
+		"  %save NAME [DIR]   save a file that a cell made into a directory here\n"
+		"  %session           print the session's handle, for --session\n"
+		"The session knows others, such as !command, %time, %timeit, %cd, %env and %%bash.\n";
+
+	(void)repl;
+	(void)word;
+	(void)second;
+	(void)show_bytes(STDOUT_FILENO, help, sizeof(help) - 1);
+}
+
+static void
+print_session(struct repl *repl, const char *word, const char *second)
+{
+	(void)word;
+	(void)second;
+	if (repl->session)
+		repl_show_line(repl->session, strlen(repl->session));
+}
+
+static void
+reset(struct repl *repl, const char *word, const char *second)
+{
+	json_t *arguments = repl_arguments(repl);
+
+	(void)word;
+	(void)second;
+	call_set(arguments, "reset", json_true());
+	repl_call(repl, arguments);
+	if (repl->well)
+		say("everything is forgotten");
+}
+
+static void
+print_checkpoints(const struct repl *repl)
+{
+	const json_t *name;
+	size_t i;
+
+	if (json_array_size(repl->checkpoints) == 0)
+		say("there are no checkpoints; %%checkpoint NAME keeps the state under a name");
+	json_array_foreach(repl->checkpoints, i, name)
+		repl_show_line(json_string_value(name), json_string_length(name));
+}
+
+static void
+keep(struct repl *repl, const char *word, const char *second)
+{
+	json_t *arguments;
+
+	(void)second;
+	if (!word) {
+		print_checkpoints(repl);
+		return;
+	}
+	arguments = repl_arguments(repl);
+	call_set(arguments, "checkpoint", json_string(word));
+	repl_call(repl, arguments);
+	if (repl->well)
+		say("the state is kept as %s; %%restore %s goes back to it", word, word);
+}
+
+static void
+restore(struct repl *repl, const char *word, const char *second)
+{
+	json_t *arguments;
+
+	(void)second;
+	if (!word) {
+		print_checkpoints(repl);
+		return;
+	}
+	arguments = repl_arguments(repl);
+	call_set(arguments, "restore", json_string(word));
+	repl_call(repl, arguments);
+	if (repl->well)
+		say("the state is that of %s; files are as they were", word);
+}
+
+/* Names and values may hold anything. */
+static void
+print_lines(char *text)
+{
+	char *line, shown[1024];
+
+	while ((line = strsep(&text, "\n")))
+		if (*line)
+			repl_show_line(shown, quote_line(shown, sizeof(shown), line, strlen(line)));
+}
+
+static void
+print_look(struct repl *repl, const char *code, const char *nothing)
+{
+	char *text = repl_look(repl, code);
+
+	if (!text)
+		say("the session does not answer");
+	else if (!*text)
+		say("%s", nothing);
+	else
+		print_lines(text);
+	free(text);
+}
+
+static void
+print_variables(struct repl *repl, const char *word, const char *second)
+{
+	static const char code[] =
+		"for k, v in sorted((k, v) for k, v in globals().items() if k[0] != '_' and "
+		"type(v).__name__ != 'module' and k not in ('In', 'Out', 'display')):\n"
+		" try: r = repr(v)\n"
+		" except Exception as e: r = '<repr failed: %s>' % type(e).__name__\n"
+		" print('%-16s %-16s %.60s' % (k, type(v).__name__, r.replace('\\n', ' ')))\n";
+
+	(void)word;
+	(void)second;
+	print_look(repl, code, "there are no variables");
+}
+
+static void
+print_files(struct repl *repl, const char *word, const char *second)
+{
+	static const char code[] =
+		"import os\n"
+		"for d, b, n in os.walk('/workspace'):\n"
+		" b.sort()\n"
+		" for f in sorted(n):\n"
+		"  p = os.path.join(d, f)\n"
+		"  print('%12d  %s' % (os.lstat(p).st_size, ascii(p[11:])[1:-1]))\n";
+
+	(void)word;
+	(void)second;
+	print_look(repl, code, "there are no files in /workspace");
+}
+
+static void
+save(struct repl *repl, const char *word, const char *second)
+{
+	const json_t *uri = word ? json_object_get(repl->files, word) : NULL;
+
+	if (!word)
+		say("which file? %%files lists them");
+	else if (!uri)
+		say("no cell has made or changed a file %s; %%files lists all", word);
+	else if (!json_is_string(uri))
+		say("%s is too large to be kept by the service", word);
+	else
+		(void)results_save_one(second ? second : ".", &repl->channel, ++repl->id, word,
+				       json_string_value(uri));
+}
+
+static const struct command {
+	const char *name;
+	void (*run)(struct repl *repl, const char *word, const char *second);
+} commands[] = {
+	{ "", print_help },	     { "help", print_help },	 { "session", print_session },
+	{ "reset", reset },	     { "checkpoint", keep },	 { "restore", restore },
+	{ "whos", print_variables }, { "files", print_files },	 { "save", save },
+};
+
+bool
+repl_command_line(struct repl *repl, char *line)
+{
+	size_t len = strcspn(line + 1, " \t\r");
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		struct text_position where;
+		char *word, *second;
+
+		if (strlen(commands[i].name) != len || memcmp(commands[i].name, line + 1, len) != 0)
+			continue;
+		if (!text_check(line, strlen(line), true, &where)) {
+			say("that is not UTF-8 text");
+			return true;
+		}
+		word = strtok(line + 1 + len, " \t\r");
+		second = strtok(NULL, " \t\r");
+		commands[i].run(repl, word, second);
+		return true;
+	}
+	return false;
+}

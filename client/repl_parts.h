@@ -1,0 +1,69 @@
+/* The parts of mcp-python repl: one object in several files. repl.c reads and runs cells,
+ * repl_commands.c has what begins with "%", repl_look.c what is asked about the live state. */
+#ifndef CLIENT_REPL_PARTS_H
+#define CLIENT_REPL_PARTS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "client/call.h"
+#include "client/pictures.h"
+#include "client/prompt.h"
+
+struct options;
+struct repl_input;
+
+#define EXIT_INTERRUPTED 130 /* 128 + SIGINT */
+
+struct text {
+	char *bytes;
+	size_t len, room;
+};
+
+struct repl {
+	const struct options *options;
+	struct repl_input *input;
+	struct call_channel channel;
+	struct prompt prompt;
+	struct pictures pictures;
+	int id;
+	char *session;	/* NULL: the next cell begins one */
+	bool began;	/* by this program, which closes it at the end */
+	bool ended;	/* by the code, or because it cannot continue */
+	int code;	/* the exit code */
+	struct text cell, held; /* held: a line that belongs to the next cell */
+	bool holds, held_is_pasted;
+	bool pasted;	/* the last line of the cell was */
+	json_t *files;	/* by path: the uri of its newest content; NULL: none is known */
+	json_t *checkpoints; /* of the last answer; NULL: none */
+	bool well;	/* the last call ended with ok */
+};
+
+/* The arguments of every call: session and limits. The caller's. */
+json_t *repl_arguments(const struct repl *repl);
+
+/* Calls run_repl, and shows its output and answer. Takes ownership of arguments. */
+void repl_call(struct repl *repl, json_t *arguments);
+
+/* Text of the session or of this program, with a line end behind it. */
+void repl_show_line(const char *text, size_t len);
+
+/* ---- repl_commands.c ---- */
+
+/* Runs a line that begins with "%". False: it is none of this program's commands, and perhaps the
+ * session knows it. line is changed if true. */
+bool repl_command_line(struct repl *repl, char *line);
+
+/* ---- repl_look.c ---- */
+
+/* Runs code in a copy of the session, which is closed then: the session does not change. Returns
+ * what it printed, malloc'd, or NULL. */
+char *repl_look(struct repl *repl, const char *code);
+
+/* For repl_input: the names that continue the word, one per line, malloc'd; NULL: none. */
+char *repl_complete(void *arg, const char *word);
+
+#endif
