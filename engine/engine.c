@@ -409,6 +409,12 @@ engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r
 	};
 }
 
+const char *
+engine_packages(const struct engine *engine)
+{
+	return engine->pool.n_profiles > 0 ? zygote_packages(engine->pool.profile[0].zygote) : "";
+}
+
 void
 engine_count(const struct engine *engine, struct engine_counts *counts_r)
 {

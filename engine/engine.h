@@ -90,6 +90,10 @@ struct engine_enforcement {
 };
 void engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r);
 
+/* The names of well-known modules that scripts of the default profile can import, once it is ready
+ * (engine/zygote.h). */
+const char *engine_packages(const struct engine *engine);
+
 /* Of the store of installed packages; NULL when there is none (engine/keeper.h). */
 struct keeper *engine_keeper(const struct engine *engine);
 

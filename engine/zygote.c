@@ -38,6 +38,7 @@ struct zygote {
 	uint64_t generations;
 	bool stopping;
 	uint32_t landlock_abi;
+	char packages[PACKAGES_TEXT_MAX + 1];
 };
 
 static struct process *
@@ -194,6 +195,19 @@ on_hello(struct process *p, const struct msg_hello *hello)
 	return 0;
 }
 
+/* Models read these names: nothing but names is taken. */
+static void
+keep_packages(struct zygote *z, const struct msg_str *names)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789_, ";
+
+	memcpy(z->packages, names->at, names->len);
+	z->packages[names->len] = '\0';
+	if (strspn(z->packages, plain) != names->len)
+		z->packages[0] = '\0';
+}
+
 static int
 on_zygote_ready(struct process *p, const struct msg_zygote_ready *ready)
 {
@@ -208,6 +222,7 @@ on_zygote_ready(struct process *p, const struct msg_zygote_ready *ready)
 			 log_quote(&quoted, ready->missing.item[i].at,
 				   ready->missing.item[i].len));
 	z->landlock_abi = ready->landlock_abi;
+	keep_packages(z, &ready->packages);
 	child_is_ready(&p->child);
 	p->child.failed_starts = 0;
 	if (p != z->now)
@@ -419,6 +434,12 @@ zygote_trouble(const struct zygote *z)
 	const struct child *c = &z->now->child;
 
 	return c->failed_starts > 0 && c->state == CHILD_DOWN ? c->text : NULL;
+}
+
+const char *
+zygote_packages(const struct zygote *z)
+{
+	return z->packages;
 }
 
 uint32_t

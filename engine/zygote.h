@@ -89,6 +89,10 @@ const char *zygote_trouble(const struct zygote *zygote);
 
 uint32_t zygote_landlock_abi(const struct zygote *zygote);
 
+/* The names of well-known modules that its scripts can import, "numpy, pandas"; "": none is known.
+ * Lives as long as the zygote, and changes when its process does. */
+const char *zygote_packages(const struct zygote *zygote);
+
 /* How many SPAWNs it would take now. */
 unsigned int zygote_room(const struct zygote *zygote);
 

@@ -15,8 +15,11 @@
 #include "base/xalloc.h"
 #include "http/head.h"
 #include "mcp/catalog.h"
+#include "mcp/context.h"
+#include "mcp/listing.h"
 #include "mcp/mcp.h"
 #include "mcp/tool.h"
+#include "policy/config.h"
 
 #define DEPTH_MAX 4		/* levels of nested properties */
 #define HEADER "Mcp-Param-"
@@ -27,22 +30,26 @@ struct http_param {
 	char *key[DEPTH_MAX];		/* the path, from the arguments inwards */
 	size_t depth;
 	char *header;
+	bool required;			/* clients know of it */
 };
 
 struct http_params {
 	LIST_HEAD(, http_param) list;
+	bool all_listed;
 };
 
 /* ---- from the schemas ---- */
 
 static void
 add(struct http_params *params, const char *tool, const char *const *key, size_t depth,
-    const char *name)
+    const json_t *property)
 {
+	const char *name = json_string_value(json_object_get(property, "x-mcp-header"));
 	struct http_param *param = xcalloc(1, sizeof(*param));
 
 	param->tool = tool;
 	param->depth = depth;
+	param->required = params->all_listed || !json_object_get(property, LISTING_KEYWORD);
 	for (size_t i = 0; i < depth; i++)
 		param->key[i] = xstrdup(key[i]);
 	if (asprintf(&param->header, HEADER "%s", name) < 0)
@@ -55,14 +62,12 @@ read_schema(struct http_params *params, const char *tool, json_t *schema, const 
 	    size_t depth)
 {
 	json_t *properties = json_object_get(schema, "properties"), *property;
-	const char *name;
 
 	if (depth == DEPTH_MAX)
 		return;
 	json_object_foreach(properties, key[depth], property) {
-		name = json_string_value(json_object_get(property, "x-mcp-header"));
-		if (name)
-			add(params, tool, key, depth + 1, name);
+		if (json_is_string(json_object_get(property, "x-mcp-header")))
+			add(params, tool, key, depth + 1, property);
 		read_schema(params, tool, property, key, depth + 1);
 	}
 }
@@ -74,6 +79,7 @@ http_params_new(const struct mcp *mcp)
 	const char *key[DEPTH_MAX];
 
 	LIST_INIT(&params->list);
+	params->all_listed = mcp_config(mcp)->mcp.arguments == ARGUMENTS_ALL;
 	for (size_t i = 0; i < mcp_catalog(mcp)->n_tools; i++) {
 		const struct tool_description *tool = mcp_tool_description(mcp, i);
 		json_t *schema = xalloc_check(json_loads(tool->input_schema, 0, NULL));
@@ -130,13 +136,13 @@ equals(const json_t *value, const char *text, size_t len)
 }
 
 static const char *
-mismatch(const json_t *value, const char *said)
+mismatch(const json_t *value, const char *said, bool required)
 {
 	bool same;
 	char *text;
 	size_t len;
 
-	if (!value && !said)
+	if (!said && (!value || !required))
 		return NULL;
 	if (!value || !said)
 		return said ? "a header Mcp-Param- repeats a missing argument"
@@ -161,7 +167,8 @@ http_params_mismatch(const struct http_params *params, const struct json_t *call
 		if (!tool || strcmp(tool, param->tool) != 0)
 			continue;
 		wrong = mismatch(argument_of(param, call),
-				 evhttp_find_header(headers, param->header));
+				 evhttp_find_header(headers, param->header),
+				 param->required);
 		if (wrong)
 			return wrong;
 	}

@@ -1,5 +1,6 @@
 /* Arguments of tools that a client repeats in headers, Mcp-Param-NAME, for those on the way:
  * properties of an input schema that carry x-mcp-header. They must say what the body says.
+ * Of a property that is not listed, so that clients do not know of its header, it may be missing.
  */
 #ifndef HTTP_PARAM_H
 #define HTTP_PARAM_H

@@ -15,6 +15,7 @@ libmcp_a_SOURCES = \
 	mcp/icon.c mcp/icon.h \
 	mcp/jsonrpc.c mcp/jsonrpc.h \
 	mcp/listen.c \
+	mcp/listing.c mcp/listing.h \
 	mcp/lists.c \
 	mcp/mcp.c mcp/mcp.h \
 	mcp/methods.c \

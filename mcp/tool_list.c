@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/xalloc.h"
 #include "mcp/catalog.h"
+#include "mcp/listing.h"
 #include "mcp/revision.h"
 #include "mcp/tool.h"
 #include "policy/config.h"
@@ -67,6 +68,18 @@ is_offered(const struct tool *tool, const struct config *config)
 	return !tool->policy || policy_tool(config, tool->policy) != POLICY_DENY;
 }
 
+/* As the tool describes itself, with its arguments as the list shows them. */
+static void
+describe(const struct tool *tool, const struct config *config, struct tool_description *shown_r)
+{
+	char *schema;
+
+	tool->describe(config, shown_r);
+	schema = listing_of(shown_r->input_schema, config->mcp.arguments == ARGUMENTS_ALL);
+	free(shown_r->input_schema);
+	shown_r->input_schema = schema;
+}
+
 static char *
 instruct(const struct tool_list *list)
 {
@@ -93,7 +106,7 @@ make(const struct catalog *catalog, const struct config *config)
 	for (size_t i = 0; i < catalog->n_tools; i++) {
 		if (!is_offered(catalog->tool[i], config))
 			continue;
-		catalog->tool[i]->describe(config, &list->tool[list->n]);
+		describe(catalog->tool[i], config, &list->tool[list->n]);
 		list->hash = hash_tool(list->hash, &list->tool[list->n++]);
 	}
 	list->instructions = instruct(list);

@@ -44,6 +44,9 @@ struct config_profile {
 	bool zygote_per_tenant;		/* each tenant has one of its own */
 };
 
+/* The arguments of tools that tools/list shows (mcp/listing.h). */
+enum config_arguments { ARGUMENTS_COMMON = 1, ARGUMENTS_ALL };
+
 /* Who gets structuredContent and outputSchema. */
 enum config_structured { STRUCTURED_AUTO = 1, STRUCTURED_YES, STRUCTURED_NO };
 
@@ -100,6 +103,7 @@ struct config {
 	} auth;
 	struct {
 		struct config_list toolsets;	/* which are offered, by name */
+		uint32_t arguments;	/* that tools/list shows: enum config_arguments */
 		uint32_t structured;	/* enum config_structured */
 		uint32_t text_tokens;	/* of an answer's text, about; 0: any number */
 		char *state_key_file;	/* path; NULL: a new key at each start */

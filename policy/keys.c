@@ -81,6 +81,7 @@ static const struct key keys[] = {
 	KEY("http", "request_seconds",      U32,     http.request_seconds,      1, 86400, 1, "60"),
 
 	KEY("mcp", "toolsets",           TOOLSETS, mcp.toolsets,        0, 3,         1, "native"),
+	CHOICE_KEY("mcp", "arguments",   mcp.arguments, "common|all", "common"),
 	CHOICE_KEY("mcp", "structured",  mcp.structured, "auto|yes|no", "auto"),
 	KEY("mcp", "text_tokens",        U32,   mcp.text_tokens,        0, 1000000,   1, "8000"),
 	KEY("mcp", "state_key_file",     PATH,  mcp.state_key_file,     1, 4095,      1, ""),

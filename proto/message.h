@@ -18,7 +18,7 @@
 
 /* The first byte of every frame. Both sides are of one build, so any change of
  * messages.def or of the framing raises it. */
-#define PROTO_VERSION 12
+#define PROTO_VERSION 13
 
 /* Both sides' build, which HELLO compares. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
@@ -30,6 +30,7 @@
 #define IMPORTS_MAX 4096		/* modules that a script may import */
 #define REFUSED_IMPORTS_MAX 16		/* that one run tells of */
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
+#define PACKAGES_TEXT_MAX 255	/* bytes of names of modules: "numpy, pandas" */
 #define WHERE_MAX 8192			/* bytes of the stacks that a script is ended with */
 #define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
 #define PATH_TEXT_MAX 4096		/* bytes of a path in /workspace */

@@ -262,6 +262,7 @@ on_reloaded(void *arg)
 
 	if (s->stopping)
 		return;
+	toolsets_renew(s->engine);
 	mcp_tools_changed(s->mcp);
 	notify_ready(s->notify);
 }
@@ -409,6 +410,7 @@ on_ready(void *arg, int error, const char *text)
 	}
 	if (s->stopping)
 		return;
+	toolsets_renew(s->engine);
 	say_enforcement(s);
 	r = accept_clients(s);
 	if (r < 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/why.h"
+#include "engine/engine.h"
 #include "mcp/catalog.h"
 #include "policy/config.h"
 #include "tools/check/check_environment.h"
@@ -106,6 +107,12 @@ toolsets_add(struct catalog *catalog, const struct config *config)
 				catalog_add_tool(catalog, *tool);
 	if (!catalog->resources)
 		catalog->resources = &own_resources;
+}
+
+void
+toolsets_renew(const struct engine *engine)
+{
+	environment_name(engine_packages(engine));
 }
 
 void

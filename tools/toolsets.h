@@ -9,6 +9,7 @@
 
 struct catalog;
 struct config;
+struct engine;
 
 /* Does the configuration name this set? */
 bool toolsets_wants(const struct config *config, const char *set);
@@ -20,6 +21,9 @@ int toolsets_check(const struct config *config, FILE *errors);
 /* Adds the tools of those sets, which toolsets_check has accepted, and the resources, unless the
  * catalog has a provider of its own. */
 void toolsets_add(struct catalog *catalog, const struct config *config);
+
+/* Descriptions of tools that are made from now on say what the engine knows now. */
+void toolsets_renew(const struct engine *engine);
 
 /* When the program ends, before the engine is freed: toolsets_stop cancels the calls that go on as
  * jobs, so that no session is in use; toolsets_forget closes sessions, and drops kept files and

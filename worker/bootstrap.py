@@ -27,7 +27,7 @@ import site
 import sys
 import threading
 import traceback
-from importlib.machinery import BuiltinImporter
+from importlib.machinery import BuiltinImporter, PathFinder
 from importlib.machinery import SourceFileLoader as ScriptLoader
 
 FILE = "script.py"
@@ -39,6 +39,10 @@ CODE = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # CO_COROUTINE
 RESULT = " result"  # no name that a script could have
 VALUE_MAX = 256 << 10
+PACKAGES_MAX = 12  # that a model is told of before it asks
+PACKAGES = ("numpy", "pandas", "scipy", "matplotlib", "sklearn", "statsmodels", "sympy", "seaborn",
+            "plotly", "networkx", "polars", "torch", "PIL", "cv2", "requests", "httpx", "bs4", "lxml",
+            "openpyxl", "docx", "pypdf", "yaml", "pydantic")
 NAMES_MAX, NAME_VALUE_MAX, NAMES_TEXT_MAX = 200, 2000, 64 << 10
 
 Assign, Constant, Expr, Name, Store = _ast.Assign, _ast.Constant, _ast.Expr, _ast.Name, _ast.Store
@@ -63,9 +67,15 @@ class Prepared:
     exits = thread_exits = 0
 
 
+def well_known():
+    """Those of PACKAGES that can be imported, the first of them; nothing is imported."""
+    found = [name for name in PACKAGES if getattr(PathFinder.find_spec(name), "loader", None)]
+    return ", ".join(found[:PACKAGES_MAX])
+
+
 def prepare(modules, remove_env):
-    """Imports modules; returns the names of those that cannot be."""
-    missing = []
+    """Imports modules; returns the names of those that cannot be, and what is well known."""
+    missing, packages = [], well_known()
     prepare_display()
     for name in modules:
         try:
@@ -108,7 +118,7 @@ def prepare(modules, remove_env):
         rehearse()
     gc.collect()
     gc.freeze()
-    return missing
+    return missing, packages
 
 
 def stream(fd, name, errors, write_through):

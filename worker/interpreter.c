@@ -255,6 +255,8 @@ list_of(const struct msg_strs *strs)
 	return list;
 }
 
+static char packages[PACKAGES_TEXT_MAX + 1];
+
 /* The names in the list occur in modules: finds them there again. */
 static void
 add_missing(PyObject *names, const struct msg_strs *modules, struct msg_strs *missing)
@@ -268,6 +270,21 @@ add_missing(PyObject *names, const struct msg_strs *modules, struct msg_strs *mi
 			missing->item[missing->n++] = modules->item[i];
 		Py_XDECREF(name);
 	}
+}
+
+/* What bootstrap.prepare returns. */
+static int
+take_prepared(PyObject *result, const struct msg_strs *modules, struct msg_strs *missing)
+{
+	PyObject *names;
+	const char *text;
+
+	if (!PyArg_ParseTuple(result, "O!s", &PyList_Type, &names, &text) ||
+	    strlen(text) >= sizeof(packages))
+		return -EIO;
+	memcpy(packages, text, strlen(text) + 1);
+	add_missing(names, modules, missing);
+	return 0;
 }
 
 int
@@ -290,16 +307,20 @@ interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
 	Py_XDECREF(args);
 	Py_XDECREF(names);
 	Py_XDECREF(unset);
-	if (!result) {
+	if (!result || take_prepared(result, modules, missing) < 0) {
 		PyErr_Print();
 		return -EIO;
 	}
-	if (PyList_Check(result) && PyList_Size(result) > 0)
-		add_missing(result, modules, missing);
 	Py_DECREF(result);
 	leave_room();
 	heap_settle();
 	return 0;
+}
+
+const char *
+interpreter_packages(void)
+{
+	return packages;
 }
 
 const char *

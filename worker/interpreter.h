@@ -30,6 +30,9 @@ int interpreter_start(const char **what_r);
 int interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
 			const char **what_r);
 
+/* After that: the names of well-known modules that can be imported, "numpy, pandas"; static. */
+const char *interpreter_packages(void);
+
 /* "3.11.2": static. */
 const char *interpreter_version(void);
 

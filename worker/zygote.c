@@ -178,6 +178,7 @@ send_ready(const struct jail *jail, const struct msg_strs *missing)
 	struct msg msg = { .type = MSG_ZYGOTE_READY, .zygote_ready = {
 		.python = msg_str(interpreter_version()),
 		.landlock_abi = jail->landlock_abi,
+		.packages = msg_str(interpreter_packages()),
 		.missing = *missing } };
 
 	/* A long list is cut rather than lost; the message has a bound. */

@@ -53,7 +53,7 @@ def lists_follow_the_configuration(ctx):
         reload(ctx, service, OTHER)
         other = tools_of(p)
         equal(sorted(other), sorted(before))
-        assert other["run_script"]["description"] != before["run_script"]["description"]
+        assert other["run_script"]["inputSchema"] != before["run_script"]["inputSchema"]
         reload(ctx, service, OTHER + DENIED)
         equal(sorted(tools_of(p)), sorted(set(before) - {"run_repl"}), "what is denied is not there")
         answer = p.ask("tools/call", {"name": "run_repl", "arguments": {"code": "1"}})

@@ -171,7 +171,9 @@ def check_arguments(client, tool, is_real):
         result = check_call(client, tool, arguments, is_real)
         status = result.get("structuredContent", {}).get("status")
         if status is not None:
-            expect(validator.is_valid(arguments) == (status != "invalid_arguments"),
+            agrees = validator.is_valid(arguments) == (status != "invalid_arguments")
+            # A list that is short does not say all that is refused.
+            expect(agrees or (is_real and validator.is_valid(arguments)),
                    f"schema and server disagree on {arguments!r:.200}: {status}")
         expect(validator.is_valid(arguments) or result["isError"], f"{arguments!r:.200} was run")
     for arguments in ACCEPTED:

@@ -30,6 +30,7 @@ allowed_hosts = py.example.org
 connections_per_peer = 1024
 [mcp]
 task_after_seconds = 0
+arguments = all
 [auth]
 token_file = %s
 """

@@ -680,6 +680,20 @@ def the_handle_is_mirrored(ctx):
                 equal((response.status, response.code), (400, -32020), said)
 
 
+@test(private=True)
+def a_header_of_what_is_not_listed_may_be_missing(ctx):
+    """Clients do not know of it; those that do are held to it."""
+    for config, without in (("", 200), ("[mcp]\narguments = all\n", 400)):
+        with http_private(ctx, config) as (_, place), \
+                http_client.Session(place, MODERN, timeout=ctx.seconds(60)) as client:
+            def ask(said):
+                message = client.message("tools/call", {"name": "run_script", "arguments": {
+                    "script": "1", "idempotency_key": "mine"}})
+                return client.post(message, {"Mcp-Param-Key": said} if said else None).status
+
+            equal([ask(None), ask("mine"), ask("other")], [without, 200, 400], config)
+
+
 # ---- against plain Python ----
 
 BEGIN = "import random\ntable, items, rng = {}, [], random.Random(7)"

@@ -90,6 +90,85 @@ def code_and_script_are_the_same(ctx):
             assert result["isError"] and "is not an argument" in result["content"][0]["text"], result
 
 
+TOKENS = 1600
+BYTES_OF_A_TOKEN = 4.2  # a little less than measured: o200k_base has 4.30 to 4.37 of the whole list
+OTHER_ARGUMENTS = {"run_script": {"args", "cpu_seconds", "pids", "python_version", "allowed_imports",
+                                  "tier", "spill", "idempotency_key", "profile"},
+                   "run_repl": {"cpu_seconds", "pids", "spill", "idempotency_key", "profile"},
+                   "validate_script": set(), "check_environment": {"profile"}, "job": set(),
+                   "install_package": set()}
+
+
+def size_of(tools):
+    """The bytes that a client shows a model of them."""
+    return sum(len(json.dumps({"name": name, "description": tool["description"],
+                               "inputSchema": tool["inputSchema"]}, separators=(",", ":"),
+                              ensure_ascii=False).encode()) for name, tool in tools.items())
+
+
+@test(private=True)
+def the_list_is_short(ctx):
+    """With the most tools that there can be, an index of packages and scripts that may ask."""
+    with tempfile.TemporaryDirectory() as here:
+        os.chmod(here, 0o755)
+        more = "[packages]\nindex = http://127.0.0.1:9/simple/\nstore = %s/store\n" % here
+        with ctx.private(more) as service, ctx.client(path=service.socket) as client:
+            tools = tools_of(client)
+            equal(set(tools), set(OTHER_ARGUMENTS))
+            size = size_of(tools)
+            assert size <= TOKENS * BYTES_OF_A_TOKEN, "%d bytes" % size
+            assert "x-unlisted" not in json.dumps(tools), tools
+        with ctx.private(more + "[mcp]\narguments = all\n") as service, \
+                ctx.client(path=service.socket) as client:
+            every = tools_of(client)
+            assert "x-unlisted" not in json.dumps(every), every
+        for name, others in OTHER_ARGUMENTS.items():
+            listed, taken = (set(of[name]["inputSchema"]["properties"]) for of in (tools, every))
+            equal(taken - listed, others, name)
+            assert listed < taken or not others, name
+            equal("additionalProperties" in tools[name]["inputSchema"], not others, name)
+            equal(every[name]["inputSchema"]["additionalProperties"], False, name)
+
+
+@test
+def what_is_not_listed_is_taken(ctx):
+    """As ever: null counts as not given, numbers and lists may be strings, mistakes are refused."""
+    with ctx.private("") as service, ctx.client(path=service.socket) as client:
+        nothing = dict.fromkeys(OTHER_ARGUMENTS["run_script"])
+        assert client.run("1", **nothing).status == "ok"
+        o = client.run("import sys\nprint(sys.argv[1:])", args='["a"]', pids="20", cpu_seconds=5,
+                       profile="basic", python_version="", allowed_imports='["sys"]', spill="true",
+                       tier="", idempotency_key="k1")
+        equal((o.status, o.stdout), ("ok", "['a']\n"), repr(o))
+        o = client.run("import os", allowed_imports=["sys"])
+        equal(o.error["type"], "ImportNotAllowed", repr(o))
+        for name, wrong in (("args", "a"), ("pids", 0), ("tier", "none"), ("spill", 3),
+                            ("python_version", "3 11"), ("idempotency_key", "k" * 200)):
+            assert name in client.run("1", **{name: wrong}).text, name
+        assert "is not an argument" in client.run("1", colour="red").text
+        result = call(client, "run_repl", code="1", pids="20", spill="false", profile="basic")
+        equal(result["structuredContent"]["result"]["json"], 1, repr(result))
+
+
+@test
+def well_known_packages_are_named(ctx):
+    """Those that can be imported, and no others."""
+    with ctx.private("") as service, ctx.client(path=service.socket) as client:
+        said = tools_of(client)["run_script"]["description"]
+        found = re.search(r"Installed: (.*); check_environment lists all", said)
+        names = found[1].split(", ") if found else []
+        assert len(names) <= 12, said
+        o = client.run("import importlib.util as u\n[bool(u.find_spec(name)) for name in %r]" %
+                       (names + ["numpy", "pandas"],))
+        equal(o.result["json"][:-2], [True] * len(names), said)
+        equal(["numpy" in names, "pandas" in names], o.result["json"][-2:], said)
+    with ctx.private("[profile data]\nmodules = json\n[profile basic]\n") as service, \
+            ctx.client(path=service.socket) as client:
+        tools = tools_of(client)
+        equal("Installed in the profile" in tools["run_script"]["description"], bool(names))
+        assert "profile" in tools["run_script"]["inputSchema"]["properties"], tools
+
+
 @test
 def instructions_name_what_is_listed(ctx):
     """In each set, and for a tenant whom policy refuses a tool."""

@@ -244,6 +244,7 @@ MCP_TESTS = \
 	tests/unit/tools/test-environment \
 	tests/unit/mcp/test-arguments \
 	tests/unit/mcp/test-eras \
+	tests/unit/mcp/test-listing \
 	tests/unit/base/test-jsonout \
 	tests/unit/mcp/test-jsonrpc \
 	tests/unit/supervisor/test-handover \
@@ -349,6 +350,9 @@ tests_unit_tools_test_toolsets_LDADD = $(MCP_TEST_LDADD)
 tests_unit_mcp_test_arguments_SOURCES = tests/unit/mcp/test-arguments.c
 tests_unit_mcp_test_arguments_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_mcp_test_arguments_LDADD = $(MCP_TEST_LDADD)
+tests_unit_mcp_test_listing_SOURCES = tests/unit/mcp/test-listing.c
+tests_unit_mcp_test_listing_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_mcp_test_listing_LDADD = $(MCP_TEST_LDADD)
 tests_unit_mcp_test_seal_SOURCES = tests/unit/mcp/test-seal.c
 tests_unit_mcp_test_seal_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_mcp_test_seal_LDADD = $(MCP_TEST_LDADD)

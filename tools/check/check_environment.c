@@ -98,11 +98,9 @@ struct state {
 };
 
 static const char description[] =
-	"Tells what scripts find here, before one is written: the Python version, the profiles, "
-	"the installed packages, whether there is a network and to which hosts, whether packages "
-	"can be installed and who has to agree, whether input() asks somebody, the limits (time, "
-	"memory, processes, output) with the most that may be asked for, what enforces them, how "
-	"many of your scripts run or wait, and your sessions of run_repl. Runs nothing of yours.";
+	"What scripts find here: the Python version, profiles, all installed packages, the hosts "
+	"that can be reached, whether packages can be installed and who has to agree, limits, and "
+	"your sessions of run_repl.";
 
 static char *
 make_input_schema(const struct config *config)

@@ -25,11 +25,8 @@ struct tool_run {
 };
 
 static const char description[] =
-	"Checks a Python script without running it: its syntax, and its inline metadata "
-	"(PEP 723, the comment block '# /// script'). Answers whether all is well, the "
-	"dependencies and the requires-python of the block, errors with their lines, and "
-	"which dependencies are not installed here (missing): those would need approval "
-	"before a run.";
+	"Check a Python script without running it: its syntax, its metadata block (PEP 723), and "
+	"which dependencies are missing here.";
 
 static void
 describe(const struct config *config, struct tool_description *description_r)

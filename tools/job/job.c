@@ -44,11 +44,9 @@ struct tool_run {
 /* ---- description ---- */
 
 static const char description[] =
-	"Follows what was started with background: true, by its handle. status: how it is doing; "
-	"output: what it has written to stdout and stderr from offset on, at most 64 KiB at once "
-	"(give next_offset of the last answer, and nothing is told twice); wait: waits until it "
-	"is over and gives its answer, the same as the tool would have given; cancel: stops it. "
-	"A job that is over is kept for a while.";
+	"Follow a script that was started with background: true. status: does it still run; "
+	"output: what it has written, from offset on (next_offset of the last answer); wait: "
+	"its answer, once it has ended; cancel: stops it.";
 
 static void
 describe(const struct config *config, struct tool_description *description_r)

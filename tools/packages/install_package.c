@@ -39,14 +39,10 @@ struct arguments {
 };
 
 static const char description[] =
-	"Installs Python packages for your scripts: {\"packages\": [\"requests>=2\"]}. What "
-	"they depend on is installed with them. First it is found out what exactly that is, "
-	"and the operator's policy decides about it; it may have to be approved by a person. "
-	"Scripts whose dependencies (the argument, or a PEP 723 block) are the same "
-	"requirements find the packages at once; with session that session of run_repl has "
-	"them from its next cell on. Nothing needs to be installed that "
-	"check_environment lists. Answers what was installed, each with its version and hash, "
-	"or why not.";
+	"Install Python packages, and what they depend on, as far as the operator's policy allows; a "
+	"person may have to approve it. Scripts that name the same requirements in dependencies find "
+	"them; with session that session has them from its next cell on. Answers versions and "
+	"hashes, or why not.";
 
 static void
 describe(const struct config *config, struct tool_description *description_r)

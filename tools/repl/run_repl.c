@@ -17,29 +17,23 @@
 static char *
 make_description(const struct config *config)
 {
-	char *limits = run_script_limits_text(config), *text;
+	char *text;
 	int n;
 
 	n = asprintf(&text,
-		"Run Python %s code in a session that keeps its variables, imports and files "
-		"for the next call, like a notebook. The first call (without session) begins "
-		"one and answers its handle as session; send that with the next cells. "
-		"Returns what run_script returns, and state.\n"
-		"A session survives mistakes: after an exception everything up to it is kept; "
-		"after a time-out, a crash, a limit or os._exit the session is as before the "
-		"cell (state rolled_back; files in /workspace are not taken back). Threads, "
-		"processes and sockets end with their cell (not_carried).\n"
-		"checkpoint and restore keep a state by name and go back to it; branch works in "
-		"a copy. One cell at a time runs in a session, others wait. A session that is not "
-		"used for %u s is closed. It sees no files of the machine and %s.%s\n"
+		"Run Python %s code in a session that keeps variables, imports and files for the "
+		"next call, like a notebook. The first call, without session, begins one; send "
+		"the session that it answers with the next cells. Returns what run_script "
+		"returns "
+		"and has the same packages.\n"
+		"After an exception everything up to it is kept; after a time-out, a crash or a "
+		"limit the session is as before the cell (state rolled_back), but for files. "
+		"Threads and processes end with their cell. A session unused for %u s is closed. "
+		"memory_mb, profile and dependencies are chosen when it begins.%s\n"
 		"Example: {\"code\": \"x = 20\"} answers session S; then {\"session\": S, \"code\": "
-		"\"x + 1\"} gives result 21.\n%s memory_mb, profile and dependencies are chosen when "
-		"a session begins, and memory_mb bounds all of it.",
-		PYTHON_VERSION, config->repl.idle_seconds, run_script_network_text(config),
-		script_input_text(config), limits);
-	xalloc_check(n < 0 ? NULL : text);
-	free(limits);
-	return text;
+		"\"x + 1\"} gives result 21.",
+		PYTHON_VERSION, config->repl.idle_seconds, script_input_text(config));
+	return xalloc_check(n < 0 ? NULL : text);
 }
 
 static void

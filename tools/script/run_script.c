@@ -37,25 +37,23 @@ struct tool_run {
 static char *
 make_description(const struct config *config)
 {
-	char *limits = run_script_limits_text(config), *text;
+	char *packages = environment_names_text(config), *text;
 	int n;
 
 	n = asprintf(&text,
 		"Run a Python %s script in a fresh, isolated process. Returns what it "
-		"printed, the value of its last line when that is an expression, any error "
-		"with its traceback, matplotlib figures and what display(object) was given as "
-		"pictures or tables, and the files that it left in /workspace.\n"
-		"Nothing survives the call: no variables, files or installed packages, so "
-		"send a whole program each time, or use run_repl. Calls may run in parallel. "
-		"The script starts in /workspace, which is writable and empty but for files "
-		"that you send; it sees no files of the machine and %s. Top-level "
-		"await, threads, subprocesses and multiprocessing work.%s\n"
-		"Example: {\"script\": \"import math\\nprint('computing')\\n"
-		"math.factorial(10)\"} gives stdout \"computing\\n\" and result 3628800.\n%s",
-		PYTHON_VERSION, run_script_network_text(config), script_input_text(config), limits);
-	xalloc_check(n < 0 ? NULL : text);
-	free(limits);
-	return text;
+		"printed, the value of its last line, an error with its traceback, figures and "
+		"what display(object) was given, and the files that it left in /workspace, "
+		"where it starts.\n"
+		"Nothing survives the call: send a whole program each time, or use run_repl. "
+		"The script sees no files of the machine and %s. Top-level await, threads and "
+		"subprocesses work.%s%s\n"
+		"Example: {\"script\": \"import math\\nmath.factorial(10)\"} gives result "
+		"3628800.",
+		PYTHON_VERSION, run_script_network_text(config), script_input_text(config),
+		packages);
+	free(packages);
+	return xalloc_check(n < 0 ? NULL : text);
 }
 
 static void

@@ -95,12 +95,11 @@ bool run_script_is_key(const json_t *value);
 /* A tool's once (tool.h). */
 const char *run_script_once(const json_t *arguments);
 
-/* JSON texts, malloc'd, with the limits in force; and a sentence about those for models. */
+/* JSON texts, malloc'd, with the limits in force. */
 char *run_script_input_schema(enum run_for tool, const struct config *config);
 char *run_script_output_schema(enum run_for tool);
-char *run_script_limits_text(const struct config *config);
 
-/* What a script has of the network, for the same sentence; static. */
+/* What a script has of the network, for a description; static. */
 const char *run_script_network_text(const struct config *config);
 
 /* Is it one JSON text on one line, within our bounds? */

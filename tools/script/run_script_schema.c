@@ -24,13 +24,13 @@ run_script_input_schema(enum run_for tool, const struct config *config)
 			schema_drop(schema, name);
 		} else if (most > 0) {
 			schema_set(schema, name, "maximum", schema_number(most));
-			schema_say(schema, name, " %.10g unless given.",
-				   run_script_limit(&config->limits.standard, (enum field)i));
+			schema_set(schema, name, "default", schema_number(run_script_limit(
+					&config->limits.standard, (enum field)i)));
 		}
 	}
 	schema_set_profiles(schema, "profile", config);
 	schema_set(schema, FILES_ARGUMENT, "maxItems", json_integer(config->results.inputs));
-	schema_say(schema, FILES_ARGUMENT, " At most %u KiB each and %u KiB together.",
+	schema_say(schema, FILES_ARGUMENT, " At most %u KiB each, %u KiB together.",
 		   config->results.input_bytes >> 10, config->results.inputs_bytes >> 10);
 	return schema_take(schema);
 }
@@ -39,27 +39,6 @@ const char *
 run_script_network_text(const struct config *config)
 {
 	return config->network.allow.n > 0
-		? "of the network what the operator allows, through the HTTP proxy that is named "
-		  "in its environment"
+		? "of the network what the operator allows, by the proxy in HTTPS_PROXY"
 		: "no network";
-}
-
-char *
-run_script_limits_text(const struct config *config)
-{
-	const struct limits *standard = &config->limits.standard;
-	const struct limits *cap = &config->limits.cap;
-	char *text;
-	int n;
-
-	n = asprintf(&text,
-		"Limits: %.10g s (timeout_seconds up to %.10g), %.10g MiB of memory "
-		"(memory_mb up to %.10g), %u processes and threads (pids up to %u). Of "
-		"stdout and of stderr %.10g MiB each are kept: past that the middle is left "
-		"out.",
-		run_script_limit(standard, FIELD_TIMEOUT), run_script_limit(cap, FIELD_TIMEOUT),
-		run_script_limit(standard, FIELD_MEMORY), run_script_limit(cap, FIELD_MEMORY),
-		standard->pids, cap->pids, (double)standard->output_bytes / MIB);
-	xalloc_check(n < 0 ? NULL : text);
-	return text;
 }

@@ -14,6 +14,7 @@
 #include "policy/packages.h"
 #include "policy/rules.h"
 #include "policy/version.h"
+#include "proto/message.h"
 #include "tools/shared/inside.h"
 #include "tools/shared/look_environment.h"
 
@@ -29,6 +30,7 @@ struct remembered {
 };
 
 static struct remembered remembered[CONFIG_PROFILES_MAX];
+static char named[PACKAGES_TEXT_MAX + 1];	/* environment_name's */
 
 struct environment_ask {
 	struct inside *inside;
@@ -75,6 +77,28 @@ environment_forget(void)
 		json_decref(remembered[i].environment);
 		remembered[i].environment = NULL;
 	}
+	named[0] = '\0';
+}
+
+void
+environment_name(const char *modules)
+{
+	snprintf(named, sizeof(named), "%s", modules);
+}
+
+char *
+environment_names_text(const struct config *config)
+{
+	const char *profile = config->profile[0].name;
+	bool only = config->n_profiles == 1;
+	char *text;
+	int n;
+
+	if (!*named)
+		return xstrdup("");
+	n = asprintf(&text, " Installed%s%s: %s; check_environment lists all.",
+		     only ? "" : " in the profile ", only ? "" : profile, named);
+	return xalloc_check(n < 0 ? NULL : text);
 }
 
 /* ---- asking ---- */

@@ -39,6 +39,13 @@ void environment_cancel(struct environment_ask *ask, enum cancel_reason reason);
 const char *environment_similar(const struct tool_host *host, const char *name,
 				const char **profile_r);
 
+/* The names of well-known modules that scripts of the default profile can import, "numpy, pandas";
+ * copied. For descriptions, which are made before any worker is asked. */
+void environment_name(const char *modules);
+
+/* A sentence about them that follows another one, malloc'd; "": none is known. */
+char *environment_names_text(const struct config *config);
+
 /* Forgets what is remembered. */
 void environment_forget(void);
 

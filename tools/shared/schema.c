@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "mcp/listing.h"
 #include "policy/config.h"
 
 json_t *
@@ -53,6 +54,8 @@ schema_set_profiles(json_t *schema, const char *property, const struct config *c
 		json_array_append_new(names, json_string(config->profile[i].name));
 	schema_set(schema, property, "enum", names);
 	schema_set(schema, property, "default", json_string(config->profile[0].name));
+	if (config->n_profiles == 1)
+		schema_set(schema, property, LISTING_KEYWORD, json_true());
 }
 
 void

@@ -19,7 +19,7 @@ void schema_set(json_t *schema, const char *property, const char *keyword, json_
 void schema_say(json_t *schema, const char *property, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Sets enum and default of a property that names a profile. */
+/* Sets enum and default of a property that names a profile; it is not listed where there is one. */
 void schema_set_profiles(json_t *schema, const char *property, const struct config *config);
 
 /* Removes a property, which may be a required one. */

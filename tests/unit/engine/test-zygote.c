@@ -35,6 +35,7 @@ static struct start {
 	int line;		/* the zygote's end */
 } started[STARTS_MAX];
 static size_t n_started;
+static const char *packages = "";	/* what zygotes say that is installed */
 static struct event_base *base;
 
 void
@@ -194,7 +195,8 @@ static void
 say_ready(size_t i)
 {
 	struct msg hello = { .type = MSG_HELLO, .hello.build = msg_str(PROTO_BUILD) };
-	struct msg ready = { .type = MSG_ZYGOTE_READY, .zygote_ready.python = msg_str("3") };
+	struct msg ready = { .type = MSG_ZYGOTE_READY, .zygote_ready = {
+		.python = msg_str("3"), .packages = msg_str(packages) } };
 	unsigned int before = heard.ready;
 
 	assert_int_equal(frame_send(started[i].line, &hello, NULL, 0), 0);
@@ -265,6 +267,28 @@ the_old_one_serves_until_the_new_one_is_ready(void **state)
 	say_ready(2);
 	assert_int_equal(heard.renewed, 2);
 	assert_int_equal(zygote_pid(zygote), started[2].pid);
+}
+
+static void
+names_are_names(void **state)
+{
+	static const char *const odd[] = { "numpy\nYou must", "<b>numpy</b>", "num\303\251", "a;b" };
+
+	(void)state;
+	UNTIL(n_started == 1);
+	assert_string_equal(zygote_packages(zygote), "");
+	packages = "numpy, PIL, my_own2";
+	say_ready(0);
+	assert_string_equal(zygote_packages(zygote), packages);
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+		ask_for_worker(i + 1);
+		UNTIL(n_started == i + 2);
+		packages = odd[i];
+		say_ready(i + 1);
+		assert_string_equal(zygote_packages(zygote), "");
+		say_spawned(i, i + 1);
+	}
+	packages = "";
 }
 
 static void
@@ -393,6 +417,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		ZYGOTE(the_old_one_serves_until_the_new_one_is_ready),
 		ZYGOTE(one_that_has_made_no_worker_is_kept),
+		ZYGOTE(names_are_names),
 		ZYGOTE(a_successor_that_fails_is_nobodys_trouble),
 		ZYGOTE(a_successor_takes_the_place_of_one_that_is_lost),
 		ZYGOTE(what_a_replaced_one_owes_is_told_when_it_is_lost),

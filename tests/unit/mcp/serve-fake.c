@@ -43,6 +43,7 @@ main(int argc, char **argv)
 	struct why why;
 	int fd, r;
 
+	config->mcp.arguments = ARGUMENTS_ALL;	/* what the schema says can be held against it */
 	signal(SIGPIPE, SIG_IGN);
 	if (argc != 2 || socketfile_open(argv[1], geteuid(), &file, &fd, &why) < 0) {
 		fprintf(stderr, "serve-fake: %s\n", argc != 2 ? "SOCKET" : why.text);

@@ -438,6 +438,13 @@ engine_keeper(const struct engine *engine)
 	return NULL;
 }
 
+const char *
+engine_packages(const struct engine *engine)
+{
+	(void)engine;
+	return "";
+}
+
 void
 engine_enforcement(const struct engine *engine, struct engine_enforcement *how_r)
 {

@@ -1,0 +1,41 @@
+/* Runs in: the supervisor.   Owns: nothing. */
+#include "mcp/listing.h"
+
+#include <jansson.h>
+
+#include "base/xalloc.h"
+
+/* The tool itself checks these, and its refusals name them. */
+static void
+drop_bounds(json_t *property)
+{
+	static const char *const keywords[] = { "minLength", "maxLength", "pattern", "minItems",
+						"maxItems" };
+
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
+		json_object_del(property, keywords[i]);
+}
+
+char *
+listing_of(const char *schema, bool all)
+{
+	json_t *shown = xalloc_check(json_loads(schema, 0, NULL));
+	json_t *properties = json_object_get(shown, "properties"), *property;
+	const char *name;
+	char *text;
+	void *next;
+
+	json_object_foreach_safe(properties, next, name, property) {
+		if (json_object_get(property, LISTING_KEYWORD) && !all) {
+			json_object_del(properties, name);
+			json_object_del(shown, "additionalProperties");
+			continue;
+		}
+		json_object_del(property, LISTING_KEYWORD);
+		if (!all)
+			drop_bounds(property);
+	}
+	text = xalloc_check(json_dumps(shown, JSON_COMPACT | JSON_REAL_PRECISION(10)));
+	json_decref(shown);
+	return text;
+}
