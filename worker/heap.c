@@ -5,7 +5,6 @@
 
 #include "worker/heap.h"
 
-#include <malloc.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,8 +15,6 @@
 
 #define HUGE_PAGE (2UL << 20)		/* of x86-64, and of arm64 with pages of 4 KiB */
 #define REGION (64UL << 20)		/* profiles that need more continue outside of it */
-#define MMAP_THRESHOLD (128 << 10)	/* libc's default, and its maximum: mallopt(3) */
-#define MMAP_THRESHOLD_MAX (32 << 20)
 
 static PyObjectArenaAllocator usual;
 static uintptr_t region, next;		/* 0: none */
@@ -68,9 +65,7 @@ heap_gather(void)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	PyObjectArenaAllocator ours = { .alloc = arena_alloc };
 
-	/* libc's heap begins on a huge page. It also holds large blocks, for which libc would
-	 * make separate mappings. */
-	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_MAX);
+	/* libc's heap begins on a huge page. */
 	heap = round_up((uintptr_t)sbrk(0));
 	if (brk((void *)heap) < 0)
 		heap = UINTPTR_MAX;
@@ -88,7 +83,6 @@ heap_gather(void)
 void
 heap_settle(void)
 {
-	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD);
 	collapse(heap, round_down((uintptr_t)sbrk(0)));
 	if (!region)
 		return;

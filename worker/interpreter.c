@@ -8,7 +8,6 @@
 #include "worker/interpreter.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,24 +44,23 @@ executable(void)
 	return PYTHON_PROGRAM;
 }
 
-/* Reserves memory in both allocators, so that a small script makes no new mappings. */
+/* Reserves memory in both allocators, so that a small script makes no new mappings. Of each,
+ * the last block stays: Python's allocator frees an arena with its last block, and libc returns
+ * what is free at the end of its heap. mallopt() would do too, but it ends the adaptation of
+ * libc's thresholds: each large block of a script would be a mapping of its own. */
 static void
 leave_room(void)
 {
 	enum { BLOCKS = 512, SIZE = 496, LIBC_SIZE = 1008 };
 	void *block[BLOCKS];
 
-	/* Python's allocator frees an arena when its last block is freed; one block stays. */
 	for (size_t i = 0; i < BLOCKS; i++)
 		block[i] = PyObject_Malloc(SIZE);
 	for (size_t i = 0; i < BLOCKS - 1; i++)
 		PyObject_Free(block[i]);
-	/* libc returns memory beyond a threshold at the end of its heap. */
-	mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
-	mallopt(M_TOP_PAD, 256 * 1024);
 	for (size_t i = 0; i < BLOCKS; i++)
 		block[i] = malloc(LIBC_SIZE);
-	for (size_t i = 0; i < BLOCKS; i++)
+	for (size_t i = 0; i < BLOCKS - 1; i++)
 		free(block[i]);
 }
 
