@@ -25,4 +25,6 @@ libbase_a_SOURCES = \
 # It has names of the C library's, so it is part of the programs that want it: those with a loop of
 # libevent's.
 BASE_TURNS = base/turns.c base/turns.h
+# Also part of the worker's library.
+libbase_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 libbase_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) $(CRYPTO_CFLAGS)

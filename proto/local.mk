@@ -6,4 +6,6 @@ libproto_a_SOURCES = \
 	proto/frame.c proto/frame.h \
 	proto/message.h proto/messages.def \
 	proto/walk.c proto/walk.h
+# Also part of the worker's library.
+libproto_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 libproto_a_CPPFLAGS = $(AM_CPPFLAGS) $(MSGPACK_CFLAGS)

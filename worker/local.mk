@@ -1,4 +1,4 @@
-# worker: the program that runs scripts; libseccomp, libpython, the SHA-256 of libmd and proto, nothing else.
+# worker: the program that runs scripts; libseccomp, Python, the SHA-256 of libmd and proto, nothing else.
 noinst_LIBRARIES += libworker.a
 libexec_PROGRAMS += mcp-python-worker
 
@@ -7,6 +7,7 @@ libworker_a_SOURCES = \
 	worker/prompt.c worker/prompt.h \
 	worker/execution.c worker/execution.h \
 	worker/heap.c worker/heap.h \
+	worker/hello.c worker/hello.h \
 	worker/interpreter.c worker/interpreter.h \
 	worker/jail.c worker/jail.h \
 	worker/landlock.c worker/landlock.h \
@@ -18,6 +19,7 @@ libworker_a_SOURCES = \
 	worker/priority.c \
 	worker/processes.c worker/processes.h \
 	worker/procfs.c worker/procfs.h \
+	worker/program.c worker/program.h \
 	worker/seccomp.c worker/seccomp.h \
 	worker/session.c worker/session.h \
 	worker/sharedmap.c worker/sharedmap.h \
@@ -27,34 +29,71 @@ libworker_a_SOURCES = \
 	worker/where.c worker/where.h \
 	worker/workspace.c worker/workspace.h \
 	worker/zygote.c worker/zygote.h
+mcp_python_worker_SOURCES = worker/main.c
 # Python's headers are not held to our warnings.
 libworker_a_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CFLAGS:-I%=-isystem%) $(SECCOMP_CFLAGS) \
 	$(MD_CFLAGS) -DPYTHON_PROGRAM='"$(PYTHON3)"'
-mcp_python_worker_SOURCES = worker/main.c
-# The worker's own versions of these functions are taken in though nothing of the program calls them.
-WORKER_INTERPOSED = -Wl,-u,mmap -Wl,-u,fsync -Wl,-u,fdatasync -Wl,-u,chmod
-mcp_python_worker_LDFLAGS = $(AM_LDFLAGS) $(WORKER_INTERPOSED)
+libworker_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 # The archive of libmd, not the shared library: names of a program's own libraries come before those of
 # extension modules, and many of these bring their own MD5Init or SHA1Init, with other structures.
 WORKER_MD = $(MD_LIBS:-lmd=-l:libmd.a)
-mcp_python_worker_LDADD = libworker.a libproto.a libbase.a $(SECCOMP_LIBS) $(WORKER_MD) $(PYTHON_LIBS) \
-	$(MSGPACK_LIBS)
+WORKER_LIBS = libproto.a libbase.a $(SECCOMP_LIBS) $(WORKER_MD) $(MSGPACK_LIBS)
+# All of it: the worker's own versions of functions of the C library are called by others alone.
+WHOLE_WORKER = -Wl,--whole-archive,libworker.a,--no-whole-archive
+WHOLE_DEBUG_WORKER = -Wl,--whole-archive,libworker-debug.a,--no-whole-archive
 
-# The same for the debug build of the interpreter: [profile] interpreter = debug. What is
-# frozen in is good for both.
+# The debug build of the interpreter has a program of its own: [profile] interpreter = debug. What
+# is frozen in is good for both.
 if DEBUG_PYTHON
 noinst_LIBRARIES += libworker-debug.a
 libexec_PROGRAMS += mcp-python-worker-debug
 libworker_debug_a_SOURCES = $(libworker_a_SOURCES)
 libworker_debug_a_CPPFLAGS = $(AM_CPPFLAGS) $(DEBUG_PYTHON_CFLAGS:-I%=-isystem%) \
 	$(SECCOMP_CFLAGS) $(MD_CFLAGS) -DPYTHON_PROGRAM='"$(DEBUG_PYTHON3)"'
+libworker_debug_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 mcp_python_worker_debug_SOURCES = worker/main.c
-mcp_python_worker_debug_LDFLAGS = $(AM_LDFLAGS) $(WORKER_INTERPOSED)
-mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(SECCOMP_LIBS) $(WORKER_MD) \
-	$(DEBUG_PYTHON_LIBS) $(MSGPACK_LIBS)
 worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
-	worker/jsonable.h worker/notebook.h worker/ipython.h
+	worker/jsonable.h worker/notebook.h worker/ipython.h worker/imports.h worker/import_check.h
 worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h
+endif
+
+# The program runs python3, with the worker as a library that is loaded before all others
+# (worker/program.h). The library is in the program.
+if PYTHON_PROGRAM
+WORKER_SHARED = $(AM_LDFLAGS:-pie=) -shared -Wl,-S -Wl,--version-script,$(srcdir)/worker/preloaded.map
+noinst_PROGRAMS += worker/preloaded.so
+worker_preloaded_so_SOURCES = worker/preloaded.c
+worker_preloaded_so_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
+worker_preloaded_so_LDFLAGS = $(WORKER_SHARED) $(WHOLE_WORKER)
+worker_preloaded_so_LDADD = $(WORKER_LIBS)
+worker_preloaded_so_DEPENDENCIES = libworker.a libproto.a libbase.a worker/preloaded.map
+mcp_python_worker_CPPFLAGS = $(AM_CPPFLAGS) -DWORKER_LIBRARY='"worker/preloaded.so"' \
+	-DPYTHON_PROGRAM='"$(PYTHON3)"'
+mcp_python_worker_LDADD = libworker.a libproto.a libbase.a $(MSGPACK_LIBS)
+worker/mcp_python_worker-main.$(OBJEXT): worker/preloaded.so
+if DEBUG_PYTHON
+noinst_PROGRAMS += worker/preloaded-debug.so
+worker_preloaded_debug_so_SOURCES = worker/preloaded.c
+worker_preloaded_debug_so_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
+worker_preloaded_debug_so_LDFLAGS = $(WORKER_SHARED) $(WHOLE_DEBUG_WORKER)
+worker_preloaded_debug_so_LDADD = $(WORKER_LIBS)
+worker_preloaded_debug_so_DEPENDENCIES = libworker-debug.a libproto.a libbase.a worker/preloaded.map
+mcp_python_worker_debug_CPPFLAGS = $(AM_CPPFLAGS) -DWORKER_LIBRARY='"worker/preloaded-debug.so"' \
+	-DPYTHON_PROGRAM='"$(DEBUG_PYTHON3)"'
+mcp_python_worker_debug_LDADD = libworker-debug.a libproto.a libbase.a $(MSGPACK_LIBS)
+worker/mcp_python_worker_debug-main.$(OBJEXT): worker/preloaded-debug.so
+endif
+else
+mcp_python_worker_CPPFLAGS = $(AM_CPPFLAGS)
+mcp_python_worker_LDFLAGS = $(AM_LDFLAGS) $(WHOLE_WORKER)
+mcp_python_worker_LDADD = $(WORKER_LIBS) $(PYTHON_LIBS)
+mcp_python_worker_DEPENDENCIES = libworker.a libproto.a libbase.a
+if DEBUG_PYTHON
+mcp_python_worker_debug_CPPFLAGS = $(AM_CPPFLAGS)
+mcp_python_worker_debug_LDFLAGS = $(AM_LDFLAGS) $(WHOLE_DEBUG_WORKER)
+mcp_python_worker_debug_LDADD = $(WORKER_LIBS) $(DEBUG_PYTHON_LIBS)
+mcp_python_worker_debug_DEPENDENCIES = libworker-debug.a libproto.a libbase.a
+endif
 endif
 
 BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
@@ -64,7 +103,7 @@ CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook
 	worker/ipython.h worker/imports.h \
 	worker/import_check.h worker/multiarch.h
 EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/notebook.py \
-	worker/ipython.py worker/imports.py worker/freeze.py policy/import_check.py
+	worker/ipython.py worker/imports.py worker/freeze.py policy/import_check.py worker/preloaded.map
 worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/bootstrap.py $@

@@ -19,9 +19,9 @@
  * A worker runs one script, or the cells of one session, and is never used again. It is a child of
  * the supervisor, which holds its pidfd and learns its end from the kernel.
  *
- * The program executes itself again from a sealed copy in memory, with its own environment. So a
- * script that inspects its process finds nothing of the host's environment, and the file behind
- * /proc/self/exe cannot be written.
+ * The program executes a sealed copy of python3 in memory (worker/program.h), with an environment
+ * of its own. So a script that inspects its process finds nothing of the host's environment, and
+ * the file behind /proc/self/exe cannot be written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,10 +36,10 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "proto/message.h"
+#include "worker/hello.h"
+#include "worker/program.h"
 #include "worker/zygote.h"
 
-#define PROGRAM "mcp-python-worker"
 #define MEMFD_EXEC 0x0010U	/* since Linux 6.3; older kernels imply it */
 
 #ifdef WITH_SANITIZERS
@@ -55,9 +55,9 @@ __asan_default_options(void)
 }
 #endif
 
-/* The variables in the script's os.environ. One makes the dynamic linker resolve all symbols of
- * libraries now, and not in each worker again. */
-#define BIND_NOW "LD_BIND_NOW"
+static char preload[64] = PRELOAD "=";
+
+/* The variables in the script's os.environ, and two for the dynamic linker. */
 static char *const environment[] = {
 	(char[]){ "PATH=/usr/local/bin:/usr/bin:/bin" },
 	(char[]){ "HOME=/home/python" },
@@ -65,31 +65,88 @@ static char *const environment[] = {
 	(char[]){ "LOGNAME=python" },
 	(char[]){ "LANG=C.UTF-8" },
 	(char[]){ BIND_NOW "=1" },
+	preload,
 	NULL,
 };
 
-static bool
-is_sealed(void)
+/* A file in memory, which is closed by an exec. */
+static int
+memory_file(const char *name)
 {
-	static const char name[] = "/memfd:" PROGRAM;
-	char exe[sizeof(name)];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MEMFD_EXEC);
 
-	return n == (ssize_t)sizeof(name) - 1 && memcmp(exe, name, (size_t)n) == 0;
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	return fd < 0 ? -errno : fd;
 }
+
+static int
+seal(int fd)
+{
+	/* F_SEAL_WRITE would add nothing, and fails while the kernel moves pages of the file. */
+	return fchmod(fd, 0555) < 0 ||
+	       fcntl(fd, F_ADD_SEALS,
+		     F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0
+	       ? -errno : 0;
+}
+
+#ifdef WITH_PYTHON_PROGRAM
+#define STARTING "starting " PYTHON_PROGRAM " from memory"
+static const char program_path[] = PYTHON_PROGRAM;
+
+/* The bytes of the worker's library, which the build has made before this program. */
+extern const char library_start[], library_end[];
+__asm__(".pushsection .rodata\n"
+	"library_start: .incbin \"" WORKER_LIBRARY "\"\n"
+	"library_end: .byte 0\n"
+	".popsection");
+
+/* Leaves the library open over the exec. */
+static int
+offer_library(void)
+{
+	int fd = memory_file(PROGRAM "-library"), r;
+
+	if (fd < 0)
+		return fd;
+	for (const char *at = library_start; at < library_end;) {
+		ssize_t n = write(fd, at, (size_t)(library_end - at));
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		at += n;
+	}
+	r = seal(fd);
+	if (r == 0 && fcntl(fd, F_SETFD, 0) < 0)
+		r = -errno;
+	/* The linker keeps this name. It is not the usual one, under which a script may load a
+	 * file of its own. */
+	snprintf(preload, sizeof(preload), PRELOAD "=/proc/self/./fd/%d", fd);
+	return r;
+}
+#else
+#define STARTING "starting from memory"
+static const char program_path[] = "/proc/self/exe";
+
+static int
+offer_library(void)
+{
+	return 0;
+}
+#endif
 
 /* Returns only on failure, -errno. */
 static int
 start_sealed(char **argv)
 {
-	own_fd int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	own_fd int to =
-		memfd_create(PROGRAM, MFD_CLOEXEC | MFD_ALLOW_SEALING | MEMFD_EXEC);
+	own_fd int from = open(program_path, O_RDONLY | O_CLOEXEC);
+	own_fd int to = memory_file(PROGRAM);
 	struct stat st;
+	int r;
 
-	if (to < 0 && errno == EINVAL)
-		to = memfd_create(PROGRAM, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (from < 0 || to < 0 || fstat(from, &st) < 0)
+	if (to < 0)
+		return to;
+	if (from < 0 || fstat(from, &st) < 0)
 		return -errno;
 	for (off_t left = st.st_size; left > 0;) {
 		ssize_t n = sendfile(to, from, NULL, (size_t)left);
@@ -98,27 +155,13 @@ start_sealed(char **argv)
 			return n < 0 ? -errno : -EIO;
 		left -= n;
 	}
-	/* F_SEAL_WRITE would add nothing, and fails while the kernel moves pages of the file. */
-	if (fchmod(to, 0555) < 0 ||
-	    fcntl(to, F_ADD_SEALS,
-		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) < 0)
-		return -errno;
+	r = seal(to);
+	if (r == 0)
+		r = offer_library();
+	if (r < 0)
+		return r;
 	syscall(SYS_execveat, to, "", argv, environment, AT_EMPTY_PATH);
 	return -errno;
-}
-
-/* Programs that scripts start resolve their symbols by their own settings. /proc/self/environ
- * shows the memory where a variable was, so its bytes are erased. */
-static void
-forget_binding(void)
-{
-	char *value = getenv(BIND_NOW);
-
-	if (!value)
-		return;
-	unsetenv(BIND_NOW);
-	value -= sizeof(BIND_NOW);
-	memset(value, 0, strlen(value));
 }
 
 static int
@@ -135,17 +178,17 @@ zygote(char **argv)
 			ZYGOTE_CONTROL);
 		return EXIT_FAILURE;
 	}
-	if (is_sealed()) {
-		forget_binding();
-		return zygote_main();
-	}
+#ifndef WITH_PYTHON_PROGRAM
+	if (program_is_sealed())
+		return program_run();
+#endif
 	/* Only the control socket and standard error survive the exec. */
 	if (fcntl(ZYGOTE_CONTROL, F_SETFD, 0) < 0) {
 		r = -errno;
 	} else {
 		r = start_sealed(argv);
 	}
-	zygote_fail("starting from memory", -r);
+	hello_fail(STARTING, -r);
 	return EXIT_FAILURE;
 }
 

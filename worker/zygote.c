@@ -25,6 +25,7 @@
 #include "base/stall.h"
 #include "proto/frame.h"
 #include "worker/execution.h"
+#include "worker/hello.h"
 #include "worker/interpreter.h"
 #include "worker/jail.h"
 #include "worker/mounts.h"
@@ -38,29 +39,6 @@
 
 #define ALONE_LOOKS 100
 #define ALONE_LOOK_MS 10
-
-static bool said_hello;
-
-static int
-send_hello(void)
-{
-	struct msg msg = { .type = MSG_HELLO, .hello.build = msg_str(PROTO_BUILD) };
-
-	if (said_hello)
-		return 0;
-	said_hello = true;
-	return frame_send(ZYGOTE_CONTROL, &msg, NULL, 0);
-}
-
-void
-zygote_fail(const char *what, int error)
-{
-	struct msg msg = { .type = MSG_ZYGOTE_FAILED, .zygote_failed = {
-		.what = msg_str(what), .error = (uint32_t)error } };
-
-	if (send_hello() == 0)
-		frame_send(ZYGOTE_CONTROL, &msg, NULL, 0);
-}
 
 /* ---- the process itself ---- */
 
@@ -384,7 +362,7 @@ zygote_main(void)
 	const char *what = "process";
 	int r = default_process();
 
-	if (r == 0 && (r = send_hello()) < 0)
+	if (r == 0 && (r = hello_send()) < 0)
 		return EXIT_FAILURE;
 	offer_to_oom();
 	frame_reader_init(&reader, FROM_SUPERVISOR);
@@ -420,7 +398,7 @@ zygote_main(void)
 		r = send_ready(&jail, &missing);
 	}
 	if (r < 0) {
-		zygote_fail(what, -r);
+		hello_fail(what, -r);
 		return EXIT_FAILURE;
 	}
 	free(missing.item);

@@ -10,7 +10,4 @@
  * the exit status. */
 int zygote_main(void);
 
-/* Tells the supervisor that the zygote cannot be, and why. error: positive errno. */
-void zygote_fail(const char *what, int error);
-
 #endif

@@ -230,6 +230,18 @@ static const struct a_script surroundings[] = {
 	{ "ssl", "import ssl\nprint(ssl.create_default_context().check_hostname)\n", "True\n" },
 	{ "memfd", "import os\nprint(os.memfd_create('x') > 2)\n", "True\n" },
 	{ "looking into itself", "import os\nprint(len(os.listdir('/proc/self/fd')) > 3, open('/proc/self/maps').read(4) != '', '1' in os.listdir('/proc'))\n", "True True False\n" },
+	{ "the C library's functions that the worker has its own of", "import ctypes\nclass Info(ctypes.Structure): _fields_ = [('file', ctypes.c_char_p), ('base', ctypes.c_void_p), ('name', ctypes.c_char_p), ('at', ctypes.c_void_p)]\nL = ctypes.CDLL(None)\ndef of_libc(name):\n    i = Info()\n    assert L.dladdr(ctypes.cast(getattr(L, name), ctypes.c_void_p), ctypes.byref(i))\n    return b'libc.so' in i.file\nprint(*map(of_libc, ('getpid', 'mmap', 'mmap64', 'fsync', 'fdatasync', 'chmod', 'fchmod', 'fchmodat', 'nice', 'setpriority', 'sched_setaffinity', 'sched_setscheduler', 'sched_setparam')))\n",
+	  "True False False False False False False False False False False False False\n" },
+#ifdef WITH_PYTHON_PROGRAM
+	{ "the machine code of python3", "import subprocess, sys\nlook = '''import ctypes\nL = ctypes.CDLL(None)\nfound = [ctypes.string_at(getattr(L, n), 140).hex() for n in ('_PyEval_EvalFrameDefault', 'PyDict_GetItem', 'PyObject_GetAttr')]\n'''\nexec(look)\nprint(subprocess.run([sys.executable, '-c', look + 'print(found)'], capture_output=True, text=True).stdout == str(found) + '\\n')\n",
+	  "True\n" },
+	{ "names that are the worker's own", "import ctypes\nL = ctypes.CDLL(None)\nprint(*(hasattr(L, n) for n in ('Py_GetVersion', 'frame_send', 'zygote_main', 'MD5Init', 'SHA256Init')))\n",
+	  "True False False False False\n" },
+#endif
+#ifndef WITH_SANITIZERS
+	{ "large blocks, as in any C program", "import ctypes\nL = ctypes.CDLL(None)\nL.malloc.restype = L.sbrk.restype = ctypes.c_void_p\nL.free.argtypes = [ctypes.c_void_p]\nfor _ in range(2):\n    p = L.malloc(ctypes.c_size_t(8 << 20))\n    print('in the heap' if p < L.sbrk(0) else 'a mapping')\n    L.free(p)\n",
+	  "a mapping\nin the heap\n" },
+#endif
 	{ "orphans are not its children", "import os\nr, w = os.pipe()\nif os.fork() == 0:\n    first = os.getpid()\n    if os.fork() == 0:\n        while os.getppid() == first: os.sched_yield()\n        os.write(w, b'%d' % os.getppid())\n    os._exit(0)\nos.wait()\nprint(os.read(r, 9))\ntry: os.wait()\nexcept ChildProcessError: print('none')\n", "b'1'\nnone\n" },
 };
 

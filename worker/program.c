@@ -1,0 +1,41 @@
+/* Runs in: the sealed program, before anything else of the worker.
+ * Owns:    the environment that scripts find. */
+#include "worker/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "worker/zygote.h"
+
+bool
+program_is_sealed(void)
+{
+	static const char name[] = "/memfd:" PROGRAM;
+	char exe[sizeof(name)];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	return n == (ssize_t)sizeof(name) - 1 && memcmp(exe, name, (size_t)n) == 0;
+}
+
+/* Programs that scripts start have no library of ours, and resolve their symbols by their own
+ * settings. /proc/self/environ shows the memory where a variable was, so its bytes are erased. */
+static void
+forget(const char *name)
+{
+	char *value = getenv(name);
+
+	if (!value)
+		return;
+	unsetenv(name);
+	value -= strlen(name) + 1;
+	memset(value, 0, strlen(value));
+}
+
+int
+program_run(void)
+{
+	forget(BIND_NOW);
+	forget(PRELOAD);
+	return zygote_main();
+}
