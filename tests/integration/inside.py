@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import platform
+import signal
 import struct
 import time
 
@@ -103,8 +104,10 @@ class Inside:
         for register, value in zip(ARGUMENTS, arguments + (0,) * 6):
             values[register] = value & MASK
         self.set_registers(values)
-        ptrace(SINGLESTEP, self.pid)
-        os.waitpid(self.pid, WALL)
+        stopped = None
+        while stopped != signal.SIGTRAP:	# a signal stops it before the call is made
+            ptrace(SINGLESTEP, self.pid)
+            stopped = os.WSTOPSIG(os.waitpid(self.pid, WALL)[1])
         (result,) = struct.unpack("q", struct.pack("Q", self.registers()["rax"]))
         if -4096 < result < 0:
             return errno.errorcode.get(-result, str(-result))
