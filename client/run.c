@@ -5,10 +5,12 @@
 #include "client/run.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/quote.h"
 #include "client/call.h"
 #include "client/exits.h"
 #include "client/inputs.h"
@@ -150,6 +152,18 @@ connect_and_call(const struct options *options, json_t *arguments)
 	return code;
 }
 
+/* Tracebacks name the file as the user did. */
+static void
+add_name(json_t *arguments, const char *path)
+{
+	struct text_position where;
+	size_t len = strlen(path);
+
+	if (strcmp(path, "-") != 0 && len <= NAME_MAX && text_check(path, len, true, &where) &&
+	    quote_is_plain(path, len))
+		call_set(arguments, "script_name", json_string(path));
+}
+
 /* NULL: an argument is not UTF-8; the error was printed. */
 static json_t *
 make_arguments(const struct options *options, const struct script_text *script,
@@ -175,6 +189,7 @@ make_arguments(const struct options *options, const struct script_text *script,
 		json_decref(list);
 	call_set(arguments, "script",
 		 json_stringn(script->bytes ? script->bytes : "", script->len));
+	add_name(arguments, options->file);
 	if (stdin_text)
 		call_set(arguments, "stdin",
 			 json_stringn(stdin_text->bytes ? stdin_text->bytes : "",

@@ -157,6 +157,7 @@ struct execution_input {
 struct execution_request {
 	const char *script;		/* UTF-8 without NUL, checked by the caller */
 	size_t script_len;
+	const char *script_name;	/* sys.argv[0], and in tracebacks; NULL: script.py */
 	const char *const *args;	/* sys.argv[1:] */
 	size_t n_args;
 	const char *stdin_text;		/* NULL: empty */

@@ -19,6 +19,8 @@ bytes_of(const struct execution_request *request)
 {
 	size_t n = request->script_len + 1 + request->stdin_len + 1;
 
+	if (request->script_name != NULL)
+		n += strlen(request->script_name) + 1;
 	for (size_t i = 0; i < request->n_args; i++)
 		n += strlen(request->args[i]) + 1;
 	for (size_t i = 0; i < request->n_imports; i++)
@@ -81,6 +83,8 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 	copy->script = put(&at, request->script, request->script_len);
 	if (request->stdin_text != NULL && request->stdin_len > 0)
 		copy->stdin_text = put(&at, request->stdin_text, request->stdin_len);
+	if (request->script_name != NULL)
+		copy->script_name = put(&at, request->script_name, strlen(request->script_name));
 	copy->args = put_strings(&at, request->args, request->n_args);
 	if (request->imports != NULL)
 		copy->imports = put_strings(&at, request->imports, request->n_imports);

@@ -14,6 +14,7 @@ struct config_profile;
 
 struct request_copy {
 	struct msg_str script;			/* a NUL is behind it */
+	struct msg_str script_name;		/* at NULL: the usual one */
 	struct msg_str stdin_text;		/* at NULL: none */
 	struct msg_strs args;
 	struct msg_strs imports;		/* item NULL: any */

@@ -66,6 +66,8 @@ execution_run_message(const struct execution *e)
 		.id = e->serial,
 		.script = { .at = request->script.at, .len = request->script.len },
 		.args = request->args,
+		.has_script_name = request->script_name.at != NULL,
+		.script_name = request->script_name,
 		.has_stdin = request->stdin_text.at != NULL || request->channel >= 0,
 		.has_environment = request->environment[0] != '\0',
 		.environment = request->environment[0] != '\0',

@@ -34,6 +34,7 @@
 #define WHERE_MAX 8192			/* bytes of the stacks that a script is ended with */
 #define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
 #define PATH_TEXT_MAX 4096		/* bytes of a path in /workspace */
+#define SCRIPT_NAME_MAX 255	/* bytes */
 #define INPUTS_MAX 256	/* files that are put there */
 #define INPUT_FILE_MAX (16 * 1024 * 1024)	/* bytes of one of them */
 #define INPUTS_BYTES_MAX (32 * 1024 * 1024)	/* bytes of all of them */

@@ -313,10 +313,13 @@ def use_environment():
         os.environ["PATH"] = programs + ":" + path
 
 
-def run(script, args, value_max, imports, tell_names, environment):
-    """Runs a script to its very end; imports: a list of the modules that it may import, or None.
+def run(script, args, value_max, imports, tell_names, environment, name):
+    """Runs a script to its very end; imports: a list of the modules that it may import, or None;
+    name: of the script in tracebacks, or None.
     Returns (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
     names, refused imports); texts are bytes, None where there is none."""
+    global FILE
+    FILE = name or FILE
     names = main_module.__dict__
     sys.argv[:] = [FILE, *args]
     sys.orig_argv[:] = ["python3", FILE, *args]

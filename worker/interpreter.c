@@ -467,12 +467,14 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 
 	display_begin(run->id);
 	prompt_begin(run->id, run->prompts);
-	where_begin(run->id, 0);
+	where_begin(run->id, 0, run->has_script_name ? &run->script_name : NULL);
 	imports = run->has_imports ? list_of(&run->imports) : Py_NewRef(Py_None);
-	args = list && imports ? Py_BuildValue("(y#OIOOi)", run->script.at ? run->script.at : "",
+	args = list && imports ? Py_BuildValue("(y#OIOOiz#)", run->script.at ? run->script.at : "",
 					       (Py_ssize_t)run->script.len, list,
 					       (unsigned int)run->value_max, imports,
-					       run->tell_names ? Py_True : Py_False, environment)
+					       run->tell_names ? Py_True : Py_False, environment,
+					       run->has_script_name ? run->script_name.at : NULL,
+					       (Py_ssize_t)run->script_name.len)
 			: NULL;
 	Py_XDECREF(list);
 	Py_XDECREF(imports);
@@ -554,7 +556,7 @@ interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 	Py_CLEAR(last_cell);
 	display_begin(run->id);
 	prompt_begin(run->id, run->prompts);
-	where_begin(run->id, run->cell);
+	where_begin(run->id, run->cell, NULL);
 	args = Py_BuildValue("(Iy#Ii)", (unsigned int)run->cell,
 			     run->script.at ? run->script.at : "",
 			     (Py_ssize_t)run->script.len, (unsigned int)run->value_max,

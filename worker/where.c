@@ -35,7 +35,7 @@ static struct codec_buffer frame = { .at = frame_room, .size = FRAME_ROOM };
 static struct {
 	uint64_t id;
 	pid_t pid;		/* 0: nothing runs */
-	char file[40];		/* how a line about the script's own file begins */
+	char file[SCRIPT_NAME_MAX + 40];	/* how a line about the script's own file begins */
 	volatile sig_atomic_t held, told;
 } run;
 
@@ -199,14 +199,15 @@ where_prepare(void)
 }
 
 void
-where_begin(uint64_t id, unsigned int cell)
+where_begin(uint64_t id, unsigned int cell, const struct msg_str *name)
 {
 	run.id = id;
 	run.held = run.told = 0;
 	if (cell)
 		snprintf(run.file, sizeof(run.file), "  File \"<cell %u>\", line ", cell);
 	else
-		strcpy(run.file, "  File \"script.py\", line ");
+		snprintf(run.file, sizeof(run.file), "  File \"%.*s\", line ",
+			 name ? (int)name->len : SCRIPT_NAME_MAX, name ? name->at : "script.py");
 	run.pid = getpid();
 }
 

@@ -9,12 +9,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct msg_str;
+
 /* In the zygote, on its only thread, once Python is started. 0, or -errno. */
 int where_prepare(void);
 
 /* In the script's process: the run begins, and ends. id: of RUN; cell: its number, 0 of a script.
- * Processes that it forks tell nothing. */
-void where_begin(uint64_t id, unsigned int cell);
+ * name: of the script's file in tracebacks; NULL: script.py. Processes that it forks tell
+ * nothing. */
+void where_begin(uint64_t id, unsigned int cell, const struct msg_str *name);
 void where_end(void);
 
 /* Around each message that the script's process sends meanwhile: nothing is told in the middle of

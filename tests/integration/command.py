@@ -4,6 +4,7 @@ a private supervisor when no service runs, and ./quickstart run from another dir
 
 import base64
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -95,6 +96,33 @@ def a_session_starts_with_files(ctx):
                                "a.csv"], input="open('a.csv').read()\n", cwd=d, text=True,
                               capture_output=True, timeout=ctx.seconds(60))
         equal((done.returncode, done.stdout, done.stderr), (0, "'1,2'\n", ""))
+
+
+@test
+def tracebacks_name_the_file(ctx):
+    text = ("import sys\nprint(sys.argv)\ndef f(): raise ValueError(1)\nf()\n")
+    with directory(x_py="1/0\n", argparse_py="import argparse\np = argparse.ArgumentParser()\n"
+                   "p.parse_args()\n", crash_py="import os\nos.abort()\n") as d:
+        write(os.path.join(d, "sub/y.py"), text)
+        code, out, err = run(ctx, "--socket", ctx.socket, "sub/y.py", "--", "a", cwd=d)
+        equal((code, out), (1, "['sub/y.py', 'a']\n"))
+        assert 'File "sub/y.py", line 4, in <module>\n    f()\n' in err, err
+        code, out, err = run(ctx, "--socket", ctx.socket, "argparse.py", "-h", cwd=d)
+        equal(code, 64, "an option of ours")
+        code, out, err = run(ctx, "--socket", ctx.socket, "argparse.py", "--", "-h", cwd=d)
+        assert code == 0 and out.startswith("usage: argparse.py "), (code, out, err)
+        code, out, err = run(ctx, "--socket", ctx.socket, "--json", "crash.py", cwd=d)
+        equal(json.loads(out)["error"]["line"], 2, out)
+        write(d + "/z.py", "if x\n")
+        code, out, err = run(ctx, "--socket", ctx.socket, d + "/z.py")
+        equal(code, 1)
+        assert 'File "%s/z.py", line 1\n' % d in err, err
+    with ctx.client() as c:
+        o = c.run("import sys\nprint(sys.argv, __file__)", script_name="n")
+        equal(o.stdout, "['n'] /workspace/script.py\n")
+        for name in "", "a\n", "x" * 256, "\x1b[2J", 7:
+            o = c.run("1", script_name=name)
+            assert o.refused and "script_name must be" in o.text, repr(o)
 
 
 # ---- files out ----

@@ -140,6 +140,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 	struct execution_request request = {
 		.script = arguments->script,
 		.script_len = arguments->script_len,
+		.script_name = arguments->script_name,
 		.args = arguments->args,
 		.n_args = arguments->n_args,
 		.stdin_text = arguments->stdin_text,

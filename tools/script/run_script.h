@@ -60,7 +60,7 @@ void run_script_cancel(struct tool_run *run, enum cancel_reason reason);
 
 /* What was asked for; everything is borrowed from the JSON but args and files. */
 struct run_script_arguments {
-	const char *script, *stdin_text, *profile;	/* NULL: not given */
+	const char *script, *script_name, *stdin_text, *profile;	/* NULL: not given */
 	size_t script_len, stdin_len;
 	const char **args;				/* malloc'd; NULL: none */
 	size_t n_args;

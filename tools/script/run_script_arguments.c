@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "base/quote.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -24,6 +25,7 @@
 const struct row run_script_row[FIELD_COUNT] = {
 	[FIELD_SCRIPT] = { "script", SCRIPT, KIND_TEXT, true, 0, SCRIPT_MAX },
 	[FIELD_CODE] = { "code", REPL, KIND_TEXT, false, 0, SCRIPT_MAX },
+	[FIELD_SCRIPT_NAME] = { "script_name", SCRIPT, KIND_FILE_NAME, false, 1, SCRIPT_NAME_MAX },
 	[FIELD_SESSION] = { "session", REPL, KIND_SESSION, false, 1, RUN_SESSION_MAX },
 	[FIELD_STDIN] = { "stdin", SCRIPT, KIND_TEXT, false, 0, RUN_STDIN_MAX },
 	[FIELD_ARGS] = { "args", SCRIPT, KIND_TEXTS, false, 0, ARGS_MAX },
@@ -61,6 +63,7 @@ run_script_limit(const struct limits *limits, enum field field)
 		return limits->pids;
 	case FIELD_SCRIPT:
 	case FIELD_CODE:
+	case FIELD_SCRIPT_NAME:
 	case FIELD_SESSION:
 	case FIELD_STDIN:
 	case FIELD_ARGS:
@@ -227,6 +230,21 @@ read_word(const struct row *row, const json_t *value, const char **word_r,
 	return 0;
 }
 
+/* A path as the caller knows it. It is shown in tracebacks and opened nowhere. */
+static int
+read_file_name(const struct row *row, const json_t *value, const char **name_r, struct why *why_r)
+{
+	const char *name = json_string_value(value);
+	size_t len = json_string_length(value);
+
+	if (!name || (double)len < row->least || (double)len > row->most ||
+	    !quote_is_plain(name, len))
+		return why_say(why_r, -EINVAL, row->name, "%s must be a string of 1 to %.0f bytes, "
+			       "without control characters", row->name, row->most);
+	*name_r = name;
+	return 0;
+}
+
 /* A version or a name. */
 static int
 read_python(const struct row *row, const json_t *value, const char **python_r,
@@ -287,6 +305,8 @@ read_field(enum field field, const json_t *value, const struct config *config,
 	case FIELD_SCRIPT:
 	case FIELD_CODE:
 		return run_script_read_script(row->name, value, to, why_r);
+	case FIELD_SCRIPT_NAME:
+		return read_file_name(row, value, &to->script_name, why_r);
 	case FIELD_SESSION:
 		return read_word(row, value, &to->session, why_r);
 	case FIELD_CHECKPOINT:
