@@ -44,8 +44,9 @@ find_range(const struct config *config, bool as_service, struct id_range *range_
 
 	if (r < 0 && (r != -ERANGE || as_service))
 		return why_say(why_r, r, "subuid_count", "[pool] workers_max = %u needs more ids "
-			       "than there are here (/proc/self/uid_map): %s",
-			       config->pool.workers_max, strerror(-r));
+			       "than there are here (/proc/self/uid_map)%s: %s",
+			       config->pool.workers_max, r == -EPERM ? ", and root here is root "
+			       "outside, too" : "", strerror(-r));
 	if (r < 0)
 		range_r->count = 0;
 	return 0;

@@ -341,13 +341,43 @@ watchdog_memory_since(const struct watchdog_usage *before, const struct watchdog
 
 /* ---- the timer ---- */
 
+/* What work has cost. On a busy machine it takes longer than it costs, and a pause by that alone
+ * would grow until nothing is noticed any more. */
+static struct effort
+effort_now(void)
+{
+	struct timespec cpu = { 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	return (struct effort){ clock_us(),
+				(uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / 1000 };
+}
+
+static void
+effort_add(struct effort *sum, const struct effort *start)
+{
+	struct effort now = effort_now();
+
+	sum->wall_us += now.wall_us - start->wall_us;
+	sum->cpu_us += now.cpu_us - start->cpu_us;
+}
+
+/* The pause after which it was a tenth of the processor time, and half of all time at most. */
+static uint64_t
+effort_pause_us(const struct effort *effort)
+{
+	uint64_t us = effort->cpu_us * 10;
+
+	return us > effort->wall_us ? us : effort->wall_us;
+}
+
 struct watchdog {
 	struct event tick, reading;
 	void (*check)(struct execution *execution);
 	TAILQ_HEAD(, watchdog_link) links;	/* ordered by their last check, oldest first */
 	TAILQ_HEAD(, watchdog_look) looks;	/* ordered by the last process that was read */
 	unsigned int round;
-	uint64_t took_us;			/* the time of this round so far */
+	struct effort effort;			/* of this round so far */
 };
 
 static void
@@ -367,7 +397,8 @@ static void
 watchdog_on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct watchdog *watchdog = arg;
-	uint64_t start = clock_us(), took = 0;
+	const struct effort start = effort_now();
+	uint64_t took = 0, pause;
 	struct watchdog_link *link;
 
 	(void)fd;
@@ -378,9 +409,9 @@ watchdog_on_tick(evutil_socket_t fd, short what, void *arg)
 		TAILQ_INSERT_TAIL(&watchdog->links, link, link);
 		link->round = watchdog->round;
 		watchdog->check(link->execution);
-		took = clock_us() - start;
+		took = clock_us() - start.wall_us;
 	}
-	watchdog->took_us += took;
+	effort_add(&watchdog->effort, &start);
 	link = TAILQ_FIRST(&watchdog->links);
 	if (link == NULL)
 		return;
@@ -388,10 +419,10 @@ watchdog_on_tick(evutil_socket_t fd, short what, void *arg)
 		arm(&watchdog->tick, took);
 		return;
 	}
-	took = watchdog->took_us * 10;
+	pause = effort_pause_us(&watchdog->effort);
 	watchdog->round++;
-	watchdog->took_us = 0;
-	arm(&watchdog->tick, took > INTERVAL_US ? took : INTERVAL_US);
+	watchdog->effort = (struct effort){ 0 };
+	arm(&watchdog->tick, pause > INTERVAL_US ? pause : INTERVAL_US);
 }
 
 static void watchdog_on_reading(evutil_socket_t fd, short what, void *arg);
@@ -494,13 +525,13 @@ look_read_next(struct watchdog_look *look)
 static bool
 look_go_on(struct watchdog_look *look)
 {
-	uint64_t start = clock_us();
+	const struct effort start = effort_now();
 	bool more;
 
 	if (look->member == NULL)
 		look_find_members(look);
 	more = look_read_next(look);
-	look->spent_us += clock_us() - start;
+	effort_add(&look->effort, &start);
 	return more;
 }
 
@@ -534,7 +565,7 @@ watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t init,
 	*look = (struct watchdog_look){
 		.init = init, .leaf = leaf, .bytes = look->bytes, .done = done, .arg = arg,
 	};
-	while (look->spent_us < PIECE_US)
+	while (look->effort.wall_us < PIECE_US)
 		if (!look_go_on(look)) {
 			watchdog_look_end(look);
 			return true;
@@ -564,7 +595,7 @@ watchdog_look_end(struct watchdog_look *look)
 	if (look->watchdog != NULL)
 		TAILQ_REMOVE(&look->watchdog->looks, look, link);
 	free(look->member);
-	look->next_us = clock_us() + look->spent_us * 10;
+	look->next_us = clock_us() + effort_pause_us(&look->effort);
 	look->member = NULL;
 	look->watchdog = NULL;
 	look->frozen = false;

@@ -59,8 +59,8 @@ uint64_t watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf);
 /* ---- the timer ---- */
 
 /* check is called for every execution that is watched, some 20 ms apart, in pieces of a few
- * milliseconds; the one that was not checked for longest comes first. At most a tenth of the loop's
- * time goes into it. */
+ * milliseconds; the one that was not checked for longest comes first. At most a tenth of a
+ * processor's time goes into it, and on a busy machine at most half of the loop's. */
 struct watchdog *watchdog_new(struct event_base *base,
 			      void (*check)(struct execution *));
 void watchdog_free(struct watchdog *watchdog);
@@ -94,7 +94,10 @@ struct watchdog_look {
 	bool files_seen;		/* the file system is in kept_bytes */
 	pid_t *member;
 	size_t n, at;
-	uint64_t spent_us, next_us;	/* in this look; when another one may be */
+	struct effort {
+		uint64_t wall_us, cpu_us;
+	} effort;			/* of this look */
+	uint64_t next_us;		/* when another one may be */
 	uint64_t sum_bytes;		/* of the processes read so far */
 	uint64_t bytes;			/* what the last complete look found; 0: nothing known */
 	void (*done)(void *arg);
@@ -109,7 +112,7 @@ bool watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t 
 		   void *arg);
 
 /* Does one go on, or was the last one so short a time ago that another would take more than a tenth
- * of the time? */
+ * of a processor's time, or more than half of the loop's? */
 bool watchdog_look_rests(const struct watchdog_look *look);
 
 /* Gives up one that goes on, without calling done. Frees what it has; also when there is none. */

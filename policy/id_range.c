@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,7 +66,7 @@ id_range_choose(const char *uid_map, const char *gid_map, const struct id_range 
 
 			if (common(&both, wanted).count == wanted->count) {
 				*range_r = *wanted;
-				return wanted->count < least ? -ERANGE : 0;
+				return wanted->count < least ? -EINVAL : 0;
 			}
 			if (both.count > best.count)
 				best = both;
@@ -92,6 +93,15 @@ read_map(const char *path, char text[static MAP_TEXT])
 	return n < 0 ? -errno : 0;
 }
 
+bool
+id_range_keeps_root(const char *map)
+{
+	uint32_t first, parent;
+
+	return sscanf(map, "%" SCNu32 " %" SCNu32, &first, &parent) != 2 ||
+	       (first == 0 && parent == 0);
+}
+
 int
 id_range_here(const struct id_range *wanted, uint32_t least, struct id_range *range_r)
 {
@@ -101,5 +111,9 @@ id_range_here(const struct id_range *wanted, uint32_t least, struct id_range *ra
 	r = read_map("/proc/self/uid_map", uid_map);
 	if (r == 0)
 		r = read_map("/proc/self/gid_map", gid_map);
-	return r < 0 ? r : id_range_choose(uid_map, gid_map, wanted, least, range_r);
+	if (r < 0)
+		return r;
+	r = id_range_choose(uid_map, gid_map, wanted, least, range_r);
+	return r == -ERANGE && (id_range_keeps_root(uid_map) || id_range_keeps_root(gid_map))
+		? -EPERM : r;
 }

@@ -7,6 +7,7 @@
 #ifndef POLICY_ID_RANGE_H
 #define POLICY_ID_RANGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct id_range {
@@ -15,12 +16,17 @@ struct id_range {
 
 /* Chooses from the texts of uid_map and gid_map: wanted, if both have all of it; otherwise the
  * upper half of the largest range that both have, without 65534 and 65535, which are nobody's, and
- * with wanted->count ids at most. Lower ids are those of the container's own users. 0, or -ERANGE
- * if that has fewer than least ids. */
+ * with wanted->count ids at most. Lower ids are those of the container's own users. 0; -ERANGE if
+ * that has fewer than least ids; -EINVAL if wanted itself has. */
 int id_range_choose(const char *uid_map, const char *gid_map, const struct id_range *wanted,
 		    uint32_t least, struct id_range *range_r);
 
-/* The same for the ids of this process's user namespace. 0, -ERANGE, or -errno of the files. */
+/* Is root of a namespace with this map also root of its parent? True of what is not a map. */
+bool id_range_keeps_root(const char *map);
+
+/* As id_range_choose() for the ids of this process's user namespace. 0; -ERANGE; -EINVAL; -EPERM in
+ * place of -ERANGE if root here may be root of the machine, as whom no stranger's code may run; or
+ * -errno of the files. */
 int id_range_here(const struct id_range *wanted, uint32_t least, struct id_range *range_r);
 
 #endif

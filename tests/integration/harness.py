@@ -84,7 +84,8 @@ class Ctx:
     def fallback(self):
         """Memory and processes are kept by rlimits and sampling, not by the kernel's groups."""
         return self.options.fallback or (
-            self.service is not None and "limits are kept by rlimits" in self.service.log())
+            self.service is not None
+            and "memory and processes are measured from time to time" in self.service.log())
 
     def count(self, whole):
         """How often a test does what it does many times: --count, or its part of the whole."""

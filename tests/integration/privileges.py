@@ -9,7 +9,10 @@ import contextlib
 import os
 import re
 import select
+import stat
+import subprocess
 import sys
+import tempfile
 import time
 
 from harness import Skip, equal, main, test
@@ -164,7 +167,7 @@ if os.fork() == 0:
     os.read(unshared[0], 1)
     for name in "uid_map", "gid_map":
         with open("/proc/%d/%s" % (os.getppid(), name), "w") as f:
-            f.write("0 0 " + sys.argv[1])
+            f.write(sys.argv[1])
     os.write(mapped[1], b"x")
     os._exit(0)
 if ctypes.CDLL(None, use_errno=True).unshare(0x10000000):
@@ -172,8 +175,21 @@ if ctypes.CDLL(None, use_errno=True).unshare(0x10000000):
 os.write(unshared[1], b"x")
 os.read(mapped[0], 1)
 os.wait()
+os.setresgid(0, 0, 0)
+os.setresuid(0, 0, 0)
 os.execvp(sys.argv[2], sys.argv[2:])
 '''
+
+
+STRANGER = 65534
+
+
+def needs_reach(path):
+    """Strangers may not look into the home of root, where this may be."""
+    while path != "/":
+        if not os.stat(path).st_mode & stat.S_IXOTH:
+            raise Skip("others may not reach %s" % path)
+        path = os.path.dirname(path)
 
 
 def uids_of_workers(ctx, s):
@@ -187,7 +203,7 @@ def uids_of_workers(ctx, s):
 @test(private=True, root=True)
 def a_container_has_ids_of_its_own(ctx):
     """Rootless containers, and those of LXC: 65536 ids, and the configured range is elsewhere."""
-    with ctx.private(wrap=(sys.executable, "-c", ROOT_OF_A_FEW, "65536")) as s:
+    with ctx.private(wrap=(sys.executable, "-c", ROOT_OF_A_FEW, "0 0 65536")) as s:
         service = int(fields_of(s.process.pid)["Uid"].split()[0])
         uids = uids_of_workers(ctx, s) - {service}	# of one that is not ready yet
         assert len(uids) > 1 and all(32768 < uid < 65534 for uid in uids), uids
@@ -196,10 +212,29 @@ def a_container_has_ids_of_its_own(ctx):
 
 @test(private=True, root=True)
 def a_container_of_one_id_says_so(ctx):
-    with ctx.private(wrap=(sys.executable, "-c", ROOT_OF_A_FEW, "1"),
-                     args=["--verbose"]) as s:
-        equal(uids_of_workers(ctx, s), {0})
-        assert re.search(r"^one-uid why=.*uid_map", s.log(), re.M), s.log()
+    needs_reach(os.path.abspath(ctx.options.build))
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        wrap = (sys.executable, "-c", ROOT_OF_A_FEW, "0 %d 1" % STRANGER)
+        with ctx.private(wrap=wrap, args=["--verbose"], socket_path=place + "/socket") as s:
+            equal(uids_of_workers(ctx, s), {STRANGER})
+            assert re.search(r"^one-uid why=.*uid_map", s.log(), re.M), s.log()
+
+
+@test(private=True, root=True)
+def no_worker_is_root_of_the_machine(ctx):
+    """What "unshare -r" makes when root calls it, and a range that is too small."""
+    program = os.path.join(ctx.options.build, "mcp-pythond")
+    with tempfile.TemporaryDirectory() as place:
+        config, socket = os.path.join(place, "conf"), os.path.join(place, "socket")
+        for wrap, text, said in (
+                ([sys.executable, "-c", ROOT_OF_A_FEW, "0 0 1"], "", "root here is root outside"),
+                ([], "[service]\nsubuid_count = 4\n", "is above subuid_count")):
+            with open(config, "w", encoding="ascii") as f:
+                f.write(text)
+            done = subprocess.run([*wrap, program, "--config", config, "--socket", socket],
+                                  capture_output=True, text=True, timeout=ctx.seconds(60))
+            assert done.returncode not in (0, 2) and said in done.stderr, done
 
 
 @test(single=True)

@@ -313,10 +313,55 @@ looks_go_on_from_turn_to_turn(void **state)
 	watchdog_seen_done(&seen);
 }
 
+/* ---- a busy machine ---- */
+
+#define SLOW_MS 300
+
+static unsigned int checks;
+
+/* Takes long and costs nothing, as on a machine where others have the processors. */
+static void
+check_slowly(struct execution *execution)
+{
+	static const struct timespec while_others_run = { .tv_nsec = SLOW_MS * 1000000 };
+
+	(void)execution;
+	checks++;
+	nanosleep(&while_others_run, NULL);
+}
+
+static void
+stop(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	event_base_loopbreak(arg);
+}
+
+/* Otherwise one check that was held up would hold up the checks of all for ten times as long. */
+static void
+checks_that_wait_are_soon_repeated(void **state)
+{
+	static const struct timeval less_than_ten_times = { .tv_sec = 2 };
+	struct event_base *base = event_base_new();
+	struct watchdog *watchdog = watchdog_new(base, check_slowly);
+	struct watchdog_link link = { 0 };
+
+	(void)state;
+	watchdog_watch(watchdog, &link, NULL);
+	event_base_once(base, -1, EV_TIMEOUT, stop, base, &less_than_ten_times);
+	event_base_dispatch(base);
+	assert_in_range(checks, 2, 4);
+	watchdog_forget(&link);
+	watchdog_free(watchdog);
+	event_base_free(base);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(checks_that_wait_are_soon_repeated),
 		cmocka_unit_test(children_are_counted_once),
 		cmocka_unit_test(children_that_nobody_waits_for_are_counted),
 		cmocka_unit_test(first_threads_may_end),

@@ -72,7 +72,19 @@ the_wanted_range_has_to_be_whole(void **state)
 	assert_int_equal(id_range_choose("0 0 70999\n", MACHINE, &inside, LEAST, &range), 0);
 	assert_int_equal(range.first, 35499);
 	assert_int_equal(range.count, 1000);
-	assert_int_equal(id_range_choose(MACHINE, MACHINE, &inside, 1001, &range), -ERANGE);
+	assert_int_equal(id_range_choose(MACHINE, MACHINE, &inside, 1001, &range), -EINVAL);
+}
+
+/* With too few ids workers have the uid of the service. */
+static void
+root_of_the_machine_is_recognised(void **state)
+{
+	(void)state;
+	assert_true(id_range_keeps_root(MACHINE));
+	assert_true(id_range_keeps_root("0 0 1\n"));
+	assert_true(id_range_keeps_root(""));
+	assert_false(id_range_keeps_root(ROOTLESS));
+	assert_false(id_range_keeps_root("0 100000 65536\n"));
 }
 
 static void
@@ -93,6 +105,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_range_is_chosen),
 		cmocka_unit_test(the_wanted_range_has_to_be_whole),
+		cmocka_unit_test(root_of_the_machine_is_recognised),
 		cmocka_unit_test(the_own_maps_are_read),
 	};
 
