@@ -80,6 +80,7 @@ configure(const struct launcher_options *options, const struct config_profile *p
 		.left_file_bytes = results->file_bytes,
 		.left_bytes = results->files_bytes,
 		.memory_counted = options->memory_counted,
+		.terminals = profile->terminals,
 		.processors = (options->config->limits.cpu_percent + 99) / 100,
 	} };
 }

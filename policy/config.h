@@ -41,6 +41,7 @@ struct config_profile {
 	struct config_list paths;	/* bound read-only beside the built-in list */
 	uint64_t disk_bytes;		/* of /workspace, /tmp, /dev/shm and HOME together */
 	uint64_t disk_inodes;
+	bool terminals;			/* scripts can make pseudo-terminals */
 	bool zygote_per_tenant;		/* each tenant has one of its own */
 };
 

@@ -76,10 +76,12 @@ jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 	struct seccomp_host host = {
 		.memory_counted = configure->memory_counted,
 		.own_uid = !jail_r->groups_kept,
+		.terminals = configure->terminals,
 	};
 	int r;
 
 	jail_r->memory_counted = configure->memory_counted;
+	jail_r->terminals = configure->terminals;
 	jail_r->memory_bytes = configure->memory_bytes;
 	jail_r->disk_bytes = configure->disk_bytes;
 	mounts_options(configure->disk_bytes, configure->disk_inodes,
@@ -204,7 +206,9 @@ loopback(const struct jail_birth *b)
 static int
 file_tree(const struct jail_birth *b)
 {
-	return mounts_enter(b->jail->disk_options, b->jail->memory_bytes);
+	int r = mounts_enter(b->jail->disk_options, b->jail->memory_bytes);
+
+	return r == 0 && b->jail->terminals ? mounts_terminals() : r;
 }
 
 static int
@@ -251,7 +255,8 @@ static int landlock_rules = -1;
 static int
 landlock(const struct jail_birth *b)
 {
-	return landlock_make(b->jail->landlock_abi, b->jail->memory_counted, &landlock_rules);
+	return landlock_make(b->jail->landlock_abi, b->jail->memory_counted, b->jail->terminals,
+			     &landlock_rules);
 }
 
 static int

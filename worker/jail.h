@@ -27,6 +27,7 @@ struct jail {
 	unsigned long last_capability;	/* that the kernel knows */
 	bool groups_kept;		/* the kernel does not let us give them up: the outer
 					 * namespace has one id, and workers share it */
+	bool terminals;			/* workers can make pseudo-terminals */
 	bool memory_counted;		/* by a controller, all kinds of it */
 };
 

@@ -41,17 +41,20 @@ static const struct {
 	const char *path;
 	uint64_t access;
 	bool counted, not_counted;	/* hosts to which the rule applies */
+	bool terminals;			/* only where a jail has them */
 } rules[] = {
-	{ "/", FS_READ, true, true },
-	{ "/dev", FS_DEVICE, true, false },
-	{ "/dev/null", FS_DEVICE, false, true },
-	{ "/dev/full", FS_DEVICE, false, true },
-	{ "/dev/random", FS_DEVICE, false, true },
-	{ "/dev/urandom", FS_DEVICE, false, true },
-	{ "/dev/shm", UINT64_MAX, true, true },
-	{ "/run", UINT64_MAX, true, true },
-	{ "/tmp", UINT64_MAX, true, true },
-	{ "/workspace", UINT64_MAX, true, true },
+	{ "/", FS_READ, true, true, false },
+	{ "/dev", FS_DEVICE, true, false, false },
+	{ "/dev/null", FS_DEVICE, false, true, false },
+	{ "/dev/full", FS_DEVICE, false, true, false },
+	{ "/dev/random", FS_DEVICE, false, true, false },
+	{ "/dev/urandom", FS_DEVICE, false, true, false },
+	{ "/dev/pts", FS_DEVICE, false, true, true },
+	{ "/dev/tty", FS_DEVICE, false, true, true },
+	{ "/dev/shm", UINT64_MAX, true, true, false },
+	{ "/run", UINT64_MAX, true, true, false },
+	{ "/tmp", UINT64_MAX, true, true, false },
+	{ "/workspace", UINT64_MAX, true, true, false },
 };
 
 unsigned int
@@ -95,7 +98,7 @@ add_rule(int set, const char *path, uint64_t access)
 }
 
 int
-landlock_make(unsigned int abi, bool memory_counted, int *rules_r)
+landlock_make(unsigned int abi, bool memory_counted, bool terminals, int *rules_r)
 {
 	struct ruleset set = { .fs = handled_fs(abi) };
 	size_t size = abi >= 6 ? sizeof(set) : sizeof(set.fs);
@@ -111,9 +114,10 @@ landlock_make(unsigned int abi, bool memory_counted, int *rules_r)
 	if (fd < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		int r = memory_counted ? rules[i].counted : rules[i].not_counted;
+		int r = 0;
 
-		if (r != 0)
+		if ((memory_counted ? rules[i].counted : rules[i].not_counted) &&
+		    (terminals || !rules[i].terminals))
 			r = add_rule(fd, rules[i].path, rules[i].access & set.fs);
 		if (r < 0)
 			return r;

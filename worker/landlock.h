@@ -13,8 +13,9 @@ unsigned int landlock_abi(void);
 
 /* Makes the rules of the jail's tree: reading and executing everywhere below its root, writing
  * only where scripts may; not to /dev/zero unless memory is counted. abi: of landlock_abi.
- * *rules_r: a descriptor, the caller's; -1 when abi is 0. 0 or -errno. */
-int landlock_make(unsigned int abi, bool memory_counted, int *rules_r);
+ * terminals: the tree has /dev/pts. *rules_r: a descriptor, the caller's; -1 when abi is 0. 0 or
+ * -errno. */
+int landlock_make(unsigned int abi, bool memory_counted, bool terminals, int *rules_r);
 
 /* Confines the calling thread to them for good, and closes them. made: by landlock_make; when
  * abi is 0 there are none, and nothing is done. no_new_privs must be set. 0 or -errno. */

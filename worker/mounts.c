@@ -24,6 +24,8 @@
 
 #define COPY_MAX (1024 * 1024) /* bytes of a built-in file; larger ones are bound */
 #define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define PTS "/dev/pts"
+#define TERMINALS_MAX "16"		/* of one worker; the kernel has a bound for all together */
 #define LIB "/usr/lib/python" PYTHON_VERSION
 
 /* ---- paths of the host in every jail; missing ones are skipped ---- */
@@ -450,7 +452,17 @@ show_all_configured(int root, const struct msg_strs *paths, struct msg_strs *mis
 /* ---- our own files ---- */
 
 static int
-make_own(int root, bool zero, const char **what_r)
+bind_device(int root, const char *name)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	return bind_path(root, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+			 false);
+}
+
+static int
+make_own(int root, bool zero, bool terminals, const char **what_r)
 {
 	size_t n_devices = sizeof(devices) / sizeof(devices[0]) - (zero ? 0 : 1);
 	int r;
@@ -470,13 +482,19 @@ make_own(int root, bool zero, const char **what_r)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n_devices; i++) {
-		char path[32];
-
-		snprintf(path, sizeof(path), "/dev/%s", devices[i]);
-		r = bind_path(root, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-			      MOUNT_ATTR_NOEXEC, false);
+		r = bind_device(root, devices[i]);
 		if (r < 0)
-			return failed(what_r, "device", path, r);
+			return failed(what_r, "device", devices[i], r);
+	}
+	if (terminals) {
+		r = make_dirs(root, &PTS[1], true);
+		if (r == 0)
+			r = make_link(root, "dev/ptmx", "pts/ptmx");
+		/* Whoever opens it gets the terminal of their own session. */
+		if (r == 0)
+			r = bind_device(root, "tty");
+		if (r < 0)
+			return failed(what_r, "device", "tty", r);
 	}
 	/* The kernel lets a worker mount its own proc only where one is visible.
 	 */
@@ -549,7 +567,7 @@ mount_views(const char *options)
 }
 
 int
-mounts_build(const struct msg_strs *paths, bool zero, struct msg_strs *missing,
+mounts_build(const struct msg_strs *paths, bool zero, bool terminals, struct msg_strs *missing,
 	     const char **what_r)
 {
 	own_fd int root = -1;
@@ -570,7 +588,7 @@ mounts_build(const struct msg_strs *paths, bool zero, struct msg_strs *missing,
 	if (r == 0)
 		r = show_all_configured(root, paths, missing, what_r);
 	if (r == 0)
-		r = make_own(root, zero, what_r);
+		r = make_own(root, zero, terminals, what_r);
 	if (r < 0)
 		return r;
 	/* An operator may have configured it to be shown. */
@@ -618,6 +636,13 @@ mounts_enter(const char *options, uint64_t memory_bytes)
 	if (r < 0)
 		return r;
 	return chdir("/workspace") < 0 ? -errno : 0;
+}
+
+int
+mounts_terminals(void)
+{
+	return mount("devpts", PTS, "devpts", MS_NOSUID | MS_NOEXEC,
+		     "newinstance,mode=0600,ptmxmode=0600,max=" TERMINALS_MAX) < 0 ? -errno : 0;
 }
 
 const char *

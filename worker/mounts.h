@@ -13,11 +13,11 @@
 /* Builds the tree in this process's own mount namespace (which must be new), makes it
  * the root and lets go of the host's. paths are bound read-only beside the built-in
  * list; missing ones are appended to missing, whose array must have room
- * for all of them and borrows their texts. zero: also /dev/zero. A file system for the
- * time of imports is on /run. 0, or -errno with *what_r naming the step or path (valid
- * until the next call). */
-int mounts_build(const struct msg_strs *paths, bool zero, struct msg_strs *missing,
-		 const char **what_r);
+ * for all of them and borrows their texts. zero: also /dev/zero. terminals: also
+ * /dev/ptmx, /dev/pts and /dev/tty. A file system for the time of imports is on /run. 0,
+ * or -errno with *what_r naming the step or path (valid until the next call). */
+int mounts_build(const struct msg_strs *paths, bool zero, bool terminals,
+		 struct msg_strs *missing, const char **what_r);
 
 /* Takes the file system of the import time away again. 0 or -errno. */
 int mounts_settle(void);
@@ -30,6 +30,10 @@ void mounts_options(uint64_t bytes, uint64_t inodes, char *text, size_t size);
  * /dev/shm, and its own /proc. The working directory becomes /workspace. memory_bytes: as for
  * procfs_mount(). 0 or -errno. */
 int mounts_enter(const char *options, uint64_t memory_bytes);
+
+/* In the same worker, of a zygote that built its tree with terminals: pseudo-terminals of its own
+ * on /dev/pts. 0 or -errno. */
+int mounts_terminals(void);
 
 /* A path that exists outside the tree and must not be seen from within, or NULL when
  * none was found. Static; chosen by mounts_build. */

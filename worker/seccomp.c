@@ -73,6 +73,8 @@
 #define MAPPING(answer, value, why) \
 	{ ROW("mmap", answer, why), .where = WHERE_NOT_COUNTED, \
 	  .when = { BITS(3, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB, value) } }
+#define TERMINAL(request, why) \
+	{ ROW("ioctl", SECCOMP_ALLOW, why), .where = WHERE_TERMINALS, .when = { IS(1, request) } }
 #define HUGE_PAGES(name, which, flag) \
 	IF(name, SECCOMP_EPERM, which, flag, flag, "the host's pool, which no worker's limits count")
 #define PAST_CACHE(name, which) \
@@ -428,9 +430,18 @@ static const struct seccomp_row rows[] = {
 	ALLOW_IF("ioctl", 1, 0x8921, "SIOCGIFMTU, looks only"),
 	IF("ioctl", SECCOMP_EINVAL, 1, UINT32_MAX, 0x8946, "SIOCETHTOOL, a world of its own; as of an "
 	   "interface without it, for psutil"),
+	/* Not the rest: packet mode, exclusive use, line disciplines, what others have typed. */
+	TERMINAL(TIOCGPTN, "os.openpty"),	TERMINAL(TIOCSPTLCK, "os.openpty"),
+	TERMINAL(TIOCGPTPEER, "os.openpty"),	TERMINAL(TIOCSCTTY, "pty.fork, of its own session"),
+	TERMINAL(TIOCNOTTY, "pty.fork"),	TERMINAL(TIOCGSID, "termios.tcgetsid"),
+	TERMINAL(TIOCSWINSZ, "termios.tcsetwinsize"), TERMINAL(TCSETS, "termios.tcsetattr"),
+	TERMINAL(TCSETSW, "termios.tcsetattr"),	TERMINAL(TCSETSF, "termios.tcsetattr"),
+	TERMINAL(TCSBRK, "termios.tcdrain"),	TERMINAL(TCXONC, "termios.tcflow"),
+	TERMINAL(TCFLSH, "termios.tcflush"),
 	REFUSE_IF("ioctl", 1, TIOCSTI, "types into a terminal"),
 	REFUSE_IF("ioctl", 1, TIOCLINUX, "types into a console"),
-	REFUSE_IF("ioctl", 1, TIOCSCTTY, "takes a terminal"),
+	{ ROW("ioctl", SECCOMP_EPERM, "takes a terminal"), .where = WHERE_NO_TERMINALS,
+	  .when = { IS(1, TIOCSCTTY) } },
 	REFUSE_IF("ioctl", 1, TIOCCONS, "takes the console's output"),
 	REFUSE_IF("ioctl", 1, TIOCSETD, "loads line disciplines"),
 
@@ -533,6 +544,10 @@ seccomp_is_for(const struct seccomp_row *row, const struct seccomp_host *host)
 		return host->own_uid;
 	case WHERE_SHARED_UID:
 		return !host->own_uid;
+	case WHERE_TERMINALS:
+		return host->terminals;
+	case WHERE_NO_TERMINALS:
+		return !host->terminals;
 	}
 	return true;
 }

@@ -29,6 +29,7 @@ enum seccomp_verdict {
 struct seccomp_host {
 	bool memory_counted;	/* a controller counts all kinds of memory */
 	bool own_uid;		/* no two workers share a uid of the host */
+	bool terminals;		/* scripts can make pseudo-terminals */
 };
 
 enum seccomp_where {
@@ -37,6 +38,8 @@ enum seccomp_where {
 	WHERE_NOT_COUNTED,
 	WHERE_OWN_UID,		/* own_uid */
 	WHERE_SHARED_UID,
+	WHERE_TERMINALS,	/* terminals */
+	WHERE_NO_TERMINALS,
 };
 
 struct seccomp_row {

@@ -226,7 +226,7 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 		 * prevent it. */
 		r = mounts_build(&configure->paths,
 				 configure->memory_counted || jail->landlock_abi > 0,
-				 missing, what);
+				 configure->terminals, missing, what);
 	if (r < 0)
 		return r;
 	workspace_bounds = (struct workspace_bounds){

@@ -138,5 +138,45 @@ def sockets_of_zmq(ctx):
         equal(having(client, "zmq", script).stdout, "b'x'\n")
 
 
+# ---- [profile] terminals ----
+
+@test
+def terminals_are_not_there(ctx):
+    with ctx.client() as client:
+        o = client.run("import errno, os\n"
+                       "try: os.openpty()\nexcept OSError as e: print(errno.errorcode[e.errno])\n"
+                       "print([os.path.lexists('/dev/' + n) for n in ('ptmx', 'pts', 'tty')])\n")
+        equal((o.status, o.stdout), ("ok", "ENOENT\n[False, False, False]\n"), repr(o))
+
+
+@test(private=True)
+def terminals_where_a_profile_has_them(ctx):
+    with ctx.private("[profile basic]\nterminals = yes\n") as service, \
+            ctx.client(path=service.socket) as client:
+        o = client.run("import os\npid, fd = os.forkpty()\n"
+                       "if pid == 0: os.execvp('sh', ['sh', '-c', 'stty -echo; tty; read x; echo got $x > /dev/tty'])\n"
+                       "said = os.read(fd, 100)\nos.write(fd, b'a line\\n')\n"
+                       "while b'got' not in said: said += os.read(fd, 100)\n"
+                       "print(said.decode().split('\\r\\n')[0], b'got a line' in said, os.waitpid(pid, 0)[1])\n", 120,
+                       timeout_seconds=100)
+        equal((o.status, o.stdout), ("ok", "/dev/pts/0 True 0\n"), repr(o))
+        equal(having(client, "pexpect", PEXPECT).stdout, "3\n")
+        s = Session(client)
+        s.well("import os\nmaster, slave = os.openpty()")
+        equal(s.call("os.write(master, b'x\\n'), os.read(slave, 9), os.ttyname(slave)").result["repr"],
+              "(2, b'x\\n', '/dev/pts/0')")
+
+
+PEXPECT = """
+import pexpect
+shell = pexpect.spawn('sh', timeout=90)
+shell.sendline('echo $((6 * 7)); exit 3')
+shell.expect('42')
+shell.expect(pexpect.EOF)
+shell.close()
+print(shell.exitstatus)
+"""
+
+
 if __name__ == "__main__":
     main(__doc__)

@@ -182,6 +182,7 @@ send_configure(struct host *host, const struct host_options *o)
 		.left_file_bytes = 256 << 10,
 		.left_bytes = 1 << 20,
 		.memory_counted = o->memory_counted,
+		.terminals = o->terminals,
 		.processors = 4 } };
 
 	return frame_send(host->control, &msg, NULL, 0);

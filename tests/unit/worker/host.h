@@ -20,7 +20,7 @@ struct host_options {
 	const char
 		*packages; /* shown as the host's dist-packages; NULL: the real one */
 	uint64_t disk_bytes, disk_inodes;	/* 0: 64 MiB, 4096 */
-	bool memory_counted;
+	bool memory_counted, terminals;
 	bool single_id; /* as root: map one id only, as for a plain user */
 };
 

@@ -1,9 +1,10 @@
-/* run-script [-c] [-m MODULE]... [-n COUNT] FILE [ARG]...
+/* run-script [-ct] [-m MODULE]... [-n COUNT] FILE [ARG]...
  *
  * Runs a script in a real worker without a supervisor, for people who work on the jail.
  * Its output comes out as ours, its exit status is ours (128 and the signal when it was
  * killed, 124 on time-out, 125 when the jail failed). -v tells what DONE said; -n runs
- * it so often and prints how long that took; -c counts memory, as under a controller.
+ * it so often and prints how long that took; -c counts memory, as under a controller; -t: with
+ * terminals.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -97,7 +98,7 @@ main(int argc, char **argv)
 	struct host host;
 	int option, status = 125, r;
 
-	while ((option = getopt(argc, argv, "+csm:n:v")) >= 0)
+	while ((option = getopt(argc, argv, "+csm:n:tv")) >= 0)
 		if (option == 'c')
 			options.memory_counted = true;
 		else if (option == 's')
@@ -106,6 +107,8 @@ main(int argc, char **argv)
 			modules[n_modules++] = optarg;
 		else if (option == 'n')
 			count = strtoul(optarg, NULL, 10);
+		else if (option == 't')
+			options.terminals = true;
 		else if (option == 'v')
 			verbose = true;
 		else

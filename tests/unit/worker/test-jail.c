@@ -19,7 +19,7 @@
 #define DISK_BYTES (32 << 20)
 #define DISK_INODES 512
 
-static struct host host, uncounted;
+static struct host host, uncounted, with_terminals;
 
 static int
 start(void **state)
@@ -38,6 +38,9 @@ start(void **state)
 	options.memory_counted = false;
 	if (r == 0)
 		r = host_start(&options, &uncounted);
+	options.terminals = true;
+	if (r == 0)
+		r = host_start(&options, &with_terminals);
 	return r;
 }
 
@@ -45,6 +48,7 @@ static int
 stop(void **state)
 {
 	(void)state;
+	host_stop(&with_terminals);
 	host_stop(&uncounted);
 	host_stop(&host);
 	return 0;
@@ -394,6 +398,39 @@ every_wall_holds_across_exec(void **state)
 }
 
 static void
+terminals_are_of_the_worker(void **state)
+{
+	static const struct attack attacks_on_them[] = {
+		{ "terminals: its own, and a bounded number",
+		  "import fcntl, termios\n"
+		  "if set(os.listdir('/dev/pts')) != {'ptmx'}: bad.append(os.listdir('/dev/pts'))\n"
+		  "if set(os.listdir('/dev')) - {'null', 'zero', 'full', 'random', 'urandom', 'fd', 'stdin', 'stdout', 'stderr', 'shm', 'pts', 'ptmx', 'tty'}: bad.append(os.listdir('/dev'))\n"
+		  "fails('tty', lambda: os.open('/dev/tty', os.O_RDWR), errno.ENXIO)\n"
+		  "pairs = [os.openpty() for i in range(16)]\n"
+		  "fails('one more', lambda: os.openpty(), errno.ENOSPC)\n"
+		  "master, slave = pairs[0]\n"
+		  "os.write(master, b'line\\n')\n"
+		  "if os.read(slave, 10) != b'line\\n': bad.append('read')\n"
+		  "for name, n in (('TIOCSTI', 0x5412), ('TIOCLINUX', 0x541c), ('TIOCCONS', 0x541d), ('TIOCSETD', 0x5423), ('TIOCPKT', 0x5420), ('TIOCEXCL', 0x540c), ('TIOCVHANGUP', 0x5437), ('KDSETLED', 0x4b32)):\n"
+		  "    for fd in pairs[0]: refused(name, call(16, fd, n, ctypes.create_string_buffer(b'x\\0\\0\\0\\0\\0\\0')))\n"
+		  "fails('mknod', lambda: os.mknod('/tmp/ptmx', 0o600 | stat.S_IFCHR, os.makedev(5, 2)), EPERM)\n"
+		  "fails('create', lambda: os.open('/dev/pts/x', os.O_CREAT | os.O_WRONLY))\n" },
+		{ "terminals: a session of one's own",
+		  "pid, master = os.forkpty()\n"
+		  "if pid == 0: os.execvp('sh', ['sh', '-c', 'tty; stty size; echo told > /dev/tty'])\n"
+		  "said = b''\n"
+		  "try:\n"
+		  "    while part := os.read(master, 1000): said += part\n"
+		  "except OSError: pass\n"
+		  "if said != b'/dev/pts/0\\r\\n0 0\\r\\ntold\\r\\n' or os.waitpid(pid, 0)[1]: bad.append(said)\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(attacks_on_them) / sizeof(attacks_on_them[0]); i++)
+		attack(&with_terminals, &attacks_on_them[i]);
+}
+
+static void
 uncounted_memory_is_refused(void **state)
 {
 	(void)state;
@@ -450,6 +487,7 @@ main(void)
 		cmocka_unit_test(every_wall_holds),
 		cmocka_unit_test(every_wall_holds_across_exec),
 		cmocka_unit_test(uncounted_memory_is_refused),
+		cmocka_unit_test(terminals_are_of_the_worker),
 		cmocka_unit_test(landlock_holds_by_itself),
 		cmocka_unit_test(without_its_rules_nothing_runs),
 	};

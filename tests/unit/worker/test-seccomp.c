@@ -40,8 +40,8 @@
 #define SAYS(error) (SECCOMP_RET_ERRNO | (error))
 
 /* All kinds of host; the second bit is of uids. */
-#define HOSTS 4
-#define HOST(i) { .memory_counted = (i) & 1, .own_uid = (i) & 2 }
+#define HOSTS 8
+#define HOST(i) { .memory_counted = (i) & 1, .own_uid = (i) & 2, .terminals = (i) & 4 }
 #define WORST 0
 #define BEST (HOSTS - 1)
 
