@@ -226,17 +226,35 @@ time_text(uint64_t ms, char *text, size_t size)
 		snprintf(text, size, "%.2f s", (double)ms / 1000);
 }
 
+/* A cell runs in a copy of the state, which shares with it what neither changes. */
+static void
+state_message(const struct outcome_facts *f, char *m, size_t size)
+{
+	char state[32];
+	int n;
+
+	size_text(f->state_bytes, state, sizeof(state));
+	n = snprintf(m, size, "; before this cell the session held %s of it", state);
+	if (f->state_bytes >= f->limits->memory_bytes / 4)
+		snprintf(m + n, size - (size_t)n, ", which stays beside what a cell changes or "
+			 "adds: drop objects, files or checkpoints, change less at once, or begin "
+			 "a session with a larger memory_mb");
+}
+
 static void
 memory_message(const struct outcome_facts *f, char *m, size_t size)
 {
 	char limit[32], peak[32];
+	int n;
 
 	size_text(f->limits->memory_bytes, limit, sizeof(limit));
-	size_text(f->peak_memory_bytes, peak, sizeof(peak));
-	if (f->peak_memory_bytes > 0)
-		snprintf(m, size, "memory limit of %s reached; peak %s", limit, peak);
-	else
-		snprintf(m, size, "memory limit of %s reached", limit);
+	n = snprintf(m, size, "memory limit of %s reached", limit);
+	if (f->peak_memory_bytes > 0) {
+		size_text(f->peak_memory_bytes, peak, sizeof(peak));
+		n += snprintf(m + n, size - (size_t)n, "; peak %s", peak);
+	}
+	if (f->state_bytes > 0)
+		state_message(f, m + n, size - (size_t)n);
 }
 
 static void

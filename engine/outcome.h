@@ -33,6 +33,7 @@ struct outcome_facts {
 	/* What the kernel counted. */
 	uint64_t oom_kills, pids_hits;
 	uint64_t peak_memory_bytes;	/* 0: not known */
+	uint64_t state_bytes;		/* what its session held before it; 0: none, or not known */
 	uint32_t peak_pids;		/* the watchdog's; 0: not known */
 	uint64_t cpu_ms;
 

@@ -192,23 +192,30 @@ roomy_bytes(const struct repl *repl)
 	return repl->memory_bytes > CELL_ROOM ? repl->memory_bytes - CELL_ROOM : 0;
 }
 
-/* Files outlive the cell that filled the memory with them. A later cell, which may remove them,
- * gets room to run beyond the limit, once and not each time. */
+/* What the session holds in memory, of which *kept_r are files. */
 static uint64_t
-memory_limit(const struct repl *repl, const struct watchdog_usage *usage, uint64_t uncounted)
+held_memory(const struct repl *repl, const struct watchdog_usage *usage, uint64_t *kept_r)
 {
 	const struct worker *w = repl->worker;
-	uint64_t used = 0, kept = 0;
+	uint64_t used = 0;
 
+	*kept_r = 0;
 	if (!repl->engine->memory_counted) {
 		used = watchdog_looked_memory(&w->look, &w->baseline, usage);
 		/* More than the limit by what was written between two looks; the file system's
 		 * size bounds it. */
-		kept = usage->kept_bytes < used ? usage->kept_bytes : used;
+		*kept_r = usage->kept_bytes < used ? usage->kept_bytes : used;
 	} else if (cgroup_leaf_memory(w->leaf, &used) < 0) {
 		used = 0;
 	}
-	used += uncounted;
+	return used;
+}
+
+/* Files outlive the cell that filled the memory with them. A later cell, which may remove them,
+ * gets room to run beyond the limit, once and not each time. */
+static uint64_t
+memory_limit(const struct repl *repl, uint64_t used, uint64_t kept)
+{
 	if (used <= roomy_bytes(repl))
 		return repl->memory_bytes;
 	used -= kept;
@@ -226,7 +233,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 							.snapshot = e->request.snapshot } };
 	int theirs = -1, r = 0;
 	struct watchdog_usage usage;
-	uint64_t uncounted, memory_max;
+	uint64_t uncounted, used, kept, memory_max;
 	uint32_t tasks;
 
 	repl_set_phase(repl, REPL_CELL);
@@ -234,8 +241,10 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	repl->ready = false;
 	tasks = take_stock(repl, &usage);
 	uncounted = repl_uncounted(repl);
-	memory_max = memory_limit(repl, &usage, uncounted);
+	used = held_memory(repl, &usage, &kept) + uncounted;
+	memory_max = memory_limit(repl, used, kept);
 	e->usage.memory_max = memory_max;
+	e->facts.state_bytes = used;
 	limits.memory_bytes = memory_max > uncounted + CELL_ROOM
 			      ? memory_max - uncounted : CELL_ROOM;
 	limits.pids = tasks + e->limits.pids;

@@ -358,6 +358,19 @@ def checkpoints_come_back(ctx):
 
 
 @test
+def a_memory_limit_says_what_was_held(ctx):
+    """A cell that changes all of a state needs its size twice."""
+    touch = "for i in range(0, len(big), 4096): big[i] = %d"
+    with begun(ctx, memory_mb=256) as s:
+        s.well("big = bytearray(150 << 20)\n" + touch % 1, ctx.seconds(60))
+        o = s.call(touch % 2, ctx.seconds(60), timeout_seconds=50)
+        equal((o.status, o.state), ("memory_limit", "rolled_back"), repr(o))
+        held = re.search(r"before this cell the session held (\d+) MiB of it, which stays", o.text)
+        assert held and 145 <= int(held[1]) <= 220, o.text
+        equal(s.value("big[0]"), "1")
+
+
+@test
 def checkpoints_count_as_memory(ctx):
     """Cells that are too quick to be met by a look now and then."""
     with begun(ctx, memory_mb=256) as s:

@@ -50,6 +50,11 @@ static const struct a_case cases[] = {
 
 	{ "oom", F(.oom_kills = 1, .peak_memory_bytes = 512ull << 20), OUTCOME_MEMORY_LIMIT, 137, 9,
 	  "memory limit of 512 MiB reached; peak 512 MiB" },
+	{ "oom beside a small state", F(.oom_kills = 1, .peak_memory_bytes = 512ull << 20,
+	    .state_bytes = 20 << 20), OUTCOME_MEMORY_LIMIT, 137, 9,
+	  "memory limit of 512 MiB reached; peak 512 MiB; before this cell the session held 20 MiB of it" },
+	{ "oom beside a large state", F(.oom_kills = 1, .state_bytes = 250 << 20), OUTCOME_MEMORY_LIMIT, 137, 9,
+	  "the session held 250 MiB of it, which stays beside" },
 	{ "oom before DONE's story", F(.oom_kills = 1, DONE(0)), OUTCOME_MEMORY_LIMIT, 0, 0, NULL },
 	{ "oom before cancel", F(.oom_kills = 1, .stop = STOP_CANCEL), OUTCOME_MEMORY_LIMIT, 137, 9, NULL },
 	{ "watchdog memory", F(.stop = STOP_MEMORY, .watchdog_memory = true), OUTCOME_MEMORY_LIMIT, 137, 9, NULL },
