@@ -16,6 +16,7 @@ struct config;
 struct engine;
 struct engine_observer;
 struct event_base;
+struct filestore;
 struct keeper;
 struct launcher;
 struct tenant;
@@ -26,7 +27,8 @@ struct engine_options {
 	struct launcher *launcher;		/* borrowed: host/startup.h */
 	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroup could be had */
 	const struct engine_observer *observer;	/* borrowed; NULL: none */
-	pid_t other_child;		/* of this process, and not the engine's; 0: none */
+	struct filestore *filestore;		/* borrowed; NULL: no file is kept on disk */
+	pid_t other_child[2];	/* of this process, and not the engine's; 0: none */
 };
 
 /* Starts the zygotes; returns at once. 0 or -errno. */
@@ -71,6 +73,9 @@ void tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int 
 /* Who it is, in words that stay the same after a restart: "uid:1000". Lives as long as the
  * tenant. */
 const char *tenant_principal(const struct tenant *tenant);
+
+/* Where files of any size are kept; NULL: nowhere. */
+struct filestore *tenant_filestore(const struct tenant *tenant);
 
 /* The only profile for it, as tenant_restrict said; "": any. */
 const char *tenant_profile(const struct tenant *tenant);

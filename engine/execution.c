@@ -207,7 +207,8 @@ arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 	ms = cpu_left / processors;
 	if (ms < CPU_LOOK_LEAST_MS)
 		ms = CPU_LOOK_LEAST_MS;
-	wall_left += prompts_patience_ms(&e->prompts, clock_us());
+	wall_left += prompts_patience_ms(&e->prompts, clock_us()) +
+		     execution_files_patience_ms(&e->files, clock_us());
 	if (ms > wall_left)
 		ms = wall_left;
 	arm_ms(e, ms);
@@ -271,6 +272,7 @@ close_run(struct execution *e)
 	set_state(e, EXECUTION_DUE);
 	event_del(&e->deadline);
 	watchdog_look_end(&w->look);
+	execution_files_end(e);
 	execution_count(e);
 	if (e->facts.stop != STOP_NONE && e->became != STATE_COMMITTED &&
 	    e->became != STATE_ROLLED_BACK)

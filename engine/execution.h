@@ -76,8 +76,11 @@ struct outcome_file {
 	size_t path_len;
 	uint64_t size;
 	const unsigned char *sha256;	/* 32 bytes; NULL: it was not read */
-	const void *data;	/* NULL: its content was not kept */
+	const void *data;	/* NULL: its content is not here */
 	size_t len;
+	bool stored;		/* it is in the tenant's store (host/filestore.h), at
+				 * file_uri() of the outcome's id and the path */
+	int error;		/* why it is not, as filestore_calls.end; 0: it was not tried */
 };
 
 /* A part of a stream that was written past its cap, as it was written. Ends after a line,

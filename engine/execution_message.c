@@ -33,7 +33,7 @@ execution_answer_prompt(struct execution *e, const char *line, size_t len)
 		return;
 	/* A failed send means that the process has ended; its end is reported elsewhere. */
 	if (e->repl != NULL)
-		(void)e->repl->stage->send(e->repl, &msg);
+		(void)e->repl->stage->send(e->repl, &msg, -1);
 	else
 		(void)worker_send(e->worker, &msg, -1);
 	execution_look_at_clocks(e);
@@ -46,6 +46,8 @@ execution_take(struct execution *e, struct frame *frame)
 		return on_prompt(e, &frame->msg.prompt);
 	if (frame->msg.type == MSG_WHERE)
 		return execution_on_where(e, frame);
+	if (frame->msg.type == MSG_OFFER)
+		return execution_on_offer(e, frame);
 	return results_take(&e->results, frame);
 }
 
@@ -54,8 +56,11 @@ execution_take(struct execution *e, struct frame *frame)
 static int
 on_left_anew(struct execution *e, const struct worker *w, const struct msg_left_anew *anew)
 {
+	if (anew->worker != w->serial)
+		return -EBADMSG;
+	execution_files_anew(e);
 	/* Init sends this once; a script could repeat it for ever. */
-	return anew->worker == w->serial && results_anew(&e->results) ? 0 : -EBADMSG;
+	return results_anew(&e->results) ? 0 : -EBADMSG;
 }
 
 /* The listener has no more descriptors to pass. */

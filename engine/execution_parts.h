@@ -9,6 +9,7 @@
 #include <event2/event_struct.h>
 
 #include "engine/execution.h"
+#include "engine/execution_files.h"
 #include "engine/execution_prompts.h"
 #include "engine/execution_request.h"
 #include "engine/execution_results.h"
@@ -71,6 +72,7 @@ struct execution {
 	struct frame done;			/* its DONE, kept for the texts in it */
 	struct frame where;			/* its WHERE, likewise */
 	struct execution_results results;
+	struct execution_files files;
 	struct outcome_facts facts;
 	uint32_t retry_after_ms;
 	char jail_text[512];

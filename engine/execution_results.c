@@ -98,6 +98,44 @@ take_left(struct execution_results *r, struct frame *frame)
 	return 0;
 }
 
+int
+results_take_offer(struct execution_results *r, struct frame *frame, size_t *at_r)
+{
+	const struct msg_offer *offer = &frame->msg.offer;
+
+	if (!is_left_path(&offer->path) || r->n_left == r->limits->files || r->more_left > 0 ||
+	    r->is_anew)
+		return -EBADMSG;
+	if (r->offer == NULL)
+		r->offer = calloc(r->limits->files, sizeof(*r->offer));
+	if (r->offer == NULL)
+		abort();
+	*at_r = r->n_left;
+	keep(&r->left, &r->n_left, frame);
+	return 0;
+}
+
+void
+results_offer_ended(struct execution_results *r, size_t at, int error,
+		    const unsigned char *sha256)
+{
+	struct results_offer *offer = &r->offer[at];
+
+	offer->kept = error == 0;
+	offer->error = error;
+	if (error == 0)
+		memcpy(offer->sha256, sha256, sizeof(offer->sha256));
+}
+
+const struct msg_str *
+results_offer_kept(const struct execution_results *r, size_t *at_io)
+{
+	for (; r->offer != NULL && *at_io < r->n_left; (*at_io)++)
+		if (r->offer[*at_io].kept)
+			return &r->left[*at_io].msg.offer.path;
+	return NULL;
+}
+
 static int
 take_left_more(struct execution_results *r, const struct msg_left_more *more)
 {
@@ -124,6 +162,8 @@ free_left(struct execution_results *r)
 {
 	for (size_t i = 0; i < r->n_left; i++)
 		frame_done(&r->left[i]);
+	free(r->offer);
+	r->offer = NULL;
 	r->n_left = 0;
 }
 
@@ -153,24 +193,42 @@ by_path(const void *a, const void *b)
 	return (x->path_len > y->path_len) - (x->path_len < y->path_len);
 }
 
+static struct outcome_file
+show_left(const struct msg_left *left)
+{
+	return (struct outcome_file){
+		.path = left->path.at,
+		.path_len = left->path.len,
+		.size = left->size,
+		.sha256 = left->has_sha256 ? (const unsigned char *)left->sha256.at : NULL,
+		.data = left->has_data ? left->data.len > 0 ? left->data.at : "" : NULL,
+		.len = left->has_data ? left->data.len : 0,
+	};
+}
+
+static struct outcome_file
+show_offer(const struct msg_offer *said, const struct results_offer *offer)
+{
+	return (struct outcome_file){
+		.path = said->path.at,
+		.path_len = said->path.len,
+		.size = said->size,
+		.sha256 = offer->kept ? offer->sha256 : NULL,
+		.stored = offer->kept,
+		.error = offer->error,
+	};
+}
+
 static void
 show_files(struct execution_results *r, struct outcome *outcome)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_left; i++) {
-		const struct msg_left *left = &r->left[i].msg.left;
+		const struct msg *msg = &r->left[i].msg;
 
-		r->file[i] = (struct outcome_file){
-			.path = left->path.at,
-			.path_len = left->path.len,
-			.size = left->size,
-			.sha256 = left->has_sha256
-				? (const unsigned char *)left->sha256.at : NULL,
-			.data = left->has_data
-				? left->data.len > 0 ? left->data.at : "" : NULL,
-			.len = left->has_data ? left->data.len : 0,
-		};
+		r->file[i] = msg->type == MSG_OFFER ? show_offer(&msg->offer, &r->offer[i])
+						    : show_left(&msg->left);
 	}
 	if (r->n_left > 0)
 		qsort(r->file, r->n_left, sizeof(*r->file), by_path);

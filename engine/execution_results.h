@@ -11,12 +11,20 @@
 #include "engine/execution.h"
 #include "proto/frame.h"
 
+/* What became of a file that was offered. */
+struct results_offer {
+	bool kept;
+	int error;				/* why not; 0: it is kept, or is not decided */
+	unsigned char sha256[32];
+};
+
 /* Its members belong to execution_results.c. */
 struct execution_results {
 	uint64_t id;				/* that displays carry */
 	const struct results_limits *limits;
-	struct frame *display, *left;
+	struct frame *display, *left;		/* left: LEFT or OFFER */
 	size_t n_displays, n_left;
+	struct results_offer *offer;		/* by file that was left; NULL: none is an OFFER */
 	size_t display_bytes, left_bytes;
 	size_t forms;				/* of the object shown last */
 	uint32_t more_left;
@@ -39,6 +47,19 @@ void results_end(struct execution_results *results);
 /* Takes DISPLAY, LEFT or LEFT_MORE. 0, and the frame is emptied; or -EBADMSG: another message, or
  * more than our own worker sends. */
 int results_take(struct execution_results *results, struct frame *frame);
+
+/* Takes OFFER, as results_take; *at_r is the number of the file. */
+int results_take_offer(struct execution_results *results, struct frame *frame, size_t *at_r);
+
+/* The file with this number is kept (error 0, with its sum), or is not: -errno, as
+ * filestore_calls.end. */
+void results_offer_ended(struct execution_results *results, size_t at, int error,
+			 const unsigned char *sha256);
+
+/* The path of the first file from *at_io on that is kept on disk; its number is in *at_io then.
+ * NULL: there is none. */
+const struct msg_str *results_offer_kept(const struct execution_results *results,
+					 size_t *at_io);
 
 /* Init reports all files itself: drops those that the script has reported. False: it did so
  * before, and nothing is dropped. */

@@ -7,6 +7,7 @@ libengine_a_SOURCES = \
 	engine/engine_parts.h \
 	engine/execution.c engine/execution.h \
 	engine/execution_answer.c \
+	engine/execution_files.c engine/execution_files.h \
 	engine/execution_message.c \
 	engine/execution_parts.h \
 	engine/execution_prompts.c engine/execution_prompts.h \
@@ -14,6 +15,7 @@ libengine_a_SOURCES = \
 	engine/execution_results.c engine/execution_results.h \
 	engine/execution_run.c \
 	engine/execution_usage.c engine/execution_usage.h \
+	engine/file_uri.c engine/file_uri.h \
 	engine/keeper.c engine/keeper.h \
 	engine/observer.h \
 	engine/outcome.c engine/outcome.h \

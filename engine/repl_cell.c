@@ -270,9 +270,9 @@ repl_start_cell(struct repl *repl, struct execution *e)
 }
 
 int
-repl_send_cell(struct repl *repl, const struct msg *msg)
+repl_send_cell(struct repl *repl, const struct msg *msg, int fd)
 {
-	int r = frame_writer_put(&repl->writer, msg, NULL, 0);
+	int r = frame_writer_put(&repl->writer, msg, &fd, fd >= 0 ? 1 : 0);
 
 	if (r == 0)
 		on_writable(repl->channel, EV_WRITE, repl);
@@ -346,6 +346,7 @@ repl_on_left(struct repl *repl, struct frame *frame)
 	if (repl->phase != REPL_CELL)
 		return -EBADMSG;
 	/* Files that the cell reported before it was killed are reported again. */
+	execution_files_anew(repl->execution);
 	results_anew(&repl->execution->results);
 	return results_take(&repl->execution->results, frame);
 }

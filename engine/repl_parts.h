@@ -50,8 +50,9 @@ struct repl_stage {
 	 * next. */
 	void (*enqueue)(struct repl *repl, struct execution *execution);
 	void (*dequeue)(struct repl *repl, struct execution *execution);
-	/* Tells the cell that runs something on its own socket. 0 or -errno. */
-	int (*send)(struct repl *repl, const struct msg *msg);
+	/* Tells the cell that runs something on its own socket. fd: passed with it; -1: none. 0 or
+	 * -errno. */
+	int (*send)(struct repl *repl, const struct msg *msg, int fd);
 	/* Stops it, with interrupt by KeyboardInterrupt; with where it may first tell where it is.
 	 * False: it is to be ended with its worker, at once. */
 	bool (*stop)(struct repl *repl, bool interrupt, bool where);
@@ -170,7 +171,7 @@ uint64_t repl_uncounted(struct repl *repl);
 void repl_start_cell(struct repl *repl, struct execution *execution);
 
 /* As struct repl_stage has them. */
-int repl_send_cell(struct repl *repl, const struct msg *msg);
+int repl_send_cell(struct repl *repl, const struct msg *msg, int fd);
 bool repl_stop_cell(struct repl *repl, bool interrupt, bool where);
 
 /* CELL_READY; CELL_ENDED, and what init tells of files before it. */

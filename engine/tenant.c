@@ -153,6 +153,12 @@ tenant_principal(const struct tenant *tenant)
 	return tenant->principal;
 }
 
+struct filestore *
+tenant_filestore(const struct tenant *tenant)
+{
+	return tenant->engine->options.filestore;
+}
+
 void
 tenant_release(struct tenant *tenant)
 {

@@ -82,7 +82,8 @@ is_known(const struct engine *engine, pid_t pid)
 	const struct pool_profile *own;
 	const struct worker *w;
 
-	if (launcher_pid(engine->options.launcher) == pid || engine->options.other_child == pid ||
+	if (launcher_pid(engine->options.launcher) == pid ||
+	    engine->options.other_child[0] == pid || engine->options.other_child[1] == pid ||
 	    egress_pid(engine->egress) == pid || keeper_pid(engine->keeper) == pid)
 		return true;
 	LIST_FOREACH(stray, &engine->pool.strays, link)

@@ -306,7 +306,9 @@ on_message(void *arg, struct frame *frame)
 	case MSG_HOLD: case MSG_HELD:
 	case MSG_HANDOVER: case MSG_KEPT: case MSG_KEPT_HANDLE: case MSG_KEPT_CHECKPOINT:
 	case MSG_LAUNCH: case MSG_LAUNCHED: case MSG_ADOPT: case MSG_ADOPTED:
-	case MSG_WHO: case MSG_PERSON:
+	case MSG_WHO: case MSG_PERSON: case MSG_OFFER: case MSG_PULL: case MSG_PULLED:
+	case MSG_STORE_FILE: case MSG_FETCH_FILE: case MSG_DROP_FILE: case MSG_DROP_JOB:
+	case MSG_FILE_ENDED: case MSG_STORED_FILE: case MSG_STORE_READY:
 		break;
 	}
 	return -EBADMSG;

@@ -79,6 +79,8 @@ configure(const struct launcher_options *options, const struct config_profile *p
 		.left_files = results->files,
 		.left_file_bytes = results->file_bytes,
 		.left_bytes = results->files_bytes,
+		.left_offer_bytes = options->config->files.directory
+			? options->config->files.file_bytes : 0,
 		.memory_counted = options->memory_counted,
 		.terminals = profile->terminals,
 		.processors = (options->config->limits.cpu_percent + 99) / 100,

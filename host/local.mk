@@ -9,6 +9,8 @@ libhost_a_SOURCES = \
 	host/directory.c host/directory.h \
 	host/directory_parts.h host/directory_process.c \
 	host/fence.c host/fence.h \
+	host/filestore.c host/filestore.h \
+	host/filestore_disk.c host/filestore_parts.h host/filestore_process.c \
 	host/launch.c host/launch.h \
 	host/launcher.c host/launcher.h \
 	host/launcher_parts.h host/launcher_process.c \

@@ -153,17 +153,19 @@ raise_descriptors(void)
 	}
 }
 
-/* Makes a missing store for the service's user. The keeper examines an existing store, and
- * refuses one of another user. */
+/* Makes a missing store for the service's user. The keeper and the file helper examine an existing
+ * store, and refuse one of another user. key: with its section, for errors. */
 static int
-make_store(const char *path, uid_t uid, gid_t gid, struct why *why_r)
+make_store(const char *key, const char *path, uid_t uid, gid_t gid, struct why *why_r)
 {
+	if (path == NULL || geteuid() != 0)
+		return 0;
 	if (mkdir(path, 0700) < 0)
 		return errno == EEXIST ? 0
-			: why_say(why_r, -errno, "store", "[packages] store = %.200s: %s", path,
+			: why_say(why_r, -errno, "store", "%s = %.200s: %s", key, path,
 				  strerror(errno));
 	if (chown(path, uid, gid) < 0)
-		return why_say(why_r, -errno, "store", "[packages] store = %.200s: %s", path,
+		return why_say(why_r, -errno, "store", "%s = %.200s: %s", key, path,
 			       strerror(errno));
 	return 0;
 }
@@ -200,11 +202,13 @@ startup_privilege(const struct config *config, bool as_service,
 	r = find_identity(config, as_service, &identity, why_r);
 	if (r < 0)
 		return r;
-	if (geteuid() == 0 && config->packages.store != NULL) {
-		r = make_store(config->packages.store, identity.uid, identity.gid, why_r);
-		if (r < 0)
-			return r;
-	}
+	r = make_store("[packages] store", config->packages.store, identity.uid, identity.gid,
+		       why_r);
+	if (r == 0)
+		r = make_store("[files] directory", config->files.directory, identity.uid,
+			       identity.gid, why_r);
+	if (r < 0)
+		return r;
 	raise_descriptors();
 	r = cgroup_root_new(as_service, identity.uid, identity.gid, &cgroups, &why);
 	if (r < 0 && as_service) {

@@ -196,6 +196,13 @@ struct config {
 		struct config_list operators;
 	} admin;
 	struct {
+		char *directory;	/* NULL: nothing is kept on disk */
+		uint64_t file_bytes;	/* of one; 0: nothing is kept on disk */
+		uint64_t tenant_bytes, bytes_max;	/* of one tenant's files, and of all */
+		uint32_t tenant_files;	/* of one tenant */
+		uint32_t keep_seconds;
+	} files;			/* those on disk */
+	struct {
 		uint32_t keep_seconds;	/* that files can be read after the call that left them */
 		uint64_t keep_bytes;	/* of one tenant's files; and of output that is spilled */
 		uint64_t keep_bytes_max;	/* likewise, of all tenants */

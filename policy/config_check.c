@@ -136,6 +136,10 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 		       config->results.input_bytes, config->results.inputs_bytes),
 		WITHIN("results", "keep_bytes", "keep_bytes_max",
 		       config->results.keep_bytes, config->results.keep_bytes_max),
+		WITHIN("files", "file_bytes", "tenant_bytes",
+		       config->files.file_bytes, config->files.tenant_bytes),
+		WITHIN("files", "tenant_bytes", "bytes_max",
+		       config->files.tenant_bytes, config->files.bytes_max),
 		WITHIN("network", "connections", "connections_max",
 		       config->network.connections, config->network.connections_max),
 	};

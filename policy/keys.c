@@ -228,6 +228,13 @@ static const struct key keys[] = {
 	KEY("results", "keep_bytes",     BYTES, results.keep_bytes,     65536, 16 * GiB,  1, "16M"),
 	KEY("results", "keep_bytes_max", BYTES, results.keep_bytes_max, 65536, 256 * GiB, 1, "128M"),
 
+	KEY("files", "directory",    PATH,  files.directory,    1, 4000,             1, ""),
+	KEY("files", "file_bytes",   BYTES, files.file_bytes,   0, 1024 * GiB,       1, "256M"),
+	KEY("files", "tenant_bytes", BYTES, files.tenant_bytes, MiB, 1024 * 1024 * GiB, 1, "1G"),
+	KEY("files", "bytes_max",    BYTES, files.bytes_max,    MiB, 1024 * 1024 * GiB, 1, "16G"),
+	KEY("files", "tenant_files", U32,   files.tenant_files, 1, 10000,            1, "1000"),
+	KEY("files", "keep_seconds", U32,   files.keep_seconds, 1, 31536000,         1, "86400"),
+
 	PROFILE_KEY("interpreter", WORD,    interpreter, 1, 32,              ""),
 	PROFILE_KEY("modules",     MODULES, modules,     0, CONFIG_LIST_MAX, BASIC_MODULES),
 	PROFILE_KEY("paths",       PATHS,   paths,       0, CONFIG_LIST_MAX, ""),

@@ -64,6 +64,10 @@
 #define DIRECTORY_GROUPS_MAX 8192	/* names that a configuration may hold somebody against */
 #define DIRECTORY_USER_MAX 256		/* bytes of a login name */
 
+#define FILE_NAME 26			/* bytes of a stored file's name: an id (base/id.h) */
+#define FILE_URI_MAX (3 * PATH_TEXT_MAX + 64)	/* bytes of the address of one */
+#define FILE_BYTES_MAX (1ULL << 40)	/* of one */
+
 /* What the launcher starts. */
 enum launch_kind {
 	LAUNCH_ZYGOTE,
@@ -135,6 +139,7 @@ enum msg_from {
 	FROM_PREDECESSOR,	/* the supervisor before this one */
 	FROM_LAUNCHER,
 	FROM_DIRECTORY,
+	FROM_FILESTORE,
 	FROM_COUNT
 };
 

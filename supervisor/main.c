@@ -37,6 +37,7 @@
 #include "govern/metrics.h"
 #include "host/directory.h"
 #include "host/fence.h"
+#include "host/filestore.h"
 #include "host/launcher.h"
 #include "host/startup.h"
 #include "http/server.h"
@@ -73,6 +74,7 @@ struct supervisor {
 	struct endpoints *endpoints;
 	struct launcher *launcher;
 	struct directory *directory;
+	struct filestore *filestore;	/* NULL: no file is kept on disk */
 	struct cgroup_root *cgroups;
 	struct loop *loop;
 	struct rota *rota;		/* of what clients say at length */
@@ -131,6 +133,43 @@ open_seal(struct supervisor *s, struct why *why_r)
 	return r;
 }
 
+/* Files are kept in the unit's state directory unless the configuration says where. */
+static void
+place_files(struct config *config)
+{
+	const char *directory = unit_is_service() ? getenv("STATE_DIRECTORY") : NULL;
+
+	if (config->files.directory || !directory || strchr(directory, ':'))
+		return;
+	if (asprintf(&config->files.directory, "%s/files", directory) < 0)
+		abort();
+}
+
+/* A store that cannot be used is no reason not to serve: answers say that nothing was kept. */
+static void
+open_files(struct supervisor *s)
+{
+	const struct config *config = s->config;
+	const struct filestore_bounds bounds = {
+		.file_bytes = config->files.file_bytes,
+		.tenant_bytes = config->files.tenant_bytes,
+		.bytes_max = config->files.bytes_max,
+		.tenant_files = config->files.tenant_files,
+		.keep_seconds = config->files.keep_seconds,
+	};
+	struct log_quoted quoted;
+	int r;
+
+	if (!config->files.directory || bounds.file_bytes == 0)
+		return;
+	r = filestore_new(config->files.directory, &bounds, &s->filestore);
+	if (r < 0)
+		log_line(LOG_WARNING, "files-none", "directory=%s err=%s",
+			 log_quote(&quoted, config->files.directory,
+				   strlen(config->files.directory)),
+			 strerrorname_np(-r));
+}
+
 /* Does everything that may need root; no privilege is left when it returns 0. */
 static int
 prepare(struct supervisor *s, const struct arguments *arguments, struct why *why_r)
@@ -151,6 +190,7 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	r = open_seal(s, why_r);
 	if (r < 0)
 		return r;
+	place_files(s->config);
 	/* Started by hand, root's paths will do; the service's own user has the paths of a
 	 * service. */
 	if (!s->as_service)
@@ -168,6 +208,8 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 			why_say(why_r, r, "", "directory: cannot start the helper: %s",
 				strerror(-r));
 	}
+	if (r == 0)
+		open_files(s);
 	if (r == 0 && s->as_service)
 		r = governance_new(s->config, true, &s->governance, why_r);
 	if (r < 0 || !endpoints_have_http(s->endpoints))
@@ -465,7 +507,9 @@ build(struct supervisor *s)
 {
 	struct engine_options engine = { .config = s->config,
 					 .launcher = s->launcher,
-					 .other_child = directory_pid(s->directory),
+					 .filestore = s->filestore,
+					 .other_child = { directory_pid(s->directory),
+							  filestore_pid(s->filestore) },
 					 .cgroups = s->cgroups };
 	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
 				   .seal = s->seal };
@@ -490,6 +534,8 @@ build(struct supervisor *s)
 	if (r < 0)
 		return r;
 	directory_watch(s->directory, engine.base, on_directory_lost, s);
+	if (s->filestore)
+		filestore_watch(s->filestore, engine.base);
 	governance_start(s->governance, engine.base, s->directory);
 	s->metrics = metrics_new();
 	mcp.gate = streams.gate = http.gate = governance_gate(s->governance);
@@ -556,6 +602,7 @@ tear_down(struct supervisor *s)
 	mcp_seal_free(s->seal);
 	notify_free(s->notify);
 	engine_free(s->engine);
+	filestore_free(s->filestore);
 	admin_free(s->admin);
 	governance_free(s->governance);
 	directory_free(s->directory);

@@ -95,6 +95,7 @@ libtools_shared_a_SOURCES = \
 	tools/shared/media.c tools/shared/media.h \
 	tools/shared/reasons.h \
 	tools/shared/requirements.c tools/shared/requirements.h \
+	tools/shared/file_read.c tools/shared/file_read.h \
 	tools/shared/resources.c tools/shared/resources.h \
 	tools/shared/schema.c tools/shared/schema.h \
 	tools/shared/tiers.c tools/shared/tiers.h

@@ -21,6 +21,7 @@
 #include "worker/interpreter.h"
 #include "worker/listener.h"
 #include "worker/procfs.h"
+#include "worker/prompt.h"
 #include "worker/session.h"
 #include "worker/sharedmap.h"
 #include "worker/warm.h"
@@ -191,7 +192,8 @@ live_as_script(const struct jail *jail, uint64_t serial)
 		jail_die(JAIL_CONTROL, "the run's limits", -r);
 	interpreter_run(&frame.msg.run, environment_wait(&frame), &done.done);
 	/* A child that the script forked comes here too, if it runs to the end. */
-	if (getpid() == self && workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &written) == 0 &&
+	if (getpid() == self &&
+	    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &written, !prompt_is_open()) == 0 &&
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) == 0) {
 		shared->told = true;
 		await_end();
@@ -286,7 +288,7 @@ live_as_init(const struct jail *jail, pid_t script, uint64_t serial)
 		kill(-1, SIGKILL);
 		exited.exited.status = (uint32_t)status & 0xffff;
 		if (frame_send(JAIL_CONTROL, &anew, NULL, 0) == 0 &&
-		    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &script_file) == 0)
+		    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &script_file, false) == 0)
 			frame_send(JAIL_CONTROL, &exited, NULL, 0);
 	}
 	_exit(0);

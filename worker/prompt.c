@@ -206,6 +206,12 @@ input(PyObject *self, PyObject *const *args, Py_ssize_t n)
 	return line;
 }
 
+bool
+prompt_is_open(void)
+{
+	return is_open;
+}
+
 int
 prompt_prepare(void)
 {

@@ -335,7 +335,7 @@ roll_back(int status, int error)
 
 	close(now.line);
 	await_deaths();
-	if (error == 0 && workspace_tell(WORKSPACE, JAIL_CONTROL, &now.since, NULL) < 0)
+	if (error == 0 && workspace_tell(WORKSPACE, JAIL_CONTROL, &now.since, NULL, false) < 0)
 		_exit(0);
 	cell_ended(p->pid > 0 ? CELL_ROLLED_BACK : CELL_LOST, status, error, error != 0, ended);
 }

@@ -24,6 +24,7 @@
 #include "worker/interpreter.h"
 #include "worker/line.h"
 #include "worker/parallel.h"
+#include "worker/prompt.h"
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
@@ -208,7 +209,7 @@ run_cell(int line, int control, uint32_t port)
 	/* A child that the cell forked comes here too, if it runs to the end. */
 	if (getpid() != self)
 		_exit((int)done.done.exit_code);
-	if (workspace_tell(WORKSPACE, JAIL_CONTROL, &since, NULL) < 0 ||
+	if (workspace_tell(WORKSPACE, JAIL_CONTROL, &since, NULL, !prompt_is_open()) < 0 ||
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) < 0)
 		_exit(1);
 	frame_done(&frame);

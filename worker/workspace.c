@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sha2.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,7 @@ struct walk {
 	const struct stat *script;	/* and so is this file as it was, if not NULL */
 	uint32_t told, more;
 	unsigned int entries;
+	bool may_offer;
 	size_t kept, hashed;		/* bytes */
 	char *content;			/* the content for the report, and a buffer */
 	size_t path_len;
@@ -175,6 +177,86 @@ read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 	return true;
 }
 
+/* ---- files that are offered ---- */
+
+/* Waits for a message of this type. 0 or -errno. Answers to prompts that nobody waits for any more
+ * may come first. */
+static int
+await_message(int control, enum msg_type type, struct frame *frame_r)
+{
+	struct frame_reader reader;
+	int r;
+
+	frame_reader_init(&reader, FROM_SUPERVISOR);
+	do {
+		frame_done(frame_r);
+		r = frame_reader_read(&reader, control, frame_r);
+	} while (r == 0 || (r > 0 && frame_r->msg.type == MSG_ANSWER));
+	frame_reader_done(&reader);
+	if (r > 0 && frame_r->msg.type != type)
+		r = -EBADMSG;
+	return r < 0 ? r : 0;
+}
+
+/* Writes size bytes of the file, unless it has become shorter or the reader ends; then fewer come
+ * than were offered, and the file is not kept. */
+static void
+pour(int fd, uint64_t size, int pipe)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction before;
+	char chunk[CHUNK];
+
+	sigaction(SIGPIPE, &ignore, &before);
+	while (size > 0) {
+		ssize_t n = read(fd, chunk, size < CHUNK ? size : CHUNK), done = 0, m;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		while (done < n && ((m = write(pipe, chunk + done, (size_t)(n - done))) >= 0 ||
+				    errno == EINTR))
+			done += m > 0 ? m : 0;
+		if (done < n)
+			break;
+		size -= (uint64_t)n;
+	}
+	sigaction(SIGPIPE, &before, NULL);
+}
+
+/* False: the file cannot be offered, and nothing was sent. */
+static bool
+offer_file(struct walk *w, int dir, const char *name)
+{
+	own_fd int fd =
+		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* The script may have used up all numbers; the pipe needs one. */
+	own_fd int spare = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), pipe = -1;
+	struct msg msg = { .type = MSG_OFFER, .offer.path = { w->path, w->path_len } };
+	struct frame answer = { 0 };
+	struct stat st;
+
+	if (spare < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    (uint64_t)st.st_size > workspace_bounds.offer_bytes)
+		return false;
+	close(give_fd(spare));
+	msg.offer.size = (uint64_t)st.st_size;
+	w->told++;
+	w->error = frame_send(w->control, &msg, NULL, 0);
+	if (w->error == 0)
+		w->error = await_message(w->control, MSG_PULL, &answer);
+	if (w->error == 0 && answer.msg.pull.wanted) {
+		pipe = frame_take_fd(&answer, 0);
+		if (pipe >= 0)
+			pour(fd, msg.offer.size, pipe);
+		own_fd_close(&pipe);
+		w->error = await_message(w->control, MSG_PULLED, &answer);
+	}
+	frame_done(&answer);
+	return true;
+}
+
 static bool
 is_older(const struct walk *w, const struct stat *st)
 {
@@ -203,6 +285,11 @@ tell_file(struct walk *w, int dir, const char *name, const struct stat *st)
 		w->more++;
 		return;
 	}
+	if (w->may_offer &&
+	    ((uint64_t)st->st_size > workspace_bounds.file_bytes ||
+	     (uint64_t)st->st_size > workspace_bounds.bytes - w->kept) &&
+	    offer_file(w, dir, name))
+		return;
 	if ((uint64_t)st->st_size <= HASH_BYTES_MAX - w->hashed)
 		msg.left.has_sha256 = read_file(w, dir, name, &msg.left.size, digest);
 	if (msg.left.has_sha256 && msg.left.size <= workspace_bounds.file_bytes &&
@@ -276,9 +363,10 @@ is_untouched(const char *root, const struct stat *script)
 
 int
 workspace_tell(const char *root, int control, const struct timespec *since,
-	       const struct stat *script)
+	       const struct stat *script, bool may_offer)
 {
-	struct walk w = { .control = control, .script = script };
+	struct walk w = { .control = control, .script = script,
+			  .may_offer = may_offer && workspace_bounds.offer_bytes > 0 };
 	own_fd int dir = -1;
 
 	if (is_untouched(root, script))

@@ -22,6 +22,7 @@
 struct workspace_bounds {
 	uint32_t files;
 	uint32_t file_bytes, bytes;	/* of one whose content is told; of all of them */
+	uint64_t offer_bytes;		/* of one that is offered instead; 0: none is */
 };
 
 extern struct workspace_bounds workspace_bounds;
@@ -49,8 +50,11 @@ void workspace_note(const char *root);
 /* Sends LEFT for each regular file below root, and LEFT_MORE when there are more than may be
  * told of; with since (CLOCK_REALTIME_COARSE) only for those made or changed since then, and
  * not for the script's own (NULL: none) when it looks as it did. Follows no links; what cannot
- * be read is told without its sum. 0 or -errno of the socket. */
+ * be read is told without its sum. 0 or -errno of the socket.
+ *
+ * With may_offer files whose content is too large for LEFT are offered (OFFER), and written to the
+ * pipe that comes back; this waits until they are kept, and nothing else may read from control. */
 int workspace_tell(const char *root, int control, const struct timespec *since,
-		   const struct stat *script);
+		   const struct stat *script, bool may_offer);
 
 #endif

@@ -233,6 +233,7 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 		.files = configure->left_files,
 		.file_bytes = configure->left_file_bytes,
 		.bytes = configure->left_bytes,
+		.offer_bytes = configure->left_offer_bytes,
 	};
 	display_bounds = (struct display_bounds){
 		.objects = configure->displays,

@@ -95,8 +95,8 @@ try_inputs(const char *text, size_t len)
 static void
 check_address(const char *path, size_t len)
 {
-	static const char head[] = RESOURCES_SCHEME "x/";
-	char *uri = resources_uri("x", path, len);
+	static const char head[] = FILE_URI_SCHEME "x/";
+	char *uri = file_uri("x", path, len);
 	const char *at = uri + sizeof(head) - 1;
 
 	MUST(strncmp(uri, head, sizeof(head) - 1) == 0);

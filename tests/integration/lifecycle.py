@@ -257,7 +257,7 @@ def depth(pid):
 def zygotes(s):
     """Processes below the supervisor that are not in a pid namespace of their own."""
     return [(pid, start) for pid, start in descendants(s.pid)
-            if depth(pid) == 0 and comm(pid) not in ("mcp-launcher", "mcp-directory")]
+            if depth(pid) == 0 and comm(pid) not in ("mcp-launcher", "mcp-directory", "mcp-files")]
 
 
 def inits(s):

@@ -364,7 +364,7 @@ def by_kind(ctx):
     for pid in processes(ctx)[1:]:
         inner, name = inner_pid(pid), fields_of(pid).get("Name", "").strip()
         if inner == pid:
-            kinds[{"mcp-launcher": "launcher", "mcp-directory": "directory",
+            kinds[{"mcp-launcher": "launcher", "mcp-directory": "directory", "mcp-files": "files",
                    "python-zygote": "zygote"}.get(name, name)] = pid
         elif inner in (1, 2) and pid in ready_processes(ctx):
             kinds["init" if inner == 1 else "script"] = pid

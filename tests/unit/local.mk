@@ -177,6 +177,7 @@ ENGINE_TESTS = \
 	tests/unit/engine/test-engine \
 	tests/unit/host/test-fence \
 	tests/unit/host/test-directory \
+	tests/unit/host/test-filestore \
 	tests/unit/host/test-launcher \
 	tests/unit/engine/test-outcome \
 	tests/unit/engine/test-output \
@@ -204,6 +205,9 @@ tests_unit_host_test_fence_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_directory_SOURCES = tests/unit/host/test-directory.c
 tests_unit_host_test_directory_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_directory_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_filestore_SOURCES = tests/unit/host/test-filestore.c
+tests_unit_host_test_filestore_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_filestore_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_launcher_SOURCES = tests/unit/host/test-launcher.c $(ENGINE_RIG)
 tests_unit_host_test_launcher_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_launcher_LDADD = $(ENGINE_TEST_LDADD)

@@ -2,10 +2,12 @@
  * Reads:   displays and files of a script, which chooses kinds, bytes and names. */
 #include "tools/script/run_script_results.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/hex.h"
 #include "base/xalloc.h"
+#include "engine/file_uri.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/media.h"
 #include "tools/shared/resources.h"
@@ -133,7 +135,7 @@ add_markup(struct run_results *r, const struct outcome_display *display,
 	   struct content *block)
 {
 	char *uri;
-	int n = asprintf(&uri, RESOURCES_SCHEME "%s#display-%u", r->outcome->id,
+	int n = asprintf(&uri, FILE_URI_SCHEME "%s#display-%u", r->outcome->id,
 			 display->object);
 
 	block->kind = CONTENT_RESOURCE;
@@ -171,13 +173,18 @@ add_display(struct run_results *r, size_t i)
 	r->block[r->n_blocks++] = block;
 }
 
+static bool
+is_kept(const struct outcome_file *file)
+{
+	return file->data || file->stored;
+}
+
 static void
 add_link(struct run_results *r, const struct outcome_file *file)
 {
 	r->block[r->n_blocks++] = (struct content){
 		.kind = CONTENT_LINK,
-		.uri = keep_text(r, resources_uri(r->outcome->id, file->path,
-						  file->path_len)),
+		.uri = keep_text(r, file_uri(r->outcome->id, file->path, file->path_len)),
 		.name = keep_text(r, xalloc_check(strndup(file->path, file->path_len))),
 		.mime_type = media_of_path(file->path, file->path_len),
 		.size = file->size,
@@ -218,7 +225,7 @@ run_results_new(const struct outcome *outcome, size_t *cost_r)
 		if (r->shown[i])
 			add_display(r, i);
 	for (size_t i = 0; i < r->n_files; i++)
-		if (outcome->file[i].data)
+		if (is_kept(&outcome->file[i]))
 			add_link(r, &outcome->file[i]);
 	for (size_t i = 0; i < outcome->n_parts; i++)
 		add_part(r, &outcome->part[i]);
@@ -284,8 +291,8 @@ write_file(const struct run_results *r, struct jsonout *out,
 	} else {
 		jsonout_null(out);
 	}
-	if (file->data) {
-		char *uri = resources_uri(r->outcome->id, file->path, file->path_len);
+	if (is_kept(file)) {
+		char *uri = file_uri(r->outcome->id, file->path, file->path_len);
 
 		jsonout_member_text(out, "uri", uri);
 		free(uri);
@@ -369,6 +376,24 @@ say_displays(const struct run_results *r, FILE *to)
 			r->outcome->limits->results.display_bytes >> 10);
 }
 
+/* What follows a file's size in the text. */
+static const char *
+why_not_kept(const struct outcome_file *file)
+{
+	if (is_kept(file))
+		return "";
+	switch (-file->error) {
+	case EDQUOT:
+		return "; its content was not kept: there is no more room for your files";
+	case ENOSPC:
+		return "; its content was not kept: the service has no more room for files";
+	case ESTALE:
+		return "; its content was not kept: it became shorter meanwhile";
+	default:
+		return "; its content was not kept";
+	}
+}
+
 void
 run_results_say(const struct run_results *r, FILE *to)
 {
@@ -382,7 +407,7 @@ run_results_say(const struct run_results *r, FILE *to)
 
 		fprintf(to, "  %.*s (%llu bytes%s)\n", (int)file->path_len, file->path,
 			(unsigned long long)file->size,
-			file->data ? "" : "; its content was not kept");
+			why_not_kept(file));
 	}
 	if (r->unknown_files)
 		fputs("(what files it left is not known: its worker ended with them)\n", to);

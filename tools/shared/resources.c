@@ -1,13 +1,18 @@
-/* Runs in: the supervisor.   Owns: contents of files that scripts left, until they expire.
- * Reads:   uris from clients, which are compared and never parsed. */
+/* Runs in: the supervisor.   Owns: contents of small files that scripts left, until they expire.
+ * Reads:   uris from clients, which are compared; only a range at their end is parsed. */
 #include "tools/shared/resources.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "host/filestore.h"
+#include "mcp/jsonrpc.h"
 #include "policy/config.h"
+#include "tools/shared/file_read.h"
 #include "tools/shared/media.h"
 
 struct kept {
@@ -86,37 +91,10 @@ make_room(const struct config *config, const char *principal, size_t charge)
 }
 
 char *
-resources_uri(const char *execution_id, const char *path, size_t path_len)
-{
-	static const char hex[] = "0123456789ABCDEF";
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789-._~/";
-	size_t head = strlen(RESOURCES_SCHEME) + strlen(execution_id) + 1;
-	char *uri = xalloc_check(malloc(head + 3 * path_len + 1)), *at = uri + head;
-
-	memcpy(uri, RESOURCES_SCHEME, strlen(RESOURCES_SCHEME));
-	memcpy(uri + strlen(RESOURCES_SCHEME), execution_id, strlen(execution_id));
-	uri[head - 1] = '/';
-	for (size_t i = 0; i < path_len; i++) {
-		unsigned char c = (unsigned char)path[i];
-
-		if (c && strchr(plain, c)) {
-			*at++ = (char)c;
-		} else {
-			*at++ = '%';
-			*at++ = hex[c >> 4];
-			*at++ = hex[c & 15];
-		}
-	}
-	*at = '\0';
-	return uri;
-}
-
-char *
 resources_part_uri(const char *execution_id, const struct outcome_part *part)
 {
 	char *uri;
-	int n = asprintf(&uri, RESOURCES_SCHEME "%s#%s-%llu", execution_id,
+	int n = asprintf(&uri, FILE_URI_SCHEME "%s#%s-%llu", execution_id,
 			 part->stream == STREAM_STDOUT ? "stdout" : "stderr",
 			 (unsigned long long)part->offset);
 
@@ -162,7 +140,7 @@ resources_keep(const struct config *config, const struct tenant *tenant,
 
 		if (file->data)
 			keep(config, principal,
-			     resources_uri(outcome->id, file->path, file->path_len),
+			     file_uri(outcome->id, file->path, file->path_len),
 			     xmemdup0(file->path, file->path_len),
 			     media_of_path(file->path, file->path_len), file->data,
 			     file->len);
@@ -171,10 +149,10 @@ resources_keep(const struct config *config, const struct tenant *tenant,
 
 /* ---- the provider ---- */
 
-static bool
-next(struct tenant *tenant, const char *after, struct resource *resource_r)
+/* In memory. */
+static const struct kept *
+next_kept(const char *principal, const char *after)
 {
-	const char *principal = tenant_principal(tenant);
 	const struct kept *best = NULL, *kept;
 
 	forget_expired();
@@ -183,11 +161,28 @@ next(struct tenant *tenant, const char *after, struct resource *resource_r)
 		    strcmp(kept->uri, after) > 0 &&
 		    (!best || strcmp(kept->uri, best->uri) < 0))
 			best = kept;
-	if (!best)
-		return false;
-	*resource_r = (struct resource){ .uri = best->uri, .name = best->name,
-					 .mime_type = best->mime_type, .size = best->len };
-	return true;
+	return best;
+}
+
+static bool
+next(struct tenant *tenant, const char *after, struct resource *resource_r)
+{
+	const char *principal = tenant_principal(tenant);
+	const struct kept *kept = next_kept(principal, after);
+	struct filestore *files = tenant_filestore(tenant);
+	struct filestore_file file;
+	bool on_disk = files && filestore_next(files, principal, after, &file);
+
+	if (kept && (!on_disk || strcmp(kept->uri, file.uri) <= 0))
+		*resource_r = (struct resource){ .uri = kept->uri, .name = kept->name,
+						 .mime_type = kept->mime_type,
+						 .size = kept->len };
+	else if (on_disk)
+		*resource_r = (struct resource){ .uri = file.uri, .name = file.path,
+						 .mime_type = media_of_path(file.path,
+									    strlen(file.path)),
+						 .size = file.size };
+	return kept || on_disk;
 }
 
 static bool
@@ -227,38 +222,73 @@ resources_find(const struct tenant *tenant, const char *uri, const void **data_r
 	return true;
 }
 
+static void
+refuse_range(const struct tool_host *host, const struct file_range *range, uint64_t size,
+	     int error)
+{
+	struct tool_failure failure = { .kind = FAIL_RPC, .code = JSONRPC_INVALID_PARAMS };
+	char text[256];
+
+	if (error == -ERANGE)
+		snprintf(text, sizeof(text), "the file has %llu bytes; byte %llu is behind its end",
+			 (unsigned long long)size, (unsigned long long)range->first);
+	else
+		snprintf(text, sizeof(text), "the file has %llu bytes, and at most %u can be read "
+			 "at once: add ?bytes=0-%u to its uri, and so on",
+			 (unsigned long long)size, FILE_READ_MAX, FILE_READ_MAX - 1);
+	failure.text = text;
+	host->on_fail(host->arg, &failure);
+}
+
+static struct tool_run *
+start_range(const struct tool_host *host, const char *uri, const struct file_range *range)
+{
+	const struct tool_failure missing = { .kind = FAIL_NO_RESOURCE, .text = uri };
+	const struct kept *kept = find(host->tenant, range->uri);
+	struct filestore *files = tenant_filestore(host->tenant);
+	struct filestore_file file = { .size = kept ? kept->len : 0 };
+	uint64_t offset;
+	size_t len;
+	int r;
+
+	if (!kept && !(files && filestore_find(files, tenant_principal(host->tenant), range->uri,
+					       &file))) {
+		host->on_fail(host->arg, &missing);
+		return NULL;
+	}
+	r = file_range_fit(range, file.size, kept ? kept->len : FILE_READ_MAX, &offset, &len);
+	if (r < 0)
+		refuse_range(host, range, file.size, r);
+	else if (!kept)
+		return file_read_start(host, uri, &file, offset, len);
+	else
+		file_read_answer(host, uri, kept->mime_type, kept->data + offset, len);
+	return NULL;
+}
+
 static struct tool_run *
 start(const struct tool_host *host, const json_t *arguments)
 {
 	const json_t *value = json_object_get(arguments, "uri");
 	const char *uri = json_string_value(value);
-	const struct kept *kept = uri && strlen(uri) == json_string_length(value)
-		? find(host->tenant, uri) : NULL;
 	const struct tool_failure failure = { .kind = FAIL_NO_RESOURCE, .text = uri };
-	struct content block = { .kind = CONTENT_RESOURCE, .uri = uri };
+	struct file_range range;
+	struct tool_run *run;
 
-	if (!kept) {
+	if (!uri || strlen(uri) != json_string_length(value) || !file_range_read(uri, &range)) {
 		host->on_fail(host->arg, &failure);
 		return NULL;
 	}
-	block.mime_type = kept->mime_type;
-	if (media_is_text(kept->data, kept->len)) {
-		block.text = kept->data;
-		block.text_len = kept->len;
-	} else {
-		block.data = kept->data;
-		block.data_len = kept->len;
-	}
-	host->on_answer(host->arg,
-			&(struct tool_answer){ .content = &block, .n_content = 1 });
-	return NULL;
+	run = start_range(host, uri, &range);
+	free(range.uri);
+	return run;
 }
 
 static void
 cancel(struct tool_run *run, enum cancel_reason reason)
 {
-	(void)run;		/* start() never leaves a run */
 	(void)reason;
+	file_read_cancel(run);
 }
 
 static const struct tool reader = {

@@ -5,19 +5,19 @@
  * mcp-python://<execution id>#stdout-<offset>. It is given up after
  * [results] keep_seconds, and before that, oldest first, for what is newer; memory of what has
  * expired is given back at the next look at the store, and bounded in any case.
+ *
+ * Files that are too large for that are on disk (host/filestore.h), at uris of the same form; they
+ * are listed and read together with the others. A uri may end in a range: tools/shared/file_read.h.
  */
 #ifndef TOOLS_SHARED_RESOURCES_H
 #define TOOLS_SHARED_RESOURCES_H
 
+#include "engine/file_uri.h"
 #include "mcp/catalog.h"
 
-#define RESOURCES_SCHEME "mcp-python://"
 #define RESOURCES_TENANT_MAX 1000		/* files of one tenant */
 
 extern const struct resource_provider own_resources;
-
-/* The address of a file that an execution left; malloc'd. */
-char *resources_uri(const char *execution_id, const char *path, size_t path_len);
 
 /* The address of a part of a stream that was spilled; malloc'd. */
 char *resources_part_uri(const char *execution_id, const struct outcome_part *part);

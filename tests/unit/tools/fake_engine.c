@@ -471,6 +471,13 @@ tenant_principal(const struct tenant *tenant)
 	return tenant->principal;
 }
 
+struct filestore *
+tenant_filestore(const struct tenant *tenant)
+{
+	(void)tenant;
+	return NULL;
+}
+
 void
 tenant_release(struct tenant *tenant)
 {

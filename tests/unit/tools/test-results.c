@@ -1,5 +1,6 @@
 /* What a worker tells beside its streams is bounded; what is kept of it expires, and is its
  * tenant's alone. On the fake engine, for its tenants; no worker runs. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include "policy/config.h"
 #include "tests/unit/tools/fake_engine.h"
 #include "tools/script/run_script_files.h"
+#include "tools/shared/file_read.h"
 #include "tools/shared/resources.h"
 
 /* ---- what is told ---- */
@@ -111,6 +113,59 @@ files_have_a_sum_and_a_number(void **state)
 
 		assert_true(order < 0 || (order == 0 && a->path_len < b->path_len));
 	}
+}
+
+static int
+offer(const char *path, uint64_t size, size_t *at_r)
+{
+	struct frame frame = { .msg = { .type = MSG_OFFER, .offer = {
+		.path = msg_str(path), .size = size } } };
+
+	return results_take_offer(&results, &frame, at_r);
+}
+
+static void
+offers_are_files(void **state)
+{
+	unsigned char sum[32] = "sum";
+	struct outcome outcome = { .id = "x-1" };
+	const struct msg_str *path;
+	size_t at, kept = 0;
+
+	(void)state;
+	assert_int_equal(left("b", 3), 0);
+	assert_int_equal(offer("c", 1 << 30, &at), 0);
+	results_offer_ended(&results, at, 0, sum);
+	assert_int_equal(offer("a", 1 << 30, &at), 0);
+	results_offer_ended(&results, at, -ENOSPC, NULL);
+	assert_true(offer("../a", 1, &at) < 0);
+	assert_true(offer("a\nb", 1, &at) < 0);
+	path = results_offer_kept(&results, &kept);
+	assert_memory_equal(path->at, "c", 1);
+	kept++;
+	assert_null(results_offer_kept(&results, &kept));
+	results_show(&results, &outcome);
+	assert_int_equal(outcome.n_files, 3);
+	assert_int_equal(outcome.file[0].error, -ENOSPC);
+	assert_false(outcome.file[0].stored || outcome.file[0].sha256);
+	assert_non_null(outcome.file[1].data);
+	assert_true(outcome.file[2].stored);
+	assert_memory_equal(outcome.file[2].sha256, sum, sizeof(sum));
+}
+
+/* When init reports, nobody offers any more. */
+static void
+no_offers_after_init(void **state)
+{
+	size_t at, kept = 0;
+
+	(void)state;
+	assert_int_equal(offer("a", 5, &at), 0);
+	assert_true(results_anew(&results));
+	assert_null(results_offer_kept(&results, &kept));
+	assert_true(offer("a", 5, &at) < 0);
+	for (unsigned int i = 0; i < 100; i++)
+		assert_int_equal(left(i % 2 ? "a" : "b", 0), 0);
 }
 
 static void
@@ -383,10 +438,58 @@ the_oldest_makes_room(void **state)
 }
 
 static void
+ranges_are_as_in_http(void **state)
+{
+	static const struct {
+		const char *uri;
+		int error;
+		uint64_t offset;
+		size_t len;
+	} rows[] = {
+		{ "u:a", 0, 0, 100 }, { "u:a?bytes=0-99", 0, 0, 100 },
+		{ "u:a?bytes=0-0", 0, 0, 1 }, { "u:a?bytes=99-", 0, 99, 1 },
+		{ "u:a?bytes=5-7", 0, 5, 3 }, { "u:a?bytes=90-200", 0, 90, 10 },
+		{ "u:a?bytes=0-18446744073709551615", 0, 0, 100 },
+		{ "u:a?bytes=100-", -ERANGE, 0, 0 }, { "u:a?bytes=100-100", -ERANGE, 0, 0 },
+		{ "u:a?bytes=18446744073709551615-", -ERANGE, 0, 0 },
+	};
+	static const char *const bad[] = {
+		"u:a?", "u:a?bytes=", "u:a?bytes=-1", "u:a?bytes=1", "u:a?bytes=2-1", "u:a?bytes=0-1 ",
+		"u:a?bytes=18446744073709551616-", "u:a?bytes= 0-1", "u:a?bytes=+0-1", "u:a?x=1",
+		"u:a?bytes=0-1,3-4", "u:a?bytes=0-1?bytes=0-1",
+	};
+	struct file_range range;
+	uint64_t offset;
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_true(file_range_read(rows[i].uri, &range));
+		assert_string_equal(range.uri, "u:a");
+		free(range.uri);
+		assert_int_equal(file_range_fit(&range, 100, 100, &offset, &len), rows[i].error);
+		if (rows[i].error == 0) {
+			assert_int_equal(offset, rows[i].offset);
+			assert_int_equal(len, rows[i].len);
+		}
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_false(file_range_read(bad[i], &range));
+	/* More than an answer holds: all of it is refused, what follows a byte is cut. */
+	assert_true(file_range_read("u:a", &range));
+	free(range.uri);
+	assert_int_equal(file_range_fit(&range, 100, 99, &offset, &len), -EFBIG);
+	assert_true(file_range_read("u:a?bytes=0-", &range));
+	free(range.uri);
+	assert_int_equal(file_range_fit(&range, 100, 99, &offset, &len), 0);
+	assert_int_equal(len, 99);
+}
+
+static void
 addresses_are_spelled_out(void **state)
 {
 	static const char path[] = "a/\xc3\xa9?#%\\x00~-._";
-	char *uri = resources_uri("x-1", path, strlen(path));
+	char *uri = file_uri("x-1", path, strlen(path));
 
 	(void)state;
 	assert_string_equal(uri, "mcp-python://x-1/a/%C3%A9%3F%23%25%5Cx00~-._");
@@ -401,6 +504,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(displays_have_a_sum, start, stop),
 		cmocka_unit_test_setup_teardown(files_have_a_sum_and_a_number, start, stop),
 		cmocka_unit_test_setup_teardown(paths_have_no_bytes_that_nobody_sees, start, stop),
+		cmocka_unit_test_setup_teardown(offers_are_files, start, stop),
+		cmocka_unit_test_setup_teardown(no_offers_after_init, start, stop),
 		cmocka_unit_test_setup_teardown(no_file_after_the_number_of_more, start, stop),
 		cmocka_unit_test_setup_teardown(files_are_reported_again_once, start, stop),
 		cmocka_unit_test_setup_teardown(files_are_unknown_while_it_runs, start, stop),
@@ -410,6 +515,7 @@ main(void)
 						close_store),
 		cmocka_unit_test_setup_teardown(a_file_expires, open_store, close_store),
 		cmocka_unit_test_setup_teardown(the_oldest_makes_room, open_store, close_store),
+		cmocka_unit_test(ranges_are_as_in_http),
 		cmocka_unit_test(addresses_are_spelled_out),
 	};
 

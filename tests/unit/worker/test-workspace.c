@@ -92,7 +92,7 @@ tell(void)
 	n_told = n_with_data = 0;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socket_pair), 0);
 	assert_int_equal(pthread_create(&listener, NULL, listen_to, NULL), 0);
-	assert_int_equal(workspace_tell(root, socket_pair[0], NULL, NULL), 0);
+	assert_int_equal(workspace_tell(root, socket_pair[0], NULL, NULL, false), 0);
 	close(socket_pair[0]);
 	pthread_join(listener, NULL);
 	close(socket_pair[1]);

@@ -1,0 +1,13 @@
+/* Addresses of files that executions left. */
+#ifndef ENGINE_FILE_URI_H
+#define ENGINE_FILE_URI_H
+
+#include <stddef.h>
+
+#define FILE_URI_SCHEME "mcp-python://"
+
+/* mcp-python://ID/PATH, with all characters of the path escaped that are not plain in a URI;
+ * malloc'd. id: of the execution, or of an upload. */
+char *file_uri(const char *id, const char *path, size_t path_len);
+
+#endif

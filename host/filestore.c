@@ -1,0 +1,799 @@
+/* Runs in: the supervisor.   Owns: the helper's process, the socket to it, the index and the jobs.
+ * Reads:   FILE_ENDED, and at the start STORED_FILE, from the helper. */
+#include "host/filestore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "base/own.h"
+#include "base/xalloc.h"
+#include "host/filestore_parts.h"
+#include "proto/frame.h"
+
+#define WAITING_BYTES (4 * 1024 * 1024)	/* orders that the helper has not read yet */
+#define TENANT_JOBS 4			/* of one tenant at once; further ones wait */
+#define KEEP_S 120			/* that a file may take to come in */
+#define INDEX_S 30			/* that the helper may take to read the store */
+#define SWEEP_S 30			/* between two looks for files that are over */
+#define SWEPT_MAX 64			/* files that one look removes */
+
+/* A file of a tenant. */
+struct stored {
+	TAILQ_ENTRY(stored) link;
+	char name[FILE_NAME + 1];
+	char *uri, *path;
+	uint64_t size, until_s;
+	unsigned char sha256[FILESTORE_SHA256];
+};
+
+TAILQ_HEAD(stored_list, stored);
+
+/* A tenant with files or jobs. Its files are in the order in which they came. */
+struct shelf {
+	TAILQ_ENTRY(shelf) link;
+	char *principal;
+	struct stored_list files;
+	size_t n_files, n_jobs, n_active;	/* jobs that wait count as jobs only */
+	uint64_t bytes;				/* of files, and of those that are coming in */
+};
+
+TAILQ_HEAD(shelf_list, shelf);
+
+/* WAITS ──STORE_FILE, FETCH_FILE──> ACTIVE ──FILE_ENDED, end of the helper──> end
+ *   any of them ──filestore_cancel──> gone; while it is ACTIVE the helper still answers */
+struct filestore_job {
+	TAILQ_ENTRY(filestore_job) link;
+	struct filestore *store;
+	struct shelf *shelf;
+	uint64_t number;
+	bool active, cancelled;
+	struct stored *coming;		/* NULL: a file goes out */
+	char name[FILE_NAME + 1];	/* of the file that goes out */
+	uint64_t offset, len;
+	unsigned int seconds;
+	int error;			/* passed to the owner by due */
+	struct event *due;
+	struct filestore_calls calls;
+};
+
+TAILQ_HEAD(filestore_jobs, filestore_job);
+
+struct filestore {
+	struct filestore_bounds bounds;
+	struct event_base *base;
+	pid_t pid;
+	int pidfd, socket;
+	bool lost;
+	struct frame_reader reader;
+	struct frame_writer writer;
+	struct event *readable, *writable, *sweep;
+	struct shelf_list shelves;
+	struct filestore_jobs jobs;	/* in the order in which they were made */
+	size_t n_active;
+	uint64_t bytes;			/* of all shelves */
+	uint64_t last_number;
+};
+
+static uint64_t
+real_time_s(void)
+{
+	return (uint64_t)time(NULL);
+}
+
+static uint64_t (*now_s)(void) = real_time_s;
+
+void
+filestore_set_clock(uint64_t (*clock)(void))
+{
+	now_s = clock;
+}
+
+/* ---- shelves and files ---- */
+
+static struct shelf *
+find_shelf(struct filestore *store, const char *principal)
+{
+	struct shelf *shelf;
+
+	TAILQ_FOREACH(shelf, &store->shelves, link)
+		if (strcmp(shelf->principal, principal) == 0)
+			break;
+	return shelf;
+}
+
+static struct shelf *
+get_shelf(struct filestore *store, const char *principal)
+{
+	struct shelf *shelf = find_shelf(store, principal);
+
+	if (shelf)
+		return shelf;
+	shelf = xcalloc(1, sizeof(*shelf));
+	shelf->principal = xstrdup(principal);
+	TAILQ_INIT(&shelf->files);
+	TAILQ_INSERT_TAIL(&store->shelves, shelf, link);
+	return shelf;
+}
+
+static void
+drop_empty(struct filestore *store, struct shelf *shelf)
+{
+	if (shelf->n_files > 0 || shelf->n_jobs > 0)
+		return;
+	TAILQ_REMOVE(&store->shelves, shelf, link);
+	free(shelf->principal);
+	free(shelf);
+}
+
+static void
+charge(struct filestore *store, struct shelf *shelf, uint64_t size)
+{
+	shelf->bytes += size;
+	store->bytes += size;
+}
+
+static void
+discharge(struct filestore *store, struct shelf *shelf, uint64_t size)
+{
+	shelf->bytes -= size;
+	store->bytes -= size;
+}
+
+static void
+stored_free(struct stored *file)
+{
+	free(file->uri);
+	free(file->path);
+	free(file);
+}
+
+/* The shelf stays, even if it is empty. */
+static void
+unshelve(struct filestore *store, struct shelf *shelf, struct stored *file)
+{
+	TAILQ_REMOVE(&shelf->files, file, link);
+	shelf->n_files--;
+	discharge(store, shelf, file->size);
+	stored_free(file);
+}
+
+static void
+send_orders(struct filestore *store)
+{
+	if (!store->lost && store->writable && frame_writer_waits(&store->writer))
+		event_add(store->writable, NULL);
+}
+
+static void
+remove_stored(struct filestore *store, struct shelf *shelf, struct stored *file)
+{
+	struct msg msg = { .type = MSG_DROP_FILE,
+			   .drop_file = { .name = msg_str(file->name),
+					  .principal = msg_str(shelf->principal) } };
+
+	/* What cannot be ordered now is removed at the next start: it is over then. */
+	if (!store->lost)
+		(void)frame_writer_put(&store->writer, &msg, NULL, 0);
+	unshelve(store, shelf, file);
+	send_orders(store);
+}
+
+static struct stored *
+find_stored(const struct shelf *shelf, const char *uri)
+{
+	struct stored *file;
+
+	TAILQ_FOREACH(file, &shelf->files, link)
+		if (strcmp(file->uri, uri) == 0)
+			break;
+	return file;
+}
+
+/* ---- room ---- */
+
+/* The shelf with files that holds the most bytes. */
+static struct shelf *
+fullest(struct filestore *store)
+{
+	struct shelf *shelf, *most = NULL;
+
+	TAILQ_FOREACH(shelf, &store->shelves, link)
+		if (shelf->n_files > 0 && (!most || shelf->bytes > most->bytes))
+			most = shelf;
+	return most;
+}
+
+/* Removes the tenant's oldest files, then those of the tenant with the most. 0, -EFBIG, -EDQUOT
+ * or -ENOSPC. */
+static int
+make_room(struct filestore *store, struct shelf *shelf, uint64_t size)
+{
+	const struct filestore_bounds *bounds = &store->bounds;
+	struct shelf *full;
+
+	if (size > bounds->file_bytes)
+		return -EFBIG;
+	while (shelf->n_files > 0 && (shelf->bytes + size > bounds->tenant_bytes ||
+				      shelf->n_files + shelf->n_active >= bounds->tenant_files))
+		remove_stored(store, shelf, TAILQ_FIRST(&shelf->files));
+	if (shelf->bytes + size > bounds->tenant_bytes)
+		return -EDQUOT;
+	while (store->bytes + size > bounds->bytes_max && (full = fullest(store))) {
+		remove_stored(store, full, TAILQ_FIRST(&full->files));
+		if (full != shelf)
+			drop_empty(store, full);
+	}
+	return store->bytes + size > bounds->bytes_max ? -ENOSPC : 0;
+}
+
+static void
+sweep(struct filestore *store)
+{
+	uint64_t now = now_s();
+	struct shelf *shelf, *next;
+	struct stored *file;
+	unsigned int n = 0;
+
+	for (shelf = TAILQ_FIRST(&store->shelves); shelf && n < SWEPT_MAX; shelf = next) {
+		next = TAILQ_NEXT(shelf, link);
+		while (n < SWEPT_MAX && (file = TAILQ_FIRST(&shelf->files)) &&
+		       file->until_s <= now) {
+			remove_stored(store, shelf, file);
+			n++;
+		}
+		drop_empty(store, shelf);
+	}
+}
+
+static void
+on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	sweep(arg);
+}
+
+/* ---- the end of jobs ---- */
+
+static void start_waiting(struct filestore *store);
+
+/* Takes the job out of its lists; its memory stays. */
+static void
+detach(struct filestore_job *job)
+{
+	struct filestore *store = job->store;
+
+	TAILQ_REMOVE(&store->jobs, job, link);
+	store->n_active -= job->active;
+	job->shelf->n_active -= job->active;
+	job->shelf->n_jobs--;
+	if (job->active && job->coming)
+		discharge(store, job->shelf, job->coming->size);
+	event_free(job->due);
+}
+
+static void
+job_free(struct filestore_job *job)
+{
+	struct filestore *store = job->store;
+
+	detach(job);
+	drop_empty(store, job->shelf);
+	if (job->coming)
+		stored_free(job->coming);
+	free(job);
+}
+
+static void
+settle(struct filestore_job *job, int error)
+{
+	const struct filestore_calls calls = job->calls;
+	bool cancelled = job->cancelled;
+
+	job_free(job);
+	if (!cancelled)
+		calls.end(calls.arg, error);
+}
+
+static void
+fail_later(struct filestore_job *job, int error)
+{
+	static const struct timeval at_once = { 0, 0 };
+
+	job->error = error;
+	evtimer_add(job->due, &at_once);
+}
+
+static void
+on_due(evutil_socket_t fd, short what, void *arg)
+{
+	struct filestore_job *job = arg;
+
+	(void)fd;
+	(void)what;
+	settle(job, job->error);
+}
+
+/* A file with the same address is replaced: its tenant has changed it. */
+static void
+shelve(struct filestore *store, struct shelf *shelf, struct stored *file)
+{
+	struct stored *earlier = find_stored(shelf, file->uri);
+
+	if (earlier)
+		remove_stored(store, shelf, earlier);
+	TAILQ_INSERT_TAIL(&shelf->files, file, link);
+	shelf->n_files++;
+	charge(store, shelf, file->size);
+}
+
+/* The file is there. If nobody waits for it any more, the helper had not read that in time. */
+static void
+take_file(struct filestore_job *job, const struct msg_file_ended *ended)
+{
+	struct filestore *store = job->store;
+	struct shelf *shelf = job->shelf;
+	struct stored *file = give_ptr(job->coming);
+
+	discharge(store, shelf, file->size);
+	memcpy(file->sha256, ended->sha256.at, sizeof(file->sha256));
+	shelve(store, shelf, file);
+	if (job->cancelled)
+		remove_stored(store, shelf, file);
+}
+
+static void
+take_ended(struct filestore *store, const struct msg_file_ended *ended)
+{
+	struct filestore_job *job;
+	int error = -(int)ended->error;
+
+	TAILQ_FOREACH(job, &store->jobs, link)
+		if (job->number == ended->job)
+			break;
+	if (!job || !job->active || job->error)
+		return;
+	if (error == 0 && job->coming && !ended->has_sha256)
+		error = -EBADMSG;
+	if (error == 0 && job->coming)
+		take_file(job, ended);
+	settle(job, error);
+}
+
+/* ---- the helper ---- */
+
+static void
+lose_helper(struct filestore *store, int error)
+{
+	struct filestore_job *job;
+
+	if (store->lost)
+		return;
+	log_line(LOG_ERR, "files-lost", "err=%s jobs=%zu", strerrorname_np(-error),
+		 store->n_active);
+	store->lost = true;
+	event_del(store->readable);
+	event_del(store->writable);
+	TAILQ_FOREACH(job, &store->jobs, link)
+		fail_later(job, -EPIPE);
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct filestore *store = arg;
+	struct frame frame = { 0 };
+	int r = 1;
+
+	(void)what;
+	while (!store->lost && (r = frame_reader_read(&store->reader, (int)fd, &frame)) == 1) {
+		if (frame.msg.type == MSG_FILE_ENDED)
+			take_ended(store, &frame.msg.file_ended);
+		else
+			lose_helper(store, -EBADMSG);
+		frame_done(&frame);
+	}
+	if (r < 0)
+		lose_helper(store, r);
+	start_waiting(store);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct filestore *store = arg;
+	int r = frame_writer_flush(&store->writer, (int)fd);
+
+	(void)what;
+	if (r < 0)
+		lose_helper(store, r);
+	else if (r == 1)
+		event_add(store->writable, NULL);
+}
+
+/* ---- the beginning of jobs ---- */
+
+static int
+put_order(struct filestore_job *job, int fd)
+{
+	const struct msg_str principal = msg_str(job->shelf->principal);
+	const struct stored *file = job->coming;
+	struct msg msg = { .type = MSG_FETCH_FILE,
+			   .fetch_file = { .job = job->number, .name = msg_str(job->name),
+					   .principal = principal, .offset = job->offset,
+					   .len = job->len, .seconds = job->seconds } };
+
+	if (file)
+		msg = (struct msg){ .type = MSG_STORE_FILE, .store_file = {
+			.job = job->number, .name = msg_str(file->name), .principal = principal,
+			.uri = msg_str(file->uri), .path = msg_str(file->path),
+			.size = file->size, .until = file->until_s, .seconds = job->seconds } };
+	return frame_writer_put(&job->store->writer, &msg, &fd, 1);
+}
+
+/* Is there room for it, or does the file exist still? */
+static int
+may_start(struct filestore_job *job)
+{
+	struct filestore *store = job->store;
+
+	if (store->lost)
+		return -EPIPE;
+	if (!job->coming)
+		return 0;
+	job->coming->until_s = now_s() + store->bounds.keep_seconds;
+	return make_room(store, job->shelf, job->coming->size);
+}
+
+/* Makes the pipe and orders the job. 0 or -errno, and then nothing has begun. */
+static int
+start(struct filestore_job *job)
+{
+	struct filestore *store = job->store;
+	int pipe[2], helpers, r = may_start(job);
+
+	if (r == 0 && pipe2(pipe, O_CLOEXEC) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	helpers = job->coming ? 0 : 1;
+	r = put_order(job, pipe[helpers]);
+	if (r < 0) {
+		close(pipe[!helpers]);
+		return r;
+	}
+	job->active = true;
+	store->n_active++;
+	job->shelf->n_active++;
+	if (job->coming)
+		charge(store, job->shelf, job->coming->size);
+	job->calls.begin(job->calls.arg, pipe[!helpers]);
+	return 0;
+}
+
+/* Starts jobs in their order; one whose tenant has enough of them lets the others pass. */
+static void
+start_waiting(struct filestore *store)
+{
+	struct filestore_job *job, *next;
+
+	for (job = TAILQ_FIRST(&store->jobs); job && store->n_active < FILESTORE_JOBS; job = next) {
+		int r;
+
+		next = TAILQ_NEXT(job, link);
+		if (job->active || job->error || job->shelf->n_active >= TENANT_JOBS)
+			continue;
+		r = start(job);
+		if (r < 0)
+			fail_later(job, r);
+	}
+	send_orders(store);
+}
+
+static struct filestore_job *
+job_new(struct filestore *store, const char *principal, const struct filestore_calls *calls)
+{
+	struct filestore_job *job = xcalloc(1, sizeof(*job));
+
+	job->store = store;
+	job->shelf = get_shelf(store, principal);
+	job->shelf->n_jobs++;
+	job->number = ++store->last_number;
+	job->calls = *calls;
+	job->due = xalloc_check(evtimer_new(store->base, on_due, job));
+	TAILQ_INSERT_TAIL(&store->jobs, job, link);
+	return job;
+}
+
+struct filestore_job *
+filestore_keep(struct filestore *store, const char *principal, const char *uri, const char *path,
+	       size_t path_len, uint64_t size, const struct filestore_calls *calls)
+{
+	struct filestore_job *job = job_new(store, principal, calls);
+
+	job->seconds = KEEP_S;
+	job->coming = xcalloc(1, sizeof(*job->coming));
+	job->coming->uri = xstrdup(uri);
+	job->coming->path = xmemdup0(path, path_len);
+	job->coming->size = size;
+	id_new(job->coming->name);
+	start_waiting(store);
+	return job;
+}
+
+struct filestore_job *
+filestore_fetch(struct filestore *store, const char *principal, const char *uri, uint64_t offset,
+		uint64_t len, unsigned int seconds, const struct filestore_calls *calls)
+{
+	struct filestore_job *job = job_new(store, principal, calls);
+	const struct stored *file = find_stored(job->shelf, uri);
+
+	job->offset = offset;
+	job->len = len;
+	job->seconds = seconds;
+	if (file && file->until_s > now_s() && offset <= file->size && len <= file->size - offset)
+		memcpy(job->name, file->name, sizeof(job->name));
+	else
+		fail_later(job, -ESTALE);
+	start_waiting(store);
+	return job;
+}
+
+void
+filestore_cancel(struct filestore_job *job)
+{
+	struct filestore *store = job->store;
+	struct msg msg = { .type = MSG_DROP_JOB, .drop_job.job = job->number };
+
+	if (!job->active || job->error || store->lost ||
+	    frame_writer_put(&store->writer, &msg, NULL, 0) < 0) {
+		job_free(job);
+		return;
+	}
+	job->cancelled = true;
+	send_orders(store);
+}
+
+/* ---- the index ---- */
+
+static void
+show(const struct stored *file, struct filestore_file *file_r)
+{
+	*file_r = (struct filestore_file){ .uri = file->uri, .path = file->path,
+					   .size = file->size, .until_s = file->until_s };
+	memcpy(file_r->sha256, file->sha256, sizeof(file_r->sha256));
+}
+
+bool
+filestore_find(struct filestore *store, const char *principal, const char *uri,
+	       struct filestore_file *file_r)
+{
+	const struct shelf *shelf = store->lost ? NULL : find_shelf(store, principal);
+	const struct stored *file = shelf ? find_stored(shelf, uri) : NULL;
+
+	if (!file || file->until_s <= now_s())
+		return false;
+	show(file, file_r);
+	return true;
+}
+
+bool
+filestore_next(struct filestore *store, const char *principal, const char *after,
+	       struct filestore_file *file_r)
+{
+	const struct shelf *shelf = store->lost ? NULL : find_shelf(store, principal);
+	const struct stored *file, *best = NULL;
+	uint64_t now = now_s();
+
+	if (!shelf)
+		return false;
+	TAILQ_FOREACH(file, &shelf->files, link)
+		if (file->until_s > now && strcmp(file->uri, after) > 0 &&
+		    (!best || strcmp(file->uri, best->uri) < 0))
+			best = file;
+	if (best)
+		show(best, file_r);
+	return best;
+}
+
+void
+filestore_remove(struct filestore *store, const char *principal, const char *uri)
+{
+	struct shelf *shelf = find_shelf(store, principal);
+	struct stored *file = shelf ? find_stored(shelf, uri) : NULL;
+
+	if (!file)
+		return;
+	remove_stored(store, shelf, file);
+	drop_empty(store, shelf);
+}
+
+/* ---- from its beginning to its end ---- */
+
+/* In the order of their ends, which is the order in which they came. */
+static void
+take_stored(struct filestore *store, const struct msg_stored_file *said)
+{
+	char *principal = xmemdup0(said->principal.at, said->principal.len);
+	struct shelf *shelf = get_shelf(store, principal);
+	struct stored *file = xcalloc(1, sizeof(*file)), *before;
+
+	free(principal);
+	memcpy(file->name, said->name.at, FILE_NAME);
+	file->uri = xmemdup0(said->uri.at, said->uri.len);
+	file->path = xmemdup0(said->path.at, said->path.len);
+	file->size = said->size;
+	file->until_s = said->until;
+	memcpy(file->sha256, said->sha256.at, sizeof(file->sha256));
+	before = TAILQ_LAST(&shelf->files, stored_list);
+	while (before && before->until_s > file->until_s)
+		before = TAILQ_PREV(before, stored_list, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&shelf->files, before, file, link);
+	else
+		TAILQ_INSERT_HEAD(&shelf->files, file, link);
+	shelf->n_files++;
+	charge(store, shelf, file->size);
+}
+
+/* Waits for the next message, no longer than until. 1, or -errno. */
+static int
+await_frame(struct filestore *store, uint64_t until_ms, struct frame *frame_r)
+{
+	struct pollfd line = { .fd = store->socket, .events = POLLIN };
+	int r;
+
+	while ((r = frame_reader_read(&store->reader, store->socket, frame_r)) == 0) {
+		uint64_t now = clock_ms();
+
+		if (now >= until_ms)
+			return -ETIMEDOUT;
+		if (poll(&line, 1, (int)(until_ms - now) + 1) < 0 && errno != EINTR)
+			return -errno;
+	}
+	return r;
+}
+
+static int
+read_index(struct filestore *store)
+{
+	uint64_t until_ms = clock_ms() + INDEX_S * 1000;
+
+	for (;;) {
+		struct frame frame = { 0 };
+		int r = await_frame(store, until_ms, &frame);
+
+		if (r == 1 && frame.msg.type == MSG_STORE_READY) {
+			r = -(int)frame.msg.store_ready.error;
+			frame_done(&frame);
+			return r;
+		}
+		if (r == 1 && frame.msg.type == MSG_STORED_FILE)
+			take_stored(store, &frame.msg.stored_file);
+		else if (r == 1)
+			r = -EBADMSG;
+		frame_done(&frame);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* Signals are blocked until the child has removed the supervisor's handlers. */
+static int
+fork_helper(struct filestore *store, const char *directory)
+{
+	pid_t supervisor = getpid();
+	sigset_t all, before;
+	int pair[2], error;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	store->socket = pair[0];
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	store->pid = fork();
+	error = errno;
+	if (store->pid == 0)
+		filestore_live(pair[1], supervisor, directory);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(pair[1]);
+	if (store->pid < 0)
+		return -error;
+	store->pidfd = (int)syscall(SYS_pidfd_open, store->pid, 0);
+	if (store->pidfd < 0 || fcntl(store->socket, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+filestore_new(const char *directory, const struct filestore_bounds *bounds,
+	      struct filestore **store_r)
+{
+	struct filestore *store = xcalloc(1, sizeof(*store));
+	int r;
+
+	store->bounds = *bounds;
+	store->socket = store->pidfd = -1;
+	TAILQ_INIT(&store->shelves);
+	TAILQ_INIT(&store->jobs);
+	frame_reader_init(&store->reader, FROM_FILESTORE);
+	frame_writer_init(&store->writer, WAITING_BYTES);
+	r = fork_helper(store, directory);
+	if (r == 0)
+		r = read_index(store);
+	if (r < 0)
+		filestore_free(store);
+	else
+		*store_r = store;
+	return r;
+}
+
+void
+filestore_watch(struct filestore *store, struct event_base *base)
+{
+	static const struct timeval each = { .tv_sec = SWEEP_S };
+
+	store->base = base;
+	store->readable = xalloc_check(event_new(base, store->socket, EV_READ | EV_PERSIST,
+						 on_readable, store));
+	store->writable = xalloc_check(event_new(base, store->socket, EV_WRITE, on_writable,
+						 store));
+	store->sweep = xalloc_check(event_new(base, -1, EV_PERSIST, on_sweep, store));
+	event_add(store->readable, NULL);
+	event_add(store->sweep, &each);
+}
+
+void
+filestore_free(struct filestore *store)
+{
+	struct filestore_job *job;
+	struct shelf *shelf;
+	siginfo_t info;
+
+	if (!store)
+		return;
+	while ((job = TAILQ_FIRST(&store->jobs)))
+		job_free(job);
+	while ((shelf = TAILQ_FIRST(&store->shelves))) {
+		while (!TAILQ_EMPTY(&shelf->files))
+			unshelve(store, shelf, TAILQ_FIRST(&shelf->files));
+		drop_empty(store, shelf);
+	}
+	if (store->readable) {
+		event_free(store->readable);
+		event_free(store->writable);
+		event_free(store->sweep);
+	}
+	if (store->socket >= 0)
+		close(store->socket);
+	if (store->pidfd >= 0) {
+		syscall(SYS_pidfd_send_signal, store->pidfd, SIGKILL, NULL, 0);
+		while (waitid(P_PIDFD, (id_t)store->pidfd, &info, WEXITED) < 0 && errno == EINTR)
+			;
+		close(store->pidfd);
+	}
+	frame_reader_done(&store->reader);
+	frame_writer_done(&store->writer);
+	free(store);
+}
+
+pid_t
+filestore_pid(const struct filestore *store)
+{
+	return store ? store->pid : 0;
+}

@@ -1,0 +1,113 @@
+/* The store of files on disk: what scripts leave that is too large for the memory of the service.
+ * It survives a restart.
+ *
+ * Disks are slow, so no call for the disk is in the event loop. A helper process is forked at
+ * start-up, without privilege and with one socket. It forks a child for each file that is kept or
+ * fetched. The child has a pipe: a worker writes the file into it, and the supervisor sees none of
+ * the bytes. A pipe carries no descriptors, so a script can pass none. A child ends when the
+ * announced number of bytes has passed, and is killed when its time is over.
+ *
+ * The supervisor has the index: who owns which file, how large it is and until when it is kept. It
+ * decides what there is room for. On disk each tenant has a directory, named by a hash of the
+ * tenant, and each file a random name. A script's names are data in a second file beside it, which
+ * is written last: what a crash has left half done has none, and is removed at the next start.
+ */
+#ifndef HOST_FILESTORE_H
+#define HOST_FILESTORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct event_base;
+struct filestore;
+struct filestore_job;
+
+#define FILESTORE_SHA256 32
+
+/* What may be kept, in bytes; and for how many seconds. */
+struct filestore_bounds {
+	uint64_t file_bytes;		/* of one file; 0: nothing is kept */
+	uint64_t tenant_bytes;		/* of one tenant's files */
+	uint64_t bytes_max;		/* of all files */
+	uint32_t tenant_files;		/* files of one tenant */
+	uint32_t keep_seconds;
+};
+
+/* A file that is kept. Borrowed until the store is used again. */
+struct filestore_file {
+	const char *uri;		/* the tenant's name for it, unique among its files */
+	const char *path;		/* a script's or a client's name for it; UTF-8 */
+	uint64_t size;
+	unsigned char sha256[FILESTORE_SHA256];
+	uint64_t until_s;		/* of the real-time clock */
+};
+
+/* Forks the helper and reads the index; not later than the first byte of a client. directory:
+ * absolute; made if only its last part is missing. It must belong to this user, and nobody else may
+ * write to it; one supervisor at a time uses it. 0 or -errno. */
+int filestore_new(const char *directory, const struct filestore_bounds *bounds,
+		  struct filestore **store_r);
+
+/* Ends the helper; jobs are dropped. NULL is fine. */
+void filestore_free(struct filestore *store);
+
+/* Before the first job. From then on files that expire are removed. When the helper ends, which is
+ * logged, all jobs fail and no file is found any more. */
+void filestore_watch(struct filestore *store, struct event_base *base);
+
+/* The helper's process; 0 for NULL. */
+pid_t filestore_pid(const struct filestore *store);
+
+/* ---- jobs: a file comes in, or goes out ---- */
+
+/* Both are called at most once, begin before end; end always, unless the job is cancelled, and
+ * always from the loop. */
+struct filestore_calls {
+	/* The worker's end of the pipe, or the reader's; the callee's. May be called from within
+	 * the function that makes the job. */
+	void (*begin)(void *arg, int fd);
+	/* error: 0, or
+	 * -EFBIG     larger than a file may be
+	 * -EDQUOT    there is no room for it among the tenant's files
+	 * -ENOSPC    there is no room in the store, or on the disk
+	 * -ESTALE    fewer bytes came than were announced, or the file is gone
+	 * -ETIMEDOUT it took too long
+	 * or another -errno. The job is gone. */
+	void (*end)(void *arg, int error);
+	void *arg;
+};
+
+/* Keeps size bytes that will be written to the pipe as the tenant's file. Older files of the tenant
+ * are removed if there is no room. Names are copied. */
+struct filestore_job *
+filestore_keep(struct filestore *store, const char *principal, const char *uri, const char *path,
+	       size_t path_len, uint64_t size, const struct filestore_calls *calls);
+
+/* Writes len bytes of the tenant's file to the pipe, from offset on. seconds: that it may take. */
+struct filestore_job *
+filestore_fetch(struct filestore *store, const char *principal, const char *uri, uint64_t offset,
+		uint64_t len, unsigned int seconds, const struct filestore_calls *calls);
+
+/* The result is not wanted any more: a file that was coming in is dropped. Not from within a
+ * callback of the job. */
+void filestore_cancel(struct filestore_job *job);
+
+/* ---- the index ---- */
+
+/* False: the tenant has no such file. */
+bool filestore_find(struct filestore *store, const char *principal, const char *uri,
+		    struct filestore_file *file_r);
+
+/* The tenant's file with the smallest uri above after. False: there is none. */
+bool filestore_next(struct filestore *store, const char *principal, const char *after,
+		    struct filestore_file *file_r);
+
+/* Removes the tenant's file, if there is one. */
+void filestore_remove(struct filestore *store, const char *principal, const char *uri);
+
+/* For tests: the real-time clock, in s. */
+void filestore_set_clock(uint64_t (*now_s)(void));
+
+#endif

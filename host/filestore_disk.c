@@ -1,0 +1,394 @@
+/* Runs in: the file helper and its children.   Owns: nothing for longer than a call.
+ * Reads:   bytes of scripts and clients, which are copied and never looked at; and what this file
+ * wrote beside them earlier, which is checked like a stranger's.
+ *
+ *   ROOT/t-HASH/NAME          the bytes
+ *   ROOT/t-HASH/NAME.about    STORED_FILE; written last
+ *
+ * Every name is opened below the descriptor of its directory and follows no link. */
+#include "host/filestore_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
+
+#include "base/hex.h"
+#include "base/id.h"
+#include "base/own.h"
+#include "base/xalloc.h"
+#include "proto/frame.h"
+
+#define CHUNK (256 * 1024)
+#define ABOUT_MAX (FRAME_HEADER + 65536)	/* bytes of STORED_FILE as a frame */
+#define LOCK_TRIES 50				/* for the helper before us to end; 100 ms each */
+
+#define ABOUT ".about"
+#define UNFINISHED ".new"
+
+struct tenant_name {
+	char text[2 + 2 * 32 + 1];
+};
+
+struct file_name {
+	char text[FILE_NAME + sizeof(ABOUT)];
+};
+
+/* ---- names ---- */
+
+static int
+name_tenant(const struct msg_str *principal, struct tenant_name *name_r)
+{
+	unsigned char hash[32];
+
+	if (EVP_Digest(principal->at, principal->len, hash, NULL, EVP_sha256(), NULL) != 1)
+		return -EIO;
+	hex_write(hash, sizeof(hash), stpcpy(name_r->text, "t-"));
+	return 0;
+}
+
+static int
+name_file(const struct msg_str *name, const char *end, struct file_name *name_r)
+{
+	if (name->len != FILE_NAME || !id_is_valid(name->at))
+		return -EBADMSG;
+	memcpy(name_r->text, name->at, FILE_NAME);
+	strcpy(name_r->text + FILE_NAME, end);
+	return 0;
+}
+
+static int
+open_directory(int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+open_tenant(int root, const struct msg_str *principal, bool make)
+{
+	struct tenant_name name;
+	int r = name_tenant(principal, &name);
+
+	if (r == 0 && make && mkdirat(root, name.text, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	return r < 0 ? r : open_directory(root, name.text);
+}
+
+int
+filestore_disk_open(const char *directory)
+{
+	const struct timespec pause = { .tv_nsec = 100 * 1000 * 1000 };
+	own_fd int fd = -1;
+	struct stat st;
+
+	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open_directory(AT_FDCWD, directory);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return -EPERM;
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+			return -errno;
+		nanosleep(&pause, NULL);
+	}
+	return give_fd(fd);
+}
+
+/* ---- in ---- */
+
+static int
+write_all(int fd, const unsigned char *at, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		at += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* Moves len bytes; sum: NULL, or it is fed with them. */
+static int
+copy(int in, int out, uint64_t len, EVP_MD_CTX *sum)
+{
+	static unsigned char chunk[CHUNK];
+
+	while (len > 0) {
+		ssize_t n = read(in, chunk, len < sizeof(chunk) ? (size_t)len : sizeof(chunk));
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ESTALE;
+		if (sum && EVP_DigestUpdate(sum, chunk, (size_t)n) != 1)
+			return -EIO;
+		r = write_all(out, chunk, (size_t)n);
+		if (r < 0)
+			return r;
+		len -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int
+copy_summed(int in, int out, uint64_t len, unsigned char sha256_r[FILESTORE_SHA256])
+{
+	EVP_MD_CTX *sum = EVP_MD_CTX_new();
+	int r = sum && EVP_DigestInit_ex(sum, EVP_sha256(), NULL) == 1 ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = copy(in, out, len, sum);
+	if (r == 0 && EVP_DigestFinal_ex(sum, sha256_r, NULL) != 1)
+		r = -EIO;
+	EVP_MD_CTX_free(sum);
+	return r;
+}
+
+static int
+make_file(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+keep_bytes(int dir, const struct msg_store_file *file, int in,
+	   unsigned char sha256_r[FILESTORE_SHA256])
+{
+	struct file_name name;
+	own_fd int fd = -1;
+	int r = name_file(&file->name, "", &name);
+
+	if (r == 0)
+		r = fd = make_file(dir, name.text);
+	if (r < 0)
+		return r;
+	/* A full disk is found before the bytes come. Not every file system can say. */
+	if (fallocate(fd, 0, 0, (off_t)file->size) < 0 && errno != EOPNOTSUPP &&
+	    errno != ENOSYS)
+		return -errno;
+	r = copy_summed(in, fd, file->size, sha256_r);
+	return r == 0 && fdatasync(fd) < 0 ? -errno : r;
+}
+
+static int
+keep_about(int dir, const struct msg_store_file *file, const unsigned char *sha256)
+{
+	struct msg msg = { .type = MSG_STORED_FILE, .stored_file = {
+		.name = file->name, .principal = file->principal, .uri = file->uri,
+		.path = file->path, .size = file->size, .until = file->until,
+		.sha256 = { (const char *)sha256, FILESTORE_SHA256 } } };
+	struct codec_buffer buffer = { 0 };
+	struct file_name name, unfinished;
+	own_fd int fd = -1;
+	int r = frame_encode(&msg, 0, &buffer);
+
+	if (r == 0)
+		r = name_file(&file->name, ABOUT, &name);
+	if (r == 0)
+		r = name_file(&file->name, UNFINISHED, &unfinished);
+	if (r == 0)
+		r = fd = make_file(dir, unfinished.text);
+	if (r >= 0)
+		r = write_all(fd, buffer.at, buffer.len);
+	if (r == 0 && (fdatasync(fd) < 0 || renameat(dir, unfinished.text, dir, name.text) < 0 ||
+		       fsync(dir) < 0))
+		r = -errno;
+	codec_buffer_done(&buffer);
+	return r;
+}
+
+int
+filestore_disk_keep(int root, const struct msg_store_file *file, int in,
+		    unsigned char sha256_r[FILESTORE_SHA256])
+{
+	own_fd int dir = open_tenant(root, &file->principal, true);
+	int r;
+
+	if (dir < 0)
+		return dir;
+	/* Its tenant's directory must be there after a crash as well. */
+	r = fsync(root) < 0 ? -errno : 0;
+	if (r == 0)
+		r = keep_bytes(dir, file, in, sha256_r);
+	if (r == 0)
+		r = keep_about(dir, file, sha256_r);
+	if (r < 0)
+		filestore_disk_remove(root, &file->principal, &file->name);
+	return r;
+}
+
+/* ---- out ---- */
+
+int
+filestore_disk_fetch(int root, const struct msg_fetch_file *part, int out)
+{
+	own_fd int dir = open_tenant(root, &part->principal, false), fd = -1;
+	struct file_name name;
+	struct stat st;
+	int r = dir < 0 ? dir : name_file(&part->name, "", &name);
+
+	if (r < 0)
+		return r;
+	fd = openat(dir, name.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ESTALE;
+	if (lseek(fd, (off_t)part->offset, SEEK_SET) < 0)
+		return -errno;
+	return copy(fd, out, part->len, NULL);
+}
+
+void
+filestore_disk_remove(int root, const struct msg_str *principal, const struct msg_str *file)
+{
+	/* First what makes it a file of the store. */
+	static const char *const ends[] = { ABOUT, UNFINISHED, "" };
+	own_fd int dir = open_tenant(root, principal, false);
+	struct file_name name;
+
+	for (size_t i = 0; dir >= 0 && i < sizeof(ends) / sizeof(*ends); i++)
+		if (name_file(file, ends[i], &name) == 0)
+			unlinkat(dir, name.text, 0);
+}
+
+/* ---- at the start ---- */
+
+struct listing {
+	uint64_t now_s;
+	int (*on_file)(void *arg, const struct msg_stored_file *file);
+	void *arg;
+};
+
+/* Reads what is written beside a file. 1: *frame_r holds it; else it is none of ours. */
+static int
+read_about(int dir, const char *name, struct frame *frame_r)
+{
+	own_fd int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	own_mem unsigned char *text = xcalloc(1, ABOUT_MAX + 1);
+	struct frame_reader reader;
+	struct stat st;
+	ssize_t n;
+	size_t used;
+	int r = 0;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	n = read(fd, text, ABOUT_MAX + 1);
+	if (n <= 0 || n > ABOUT_MAX)
+		return 0;
+	frame_reader_init(&reader, FROM_FILESTORE);
+	r = frame_reader_feed(&reader, text, (size_t)n, &used, frame_r);
+	frame_reader_done(&reader);
+	return r == 1 && used == (size_t)n && frame_r->msg.type == MSG_STORED_FILE;
+}
+
+/* Is the file what is written beside it, and where it belongs? */
+static bool
+is_whole(int dir, const char *tenant, const char *name, const struct msg_stored_file *file)
+{
+	struct tenant_name expected;
+	struct stat st;
+
+	return memcmp(name, file->name.at, FILE_NAME) == 0 &&
+	       name_tenant(&file->principal, &expected) == 0 &&
+	       strcmp(expected.text, tenant) == 0 &&
+	       fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	       (uint64_t)st.st_size == file->size;
+}
+
+/* 1: the file is kept; 0: it has to go; or -errno of on_file. */
+static int
+judge(const struct listing *listing, int dir, const char *tenant, const char *name)
+{
+	char bare[FILE_NAME + 1] = "";
+	struct file_name about;
+	struct frame frame = { 0 };
+	int r = 0;
+
+	if (strlen(name) < FILE_NAME || !id_is_valid(name))
+		return 0;
+	memcpy(bare, name, FILE_NAME);
+	if (name_file(&(struct msg_str){ bare, FILE_NAME }, ABOUT, &about) < 0)
+		return 0;
+	/* Reported once, with its bytes. */
+	if (strcmp(name, bare) != 0 && strcmp(name, about.text) != 0)
+		return 0;
+	if (read_about(dir, about.text, &frame) &&
+	    is_whole(dir, tenant, bare, &frame.msg.stored_file) &&
+	    frame.msg.stored_file.until > listing->now_s) {
+		r = strcmp(name, bare) == 0
+			? listing->on_file(listing->arg, &frame.msg.stored_file) : 0;
+		r = r < 0 ? r : 1;
+	}
+	frame_done(&frame);
+	return r;
+}
+
+static int
+list_tenant(const struct listing *listing, int root, const char *tenant)
+{
+	int fd = open_directory(root, tenant), r = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	while (r >= 0 && (entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		r = judge(listing, fd, tenant, entry->d_name);
+		if (r == 0)
+			unlinkat(fd, entry->d_name, 0);
+	}
+	closedir(dir);
+	/* If it is empty. */
+	unlinkat(root, tenant, AT_REMOVEDIR);
+	return r < 0 ? r : 0;
+}
+
+int
+filestore_disk_list(int root, uint64_t now_s,
+		    int (*on_file)(void *arg, const struct msg_stored_file *file), void *arg)
+{
+	const struct listing listing = { .now_s = now_s, .on_file = on_file, .arg = arg };
+	int fd = open_directory(root, "."), r = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return fd < 0 ? fd : -errno;
+	}
+	while (r == 0 && (entry = readdir(dir)))
+		if (strncmp(entry->d_name, "t-", 2) == 0)
+			r = list_tenant(&listing, root, entry->d_name);
+	closedir(dir);
+	return r;
+}

@@ -1,0 +1,35 @@
+/* The two sides of the store of files: filestore.c in the supervisor; filestore_process.c and
+ * filestore_disk.c in the helper. */
+#ifndef HOST_FILESTORE_PARTS_H
+#define HOST_FILESTORE_PARTS_H
+
+#include "host/filestore.h"
+#include "proto/message.h"
+
+#define FILESTORE_JOBS 32	/* children that the helper has at once */
+
+/* Reports the index and serves jobs on socket, in the forked process, until its peer is gone. */
+_Noreturn void filestore_live(int socket, pid_t supervisor, const char *directory);
+
+/* ---- filestore_disk.c: blocks as long as the disk does ---- */
+
+/* Opens the store's directory, and locks it for this process: a descriptor or -errno. */
+int filestore_disk_open(const char *directory);
+
+/* Reads the file's bytes from in and keeps them. All of it, or nothing of it. 0 or -errno, as
+ * filestore_calls.end. */
+int filestore_disk_keep(int root, const struct msg_store_file *file, int in,
+			unsigned char sha256_r[FILESTORE_SHA256]);
+
+/* Writes a part of the file to out. 0 or -errno; -EPIPE: nobody reads it any more. */
+int filestore_disk_fetch(int root, const struct msg_fetch_file *part, int out);
+
+/* Removes the file, or what there is of it. */
+void filestore_disk_remove(int root, const struct msg_str *principal, const struct msg_str *file);
+
+/* Calls on_file for each file, and removes those that are over by now_s and all that is not one of
+ * ours. on_file returns 0, or -errno, which ends the listing. */
+int filestore_disk_list(int root, uint64_t now_s,
+			int (*on_file)(void *arg, const struct msg_stored_file *file), void *arg);
+
+#endif

@@ -1,0 +1,422 @@
+#!/usr/bin/python3
+"""Files of any size: what a script leaves on disk, how it is read in parts, whose it is, and what
+is said of what was not kept.
+
+A suite of tests/integration/run."""
+
+import base64
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+
+from harness import SOMEBODY, Skip, equal, main, proto_version, test
+from mcpclient import RpcError
+from supervisor import Supervisor, descendants, wait_gone
+
+MIB = 1 << 20
+# Bytes that no two places of a file have in common, quickly made and quickly hashed.
+WRITE = """
+import hashlib, os
+os.makedirs('out', exist_ok=True)
+block = b''.join(hashlib.sha256(b'%%d' %% i).digest() for i in range(32768))
+with open(%r, 'wb') as f:
+    for i in range(%d):
+        f.write(block[:-1] + bytes([i %% 256]))
+None
+"""
+
+
+def content(mebibytes):
+    block = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(32768))
+    return b"".join(block[:-1] + bytes([i % 256]) for i in range(mebibytes))
+
+
+@contextlib.contextmanager
+def place():
+    """A directory in which the service's user may make a store."""
+    directory = tempfile.mkdtemp(prefix="files-")
+    os.chmod(directory, 0o755)
+    try:
+        yield os.path.join(directory, "store")
+    finally:
+        shutil.rmtree(directory)
+
+
+@contextlib.contextmanager
+def service(ctx, store, more="", before=""):
+    with ctx.private("%s[files]\ndirectory = %s\n%s" % (before, store, more)) as s:
+        yield s
+
+
+def connect(ctx, s, uid=None):
+    return ctx.client(path=s.socket, uid=uid) if uid else ctx.client(path=s.socket)
+
+
+def cell(client, code, session=None):
+    arguments = {"code": code, **({"session": session} if session else {})}
+    o = client.outcome(client.request("tools/call", {"name": "run_repl", "arguments": arguments}), 120)
+    equal(o.status, "ok", o)
+    return o
+
+
+def files_of(o):
+    return {f["path"]: f for f in o.structured["files"]}
+
+
+def bytes_of(answer):
+    block = answer["contents"][0]
+    return block["text"].encode() if "text" in block else base64.b64decode(block["blob"])
+
+
+def read(client, uri):
+    return bytes_of(client.ask("resources/read", {"uri": uri}))
+
+
+def refused(client, uri, *texts):
+    try:
+        read(client, uri)
+    except RpcError as e:
+        assert e.code in (-32002, -32602), e
+        for text in texts:
+            assert text in str(e), e
+        return
+    raise AssertionError("%s was read" % uri)
+
+
+def all_of(client, uri, size):
+    parts = []
+    while sum(map(len, parts)) < size:
+        parts.append(read(client, "%s?bytes=%d-" % (uri, sum(map(len, parts)))))
+        assert 0 < len(parts[-1]) <= 4 * MIB
+    return b"".join(parts)
+
+
+def on_disk(store):
+    """Sizes of the bytes that are kept, and all names."""
+    found = [os.path.join(at, name) for at, _, names in os.walk(store) for name in names]
+    return sorted(os.path.getsize(f) for f in found if not f.endswith((".about", ".new"))), found
+
+
+@test
+def a_large_file_comes_back(ctx):
+    """20 MiB, in parts; the sum is that of the bytes, and the text says where they are."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        o = client.run(WRITE % ("out/large.bin", 20))
+        equal(o.status, "ok", o)
+        file = files_of(o)["out/large.bin"]
+        want = content(20)
+        equal((file["size"], file["sha256"]), (len(want), hashlib.sha256(want).hexdigest()))
+        assert "kept" not in file and "not kept" not in o.text, o.text
+        links = [c for c in o.raw["content"] if c["type"] == "resource_link"]
+        equal([link["uri"] for link in links], [file["uri"]])
+        equal(all_of(client, file["uri"], len(want)), want)
+        # Parts as HTTP counts them: both ends are included.
+        equal(read(client, file["uri"] + "?bytes=0-0"), want[:1])
+        equal(read(client, file["uri"] + "?bytes=7-1000"), want[7:1001])
+        equal(read(client, file["uri"] + "?bytes=%d-%d" % (len(want) - 3, len(want) + 9)), want[-3:])
+        refused(client, file["uri"], "20971520 bytes", "4194304", "?bytes=0-4194303")
+        refused(client, file["uri"] + "?bytes=0-4194304", "at once")
+        refused(client, file["uri"] + "?bytes=%d-" % len(want), "behind its end")
+        for bad in ("?", "?bytes", "?bytes=", "?bytes=-5", "?bytes=5-4", "?bytes=1-2x", "?range=0-1",
+                    "?bytes=0x1-2", "?bytes=99999999999999999999-", "?bytes=0-1?bytes=0-1"):
+            refused(client, file["uri"] + bad)
+        listed = {r["uri"]: r for r in client.ask("resources/list")["resources"]}
+        equal((listed[file["uri"]]["size"], listed[file["uri"]]["name"]), (len(want), "out/large.bin"))
+        equal(on_disk(store)[0], [len(want)])
+
+
+@test
+def parts_of_small_files(ctx):
+    """What is in memory is read in parts, too; text stays text."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        o = client.run("open('a.txt', 'w').write('0123456789' * 10)\nNone")
+        uri = files_of(o)["a.txt"]["uri"]
+        equal(client.ask("resources/read", {"uri": uri + "?bytes=10-14"})["contents"][0]["text"], "01234")
+        equal(on_disk(store)[0], [])
+
+
+@test
+def cells_leave_large_files(ctx):
+    """The session goes on, and the next cell's answer does not have the file again."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        o = cell(client, WRITE % ("large.bin", 9) + "x = 1\n")
+        session = o.structured["session"]
+        file = files_of(o)["large.bin"]
+        equal(all_of(client, file["uri"], 9 * MIB), content(9))
+        o = cell(client, "x += 1\nx", session)
+        equal((o.result["repr"], o.structured["files"]), ("2", []))
+        o = cell(client, "open('large.bin', 'ab').write(b'x')\nNone", session)
+        equal(files_of(o)["large.bin"]["size"], 9 * MIB + 1)
+        assert files_of(o)["large.bin"]["uri"] != file["uri"]
+        equal(on_disk(store)[0], [9 * MIB, 9 * MIB + 1])
+
+
+@test(root=True)
+def no_other_tenant_finds_it(ctx):
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client, \
+            connect(ctx, s, SOMEBODY) as other:
+        uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
+        refused(other, uri)
+        refused(other, uri + "?bytes=0-9")
+        equal(other.ask("resources/list")["resources"], [])
+        # Nor by its name on disk, which nobody was told.
+        name = os.path.basename(on_disk(store)[1][0]).partition(".")[0]
+        for guess in ("mcp-python://%s/large.bin" % name, "mcp-python://" + name, name):
+            refused(other, guess + "?bytes=0-9")
+        o = other.run("1", files=[{"path": "stolen", "uri": uri}])
+        assert o.refused and "no file" in o.text, o
+        equal(len(read(client, uri + "?bytes=0-9")), 10)
+
+
+@test
+def it_survives_a_restart(ctx):
+    with place() as store:
+        with service(ctx, store) as s, connect(ctx, s) as client:
+            uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
+        with service(ctx, store) as s, connect(ctx, s) as client:
+            equal(all_of(client, uri, 9 * MIB), content(9))
+            equal([r["uri"] for r in client.ask("resources/list")["resources"]], [uri])
+
+
+@test
+def a_killed_service_leaves_no_half_file(ctx):
+    """The service is killed while a file comes in."""
+    with place() as store:
+        s = Supervisor(ctx.options.build, "[files]\ndirectory = %s\n" % store)
+        with s:
+            s.wait_ready()
+            client, busy = connect(ctx, s), connect(ctx, s)
+            uri = files_of(client.run(WRITE % ("first.bin", 9)))["first.bin"]["uri"]
+            busy.start_script(WRITE % ("large.bin", 200), memory_mb=1024)
+            deadline = time.monotonic() + ctx.seconds(120)
+            while len(on_disk(store)[0]) < 2 and time.monotonic() < deadline:
+                pass
+            below = descendants(s.pid)
+            s.process.kill()
+            s.process.wait()
+            assert not wait_gone(below, ctx.seconds(10))
+            s.process = None
+        with service(ctx, store) as s, connect(ctx, s) as client:
+            kept = on_disk(store)
+            # The large one was kept to its end, or nothing of it is there.
+            assert kept[0] in ([9 * MIB], [9 * MIB, 200 * MIB]), kept
+            equal(len(kept[1]), 2 * len(kept[0]))
+            equal(all_of(client, uri, 9 * MIB), content(9))
+
+
+@test
+def what_is_not_kept_is_said(ctx):
+    more = "file_bytes = 8M\ntenant_bytes = 12M\nbytes_max = 1G\n"
+    with place() as store, service(ctx, store, more) as s, connect(ctx, s) as client:
+        o = client.run(WRITE % ("large.bin", 9))
+        file = files_of(o)["large.bin"]
+        equal((file.get("kept"), "uri" in file), (False, False))
+        assert "large.bin (9437184 bytes; its content was not kept" in o.text, o.text
+        # The newest are kept.
+        uris = [files_of(client.run(WRITE % ("%d.bin" % i, 6)))["%d.bin" % i]["uri"] for i in range(3)]
+        refused(client, uris[0] + "?bytes=0-1")
+        equal(all_of(client, uris[1], 6 * MIB), content(6))
+        equal(all_of(client, uris[2], 6 * MIB), content(6))
+        equal(on_disk(store)[0], [6 * MIB] * 2)
+        # One run that leaves more than all of it: its own oldest give way, and all is well told.
+        o = client.run("".join(WRITE % ("%d.bin" % i, 5) for i in range(4)), 60)
+        equal((o.status, len(o.structured["files"])), ("ok", 4), o)
+        assert sum(on_disk(store)[0]) <= 12 * MIB, on_disk(store)
+
+
+@test
+def without_a_store(ctx):
+    with ctx.private() as s, connect(ctx, s) as client:
+        o = client.run(WRITE % ("large.bin", 9))
+        equal((o.status, files_of(o)["large.bin"]["kept"]), ("ok", False))
+        assert "its content was not kept" in o.text, o.text
+
+
+@test
+def a_sparse_file_is_no_terabyte(ctx):
+    script = "import os\nos.truncate(open('huge', 'wb').name, 1 << %d)\nNone"
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        for bits in (40, 33, 29):
+            o = client.run(script % bits, 60)
+            if o.status == "ok":	# RLIMIT_FSIZE may have been first
+                equal(files_of(o)["huge"].get("kept"), False, o)
+            equal(on_disk(store)[0], [])
+        # One within the bounds is as large as it says, with zeros.
+        o = client.run("open('sparse', 'wb').truncate(64 << 20)\nNone", 60)
+        file = files_of(o)["sparse"]
+        equal(file["sha256"], hashlib.sha256(bytes(64 << 20)).hexdigest())
+        equal(read(client, file["uri"] + "?bytes=60000000-60000009"), bytes(10))
+
+
+@test
+def a_file_that_changes_meanwhile(ctx):
+    """A process of the script truncates the file while it is kept, again and again."""
+    script = """
+import os, subprocess, sys
+open('large.bin', 'wb').write(b'x' * (64 << 20))
+subprocess.Popen([sys.executable, '-c', '''
+import os
+while True:
+    os.truncate("large.bin", 1000)
+    os.truncate("large.bin", 64 << 20)
+'''])
+None
+"""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        for _ in range(3):
+            o = client.run(script, 60)
+            equal(o.status, "ok", o)
+            file = files_of(o).get("large.bin")
+            if file and "uri" in file and file["size"] > 4 * MIB:
+                # What was kept is what it says, whatever that is.
+                got = all_of(client, file["uri"], file["size"])
+                equal(hashlib.sha256(got).hexdigest(), file["sha256"])
+        assert all(size == 64 << 20 for size in on_disk(store)[0]), on_disk(store)
+
+
+@test
+def names_lead_nowhere(ctx):
+    """Links are not followed, and a name of a script is never a name on the disk."""
+    script = """
+import os
+os.mkdir('d')
+names = ['.about', 'a.about', '..\\\\..\\\\x', 'x\\n.new', '%2e%2e', 'd/' + 'y' * 250, '?bytes=0-1', '#frag']
+for name in names:
+    open(name, 'wb').truncate(5 << 20)
+os.symlink('/etc/passwd', 'link')
+os.mkfifo('fifo')
+None
+"""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        o = client.run(script, 60)
+        files = files_of(o)
+        equal(len(files), 8, o)
+        for file in files.values():
+            equal(len(read(client, file["uri"] + "?bytes=0-9")), 10)
+        sizes, names = on_disk(store)
+        equal(sizes, [5 << 20] * 8)
+        for name in names:
+            tenant, _, name = os.path.relpath(name, store).partition("/")
+            assert tenant.startswith("t-") and len(tenant) == 66, tenant
+            stem, _, end = name.partition(".")
+            assert len(stem) == 26 and stem.isalnum() and end in ("", "about"), name
+
+
+@test
+def a_script_that_plays_the_worker(ctx):
+    """Offers by hand: of too much, twice at once, and one whose bytes never come."""
+    header = """
+import os, socket, struct, time
+s = socket.socket(fileno=os.dup(63))
+def send(kind, body):
+    s.sendall(struct.pack('>BBI', %d, kind, len(body)) + body)
+def offer(path, size):
+    send(61, b'\\x82\\xa4path' + bytes([0xa0 + len(path)]) + path.encode() + b'\\xa4size\\xcf' + struct.pack('>Q', size))
+"""
+    header = header.replace('%d', str(proto_version()))
+    with place() as store, service(ctx, store, "file_bytes = 8M\n") as s, connect(ctx, s) as client:
+        o = client.run(header + "offer('a', 1 << 39)\nprint(s.recv(100)[1])", 60)
+        equal((o.status, o.stdout), ("ok", "62\n"), o)	# PULL without a pipe
+        for bad in ("offer('a', 5)\noffer('b', 5)", "offer('../a', 5)", "offer('a', 1 << 50)",
+                    "offer('', 5)", "offer('/etc/passwd', 5)"):
+            o = client.run(header + bad + "\ntime.sleep(600)", 60)
+            equal(o.status, "worker_protocol_error", "%s: %r" % (bad, o))
+        # Its clock stands still for a minute at most. Cancelling it ends it at once.
+        id = client.start_script(header + "offer('a', 5)\nprint(socket.recv_fds(s, 100, 1)[1], flush=True)\ntime.sleep(600)",
+                                 timeout_seconds=1)
+        deadline = time.monotonic() + ctx.seconds(30)
+        while not on_disk(store)[1] and time.monotonic() < deadline:
+            client.ask("ping")
+        assert on_disk(store)[1]
+        client.cancel(id)
+        while on_disk(store)[1] and time.monotonic() < deadline:
+            client.ask("ping")
+        equal(on_disk(store)[0], [])
+        equal(client.run("6 * 7").result["repr"], "42")
+
+
+@test(root=True)
+def a_full_disk(ctx):
+    with place() as store:
+        disk = os.path.join(os.path.dirname(store), "disk")
+        os.mkdir(disk)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m,mode=0777", "tmpfs", disk],
+                                 capture_output=True, text=True)
+        if mounted.returncode:
+            raise Skip("no mount: " + mounted.stderr.strip())
+        try:
+            store = os.path.join(disk, "store")
+            with service(ctx, store) as s, connect(ctx, s) as client:
+                o = client.run(WRITE % ("large.bin", 20), 60)
+                equal((o.status, files_of(o)["large.bin"]["kept"]), ("ok", False), o)
+                assert "the service has no more room" in o.text, o.text
+                equal(on_disk(store), ([], []))
+                uri = files_of(client.run(WRITE % ("fits.bin", 9)))["fits.bin"]["uri"]
+                equal(all_of(client, uri, 9 * MIB), content(9))
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+
+@test
+def files_expire(ctx):
+    with place() as store:
+        with service(ctx, store, "keep_seconds = 1\n") as s, connect(ctx, s) as client:
+            uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
+            deadline = time.monotonic() + ctx.seconds(30)
+            try:
+                while time.monotonic() < deadline:
+                    read(client, uri + "?bytes=0-9")
+                raise AssertionError("it is kept")
+            except RpcError:
+                pass
+        with service(ctx, store) as s, connect(ctx, s):
+            equal(on_disk(store), ([], []))
+
+
+@test
+def others_are_not_kept_waiting(ctx):
+    """200 MiB go to the disk while another client's calls are answered."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client, connect(ctx, s) as busy:
+        client.run("1")
+        done, slowest = threading.Event(), [0]
+
+        def load():
+            try:
+                o = busy.run(WRITE % ("large.bin", 200), 300, memory_mb=1024)
+                equal(o.status, "ok", o)
+            finally:
+                done.set()
+        thread = threading.Thread(target=load)
+        thread.start()
+        while not done.is_set():
+            began = time.monotonic()
+            client.ask("ping")
+            slowest[0] = max(slowest[0], time.monotonic() - began)
+        thread.join()
+        equal(on_disk(store)[0], [200 * MIB])
+        assert slowest[0] < ctx.seconds(2), "a ping took %.3f s" % slowest[0]
+
+
+@test
+def a_lost_helper(ctx):
+    """Without it nothing is kept, and everything else goes on."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
+        helpers = subprocess.run(["pgrep", "-P", str(s.pid), "-x", "mcp-files"], capture_output=True, text=True)
+        os.kill(int(helpers.stdout), 9)
+        deadline = time.monotonic() + ctx.seconds(30)
+        while time.monotonic() < deadline:
+            try:
+                read(client, uri + "?bytes=0-9")
+            except RpcError:
+                break
+        o = client.run(WRITE % ("large.bin", 9))
+        equal((o.status, files_of(o)["large.bin"]["kept"]), ("ok", False), o)
+
+
+main(__doc__)
