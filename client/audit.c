@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -18,6 +20,7 @@
 #include "client/admin.h"
 #include "client/exits.h"
 #include "client/say.h"
+#include "client/when.h"
 #include "policy/chain.h"
 
 #define DROPPED "\"event\":\"dropped\""
@@ -30,8 +33,9 @@ static const char help[] =
 	"\n"
 	"Checks the chain of the audit log, or prints its records, as JSON lines.\n"
 	"\n"
-	"  --tenant WHO      those of uid:1000, token:ci ...\n"
-	"  --since TIME      those since 2026-01-31, or 2026-01-31T12:00 (UTC)\n"
+	"  --tenant WHO      those of a user by name, or of uid:1000, token:ci ...\n"
+	"  --since TIME      those since today, yesterday, -10min, \"2 hours ago\", 2026-01-31\n"
+	"                    or 2026-01-31T12:00 (all in UTC)\n"
 	"  --execution ID    those of one execution\n"
 	"  --record N        the one of this number: where source_record of others has it\n"
 	"                    it has their script\n"
@@ -45,7 +49,8 @@ static const char help[] =
 
 struct audit_asked {
 	bool verify;
-	const char *path, *tenant, *since, *execution;
+	const char *path, *tenant, *execution;
+	char who[32], since[32];	/* "": any; who: what tenant points to, of a user's name */
 	json_int_t record;		/* 0: any */
 };
 
@@ -116,7 +121,7 @@ show_line(const struct audit_asked *asked, const char *line, size_t len)
 	if (record && is(record, "tenant", asked->tenant) &&
 	    (!asked->record || json_integer_value(json_object_get(record, "n")) == asked->record) &&
 	    is(record, "execution", asked->execution) &&
-	    (!asked->since || (time && strcmp(time, asked->since) >= 0)))
+	    (!*asked->since || (time && strcmp(time, asked->since) >= 0)))
 		admin_print_json(stdout, record);
 	json_decref(record);
 }
@@ -216,7 +221,11 @@ read_all(struct walk *walk, const char *path)
 	r = read_file(walk, path);
 	if (r == 0)
 		return 0;
-	say("%s: %s", path, strerror(-r));
+	if (r == -ENOENT)
+		say("%s: there are no records; --file names another file, as [audit] file does in "
+		    "the configuration", path);
+	else
+		say("%s: %s", path, strerror(-r));
 	return r == -EACCES ? EX_NOPERM : EX_NOINPUT;
 }
 
@@ -253,6 +262,46 @@ run(const struct audit_asked *asked)
 	return walk.wrong ? EX_DATAERR : 0;
 }
 
+/* A record's time begins as the text does that is made here. */
+static bool
+read_since(struct audit_asked *asked, const char *text)
+{
+	time_t when;
+	struct tm tm;
+
+	if (when_read(text, time(NULL), &when) < 0 || !gmtime_r(&when, &tm)) {
+		say("audit: --since %s: a time is needed, such as today, yesterday, -10min, "
+		    "\"2 hours ago\", 2026-01-31 or 2026-01-31T12:00", text);
+		return false;
+	}
+	strftime(asked->since, sizeof(asked->since), "%Y-%m-%dT%H:%M:%S", &tm);
+	return true;
+}
+
+/* "ada" and "user:ada" are the uid's tenant; what else has a colon is a tenant. */
+static bool
+read_tenant(struct audit_asked *asked, const char *text)
+{
+	const char *name = strncmp(text, "user:", 5) == 0 ? text + 5 : text;
+	const struct passwd *user;
+
+	asked->tenant = text;
+	if (strchr(name, ':'))
+		return true;
+	if (*name && strspn(name, "0123456789") == strlen(name)) {
+		snprintf(asked->who, sizeof(asked->who), "uid:%.20s", name);
+	} else {
+		user = getpwnam(name);
+		if (!user) {
+			say("audit: --tenant %s: there is no such user", text);
+			return false;
+		}
+		snprintf(asked->who, sizeof(asked->who), "uid:%u", (unsigned int)user->pw_uid);
+	}
+	asked->tenant = asked->who;
+	return true;
+}
+
 int
 audit_command(int argc, char **argv)
 {
@@ -272,10 +321,12 @@ audit_command(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 't':
-			asked.tenant = optarg;
+			if (!read_tenant(&asked, optarg))
+				return EX_USAGE;
 			break;
 		case 's':
-			asked.since = optarg;
+			if (!read_since(&asked, optarg))
+				return EX_USAGE;
 			break;
 		case 'e':
 			asked.execution = optarg;

@@ -34,7 +34,8 @@ libclient_a_SOURCES = \
 	client/token.c client/token.h \
 	client/token_file.c client/token_file.h \
 	client/top.c \
-	client/verdict.c client/verdict.h
+	client/verdict.c client/verdict.h \
+	client/when.c client/when.h
 libclient_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS) $(EDIT_CFLAGS) \
 	-DSYSCONFDIR='"$(sysconfdir)"' -DLIBEXECDIR='"$(libexecdir)"' -DSBINDIR='"$(sbindir)"'
 

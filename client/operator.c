@@ -5,18 +5,22 @@
 #include "client/operator.h"
 
 #include <getopt.h>
+#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
+#include "base/own.h"
 #include "base/quote.h"
 #include "client/admin.h"
 #include "client/exits.h"
 #include "client/say.h"
+#include "client/table.h"
 #include "policy/shown.h"
 
 static const char help[] =
@@ -26,7 +30,8 @@ static const char help[] =
 	"       mcp-python deny ID [--reason TEXT]\n"
 	"       mcp-python approvals approve|deny|revoke ID\n"
 	"\n"
-	"Shows requests for approval, and decides about them.\n"
+	"Shows requests for approval, and decides about them. The beginning of an ID is\n"
+	"enough if no other begins so.\n"
 	"\n"
 	"  --all                 decided requests too\n"
 	"  --watch               the list again after each change\n"
@@ -80,13 +85,62 @@ print_one(const json_t *approval)
 	putchar('\n');
 }
 
+/* "ada" of "uid:1000"; another principal as it is. */
+static const char *
+name_of(const char *tenant)
+{
+	const struct passwd *user = NULL;
+	char *end;
+
+	if (strncmp(tenant, "uid:", 4) == 0) {
+		unsigned long uid = strtoul(tenant + 4, &end, 10);
+
+		user = *end ? NULL : getpwuid((uid_t)uid);
+	}
+	return user ? user->pw_name : tenant;
+}
+
+/* Of a script its first line says more than its hash. */
+static void
+print_request(const json_t *approval)
+{
+	const json_t *items = json_object_get(approval, "items");
+	const char *line = admin_text(approval, "first_line");
+	size_t n = json_array_size(items);
+
+	if (*line) {
+		printf("%s: ", admin_text(approval, "tool"));
+		admin_print(stdout, line);
+	} else {
+		admin_print(stdout, n ? json_string_value(json_array_get(items, 0)) : "");
+		if (n > 1)
+			printf(" and %zu more", n - 1);
+	}
+}
+
+static void
+print_row(const json_t *approval, time_t now)
+{
+	time_t made = (time_t)json_integer_value(json_object_get(approval, "created"));
+
+	printf("%s  %-8s  %6s  ", admin_text(approval, "id"), admin_text(approval, "state"),
+	       figure_time(difftime(now, made)));
+	admin_print(stdout, name_of(admin_text(approval, "tenant")));
+	printf("  ");
+	print_request(approval);
+	print_denied(approval);
+	putchar('\n');
+}
+
 static void
 print_list(const json_t *list)
 {
 	if (json_array_size(list) == 0)
 		puts("No request waits for an approval.");
+	else if (isatty(STDOUT_FILENO))
+		printf("%-28s  %-8s  %6s  WHO  WHAT\n", "ID", "STATE", "AGE");
 	for (size_t i = 0; i < json_array_size(list); i++)
-		print_one(json_array_get(list, i));
+		print_row(json_array_get(list, i), time(NULL));
 }
 
 /* First the tenant and the requested action, then the tenant's own words. */
@@ -151,15 +205,77 @@ read_answer(const struct asked *asked, FILE *stream)
 	return code;
 }
 
+/* The whole id of the only request that the word is the beginning of; "a-" may be missing. Returns
+ * the word itself, malloc'd, if there is none or more than one: *n_r is how many. */
+static char *
+find_id(FILE *stream, const char *word, size_t *n_r)
+{
+	size_t len = strlen(word), skip = strncmp(word, "a-", 2) == 0 ? 0 : 2;
+	const char *found = word;
+	const json_t *one;
+	json_t *answer;
+	size_t i;
+	char *id;
+
+	*n_r = 0;
+	admin_send(stream, json_pack("{s:s,s:b}", "do", "list", "all", 1));
+	answer = admin_read(stream);
+	json_array_foreach(json_object_get(answer, "approvals"), i, one) {
+		const char *text = admin_text(one, "id");
+
+		if (strlen(text) < skip + len || strncmp(text + skip, word, len) != 0)
+			continue;
+		found = text;
+		*n_r += 1;
+	}
+	id = strdup(*n_r == 1 ? found : word);
+	if (!id)
+		abort();
+	json_decref(answer);
+	return id;
+}
+
+/* Completes asked->id. 0 or an exit code. */
 static int
-ask(const struct asked *asked)
+complete_id(FILE *stream, struct asked *asked, char **id_r)
+{
+	size_t n;
+
+	*id_r = find_id(stream, asked->id, &n);
+	asked->id = *id_r;
+	if (n < 2)
+		return 0;
+	say("%s: %zu requests begin so; more of the id is needed", asked->id, n);
+	return EX_USAGE;
+}
+
+static void
+say_done(const struct asked *asked)
+{
+	static const char *const done[][2] = {
+		{ "approve", "approved" }, { "deny", "denied" }, { "revoke", "revoked" },
+	};
+
+	for (size_t i = 0; i < sizeof(done) / sizeof(done[0]); i++)
+		if (!asked->json && strcmp(asked->what, done[i][0]) == 0)
+			printf("%s %s\n", done[i][1], asked->id);
+}
+
+static int
+ask(struct asked *asked)
 {
 	FILE *stream = admin_connect(admin_path(asked->socket, NULL), false);
+	own_mem char *id = NULL;
 	json_t *request;
 	int code;
 
 	if (!stream)
 		return EX_UNAVAILABLE;
+	code = asked->id ? complete_id(stream, asked, &id) : 0;
+	if (code) {
+		fclose(stream);
+		return code;
+	}
 	request = json_pack("{s:s,s:b}", "do", asked->what, "all", asked->all);
 	if (asked->id)
 		json_object_set_new(request, "id", json_string(asked->id));
@@ -170,6 +286,8 @@ ask(const struct asked *asked)
 		code = read_answer(asked, stream);
 	while (code == 0 && strcmp(asked->what, "watch") == 0);
 	fclose(stream);
+	if (code == 0)
+		say_done(asked);
 	return code;
 }
 

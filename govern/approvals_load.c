@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "govern/approvals_file.h"
 #include "govern/approvals_parts.h"
 
+#define FIRST_LINE_MAX 80	/* bytes of a script that lists show */
 #define KEEP_S (30 * 86400)	/* how long a decided request that grants nothing is kept */
 
 void
@@ -53,6 +55,27 @@ approval_free(struct approval *approval)
 
 /* ---- writing ---- */
 
+/* For lists: of a script the first line that is not blank. */
+static void
+add_first_line(json_t *object, const json_t *shown)
+{
+	static const char *const keys[] = { "script", "code" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *text = json_string_value(json_object_get(shown, keys[i]));
+		size_t len;
+
+		if (!text)
+			continue;
+		text += strspn(text, " \t\r\n");
+		len = strcspn(text, "\r\n");
+		if (len > FIRST_LINE_MAX)
+			len = utf8_prefix(text, FIRST_LINE_MAX);
+		json_object_set_new(object, "first_line", json_stringn(text, len));
+		return;
+	}
+}
+
 json_t *
 approval_describe(const struct approval *approval, bool all)
 {
@@ -80,6 +103,8 @@ approval_describe(const struct approval *approval, bool all)
 				    json_integer(approval->denied_until));
 	if (all)
 		json_object_set(object, "shown", approval->shown);
+	else
+		add_first_line(object, approval->shown);
 	return object;
 }
 

@@ -5,6 +5,7 @@ the service, that changes are found, and what happens when it cannot be written.
 import contextlib
 import hashlib
 import os
+import pwd
 import random
 import signal
 import subprocess
@@ -30,6 +31,18 @@ def an_execution_is_accounted_for(ctx):
         equal([r["status"] for r in limits], ["timeout"])
         equal(log.records("--tenant", "uid:4000000"), [])
         equal(log.records("--since", "2999-01-01"), [])
+        all = log.records()
+        for since in "yesterday", "-1h", "2 hours ago", "2020-01-01", "2020-01-01 12:00":
+            equal(log.records("--since", since), all, since)
+        equal(log.records("--tenant", pwd.getpwuid(os.getuid()).pw_name),
+              log.records("--tenant", "uid:%d" % os.getuid()))
+        assert log.records("--tenant", str(os.getuid()))
+        for wrong in (("--since", "zzz"), ("--since", "2026-99-99"), ("--since", "10min"),
+                      ("--tenant", "nobody-has-this-name")):
+            done = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "audit", "show",
+                                   *wrong], capture_output=True, text=True)
+            equal((done.returncode, done.stdout), (64, ""), done.stderr)
+            assert wrong[1] in done.stderr, done.stderr
         equal([r["event"] for r in log.records()][::len(log.records()) - 1],
               ["started", "stopped"])
 

@@ -243,6 +243,7 @@ def a_denial_stands(ctx):
             lines = command(ctx, "approvals", *admin).splitlines()
             equal(len(lines), 1, lines)
             assert lines[0].startswith(id + "  refused ") and "denied until 2" in lines[0], lines
+            assert "  run_script: print(6 * 7)  " in lines[0], lines
             assert "_approvals_pending 0" in command(ctx, "metrics", *admin)
             with ctx.client(path=s.socket, uid=SOMEBODY + 1) as other:
                 equal(status_of(call(other, "print(6 * 7)")), "approval_pending")
@@ -251,9 +252,12 @@ def a_denial_stands(ctx):
             result = call(c, "print(6 * 7)")
             assert status_of(result) == "denied" and said in text_of(result), result
             command(ctx, "deny", id, *admin, want=77)
-            command(ctx, "approve", id, *admin)
+            said = command(ctx, "approve", id[:8], *admin)
+            equal(said, "approved %s\n" % id)
             equal(status_of(call(c, "print(6 * 7)")), "ok")
             equal(status_of(call(c, "print(6 * 7)")), "approval_pending")
+            command(ctx, "deny", "a-", *admin, want=64)
+            command(ctx, "deny", "none", *admin, want=77)
 
 
 @test(private=True, root=True)

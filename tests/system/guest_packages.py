@@ -222,11 +222,12 @@ def the_way_out_is_walled_in_too():
             return "%d descriptors, none of a file" % len(open_files)
 
 
-def reload_(marker):
-    """systemctl reload, and what the service said of it."""
+def reload_(marker, fails=False):
+    """systemctl reload, and what the journal has of it."""
     sh("journalctl", "--sync")
     cursor = sh("journalctl", "-n", "0", "--show-cursor").split("cursor: ")[1].strip()
-    sh("systemctl", "reload", UNIT)
+    ended = sh("systemctl", "reload", UNIT, check=False)
+    assert (ended.returncode != 0) == fails, ended.stdout
     deadline = time.monotonic() + seconds(30)
     while True:
         said = sh("journalctl", "-u", UNIT, "--after-cursor", cursor, "-o", "cat")
@@ -248,7 +249,7 @@ def a_reload_is_all_or_nothing():
                 f.write(text)
         equal(status(), "ok")
         write("[policy]\nrun_script = deny\n[limits]\nmemory_mb = plenty\n")
-        said = reload_("reload-failed")
+        said = reload_("memory_mb", fails=True)
         assert re.search(r"50-test\.conf:4: .*memory_mb", said), said
         equal(status(), "ok", "after a file with a mistake")
         equal(show("ActiveState"), "active")

@@ -137,6 +137,7 @@ CLIENT_TESTS = \
 	tests/unit/client/test-reply \
 	tests/unit/client/test-run \
 	tests/unit/client/test-table \
+	tests/unit/client/test-when \
 	tests/unit/client/test-text
 check_PROGRAMS += $(CLIENT_TESTS)
 TESTS += $(CLIENT_TESTS)
@@ -161,6 +162,9 @@ tests_unit_client_test_reply_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_run_SOURCES = tests/unit/client/test-run.c
 tests_unit_client_test_run_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_run_LDADD = $(CLIENT_TEST_LDADD)
+tests_unit_client_test_when_SOURCES = tests/unit/client/test-when.c
+tests_unit_client_test_when_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
+tests_unit_client_test_when_LDADD = $(CLIENT_TEST_LDADD)
 tests_unit_client_test_table_SOURCES = tests/unit/client/test-table.c
 tests_unit_client_test_table_CPPFLAGS = $(CLIENT_TEST_CPPFLAGS)
 tests_unit_client_test_table_LDADD = $(CLIENT_TEST_LDADD)
