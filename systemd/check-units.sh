@@ -60,7 +60,7 @@ for unit in mcp-pythond mcp-pythond-user; do
 	done
 	cp "$srcdir/systemd/$unit.socket" "$work/$unit/mcp-pythond.socket"
 	# Verification wants a program that exists and manual pages that are installed.
-	sed -E -e 's#^(Exec(Start|StopPost)=[-+]*)[^ ]*#\1/bin/true#' -e '/^Documentation=/d' \
+	sed -E -e 's#^(Exec(Start|StopPost|Reload)=[-+]*)[^ ]*#\1/bin/true#' -e '/^Documentation=/d' \
 		"systemd/$unit.service" >"$work/$unit/mcp-pythond.service"
 	sed -i '/^Documentation=/d' "$work/$unit/mcp-pythond.socket"
 	case $unit in *-user) manager=--user ;; *) manager=--system ;; esac
