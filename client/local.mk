@@ -6,6 +6,7 @@ libclient_a_SOURCES = \
 	client/audit.c \
 	client/bridge.c client/bridge.h \
 	client/call.c client/call.h \
+	client/get.c client/get.h \
 	client/host/check_host.c \
 	client/cell.c client/cell.h \
 	client/endpoint.c client/endpoint.h \

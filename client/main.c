@@ -7,6 +7,7 @@
  *   repl                       repl.c: repl_input.c reads lines, cell.c finds the end of a cell,
  *                              call.c sends it as a tools/call of run_repl
  *                              both show a script's prompts to the user at the terminal: prompt.c
+ *   get                        get.c reads a kept file, by parts: resource.c
  *   approvals, approve, deny   operator.c, by the operators' socket
  *   status, metrics, top       status.c, top.c, by the same socket; table.c prints
  *   check-host                 check_host.c tests what the service would need; probe.c has the
@@ -26,6 +27,7 @@
 #include "client/bridge.h"
 #include "client/endpoint.h"
 #include "client/exits.h"
+#include "client/get.h"
 #include "client/operator.h"
 #include "client/options.h"
 #include "client/repl.h"
@@ -95,6 +97,8 @@ main(int argc, char **argv)
 		return run_command(&options);
 	case COMMAND_REPL:
 		return repl_command(&options);
+	case COMMAND_GET:
+		return get_command(&options);
 	case COMMAND_TOKEN:
 		return token_command(&options);
 	case COMMAND_VERSION:

@@ -21,6 +21,7 @@ enum kind { FLAG, TEXT, WORDS, SECONDS, COUNT, NAME, SPAN };
 #define CONNECT (1u << COMMAND_CONNECT)
 #define RUN (1u << COMMAND_RUN)
 #define REPL (1u << COMMAND_REPL)
+#define GET (1u << COMMAND_GET)
 #define TOKEN (1u << COMMAND_TOKEN)
 
 #define DAY_S (24 * 3600L)
@@ -32,7 +33,7 @@ static const struct option_row {
 	unsigned int commands;
 	size_t member;
 } rows[] = {
-	{ "socket",  "PATH",    TEXT,    CONNECT | RUN | REPL, offsetof(struct options, socket) },
+	{ "socket",  "PATH",    TEXT,    CONNECT | RUN | REPL | GET, offsetof(struct options, socket) },
 	{ "private", NULL,      FLAG,    RUN | REPL, offsetof(struct options, private) },
 	{ "timeout", "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, timeout_seconds) },
 	{ "memory",  "MB",      COUNT,   RUN | REPL, offsetof(struct options, memory_mb) },
@@ -50,6 +51,7 @@ static const struct option_row {
 	{ "stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
 	{ "json",    NULL,      FLAG,    RUN | TOKEN, offsetof(struct options, json) },
 	{ "file",    "PATH",    TEXT,    TOKEN, offsetof(struct options, token_file) },
+	{ "output",  "FILE",    TEXT,    GET, offsetof(struct options, output) },
 	{ "tenant",  "NAME",    NAME,    TOKEN, offsetof(struct options, tenant) },
 	{ "expires", "TIME",    SPAN,    TOKEN, offsetof(struct options, expires_seconds) },
 };
@@ -60,6 +62,7 @@ static const char *const commands[] = {
 	[COMMAND_CONNECT] = "connect",
 	[COMMAND_RUN] = "run",
 	[COMMAND_REPL] = "repl",
+	[COMMAND_GET] = "get",
 	[COMMAND_TOKEN] = "token",
 };
 
@@ -74,6 +77,7 @@ static const char overview_help[] =
 	"  audit          check or show the audit log\n"
 	"  check-host     what this machine can enforce, and what to change\n"
 	"  connect        carry MCP between standard input and output and the service\n"
+	"  get URI        a file that a script left, whatever its size\n"
 	"  run FILE       run a Python file and show its output\n"
 	"  repl           type Python in a session that keeps its state\n"
 	"  status         what the service does now; metrics: as OpenMetrics text\n"
@@ -150,6 +154,19 @@ static const char repl_help[] =
 	"Exit code: that of sys.exit(); from a pipe 1 when a cell failed; 130 after Ctrl-C\n"
 	"there; otherwise as \"run --help\" says.\n";
 
+static const char get_help[] =
+	"Usage: mcp-python get [--output FILE] URI\n"
+	"\n"
+	"Writes a file that a script left to standard output. URI is in the script's\n"
+	"answer; only the user who ran the script can read the file, for a day.\n"
+	"\n"
+	"  --output FILE   write it there; overwrites nothing\n"
+	"  --socket PATH   where the service listens, as in \"connect --help\"\n"
+	"  --help          this text\n"
+	"\n"
+	"Exit codes: 66 no such file, 69 no service, 73 FILE cannot be made, 74 it\n"
+	"cannot be written.\n";
+
 static const char token_help[] =
 	"Usage: mcp-python token add NAME [--tenant NAME] [--expires TIME]\n"
 	"                            [--profile NAME]\n"
@@ -180,6 +197,8 @@ options_help(enum command about)
 		return run_help;
 	case COMMAND_REPL:
 		return repl_help;
+	case COMMAND_GET:
+		return get_help;
 	case COMMAND_TOKEN:
 		return token_help;
 	case COMMAND_HELP:
@@ -446,6 +465,18 @@ read_run(int argc, const char *const *argv, struct options *o, struct why *why_r
 }
 
 static int
+read_get(int argc, const char *const *argv, struct options *o, struct why *why_r)
+{
+	if (argc == 0)
+		return WRONG("get needs a URI, as an answer has it");
+	if (argc > 1)
+		return WRONG("get %s: \"%s\" is one word too many; options go before the URI",
+			     argv[0], argv[1]);
+	o->uri = argv[0];
+	return 0;
+}
+
+static int
 check_token(const struct options *o, struct why *why_r)
 {
 	if (o->token_action == TOKEN_ADD && !o->token_name)
@@ -498,6 +529,8 @@ read_command(int argc, const char *const *argv, struct options *o, struct why *w
 		return WRONG("--private and --socket exclude each other");
 	if (o->command == COMMAND_RUN)
 		return read_run(argc - at, argv + at, o, why_r);
+	if (o->command == COMMAND_GET)
+		return read_get(argc - at, argv + at, o, why_r);
 	if (o->command == COMMAND_TOKEN)
 		return read_token(argc - at, argv + at, o, why_r);
 	return at == argc ? 0 : WRONG("%s takes no argument \"%s\"", argv[0], argv[at]);

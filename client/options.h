@@ -13,6 +13,7 @@ enum command {
 	COMMAND_CONNECT,
 	COMMAND_RUN,
 	COMMAND_REPL,
+	COMMAND_GET,
 	COMMAND_TOKEN,
 };
 
@@ -45,6 +46,8 @@ struct options {
 	struct option_words with;	 /* run, repl: packages that it needs */
 	const char *session; /* repl: a handle; NULL: a new session */
 	bool keep;	     /* repl: do not close it at the end */
+	const char *uri;     /* get */
+	const char *output;  /* get: a new file; NULL: standard output */
 	enum token_action token_action;
 	const char *token_name; /* add: a name (policy/tokens.h); revoke: an id */
 	const char *token_file; /* NULL: the usual one */

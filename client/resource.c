@@ -1,7 +1,8 @@
-/* Runs in: mcp-python run and repl, after the answer.   Owns: nothing. */
+/* Runs in: mcp-python run and repl, after the answer; mcp-python get.   Owns: nothing. */
 #include "client/resource.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +21,25 @@ nothing(void *arg, const struct reply *piece)
 	return 0;
 }
 
-int
-resource_read(struct call_channel *channel, int id, const char *uri, char **bytes_r,
-	      size_t *len_r)
+/* 0; -EFBIG: the service gives only parts of it; -ERANGE: it ends before this part; -ENOENT: there
+ * is none. Only the text of a refusal tells them apart. */
+static int
+why_refused(const struct reply *answer)
+{
+	char *text = answer->kind == REPLY_REFUSED ? strndup(answer->text, answer->text_len) : NULL;
+	int r = -ENOENT;
+
+	if (text && strstr(text, "?bytes="))
+		r = -EFBIG;
+	else if (text && strstr(text, "is behind its end"))
+		r = -ERANGE;
+	free(text);
+	return r;
+}
+
+/* *bytes_r is malloc'd. */
+static int
+read_part(struct call_channel *channel, int id, const char *uri, char **bytes_r, size_t *len_r)
 {
 	const json_t *content;
 	const char *text;
@@ -43,8 +60,80 @@ resource_read(struct call_channel *channel, int id, const char *uri, char **byte
 		text = reply_string(content, "blob", &len);
 		*bytes_r = text ? base64_decode(text, len, len_r) : NULL;
 	}
+	r = *bytes_r ? 0 : why_refused(&answer);
 	reply_free(&answer);
-	return *bytes_r ? 0 : -ENOENT;
+	return r;
+}
+
+static int
+each_part(struct call_channel *channel, int id, const char *uri, resource_take *take, void *arg)
+{
+	size_t at = 0, len;
+	int r;
+
+	do {
+		own_mem char *bytes = NULL, *part = NULL;
+
+		if (asprintf(&part, "%s?bytes=%zu-", uri, at) < 0)
+			abort();
+		r = read_part(channel, id, part, &bytes, &len);
+		if (r == 0)
+			r = take(arg, bytes, len);
+		else if (r == -ERANGE && at > 0)
+			return 0;
+		at += r == 0 ? len : 0;
+	} while (r == 0 && len == RESOURCE_PART);
+	return r;
+}
+
+int
+resource_each(struct call_channel *channel, int id, const char *uri, resource_take *take,
+	      void *arg)
+{
+	own_mem char *bytes = NULL;
+	size_t len;
+	int r = read_part(channel, id, uri, &bytes, &len);
+
+	if (r == 0)
+		r = take(arg, bytes, len);
+	else if (r == -EFBIG)
+		r = each_part(channel, id, uri, take, arg);
+	return r == -EFBIG || r == -ERANGE ? -ENOENT : r;
+}
+
+struct whole {
+	char *bytes;
+	size_t len;
+};
+
+static int
+append(void *arg, const char *bytes, size_t len)
+{
+	struct whole *whole = arg;
+	char *grown = realloc(whole->bytes, whole->len + len + 1);
+
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown + whole->len, bytes, len);
+	whole->bytes = grown;
+	whole->len += len;
+	return 0;
+}
+
+int
+resource_read(struct call_channel *channel, int id, const char *uri, char **bytes_r,
+	      size_t *len_r)
+{
+	struct whole whole = {.len = 0};
+	int r = resource_each(channel, id, uri, append, &whole);
+
+	if (r < 0) {
+		free(whole.bytes);
+		return r;
+	}
+	*bytes_r = whole.bytes;
+	*len_r = whole.len;
+	return 0;
 }
 
 /* ---- long output ---- */

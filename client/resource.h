@@ -10,6 +10,17 @@
 struct call_channel;
 struct shown;
 
+/* Bytes of a part that is not the last one: what the service gives of a file on disk at once. */
+#define RESOURCE_PART ((size_t)4 << 20)
+
+/* 0, or -errno, which ends the reading. */
+typedef int resource_take(void *arg, const char *bytes, size_t len);
+
+/* Reads the resource with this uri, part by part if it is large, and calls take with each. Requests
+ * have this id, one after the other. Errors as resource_read, or take's. */
+int resource_each(struct call_channel *channel, int id, const char *uri, resource_take *take,
+		  void *arg);
+
 /* Reads the resource with this uri by the request id. *bytes_r is malloc'd. 0, -ENOENT: the service
  * does not have it (any more); or an error of call_wait. */
 int resource_read(struct call_channel *channel, int id, const char *uri, char **bytes_r,

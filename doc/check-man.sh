@@ -17,6 +17,7 @@ options "$srcdir/doc/man/mcp-pythond.8" ./mcp-pythond --help
 options "$srcdir/doc/man/mcp-python.1" ./mcp-python --help
 options "$srcdir/doc/man/mcp-python.1" ./mcp-python run --help
 options "$srcdir/doc/man/mcp-python.1" ./mcp-python connect --help
+options "$srcdir/doc/man/mcp-python.1" ./mcp-python get --help
 options "$srcdir/doc/man/mcp-python.1" ./mcp-python token --help
 
 command -v groff >/dev/null || {

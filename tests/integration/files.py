@@ -156,6 +156,41 @@ def cells_leave_large_files(ctx):
         equal(on_disk(store)[0], [9 * MIB, 9 * MIB + 1])
 
 
+def mcp_python(ctx, s, *words, **options):
+    return subprocess.run([os.path.join(ctx.options.build, "mcp-python"), words[0], "--socket", s.socket, *words[1:]],
+                          capture_output=True, timeout=ctx.seconds(120), **options)
+
+
+@test
+def get_writes_a_file(ctx):
+    """mcp-python get and run --save: files of any size, whole, and nothing else."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client, \
+            tempfile.TemporaryDirectory() as to:
+        target = os.path.join(to, "got")
+        # Two that end with a part, one that does not, and one in memory.
+        for name, size in (("8.bin", 8), ("12.bin", 12), ("9.bin", 9), ("1.bin", 1)):
+            uri = files_of(client.run(WRITE % (name, size)))[name]["uri"]
+            done = mcp_python(ctx, s, "get", uri)
+            equal((done.returncode, done.stderr), (0, b""))
+            assert done.stdout == content(size), len(done.stdout)
+        equal(mcp_python(ctx, s, "get", "--output", target, uri).returncode, 0)
+        equal(mcp_python(ctx, s, "get", "--output", target, uri).returncode, 73)	# it is there
+        with open(target, "rb") as f:
+            assert f.read() == content(1)
+        os.unlink(target)
+        done = mcp_python(ctx, s, "get", "--output", target, uri + "x")
+        equal((done.returncode, os.path.exists(target)), (66, False), done.stderr)
+        done = mcp_python(ctx, s, "get", uri, stdin=subprocess.DEVNULL)
+        equal(done.returncode, 0)
+        script = os.path.join(to, "leave.py")
+        with open(script, "w") as f:
+            f.write(WRITE % ("large.bin", 9))
+        done = mcp_python(ctx, s, "run", "--save", os.path.join(to, "saved"), script)
+        equal(done.returncode, 0, done.stderr)
+        with open(os.path.join(to, "saved", "large.bin"), "rb") as f:
+            assert f.read() == content(9)
+
+
 @test(root=True)
 def no_other_tenant_finds_it(ctx):
     with place() as store, service(ctx, store) as s, connect(ctx, s) as client, \

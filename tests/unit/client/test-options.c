@@ -65,6 +65,22 @@ connect_takes_a_socket(void **state)
 }
 
 static void
+get_takes_a_uri(void **state)
+{
+	struct options o;
+	char text[256];
+
+	(void)state;
+	assert_int_equal(PARSE("get", "--output", "f", "mcp-python://x/a"), 0);
+	assert_int_equal(o.command, COMMAND_GET);
+	assert_string_equal(o.uri, "mcp-python://x/a");
+	assert_string_equal(o.output, "f");
+	assert_true(PARSE("get") < 0);
+	assert_true(PARSE("get", "a", "b") < 0);
+	assert_true(PARSE("get", "--timeout=1", "a") < 0);
+}
+
+static void
 run_takes_everything(void **state)
 {
 	static const char *const words[] = {
@@ -309,6 +325,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connect_takes_a_socket),
 		cmocka_unit_test(repl_goes_on_in_a_session),
+		cmocka_unit_test(get_takes_a_uri),
 		cmocka_unit_test(run_takes_everything),
 		cmocka_unit_test(run_takes_files_and_packages),
 		cmocka_unit_test(the_scripts_arguments_are_left_alone),
