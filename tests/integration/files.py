@@ -162,6 +162,35 @@ def mcp_python(ctx, s, *words, **options):
 
 
 @test
+def it_is_too_long_to_be_put_in(ctx):
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
+        o = client.run("1", files=[{"path": "a", "uri": uri}])
+        assert o.refused and "at its uri is too long to be put in: at most 4096 KiB" in o.text, o
+        o = client.run("1", files=[{"path": "a", "uri": uri + "x"}])
+        assert o.refused and "there is no file" in o.text, o
+
+
+@test(root=True)
+def the_helper_has_little(ctx):
+    """One socket and the directory; no capability, a filter, and nobody may look into it."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        client.run("1")
+        pid = int(subprocess.run(["pgrep", "-P", str(s.pid), "-x", "mcp-files"], capture_output=True, text=True).stdout)
+        held = {int(fd): os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)}
+        more = sorted(target.partition(":")[0] for fd, target in held.items() if fd > 2)
+        equal(more, sorted([store, "socket"]), held)
+        with open("/proc/%d/status" % pid) as f:
+            status = dict(line.split(":", 1) for line in f.read().splitlines())
+        for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            equal(int(status[name], 16), 0, name)
+        equal(status["Seccomp"].strip(), "2")
+        # Which is how the kernel shows that it is not dumpable.
+        equal(os.stat("/proc/%d/fd" % pid).st_uid, 0)
+        assert os.stat(store).st_uid != 0 and os.stat(store).st_mode & 0o7777 == 0o700, os.stat(store)
+
+
+@test
 def get_writes_a_file(ctx):
     """mcp-python get and run --save: files of any size, whole, and nothing else."""
     with place() as store, service(ctx, store) as s, connect(ctx, s) as client, \

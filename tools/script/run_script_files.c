@@ -182,6 +182,18 @@ run_script_files_read(const json_t *json, const struct config *config,
 	return r;
 }
 
+static int
+resolve_uri(const char *uri, size_t i, const struct config *config, const struct tenant *tenant,
+	    struct execution_input *item, struct why *why_r)
+{
+	if (resources_find(tenant, uri, &item->data, &item->len))
+		return 0;
+	if (resources_is_on_disk(tenant, uri))
+		return refuse_size(why_r, i, "the file at its uri is too long to be put in",
+				   config->results.input_bytes);
+	return refuse(why_r, i, "there is no file to be read at its uri (any more)");
+}
+
 int
 run_script_files_resolve(struct run_script_files *files, const struct config *config,
 			 const struct tenant *tenant, struct why *why_r)
@@ -190,9 +202,8 @@ run_script_files_resolve(struct run_script_files *files, const struct config *co
 		struct execution_input *item = &files->item[i];
 
 		if (files->uri[i] &&
-		    !resources_find(tenant, files->uri[i], &item->data, &item->len))
-			return refuse(why_r, i, "there is no file to be read at its uri (any "
-						"more)");
+		    resolve_uri(files->uri[i], i, config, tenant, item, why_r) < 0)
+			return -EINVAL;
 		if (item->len > config->results.input_bytes)
 			return refuse_size(why_r, i, "the content is too long",
 					   config->results.input_bytes);

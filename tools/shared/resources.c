@@ -222,6 +222,15 @@ resources_find(const struct tenant *tenant, const char *uri, const void **data_r
 	return true;
 }
 
+bool
+resources_is_on_disk(const struct tenant *tenant, const char *uri)
+{
+	struct filestore *files = tenant_filestore(tenant);
+	struct filestore_file file;
+
+	return files && filestore_find(files, tenant_principal(tenant), uri, &file);
+}
+
 static void
 refuse_range(const struct tool_host *host, const struct file_range *range, uint64_t size,
 	     int error)

@@ -30,6 +30,9 @@ void resources_keep(const struct config *config, const struct tenant *tenant,
 bool resources_find(const struct tenant *tenant, const char *uri, const void **data_r,
 		    size_t *len_r);
 
+/* Has the tenant a file at this address that is on disk, and not in memory? */
+bool resources_is_on_disk(const struct tenant *tenant, const char *uri);
+
 /* Forgets everything. */
 void resources_forget(void);
 
