@@ -24,6 +24,7 @@
 #include "worker/prompt.h"
 #include "worker/session.h"
 #include "worker/sharedmap.h"
+#include "worker/title.h"
 #include "worker/warm.h"
 #include "worker/where.h"
 #include "worker/workspace.h"
@@ -159,7 +160,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	pid_t self = getpid();
 	int r, script;
 
-	prctl(PR_SET_NAME, "python3", 0, 0, 0);
+	title_set("python3", "script");
 	r = jail_confine(jail);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "landlock", -r);
@@ -271,7 +272,7 @@ live_as_init(const struct jail *jail, pid_t script, uint64_t serial)
 	struct msg exited = { .type = MSG_EXITED };
 	int status;
 
-	prctl(PR_SET_NAME, "python-init", 0, 0, 0);
+	title_set("python-init", "init");
 	if (!wait_for_script(script, &status))
 		_exit(0);
 	if (shared->is_session) {

@@ -24,6 +24,7 @@ libworker_a_SOURCES = \
 	worker/session.c worker/session.h \
 	worker/sharedmap.c worker/sharedmap.h \
 	worker/sync.c \
+	worker/title.c worker/title.h \
 	worker/turns.c worker/turns.h \
 	worker/warm.c worker/warm.h \
 	worker/where.c worker/where.h \

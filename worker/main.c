@@ -38,6 +38,9 @@
 #include "base/own.h"
 #include "worker/hello.h"
 #include "worker/program.h"
+#ifndef WITH_PYTHON_PROGRAM
+#include "worker/title.h"
+#endif
 #include "worker/zygote.h"
 
 #define MEMFD_EXEC 0x0010U	/* since Linux 6.3; older kernels imply it */
@@ -179,6 +182,7 @@ zygote(char **argv)
 		return EXIT_FAILURE;
 	}
 #ifndef WITH_PYTHON_PROGRAM
+	title_keep(argv);
 	if (program_is_sealed())
 		return program_run();
 #endif

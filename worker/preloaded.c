@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "worker/program.h"
+#include "worker/title.h"
 
 typedef int main_function(int argc, char **argv, char **envp);
 typedef int start_function(main_function *run, int argc, char **argv, void (*init)(void),
@@ -16,8 +17,8 @@ static int
 run_worker(int argc, char **argv, char **envp)
 {
 	(void)argc;
-	(void)argv;
 	(void)envp;
+	title_keep(argv);
 	return program_is_sealed() ? program_run() : EXIT_FAILURE;
 }
 

@@ -25,6 +25,7 @@
 #include "worker/line.h"
 #include "worker/parallel.h"
 #include "worker/prompt.h"
+#include "worker/title.h"
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
@@ -333,7 +334,7 @@ snapshot_live(const struct jail *jail, int line, uint64_t data_bytes)
 	/* Init blocks its signals to wait for them; the state's are those of a script. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	prctl(PR_SET_NAME, "python3", 0, 0, 0);
+	title_set("python3", "session");
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	close(JAIL_CONTROL);
 	if (jail_confine(jail) < 0)

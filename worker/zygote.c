@@ -30,6 +30,7 @@
 #include "worker/jail.h"
 #include "worker/mounts.h"
 #include "worker/parallel.h"
+#include "worker/title.h"
 #include "worker/warm.h"
 #include "worker/where.h"
 #include "worker/workspace.h"
@@ -72,7 +73,7 @@ default_process(void)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
-	prctl(PR_SET_NAME, "python-zygote", 0, 0, 0);
+	title_set("python-zygote", "zygote");
 	return 0;
 }
 

@@ -104,6 +104,25 @@ def until_all_are(ctx, client, wanted):
         row = row + 1 if wanted(secrets(client)) else 0
 
 
+def titles(service):
+    """Of all processes of workers, as ps shows them."""
+    found = [read_text("/proc/%d/cmdline" % pid) or "" for pid, _ in descendants(service.pid)]
+    return {text.split("\0")[0] for text in found if text.startswith("mcp-python ")}
+
+
+@test(private=True)
+def processes_have_titles_of_their_own(ctx):
+    with ctx.private() as service, ctx.client(path=service.socket) as client:
+        equal(client.run("print(1)").status, "ok")
+        wanted = {"mcp-python zygote", "mcp-python init", "mcp-python script"}
+        session = cell(client, code="x = 1")["session"]
+        assert session
+        deadline = time.monotonic() + ctx.seconds(60)
+        while titles(service) != wanted | {"mcp-python session"}:
+            assert time.monotonic() < deadline, titles(service)
+            select.select([], [], [], 0.02)
+
+
 @test(private=True)
 def a_renewed_zygote_has_other_secrets_and_nobody_waits(ctx):
     with gated(ctx) as (service, gate):
