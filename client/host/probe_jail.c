@@ -195,7 +195,7 @@ try_proc(void *arg)
 		probe_child_begins();
 		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-			  "subset=pid,hidepid=2") < 0)
+			  "hidepid=2") < 0)
 			_exit(errno);
 		_exit(0);
 	}
