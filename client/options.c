@@ -252,15 +252,21 @@ resembles(const char *typed, const char *known)
 static int
 unknown_command(const char *typed, struct why *why_r)
 {
+	/* Those of client/operator.c, which reads their words itself. */
+	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
+					      "metrics", "status", "top" };
 	size_t len = strlen(typed);
 
-	for (size_t i = 0; i < N(commands); i++)
-		if (resembles(typed, commands[i]))
-			return WRONG("there is no command \"%s\"; did you mean \"%s\"?", typed,
-				     commands[i]);
 	if (len > 3 && strcmp(typed + len - 3, ".py") == 0)
 		return WRONG("there is no command \"%s\"; did you mean \"mcp-python run %s\"?",
 			     typed, typed);
+	for (size_t i = 0; i < N(commands) + N(others); i++) {
+		const char *known = i < N(commands) ? commands[i] : others[i - N(commands)];
+
+		if (resembles(typed, known))
+			return WRONG("there is no command \"%s\"; did you mean \"%s\"?", typed,
+				     known);
+	}
 	return WRONG("there is no command \"%s\"; see mcp-python --help", typed);
 }
 
@@ -543,7 +549,8 @@ options_parse(int argc, const char *const *argv, struct options *options_r, stru
 	int r;
 
 	if (argc < 2)
-		return WRONG("a command is needed: connect, run FILE, repl, or token");
+		return WRONG("a command is needed, such as run FILE or repl; mcp-python --help lists "
+			     "all");
 	r = find_command(argv[1], &o.command, why_r);
 	if (r == 0 && o.command == COMMAND_HELP && argc > 2)
 		r = find_command(argv[2], &o.help_about, why_r);

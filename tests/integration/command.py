@@ -414,6 +414,27 @@ def a_progress_bar_is_redrawn(ctx):
         equal(t.end(), 0)
 
 
+# ---- completion of the shell ----
+
+@test
+def bash_completes_what_help_lists(ctx):
+    script = ("source %s; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); compopt() { :; }\n"
+              "_mcp_python \"$1\" \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
+              "printf '%%s\\n' \"${COMPREPLY[@]}\"\n"
+              % os.path.join(HERE, "..", "..", "client", "completion", "mcp-python"))
+
+    def complete(*words):
+        done = subprocess.run(["bash", "-c", script, "bash", client_program(ctx), *words],
+                              capture_output=True, text=True, timeout=ctx.seconds(60))
+        equal(done.stderr, "")
+        return sorted(done.stdout.split())
+    equal(complete("r"), ["repl", "run"])
+    equal(complete("ap"), ["approvals", "approve"])
+    equal(complete("run", "--f"), ["--file", "--force"])
+    equal(complete("audit", "show", "--ten"), ["--tenant"])
+    equal(complete("token", "a"), ["add"])
+
+
 # ---- ./quickstart ----
 
 @test
