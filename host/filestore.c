@@ -352,6 +352,8 @@ take_file(struct filestore_job *job, const struct msg_file_ended *ended)
 
 	discharge(store, shelf, file->size);
 	memcpy(file->sha256, ended->sha256.at, sizeof(file->sha256));
+	/* Its time begins when it is there. What is on disk says a little less. */
+	file->until_s = now_s() + store->bounds.keep_seconds;
 	shelve(store, shelf, file);
 	if (job->cancelled)
 		remove_stored(store, shelf, file);

@@ -471,6 +471,29 @@ test_files_expire(void **state)
 	assert_false(has("uid:1", "u:2"));
 }
 
+/* Its time does not pass while it comes in. */
+static void
+test_a_slow_file_is_kept_as_long(void **state)
+{
+	struct job job;
+	struct filestore_calls calls = calls_of(&job);
+
+	(void)state;
+	filestore_set_clock(test_clock);
+	the_time = (uint64_t)time(NULL);
+	filestore_keep(store, "uid:1", "u:1", "x", 1, 1000, &calls);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	the_time += 3600;
+	feed(job.fd, 1000, 1);
+	close(job.fd);
+	until(&job.ended);
+	assert_int_equal(job.error, 0);
+	the_time += 3599;
+	assert_true(has("uid:1", "u:1"));
+	the_time += 1;
+	assert_false(has("uid:1", "u:1"));
+}
+
 /* ---- what a crash leaves, and what others put there ---- */
 
 static void
@@ -623,6 +646,7 @@ main(void)
 		TEST(test_jobs_at_once),
 		TEST(test_what_comes_in_counts),
 		TEST(test_files_expire),
+		TEST(test_a_slow_file_is_kept_as_long),
 		TEST(test_half_files_go),
 		TEST(test_moved_and_linked),
 		TEST(test_directories_that_others_can_write),
