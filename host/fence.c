@@ -44,7 +44,7 @@ static const char *const calls[] = {
 	/* files: configuration, tokens, records, packages, cgroups, /proc of workers */
 	"openat", "fstat", "newfstatat", "statx", "fstatfs", "statfs", "faccessat", "faccessat2",
 	"readlinkat", "getdents64", "mkdirat", "unlinkat", "renameat", "renameat2", "linkat",
-	"fchmod", "fchmodat", "umask", "getcwd",
+	"fchmod", "fchmodat", "utimensat", "umask", "getcwd",
 	/* waiting, time, random numbers */
 	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "ppoll", "pselect6",
 	"clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "getrandom",
@@ -66,6 +66,7 @@ static const char *const other_calls[] = {
 	"open", "stat", "lstat", "access", "readlink", "mkdir", "rmdir", "unlink", "rename",
 	"link", "chmod", "poll", "select", "epoll_wait", "epoll_create", "eventfd", "pipe", "dup2",
 	"time", "accept", "inotify_init", "signalfd", "getdents", "fstat64", "fstatat64",
+	"utimensat_time64",
 };
 
 struct row {
