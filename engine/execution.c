@@ -279,6 +279,7 @@ close_run(struct execution *e)
 		worker_kill(w);
 	worker_drain(w);
 	egress_grant_end(give_ptr(e->grant));
+	modules_end(&e->modules);
 	e->worker = NULL;
 	w->execution = NULL;
 	if (e->repl != NULL) {

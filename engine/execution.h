@@ -139,6 +139,9 @@ struct outcome {
 	const char *const *note;	/* sentences: what of the cell does not live on in the
 					 * state, or would not be taken back by a later rollback */
 	size_t n_notes;
+	const char *environment;	/* a set of packages that imports have found; NULL: none */
+	const char *const *found_module;	/* what they have found in it, in this order */
+	size_t n_found_modules;		/* at most MODULES_OF_RUN_MAX */
 	const char *const *refused_import;	/* names that its list of modules did not allow, the
 						 * first ones. Told by the script's process */
 	size_t n_refused_imports;	/* at most REFUSED_IMPORTS_MAX, of IMPORT_NAME_MAX bytes */
@@ -189,6 +192,15 @@ struct execution_request {
 	uint32_t prompts;		/* that its input() may ask when there is no more standard
 					 * input, at most PROMPTS_OF_RUN_MAX; 0: none */
 	uint32_t prompt_ms;		/* for answers, in all, that do not count as wall_ms */
+	uint32_t modules;		/* that its imports may ask for when they have not found
+					 * them, at most MODULES_OF_RUN_MAX; 0: none */
+};
+
+/* What an import has not found. Valid during the call only. */
+struct execution_module {
+	const char *name;		/* a script's: letters, digits and _ of ASCII, at most
+					 * MODULE_NAME_MAX bytes */
+	const char *platform, *extension;	/* of its Python: zygote_platform ... */
 };
 
 /* How the asker hears of it. on_output may be NULL; its bytes are raw, as read. Neither is
@@ -199,6 +211,11 @@ struct execution_watcher {
 	/* The script waits for a line: execution_answer_prompt, now or later. prompt: the
 	 * script's, UTF-8 without NUL, at most PROMPT_MAX bytes. NULL: there is nobody to ask. */
 	void (*on_prompt)(void *arg, unsigned int number, const char *prompt, size_t len);
+	/* The script waits for a set of packages: execution_answer_module, now or later. NULL:
+	 * there is none for it. */
+	void (*on_module)(void *arg, const struct execution_module *module);
+	/* The set of the answer is mounted. NULL: of no interest. */
+	void (*on_mounted)(void *arg);
 	void *arg;
 };
 
@@ -222,6 +239,10 @@ void execution_cancel(struct execution *execution, enum cancel_reason reason);
  * 4 * ANSWER_CHARACTERS bytes; NULL: there is none, which is EOFError there. Fine when no prompt
  * is open. */
 void execution_answer_prompt(struct execution *execution, const char *line, size_t len);
+
+/* The answer to the module that was asked for last: a set of the store that has it, which is
+ * mounted in place of the one before; NULL: there is none. Fine when nothing is asked for. */
+void execution_answer_module(struct execution *execution, const char *environment);
 
 /* The engine's observer hears what became of a prompt: of that only those know who ask. */
 enum engine_input;

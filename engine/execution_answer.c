@@ -173,6 +173,7 @@ void
 execution_answer(struct execution *e)
 {
 	char *note[NOTES_MAX + 1], *refused[REFUSED_IMPORTS_MAX];
+	const char *found[MODULES_OF_RUN_MAX];
 	struct output_text text[STREAM_COUNT], transcript;
 	struct outcome_verdict verdict;
 	struct outcome_part *part;
@@ -208,6 +209,9 @@ execution_answer(struct execution *e)
 	outcome.note = (const char *const *)note;
 	outcome.n_refused_imports = make_refused(e, refused);
 	outcome.refused_import = (const char *const *)refused;
+	outcome.n_found_modules = modules_found(&e->modules, found);
+	outcome.found_module = found;
+	outcome.environment = outcome.n_found_modules > 0 ? e->modules.environment : NULL;
 	outcome.duration_ms = (execution_ran_us(e) + 500) / 1000;
 	outcome.cpu_ms = e->facts.cpu_ms;
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;

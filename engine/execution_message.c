@@ -44,6 +44,8 @@ execution_take(struct execution *e, struct frame *frame)
 {
 	if (frame->msg.type == MSG_PROMPT)
 		return on_prompt(e, &frame->msg.prompt);
+	if (frame->msg.type == MSG_MODULE)
+		return modules_take(e, &frame->msg.module);
 	if (frame->msg.type == MSG_WHERE)
 		return execution_on_where(e, frame);
 	if (frame->msg.type == MSG_OFFER)

@@ -10,6 +10,7 @@
 
 #include "engine/execution.h"
 #include "engine/execution_files.h"
+#include "engine/execution_modules.h"
 #include "engine/execution_prompts.h"
 #include "engine/execution_request.h"
 #include "engine/execution_results.h"
@@ -66,6 +67,7 @@ struct execution {
 	bool listens;				/* its LISTENER came */
 	struct execution_usage usage;
 	struct execution_prompts prompts;
+	struct execution_modules modules;
 	size_t burst;				/* read since the last rest */
 	struct output output;
 	size_t spilled;				/* bytes charged to the tenant and the engine */
@@ -124,7 +126,7 @@ int execution_on_listener(struct execution *execution, struct frame *frame);
 /* Of a worker that runs a script. */
 extern const struct worker_user execution_user;
 
-/* What a script or a cell says of itself before DONE: a prompt, or results. 0 or -EBADMSG. */
+/* What a script or a cell says before DONE: a question, where it is, or results. 0 or -EBADMSG. */
 int execution_take(struct execution *execution, struct frame *frame);
 
 /* Ends it by force, with the reason. */

@@ -75,6 +75,7 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		.snapshot = request->snapshot,
 		.cell = request->cell,
 		.prompts = request->prompts,
+		.modules = request->modules,
 		.tell_names = request->tell_names,
 		.internal = request->internal,
 		.input = new_array(request->n_inputs, sizeof(*copy->input)),

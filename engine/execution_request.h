@@ -25,6 +25,7 @@ struct request_copy {
 	int channel;				/* -1: none, or given away */
 	unsigned int snapshot, cell;
 	uint32_t prompts;			/* that it may ask */
+	uint32_t modules;			/* that it may ask for */
 	bool tell_names, internal;
 	char *bytes;				/* that the texts and inputs are in */
 };

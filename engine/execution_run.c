@@ -79,6 +79,7 @@ execution_run_message(const struct execution *e)
 		.imports = request->imports,
 		.tell_names = request->tell_names,
 		.prompts = request->prompts,
+		.modules = request->modules,
 	};
 
 	if (!engine->memory_counted)

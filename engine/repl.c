@@ -532,6 +532,7 @@ static const struct repl_stage repl_stage = {
 	.enqueue = enqueue,
 	.dequeue = dequeue,
 	.send = repl_send_cell,
+	.mount = repl_mount,
 	.stop = repl_stop_cell,
 	.close = repl_close_channel,
 };

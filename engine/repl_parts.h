@@ -53,6 +53,10 @@ struct repl_stage {
 	/* Tells the cell that runs something on its own socket. fd: passed with it; -1: none. 0 or
 	 * -errno. */
 	int (*send)(struct repl *repl, const struct msg *msg, int fd);
+	/* repl_mount, for the cell that runs. */
+	int (*mount)(struct repl *repl, const char *environment,
+		     void (*mounted)(void *arg, int error), void *arg,
+		     struct mounting **mounting_r);
 	/* Stops it, with interrupt by KeyboardInterrupt; with where it may first tell where it is.
 	 * False: it is to be ended with its worker, at once. */
 	bool (*stop)(struct repl *repl, bool interrupt, bool where);

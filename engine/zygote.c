@@ -39,6 +39,7 @@ struct zygote {
 	bool stopping;
 	uint32_t landlock_abi;
 	char packages[PACKAGES_TEXT_MAX + 1];
+	char platform[129], extension[65];
 };
 
 static struct process *
@@ -223,6 +224,10 @@ on_zygote_ready(struct process *p, const struct msg_zygote_ready *ready)
 				   ready->missing.item[i].len));
 	z->landlock_abi = ready->landlock_abi;
 	keep_packages(z, &ready->packages);
+	snprintf(z->platform, sizeof(z->platform), "%.*s", (int)ready->platform.len,
+		 ready->platform.at);
+	snprintf(z->extension, sizeof(z->extension), "%.*s", (int)ready->extension.len,
+		 ready->extension.at);
 	child_is_ready(&p->child);
 	p->child.failed_starts = 0;
 	if (p != z->now)
@@ -302,7 +307,7 @@ on_message(void *arg, struct frame *frame)
 	case MSG_CELL_READY: case MSG_COMMIT: case MSG_STATES: case MSG_LEFT_ANEW: case MSG_COPIED:
 	case MSG_DROP:
 	case MSG_KEEP: case MSG_KEEPING: case MSG_ATTACH: case MSG_TAKE: case MSG_TAKEN:
-	case MSG_DISCARD: case MSG_PROMPT: case MSG_ANSWER:
+	case MSG_DISCARD: case MSG_PROMPT: case MSG_ANSWER: case MSG_MODULE: case MSG_MODULE_ANSWER:
 	case MSG_HOLD: case MSG_HELD:
 	case MSG_HANDOVER: case MSG_KEPT: case MSG_KEPT_HANDLE: case MSG_KEPT_CHECKPOINT:
 	case MSG_LAUNCH: case MSG_LAUNCHED: case MSG_ADOPT: case MSG_ADOPTED:
@@ -448,6 +453,18 @@ uint32_t
 zygote_landlock_abi(const struct zygote *z)
 {
 	return z->landlock_abi;
+}
+
+const char *
+zygote_platform(const struct zygote *z)
+{
+	return z->platform;
+}
+
+const char *
+zygote_extension(const struct zygote *z)
+{
+	return z->extension;
 }
 
 unsigned int

@@ -93,6 +93,12 @@ uint32_t zygote_landlock_abi(const struct zygote *zygote);
  * Lives as long as the zygote, and changes when its process does. */
 const char *zygote_packages(const struct zygote *zygote);
 
+/* Of the Python of the last process that was ready; "" before. The kind of interpreter that sets
+ * of packages are made for ("cpython-3.11-linux-x86_64"), and how the names of its extension modules
+ * end (".cpython-311-x86_64-linux-gnu.so"). */
+const char *zygote_platform(const struct zygote *zygote);
+const char *zygote_extension(const struct zygote *zygote);
+
 /* How many SPAWNs it would take now. */
 unsigned int zygote_room(const struct zygote *zygote);
 

@@ -61,6 +61,8 @@ static const struct {
 		"an execution hit a limit", false },
 	[AUDIT_IMPORT_REFUSED] = { "import-refused", "a566b3c445c24560b9cb1bcf34c32608", LOG_WARNING,
 		"a script's imports were refused", true },
+	[AUDIT_IMPORT_FOUND] = { "import-found", "ab3625a52d4a430389d8a15a9016eff6", LOG_INFO,
+		"a script's imports were found in a set of packages", false },
 	[AUDIT_INPUT_ASKED] = { "input-asked", "c4c27f8286e54ebcb53c634fc608e857", LOG_INFO,
 		"a script asked its user for input", false },
 	[AUDIT_INPUT_ENDED] = { "input-ended", "6b52f6fe93174603bcf1351020a0fbac", LOG_INFO,

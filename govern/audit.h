@@ -38,6 +38,7 @@ enum audit_event {
 	AUDIT_LIMIT_HIT,		/* by an execution that has ended */
 	AUDIT_IMPORT_REFUSED,		/* of an execution that has ended: modules that it may not
 					 * import */
+	AUDIT_IMPORT_FOUND,		/* ... modules that a set has which was installed before */
 	AUDIT_INPUT_ASKED,		/* a script asks its user for a line */
 	AUDIT_INPUT_ENDED,		/* ... and has one, or none; not which */
 	AUDIT_APPROVAL_ASKED,

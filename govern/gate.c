@@ -639,6 +639,16 @@ describe_refused(const struct outcome *outcome)
 	return json_pack("{s:o}", "names", names);
 }
 
+static json_t *
+describe_found(const struct outcome *outcome)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; i < outcome->n_found_modules; i++)
+		json_array_append_new(names, json_string(outcome->found_module[i]));
+	return json_pack("{s:o,s:s}", "names", names, "environment", outcome->environment);
+}
+
 /* The record of an end cannot refuse anything any more, so the answer does not wait for disk or
  * journal. */
 static void
@@ -659,6 +669,9 @@ on_answered(void *arg, const struct engine_event *event, const struct outcome *o
 	if (outcome->n_refused_imports > 0)
 		audit_write(gate->options.audit, AUDIT_IMPORT_REFUSED, principal, event->id,
 			    describe_refused(outcome));
+	if (outcome->environment)
+		audit_write(gate->options.audit, AUDIT_IMPORT_FOUND, principal, event->id,
+			    describe_found(outcome));
 }
 
 static void

@@ -18,7 +18,7 @@
 
 /* The first byte of every frame. Both sides are of one build, so any change of
  * messages.def or of the framing raises it. */
-#define PROTO_VERSION 13
+#define PROTO_VERSION 14
 
 /* Both sides' build, which HELLO compares. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
@@ -54,6 +54,8 @@
 #define PROMPTS_OF_RUN_MAX 100	/* that a script may ask */
 #define PROMPT_MAX 1024			/* bytes of one */
 #define ANSWER_CHARACTERS 4096		/* of a line that answers one */
+#define MODULES_OF_RUN_MAX 16		/* that imports of a script may ask for */
+#define MODULE_NAME_MAX 64		/* bytes of one */
 #define ENVIRONMENT_NAME 64		/* bytes: a SHA-256 in hexadecimal, lower case */
 #define MANIFEST_MAX (1024 * 1024)	/* bytes of what is written beside one */
 #define ENVIRONMENT_PLACE "/environment"	/* an empty directory of every jail; the keeper mounts

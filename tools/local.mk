@@ -52,6 +52,7 @@ libtools_packages_a_SOURCES = \
 	tools/packages/collect.c tools/packages/collect.h \
 	tools/packages/consent.c tools/packages/consent.h \
 	tools/packages/delivery.c tools/packages/delivery.h \
+	tools/packages/found.c tools/packages/found.h \
 	tools/packages/install.c tools/packages/install.h \
 	tools/packages/install_build.c \
 	tools/packages/install_decide.c \
@@ -76,6 +77,7 @@ libtools_session_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 # ---- sets: names and manifests of sets of packages
 noinst_LIBRARIES += libtools-sets.a
 libtools_sets_a_SOURCES = \
+	tools/sets/owned.c tools/sets/owned.h \
 	tools/sets/set.c tools/sets/set.h \
 	tools/sets/store.c tools/sets/store.h
 libtools_sets_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

@@ -2,7 +2,8 @@
 In the same namespace, worker/rich.py shows what is more than text, worker/ipython.py lets
 IPython's display() do the same, worker/jsonable.py makes
 JSON of what has none, worker/notebook.py takes what cells of notebooks have beside Python, and
-worker/imports.py with policy/import_check.py keeps a script to the modules that it may import.
+worker/imports.py with policy/import_check.py keeps a script to the modules that it may import, and
+worker/installed.py finds those that were installed before.
 
 Frozen into the program by worker/freeze.py and never importable: its module is held by
 worker/interpreter.c alone. prepare() runs once in the zygote; fresh() and run() in every
@@ -453,8 +454,8 @@ def become_session():
 
 
 def renew_packages():
-    """Uses the packages that were installed for the session since the cell that this one
-    continues from."""
+    """Uses the packages that have been mounted since the cell that this one continues from, or
+    since the script began."""
     at = stat(ENVIRONMENT)
     packages = at.st_dev, at.st_ino
     if at.st_dev == Session.root or packages == Session.packages:

@@ -18,10 +18,10 @@
 
 #include "base/own.h"
 #include "proto/frame.h"
+#include "worker/ask.h"
 #include "worker/interpreter.h"
 #include "worker/listener.h"
 #include "worker/procfs.h"
-#include "worker/prompt.h"
 #include "worker/session.h"
 #include "worker/sharedmap.h"
 #include "worker/title.h"
@@ -194,7 +194,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	interpreter_run(&frame.msg.run, environment_wait(&frame), &done.done);
 	/* A child that the script forked comes here too, if it runs to the end. */
 	if (getpid() == self &&
-	    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &written, !prompt_is_open()) == 0 &&
+	    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &written, !ask_is_open()) == 0 &&
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) == 0) {
 		shared->told = true;
 		await_end();

@@ -13,13 +13,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "worker/ask.h"
 #include "worker/bootstrap.h"
 #include "worker/display.h"
 #include "worker/heap.h"
 #include "worker/import_check.h"
 #include "worker/imports.h"
 #include "worker/ipython.h"
+#include "worker/installed.h"
 #include "worker/jsonable.h"
+#include "worker/modules.h"
 #include "worker/notebook.h"
 #include "worker/parallel.h"
 #include "worker/prompt.h"
@@ -159,7 +162,7 @@ dict_clearer(void)
 static int
 load_bootstrap(void)
 {
-	PyObject *builtins, *name, *turn, *send, *clear;
+	PyObject *builtins, *name, *turn, *send, *clear, *may_ask, *ask;
 	int r = -EIO;
 
 	bootstrap = PyDict_New();
@@ -168,12 +171,17 @@ load_bootstrap(void)
 	turn = turns_type();
 	send = display_sender();
 	clear = dict_clearer();
+	may_ask = modules_may_ask();
+	ask = modules_ask();
 	if (bootstrap && prompt_prepare() == 0 && builtins && name && turn && send && clear &&
+	    may_ask && ask &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
 	    PyDict_SetItemString(bootstrap, "send_display", send) == 0 &&
 	    PyDict_SetItemString(bootstrap, "clear_dict", clear) == 0 &&
+	    PyDict_SetItemString(bootstrap, "may_ask_module", may_ask) == 0 &&
+	    PyDict_SetItemString(bootstrap, "ask_module", ask) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__name__", name) == 0)
 		r = 0;
@@ -184,6 +192,8 @@ load_bootstrap(void)
 	Py_XDECREF(turn);
 	Py_XDECREF(send);
 	Py_XDECREF(clear);
+	Py_XDECREF(may_ask);
+	Py_XDECREF(ask);
 	if (r == 0)
 		r = run_frozen(jsonable_code, sizeof(jsonable_code));
 	if (r == 0)
@@ -198,6 +208,8 @@ load_bootstrap(void)
 		r = run_frozen(imports_code, sizeof(imports_code));
 	if (r == 0)
 		r = run_frozen(bootstrap_code, sizeof(bootstrap_code));
+	if (r == 0)
+		r = run_frozen(installed_code, sizeof(installed_code));
 	return r;
 }
 
@@ -334,6 +346,15 @@ interpreter_version(void)
 	return version;
 }
 
+const char *
+interpreter_text(const char *name)
+{
+	PyObject *text = PyDict_GetItemString(bootstrap, name);
+	const char *utf8 = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+
+	return utf8 ? utf8 : "";
+}
+
 void
 interpreter_before_fork(void)
 {
@@ -458,6 +479,20 @@ take_failure(struct msg_done *done)
 	PyErr_Print();
 }
 
+/* What the script's process may say from now on. */
+static void
+begin(const struct msg_run *run)
+{
+	ask_begin(run->id, run->prompts + run->modules > 0);
+	display_begin(run->id);
+	prompt_begin(run->prompts);
+	modules_begin(run->modules);
+	if (run->modules > 0 && call_plain("find_installed") < 0)
+		modules_begin(0);
+	where_begin(run->id, run->has_cell ? run->cell : 0,
+		    run->has_script_name ? &run->script_name : NULL);
+}
+
 void
 interpreter_run(const struct msg_run *run, int environment, struct msg_done *done_r)
 {
@@ -465,9 +500,7 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 	static struct msg_str refused[REFUSED_IMPORTS_MAX];
 	PyObject *args, *list = list_of(&run->args), *result = NULL, *imports;
 
-	display_begin(run->id);
-	prompt_begin(run->id, run->prompts);
-	where_begin(run->id, 0, run->has_script_name ? &run->script_name : NULL);
+	begin(run);
 	imports = run->has_imports ? list_of(&run->imports) : Py_NewRef(Py_None);
 	args = list && imports ? Py_BuildValue("(y#OIOOiz#)", run->script.at ? run->script.at : "",
 					       (Py_ssize_t)run->script.len, list,
@@ -554,9 +587,7 @@ interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 	PyObject *args, *result;
 
 	Py_CLEAR(last_cell);
-	display_begin(run->id);
-	prompt_begin(run->id, run->prompts);
-	where_begin(run->id, run->cell, NULL);
+	begin(run);
 	args = Py_BuildValue("(Iy#Ii)", (unsigned int)run->cell,
 			     run->script.at ? run->script.at : "",
 			     (Py_ssize_t)run->script.len, (unsigned int)run->value_max,

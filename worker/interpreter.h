@@ -36,6 +36,9 @@ const char *interpreter_packages(void);
 /* "3.11.2": static. */
 const char *interpreter_version(void);
 
+/* A text that one of the frozen files has under this name; "" if it has none. */
+const char *interpreter_text(const char *name);
+
 /* In the zygote, once, when no more Python is to run there: all that is forked of it, and of
  * that, is as CPython wants it to be at the moment of a fork. */
 void interpreter_before_fork(void);

@@ -3,6 +3,7 @@ noinst_LIBRARIES += libworker.a
 libexec_PROGRAMS += mcp-python-worker
 
 libworker_a_SOURCES = \
+	worker/ask.c worker/ask.h \
 	worker/display.c worker/display.h \
 	worker/prompt.c worker/prompt.h \
 	worker/execution.c worker/execution.h \
@@ -13,6 +14,7 @@ libworker_a_SOURCES = \
 	worker/landlock.c worker/landlock.h \
 	worker/listener.c worker/listener.h \
 	worker/modes.c \
+	worker/modules.c worker/modules.h \
 	worker/mounts.c worker/mounts.h \
 	worker/parallel.c worker/parallel.h \
 	worker/snapshot.c worker/snapshot.h worker/line.h \
@@ -98,13 +100,14 @@ endif
 endif
 
 BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
-	worker/ipython.h worker/imports.h \
+	worker/ipython.h worker/imports.h worker/installed.h \
 	worker/import_check.h worker/multiarch.h
 CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
-	worker/ipython.h worker/imports.h \
+	worker/ipython.h worker/imports.h worker/installed.h \
 	worker/import_check.h worker/multiarch.h
 EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/notebook.py \
-	worker/ipython.py worker/imports.py worker/freeze.py policy/import_check.py worker/preloaded.map
+	worker/ipython.py worker/imports.py worker/installed.py worker/freeze.py \
+	policy/import_check.py worker/preloaded.map
 worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/bootstrap.py $@
@@ -123,6 +126,9 @@ worker/ipython.h: worker/ipython.py worker/freeze.py
 worker/imports.h: worker/imports.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/imports.py $@
+worker/installed.h: worker/installed.py worker/freeze.py
+	@$(MKDIR_P) worker
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/installed.py $@
 worker/import_check.h: policy/import_check.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/policy/import_check.py $@
@@ -132,5 +138,5 @@ worker/multiarch.h:
 	$(AM_V_GEN)$(PYTHON3) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' > $@
 worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
 	worker/jsonable.h worker/notebook.h worker/ipython.h \
-	worker/imports.h worker/import_check.h
+	worker/imports.h worker/installed.h worker/import_check.h
 worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h

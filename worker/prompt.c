@@ -7,98 +7,24 @@
 #include "worker/prompt.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/utf8.h"
-#include "proto/frame.h"
-#include "worker/jail.h"
-#include "worker/where.h"
+#include "worker/ask.h"
 
 static PyObject *native_input;		/* Python's own */
 static PyObject *asking_input;		/* its replacement */
-static PyThread_type_lock turn;		/* for threads: one prompt at a time */
-static uint64_t run_id;
-static pid_t run_pid;
 static uint32_t prompts_left;
 static uint32_t number;
-static bool is_open;			/* the last prompt has no answer yet */
 
-/* A process that the script forked has the socket too, but may not ask. */
 static bool
 may_ask(void)
 {
-	return prompts_left > 0 && getpid() == run_pid;
+	return prompts_left > 0 && ask_run() != 0;
 }
 
 /* ---- the exchange ---- */
-
-/* As poll() of the control socket, but also ends for a signal that came before the call: the
- * answer may be quicker than the wait. */
-static int
-poll_control(void)
-{
-	struct pollfd control = { .fd = JAIL_CONTROL, .events = POLLIN };
-	sigset_t all, before;
-	int n = -1, error = EINTR;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	if (PyErr_CheckSignals() == 0) {
-		Py_BEGIN_ALLOW_THREADS
-		n = ppoll(&control, 1, NULL, &before);
-		error = errno;
-		Py_END_ALLOW_THREADS
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = error;
-	return n;
-}
-
-/* Waits for bytes; signals are handled meanwhile, as in Python's own reads. After a
- * KeyboardInterrupt no further prompt is sent: a cell that is cancelled gets one. */
-static int
-await_bytes(void)
-{
-	for (;;) {
-		if (poll_control() >= 0)
-			return 0;
-		if (errno == EINTR && !PyErr_Occurred() && PyErr_CheckSignals() == 0)
-			continue;
-		if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
-			prompts_left = 0;
-		return -1;
-	}
-}
-
-/* The answer to the open prompt: a line (new), or NULL, without an exception if the user gave no
- * line. A prompt whose wait was interrupted stays open, and is waited for again. */
-static PyObject *
-await_answer(void)
-{
-	struct frame_reader reader;
-	struct frame frame = { 0 };
-	PyObject *line = NULL;
-	int r;
-
-	if (await_bytes() < 0)
-		return NULL;
-	is_open = false;
-	frame_reader_init(&reader, FROM_SUPERVISOR);
-	Py_BEGIN_ALLOW_THREADS
-	r = frame_reader_read(&reader, JAIL_CONTROL, &frame);
-	Py_END_ALLOW_THREADS
-	frame_reader_done(&reader);
-	if (r > 0 && frame.msg.type == MSG_ANSWER && frame.msg.answer.number == number &&
-	    frame.msg.answer.has_line)
-		line = PyUnicode_DecodeUTF8(frame.msg.answer.line.at,
-					    (Py_ssize_t)frame.msg.answer.line.len, NULL);
-	frame_done(&frame);
-	return line;
-}
 
 /* Encodes the prompt for a message: UTF-8 without NUL, cut at the bound. */
 static int
@@ -125,51 +51,41 @@ fill_text(PyObject *prompt, char text[PROMPT_MAX], struct msg_str *text_r)
 	return 0;
 }
 
+/* The answer: a line (new), or NULL, without an exception if the user gave no line. The caller has
+ * the turn. */
 static PyObject *
 exchange(PyObject *prompt)
 {
-	struct msg msg = { .type = MSG_PROMPT, .prompt.id = run_id };
+	struct msg msg = { .type = MSG_PROMPT, .prompt.id = ask_run() };
+	const struct msg_answer *answer;
+	struct frame frame = { 0 };
 	char text[PROMPT_MAX];
-	int r;
+	PyObject *line = NULL;
 
-	/* An answer to an abandoned prompt does not belong to this one. */
-	while (is_open && may_ask()) {
-		Py_XDECREF(await_answer());
-		if (PyErr_Occurred())
-			return NULL;
-	}
 	if (!may_ask() || fill_text(prompt, text, &msg.prompt.text) < 0)
 		return NULL;
 	prompts_left--;
 	msg.prompt.number = ++number;
-	/* The interpreter's lock is kept: two threads must not write frames at once. */
-	where_hold();
-	r = frame_send(JAIL_CONTROL, &msg, NULL, 0);
-	where_release();
-	if (r < 0)
-		return NULL;
-	is_open = true;
-	return await_answer();
+	answer = &frame.msg.answer;
+	if (ask(&msg, &frame) == 0 && frame.msg.type == MSG_ANSWER &&
+	    answer->number == msg.prompt.number && answer->has_line)
+		line = PyUnicode_DecodeUTF8(answer->line.at, (Py_ssize_t)answer->line.len, NULL);
+	frame_done(&frame);
+	return line;
 }
 
-/* One thread after the other. */
 static PyObject *
-ask(PyObject *prompt)
+ask_user(PyObject *prompt)
 {
-	PyLockStatus got;
-	PyObject *line;
+	PyObject *line = NULL;
 
-	for (;;) {
-		Py_BEGIN_ALLOW_THREADS
-		got = PyThread_acquire_lock_timed(turn, -1, 1);
-		Py_END_ALLOW_THREADS
-		if (got == PY_LOCK_ACQUIRED)
-			break;
-		if (PyErr_CheckSignals() < 0)
-			return NULL;
+	if (ask_enter() == 0) {
+		line = exchange(prompt);
+		ask_leave();
 	}
-	line = exchange(prompt);
-	PyThread_release_lock(turn);
+	/* A cell that is cancelled gets one: then no further prompt is sent. */
+	if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+		prompts_left = 0;
 	return line;
 }
 
@@ -198,18 +114,12 @@ input(PyObject *self, PyObject *const *args, Py_ssize_t n)
 	if (!line && PyErr_ExceptionMatches(PyExc_EOFError) && may_ask() &&
 	    reads_given_input()) {
 		PyErr_Clear();
-		line = ask(prompt);
+		line = ask_user(prompt);
 		if (!line && !PyErr_Occurred())
 			PyErr_SetString(PyExc_EOFError, "EOF when reading a line");
 	}
 	Py_XDECREF(prompt);
 	return line;
-}
-
-bool
-prompt_is_open(void)
-{
-	return is_open;
 }
 
 int
@@ -233,22 +143,14 @@ prompt_prepare(void)
 }
 
 void
-prompt_begin(uint64_t id, uint32_t prompts)
+prompt_begin(uint32_t prompts)
 {
 	PyObject *builtins = PyEval_GetBuiltins(), *wanted, *now;
 
-	run_id = id;
-	run_pid = getpid();
 	prompts_left = prompts;
 	number = 0;
-	is_open = false;
 	wanted = prompts > 0 ? asking_input : native_input;
 	now = PyDict_GetItemString(builtins, "input");
-	/* A cell's process is a copy: a thread of the original may have held the lock. */
-	if (prompts > 0)
-		turn = PyThread_allocate_lock();
-	if (prompts > 0 && !turn)
-		prompts_left = 0;
 	if (now != wanted && (now == native_input || now == asking_input) &&
 	    PyDict_SetItemString(builtins, "input", wanted) < 0)
 		PyErr_Clear();

@@ -20,11 +20,11 @@
 #include "base/own.h"
 #include "proto/fdpass.h"
 #include "proto/frame.h"
+#include "worker/ask.h"
 #include "worker/execution.h"
 #include "worker/interpreter.h"
 #include "worker/line.h"
 #include "worker/parallel.h"
-#include "worker/prompt.h"
 #include "worker/title.h"
 #include "worker/warm.h"
 #include "worker/workspace.h"
@@ -210,7 +210,7 @@ run_cell(int line, int control, uint32_t port)
 	/* A child that the cell forked comes here too, if it runs to the end. */
 	if (getpid() != self)
 		_exit((int)done.done.exit_code);
-	if (workspace_tell(WORKSPACE, JAIL_CONTROL, &since, NULL, !prompt_is_open()) < 0 ||
+	if (workspace_tell(WORKSPACE, JAIL_CONTROL, &since, NULL, !ask_is_open()) < 0 ||
 	    frame_send(JAIL_CONTROL, &done, NULL, 0) < 0)
 		_exit(1);
 	frame_done(&frame);

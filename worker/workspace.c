@@ -179,8 +179,8 @@ read_file(struct walk *w, int dir, const char *name, uint64_t *size_io,
 
 /* ---- files that are offered ---- */
 
-/* Waits for a message of this type. 0 or -errno. Answers to prompts that nobody waits for any more
- * may come first. */
+/* Waits for a message of this type. 0 or -errno. Answers to questions that nobody waits for any
+ * more may come first. */
 static int
 await_message(int control, enum msg_type type, struct frame *frame_r)
 {
@@ -191,7 +191,8 @@ await_message(int control, enum msg_type type, struct frame *frame_r)
 	do {
 		frame_done(frame_r);
 		r = frame_reader_read(&reader, control, frame_r);
-	} while (r == 0 || (r > 0 && frame_r->msg.type == MSG_ANSWER));
+	} while (r == 0 || (r > 0 && (frame_r->msg.type == MSG_ANSWER ||
+				      frame_r->msg.type == MSG_MODULE_ANSWER)));
 	frame_reader_done(&reader);
 	if (r > 0 && frame_r->msg.type != type)
 		r = -EBADMSG;

@@ -158,6 +158,8 @@ send_ready(const struct jail *jail, const struct msg_strs *missing)
 		.python = msg_str(interpreter_version()),
 		.landlock_abi = jail->landlock_abi,
 		.packages = msg_str(interpreter_packages()),
+		.platform = msg_str(interpreter_text("PLATFORM")),
+		.extension = msg_str(interpreter_text("EXTENSION")),
 		.missing = *missing } };
 
 	/* A long list is cut rather than lost; the message has a bound. */

@@ -45,10 +45,10 @@ def installs_and_imports(ctx):
         o = client.run("import alpha, beta\nprint(alpha.VERSION, beta.VERSION, beta.__file__)",
                        dependencies=["alpha"])
         equal((o.status, o.stdout), ("ok", "1.0 1.2 /environment/beta/__init__.py\n"))
-        o = client.run("import alpha")
+        o = client.run("import notfound")
         equal(o.error["type"], "ModuleNotFoundError")
-        assert 'advice: The module alpha is not installed. Make the call again with ' \
-            'dependencies=["alpha"]' in o.text, o.text
+        assert 'advice: The module notfound is not installed. Make the call again with ' \
+            'dependencies=["notfound"]' in o.text, o.text
 
 
 @test

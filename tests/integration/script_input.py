@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 import time
 
-from harness import SOMEBODY, equal, main, proto_version, test
+import forged
+from harness import SOMEBODY, equal, main, test
 from mcp_schema import Validator, jsonschema
 from mcpclient import LEGACY, MODERN, Client, Outcome, RpcError
 
@@ -676,26 +677,11 @@ def a_modern_cell_waits_in_its_session(ctx):
 
 # ---- scripts that lie ----
 
-# The first execution of a service has the number 1, and so on.
-FRAMES = """
-import os, socket, struct, threading
-def pack(x):
-    if x is False:
-        return b"\\xc2"
-    if isinstance(x, int):
-        return struct.pack(">BQ", 0xcf, x)
-    if isinstance(x, bytes):
-        return struct.pack(">BI", 0xdb, len(x)) + x
-    return struct.pack(">BI", 0xdf, len(x)) + b"".join(pack(k.encode()) + pack(v)
-                                                       for k, v in x.items())
-control = socket.socket(fileno=os.dup(63))
-def frame(kind, length=None, **fields):
-    body = pack(fields)
-    return struct.pack(">BBI", %d, kind, length or len(body)) + body
+FRAMES = forged.FRAMES + """
 def question(id, number=1, prompt=b"?", length=None):
     control.sendall(frame(30, length, id=id, number=number, text=prompt))
-""" % proto_version()
-HANG = "\nthreading.Event().wait()\n"
+"""
+HANG = forged.HANG
 
 
 @test(private=True)

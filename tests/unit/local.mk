@@ -270,6 +270,7 @@ MCP_TESTS = \
 	tests/unit/tools/test-toolsets \
 	tests/unit/mcp/test-seal \
 	tests/unit/supervisor/test-stream \
+	tests/unit/tools/test-owned \
 	tests/unit/tools/test-set \
 	tests/unit/base/test-socketfile
 MCP_LIVE_TESTS = \
@@ -314,6 +315,9 @@ tests_unit_base_test_jsonout_LDADD = $(MCP_TEST_LDADD)
 tests_unit_mcp_test_jsonrpc_SOURCES = tests/unit/mcp/test-jsonrpc.c
 tests_unit_mcp_test_jsonrpc_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_mcp_test_jsonrpc_LDADD = $(MCP_TEST_LDADD)
+tests_unit_tools_test_owned_SOURCES = tests/unit/tools/test-owned.c
+tests_unit_tools_test_owned_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_tools_test_owned_LDADD = $(MCP_TEST_LDADD)
 tests_unit_tools_test_set_SOURCES = tests/unit/tools/test-set.c
 tests_unit_tools_test_set_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_tools_test_set_LDADD = $(MCP_TEST_LDADD)

@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "engine/keeper.h"
 #include "policy/config.h"
+#include "tools/sets/owned.h"
 #include "tools/sets/set.h"
 #include "tools/sets/store.h"
 
@@ -54,12 +55,6 @@ read_bytes(int store, const char *name)
 	return strtoull(text, NULL, 10);
 }
 
-static bool
-is_name(const char *name)
-{
-	return strlen(name) == SET_NAME && strspn(name, "0123456789abcdef") == SET_NAME;
-}
-
 static int
 by_use(const void *a, const void *b)
 {
@@ -79,7 +74,7 @@ look(const char *store, size_t *n_r)
 	size_t n = 0;
 
 	while (list && (entry = readdir(list))) {
-		if (!is_name(entry->d_name) ||
+		if (!set_is_name(entry->d_name) ||
 		    fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		found = xrealloc(found, (n + 1) * sizeof(*found));
@@ -110,6 +105,7 @@ collect(struct engine *engine, const struct config *config, const char *keep, bo
 		return;
 	last = now;
 	store_forget(config->packages.store, oldest);
+	owned_forget(config->packages.store, oldest);
 	found = look(config->packages.store, &n);
 	for (size_t i = 0; i < n; i++)
 		total += found[i].bytes;

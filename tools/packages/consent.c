@@ -14,6 +14,7 @@
 #include "policy/config.h"
 #include "policy/packages.h"
 #include "policy/shown.h"
+#include "tools/sets/set.h"
 
 #define FORM_BYTES 10000	/* bytes of a form */
 #define LINE_BYTES 1024		/* bytes of a name, a version, an address */
@@ -109,6 +110,28 @@ consent_is_given(const struct consent *consent)
 	return approvals && approvals_has(approvals, tenant_principal(consent->host->tenant),
 					  (const char *const *)consent->item,
 					  consent->n_items);
+}
+
+bool
+consent_allows(const struct tool_host *host, const json_t *set)
+{
+	size_t n = json_array_size(set);
+	struct package *package = xcalloc(n, sizeof(*package));
+	enum policy_verdict *each = xcalloc(n, sizeof(*each)), verdict;
+	struct consent *consent;
+	bool allowed;
+
+	set_packages(set, package);
+	verdict = packages_decide(host->config, package, n, each, NULL);
+	allowed = verdict == POLICY_ALLOW;
+	if (verdict == POLICY_APPROVE) {
+		consent = consent_new(host, set, each, NULL);
+		allowed = consent_is_given(consent);
+		consent_free(consent);
+	}
+	free(package);
+	free(each);
+	return allowed;
 }
 
 static struct approval_request

@@ -21,6 +21,9 @@ struct consent *consent_new(const struct tool_host *host, const json_t *set,
 			    const enum policy_verdict *each, const char *reason);
 void consent_free(struct consent *consent);	/* NULL is fine; no callback comes any more */
 
+/* May the host's tenant have exactly this set now, without anybody being asked? */
+bool consent_allows(const struct tool_host *host, const json_t *set);
+
 /* Was all of it agreed to before? */
 bool consent_is_given(const struct consent *consent);
 

@@ -10,9 +10,9 @@
 #include "base/xalloc.h"
 #include "engine/keeper.h"
 #include "engine/repl.h"
-#include "policy/packages.h"
 #include "policy/requirement.h"
 #include "policy/version.h"
+#include "tools/sets/set.h"
 
 struct delivery {
 	struct repl_turn turn;
@@ -29,18 +29,6 @@ text_of(const json_t *package, const char *key)
 	return json_string_value(json_object_get(package, key));
 }
 
-static const json_t *
-find_package(const json_t *set, const char *name)
-{
-	const json_t *package;
-	size_t i;
-
-	json_array_foreach(set, i, package)
-		if (strcmp(text_of(package, "name"), name) == 0)
-			return package;
-	return NULL;
-}
-
 /* ---- what has to be asked for ---- */
 
 static int
@@ -53,7 +41,7 @@ check_asked(const json_t *has, const char *text, struct why *why_r)
 
 	if (r < 0)
 		return why_say(why_r, r, "packages", "an item is not a requirement");
-	package = find_package(has, asked.name);
+	package = set_find(has, asked.name);
 	if (package && *asked.specifiers &&
 	    specifiers_check(asked.specifiers, strlen(asked.specifiers),
 			     text_of(package, "version"), &contained) < 0)
@@ -82,13 +70,8 @@ delivery_requirements(const struct repl_session *session, const json_t *asked,
 			r = check_asked(has->set, json_string_value(one), why_r);
 		json_array_append(list, (json_t *)one);
 	}
-	json_array_foreach(has ? has->set : NULL, i, one) {
-		bool direct = packages_is_wheel_url(text_of(one, "index"));
-
-		json_array_append_new(list, json_sprintf(
-			direct ? "%s @ %s" : "%s==%s", text_of(one, "name"),
-			text_of(one, direct ? "index" : "version")));
-	}
+	json_array_foreach(has ? has->set : NULL, i, one)
+		json_array_append_new(list, set_exactly(one));
 	if (r < 0)
 		json_decref(list);
 	else
@@ -119,19 +102,6 @@ finish(struct delivery *delivery, const char *trouble)
 	done(arg, trouble);
 }
 
-/* Does the set hold every package that the session has, in the same version? */
-static bool
-keeps(const struct repl_packages *has, const json_t *set)
-{
-	const json_t *package;
-	size_t i;
-
-	json_array_foreach(has ? has->set : NULL, i, package)
-		if (!json_equal(package, find_package(set, text_of(package, "name"))))
-			return false;
-	return true;
-}
-
 static void
 on_mounted(void *arg, int error)
 {
@@ -155,7 +125,7 @@ on_turn(void *arg)
 	const struct repl_packages *has = repl_session_packages(session);
 	int r;
 
-	if (!keeps(has, delivery->set))
+	if (!set_keeps(delivery->set, has ? has->set : NULL))
 		finish(delivery, "the session got other packages meanwhile; make the same call "
 		       "again");
 	else if (has && strcmp(has->environment, delivery->environment) == 0)

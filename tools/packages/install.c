@@ -28,6 +28,7 @@
 #include "tools/packages/consent.h"
 #include "tools/packages/program.h"
 #include "tools/packages/resolve_packages.h"
+#include "tools/sets/owned.h"
 #include "tools/sets/store.h"
 #include "tools/shared/environment.h"
 
@@ -205,6 +206,7 @@ install_succeed(struct install *install, bool cached)
 			 tenant_principal(install->host.tenant), install->name, n);
 	}
 	collect_note_use(config->packages.store, install->name);
+	owned_note(config->packages.store, tenant_principal(install->host.tenant), install->name);
 	collect(install->host.engine, config, install->name, cached);
 	install_finish(install, &result);
 }

@@ -40,9 +40,8 @@ struct arguments {
 
 static const char description[] =
 	"Install Python packages, and what they depend on, as far as the operator's policy allows; a "
-	"person may have to approve it. Scripts that name the same requirements in dependencies find "
-	"them; with session that session has them from its next cell on. Answers versions and "
-	"hashes, or why not.";
+	"person may have to approve it. Your scripts then find them by a plain import; with session "
+	"that session has them from its next cell on. Answers versions and hashes, or why not.";
 
 static void
 describe(const struct config *config, struct tool_description *description_r)

@@ -13,7 +13,8 @@
 #include "tools/packages/install.h"
 #include "tools/shared/environment.h"
 
-#define MODULE_MAX 64		/* bytes of a name that is repeated */
+#define MODULE_MAX MODULE_NAME_MAX	/* bytes of a name that is repeated */
+#define LIST_MAX ((MODULES_OF_RUN_MAX + 1) * (MODULE_MAX + 4) + 1)	/* bytes of a list */
 
 /* Modules whose package has another name. A package that is called as the module may be a
  * stranger's, so these are named. */
@@ -98,15 +99,32 @@ advise_installed(const struct tool_host *host, const char *module, const char *p
 		 "check_environment lists what is installed.");
 }
 
+/* What a call is to name. A script has one set: what imports of this run have found is named too. A
+ * session (outcome NULL) keeps what it has. */
 static void
-advise_install(const char *module, const char *package, bool known, bool in_session,
+list_packages(const struct outcome *outcome, const char *package, char list_r[LIST_MAX])
+{
+	char other[MODULE_MAX + 1];
+	size_t len = 0;
+	bool known;
+
+	for (size_t i = 0; outcome && i < outcome->n_found_modules; i++) {
+		find_package(outcome->found_module[i], other, &known);
+		if (strcmp(other, package) != 0)
+			len += (size_t)snprintf(list_r + len, LIST_MAX - len, "\"%s\", ", other);
+	}
+	snprintf(list_r + len, LIST_MAX - len, "\"%s\"", package);
+}
+
+static void
+advise_install(const char *module, const char *list, bool known, bool in_session,
 	       bool must_be_approved, char advice_r[MISSING_ADVICE])
 {
-	snprintf(advice_r, MISSING_ADVICE, "The module %s is not installed. %s=[\"%s\"]%s.%s%s",
+	snprintf(advice_r, MISSING_ADVICE, "The module %s is not installed. %s=[%s]%s.%s%s",
 		 module,
 		 in_session ? "Call install_package with this session and packages"
 			    : "Make the call again with dependencies",
-		 package,
+		 list,
 		 in_session ? ", then run the cell again" : ": they are installed first",
 		 known ? "" : " (Some packages are not called as their modules are.)",
 		 must_be_approved ? " Somebody has to approve it, which may take a while." : "");
@@ -116,7 +134,7 @@ bool
 missing_advise(const struct tool_host *host, const struct outcome *outcome, bool in_session,
 	       char advice_r[MISSING_ADVICE])
 {
-	char module[MODULE_MAX + 1], package[MODULE_MAX + 1];
+	char module[MODULE_MAX + 1], package[MODULE_MAX + 1], list[LIST_MAX];
 	enum policy_verdict verdict;
 	bool configured, known;
 	struct why why;
@@ -131,10 +149,11 @@ missing_advise(const struct tool_host *host, const struct outcome *outcome, bool
 	find_package(module, package, &known);
 	configured = install_is_configured(host->config, &why) == 0;
 	verdict = packages_expect(host->config, package);
+	list_packages(in_session ? NULL : outcome, package, list);
 	if (!configured || verdict == POLICY_DENY)
 		advise_installed(host, module, package, configured, advice_r);
 	else
-		advise_install(module, package, known, in_session, verdict == POLICY_APPROVE,
+		advise_install(module, list, known, in_session, verdict == POLICY_APPROVE,
 			       advice_r);
 	return true;
 }

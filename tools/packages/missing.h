@@ -8,7 +8,7 @@
 
 #include "mcp/tool.h"
 
-#define MISSING_ADVICE 640	/* bytes of an advice, with its NUL */
+#define MISSING_ADVICE 2048	/* bytes of an advice, with its NUL */
 
 /* Writes a sentence or two for a reader, without a line break, if the outcome is that a module
  * of the top level was not found. in_session: a cell of a session ran, whose packages are

@@ -19,6 +19,7 @@ repl_run_free(struct tool_run *run)
 	json_decref(run->json);
 	outcome_copy_free(run->outcome);
 	json_decref(run->packages);
+	found_done(&run->found);
 	if (run->over)
 		*run->over = true;
 	free(run);
@@ -226,6 +227,32 @@ on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
 }
 
+static void
+on_module(void *arg, const struct execution_module *module)
+{
+	struct tool_run *run = arg;
+	const struct repl_packages *has = NULL;
+
+	if (run->turn.session)
+		has = repl_session_packages(run->turn.session);
+	if (run->orphan || !run->turn.session)
+		execution_answer_module(run->execution, NULL);
+	else
+		found_answer(&run->found, &run->host, run->execution, module,
+			     has ? has->set : NULL);
+}
+
+/* The session has what its cell has found. */
+static void
+on_mounted(void *arg)
+{
+	struct tool_run *run = arg;
+
+	if (run->turn.session)
+		repl_session_set_packages(run->turn.session, &(struct repl_packages){
+			run->found.name, run->found.set });
+}
+
 /* 0, or negative with why_r: then nothing runs. */
 int
 repl_run_cell(struct tool_run *run, struct why *why_r)
@@ -236,6 +263,8 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		.on_output = run->host.on_output ? on_output : NULL,
 		.on_outcome = on_outcome,
 		.on_prompt = on_prompt,
+		.on_module = on_module,
+		.on_mounted = on_mounted,
 		.arg = run,
 	};
 	struct execution_request request = {
@@ -264,6 +293,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		request.n_inputs = arguments->files.n;
 		request.cell = repl_session_number_cell(session);
 		script_input_offer(&run->host, &request);
+		found_offer(&run->host, &request);
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);
 	}

@@ -4,6 +4,7 @@
 #ifndef TOOLS_REPL_RUN_REPL_PARTS_H
 #define TOOLS_REPL_RUN_REPL_PARTS_H
 
+#include "tools/packages/found.h"
 #include "tools/repl/run_repl.h"
 #include "tools/script/script_input.h"
 #include "tools/sets/set.h"
@@ -35,6 +36,7 @@ struct tool_run {
 	bool orphan;			/* its client is gone */
 	struct execution *execution;	/* STEP_CELL */
 	struct script_input input;
+	struct found found;
 	int checkpoint;			/* its snapshot; -1: none */
 	int checkpoint_error;		/* why it could not be made; 0: not tried */
 	struct outcome_copy *outcome;	/* STEP_CHECKPOINT */

@@ -50,7 +50,11 @@ copy_lists(struct outcome_copy *copy, const struct outcome *from)
 	struct outcome_part *part = copy_bytes(copy, from->part,
 					       from->n_parts * sizeof(*part));
 	const char **note = copy_bytes(copy, from->note, from->n_notes * sizeof(*note));
+	const char **found = copy_bytes(copy, from->found_module,
+					from->n_found_modules * sizeof(*found));
 
+	for (size_t i = 0; i < from->n_found_modules; i++)
+		found[i] = copy_text(copy, found[i]);
 	for (size_t i = 0; i < from->n_displays; i++)
 		display[i].data = copy_bytes(copy, display[i].data, display[i].len);
 	for (size_t i = 0; i < from->n_files; i++) {
@@ -66,6 +70,7 @@ copy_lists(struct outcome_copy *copy, const struct outcome *from)
 	to->file = file;
 	to->part = part;
 	to->note = note;
+	to->found_module = found;
 }
 
 struct outcome_copy *
@@ -87,6 +92,7 @@ outcome_copy_new(const struct outcome *from)
 	to->error_traceback = copy_text(copy, from->error_traceback);
 	to->message = copy_text(copy, from->message);
 	to->names = copy_text(copy, from->names);
+	to->environment = copy_text(copy, from->environment);
 	copy_lists(copy, from);
 	if (from->limits) {
 		copy->limits = *from->limits;

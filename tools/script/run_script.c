@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "policy/config.h"
 #include "tools/job/background.h"
+#include "tools/packages/found.h"
 #include "tools/packages/needs.h"
 #include "tools/script/script_input.h"
 #include "tools/sets/set.h"
@@ -25,6 +26,8 @@ struct tool_run {
 	struct run_script_arguments arguments;
 	struct needs *needs;		/* NULL: they are satisfied, or there are none */
 	char environment[SET_NAME + 1];	/* the set that satisfies them; "": none is needed */
+	json_t *packages;		/* which are in it */
+	struct found found;
 	const char *profile;		/* the profile that was checked */
 	size_t candidate;		/* index of the next profile, if any profile with such a
 					 * Python will do */
@@ -92,6 +95,8 @@ free_run(struct tool_run *run)
 	if (run->over)
 		*run->over = true;
 	drop_arguments(run);
+	json_decref(run->packages);
+	found_done(&run->found);
 	free(run);
 }
 
@@ -133,6 +138,18 @@ on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
 }
 
+static void
+on_module(void *arg, const struct execution_module *module)
+{
+	struct tool_run *run = arg;
+
+	if (run->cancelling)
+		execution_answer_module(run->execution, NULL);
+	else
+		found_answer(&run->found, &run->host, run->execution, module,
+			     run->found.set ? run->found.set : run->packages);
+}
+
 static int
 start_execution(struct tool_run *run, struct why *why_r)
 {
@@ -159,6 +176,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.on_output = run->host.on_output ? on_output : NULL,
 		.on_outcome = on_outcome,
 		.on_prompt = on_prompt,
+		.on_module = on_module,
 		.arg = run,
 	};
 	int r = limits_merge(&run->host.config->limits, &arguments->asked, &request.limits,
@@ -169,6 +187,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 					     run->host.tenant, why_r);
 	if (r == 0 && run->kind->asks)
 		script_input_offer(&run->host, &request);
+	found_offer(&run->host, &request);
 	if (r == 0)
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);
@@ -262,9 +281,11 @@ on_needs(void *arg, const struct needs_result *result)
 
 	run->needs = NULL;
 	if (result->status == NEEDS_MET) {
-		if (result->environment)
+		if (result->environment) {
 			memcpy(run->environment, result->environment,
 			       sizeof(run->environment));
+			run->packages = json_incref((json_t *)result->packages);
+		}
 		r = start_execution(run, &why);
 		if (r < 0)
 			run->kind->refuse(reason_of(r), why.text, &run->host);

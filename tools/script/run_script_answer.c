@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
 #include "policy/config.h"
+#include "tools/packages/found.h"
 #include "tools/packages/missing.h"
 #include "tools/script/readable.h"
 #include "tools/script/run_script_results.h"
@@ -19,6 +20,7 @@
 #define TOKEN_BYTES 4			/* of a model's token, about */
 #define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, if an answer gets too long */
 #define VALUE_COST_MAX (256 * 1024)
+#define FOUND_SAID 12			/* modules, and packages, in the text */
 
 #define SCRIPT (1u << RUN_FOR_SCRIPT)		/* the tools whose answers have it */
 #define REPL (1u << RUN_FOR_REPL)
@@ -62,6 +64,7 @@ struct report {
 	struct run_results *results;
 	size_t results_cost;
 	const struct run_supplement *supplement;	/* NULL: none */
+	json_t *found;		/* what imports have found (found_describe); NULL: nothing */
 	char advice[MISSING_ADVICE];	/* about the error; "": none */
 	size_t budget;			/* bytes of its text, about; 0: any number */
 };
@@ -248,6 +251,20 @@ write_truncated(struct jsonout *out, const struct report *report)
 	jsonout_close(out, '}');
 }
 
+/* Its length is bounded, and little beside RUN_ANSWER_MAX. */
+static void
+write_found(struct jsonout *out, const struct report *report)
+{
+	char *text;
+
+	if (!report->found)
+		return;
+	text = xalloc_check(json_dumps(report->found, JSON_COMPACT));
+	jsonout_key(out, "found");
+	jsonout_raw(out, text, strlen(text));
+	free(text);
+}
+
 static void
 write_structured(struct jsonout *out, const struct report *report)
 {
@@ -276,6 +293,7 @@ write_structured(struct jsonout *out, const struct report *report)
 		jsonout_null(out);
 	write_truncated(out, report);
 	run_results_write(report->results, out);
+	write_found(out, report);
 	if (report->job)
 		jsonout_member_text(out, "job", report->job);
 	if (outcome && outcome->status == OUTCOME_OVERLOADED)
@@ -393,6 +411,30 @@ say_result(FILE *to, const struct report *report)
 		fputs("(the result was shortened)\n", to);
 }
 
+/* The texts of a list, between commas; of a long one the first. */
+static void
+say_list(FILE *to, const json_t *list)
+{
+	size_t n = json_array_size(list), shown = n > FOUND_SAID ? FOUND_SAID : n;
+
+	for (size_t i = 0; i < shown; i++)
+		fprintf(to, "%s%s", i ? ", " : "", json_string_value(json_array_get(list, i)));
+	if (n > shown)
+		fprintf(to, " and %zu more", n - shown);
+}
+
+static void
+say_found(FILE *to, const struct report *report)
+{
+	if (!report->found)
+		return;
+	fputs("found: ", to);
+	say_list(to, json_object_get(report->found, "modules"));
+	fputs(" in packages that were installed before: ", to);
+	say_list(to, json_object_get(report->found, "packages"));
+	fprintf(to, " (set %.12s)\n", json_string_value(json_object_get(report->found, "set")));
+}
+
 /* The last line: all numbers. */
 static void
 say_summary(FILE *to, const struct report *report)
@@ -435,6 +477,7 @@ say(FILE *to, const struct report *report)
 	say_streams(to, report);
 	say_result(to, report);
 	run_results_say(report->results, to);
+	say_found(to, report);
 	if (!said && !report->error_type.at)
 		fputs("(no output)\n", to);
 	if (report->supplement)
@@ -481,8 +524,10 @@ run_script_answer(const struct outcome *outcome, const struct run_supplement *su
 	read_outcome(outcome, supplement, &report);
 	/* A cell's answer has a supplement, a script's has none. */
 	missing_advise(host, outcome, supplement != NULL, report.advice);
+	report.found = found_describe(host, outcome);
 	report.budget = (size_t)host->config->mcp.text_tokens * TOKEN_BYTES;
 	give(&report, host);
+	json_decref(report.found);
 }
 
 void

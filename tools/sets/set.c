@@ -51,6 +51,12 @@ set_is_hash(const char *hash)
 	       strspn(hash + prefix, "0123456789abcdef") == 64;
 }
 
+bool
+set_is_name(const char *name)
+{
+	return strlen(name) == SET_NAME && strspn(name, "0123456789abcdef") == SET_NAME;
+}
+
 static bool
 is_package(const json_t *package)
 {
@@ -163,6 +169,45 @@ set_packages(const json_t *set, struct package *package)
 	}
 }
 
+/* ---- what is in it ---- */
+
+const json_t *
+set_find(const json_t *set, const char *name)
+{
+	const json_t *package;
+	size_t i;
+
+	json_array_foreach(set, i, package)
+		if (strcmp(json_string_value(json_object_get(package, "name")), name) == 0)
+			return package;
+	return NULL;
+}
+
+bool
+set_keeps(const json_t *set, const json_t *other)
+{
+	const json_t *package;
+	size_t i;
+
+	json_array_foreach(other, i, package)
+		if (!json_equal(package, set_find(set, json_string_value(
+					json_object_get(package, "name")))))
+			return false;
+	return true;
+}
+
+json_t *
+set_exactly(const json_t *package)
+{
+	const char *name = json_string_value(json_object_get(package, "name"));
+	const char *from = json_string_value(json_object_get(package, "index"));
+
+	return xalloc_check(packages_is_wheel_url(from)
+		? json_sprintf("%s @ %s", name, from)
+		: json_sprintf("%s==%s", name, json_string_value(json_object_get(package,
+										  "version"))));
+}
+
 /* ---- names ---- */
 
 /* Each part has its length before it, so that different lists never have the same digest. */
@@ -215,6 +260,12 @@ set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1])
 			digest_part(digest, "built");
 	}
 	digest_end(digest, name_r);
+}
+
+void
+set_tenant(const char *principal, char name_r[SET_NAME + 1])
+{
+	digest_end(digest_begin("tenant", principal), name_r);
 }
 
 static int

@@ -21,6 +21,9 @@
 /* "sha256:" and 64 hexadecimal digits? */
 bool set_is_hash(const char *hash);
 
+/* The form of the name of a set, and of other digests here? */
+bool set_is_name(const char *name);
+
 /* Reads what a worker says ("packages" of its answer): every text is checked, names are
  * normalised and unlike, and all are of these origins, indexes and URLs. NULL when it is no
  * such set. */
@@ -32,6 +35,16 @@ json_t *set_of_manifest(const json_t *manifest);
 /* The same for policy, which is asked about them: package has room for all; borrowed. */
 void set_packages(const json_t *set, struct package *package);
 
+/* The package of this name; NULL: there is none. Borrowed. */
+const json_t *set_find(const json_t *set, const char *name);
+
+/* Does the set hold every package of the other one (NULL: none), in the same version from the same
+ * place? */
+bool set_keeps(const json_t *set, const json_t *other);
+
+/* The requirement that this package alone meets: "name==version" or "name @ url". */
+json_t *set_exactly(const json_t *package);
+
 /* The name of the environment that has these packages, from where they are, for this kind of
  * interpreter. */
 void set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1]);
@@ -40,6 +53,9 @@ void set_name(const char *platform, const json_t *set, char name_r[SET_NAME + 1]
  * indexes for the same kind of interpreter. requirements: texts of set_requirement. */
 void set_request(const char *platform, const json_t *indexes, const json_t *requirements,
 		 char name_r[SET_NAME + 1]);
+
+/* What stands for a tenant in names of files. */
+void set_tenant(const char *principal, char name_r[SET_NAME + 1]);
 
 /* "name[extra]>=1; marker", or "name @ url": one spelling of each requirement, malloc'd. */
 char *set_requirement(const struct requirement *requirement);

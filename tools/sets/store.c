@@ -51,6 +51,35 @@ store_manifest(const char *store, const char *name)
 	return NULL;
 }
 
+static bool
+is_there(const char *path, mode_t kind)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && (st.st_mode & S_IFMT) == kind;
+}
+
+bool
+store_has_module(const char *store, const char *name, const char *module,
+		 const char *extension)
+{
+	const char *const endings[] = { ".py", extension, ".abi3.so", ".so" };
+	char path[PATH_MAX];
+
+	/* The keeper puts programs there. */
+	if (strcmp(module, "bin") == 0)
+		return false;
+	snprintf(path, sizeof(path), "%s/%s/tree/%s", store, name, module);
+	if (is_there(path, S_IFDIR))
+		return true;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+		snprintf(path, sizeof(path), "%s/%s/tree/%s%s", store, name, module, endings[i]);
+		if (is_there(path, S_IFREG))
+			return true;
+	}
+	return false;
+}
+
 static void
 request_path(const char *store, const char *request, char path_r[PATH_MAX])
 {
@@ -66,7 +95,7 @@ store_find(const char *store, const char *request, char name_r[SET_NAME + 1])
 	if (read_file(path, text, sizeof(text)) != SET_NAME)
 		return NULL;
 	text[SET_NAME] = '\0';
-	if (strspn(text, "0123456789abcdef") != SET_NAME)
+	if (!set_is_name(text))
 		return NULL;
 	memcpy(name_r, text, SET_NAME + 1);
 	return store_manifest(store, name_r);

@@ -14,6 +14,11 @@
 /* The manifest of an environment, which is there then; NULL when it is not. json_decref. */
 json_t *store_manifest(const char *store, const char *name);
 
+/* Can a module of the top level be imported from an environment? extension: how extension modules
+ * of its interpreter end. module: letters, digits and _. */
+bool store_has_module(const char *store, const char *name, const char *module,
+		      const char *extension);
+
 /* The environment that answered this request, and its manifest (json_decref); NULL when
  * there is none any more. */
 json_t *store_find(const char *store, const char *request, char name_r[SET_NAME + 1]);

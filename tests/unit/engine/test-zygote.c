@@ -196,7 +196,8 @@ say_ready(size_t i)
 {
 	struct msg hello = { .type = MSG_HELLO, .hello.build = msg_str(PROTO_BUILD) };
 	struct msg ready = { .type = MSG_ZYGOTE_READY, .zygote_ready = {
-		.python = msg_str("3"), .packages = msg_str(packages) } };
+		.python = msg_str("3"), .packages = msg_str(packages),
+		.platform = msg_str("x"), .extension = msg_str(".so") } };
 	unsigned int before = heard.ready;
 
 	assert_int_equal(frame_send(started[i].line, &hello, NULL, 0), 0);

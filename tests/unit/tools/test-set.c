@@ -113,6 +113,59 @@ hashes_are_sha256(void **state)
 				 "789abcdef"));
 }
 
+static json_t *
+set_of(const char *text)
+{
+	return xalloc_check(json_loads(text, 0, NULL));
+}
+
+static void
+a_set_keeps_what_it_has_as_it_is(void **state)
+{
+	static const struct {
+		const char *other;
+		bool kept;
+	} cases[] = {
+		{ "[]", true },
+		{ "[{\"name\":\"a\",\"version\":\"1\"}]", true },
+		{ "[{\"name\":\"b\",\"version\":\"2\"},{\"name\":\"a\",\"version\":\"1\"}]", true },
+		{ "[{\"name\":\"a\",\"version\":\"2\"}]", false },
+		{ "[{\"name\":\"a\",\"version\":\"1\",\"built\":true}]", false },
+		{ "[{\"name\":\"c\",\"version\":\"1\"}]", false },
+		{ "[{\"name\":\"a\",\"version\":\"1\"},{\"name\":\"c\",\"version\":\"1\"}]", false },
+	};
+	json_t *set = set_of("[{\"name\":\"a\",\"version\":\"1\"},"
+			     "{\"name\":\"b\",\"version\":\"2\"}]");
+
+	(void)state;
+	assert_true(set_keeps(set, NULL));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		json_t *other = set_of(cases[i].other);
+
+		if (set_keeps(set, other) != cases[i].kept)
+			fail_msg("%s", cases[i].other);
+		json_decref(other);
+	}
+	json_decref(set);
+}
+
+static void
+a_package_is_asked_for_exactly(void **state)
+{
+	json_t *set = set_of("[{\"name\":\"a\",\"version\":\"1.0\",\"index\":\"" INDEX "\"},"
+			     "{\"name\":\"numpy\",\"version\":\"1.0\",\"index\":\"" WHEEL "\"}]");
+	json_t *one = set_exactly(json_array_get(set, 0)), *other;
+
+	(void)state;
+	other = set_exactly(set_find(set, "numpy"));
+	assert_string_equal(json_string_value(one), "a==1.0");
+	assert_string_equal(json_string_value(other), "numpy @ " WHEEL);
+	assert_null(set_find(set, "b"));
+	json_decref(one);
+	json_decref(other);
+	json_decref(set);
+}
+
 int
 main(void)
 {
@@ -121,6 +174,8 @@ main(void)
 		cmocka_unit_test(what_was_built_has_another_name),
 		cmocka_unit_test(what_comes_from_elsewhere_has_another_name),
 		cmocka_unit_test(hashes_are_sha256),
+		cmocka_unit_test(a_set_keeps_what_it_has_as_it_is),
+		cmocka_unit_test(a_package_is_asked_for_exactly),
 	};
 
 	return cmocka_run_group_tests_name("set", tests, NULL, NULL);
