@@ -176,6 +176,9 @@ struct execution_request {
 	const char *const *imports;	/* modules that it may import; NULL: any. This is policy
 					 * that the script's own process keeps. */
 	size_t n_imports;		/* at most IMPORTS_MAX */
+	const char *globals;		/* variables that it begins with: a JSON object whose keys
+					 * are names of variables, at most GLOBALS_MAX bytes; NULL:
+					 * none */
 	bool tell_names;		/* the outcome has names, and the value is that of the
 					 * variable result, if there is one */
 	const char *environment;	/* of the store: its packages are there; NULL: none */

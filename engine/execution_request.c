@@ -21,6 +21,8 @@ bytes_of(const struct execution_request *request)
 
 	if (request->script_name != NULL)
 		n += strlen(request->script_name) + 1;
+	if (request->globals != NULL)
+		n += strlen(request->globals) + 1;
 	for (size_t i = 0; i < request->n_args; i++)
 		n += strlen(request->args[i]) + 1;
 	for (size_t i = 0; i < request->n_imports; i++)
@@ -87,6 +89,8 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 	if (request->script_name != NULL)
 		copy->script_name = put(&at, request->script_name, strlen(request->script_name));
 	copy->args = put_strings(&at, request->args, request->n_args);
+	if (request->globals != NULL)
+		copy->globals = put(&at, request->globals, strlen(request->globals));
 	if (request->imports != NULL)
 		copy->imports = put_strings(&at, request->imports, request->n_imports);
 	for (size_t i = 0; i < request->n_inputs; i++) {

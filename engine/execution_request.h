@@ -18,6 +18,7 @@ struct request_copy {
 	struct msg_str stdin_text;		/* at NULL: none */
 	struct msg_strs args;
 	struct msg_strs imports;		/* item NULL: any */
+	struct msg_str globals;			/* at NULL: none */
 	struct msg_input *input;
 	size_t n_inputs;
 	char environment[ENVIRONMENT_NAME + 1];	/* "": none */

@@ -77,6 +77,8 @@ execution_run_message(const struct execution *e)
 		.network = e->grant != NULL,
 		.has_imports = request->imports.item != NULL,
 		.imports = request->imports,
+		.has_globals = request->globals.at != NULL,
+		.globals = request->globals,
 		.tell_names = request->tell_names,
 		.prompts = request->prompts,
 		.modules = request->modules,

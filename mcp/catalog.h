@@ -96,6 +96,7 @@ struct catalog {
 	bool (*complete)(struct tenant *tenant, const struct completion_request *request,
 			 struct completion *completion_r);
 	bool logging;					/* tools write log lines */
+	bool quiet;					/* only if a client has set a level */
 	bool only_loopback;				/* never to be served to others */
 };
 

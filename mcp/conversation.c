@@ -3,6 +3,7 @@
 #include "mcp/conversation.h"
 
 #include "base/xalloc.h"
+#include "mcp/catalog.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
 #include "mcp/tool_list.h"
@@ -63,7 +64,8 @@ mcp_conversation_new(const struct mcp_conversation_options *options)
 	conversation->options = *options;
 	conversation->mcp = options->mcp;
 	conversation->session = options->session;
-	conversation->log_level = LEVEL_INFO;
+	conversation->log_level = mcp_catalog(conversation->mcp)->quiet ? LEVEL_EMERGENCY
+									: LEVEL_INFO;
 	TAILQ_INIT(&conversation->calls);
 	LIST_INIT(&conversation->listenings);
 	LIST_INIT(&conversation->outgoing);

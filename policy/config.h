@@ -45,6 +45,9 @@ struct config_profile {
 	bool zygote_per_tenant;		/* each tenant has one of its own */
 };
 
+/* The form of answers of the set run-python. */
+enum config_return { RETURN_XML = 1, RETURN_JSON };
+
 /* The arguments of tools that tools/list shows (mcp/listing.h). */
 enum config_arguments { ARGUMENTS_COMMON = 1, ARGUMENTS_ALL };
 
@@ -137,6 +140,10 @@ struct config {
 		bool data_science, network, filesystem;	/* these tiers beside basic */
 		struct config_list allowed_imports;	/* instead of tiers; empty: tiers */
 	} python_sandbox;
+	struct {			/* of the set of tools of this name */
+		struct config_list dependencies;	/* requirements that all scripts have */
+		uint32_t return_mode;	/* enum config_return */
+	} run_python;
 	struct {			/* modules that scripts of a tier may import */
 		struct config_list basic, data_science, network, filesystem;
 	} tiers;

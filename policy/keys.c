@@ -80,7 +80,7 @@ static const struct key keys[] = {
 	KEY("http", "idle_seconds",         U32,     http.idle_seconds,         1, 86400, 1, "60"),
 	KEY("http", "request_seconds",      U32,     http.request_seconds,      1, 86400, 1, "60"),
 
-	KEY("mcp", "toolsets",           TOOLSETS, mcp.toolsets,        0, 3,         1, "native"),
+	KEY("mcp", "toolsets",           TOOLSETS, mcp.toolsets,        0, 4,         1, "native"),
 	CHOICE_KEY("mcp", "arguments",   mcp.arguments, "common|all", "common"),
 	CHOICE_KEY("mcp", "structured",  mcp.structured, "auto|yes|no", "auto"),
 	KEY("mcp", "text_tokens",        U32,   mcp.text_tokens,        0, 1000000,   1, "8000"),
@@ -110,6 +110,9 @@ static const struct key keys[] = {
 	KEY("python-sandbox", "network",          BOOL,    python_sandbox.network,          0, 1,           1, "no"),
 	KEY("python-sandbox", "filesystem",       BOOL,    python_sandbox.filesystem,       0, 1,           1, "no"),
 	KEY("python-sandbox", "allowed_imports",  MODULES, python_sandbox.allowed_imports,  0, CONFIG_LIST_MAX, 1, ""),
+
+	KEY("run-python", "dependencies", PACKAGES, run_python.dependencies, 0, CONFIG_LIST_MAX, 1, ""),
+	CHOICE_KEY("run-python", "return_mode", run_python.return_mode, "xml|json", "xml"),
 
 	KEY("tiers", "basic",        MODULES, tiers.basic,        0, CONFIG_LIST_MAX, 1, BASIC_TIER),
 	KEY("tiers", "data_science", MODULES, tiers.data_science, 0, CONFIG_LIST_MAX, 1, "matplotlib numpy pandas plotly scipy seaborn sklearn statsmodels sympy"),

@@ -186,7 +186,7 @@ is_version(const char *word, size_t len)
 static bool
 is_toolset(const char *word, size_t len)
 {
-	static const char *const sets[] = { "native", "exec-sandbox", "python-sandbox" };
+	static const char *const sets[] = { "native", "exec-sandbox", "python-sandbox", "run-python" };
 
 	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++)
 		if (strlen(sets[i]) == len && memcmp(sets[i], word, len) == 0)
@@ -263,7 +263,7 @@ word_kind(enum key_kind kind)
 		[KEY_RULES] = { is_rule, "HOST, .SUFFIX or *, with or without :PORT" },
 		[KEY_RANGES] = { is_range, "an address, or one with /BITS and nothing set "
 				 "behind them" },
-		[KEY_TOOLSETS] = { is_toolset, "native, exec-sandbox or python-sandbox" },
+		[KEY_TOOLSETS] = { is_toolset, "native, exec-sandbox, python-sandbox or run-python" },
 		[KEY_WHO] = { is_who, "uid:NUMBER, user:NAME, group:NAME, token:NAME, "
 			      "sub:NAME or self" },
 		[KEY_PACKAGES] = { is_package, "the name of a package, with or without "

@@ -31,6 +31,7 @@
 #define REFUSED_IMPORTS_MAX 16		/* that one run tells of */
 #define STRS_ITEM_MAX (128 * 1024)	/* bytes of one string of any STRS */
 #define PACKAGES_TEXT_MAX 255	/* bytes of names of modules: "numpy, pandas" */
+#define GLOBALS_MAX (1024 * 1024)	/* bytes of variables that a script begins with */
 #define WHERE_MAX 8192			/* bytes of the stacks that a script is ended with */
 #define VALUE_MAX (256 * 1024)		/* bytes of one text of a result */
 #define PATH_TEXT_MAX 4096		/* bytes of a path in /workspace */

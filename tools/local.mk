@@ -5,11 +5,13 @@ libtools_a_SOURCES = \
 	tools/toolsets.c tools/toolsets.h
 libtools_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
-# ---- compat: the tools of two other servers
+# ---- compat: the tools of three other servers
 noinst_LIBRARIES += libtools-compat.a
 libtools_compat_a_SOURCES = \
 	tools/compat/exec_sandbox.c tools/compat/exec_sandbox.h \
 	tools/compat/python_sandbox.c tools/compat/python_sandbox.h \
+	tools/compat/run_python.c tools/compat/run_python.h \
+	tools/compat/run_python_answer.c \
 	tools/compat/sandbox_info.c \
 	tools/compat/validate_code.c
 libtools_compat_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
@@ -154,6 +156,7 @@ SCHEMAS = \
 	tools/compat/schema/execute_code_output.json \
 	tools/compat/schema/execute_python_input.json \
 	tools/compat/schema/no_input.json \
+	tools/compat/schema/run_python_code_input.json \
 	tools/compat/schema/sandbox_info_output.json \
 	tools/compat/schema/text_output.json \
 	tools/compat/schema/validate_code_input.json \
@@ -189,6 +192,7 @@ tools/compat/libtools_compat_a-exec_sandbox.$(OBJEXT): tools/compat/schema/execu
 	tools/compat/schema/validate_input.h
 tools/compat/libtools_compat_a-python_sandbox.$(OBJEXT): tools/compat/schema/execute_code_input.h \
 	tools/compat/schema/execute_code_output.h
+tools/compat/libtools_compat_a-run_python.$(OBJEXT): tools/compat/schema/run_python_code_input.h
 tools/compat/libtools_compat_a-sandbox_info.$(OBJEXT): tools/compat/schema/no_input.h \
 	tools/compat/schema/sandbox_info_output.h
 tools/compat/libtools_compat_a-validate_code.$(OBJEXT): tools/compat/schema/validate_code_input.h \

@@ -14,6 +14,7 @@
 #include "tools/check/validate_script.h"
 #include "tools/compat/exec_sandbox.h"
 #include "tools/compat/python_sandbox.h"
+#include "tools/compat/run_python.h"
 #include "tools/job/background.h"
 #include "tools/job/job.h"
 #include "tools/packages/install.h"
@@ -37,6 +38,7 @@ static const struct {
 			    &exec_sandbox_validate_tool } },
 	{ "python-sandbox", { &execute_code_tool, &validate_code_tool,
 			      &get_sandbox_info_tool } },
+	{ "run-python", { &run_python_code_tool } },
 };
 
 static const struct tool *const *
@@ -105,6 +107,8 @@ toolsets_add(struct catalog *catalog, const struct config *config)
 		for (const struct tool *const *tool = set_of(active->item[i]); *tool; tool++)
 			if (is_offered(*tool, config))
 				catalog_add_tool(catalog, *tool);
+	if (toolsets_wants(config, "run-python"))
+		catalog->logging = catalog->quiet = true;
 	if (!catalog->resources)
 		catalog->resources = &own_resources;
 }

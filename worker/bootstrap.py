@@ -19,6 +19,7 @@ import builtins
 import codecs
 import gc
 import io
+import json.decoder
 import json.encoder
 import linecache
 import os
@@ -30,6 +31,7 @@ import threading
 import traceback
 from importlib.machinery import BuiltinImporter, PathFinder
 from importlib.machinery import SourceFileLoader as ScriptLoader
+from types import CoroutineType
 
 FILE = "script.py"
 PATH = "/workspace/script.py"
@@ -50,6 +52,7 @@ Assign, Constant, Expr, Name, Store = _ast.Assign, _ast.Constant, _ast.Expr, _as
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
 BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?(?:\r\n?|\n|$)", re.ASCII)
 encode_json = json.encoder.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+decode_json = json.decoder.JSONDecoder().decode
 main_module = sys.modules["__main__"]
 native_excepthook = sys.excepthook
 thread_shutdown = threading._shutdown
@@ -275,20 +278,38 @@ def compile_script(text, future=0):
 # ---- running -------------------------------------------------------------------------
 
 
+async def finish(value, names, is_module):
+    """The value of a script that awaits; and what a coroutine returns that nobody has begun."""
+    if is_module:
+        value = names.pop(RESULT, await value)
+    if (type(value) is CoroutineType and value.cr_frame is not None
+            and not value.cr_suspended and not value.cr_running):
+        value = await value
+    return value
+
+
 def execute(code, names):
-    value = eval(code, names)
-    if code.co_flags & COROUTINE:
+    """The value of a trailing expression; of a coroutine what it returns."""
+    # Nothing is called here that the script's own trace function would see.
+    value, is_module = eval(code, names), code.co_flags & COROUTINE
+    if not is_module:
+        value = names.pop(RESULT, value)
+    if type(value) is CoroutineType:
         import asyncio
 
-        value = asyncio.run(value)
-    return names.pop(RESULT, value)
+        value = asyncio.run(finish(value, names, is_module))
+    return value
 
 
 def own_frames(e, code):
-    """Takes off the frames that led to the script."""
-    tb = e.__traceback__
+    """Takes off the frames that led to the script, or to a coroutine of it."""
+    tb = first = e.__traceback__
     while tb is not None and tb.tb_frame.f_code is not code:
         tb = tb.tb_next
+    if tb is None and code is not None:
+        tb = first
+        while tb is not None and tb.tb_frame.f_code.co_filename != code.co_filename:
+            tb = tb.tb_next
     e.__traceback__ = tb
 
 
@@ -314,9 +335,10 @@ def use_environment():
         os.environ["PATH"] = programs + ":" + path
 
 
-def run(script, args, value_max, imports, tell_names, environment, name):
+def run(script, args, value_max, imports, tell_names, environment, name, variables):
     """Runs a script to its very end; imports: a list of the modules that it may import, or None;
-    name: of the script in tracebacks, or None.
+    name: of the script in tracebacks, or None; variables: what it begins with, a JSON object, or
+    None.
     Returns (exit code, raised, repr, json, cut, type, message, traceback, line, undisplayed,
     names, refused imports); texts are bytes, None where there is none."""
     global FILE
@@ -325,13 +347,13 @@ def run(script, args, value_max, imports, tell_names, environment, name):
     sys.argv[:] = [FILE, *args]
     sys.orig_argv[:] = ["python3", FILE, *args]
     status, raised, result, told = attempt(
-        script, names, value_max, imports, tell_names, environment)
+        script, names, value_max, imports, tell_names, environment, variables)
     if end(names):
         status = 120
     return (status, raised, *result, Shown.undisplayed or None, told, refused_imports())
 
 
-def attempt(script, names, value_max, imports, tell_names, environment):
+def attempt(script, names, value_max, imports, tell_names, environment, variables=None):
     """Runs a script in these names. Nothing of it is held by this module afterwards."""
     value = caught = code = None
     try:
@@ -345,6 +367,8 @@ def attempt(script, names, value_max, imports, tell_names, environment):
         code = compile_script(text)
         if imports is not None:
             limit_imports(parse(text), names, imports)
+        if variables is not None:
+            names.update(decode_json(variables))
         value = execute(code, names)
         if tell_names:
             value = names.get("result", value)

@@ -502,12 +502,14 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 
 	begin(run);
 	imports = run->has_imports ? list_of(&run->imports) : Py_NewRef(Py_None);
-	args = list && imports ? Py_BuildValue("(y#OIOOiz#)", run->script.at ? run->script.at : "",
+	args = list && imports ? Py_BuildValue("(y#OIOOiz#z#)", run->script.at ? run->script.at : "",
 					       (Py_ssize_t)run->script.len, list,
 					       (unsigned int)run->value_max, imports,
 					       run->tell_names ? Py_True : Py_False, environment,
 					       run->has_script_name ? run->script_name.at : NULL,
-					       (Py_ssize_t)run->script_name.len)
+					       (Py_ssize_t)run->script_name.len,
+					       run->has_globals ? run->globals.at : NULL,
+					       (Py_ssize_t)run->globals.len)
 			: NULL;
 	Py_XDECREF(list);
 	Py_XDECREF(imports);

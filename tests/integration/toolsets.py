@@ -92,7 +92,7 @@ def code_and_script_are_the_same(ctx):
 
 TOKENS = 1600
 BYTES_OF_A_TOKEN = 4.2  # a little less than measured: o200k_base has 4.30 to 4.37 of the whole list
-OTHER_ARGUMENTS = {"run_script": {"args", "cpu_seconds", "pids", "python_version", "allowed_imports",
+OTHER_ARGUMENTS = {"run_script": {"script_name", "args", "cpu_seconds", "pids", "python_version", "allowed_imports",
                                   "tier", "spill", "idempotency_key", "profile"},
                    "run_repl": {"cpu_seconds", "pids", "spill", "idempotency_key", "profile"},
                    "validate_script": set(), "check_environment": {"profile"}, "job": set(),
@@ -997,6 +997,130 @@ def exec_insists_on_its_python(ctx):
         assert status == 78 and "is not a version such as 3.11" in said, said
 
 
+# ---- run-python ----
+
+RUN_PYTHON = "[mcp]\ntoolsets = run-python\n[run-python]\n"
+
+
+def run_python(client, code, is_error=False, **variables):
+    result = call(client, "run_python_code", python_code=code,
+                  **({"global_variables": variables} if variables else {}))
+    equal(bool(result["isError"]), is_error, repr(result))
+    assert "structuredContent" not in result, result
+    block, = result["content"]
+    return block["text"]
+
+
+def xml(status, **elements):
+    return "<status>%s</status>" % status + "".join(
+        "\n<%s>\n%s\n</%s>" % (tag, text, tag) for tag, text in elements.items())
+
+
+@test(private=True)
+def run_python_as_its_tests_have_it(ctx):
+    with ctx.private(RUN_PYTHON) as service, ctx.client(path=service.socket) as client:
+        tool, = tools_of(client).values()
+        equal(set(tool["inputSchema"]["properties"]), {"python_code", "global_variables"})
+        assert tool["description"].startswith(
+            "Tool to execute Python code and return stdout, stderr, and return value."), tool
+        for code, wanted in (
+                ("x = 4\nprint(f'{x=}')\nx", xml("success", output="x=4", return_value="4")),
+                ("print(1)", xml("success", output="1")),
+                ("", xml("success")), ("None", xml("success")), ("''", xml("success")),
+                ("'text'", xml("success", return_value="text")),
+                ("[1, {'a': []}]", xml("success", return_value='[\n  1,\n  {\n    "a": []\n  }\n]')),
+                ("import sys\nprint('</output>')\nprint('e', file=sys.stderr)",
+                 xml("success", output="&lt;/output&gt;\ne"))):
+            equal(run_python(client, code), wanted, code)
+        text = run_python(client, "print('before')\nprint(unknown)")
+        assert text.startswith(xml("run-error", output="before") + "\n<error>\nTraceback (most recent"), text
+        assert text.endswith("NameError: name 'unknown' is not defined\n\n</error>"), text
+        if run_python(client, "import numpy").startswith("<status>success"):
+            equal(run_python(client, "import numpy\nnumpy.array([1, 2, 3])"),
+                  xml("success", return_value="[\n  1,\n  2,\n  3\n]"))
+
+
+@test(private=True)
+def run_python_awaits_a_coroutine(ctx):
+    with ctx.private(RUN_PYTHON) as service, ctx.client(path=service.socket) as client:
+        f = "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 3\n"
+        for last in ("f()", "await f()", "await asyncio.sleep(0)\nf()", "asyncio.run(f())"):
+            equal(run_python(client, f + last), xml("success", return_value="3"), last)
+        text = run_python(client, "async def f():\n    1 / 0\nf()")
+        assert 'File "main.py", line 2, in f' in text and "mcp-python" not in text, text
+        text = run_python(client, f + "c = f()\nasyncio.run(c)\nc")
+        assert "<coroutine object f at" in text, "one that has ended is a value like others"
+
+
+@test(private=True)
+def run_python_has_global_variables(ctx):
+    with ctx.private(RUN_PYTHON) as service, ctx.client(path=service.socket) as client:
+        equal(run_python(client, "a + b", a=4, b=5), xml("success", return_value="9"))
+        value = {"t": [1, 2.5, None, True, "\u00e4\0</output>"], "n": {"deep": [[]]}}
+        text = run_python(client, "import json\njson.dumps(v)", v=value)
+        equal(json.loads(re.search(r"<return_value>\n(.*)\n</return", text, re.S)[1]), value)
+        run_python(client, "a = 1")
+        assert "NameError" in run_python(client, "a"), "the next call has none"
+        equal(run_python(client, "len(big)", big="x" * 1000000), xml("success", return_value="1000000"))
+        for name in ("a b", "class", "__name__", "1", ""):
+            text = run_python(client, "1", True, **{name: 1})
+            assert 'global_variables: "%s" cannot be the name' % name in text, text
+        text = run_python(client, "1", True, big="x" * (1 << 20))
+        assert "at most 1048576 are allowed" in text, text
+        result = call(client, "run_python_code", python_code="1", global_variables=[1])
+        assert result["isError"] and "must be an object" in result["content"][0]["text"], result
+
+
+@test(private=True)
+def run_python_as_json(ctx):
+    with ctx.private(RUN_PYTHON + "return_mode = json\n") as service, \
+            ctx.client(path=service.socket) as client:
+        for code, wanted in (
+                ("print('a\\n\\nb')\n'text'", {"status": "success", "output": ["a", "", "b"],
+                                              "return_value": "text"}),
+                ("None", {"status": "success", "output": [], "return_value": None}),
+                ("{'a': [1, 0.1]}", {"status": "success", "output": [], "return_value": {"a": [1, 0.1]}})):
+            equal(json.loads(run_python(client, code)), wanted, code)
+        failed = json.loads(run_python(client, "1/0"))
+        equal((failed["status"], failed["output"]), ("run-error", []))
+        assert failed["error"].endswith("ZeroDivisionError: division by zero\n"), failed
+
+
+@test(private=True)
+def run_python_logs_when_it_is_asked_to(ctx):
+    code = "import sys\nprint('one\\ntwo')\nprint('bad', file=sys.stderr)"
+
+    def said(client):
+        del client.notices[:]
+        run_python(client, code)
+        return [(note["params"]["level"], note["params"]["data"]) for note in client.notices
+                if note["method"] == "notifications/message"]
+
+    with ctx.private(RUN_PYTHON) as service, ctx.client(path=service.socket) as client:
+        equal(said(client), [], "nobody has asked for it")
+        client.ask("logging/setLevel", {"level": "debug"})
+        equal(said(client), [("info", "one"), ("info", "two"), ("warning", "bad")])
+        client.ask("logging/setLevel", {"level": "warning"})
+        equal(said(client), [("warning", "bad")])
+        client.ask("logging/setLevel", {"level": "info"})
+        del client.notices[:]
+        run_python(client, "print('x\\n' * 100000)")
+        notes = [note for note in client.notices if note["method"] == "notifications/message"]
+        equal(len(notes), 200, "and no more than that")
+
+
+@test(private=True)
+def run_python_has_its_dependencies(ctx):
+    with ctx.private(RUN_PYTHON + "dependencies = not-a-package>=1\n") as service, \
+            ctx.client(path=service.socket) as client:
+        assert "not-a-package>=1" in tools_of(client)["run_python_code"]["description"]
+        text = run_python(client, "print(1)")
+        assert text.startswith("<status>install-error</status>\n<error>\n"), text
+        assert "not-a-package>=1" in text, text
+    status, said = check_config(ctx, "[run-python]\ndependencies = -x\n")
+    assert status == 78 and "dependencies" in said, said
+
+
 # ---- which sets can be had together ----
 
 def check_config(ctx, text, env=None):
@@ -1017,7 +1141,7 @@ def sets_that_exclude_each_other_are_refused(ctx):
     for name in ("check_environment", "validate_script"):
         assert "FILE:5: toolsets: both native and exec-sandbox have a tool %s\n" % name in said, said
     equal(check_config(ctx, "[mcp]\ntoolsets = native\n  native\n")[0], 78)
-    for wrong, word in (("other", "is not native, exec-sandbox or python-sandbox"),
+    for wrong, word in (("other", "is not native, exec-sandbox, python-sandbox or run-python"),
                         ("", "names no set")):
         status, said = check_config(ctx, "[mcp]\ntoolsets = %s\n" % wrong)
         assert status == 78 and word in said, said

@@ -184,7 +184,7 @@ read_field(const char *key, const json_t *value, const struct config *config,
 	if (strcmp(key, "dependencies") != 0)
 		return why_say(why_r, -EINVAL, key, "%.60s is not an argument of execute_python; "
 			       "there are script, dependencies, timeout_seconds", key);
-	to->dependencies = value;
+	to->dependencies = json_incref((json_t *)value);
 	return requirements_check_list(value, why_r);
 }
 
@@ -198,13 +198,18 @@ read_arguments(const json_t *json, const struct config *config,
 	};
 	const char *key;
 	json_t *value;
+	int r = 0;
 
 	json_object_foreach((json_t *)json, key, value)
-		if (read_field(key, value, config, &arguments, why_r) < 0)
-			return -EINVAL;
-	if (!arguments.script)
-		return why_say(why_r, -EINVAL, "script",
-			       "script is required: a string of Python source");
+		if (r == 0)
+			r = read_field(key, value, config, &arguments, why_r);
+	if (r == 0 && !arguments.script)
+		r = why_say(why_r, -EINVAL, "script",
+			    "script is required: a string of Python source");
+	if (r < 0) {
+		run_script_arguments_done(&arguments);
+		return r;
+	}
 	if (config->exec_sandbox.python_version)
 		snprintf(arguments.requires_python, sizeof(arguments.requires_python), "==%s.*",
 			 config->exec_sandbox.python_version);

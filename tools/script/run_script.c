@@ -169,6 +169,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.spill = arguments->spill,
 		.imports = arguments->imports.item,
 		.n_imports = arguments->imports.n,
+		.globals = arguments->globals,
 		.tell_names = arguments->tell_names,
 		.environment = *run->environment ? run->environment : NULL,
 	};

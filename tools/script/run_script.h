@@ -58,7 +58,7 @@ struct tool_run *run_script_start(const struct script_tool *kind,
 				  const struct tool_host *host, const json_t *json);
 void run_script_cancel(struct tool_run *run, enum cancel_reason reason);
 
-/* What was asked for; everything is borrowed from the JSON but args and files. */
+/* What was asked for; borrowed from the JSON unless it is said. */
 struct run_script_arguments {
 	const char *script, *script_name, *stdin_text, *profile;	/* NULL: not given */
 	size_t script_len, stdin_len;
@@ -66,7 +66,8 @@ struct run_script_arguments {
 	size_t n_args;
 	struct run_script_files files;
 	struct limits_asked asked;
-	const json_t *dependencies;			/* borrowed; NULL: not given */
+	json_t *dependencies;				/* held; NULL: not given */
+	char *globals;					/* as in an execution_request, malloc'd */
 	bool background, spill;
 	const char *python;				/* version or interpreter; NULL: any */
 	/* run_repl's, whose code is in script. */

@@ -331,7 +331,7 @@ read_field(enum field field, const json_t *value, const struct config *config,
 	case FIELD_PROFILE:
 		return read_profile(value, &to->profile, why_r);
 	case FIELD_DEPENDENCIES:
-		to->dependencies = value;
+		to->dependencies = json_incref((json_t *)value);
 		return requirements_check_list(value, why_r);
 	case FIELD_FILES:
 		return run_script_files_read(value, config, &to->files, why_r);
@@ -426,6 +426,10 @@ run_script_arguments_done(struct run_script_arguments *arguments)
 {
 	free(arguments->args);
 	arguments->args = NULL;
+	free(arguments->globals);
+	arguments->globals = NULL;
+	json_decref(arguments->dependencies);
+	arguments->dependencies = NULL;
 	run_script_files_done(&arguments->files);
 	imports_done(&arguments->imports);
 }

@@ -134,7 +134,7 @@ a_file_goes_over_the_built_in_values(void **state)
 }
 
 #define SECTIONS \
-	"[service], [http], [mcp], [exec-sandbox], [python-sandbox], [tiers], [auth], [pool], [repl], [limits], [network], " \
+	"[service], [http], [mcp], [exec-sandbox], [python-sandbox], [run-python], [tiers], [auth], [pool], [repl], [limits], [network], " \
 	"[quota], [policy], [packages], [audit], [metrics], [admin], [results], [files], [profile NAME] and [tenant WHO]"
 
 #define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
@@ -259,7 +259,7 @@ static const struct bad_case {
 	  "FILE:2: the line holds a control character\n"
 	  "FILE:3: [po??l]: unknown section; right are " SECTIONS "\n" },
 	{ "sets of tools", "[mcp]\ntoolsets = native, other\n",
-	  "FILE:2: toolsets: \"other\" is not native, exec-sandbox or python-sandbox\n" },
+	  "FILE:2: toolsets: \"other\" is not native, exec-sandbox, python-sandbox or run-python\n" },
 	{ "no set of tools", "[mcp]\ntoolsets =\n", "FILE:2: [mcp] toolsets: names no set\n" },
 	{ "a set's default above its cap", "[exec-sandbox]\ndefault_timeout = 301\n",
 	  "FILE:2: [exec-sandbox] default_timeout: is above max_timeout\n" },

@@ -273,6 +273,8 @@ remember(const struct execution_request *request)
 			strcat(record.last_imports, " ");
 		strncat(record.last_imports, request->imports[i], 64);
 	}
+	snprintf(record.last_globals, sizeof(record.last_globals), "%s",
+		 request->globals ? request->globals : "(none)");
 	record.last_limits = request->limits;
 }
 

@@ -25,6 +25,7 @@ struct fake_record {
 	char last_args[256];		/* joined by '|' */
 	char last_stdin[64], last_profile[64];
 	char last_imports[4096];	/* joined by ' '; "any" */
+	char last_globals[256];
 	struct limits last_limits;
 	unsigned int input[INPUT_COUNT];
 };

@@ -15,8 +15,10 @@
 #include "mcp/catalog.h"
 #include "policy/config.h"
 #include "policy/keys.h"
+#include "proto/message.h"
 #include "tests/unit/mcp/bench_stream.h"
 #include "tests/unit/tools/fake_engine.h"
+#include "tools/compat/run_python.h"
 #include "tools/script/run_script.h"
 #include "tools/toolsets.h"
 
@@ -33,7 +35,7 @@ set(struct config *config, const char *section, const char *key, const char *val
 static void
 choose_sets(struct config *config)
 {
-	set(config, "mcp", "toolsets", "exec-sandbox python-sandbox");
+	set(config, "mcp", "toolsets", "exec-sandbox python-sandbox run-python");
 	set(config, "tiers", "basic", "math json xml.etree");
 	set(config, "tiers", "data_science", "numpy");
 }
@@ -298,6 +300,170 @@ answers_stay_below_what_clients_take(void **state)
 	(void)state;
 	assert_in_range(longest_line(bench, "execute_python", "script"), 1 << 20, RUN_ANSWER_MAX);
 	assert_in_range(longest_line(bench, "execute_code", "code"), 1 << 20, RUN_ANSWER_MAX);
+	assert_in_range(longest_line(bench, "run_python_code", "python_code"), 1 << 20,
+			RUN_ANSWER_MAX);
+	bench_free(bench);
+}
+
+/* ---- run-python ---- */
+
+static void
+global_variables_are_names_with_values(void **state)
+{
+	static const struct {
+		const char *variables, *said;		/* JSON; of the refusal; NULL: it is run */
+	} rows[] = {
+		{ "{\"a\":4,\"_b2\":[1.5,null,{\"x y\":true}]}", NULL },
+		{ "{\"gr\303\266\303\237e\":\"\\u0000\"}", NULL },
+		{ "{\"_\":0,\"__x\":0}", "\"__x\" cannot be the name" },
+		{ "{\"__builtins__\":{}}", "\"__builtins__\" cannot be the name" },
+		{ "{\"a b\":1}", "\"a b\" cannot be the name" },
+		{ "{\"1a\":1}", "\"1a\" cannot be the name" },
+		{ "{\"\":1}", "\"\" cannot be the name" },
+		{ "{\"lambda\":1}", "\"lambda\" cannot be the name" },
+		{ "{\"a;import os\":1}", "cannot be the name" },
+		{ "[1]", "must be an object" },
+		{ "7", "must be an object" },
+	};
+	struct bench *bench = open_bench();
+
+	(void)state;
+	for (size_t i = 0; i < N(rows); i++) {
+		char arguments[256];
+		json_t *result, *got, *wanted;
+
+		snprintf(arguments, sizeof(arguments),
+			 "{\"python_code\":\"x\",\"global_variables\":%s}", rows[i].variables);
+		result = call(bench, "run_python_code", arguments);
+		assert_int_equal(json_is_true(json_object_get(result, "isError")), !!rows[i].said);
+		if (rows[i].said) {
+			assert_non_null(strstr(text_of(result), "global_variables"));
+			assert_non_null(strstr(text_of(result), rows[i].said));
+		} else {
+			got = json_loads(fake_engine_record()->last_globals, JSON_ALLOW_NUL, NULL);
+			wanted = json_loads(rows[i].variables, JSON_ALLOW_NUL, NULL);
+			assert_true(json_equal(got, wanted));
+			json_decref(got);
+			json_decref(wanted);
+		}
+		json_decref(result);
+	}
+	json_decref(call(bench, "run_python_code", "{\"python_code\":\"x\",\"global_variables\":{}}"));
+	assert_string_equal(fake_engine_record()->last_globals, "(none)");
+	bench_free(bench);
+}
+
+static void
+too_many_variables_are_refused(void **state)
+{
+	struct bench *bench = open_bench();
+	char *arguments, *long_name = calloc(1, 258);
+	json_t *result;
+
+	(void)state;
+	memset(long_name, 'a', 257);
+	assert_true(asprintf(&arguments, "{\"python_code\":\"x\",\"global_variables\":{\"%s\":1}}",
+			     long_name) > 0);
+	result = call(bench, "run_python_code", arguments);
+	assert_non_null(strstr(text_of(result), "cannot be the name"));
+	json_decref(result);
+	free(arguments);
+	free(long_name);
+	assert_true(asprintf(&arguments, "{\"python_code\":\"x\",\"global_variables\":{\"a\":\"%*s\"}}",
+			     GLOBALS_MAX, "") > 0);
+	result = call(bench, "run_python_code", arguments);
+	assert_non_null(strstr(text_of(result), "takes 1048584 bytes as JSON; at most 1048576 are"));
+	json_decref(result);
+	free(arguments);
+	bench_free(bench);
+}
+
+static void
+values_are_indented(void **state)
+{
+	static const struct {
+		const char *json, *text;
+	} rows[] = {
+		{ "4", "4" }, { "[]", "[]" }, { "{ }", "{}" }, { "[[],{}]", "[\n  [],\n  {}\n]" },
+		{ "[1, 2.50,null]", "[\n  1,\n  2.50,\n  null\n]" },
+		{ "{\"a\": [1], \"b, {c}\": \"\\\"[]\\\\\"}",
+		  "{\n  \"a\": [\n    1\n  ],\n  \"b, {c}\": \"\\\"[]\\\\\"\n}" },
+		/* What is no JSON is written as far as it goes. */
+		{ "]]", "\n]\n]" }, { "\"a", "\"a" }, { "\"\\", "\"\\" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(rows); i++) {
+		char *text = NULL;
+		size_t len;
+		FILE *to = open_memstream(&text, &len);
+
+		run_python_indent(to, rows[i].json);
+		fclose(to);
+		assert_string_equal(text, rows[i].text);
+		free(text);
+	}
+}
+
+static void
+tags_in_a_text_are_escaped(void **state)
+{
+	static const struct {
+		const char *text, *escaped;
+	} rows[] = {
+		{ "plain <b> & more", "plain <b> & more" }, { "<", "<" }, { "</", "</" },
+		{ "</output>", "&lt;/output&gt;" }, { "a<output>b", "a&lt;output&gt;b" },
+		{ "</ OUTPUT x='1'>y>", "&lt;/ OUTPUT x='1'&gt;y>" },
+		{ "</output\n>", "&lt;/output\n>" }, { "<<output>", "<&lt;output&gt;" },
+		{ "<outpu", "<outpu" }, { "<outputs", "&lt;outputs" },
+		{ "</output</output>", "&lt;/output&lt;/output&gt;" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(rows); i++) {
+		char *text = NULL;
+		size_t len;
+		FILE *to = open_memstream(&text, &len);
+
+		run_python_escape(to, rows[i].text, strlen(rows[i].text), "output");
+		fclose(to);
+		assert_string_equal(text, rows[i].escaped);
+		free(text);
+	}
+}
+
+static void
+run_python_code_tells_how_it_ended(void **state)
+{
+	static const struct {
+		const char *code, *text;	/* what the text begins with */
+		bool is_error;
+	} rows[] = {
+		{ "x", "<status>success</status>\n<output>\nx\n</output>\n<return_value>\n42\n", false },
+		{ "json [1,2]", "<status>success</status>\n<return_value>\n[\n  1,\n  2\n]\n", false },
+		{ "json [1", "<status>success</status>\n<return_value>\n[1\n</return_value>", false },
+		{ "json \\\"</Return_Value>\\\"",
+		  "<status>success</status>\n<return_value>\n&lt;/Return_Value&gt;\n", false },
+		{ "status error", "<status>run-error</status>\n<error>\n", false },
+		{ "status timeout", "<status>run-error</status>\n<error>\n", false },
+		{ "status overloaded", "<status>run-error</status>\n<error>\noverloaded: ", true },
+	};
+	struct bench *bench = open_bench();
+
+	(void)state;
+	for (size_t i = 0; i < N(rows); i++) {
+		char arguments[128];
+		json_t *result;
+
+		snprintf(arguments, sizeof(arguments), "{\"python_code\":\"%s\"}", rows[i].code);
+		result = call(bench, "run_python_code", arguments);
+		if (strncmp(text_of(result), rows[i].text, strlen(rows[i].text)) != 0)
+			fail_msg("%s: %s", rows[i].code, text_of(result));
+		assert_null(structured_of(result));
+		assert_int_equal(json_is_true(json_object_get(result, "isError")),
+				 rows[i].is_error);
+		json_decref(result);
+	}
 	bench_free(bench);
 }
 
@@ -311,7 +477,7 @@ sets_with_a_name_in_common_exclude_each_other(void **state)
 		int result;
 	} rows[] = {
 		{ "native", 0 }, { "exec-sandbox", 0 }, { "python-sandbox native", 0 },
-		{ "python-sandbox exec-sandbox", 0 }, { "native exec-sandbox", -EINVAL },
+		{ "python-sandbox exec-sandbox", 0 }, { "native run-python", 0 }, { "native exec-sandbox", -EINVAL },
 		{ "exec-sandbox python-sandbox native", -EINVAL }, { "native native", -EINVAL },
 	};
 
@@ -347,6 +513,11 @@ main(void)
 		cmocka_unit_test(execute_code_asks_for_modules),
 		cmocka_unit_test(names_are_a_strangers),
 		cmocka_unit_test(execute_code_tells_how_it_ended),
+		cmocka_unit_test(global_variables_are_names_with_values),
+		cmocka_unit_test(too_many_variables_are_refused),
+		cmocka_unit_test(values_are_indented),
+		cmocka_unit_test(tags_in_a_text_are_escaped),
+		cmocka_unit_test(run_python_code_tells_how_it_ended),
 		cmocka_unit_test(answers_stay_below_what_clients_take),
 		cmocka_unit_test(sets_with_a_name_in_common_exclude_each_other),
 	};

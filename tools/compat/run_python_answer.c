@@ -1,0 +1,403 @@
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   outcomes, whose texts a script wrote. */
+#include "tools/compat/run_python.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/jsonout.h"
+#include "base/xalloc.h"
+#include "policy/config.h"
+#include "tools/script/run_script.h"
+
+#define LOG_LINES_MAX 200	/* of one stream; the rest goes out as one */
+#define INDENT_MAX 16		/* levels */
+
+/* An answer escapes its text, and JSON within it once more. */
+#define TEXT_COST_MAX (RUN_ANSWER_MAX / 8)
+
+/* ---- texts ---- */
+
+static void
+break_line(FILE *to, size_t depth)
+{
+	fprintf(to, "\n%*s", (int)(2 * (depth < INDENT_MAX ? depth : INDENT_MAX)), "");
+}
+
+/* Writes a string, and returns what is behind it. */
+static const char *
+copy_string(FILE *to, const char *at)
+{
+	const char *end = at + 1;
+
+	while (*end && *end != '"')
+		end += *end == '\\' && end[1] ? 2 : 1;
+	end += *end == '"';
+	fwrite(at, 1, (size_t)(end - at), to);
+	return end;
+}
+
+void
+run_python_indent(FILE *to, const char *json)
+{
+	size_t depth = 0;
+
+	while (*json) {
+		char c = *json++;
+
+		if (isspace((unsigned char)c))
+			continue;
+		if (c == '"') {
+			json = copy_string(to, json - 1);
+		} else if (c == '[' || c == '{') {
+			json += strspn(json, " \t\r\n");
+			fputc(c, to);
+			if (*json == ']' || *json == '}')
+				fputc(*json++, to);
+			else
+				break_line(to, ++depth);
+		} else if (c == ']' || c == '}') {
+			break_line(to, depth > 0 ? --depth : 0);
+			fputc(c, to);
+		} else {
+			fputc(c, to);
+			if (c == ',')
+				break_line(to, depth);
+			else if (c == ':')
+				fputc(' ', to);
+		}
+	}
+}
+
+/* The length of a tag at text, as far as it goes in its line; 0: there is none. */
+static size_t
+tag_at(const char *text, size_t len, const char *tag)
+{
+	const char *at = text + 1, *end = text + len, *line, *close;
+
+	at += at < end && *at == '/';
+	while (at < end && isspace((unsigned char)*at))
+		at++;
+	if ((size_t)(end - at) < strlen(tag) || strncasecmp(at, tag, strlen(tag)) != 0)
+		return 0;
+	at += strlen(tag);
+	line = memchr(at, '\n', (size_t)(end - at));
+	close = memchr(at, '>', (size_t)((line ? line : end) - at));
+	return (size_t)((close ? close + 1 : at) - text);
+}
+
+void
+run_python_escape(FILE *to, const char *text, size_t len, const char *tag)
+{
+	const char *end = text + len, *open;
+
+	while ((open = memchr(text, '<', (size_t)(end - text)))) {
+		size_t n = tag_at(open, (size_t)(end - open), tag);
+
+		fwrite(text, 1, (size_t)(open - text), to);
+		text = open + (n > 0 ? n : 1);
+		for (; open < text; open++)
+			if (n > 0 && (*open == '<' || *open == '>'))
+				fputs(*open == '<' ? "&lt;" : "&gt;", to);
+			else
+				fputc(*open, to);
+	}
+	fwrite(text, 1, (size_t)(end - text), to);
+}
+
+/* ---- what an outcome says ---- */
+
+/* Both streams, without the line break at their ends; text NULL: nothing was written. */
+struct output {
+	const char *text[STREAM_COUNT];
+	size_t len[STREAM_COUNT];
+};
+
+/* The length of what the script wrote to stderr, without the traceback that followed. */
+static size_t
+errors_len(const struct outcome *outcome)
+{
+	const struct outcome_stream *stream = &outcome->stream[STREAM_STDERR];
+	const char *traceback = outcome->error_traceback ? outcome->error_traceback : "";
+	size_t len = strlen(traceback);
+
+	return len <= stream->len && memcmp(stream->text + stream->len - len, traceback, len) == 0
+		? stream->len - len : stream->len;
+}
+
+static struct output
+output_of(const struct outcome *outcome)
+{
+	struct output output = { 0 };
+
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		const struct outcome_stream *stream = &outcome->stream[i];
+		size_t len = i == STREAM_STDERR ? errors_len(outcome) : stream->len;
+
+		if (len == 0)
+			continue;
+		len = jsonout_fit(stream->text, len, TEXT_COST_MAX);
+		output.text[i] = stream->text;
+		output.len[i] = len - (len > 0 && stream->text[len - 1] == '\n');
+	}
+	return output;
+}
+
+/* The JSON of the value; NULL: it is None, or has none. */
+static const char *
+value_of(const struct outcome *outcome)
+{
+	const char *json = outcome->value_json;
+
+	return json && run_script_is_json(json, strlen(json)) ? json : NULL;
+}
+
+/* Why it failed; malloc'd. */
+static char *
+error_of(const struct outcome *outcome)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *to = xalloc_check(open_memstream(&text, &len));
+
+	if (outcome->error_traceback && *outcome->error_traceback)
+		fputs(outcome->error_traceback, to);
+	else if (outcome->error_type)
+		fprintf(to, "%s: %s", outcome->error_type,
+			outcome->error_message ? outcome->error_message : "");
+	if (outcome->status != OUTCOME_ERROR)
+		fprintf(to, "%s: %s\n", outcome_status_name(outcome->status),
+			outcome->message ? outcome->message : "");
+	else if (!outcome->error_traceback && !outcome->error_type)
+		fprintf(to, "SystemExit: %d\n", outcome->exit_code);
+	xalloc_check(fclose(to) == 0 ? text : NULL);
+	return text;
+}
+
+/* ---- as XML ---- */
+
+static void
+say_element(FILE *to, const char *tag, const char *text, size_t len)
+{
+	fprintf(to, "\n<%s>\n", tag);
+	run_python_escape(to, text, len, tag);
+	fprintf(to, "\n</%s>", tag);
+}
+
+static void
+say_output(FILE *to, const struct output *output)
+{
+	if (!output->text[STREAM_STDOUT] && !output->text[STREAM_STDERR])
+		return;
+	fputs("\n<output>\n", to);
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		if (!output->text[i])
+			continue;
+		run_python_escape(to, output->text[i], output->len[i], "output");
+		fputc('\n', to);
+	}
+	fputs("</output>", to);
+}
+
+/* A string as it is, all else as JSON. */
+static void
+say_value(FILE *to, const struct outcome *outcome)
+{
+	const char *json = value_of(outcome);
+	json_t *string = json && *json == '"' ? json_loads(json, JSON_ALLOW_NUL | JSON_DECODE_ANY,
+							   NULL) : NULL;
+	char *text = NULL;
+	size_t len;
+	FILE *value = xalloc_check(open_memstream(&text, &len));
+
+	if (json_is_string(string))
+		fwrite(json_string_value(string), 1, json_string_length(string), value);
+	else if (json)
+		run_python_indent(value, json);
+	else if (outcome->value_repr)
+		fputs(outcome->value_repr, value);
+	xalloc_check(fclose(value) == 0 ? text : NULL);
+	if (len > 0)
+		say_element(to, "return_value", text, jsonout_fit(text, len, 2 * TEXT_COST_MAX));
+	free(text);
+	json_decref(string);
+}
+
+static void
+say_xml(FILE *to, const struct outcome *outcome)
+{
+	const struct output output = output_of(outcome);
+	bool success = outcome->status == OUTCOME_OK;
+
+	fprintf(to, "<status>%s</status>", success ? "success" : "run-error");
+	say_output(to, &output);
+	if (success) {
+		say_value(to, outcome);
+	} else {
+		char *error = error_of(outcome);
+
+		say_element(to, "error", error, strlen(error));
+		free(error);
+	}
+}
+
+/* ---- as JSON ---- */
+
+static void
+write_lines(struct jsonout *out, const char *text, size_t len)
+{
+	const char *end = text + len, *line;
+
+	for (; (line = memchr(text, '\n', (size_t)(end - text))); text = line + 1)
+		jsonout_text(out, text, (size_t)(line - text));
+	jsonout_text(out, text, (size_t)(end - text));
+}
+
+static void
+say_json(FILE *to, const struct outcome *outcome)
+{
+	const struct output output = output_of(outcome);
+	bool success = outcome->status == OUTCOME_OK;
+	const char *json = value_of(outcome);
+	struct jsonout out;
+
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "status", success ? "success" : "run-error");
+	jsonout_key(&out, "output");
+	jsonout_open(&out, '[');
+	for (int i = 0; i < STREAM_COUNT; i++)
+		if (output.text[i])
+			write_lines(&out, output.text[i], output.len[i]);
+	jsonout_close(&out, ']');
+	if (!success) {
+		char *error = error_of(outcome);
+
+		jsonout_member_text(&out, "error", error);
+		free(error);
+	} else if (json) {
+		jsonout_member_raw(&out, "return_value", json);
+	} else if (outcome->value_repr) {
+		jsonout_member_text(&out, "return_value", outcome->value_repr);
+	} else {
+		jsonout_member_raw(&out, "return_value", "null");
+	}
+	jsonout_close(&out, '}');
+	fwrite(out.at, 1, out.len, to);
+	jsonout_done(&out);
+}
+
+/* ---- log lines ---- */
+
+static void
+log_text(const struct tool_host *host, enum log_level level, const char *text, size_t len)
+{
+	struct tool_log log = { .level = level };
+	struct jsonout out;
+	char *data;
+
+	jsonout_init(&out);
+	jsonout_text(&out, text, len);
+	data = xmemdup0(out.at, out.len);
+	log.data = data;
+	host->on_log(host->arg, &log);
+	free(data);
+	jsonout_done(&out);
+}
+
+static void
+log_output(const struct outcome *outcome, const struct tool_host *host)
+{
+	static const enum log_level levels[STREAM_COUNT] = {
+		[STREAM_STDOUT] = LEVEL_INFO, [STREAM_STDERR] = LEVEL_WARNING,
+	};
+	const struct output output = output_of(outcome);
+
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		const char *text = output.text[i], *line;
+		size_t len = output.len[i];
+
+		for (int n = 1; text && n < LOG_LINES_MAX; n++) {
+			line = memchr(text, '\n', len);
+			if (!line)
+				break;
+			log_text(host, levels[i], text, (size_t)(line - text));
+			len -= (size_t)(line + 1 - text);
+			text = line + 1;
+		}
+		if (text)
+			log_text(host, levels[i], text, len);
+	}
+}
+
+/* ---- answers ---- */
+
+/* Takes a stream and its text. */
+static void
+give(FILE *to, char *const *text, const size_t *len, bool is_error, bool not_run,
+     const struct tool_host *host)
+{
+	struct tool_answer answer = { .is_error = is_error, .not_run = not_run };
+
+	xalloc_check(fclose(to) == 0 ? *text : NULL);
+	answer.text = *text;
+	answer.text_len = *len;
+	host->on_answer(host->arg, &answer);
+	free(*text);
+}
+
+/* As in that server, code that fails is a normal answer: not isError. */
+void
+run_python_answer(const struct outcome *outcome, unsigned int flags,
+		  const struct tool_host *host)
+{
+	bool ran = outcome->status != OUTCOME_OVERLOADED &&
+		   outcome->status != OUTCOME_JAIL_FAILED;
+	char *text = NULL;
+	size_t len;
+	FILE *to = xalloc_check(open_memstream(&text, &len));
+
+	(void)flags;
+	log_output(outcome, host);
+	if (host->config->run_python.return_mode == RETURN_JSON)
+		say_json(to, outcome);
+	else
+		say_xml(to, outcome);
+	give(to, &text, &len, !ran, !ran, host);
+}
+
+static bool
+is_missing(const char *reason)
+{
+	return strcmp(reason, RUN_DEPENDENCY_UNAVAILABLE) == 0 ||
+	       strcmp(reason, RUN_PYTHON_UNAVAILABLE) == 0 ||
+	       strcmp(reason, TOOL_APPROVAL_PENDING) == 0;
+}
+
+/* Packages that cannot be had are a status; all else is an error of the call. */
+void
+run_python_refuse(const char *reason, const char *reason_text, const struct tool_host *host)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *to = xalloc_check(open_memstream(&text, &len));
+	bool wrong = !is_missing(reason);
+
+	if (wrong) {
+		fputs(reason_text, to);
+	} else if (host->config->run_python.return_mode == RETURN_JSON) {
+		json_t *said = json_pack("{s:s,s:[],s:s}", "status", "install-error", "output",
+					 "error", reason_text);
+
+		xalloc_check(said);
+		json_dumpf(said, to, JSON_COMPACT);
+		json_decref(said);
+	} else {
+		fputs("<status>install-error</status>", to);
+		say_element(to, "error", reason_text, strlen(reason_text));
+	}
+	give(to, &text, &len, wrong, true, host);
+}
