@@ -143,19 +143,18 @@ def proxy_process(service):
 
 # ---- clients as they are ----
 
-def described(client):
-    """The two tools that run what a client wrote."""
-    tools = [t for t in client.ask("tools/list")["tools"] if t["name"] in ("run_script", "run_repl")]
-    equal(len(tools), 2, tools)
-    return tools
+def check_described(client, script, open_world):
+    """What the two tools that run what a client wrote say of the network."""
+    tools = {t["name"]: t for t in client.ask("tools/list")["tools"]}
+    for name, text in ("run_script", script), ("run_repl", "packages and network are the same"):
+        assert text in tools[name]["description"], tools[name]
+        equal(tools[name]["annotations"]["openWorldHint"], open_world)
 
 
 @test
 def the_tools_say_what_there_is(ctx):
     with ctx.client() as c:
-        for tool in described(c):
-            assert "of the network what the operator allows" in tool["description"], tool["description"]
-            equal(tool["annotations"]["openWorldHint"], True)
+        check_described(c, "of the network what the operator allows", True)
 
 
 @test
@@ -468,9 +467,7 @@ except OSError as e:
 """)
         equal(o.stdout, "[]\nConnectionRefusedError\n")
         equal(proxy_process(s), None)
-        for tool in described(c):
-            assert " and no network" in tool["description"], tool["description"]
-            equal(tool["annotations"]["openWorldHint"], False)
+        check_described(c, " and no network", False)
 
 
 @test(private=True)
