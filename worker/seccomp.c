@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netlink.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -353,9 +352,7 @@ static const struct seccomp_row rows[] = {
 	SOCKET(AF_INET6, SOCK_STREAM, 6, "loopback"),
 	SOCKET(AF_INET6, SOCK_DGRAM, 0, "loopback"),
 	SOCKET(AF_INET6, SOCK_DGRAM, 17, "loopback"),
-	SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, "getifaddrs; to change anything takes a capability"),
-	SOCKET(AF_NETLINK, SOCK_DGRAM, NETLINK_ROUTE, "the same"),
-	{ ROW("socket", SECCOMP_EPERM, "other netlink, packet, vsock, alg and all that may come"),
+	{ ROW("socket", SECCOMP_EPERM, "netlink, packet, vsock, alg and all that may come"),
 	  .when = { ABOVE(0, AF_INET6) } },
 	ALLOW_IF("socketpair", 0, AF_UNIX, "asyncio"),
 	ALLOW("bind", "loopback"),		ALLOW("connect", "loopback"),

@@ -122,8 +122,22 @@ def interfaces_are_listed(ctx):
     script = ("import ctypes, socket\n"
               "names = [n for _, n in socket.if_nameindex()]\n"
               "assert 'lo' in names and not [n for n in names if n.startswith(('eth', 'en', 'wl', 'br', 'docker'))], names\n"
-              "first = ctypes.c_void_p()\n"
-              "assert ctypes.CDLL(None, use_errno=True).getifaddrs(ctypes.byref(first)) == 0 and first\n")
+              "class Entry(ctypes.Structure): pass\n"
+              "Entry._fields_ = [('next', ctypes.POINTER(Entry)), ('name', ctypes.c_char_p), ('flags', ctypes.c_uint),\n"
+              "                  ('address', ctypes.POINTER(ctypes.c_ubyte * 8))]\n"
+              "C, first = ctypes.CDLL(None, use_errno=True), ctypes.POINTER(Entry)()\n"
+              "assert C.getifaddrs(ctypes.byref(first)) == 0\n"
+              "entry, seen = first, []\n"
+              "while entry:\n"
+              "    e = entry.contents\n"
+              "    seen.append((e.name, e.flags & 9, bytes(e.address.contents)[:1][0], bytes(e.address.contents)[4:]))\n"
+              "    entry = e.next\n"
+              "C.freeifaddrs(first)\n"
+              "assert seen[0] == (b'lo', 9, socket.AF_INET, bytes([127, 0, 0, 1])), seen\n"
+              "assert {s[0] for s in seen} == {b'lo'}, seen\n"
+              "try: s = socket.create_server(('::1', 0), family=socket.AF_INET6)\n"
+              "except OSError: s = None\n"
+              "assert [s[2] for s in seen[1:]] == [socket.AF_INET6] * bool(s), seen\n")
     with ctx.client() as client:
         equal(client.run(script).status, "ok")
 

@@ -121,21 +121,10 @@ static const struct attack attacks[] = {
 	  "lines = open('/proc/self/net/dev').read().splitlines() if os.path.exists('/proc/self/net/dev') else []\n"
 	  "names = [l.split(':')[0].strip() for l in lines[2:]]\n"
 	  "if [n for n in names if n not in ('lo', 'sit0', 'tunl0', 'ip6tnl0', 'gre0', 'gretap0', 'erspan0', 'ip_vti0', 'ip6_vti0', 'ip6gre0')]: bad.append(names)\n" },
-	{ "net: routes and interfaces can be looked at, and not changed",
-	  "import struct\n"
-	  "if ('lo' not in [n for i, n in socket.if_nameindex()]): bad.append(socket.if_nameindex())\n"
+	/* What waits in a socket of netlink is counted by nobody. */
+	{ "net: no netlink",
 	  "for kind in (socket.SOCK_RAW, socket.SOCK_DGRAM):\n"
-	  "    s = socket.socket(16, kind, 0)\n"
-	  "    s.bind((0, 0))\n"
-	  "    s.settimeout(10)\n"
-	  /* RTM_BASE to beyond RTM_MAX; types of four: new, del, get, set. */
-	  "    for t in range(16, 200):\n"
-	  "        if t & 3 == 2: continue\n"
-	  "        for flags in (5, 5 | 0x400, 5 | 0x700):\n"
-	  "            s.send(struct.pack('=IHHII', 48, t, flags, t, 0) + struct.pack('=BxHiII', 0, 0, 1, 1, 1) + bytes(16))\n"
-	  "            kind, error = struct.unpack_from('=4xH10xi', s.recv(65536))\n"
-	  "            if kind != 2 or error not in (-EPERM, -errno.EOPNOTSUPP) or t <= 32 and error != -EPERM: bad.append(('netlink', t, kind, error))\n"
-	  "for protocol in range(1, 32): fails('netlink %d' % protocol, lambda: socket.socket(16, socket.SOCK_RAW, protocol), EPERM)\n" },
+	  "    for protocol in range(32): fails('netlink %d' % protocol, lambda: socket.socket(16, kind, protocol), EPERM)\n" },
 	{ "root: nothing of it can be written",
 	  "for d in ('/', '/etc', '/usr', '/usr/bin', '/usr/lib', '/usr/lib/python3', '/dev', '/home', '/var', '/proc', '/root', '/lib', '/bin'):\n"
 	  "    fails('write in ' + d, lambda: os.open(d + '/x', os.O_CREAT | os.O_WRONLY, 0o600))\n"
