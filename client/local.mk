@@ -45,5 +45,4 @@ mcp_python_SOURCES = client/main.c
 mcp_python_CPPFLAGS = $(libclient_a_CPPFLAGS)
 mcp_python_LDADD = libclient.a libpolicy.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(EDIT_LIBS)
 
-bashcompletiondir = $(datadir)/bash-completion/completions
-dist_bashcompletion_DATA = client/completion/mcp-python
+EXTRA_DIST += client/completion/mcp-python

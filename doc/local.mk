@@ -8,7 +8,7 @@ dist_man_MANS += \
 	doc/man/mcp-python-keeper.8 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
-dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/moving.md \
+dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md doc/moving.md \
 	doc/operators.md doc/threat-model.md
 haproxydir = $(docdir)/haproxy
 dist_haproxy_DATA = doc/haproxy/README.md doc/haproxy/haproxy.cfg
