@@ -44,5 +44,3 @@ bin_PROGRAMS += mcp-python
 mcp_python_SOURCES = client/main.c
 mcp_python_CPPFLAGS = $(libclient_a_CPPFLAGS)
 mcp_python_LDADD = libclient.a libpolicy.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(EDIT_LIBS)
-
-EXTRA_DIST += client/completion/mcp-python

@@ -85,6 +85,15 @@ hasten_retry(struct pool_profile *profile)
 		arm_retry(profile, due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 0);
 }
 
+/* After some failures in a row. A call for which other workers are still being made is not told
+ * before the last of these has failed. */
+static void
+tell_trouble(struct pool_profile *profile)
+{
+	if (profile->failed_starts >= FAILURES_TELL)
+		fail_waiting(profile, profile->trouble);
+}
+
 static void
 back_off(struct pool_profile *profile, const char *text)
 {
@@ -99,8 +108,7 @@ back_off(struct pool_profile *profile, const char *text)
 		 profile->engine->config->profile[profile->index].name,
 		 profile->failed_starts, log_quote(&quoted, text, strlen(text)));
 	arm_retry(profile, ms < BACKOFF_MOST_MS ? ms : BACKOFF_MOST_MS);
-	if (profile->failed_starts >= FAILURES_TELL)
-		fail_waiting(profile, profile->trouble);
+	tell_trouble(profile);
 }
 
 static void
@@ -574,10 +582,13 @@ on_failed(struct worker *w, const char *text)
 		return;
 	/* Those that were started together fail together when the machine is busy: that is one
 	 * failure in a row. */
-	if (w->started_ms > profile->failed_ms)
+	if (w->started_ms > profile->failed_ms) {
 		back_off(profile, text);
-	else if (!evtimer_pending(&profile->retry, NULL))
+		return;
+	}
+	if (!evtimer_pending(&profile->retry, NULL))
 		arm_retry(profile, BACKOFF_FIRST_MS);
+	tell_trouble(profile);
 }
 
 static void

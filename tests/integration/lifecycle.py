@@ -537,6 +537,23 @@ def other_pid_namespaces_take_nothing_away(ctx):
         equal(answer_of(idle, "print('still')"), "still\n", "stdout")
 
 
+# Becomes the command behind it, where no setting of the kernel can be written, as in a container.
+READ_ONLY_SETTINGS = ("unshare", "-m", "sh", "-c", "mount --bind /proc/sys /proc/sys && "
+                      "mount -o remount,bind,ro /proc/sys && exec \"$@\"", "sh")
+
+
+@test(private=True, root=True)
+def a_jail_that_cannot_be_built_is_told(ctx):
+    """Several workers are made at once for the call; all fail, and the last of them tells."""
+    with ctx.private(wrap=READ_ONLY_SETTINGS) as s, Client.connect(s.socket) as client:
+        if not type(ctx)(ctx.options, s).fallback:
+            raise Skip("the kernel counts memory, so nothing has to be set")
+        for _ in range(3):
+            o = client.run("print(1)", ctx.seconds(60))
+            equal(o.status, "jail_failed", repr(o))
+            assert "buffers of TCP" in o.error["message"], o.error
+
+
 @test(private=True, root=True)
 def tenants_directory_is_made_again(ctx):
     """Somebody has removed what was empty: it comes back, and what cannot is told at once."""
