@@ -84,6 +84,25 @@ is_told(const char *line)
 	return false;
 }
 
+/* As far as is told, one package with a core for each processor. */
+static void
+write_processor(FILE *file, unsigned int number, const cpu_set_t *set, size_t size)
+{
+	fprintf(file, "processor\t: %u\nphysical id\t: 0\ncore id\t\t: %u\ncpu cores\t: %d\n",
+		number, number, CPU_COUNT_S(size, set));
+}
+
+/* The host's file cannot be seen: the unit has ProcSubset=pid. */
+static void
+write_bare_cpuinfo(FILE *file, const cpu_set_t *set, size_t size)
+{
+	for (unsigned int i = 0; i < PROCESSORS_MAX; i++)
+		if (CPU_ISSET_S(i, size, set)) {
+			write_processor(file, i, set, size);
+			fputs("\n", file);
+		}
+}
+
 static int
 write_cpuinfo(FILE *file, const cpu_set_t *set, size_t size)
 {
@@ -92,17 +111,19 @@ write_cpuinfo(FILE *file, const cpu_set_t *set, size_t size)
 	size_t room = 0;
 	bool ours = false;
 
-	if (!host)
+	if (!host && errno != ENOENT)
 		return -errno;
+	if (!host) {
+		write_bare_cpuinfo(file, set, size);
+		return 0;
+	}
 	while (getline(&line, &room, host) > 0) {
 		unsigned int number;
 
 		if (sscanf(line, "processor : %u", &number) == 1) {
 			ours = number < PROCESSORS_MAX && CPU_ISSET_S(number, size, set);
-			/* As far as is told, one package with a core for each processor. */
 			if (ours)
-				fprintf(file, "processor\t: %u\nphysical id\t: 0\ncore id\t\t: %u\n"
-					"cpu cores\t: %d\n", number, number, CPU_COUNT_S(size, set));
+				write_processor(file, number, set, size);
 		} else if (line[0] == '\n') {
 			if (ours)
 				fputs("\n", file);
