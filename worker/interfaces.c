@@ -1,9 +1,8 @@
 /* Runs in: every process of the worker program; replaces the C library's getifaddrs(),
  * freeifaddrs(), if_nameindex() and if_freenameindex().   Owns: nothing.
  * The C library's ask by netlink, which scripts do not have: what waits in such a socket is memory
- * that no limit counts, and a query can make the kernel load modules. A worker has one interface,
- * loopback, which has its addresses since before the script. Programs that a script starts see
- * the error. */
+ * that no limit counts. A worker has one interface, loopback, which has its addresses since before
+ * the script. Programs that a script starts see the error. */
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
