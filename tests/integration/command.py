@@ -421,7 +421,7 @@ def bash_completes_what_help_lists(ctx):
     script = ("source %s; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); compopt() { :; }\n"
               "_mcp_python \"$1\" \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
               "printf '%%s\\n' \"${COMPREPLY[@]}\"\n"
-              % os.path.join(HERE, "..", "..", "client", "completion", "mcp-python"))
+              % os.path.join(HERE, "..", "..", "completions", "mcp-python"))
 
     def complete(*words):
         done = subprocess.run(["bash", "-c", script, "bash", client_program(ctx), *words],

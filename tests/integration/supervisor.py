@@ -273,17 +273,21 @@ class Supervisor:
         finally:
             os.close(pidfd)
 
-    def wait_ready(self, timeout=60.0):
+    def wait_ready(self):
         """Until it takes clients, and signals: before that one would end it where it stands."""
+        self.wait_logged("ready version=")
+
+    def wait_logged(self, text, timeout=60.0):
         deadline = time.monotonic() + timeout
         pidfd, inotify = os.pidfd_open(self.pid), libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             if inotify < 0 or libc.inotify_add_watch(inotify, self.log_path.encode(), IN_MODIFY) < 0:
                 raise OSError(ctypes.get_errno(), "inotify")
-            while "ready version=" not in self.log():
+            while text not in self.log():
                 left = deadline - time.monotonic()
                 if left <= 0 or self.process.poll() is not None:
-                    raise NotStarted("mcp-pythond is not ready (%s)" % self.process.poll())
+                    raise NotStarted("mcp-pythond (%s) has not logged %r" % (
+                        self.process.poll(), text))
                 if inotify in select.select([pidfd, inotify], [], [], left)[0]:
                     os.read(inotify, 65536)
         finally:
