@@ -222,7 +222,11 @@ static const struct a_script surroundings[] = {
 	{ "multiprocessing by spawn", "from multiprocessing import get_context\ndef f(x): return x * x\nif __name__ == '__main__':\n    with get_context('spawn').Pool(2) as p: print(p.map(f, [1, 2, 3]))\n", "[1, 4, 9]\n" },
 	{ "multiprocessing by forkserver", "from multiprocessing import get_context\ndef f(x): return x * x\nif __name__ == '__main__':\n    with get_context('forkserver').Pool(2) as p: print(p.map(f, [1, 2, 3]))\n", "[1, 4, 9]\n" },
 	{ "shared memory", "from multiprocessing import shared_memory\ns = shared_memory.SharedMemory(create=True, size=64)\ns.buf[0] = 7\nprint(s.buf[0])\ns.close()\ns.unlink()\n", "7\n" },
+#ifndef WITH_SANITIZERS
+	/* AddressSanitizer's allocator stays locked in a child if another thread has it at the
+	 * fork: seen once in 350 runs. */
 	{ "concurrent.futures", "from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor\nif __name__ == '__main__':\n    for P in (ThreadPoolExecutor, ProcessPoolExecutor):\n        with P(2) as p: print(list(p.map(abs, [-1, -2])))\n", "[1, 2]\n[1, 2]\n" },
+#endif
 	{ "asyncio", "import asyncio\nasync def f():\n    p = await asyncio.create_subprocess_exec('echo', 'x', stdout=-1)\n    return (await p.communicate())[0]\nprint(asyncio.run(f()))\n", "b'x\\n'\n" },
 	{ "loopback", "import socket\nfor a in ('127.0.0.1', '::1'):\n    s = socket.create_server((a, 0), family=socket.AF_INET6 if ':' in a else socket.AF_INET)\n    c = socket.create_connection(s.getsockname()[:2])\n    c.sendall(b'x')\n    print(s.accept()[0].recv(1))\n", "b'x'\nb'x'\n" },
 	{ "sqlite3", "import sqlite3\nc = sqlite3.connect('f.db')\nc.execute('create table t(x)')\nc.execute('insert into t values(3)')\nc.commit()\nprint(c.execute('select * from t').fetchall())\n", "[(3,)]\n" },
