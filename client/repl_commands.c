@@ -67,37 +67,36 @@ print_checkpoints(const struct repl *repl)
 		repl_show_line(json_string_value(name), json_string_length(name));
 }
 
-static void
-keep(struct repl *repl, const char *word, const char *second)
+/* Calls with a checkpoint's name as an argument, or lists them if there is no name. True: the call
+ * was made and has succeeded. */
+static bool
+call_with_checkpoint(struct repl *repl, const char *argument, const char *name)
 {
 	json_t *arguments;
 
-	(void)second;
-	if (!word) {
+	if (!name) {
 		print_checkpoints(repl);
-		return;
+		return false;
 	}
 	arguments = repl_arguments(repl);
-	call_set(arguments, "checkpoint", json_string(word));
+	call_set(arguments, argument, json_string(name));
 	repl_call(repl, arguments);
-	if (repl->well)
+	return repl->well;
+}
+
+static void
+keep(struct repl *repl, const char *word, const char *second)
+{
+	(void)second;
+	if (call_with_checkpoint(repl, "checkpoint", word))
 		say("the state is kept as %s; %%restore %s goes back to it", word, word);
 }
 
 static void
 restore(struct repl *repl, const char *word, const char *second)
 {
-	json_t *arguments;
-
 	(void)second;
-	if (!word) {
-		print_checkpoints(repl);
-		return;
-	}
-	arguments = repl_arguments(repl);
-	call_set(arguments, "restore", json_string(word));
-	repl_call(repl, arguments);
-	if (repl->well)
+	if (call_with_checkpoint(repl, "restore", word))
 		say("the state is that of %s; files are as they were", word);
 }
 
