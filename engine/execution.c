@@ -394,16 +394,19 @@ void
 execution_on_cell_ended(struct execution *e, enum outcome_state became,
 			const struct msg_cell_ended *ended)
 {
+	/* What looked at the state has ended with its answer, and was to leave nothing. */
+	bool looked = e->request.inspect && e->facts.has_done && e->facts.stop == STOP_NONE &&
+		      became == STATE_ROLLED_BACK;
 	struct worker *w;
 
-	e->became = became;
+	e->became = looked ? STATE_NONE : became;
 	results_end(&e->results);
 	e->left_behind = ended->ended;
 	e->facts.committed = became == STATE_COMMITTED;
 	if (e->facts.committed && !was_interrupted(e))
 		e->facts.stop = STOP_NONE;
 	/* An end that the cell reported before it was ended otherwise does not count. */
-	if (!e->facts.committed)
+	if (!e->facts.committed && !looked)
 		e->facts.has_done = e->facts.raised = false;
 	if (ended->error != 0 && e->facts.stop == STOP_NONE) {
 		snprintf(e->jail_text, sizeof(e->jail_text), "a process for the cell: %s",

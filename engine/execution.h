@@ -190,7 +190,9 @@ struct execution_request {
 	 * inputs replace files of the same name. */
 	struct repl *repl;
 	unsigned int snapshot;		/* where it runs */
-	unsigned int cell;		/* its number, from 1: tracebacks say <cell 1> */
+	unsigned int cell;		/* its number, from 1: tracebacks say <cell 1>; 0: none */
+	bool inspect;			/* in place of a cell: the value is a list of the state's
+					 * variables, and the state is not touched (STATE_NONE) */
 	bool internal;			/* one of the service's own programs, run for a tenant */
 	uint32_t prompts;		/* that its input() may ask when there is no more standard
 					 * input, at most PROMPTS_OF_RUN_MAX; 0: none */

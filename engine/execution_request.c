@@ -76,6 +76,7 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		.channel = request->channel != NULL ? *request->channel : -1,
 		.snapshot = request->snapshot,
 		.cell = request->cell,
+		.inspect = request->inspect,
 		.prompts = request->prompts,
 		.modules = request->modules,
 		.tell_names = request->tell_names,

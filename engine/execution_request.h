@@ -27,7 +27,7 @@ struct request_copy {
 	unsigned int snapshot, cell;
 	uint32_t prompts;			/* that it may ask */
 	uint32_t modules;			/* that it may ask for */
-	bool tell_names, internal;
+	bool tell_names, internal, inspect;
 	char *bytes;				/* that the texts and inputs are in */
 };
 

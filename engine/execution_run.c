@@ -80,6 +80,7 @@ execution_run_message(const struct execution *e)
 		.has_globals = request->globals.at != NULL,
 		.globals = request->globals,
 		.tell_names = request->tell_names,
+		.inspect = request->inspect,
 		.prompts = request->prompts,
 		.modules = request->modules,
 	};

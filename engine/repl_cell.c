@@ -161,7 +161,7 @@ send_run(struct repl *repl, struct execution *e, uint32_t tasks)
 	int in = -1, r = 0;
 
 	msg.run = execution_run_message(e);
-	msg.run.has_cell = true;
+	msg.run.has_cell = e->request.cell != 0;
 	msg.run.cell = e->request.cell;
 	/* The session's limit was set when it was opened. */
 	msg.run.data_bytes = 0;

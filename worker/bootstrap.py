@@ -1,8 +1,8 @@
 """The Python half of the interpreter: compiles, runs and ends one script.
 In the same namespace, worker/rich.py shows what is more than text, worker/ipython.py lets
 IPython's display() do the same, worker/jsonable.py makes
-JSON of what has none, worker/notebook.py takes what cells of notebooks have beside Python, and
-worker/imports.py with policy/import_check.py keeps a script to the modules that it may import, and
+JSON of what has none, worker/notebook.py takes what cells of notebooks have beside Python,
+worker/variables.py tells what variables a session has, and worker/imports.py with policy/import_check.py keeps a script to the modules that it may import, and
 worker/installed.py finds those that were installed before.
 
 Frozen into the program by worker/freeze.py and never importable: its module is held by

@@ -28,6 +28,7 @@
 #include "worker/prompt.h"
 #include "worker/rich.h"
 #include "worker/turns.h"
+#include "worker/variables.h"
 #include "worker/where.h"
 
 struct display_bounds display_bounds;
@@ -202,6 +203,8 @@ load_bootstrap(void)
 		r = run_frozen(rich_code, sizeof(rich_code));
 	if (r == 0)
 		r = run_frozen(notebook_code, sizeof(notebook_code));
+	if (r == 0)
+		r = run_frozen(variables_code, sizeof(variables_code));
 	if (r == 0)
 		r = run_frozen(import_check_code, sizeof(import_check_code));
 	if (r == 0)
@@ -581,20 +584,18 @@ interpreter_drop_signals(void)
 	PyErr_Clear();
 }
 
-void
-interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
+/* In bootstrap.py, the function of that name. args: a new reference. */
+static void
+call_in_session(const char *name, PyObject *args, const struct msg_run *run,
+		struct msg_done *done_r)
 {
 	static struct msg_str note[NOTES_MAX];
 	struct msg_done done = { .id = run->id };
-	PyObject *args, *result;
+	PyObject *result;
 
 	Py_CLEAR(last_cell);
 	begin(run);
-	args = Py_BuildValue("(Iy#Ii)", (unsigned int)run->cell,
-			     run->script.at ? run->script.at : "",
-			     (Py_ssize_t)run->script.len, (unsigned int)run->value_max,
-			     (int)run->has_stdin);
-	result = call("run_cell", args);
+	result = call(name, args);
 	where_end();
 	Py_XDECREF(args);
 	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 12) {
@@ -606,4 +607,22 @@ interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
 	}
 	last_cell = result;
 	*done_r = done;
+}
+
+void
+interpreter_cell(const struct msg_run *run, struct msg_done *done_r)
+{
+	call_in_session("run_cell",
+			Py_BuildValue("(Iy#Ii)", (unsigned int)run->cell,
+				      run->script.at ? run->script.at : "",
+				      (Py_ssize_t)run->script.len, (unsigned int)run->value_max,
+				      (int)run->has_stdin),
+			run, done_r);
+}
+
+void
+interpreter_inspect(const struct msg_run *run, struct msg_done *done_r)
+{
+	call_in_session("inspect_names", Py_BuildValue("(I)", (unsigned int)run->value_max), run,
+			done_r);
 }

@@ -79,4 +79,8 @@ void interpreter_drop_signals(void);
 /* Runs a cell; its objects stay. The texts in *done_r live until the next one. */
 void interpreter_cell(const struct msg_run *run, struct msg_done *done_r);
 
+/* The value is a list of the variables that cells have made. As interpreter_cell; may run code of
+ * the script, such as a __repr__. */
+void interpreter_inspect(const struct msg_run *run, struct msg_done *done_r);
+
 #endif

@@ -57,7 +57,8 @@ libworker_debug_a_CPPFLAGS = $(AM_CPPFLAGS) $(DEBUG_PYTHON_CFLAGS:-I%=-isystem%)
 libworker_debug_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 mcp_python_worker_debug_SOURCES = worker/main.c
 worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
-	worker/jsonable.h worker/notebook.h worker/ipython.h worker/imports.h worker/import_check.h
+	worker/jsonable.h worker/notebook.h worker/variables.h worker/ipython.h \
+	worker/imports.h worker/import_check.h
 worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h
 endif
 
@@ -101,13 +102,13 @@ endif
 endif
 
 BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
-	worker/ipython.h worker/imports.h worker/installed.h \
+	worker/variables.h worker/ipython.h worker/imports.h worker/installed.h \
 	worker/import_check.h worker/multiarch.h
 CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
-	worker/ipython.h worker/imports.h worker/installed.h \
+	worker/variables.h worker/ipython.h worker/imports.h worker/installed.h \
 	worker/import_check.h worker/multiarch.h
 EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/notebook.py \
-	worker/ipython.py worker/imports.py worker/installed.py worker/freeze.py \
+	worker/variables.py worker/ipython.py worker/imports.py worker/installed.py worker/freeze.py \
 	policy/import_check.py worker/preloaded.map
 worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
 	@$(MKDIR_P) worker
@@ -118,6 +119,9 @@ worker/rich.h: worker/rich.py worker/freeze.py
 worker/jsonable.h: worker/jsonable.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/jsonable.py $@
+worker/variables.h: worker/variables.py worker/freeze.py
+	@$(MKDIR_P) worker
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/variables.py $@
 worker/notebook.h: worker/notebook.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/notebook.py $@
@@ -138,6 +142,6 @@ worker/multiarch.h:
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' > $@
 worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
-	worker/jsonable.h worker/notebook.h worker/ipython.h \
+	worker/jsonable.h worker/notebook.h worker/variables.h worker/ipython.h \
 	worker/imports.h worker/installed.h worker/import_check.h
 worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h

@@ -180,6 +180,14 @@ reap_all(void)
 		;
 }
 
+/* What runs here, such as a repr of the script's own, changes only this process, which ends. */
+static _Noreturn void
+look_at_state(const struct msg_run *run, struct msg *done)
+{
+	interpreter_inspect(run, &done->done);
+	_exit(frame_send(JAIL_CONTROL, done, NULL, 0) < 0);
+}
+
 /* Returns only in the cell's process, which is a snapshot from then on. */
 static void
 run_cell(int line, int control, uint32_t port)
@@ -202,6 +210,8 @@ run_cell(int line, int control, uint32_t port)
 		_exit(1);
 	if (port != 0 && interpreter_use_proxy(port) < 0)
 		_exit(1);
+	if (frame.msg.run.inspect)
+		look_at_state(&frame.msg.run, &done);
 	if (error != 0)
 		refuse_input(&frame.msg.run, error, &done.done);
 	else

@@ -282,6 +282,44 @@ def what_cannot_be_carried_is_told(ctx):
         assert "thread" not in " ".join(o.structured["not_carried"]), o.structured["not_carried"]
 
 
+@test
+def variables_are_told_without_a_cell(ctx):
+    """By a copy: what a __repr__ does, or does not end, leaves the state as it is."""
+    with begun(ctx, "import array, collections\n_hidden = 1\nn = 7\ntext = 'x' * 100000\n"
+               "numbers = array.array('d', [0]) * 5\nD = collections.OrderedDict\nd = D(a=1)\n"
+               "class Shaped:\n    shape = (3, 4)\n    nbytes = 96\n"
+               "    def __repr__(self):\n        global n\n        n += 1\n        return 'a\\nb'\n"
+               "s = Shaped()") as s:
+        for _ in range(2):
+            o = s.call(inspect=True)
+            equal((o.status, o.state, o.structured["state_text"]), ("ok", None, None), repr(o))
+            told = {v["name"]: v for v in o.result["json"]}
+            equal(sorted(told), ["D", "Shaped", "array", "collections", "d", "n", "numbers", "s",
+                                 "text"])
+            equal((told["n"]["type"], told["n"]["repr"]), ("int", "7"))
+            equal((told["text"]["length"], len(told["text"]["repr"]) <= 200), (100000, True))
+            equal(told["s"], {"name": "s", "type": "Shaped", "shape": [3, 4], "bytes": 96,
+                              "repr": "a\nb"})
+            equal((told["d"]["type"], told["d"]["length"]), ("collections.OrderedDict", 1))
+            assert "s: Shaped [3, 4] = a b" in o.text, o.text
+        equal(s.value("n"), "7")
+        assert s.well("1/0 if n != 7 else 'cell 2 or 3'").structured["not_carried"] == []
+        s.well("globals().update(('v%03d' % i, i) for i in range(600))")
+        o = s.call(inspect=True)
+        equal((len(o.result["json"]), o.structured["truncated"]["result"]), (500, True))
+        s.well("Shaped.__repr__ = lambda self: [None for _ in iter(int, 1)]")
+        o = s.call(inspect=True, timeout_seconds=1)
+        equal((o.status, o.state, s.value("n")), ("timeout", "rolled_back", "7"), repr(o))
+        s.well("import os\nShaped.__repr__ = lambda self: os._exit(3)")
+        o = s.call(inspect=True)
+        equal((o.state, o.exit_code, s.value("n")), ("rolled_back", 3, "7"), repr(o))
+        for more in ({"code": "1"}, {"reset": True}, {"close": True}, {"checkpoint": "c"}):
+            refused(s.client.outcome(Session(s.client, s.handle).start(inspect=True, **more)),
+                    "invalid_arguments", "inspect only looks")
+        refused(s.client.outcome(Session(s.client).start(inspect=True)), "invalid_arguments",
+                "inspect needs a session")
+
+
 # ---- interrupting ----
 
 @test

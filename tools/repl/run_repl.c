@@ -128,10 +128,17 @@ static int
 check_together(const struct run_script_arguments *arguments, struct why *why_r)
 {
 	const char *field = arguments->branch ? "branch" : arguments->restore ? "restore"
-			  : arguments->reset ? "reset" : NULL;
+			  : arguments->reset ? "reset"
+			  : arguments->inspect ? "inspect" : NULL;
 
 	if (field && !arguments->session)
 		return why_say(why_r, -EINVAL, field, "%s needs a session", field);
+	if (arguments->inspect &&
+	    (arguments->script || arguments->checkpoint || arguments->restore ||
+	     arguments->branch || arguments->reset || arguments->close ||
+	     arguments->dependencies || arguments->files.n > 0))
+		return why_say(why_r, -EINVAL, "inspect", "inspect only looks: it goes with session "
+			       "and limits alone");
 	if (arguments->reset && (arguments->branch || arguments->restore))
 		return why_say(why_r, -EINVAL, "reset", "reset leaves nothing to %s",
 			       arguments->branch ? "branch from" : "restore");

@@ -95,7 +95,8 @@ tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
 	 struct repl_told *told)
 {
 	repl_tell(run->turn.session, told);
-	repl_tell_outcome(outcome, told);
+	if (!run->arguments.inspect || outcome->status != OUTCOME_OK)
+		repl_tell_outcome(outcome, told);
 	if (run->arguments.checkpoint && run->checkpoint < 0)
 		repl_tell_more(told, run->checkpoint_error == -ENOMEM
 			? "No checkpoint was made: the session's memory_mb has no room for one."
@@ -253,6 +254,15 @@ on_mounted(void *arg)
 			run->found.name, run->found.set });
 }
 
+/* Its number, and whom it may ask. */
+static void
+offer_cell(struct tool_run *run, struct execution_request *request)
+{
+	request->cell = repl_session_number_cell(run->turn.session);
+	script_input_offer(&run->host, request);
+	found_offer(&run->host, request);
+}
+
 /* 0, or negative with why_r: then nothing runs. */
 int
 repl_run_cell(struct tool_run *run, struct why *why_r)
@@ -291,9 +301,9 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		run->step = STEP_CELL;
 		request.input = arguments->files.item;
 		request.n_inputs = arguments->files.n;
-		request.cell = repl_session_number_cell(session);
-		script_input_offer(&run->host, &request);
-		found_offer(&run->host, &request);
+		request.inspect = arguments->inspect;
+		if (!request.inspect)
+			offer_cell(run, &request);
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);
 	}

@@ -72,7 +72,7 @@ struct run_script_arguments {
 	const char *python;				/* version or interpreter; NULL: any */
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
-	bool branch, reset, close;
+	bool branch, inspect, reset, close;
 	struct import_list imports;			/* item NULL: any; the array is malloc'd */
 	char requires_python[48];			/* beside the script's own; "": nothing */
 	bool tell_names;				/* as in an execution_request */

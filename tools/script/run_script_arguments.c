@@ -45,6 +45,7 @@ const struct row run_script_row[FIELD_COUNT] = {
 	[FIELD_CHECKPOINT] = { "checkpoint", REPL, KIND_NAME, false, 1, RUN_NAME_MAX },
 	[FIELD_RESTORE] = { "restore", REPL, KIND_NAME, false, 1, RUN_NAME_MAX },
 	[FIELD_BRANCH] = { "branch", REPL, KIND_FLAG, false, 0, 0 },
+	[FIELD_INSPECT] = { "inspect", REPL, KIND_FLAG, false, 0, 0 },
 	[FIELD_RESET] = { "reset", REPL, KIND_FLAG, false, 0, 0 },
 	[FIELD_CLOSE] = { "close", REPL, KIND_FLAG, false, 0, 0 },
 };
@@ -79,6 +80,7 @@ run_script_limit(const struct limits *limits, enum field field)
 	case FIELD_CHECKPOINT:
 	case FIELD_RESTORE:
 	case FIELD_BRANCH:
+	case FIELD_INSPECT:
 	case FIELD_RESET:
 	case FIELD_CLOSE:
 	case FIELD_COUNT:
@@ -315,6 +317,8 @@ read_field(enum field field, const json_t *value, const struct config *config,
 		return read_word(row, value, &to->restore, why_r);
 	case FIELD_BRANCH:
 		return read_flag(row, value, &to->branch, why_r);
+	case FIELD_INSPECT:
+		return read_flag(row, value, &to->inspect, why_r);
 	case FIELD_RESET:
 		return read_flag(row, value, &to->reset, why_r);
 	case FIELD_CLOSE:

@@ -472,6 +472,33 @@ snapshots_are_copied(void **state)
 }
 
 static void
+a_look_changes_nothing(void **state)
+{
+	struct execution_request request = request_in(0);
+	struct rig_result r;
+
+	(void)state;
+	expect("class Shy:\n    def __repr__(self):\n        global n\n        n += 1\n"
+	       "        return 'shy'\nn, shy = 1, Shy()", OUTCOME_OK, STATE_COMMITTED);
+	request.cell = 0;
+	request.inspect = true;
+	rig_start(&r, "", &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_OK);
+	assert_int_equal(r.became, STATE_NONE);
+	assert_non_null(strstr(r.value, "n: int = 1"));
+	assert_non_null(strstr(r.value, "shy: Shy = shy"));
+	gives(0, "n", "1");
+	expect("Shy.__repr__ = lambda self: __import__('os')._exit(3)", OUTCOME_OK,
+	       STATE_COMMITTED);
+	rig_start(&r, "", &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_ERROR);
+	assert_int_equal(r.became, STATE_ROLLED_BACK);
+	gives(0, "n", "1");
+}
+
+static void
 cells_wait_for_each_other(void **state)
 {
 	struct execution_request request;
@@ -800,6 +827,7 @@ run_group(void)
 		TEST(what_a_fork_keeps_is_as_before),
 		TEST(snapshots_are_copied),
 		TEST(a_copy_is_answered_once),
+		TEST(a_look_changes_nothing),
 		TEST(cells_wait_for_each_other),
 		TEST(what_is_not_kept_is_told),
 		TEST(nothing_that_hides_stays),
