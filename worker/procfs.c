@@ -1,13 +1,10 @@
 /* Runs in: the zygote (prepare), every worker (mount), the script's process (tell).
  * Owns:    /etc/proc of the jail; /run/meminfo until it is told.
- * What to cover is read from the worker's own procfs, so a name that this file does not know is
- * covered. No C library's directory stream: init must not touch the heap (worker/heap.h). */
+ * Init must not touch the heap (worker/heap.h). */
 #include "worker/procfs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,15 +12,12 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
 
 #define PLACE "etc/proc"		/* in the root; read-only for workers */
-#define EMPTY_FILE "/" PLACE "/.file"
-#define EMPTY_DIRECTORY "/" PLACE "/.directory"
 #define MEMINFO "/run/meminfo"		/* its name until it is told */
 #define FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 #define PROCESSORS_MAX 8192
@@ -43,7 +37,6 @@ static const char *const processor_keys[] = {
 static const struct {
 	const char *name, *text;
 } constant[] = {
-	{ ".file", "" },
 	{ "diskstats", "" },
 	{ "filesystems", "nodev\tproc\nnodev\ttmpfs\n" },
 	{ "loadavg", "0.00 0.00 0.00 1/1 1\n" },
@@ -151,29 +144,30 @@ write_stat(FILE *file, const cpu_set_t *set, size_t size)
 	return 0;
 }
 
+static const struct {
+	const char *name;
+	int (*write)(FILE *file, const cpu_set_t *set, size_t size);
+} processors[] = { { "cpuinfo", write_cpuinfo }, { "stat", write_stat } };
+
 static int
 write_processors(int place, const char **what_r)
 {
-	static const struct {
-		const char *name;
-		int (*write)(FILE *file, const cpu_set_t *set, size_t size);
-	} files[] = { { "cpuinfo", write_cpuinfo }, { "stat", write_stat } };
 	cpu_set_t *set = CPU_ALLOC(PROCESSORS_MAX);
 	size_t size = CPU_ALLOC_SIZE(PROCESSORS_MAX);
 	int r = set ? 0 : -ENOMEM;
 
 	if (r == 0 && sched_getaffinity(0, size, set) < 0)
 		r = -errno;
-	for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(files[0]); i++) {
-		FILE *file = make(place, files[i].name);
+	for (size_t i = 0; r == 0 && i < sizeof(processors) / sizeof(processors[0]); i++) {
+		FILE *file = make(place, processors[i].name);
 		int error;
 
-		*what_r = files[i].name;
+		*what_r = processors[i].name;
 		if (!file) {
 			r = -errno;
 			break;
 		}
-		r = files[i].write(file, set, size);
+		r = processors[i].write(file, set, size);
 		error = finish(file);
 		if (r == 0)
 			r = error;
@@ -193,7 +187,7 @@ procfs_prepare(int root, const char **what_r)
 	    mkdirat(root, PLACE, 0755) < 0)
 		return -errno;
 	place = openat(root, PLACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (place < 0 || mkdirat(place, ".directory", 0555) < 0)
+	if (place < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(constant) / sizeof(constant[0]); i++) {
 		FILE *file = make(place, constant[i].name);
@@ -211,91 +205,65 @@ procfs_prepare(int root, const char **what_r)
 /* ---- in a worker ---- */
 
 /* Links into a process's own directory. */
-static const char *const own_links[] = { "mounts", "net", "self", "thread-self" };
+static const char *const links[] = { "mounts", "net" };
 
-static bool
-is_among(const char *name, const char *const *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(name, list[i]) == 0)
-			return true;
-	return false;
-}
-
-#define IS_AMONG(name, list) is_among(name, list, sizeof(list) / sizeof((list)[0]))
-
-static bool
-is_process(const char *name)
-{
-	return name[strspn(name, "0123456789")] == '\0';
-}
-
-/* What covers a name of procfs: a file of the worker, one of the root, or nothing. */
-static const char *
-cover_of(const char *name, bool directory, char *path, size_t size)
-{
-	static const char *const processors[] = { "cpuinfo", "stat" };
-	bool shared = IS_AMONG(name, processors);
-
-	if (directory)
-		return EMPTY_DIRECTORY;
-	if (strcmp(name, "meminfo") == 0)
-		return MEMINFO;
-	for (size_t i = 0; !shared && i < sizeof(constant) / sizeof(constant[0]); i++)
-		shared = strcmp(name, constant[i].name) == 0;
-	if (!shared)
-		return EMPTY_FILE;
-	snprintf(path, size, "/" PLACE "/%s", name);
-	return path;
-}
-
+/* Mounts from on the name of procfs, and so keeps the name. A kernel may not have it. */
 static int
-cover(const char *name, unsigned char type)
+cover(const char *from, const char *name)
 {
-	char path[NAME_MAX + sizeof("/" PLACE "/")], to[NAME_MAX + sizeof("/proc/")];
-	const char *from;
+	char to[64];
 
-	/* A link leads to what is covered, or not there. */
-	if (name[0] == '.' || is_process(name) || IS_AMONG(name, own_links) || type == DT_LNK)
-		return 0;
-	from = cover_of(name, type == DT_DIR, path, sizeof(path));
 	snprintf(to, sizeof(to), "/proc/%s", name);
-	if (mount(from, to, NULL, MS_BIND, NULL) < 0)
-		return -errno;
-	/* The root is read-only already; the worker's own file system is not. */
-	if (strcmp(from, MEMINFO) == 0 &&
-	    mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | FLAGS, NULL) < 0)
-		return -errno;
-	return 0;
+	return mount(from, to, NULL, MS_BIND, NULL) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 static int
-cover_all(void)
+cover_by_shared(const char *name)
 {
-	own_fd int dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char list[4096];
-	ssize_t n;
+	char from[64];
 
-	if (dir < 0)
-		return -errno;
-	while ((n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0) {
-		const char *at = list;
+	snprintf(from, sizeof(from), "/" PLACE "/%s", name);
+	return cover(from, name);
+}
 
-		while (at < list + n) {
-			const struct {
-				uint64_t ino, off;
-				unsigned short len;
-				unsigned char type;
-				char name[];
-			} *entry = (const void *)at;
-			int r = cover(entry->name, entry->type);
+/* mount() follows links, so it gets the link itself by a descriptor. */
+static int
+keep_link(const char *name)
+{
+	own_fd int dir = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	own_fd int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char path[64];
 
-			if (r < 0)
-				return r;
-			at += entry->len;
-		}
-	}
-	return n < 0 ? -errno : 0;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return mount(path, path, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
+}
+
+/* The worker's own file system can be written to, unlike the root. */
+static int
+cover_meminfo(void)
+{
+	int r = cover(MEMINFO, "meminfo");
+
+	if (r == 0 && mount(NULL, "/proc/meminfo", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | FLAGS,
+			    NULL) < 0)
+		r = -errno;
+	return r;
+}
+
+static int
+keep_names(void)
+{
+	int r = cover_meminfo();
+
+	for (size_t i = 0; r == 0 && i < sizeof(constant) / sizeof(constant[0]); i++)
+		r = cover_by_shared(constant[i].name);
+	for (size_t i = 0; r == 0 && i < sizeof(processors) / sizeof(processors[0]); i++)
+		r = cover_by_shared(processors[i].name);
+	for (size_t i = 0; r == 0 && i < sizeof(links) / sizeof(links[0]); i++)
+		r = keep_link(links[i]);
+	return r;
 }
 
 static uint64_t told;			/* what meminfo says of the limit */
@@ -327,7 +295,12 @@ procfs_mount(uint64_t memory_bytes)
 
 	if (r == 0 && mount("proc", "/proc", "proc", FLAGS, "hidepid=2") < 0)
 		r = -errno;
-	return r < 0 ? r : cover_all();
+	if (r == 0)
+		r = keep_names();
+	/* From now on only names that are mounted on are found. */
+	if (r == 0 && mount(NULL, "/proc", NULL, MS_REMOUNT | FLAGS, "hidepid=2,subset=pid") < 0)
+		r = -errno;
+	return r;
 }
 
 int

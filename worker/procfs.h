@@ -1,9 +1,11 @@
 /* /proc of a worker: its processes, and a few files about "the machine", which is the worker: its
- * memory limit and its processors. Everything else that the kernel has there is covered.
+ * memory limit and its processors. The kernel's own files are not there.
  *
- * A procfs with subset=pid would need no covers, but libraries (psutil, and with it joblib and
- * dask) do not work without /proc/stat and /proc/meminfo, and nothing can be mounted on a name
- * that does not exist.
+ * A procfs with subset=pid has processes only. But libraries (psutil, and with it joblib and dask)
+ * do not work without /proc/stat and /proc/meminfo, and nothing can be mounted on a name that does
+ * not exist. So a worker mounts a whole procfs, mounts its files on those names, and then sets
+ * subset=pid: the kernel looks no other name up any more, but a name that is mounted on is never
+ * forgotten.
  */
 #ifndef WORKER_PROCFS_H
 #define WORKER_PROCFS_H

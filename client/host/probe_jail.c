@@ -195,7 +195,9 @@ try_proc(void *arg)
 		probe_child_begins();
 		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-			  "hidepid=2") < 0)
+			  "hidepid=2") < 0 ||
+		    mount(NULL, "/proc", NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+			  "hidepid=2,subset=pid") < 0)
 			_exit(errno);
 		_exit(0);
 	}
