@@ -538,7 +538,7 @@ repl_command(const struct options *options)
 	sigset_t waiting;
 
 	catch_interrupt(&waiting);
-	if (service_open(options, &service) < 0)
+	if (service_open(options, options->with.n > 0, &service) < 0)
 		return EX_UNAVAILABLE;
 	repl.channel.fd = service.fd;
 	repl.channel.mask = &waiting;
@@ -555,7 +555,7 @@ repl_command(const struct options *options)
 		work(&repl);
 	end(&repl);
 	repl_input_free(repl.input);
-	service_close(&service);
+	service_close(&service, false);
 	call_channel_done(&repl.channel);
 	free(repl.cell.bytes);
 	free(repl.held.bytes);

@@ -128,6 +128,15 @@ call_and_show(const struct options *options, struct call_channel *channel, json_
 	return code;
 }
 
+/* PEP 723: the line that begins a script's own list. The service reads that list. */
+static bool
+needs_packages(const struct options *options, const json_t *arguments)
+{
+	const char *script = json_string_value(json_object_get(arguments, "script"));
+
+	return options->with.n > 0 || (script && strstr(script, "# /// script"));
+}
+
 /* Takes ownership of arguments. */
 static int
 connect_and_call(const struct options *options, json_t *arguments)
@@ -137,7 +146,7 @@ connect_and_call(const struct options *options, json_t *arguments)
 	struct service service;
 	int code;
 
-	if (service_open(options, &service) < 0) {
+	if (service_open(options, needs_packages(options, arguments), &service) < 0) {
 		json_decref(arguments);
 		return EX_UNAVAILABLE;
 	}
@@ -147,7 +156,7 @@ connect_and_call(const struct options *options, json_t *arguments)
 		call_greet(&channel);
 	}
 	code = call_and_show(options, &channel, arguments);
-	service_close(&service);
+	service_close(&service, code != 0);
 	call_channel_done(&channel);
 	return code;
 }

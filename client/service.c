@@ -43,7 +43,7 @@ find_program(char path[PATH_MAX])
 /* In the child. A session of its own, so that Ctrl-C ends only this program, which then ends the
  * supervisor. */
 static _Noreturn void
-become_supervisor(const char *path, int socket, int log)
+become_supervisor(const char *path, bool packages, int socket, int log)
 {
 	sigset_t none;
 
@@ -52,13 +52,13 @@ become_supervisor(const char *path, int socket, int log)
 	setsid();
 	if (dup2(socket, STDIN_FILENO) >= 0 && dup2(socket, STDOUT_FILENO) >= 0 &&
 	    dup2(log, STDERR_FILENO) >= 0)
-		execl(path, path, "--private", NULL);
+		execl(path, path, "--private", packages ? "--packages" : NULL, NULL);
 	dprintf(log, "%s: %s\n", path, strerror(errno));
 	_exit(EXIT_FAILURE);
 }
 
 static int
-start_private(struct service *service_r)
+start_private(bool packages, struct service *service_r)
 {
 	own_fd int log = memfd_create("log", MFD_CLOEXEC);
 	char path[PATH_MAX];
@@ -75,7 +75,7 @@ start_private(struct service *service_r)
 	}
 	pid = fork();
 	if (pid == 0)
-		become_supervisor(path, pair[1], log);
+		become_supervisor(path, packages, pair[1], log);
 	close(pair[1]);
 	if (pid < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
 		say("cannot start a private supervisor: %s", strerror(errno));
@@ -87,20 +87,20 @@ start_private(struct service *service_r)
 }
 
 int
-service_open(const struct options *options, struct service *service_r)
+service_open(const struct options *options, bool packages, struct service *service_r)
 {
 	struct endpoints list;
 	int fd = -ENOENT;
 
 	if (options->private)
-		return start_private(service_r);
+		return start_private(packages, service_r);
 	if (endpoints_find(options->socket, &list) == 0 && !list.named_by) {
 		char path[PATH_MAX];
 
 		fd = endpoints_connect(&list, NULL);
 		if ((fd == -ENOENT || fd == -ECONNREFUSED || fd == -ENOTDIR) &&
 		    find_program(path))
-			return start_private(service_r);
+			return start_private(packages, service_r);
 	}
 	if (fd < 0)
 		fd = endpoint_connect(options->socket);
@@ -109,20 +109,22 @@ service_open(const struct options *options, struct service *service_r)
 }
 
 static void
-show_log(int log)
+show_log(const char *heading, int log)
 {
 	char text[LOG_SHOWN + 1], *rest = text, *line;
 	ssize_t n = pread(log, text, LOG_SHOWN, 0);
 
-	text[n > 0 ? n : 0] = '\0';
-	say("the private supervisor failed:");
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	say("%s:", heading);
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
 			say_more("%s", line);
 }
 
 void
-service_close(struct service *service)
+service_close(struct service *service, bool call_failed)
 {
 	int status = 0;
 
@@ -134,7 +136,9 @@ service_close(struct service *service)
 	while (waitpid(service->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (status != 0)
-		show_log(service->log);
+		show_log("the private supervisor failed", service->log);
+	else if (call_failed)
+		show_log("the private supervisor says", service->log);
 	close(service->log);
 	service->pid = 0;
 }

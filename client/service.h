@@ -14,11 +14,12 @@ struct service {
 };
 
 /* Connects to the service of the options. If none is named and none listens, or with --private,
- * starts a supervisor for this program alone. 0, or -errno: the reason was printed. */
-int service_open(const struct options *options, struct service *service_r);
+ * starts a supervisor for this program alone. packages: such a one may install some.
+ * 0, or -errno: the reason was printed. */
+int service_open(const struct options *options, bool packages, struct service *service_r);
 
-/* Closes the connection, and waits for the end of a private supervisor. If that failed, prints
- * its reason. */
-void service_close(struct service *service);
+/* Closes the connection, and waits for the end of a private supervisor. If that failed, or if the
+ * call did, prints the errors that it logged. */
+void service_close(struct service *service, bool call_failed);
 
 #endif

@@ -16,6 +16,7 @@ static const struct option options[] = {
 	{ "config", required_argument, NULL, 'c' },
 	{ "stdio", no_argument, NULL, 'i' },
 	{ "private", no_argument, NULL, 'o' },
+	{ "packages", optional_argument, NULL, 'a' },
 	{ "verbose", no_argument, NULL, 'b' },
 	{ "check-config", no_argument, NULL, 'k' },
 	{ "dump-config", no_argument, NULL, 'd' },
@@ -39,6 +40,8 @@ print_help(FILE *to)
 	      "  --stdio             serve one client on standard input and output\n"
 	      "  --private           as --stdio, for mcp-python run and repl: input() asks, long\n"
 	      "                      output is kept, and only errors are logged\n"
+	      "  --packages[=URL]    with --stdio or --private: scripts may have packages from this\n"
+	      "                      index, or from the one that pip uses here; you are asked first\n"
 	      "  --verbose           log why a limit is not the kernel's\n"
 	      "  --check-config      say what is wrong with the configuration and exit\n"
 	      "  --dump-config       print the configuration in force and exit\n"
@@ -61,6 +64,9 @@ conflict(const struct arguments *arguments, bool any_left)
 		return "--stdio and --socket exclude each other.\n";
 	if (arguments->stdio && (arguments->endpoints.http || arguments->endpoints.http_socket))
 		return "--stdio and HTTP exclude each other.\n";
+	if (arguments->packages && !arguments->stdio)
+		return "--packages needs --stdio: for other services, the configuration names "
+		       "[packages] index and store.\n";
 	return NULL;
 }
 
@@ -90,6 +96,9 @@ arguments_read(int argc, char **argv, struct arguments *arguments_r)
 			break;
 		case 'o':
 			arguments_r->stdio = arguments_r->private = true;
+			break;
+		case 'a':
+			arguments_r->packages = optarg ? optarg : "";
 			break;
 		case 'b':
 			arguments_r->verbose = true;

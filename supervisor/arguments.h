@@ -23,6 +23,7 @@ struct arguments {
 	struct endpoints_asked endpoints;
 	const char *config;		/* NULL: not given */
 	const char *who;		/* of SHOW_POLICY */
+	const char *packages;		/* a URL; "": none was given; NULL: no --packages */
 	bool stdio;
 	bool private;			/* with stdio: of one user at a terminal, who started it */
 	bool verbose;

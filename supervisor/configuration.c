@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/own.h"
 #include "base/xalloc.h"
@@ -17,6 +18,7 @@
 #include "policy/rules.h"
 #include "policy/sandbox_environment.h"
 #include "policy/words.h"
+#include "supervisor/laptop.h"
 #include "tools/toolsets.h"
 
 #define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
@@ -51,25 +53,82 @@ set_private_defaults(struct config *config)
 	config->results.keep_bytes = config->results.keep_bytes_max = 2 * PRIVATE_OUTPUT_BYTES;
 }
 
-struct config *
-configuration_read(const char *path, enum configuration_for whom, FILE *errors)
+/* The user's configuration directory; malloc'd, NULL: there is none. Not root's: sudo may leave
+ * HOME as it was. */
+static char *
+own_directory(void)
 {
-	const char *file = path ? path : DEFAULT_CONFIG;
+	const char *place = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	char *path = NULL;
+	int r = 0;
+
+	if (geteuid() == 0)
+		return NULL;
+	if (place && *place == '/')
+		r = asprintf(&path, "%s/mcp-pythond", place);
+	else if (home && *home == '/')
+		r = asprintf(&path, "%s/.config/mcp-pythond", home);
+	if (r < 0)
+		abort();
+	return path;
+}
+
+/* The user's own files, over those of the machine. */
+static int
+read_own(struct config *config, FILE *errors)
+{
+	own_mem char *directory = own_directory();
+	own_mem char *path = NULL;
+	int r, beside;
+
+	/* A directory that the user may not enter is another's. */
+	if (!directory || access(directory, X_OK) < 0)
+		return 0;
+	if (asprintf(&path, "%s/mcp-pythond.conf", directory) < 0)
+		abort();
+	r = config_read(config, path, errors);
+	if (r == -ENOENT)
+		r = 0;
+	else if (r < 0 && r != -EINVAL)
+		fprintf(errors, "%s: %s\n", path, strerror(-r));
+	beside = read_beside(config, path, errors);
+	return r < 0 ? r : beside;
+}
+
+/* What was read, with what others than the files say. */
+static int
+add_the_rest(struct config *config, const struct configuration_source *source, FILE *errors)
+{
+	int r = 0;
+
+	if (source->whom != FOR_UNIT && toolsets_wants(config, "python-sandbox"))
+		r = sandbox_environment_read(config, errors);
+	/* A script that mcp-python runs may find its packages here without any index. */
+	if (source->packages && laptop_packages(config, source->packages, errors) < 0 &&
+	    source->whom != FOR_PRIVATE)
+		r = -EINVAL;
+	return r;
+}
+
+struct config *
+configuration_read(const struct configuration_source *source, FILE *errors)
+{
+	const char *file = source->path ? source->path : DEFAULT_CONFIG;
 	struct config *config = config_new();
 	int r, beside;
 
-	if (whom == FOR_PRIVATE)
+	if (source->whom == FOR_PRIVATE)
 		set_private_defaults(config);
 	r = config_read(config, file, errors);
-	if (r == -ENOENT && !path)
+	if (r == -ENOENT && !source->path)
 		r = 0;
 	else if (r < 0 && r != -EINVAL)
 		fprintf(errors, "%s: %s\n", file, strerror(-r));
 	beside = read_beside(config, file, errors);
-	if (whom != FOR_UNIT && toolsets_wants(config, "python-sandbox") &&
-	    sandbox_environment_read(config, errors) < 0)
-		beside = -EINVAL;
-	if (r == 0 && beside == 0 && config_check(config, file, errors) == 0 &&
+	if (beside == 0 && source->with_own)
+		beside = read_own(config, errors);
+	if (r == 0 && beside == 0 && add_the_rest(config, source, errors) == 0 &&
+	    config_check(config, file, errors) == 0 &&
 	    toolsets_check(config, errors) == 0)
 		return config;
 	config_free(config);

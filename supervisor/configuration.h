@@ -16,9 +16,17 @@ enum configuration_for {
 	FOR_PRIVATE,	/* the same; and other defaults for one user at a terminal */
 };
 
-/* path: of the file; NULL: the installed one, which may be missing. Every mistake is printed,
- * with file and line. NULL after mistakes, or what was read, for config_free. */
-struct config *configuration_read(const char *path, enum configuration_for whom, FILE *errors);
+/* What a configuration is made from, at the start and at each reload. */
+struct configuration_source {
+	const char *path;	/* of the file; NULL: the installed one, which may be missing */
+	enum configuration_for whom;
+	bool with_own;		/* the files of the user, too, if there is no path */
+	const char *packages;	/* for laptop_packages(); NULL: it is not called */
+};
+
+/* Every mistake is printed, with file and line. NULL after mistakes, or what was read, for
+ * config_free. */
+struct config *configuration_read(const struct configuration_source *source, FILE *errors);
 
 /* Prints what is in force for somebody: a login name, a uid, or a principal such as
  * "token:ci", with those of their groups that policy names. 0; -ENOENT: there is no such user;

@@ -3,7 +3,8 @@
 SUPERVISOR_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) $(CRYPTO_CFLAGS) \
 	$(CJOSE_CFLAGS) \
 	-DLIBEXECDIR='"$(libexecdir)"' \
-	-DSYSCONFDIR='"$(sysconfdir)"'
+	-DSYSCONFDIR='"$(sysconfdir)"' \
+	-DPYTHON_PROGRAM='"$(PYTHON3)"'
 SUPERVISOR_ARCHIVES = libsupervisor.a libhttp.a libauth.a \
 	libtools.a libtools-compat.a libtools-check.a libtools-repl.a libtools-script.a \
 	libtools-packages.a libtools-session.a libtools-sets.a libtools-job.a libtools-shared.a \
@@ -17,6 +18,7 @@ libsupervisor_a_SOURCES = \
 	supervisor/arguments.c supervisor/arguments.h \
 	supervisor/configuration.c supervisor/configuration.h \
 	supervisor/handover.c supervisor/handover.h \
+	supervisor/laptop.c supervisor/laptop.h \
 	supervisor/listener.c supervisor/listener.h \
 	supervisor/endpoints.c supervisor/endpoints.h \
 	supervisor/stream.c supervisor/stream.h \

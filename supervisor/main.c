@@ -63,7 +63,7 @@
 
 struct supervisor {
 	struct config *config;
-	const char *config_path;	/* absolute; NULL: the installed file */
+	struct configuration_source source;	/* with an absolute path */
 	struct admin *admin;		/* NULL: there is no operators' socket */
 	struct governance *governance;
 	struct socketfile *admin_file;	/* NULL: none */
@@ -314,7 +314,7 @@ static void
 reload(struct supervisor *s)
 {
 	notify_reloading(s->notify);
-	governance_reload(s->governance, s->config_path, !unit_is_service(), on_reloaded, s);
+	governance_reload(s->governance, &s->source, on_reloaded, s);
 }
 
 static void
@@ -688,8 +688,13 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (arguments.action == SWEEP)
 		return unit_sweep();
-	s.config = configuration_read(arguments.config, arguments.private ? FOR_PRIVATE
-				      : unit_is_service() ? FOR_UNIT : FOR_HAND, stderr);
+	s.source = (struct configuration_source){
+		.path = arguments.config,
+		.whom = arguments.private ? FOR_PRIVATE : unit_is_service() ? FOR_UNIT : FOR_HAND,
+		.with_own = !arguments.config && !unit_is_system_service(),
+		.packages = arguments.packages,
+	};
+	s.config = configuration_read(&s.source, stderr);
 	if (!s.config)
 		return EXIT_CONFIGURATION;
 	if (arguments.action != SERVE) {
@@ -698,7 +703,7 @@ main(int argc, char **argv)
 		return r;
 	}
 	if (arguments.config)
-		s.config_path = realpath(arguments.config, path);
+		s.source.path = realpath(arguments.config, path);
 	s.as_service = unit_is_system_service();
 	if (s.as_service)
 		s.own_uid = startup_service_uid(s.config);	/* the service manager started it */

@@ -207,7 +207,7 @@ governance_reloads(const struct governance *g)
 }
 
 void
-governance_reload(struct governance *g, const char *path, bool by_hand,
+governance_reload(struct governance *g, const struct configuration_source *source,
 		  void (*on_done)(void *arg), void *arg)
 {
 	own_mem char *errors = NULL;
@@ -218,7 +218,7 @@ governance_reload(struct governance *g, const char *path, bool by_hand,
 
 	if (!out)
 		abort();
-	config = configuration_read(path, by_hand ? FOR_HAND : FOR_UNIT, out);
+	config = configuration_read(source, out);
 	fclose(out);
 	if (!config) {
 		audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,

@@ -11,6 +11,7 @@
 #include "supervisor/operate/admin.h"
 
 struct config;
+struct configuration_source;
 struct directory;
 struct event_base;
 struct gate;
@@ -38,10 +39,10 @@ void governance_free(struct governance *governance);	/* NULL is fine */
 
 struct gate *governance_gate(struct governance *governance);
 
-/* Reads the files again (path, by_hand: as configuration_read) and puts what they say in force for
+/* Reads the files again (source: as for configuration_read) and puts what they say in force for
  * what starts from now on, or says in the log why not. on_done: called once when that is over, as
  * by gate_reload. */
-void governance_reload(struct governance *governance, const char *path, bool by_hand,
+void governance_reload(struct governance *governance, const struct configuration_source *source,
 		       void (*on_done)(void *arg), void *arg);
 
 struct governance_reloads {

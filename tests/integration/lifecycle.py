@@ -5,6 +5,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -385,6 +386,34 @@ def stdio(ctx):
         equal(status, 0, "exit status; stderr: %s" % errors)
         equal(wait_gone(below, ctx.seconds(10)), [], "left running")
         assert "{" not in errors.split("\n")[0], errors
+
+
+@test(private=True)
+def a_user_has_files_of_their_own(ctx):
+    """Over those of the machine; not root's, and not beside --config."""
+    root = os.getuid() == 0
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o755)
+        program = shutil.copy(os.path.join(ctx.options.build, "mcp-pythond"), d + "/program")
+        for name, text in (("mcp-pythond.conf", "timeout_seconds = 7\nmemory_mb = 111"),
+                           ("conf.d/x.conf", "memory_mb = 222"), ("../other", "memory_mb = 99")):
+            path = os.path.normpath(os.path.join(d, "mcp-pythond", name))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as f:
+                f.write("[limits]\n%s\n" % text)
+
+        def in_force(*options, **who):
+            done = subprocess.run([program, "--dump-config", *options], capture_output=True, text=True,
+                                  env={"XDG_CONFIG_HOME": d, "ASAN_OPTIONS": "detect_leaks=0"},
+                                  timeout=ctx.seconds(60), **who)
+            assert done.returncode == 0, done
+            return re.findall(r"^(?:timeout_seconds|memory_mb) = (\d+)$",
+                              done.stdout[done.stdout.index("[limits]"):], re.M)[:2]
+        somebody = {"user": 65534, "group": 65534, "extra_groups": []} if root else {}
+        equal(in_force(**somebody), ["7", "222"])
+        equal(in_force("--config", d + "/other", **somebody), ["30", "99"])
+        if root:
+            equal(in_force(), ["30", "512"])
 
 
 @test(private=True)

@@ -23,6 +23,7 @@ from admin import Admin
 from harness import SOMEBODY, Skip, equal, main, test
 from mcpclient import Client
 from package_index import NGINX, Index, digest, wheel
+from terminal import Terminal
 from package_store import (OPEN, asked, asked_since, config, environments, install, keeper_of, leftovers, names,
                            new_store, refused, verify, wait_for)
 from supervisor import Supervisor, descendants, wait_gone
@@ -873,6 +874,105 @@ def half_made_environments_are_removed(ctx):
             assert "keeper-ready removed=2" in s.log(), s.log()
             equal((verify(store), leftovers(store)), (1, []))
             equal(install(client, "alpha")["message"], "2 packages, already installed")
+
+
+# ---- for one user, without any configuration ----
+
+
+@contextlib.contextmanager
+def laptop(url, **more):
+    """Variables of a user whose pip asks that index. What is installed is in the cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        os.chmod(cache, 0o755)
+        yield {"PIP_INDEX_URL": url, "PIP_CONFIG_FILE": os.devnull, "XDG_CACHE_HOME": cache,
+               "ASAN_OPTIONS": "detect_leaks=0", **more}
+
+
+def laptop_config(ctx, variables, *options, config=""):
+    """What is in force, and what was printed of it."""
+    with tempfile.NamedTemporaryFile("w") as f:
+        f.write(config)
+        f.flush()
+        done = subprocess.run(
+            [os.path.join(ctx.options.build, "mcp-pythond"), "--stdio", "--dump-config", "--config",
+             f.name, *options], env={**os.environ, **variables}, capture_output=True, text=True,
+            timeout=ctx.seconds(60))
+    section, said = None, {}
+    for line in done.stdout.splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif " = " in line or line.endswith(" ="):
+            name, _, value = line.partition(" =")
+            said[section, name] = value.strip()
+    return done.returncode, said, done.stderr
+
+
+@test(private=True)
+def one_option_gives_packages(ctx):
+    """Of pip's index, in a store whose parents are made, and the user's own to allow."""
+    with laptop(index.url) as variables:
+        code, said, err = laptop_config(ctx, variables, "--packages")
+        equal((code, err), (0, ""))
+        store = variables["XDG_CACHE_HOME"] + "/mcp-pythond/packages"
+        equal([said["packages", name] for name in ("index", "extra_indexes", "file_hosts", "store")],
+              [index.url, "", "", store])
+        equal(said["policy", "approvers"], "self")
+        equal(said["admin", "approvals"], os.path.dirname(store) + "/approvals.jsonl")
+        assert os.path.isdir(os.path.dirname(store))
+        # A URL goes first; what the files say comes before what pip says.
+        own = "[packages]\nindex = http://a.example/\n[policy]\napprovers = uid:7\n"
+        code, said, err = laptop_config(ctx, variables, "--packages", config=own)
+        equal((said["packages", "index"], said["policy", "approvers"]), ("http://a.example/", "uid:7"))
+        code, said, err = laptop_config(ctx, variables, "--packages=http://b.example/", config=own)
+        equal(said["packages", "index"], "http://b.example/")
+        code, said, err = laptop_config(ctx, variables)
+        equal((said["packages", "index"], said["packages", "store"]), ("", ""))
+        code, _, err = laptop_config(ctx, variables, "--packages=elsewhere")
+        equal(code, 78)
+        assert err.startswith("--packages: ") and "http://" in err, err
+
+
+@test(private=True)
+def pip_has_an_index_of_its_own(ctx):
+    with laptop("") as variables:
+        del variables["PIP_INDEX_URL"]
+        code, said, err = laptop_config(ctx, {**variables, "HOME": variables["XDG_CACHE_HOME"]},
+                                        "--packages")
+        equal((code, err), (0, ""))
+        assert said["packages", "index"].startswith("https://"), said["packages", "index"]
+        assert said["packages", "file_hosts"], "files are on another host"
+
+
+@test(private=True)
+def a_client_is_asked_before_a_first_package(ctx):
+    program = os.path.join(ctx.options.build, "mcp-pythond")
+    with laptop(index.url) as variables, Client.spawn(
+            [program, "--stdio", "--packages"], None, ctx.seconds(60),
+            env={**os.environ, **variables}, stderr=subprocess.DEVNULL) as client:
+        asked, answer = ask_in_session(client, "accept", {"allow": True})
+        assert "alpha" in asked, asked
+        equal((answer["status"], names(answer)), ("ok", ["alpha 1.0", "beta 1.2"]))
+
+
+@test(private=True)
+def a_person_at_a_terminal_is_asked(ctx):
+    """With --with, and for what a script itself lists. A second run finds what was installed."""
+    script = "# /// script\n# dependencies = ['alpha']\n# ///\nimport alpha\nprint('v', alpha.VERSION)\n"
+    with laptop(index.url, XDG_RUNTIME_DIR="/nonexistent") as variables, \
+            tempfile.NamedTemporaryFile("w", suffix=".py") as f:
+        f.write(script)
+        f.flush()
+        for asks in (True, False):
+            with Terminal(ctx, "run", "--private", f.name, more=variables) as t:
+                if asks:
+                    t.expect(r"alpha.*\[y/N\] ")
+                    t.type("y\n")
+                t.expect("v 1.0\n")
+                equal(t.end(), 0)
+        with Terminal(ctx, "run", "--private", "--with", "gamma", f.name, more=variables) as t:
+            t.expect(r"gamma.*\[y/N\] ")
+            t.type("n\n")
+            equal(t.end(), 64, t.log)
 
 
 # ---- the packages ----------------------------------------------------------------------

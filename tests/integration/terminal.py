@@ -21,9 +21,9 @@ def take_terminal():
 
 class Terminal:
     """typed: stands in the terminal's input before the program starts. term: the kind that it
-    is said to be."""
+    is said to be. more: further variables of the environment."""
 
-    def __init__(self, ctx, *arguments, typed="", term="dumb", **popen):
+    def __init__(self, ctx, *arguments, typed="", term="dumb", more=(), **popen):
         self.ctx, self.seen, self.log = ctx, "", b""
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.master, slave = pty.openpty()
@@ -33,8 +33,8 @@ class Terminal:
             [client_program(ctx), *arguments], **streams, start_new_session=True,
             close_fds=True, preexec_fn=take_terminal if streams["stdin"] == slave else None,
             # libedit keeps the strings that keys are bound to.
-            env=dict(os.environ, TERM=term, HOME="/nonexistent", XDG_STATE_HOME="",
-                     ASAN_OPTIONS="detect_leaks=0"))
+            env={**os.environ, "TERM": term, "HOME": "/nonexistent", "XDG_STATE_HOME": "",
+                 "ASAN_OPTIONS": "detect_leaks=0", **dict(more)})
         os.close(slave)
 
     def __enter__(self):

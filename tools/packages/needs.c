@@ -18,6 +18,7 @@ struct needs {
 	struct install *install;
 	needs_known *known;
 	void *arg;
+	bool may_ask;
 	bool *over;		/* within needs_start(): set when the result was told */
 };
 
@@ -125,7 +126,8 @@ list_of(const struct findings *findings)
 static void
 install_missing(struct needs *needs, const struct findings *findings)
 {
-	struct install_request request = { .profile = needs->profile };
+	struct install_request request = { .profile = needs->profile,
+					   .may_ask = needs->may_ask };
 	json_t *list = list_of(findings);
 	struct why why = { .field = "" };
 	char *text;
@@ -166,7 +168,7 @@ on_found(void *arg, const struct findings *findings)
 
 int
 needs_start(const struct tool_host *host, const struct requirements_probe *probe,
-	    needs_known *known, void *arg, struct needs **needs_r, struct why *why_r)
+	    bool may_ask, needs_known *known, void *arg, struct needs **needs_r, struct why *why_r)
 {
 	struct needs *needs = xcalloc(1, sizeof(*needs));
 	struct requirements_check *check = NULL;
@@ -175,6 +177,7 @@ needs_start(const struct tool_host *host, const struct requirements_probe *probe
 
 	needs->host = *host;
 	needs->profile = probe->profile;
+	needs->may_ask = may_ask;
 	needs->known = known;
 	needs->arg = arg;
 	needs->over = &over;
@@ -190,6 +193,13 @@ needs_start(const struct tool_host *host, const struct requirements_probe *probe
 	needs->check = check;
 	*needs_r = needs;
 	return 0;
+}
+
+void
+needs_reply(struct needs *needs, const struct tool_reply *reply)
+{
+	if (needs->install)
+		install_reply(needs->install, reply);
 }
 
 void

@@ -5,6 +5,8 @@
 #ifndef TOOLS_PACKAGES_NEEDS_H
 #define TOOLS_PACKAGES_NEEDS_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 #include "mcp/tool.h"
@@ -30,11 +32,14 @@ struct needs_result {
 
 typedef void needs_known(void *arg, const struct needs_result *result);
 
-/* known is called once: from within, and then *needs_r is NULL, or from a later turn of the
- * loop. 0, or what requirements_start returns, with why_r filled and known not called. The
+/* may_ask: the tool passes replies to needs_reply, so the session's user may be asked about
+ * packages. known is called once: from within, and then *needs_r is NULL, or from a later turn
+ * of the loop. 0, or what requirements_start returns, with why_r filled and known not called. The
  * probe is borrowed as requirements_start has it; compile is not looked at. */
 int needs_start(const struct tool_host *host, const struct requirements_probe *probe,
-		needs_known *known, void *arg, struct needs **needs_r, struct why *why_r);
+		bool may_ask, needs_known *known, void *arg, struct needs **needs_r,
+		struct why *why_r);
+void needs_reply(struct needs *needs, const struct tool_reply *reply);
 void needs_cancel(struct needs *needs, enum cancel_reason reason);
 
 #endif

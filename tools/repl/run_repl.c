@@ -249,7 +249,9 @@ reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const ch
 {
 	(void)n;
 	(void)state;
-	if (run->execution)
+	if (run->needs)
+		needs_reply(run->needs, replies);
+	else if (run->execution)
 		script_input_reply(&run->input, &run->host, run->execution, replies);
 }
 

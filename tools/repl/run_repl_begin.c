@@ -225,7 +225,7 @@ repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why 
 	r = environment_profile(&run->host, profile, &probe.profile, why_r);
 	run->step = STEP_NEEDS;
 	if (r == 0)
-		r = needs_start(&run->host, &probe, on_needs, run, &needs, why_r);
+		r = needs_start(&run->host, &probe, true, on_needs, run, &needs, why_r);
 	if (r == 0 && needs)
 		run->needs = needs;
 	return r;

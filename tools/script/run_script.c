@@ -323,7 +323,8 @@ check_first(struct tool_run *run, struct why *why_r)
 
 	run->profile = probe.profile;
 	if (r == 0)
-		r = needs_start(&run->host, &probe, on_needs, run, &needs, why_r);
+		r = needs_start(&run->host, &probe, run->kind->asks != NULL, on_needs, run, &needs,
+				why_r);
 	/* Otherwise they are known already, and the run may be over. */
 	if (needs)
 		run->needs = needs;
@@ -442,7 +443,10 @@ reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const ch
 {
 	(void)n;
 	(void)state;
-	script_input_reply(&run->input, &run->host, run->execution, replies);
+	if (run->needs)
+		needs_reply(run->needs, replies);
+	else
+		script_input_reply(&run->input, &run->host, run->execution, replies);
 }
 
 const char *
