@@ -3,21 +3,16 @@
 #include "host/directory.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <event2/event.h>
 
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "host/directory_parts.h"
+#include "host/helper.h"
 #include "proto/frame.h"
 
 #define GRACE_S 2			/* beyond the helper's own time limit */
@@ -43,8 +38,7 @@ TAILQ_HEAD(directory_lookups, directory_lookup);
 
 struct directory {
 	struct event_base *base;
-	pid_t pid;
-	int pidfd, socket;
+	struct helper helper;
 	bool lost;
 	void (*on_lost)(void *arg);
 	void *arg;
@@ -260,45 +254,20 @@ directory_cancel(struct directory_lookup *lookup)
 
 /* ---- from its beginning to its end ---- */
 
-/* Signals are blocked until the child has removed the supervisor's handlers. */
-static int
-fork_helper(struct directory *directory, directory_look_up_fn *look_up)
-{
-	pid_t supervisor = getpid();
-	sigset_t all, before;
-	int pair[2], error;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	directory->socket = pair[0];
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	directory->pid = fork();
-	error = errno;
-	if (directory->pid == 0)
-		directory_live(pair[1], supervisor, look_up);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	close(pair[1]);
-	if (directory->pid < 0)
-		return -error;
-	directory->pidfd = (int)syscall(SYS_pidfd_open, directory->pid, 0);
-	if (directory->pidfd < 0 || fcntl(directory->socket, F_SETFL, O_NONBLOCK) < 0)
-		return -errno;
-	return 0;
-}
-
 int
 directory_new(directory_look_up_fn *look_up, struct directory **directory_r)
 {
 	struct directory *directory = xcalloc(1, sizeof(*directory));
 	int r;
 
-	directory->socket = directory->pidfd = -1;
 	TAILQ_INIT(&directory->waiting);
 	TAILQ_INIT(&directory->asked);
 	frame_reader_init(&directory->reader, FROM_DIRECTORY);
 	frame_writer_init(&directory->writer, WAITING_BYTES);
-	r = fork_helper(directory, look_up ? look_up : directory_look_up);
+	r = helper_fork(&directory->helper);
+	if (r == 1)
+		directory_live(directory->helper.socket, directory->helper.pid,
+			       look_up ? look_up : directory_look_up);
 	if (r < 0)
 		directory_free(directory);
 	else
@@ -313,10 +282,10 @@ directory_watch(struct directory *directory, struct event_base *base,
 	directory->base = base;
 	directory->on_lost = on_lost;
 	directory->arg = arg;
-	directory->readable = xalloc_check(event_new(base, directory->socket,
+	directory->readable = xalloc_check(event_new(base, directory->helper.socket,
 						     EV_READ | EV_PERSIST, on_readable,
 						     directory));
-	directory->writable = xalloc_check(event_new(base, directory->socket, EV_WRITE,
+	directory->writable = xalloc_check(event_new(base, directory->helper.socket, EV_WRITE,
 						     on_writable, directory));
 	event_add(directory->readable, NULL);
 }
@@ -325,7 +294,6 @@ void
 directory_free(struct directory *directory)
 {
 	struct directory_lookup *lookup;
-	siginfo_t info;
 
 	if (!directory)
 		return;
@@ -337,16 +305,7 @@ directory_free(struct directory *directory)
 		event_free(directory->readable);
 		event_free(directory->writable);
 	}
-	/* The helper ends with its socket, and its children end with it. */
-	if (directory->socket >= 0)
-		close(directory->socket);
-	if (directory->pidfd >= 0) {
-		syscall(SYS_pidfd_send_signal, directory->pidfd, SIGKILL, NULL, 0);
-		while (waitid(P_PIDFD, (id_t)directory->pidfd, &info, WEXITED) < 0 &&
-		       errno == EINTR)
-			;
-		close(directory->pidfd);
-	}
+	helper_end(&directory->helper);
 	frame_reader_done(&directory->reader);
 	frame_writer_done(&directory->writer);
 	free(directory);
@@ -355,5 +314,5 @@ directory_free(struct directory *directory)
 pid_t
 directory_pid(const struct directory *directory)
 {
-	return directory->pid;
+	return directory->helper.pid;
 }

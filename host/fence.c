@@ -1,5 +1,5 @@
-/* Runs in: the supervisor, the launcher and the directory helper, each before its loop; a child of
- * the helper before it asks.   Owns: nothing. */
+/* Runs in: the supervisor, the launcher and the helpers, each before its loop; a child of a helper,
+ * before its job.   Owns: nothing. */
 #include "host/fence.h"
 
 #include <errno.h>
@@ -263,9 +263,9 @@ static const struct row sockets_refused[] = {
 	{ "socket", { IS_INT(0, AF_INET6), { 1, SCMP_CMP_MASKED_EQ, SOCKET_TYPE, SOCK_RAW } } },
 };
 
-/* Programs, namespaces and mounts: neither the directory helper nor a module of a name service
+/* Programs, namespaces and mounts: neither a helper with jobs nor a module of a name service
  * needs them. */
-static const char *const refused_to_directory[] = {
+static const char *const refused_to_helper[] = {
 	"execve", "execveat", "vfork", "personality", "setns", "unshare", "chroot", "pivot_root",
 	"mount", "umount", "umount2", "mount_setattr", "open_tree", "open_tree_attr", "move_mount",
 	"fsopen", "fsconfig", "fsmount", "fspick", "sethostname", "setdomainname",
@@ -273,7 +273,7 @@ static const char *const refused_to_directory[] = {
 };
 
 /* The helper may only fork copies of itself, and kill them. */
-static const struct row rows_refused_to_directory[] = {
+static const struct row rows_refused_to_helper[] = {
 	{ "clone", { HAS(0, CLONE_NEWUSER) } }, { "clone", { HAS(0, CLONE_NEWNS) } },
 	{ "clone", { HAS(0, CLONE_NEWPID) } }, { "clone", { HAS(0, CLONE_NEWNET) } },
 	{ "clone", { HAS(0, CLONE_NEWIPC) } }, { "clone", { HAS(0, CLONE_NEWUTS) } },
@@ -285,7 +285,7 @@ static const struct row rows_refused_to_directory[] = {
 	OPTION("setsockopt", SOL_SOCKET, SOCKET_PASSPIDFD),
 };
 
-static const char *const refused_to_lookup[] = { "fork", "kill" };
+static const char *const refused_to_job[] = { "fork", "kill" };
 
 static int
 refuse(scmp_filter_ctx ctx, const char *const *name, size_t n)
@@ -351,19 +351,19 @@ fence_family(void)
 	return r;
 }
 
-/* ---- the directory helper's ---- */
+/* ---- a helper's and its jobs' ---- */
 
 int
-fence_directory(void)
+fence_helper(void)
 {
 	scmp_filter_ctx ctx = refusing_nothing();
 	int r = ctx ? refuse(ctx, refused, N(refused)) : -ENOMEM;
 
 	if (r == 0)
-		r = refuse(ctx, refused_to_directory, N(refused_to_directory));
+		r = refuse(ctx, refused_to_helper, N(refused_to_helper));
 	if (r == 0)
-		r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused_to_directory,
-			     N(rows_refused_to_directory));
+		r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused_to_helper,
+			     N(rows_refused_to_helper));
 	if (r == 0)
 		r = refuse_sockets(ctx);
 	/* Its flags are out of a filter's reach; the C library falls back to clone. */
@@ -377,14 +377,14 @@ fence_directory(void)
 }
 
 int
-fence_lookup(void)
+fence_job(void)
 {
 	const struct row rows_refused[] = {
 		{ "clone", { WITHOUT(0, CLONE_THREAD) } },	/* name services may have threads */
 		{ "tgkill", { IS_NOT(0, (uint32_t)getpid()) } },	/* abort() and raise() */
 	};
 	scmp_filter_ctx ctx = refusing_nothing();
-	int r = ctx ? refuse(ctx, refused_to_lookup, N(refused_to_lookup)) : -ENOMEM;
+	int r = ctx ? refuse(ctx, refused_to_job, N(refused_to_job)) : -ENOMEM;
 
 	if (r == 0)
 		r = add_rows(ctx, SCMP_ACT_ERRNO(EPERM), rows_refused, N(rows_refused));

@@ -5,13 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +19,7 @@
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "host/filestore_parts.h"
+#include "host/helper.h"
 #include "proto/frame.h"
 
 #define WAITING_BYTES (4 * 1024 * 1024)	/* orders that the helper has not read yet */
@@ -76,8 +73,7 @@ TAILQ_HEAD(filestore_jobs, filestore_job);
 struct filestore {
 	struct filestore_bounds bounds;
 	struct event_base *base;
-	pid_t pid;
-	int pidfd, socket;
+	struct helper helper;
 	bool lost;
 	struct frame_reader reader;
 	struct frame_writer writer;
@@ -657,10 +653,10 @@ take_stored(struct filestore *store, const struct msg_stored_file *said)
 static int
 await_frame(struct filestore *store, uint64_t until_ms, struct frame *frame_r)
 {
-	struct pollfd line = { .fd = store->socket, .events = POLLIN };
+	struct pollfd line = { .fd = store->helper.socket, .events = POLLIN };
 	int r;
 
-	while ((r = frame_reader_read(&store->reader, store->socket, frame_r)) == 0) {
+	while ((r = frame_reader_read(&store->reader, store->helper.socket, frame_r)) == 0) {
 		uint64_t now = clock_ms();
 
 		if (now >= until_ms)
@@ -695,33 +691,6 @@ read_index(struct filestore *store)
 	}
 }
 
-/* Signals are blocked until the child has removed the supervisor's handlers. */
-static int
-fork_helper(struct filestore *store, const char *directory)
-{
-	pid_t supervisor = getpid();
-	sigset_t all, before;
-	int pair[2], error;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	store->socket = pair[0];
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	store->pid = fork();
-	error = errno;
-	if (store->pid == 0)
-		filestore_live(pair[1], supervisor, directory);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	close(pair[1]);
-	if (store->pid < 0)
-		return -error;
-	store->pidfd = (int)syscall(SYS_pidfd_open, store->pid, 0);
-	if (store->pidfd < 0 || fcntl(store->socket, F_SETFL, O_NONBLOCK) < 0)
-		return -errno;
-	return 0;
-}
-
 int
 filestore_new(const char *directory, const struct filestore_bounds *bounds,
 	      struct filestore **store_r)
@@ -730,12 +699,13 @@ filestore_new(const char *directory, const struct filestore_bounds *bounds,
 	int r;
 
 	store->bounds = *bounds;
-	store->socket = store->pidfd = -1;
 	TAILQ_INIT(&store->shelves);
 	TAILQ_INIT(&store->jobs);
 	frame_reader_init(&store->reader, FROM_FILESTORE);
 	frame_writer_init(&store->writer, WAITING_BYTES);
-	r = fork_helper(store, directory);
+	r = helper_fork(&store->helper);
+	if (r == 1)
+		filestore_live(store->helper.socket, store->helper.pid, directory);
 	if (r == 0)
 		r = read_index(store);
 	if (r < 0)
@@ -751,9 +721,9 @@ filestore_watch(struct filestore *store, struct event_base *base)
 	static const struct timeval each = { .tv_sec = SWEEP_S };
 
 	store->base = base;
-	store->readable = xalloc_check(event_new(base, store->socket, EV_READ | EV_PERSIST,
+	store->readable = xalloc_check(event_new(base, store->helper.socket, EV_READ | EV_PERSIST,
 						 on_readable, store));
-	store->writable = xalloc_check(event_new(base, store->socket, EV_WRITE, on_writable,
+	store->writable = xalloc_check(event_new(base, store->helper.socket, EV_WRITE, on_writable,
 						 store));
 	store->sweep = xalloc_check(event_new(base, -1, EV_PERSIST, on_sweep, store));
 	event_add(store->readable, NULL);
@@ -765,7 +735,6 @@ filestore_free(struct filestore *store)
 {
 	struct filestore_job *job;
 	struct shelf *shelf;
-	siginfo_t info;
 
 	if (!store)
 		return;
@@ -781,14 +750,7 @@ filestore_free(struct filestore *store)
 		event_free(store->writable);
 		event_free(store->sweep);
 	}
-	if (store->socket >= 0)
-		close(store->socket);
-	if (store->pidfd >= 0) {
-		syscall(SYS_pidfd_send_signal, store->pidfd, SIGKILL, NULL, 0);
-		while (waitid(P_PIDFD, (id_t)store->pidfd, &info, WEXITED) < 0 && errno == EINTR)
-			;
-		close(store->pidfd);
-	}
+	helper_end(&store->helper);
 	frame_reader_done(&store->reader);
 	frame_writer_done(&store->writer);
 	free(store);
@@ -797,5 +759,5 @@ filestore_free(struct filestore *store)
 pid_t
 filestore_pid(const struct filestore *store)
 {
-	return store ? store->pid : 0;
+	return store ? store->helper.pid : 0;
 }

@@ -5,13 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -20,6 +16,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "base/why.h"
+#include "host/helper.h"
 #include "host/launch.h"
 #include "host/launcher_parts.h"
 #include "host/outer.h"
@@ -28,8 +25,7 @@
 #define LAUNCHED_FDS 3		/* the most descriptors of an answer */
 
 struct launcher {
-	pid_t pid;
-	int pidfd, socket;
+	struct helper helper;
 	struct frame_reader reader;
 	struct event readable;
 	bool watched, lost;
@@ -49,7 +45,7 @@ spare_fds(struct launcher *l)
 {
 	for (size_t i = 0; i < LAUNCHED_FDS; i++)
 		if (l->spare[i] < 0)
-			l->spare[i] = fcntl(l->socket, F_DUPFD_CLOEXEC, 3);
+			l->spare[i] = fcntl(l->helper.socket, F_DUPFD_CLOEXEC, 3);
 }
 
 static void
@@ -64,31 +60,6 @@ give_spare_fds(struct launcher *l)
 
 /* ---- life ---- */
 
-static int
-fork_launcher(const struct launcher_options *options, struct launcher *l)
-{
-	pid_t supervisor = getpid();
-	int pair[2], error;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	l->socket = pair[0];
-	if (fcntl(l->socket, F_SETFL, O_NONBLOCK) < 0) {
-		error = errno;
-		close(pair[1]);
-		return -error;
-	}
-	l->pid = fork();
-	if (l->pid == 0)
-		launcher_live(options, supervisor, pair[1]);
-	error = errno;
-	close(pair[1]);
-	if (l->pid < 0)
-		return -error;
-	l->pidfd = (int)syscall(SYS_pidfd_open, l->pid, 0);
-	return l->pidfd < 0 ? -errno : 0;
-}
-
 int
 launcher_new(const struct launcher_options *options, struct launcher **launcher_r,
 	     struct why *why_r)
@@ -98,11 +69,13 @@ launcher_new(const struct launcher_options *options, struct launcher **launcher_
 
 	if (l == NULL)
 		return -ENOMEM;
-	*l = (struct launcher){ .pidfd = -1, .socket = -1, .slots = options->outer->slots,
+	*l = (struct launcher){ .slots = options->outer->slots,
 				.has_egress = options->egress_fd >= 0 };
 	memset(l->spare, -1, sizeof(l->spare));
 	frame_reader_init(&l->reader, FROM_LAUNCHER);
-	r = fork_launcher(options, l);
+	r = helper_fork(&l->helper);
+	if (r == 1)
+		launcher_live(options, l->helper.pid, l->helper.socket);
 	if (r < 0) {
 		launcher_free(l);
 		return why_say(why_r, r, "", "launcher: cannot start it: %s", strerror(-r));
@@ -115,22 +88,12 @@ launcher_new(const struct launcher_options *options, struct launcher **launcher_
 void
 launcher_free(struct launcher *l)
 {
-	siginfo_t info;
-
 	if (l == NULL)
 		return;
 	if (l->watched)
 		event_del(&l->readable);
 	give_spare_fds(l);
-	/* The launcher ends with its socket. Its wait status does not matter. */
-	if (l->socket >= 0)
-		close(l->socket);
-	if (l->pidfd >= 0) {
-		syscall(SYS_pidfd_send_signal, l->pidfd, SIGKILL, NULL, 0);
-		while (waitid(P_PIDFD, (id_t)l->pidfd, &info, WEXITED) < 0 && errno == EINTR)
-			;
-		close(l->pidfd);
-	}
+	helper_end(&l->helper);
 	frame_reader_done(&l->reader);
 	free(l);
 }
@@ -154,14 +117,14 @@ launcher_watch(struct launcher *l, struct event_base *base, void (*on_lost)(void
 	l->on_lost = on_lost;
 	l->arg = arg;
 	l->watched = true;
-	event_assign(&l->readable, base, l->socket, EV_READ | EV_PERSIST, on_readable, l);
+	event_assign(&l->readable, base, l->helper.socket, EV_READ | EV_PERSIST, on_readable, l);
 	event_add(&l->readable, NULL);
 }
 
 pid_t
 launcher_pid(const struct launcher *l)
 {
-	return l->pid;
+	return l->helper.pid;
 }
 
 uint32_t
@@ -192,10 +155,10 @@ static int
 receive(struct launcher *l, struct frame *frame_r)
 {
 	uint64_t end = clock_us() + LAUNCHER_PATIENCE_MS * 1000ull, now;
-	struct pollfd line = { .fd = l->socket, .events = POLLIN };
+	struct pollfd line = { .fd = l->helper.socket, .events = POLLIN };
 	int r;
 
-	while ((r = frame_reader_read(&l->reader, l->socket, frame_r)) == 0) {
+	while ((r = frame_reader_read(&l->reader, l->helper.socket, frame_r)) == 0) {
 		now = clock_us();
 		if (now >= end)
 			return -ETIMEDOUT;
@@ -214,7 +177,7 @@ ask(struct launcher *l, const struct msg *question, enum msg_type answer, struct
 	if (l->lost)
 		return -ENOTCONN;
 	give_spare_fds(l);
-	r = frame_send(l->socket, question, NULL, 0);
+	r = frame_send(l->helper.socket, question, NULL, 0);
 	if (r == 0)
 		r = receive(l, frame_r);
 	if (r == 0 && frame_r->msg.type != answer) {

@@ -9,21 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/own.h"
 #include "base/passrights.h"
-#include "base/passrights.h"
 #include "host/fence.h"
+#include "host/helper.h"
 #include "host/launch.h"
 #include "host/outer.h"
 #include "policy/config.h"
@@ -321,29 +317,6 @@ keep_only_own(const struct launcher_process *l)
 	return close_range(from, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* With --stdio descriptors 0 and 1 belong to a client. */
-static int
-replace_standard_descriptors(void)
-{
-	own_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	return null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-	       dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -errno : 0;
-}
-
-/* Ignores signals of a terminal, which are for the supervisor. */
-static int
-default_process(const struct launcher_process *l)
-{
-	static const struct rlimit none = { 0, 0 };
-
-	setsid();
-	if (prctl(PR_SET_NAME, "mcp-launcher") < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
-	    setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-		return -errno;
-	return getppid() == l->supervisor ? 0 : -ESRCH;
-}
-
 static int
 serve(struct launcher_process *l, const struct msg *msg)
 {
@@ -361,13 +334,8 @@ launcher_live(const struct launcher_options *options, pid_t supervisor, int sock
 				      .socket = socket };
 	struct frame_reader reader;
 	struct frame frame = { 0 };
-	int r = default_process(&l);
+	int r = helper_settle("mcp-launcher", supervisor);
 
-	/* Messages to the launcher hold numbers only. Older kernels cannot refuse descriptors. */
-	passrights_set(socket, false);
-
-	if (r == 0)
-		r = replace_standard_descriptors();
 	if (r == 0)
 		r = keep_only_own(&l);
 	if (r == 0)
@@ -383,8 +351,5 @@ launcher_live(const struct launcher_options *options, pid_t supervisor, int sock
 			r = serve(&l, &frame.msg);
 		frame_done(&frame);
 	}
-	/* The supervisor closes its end when it ends. */
-	if (r != -EPIPE && r != -ECONNRESET)
-		log_line(LOG_ERR, "launcher-ends", "err=%s", strerrorname_np(-r));
-	_exit(r == -EPIPE || r == -ECONNRESET ? EXIT_SUCCESS : EXIT_FAILURE);
+	helper_exit("launcher-ends", r);
 }

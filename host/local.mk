@@ -11,6 +11,8 @@ libhost_a_SOURCES = \
 	host/fence.c host/fence.h \
 	host/filestore.c host/filestore.h \
 	host/filestore_disk.c host/filestore_parts.h host/filestore_process.c \
+	host/helper.c host/helper.h \
+	host/jobs.c host/jobs.h \
 	host/launch.c host/launch.h \
 	host/launcher.c host/launcher.h \
 	host/launcher_parts.h host/launcher_process.c \

@@ -137,13 +137,13 @@ family_is_bounded(void)
 
 /* The helper's own work, and that of a module which is loaded behind the fence. */
 static int
-directory_does_its_work(void)
+helper_does_its_work(void)
 {
 	int status, fd;
 	void *at;
 	pid_t pid;
 
-	if (fence_directory() < 0)
+	if (fence_helper() < 0)
 		return 1;
 	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
@@ -161,7 +161,7 @@ directory_does_its_work(void)
 }
 
 static int
-directory_is_bounded(void)
+helper_is_bounded(void)
 {
 	const long tried[][4] = {
 		{ SYS_execve, 0 }, { SYS_execveat, -1 }, { SYS_setns, -1 },
@@ -180,7 +180,7 @@ directory_is_bounded(void)
 		{ SYS_getsockopt, -1, SOL_SOCKET, 77 },		/* SO_PEERPIDFD */
 	};
 
-	if (fence_directory() < 0)
+	if (fence_helper() < 0)
 		return 1;
 	if (syscall(SYS_clone3, NULL, 0) != -1 || errno != ENOSYS)
 		return 2;
@@ -199,12 +199,12 @@ in_thread(void *arg)
 }
 
 static int
-lookup_is_bounded(void)
+job_is_bounded(void)
 {
 	bool ran = false;
 	pthread_t thread;
 
-	if (fence_directory() < 0 || fence_lookup() < 0)
+	if (fence_helper() < 0 || fence_job() < 0)
 		return 1;
 	if (pthread_create(&thread, NULL, in_thread, &ran) != 0 ||
 	    pthread_join(thread, NULL) != 0 || !ran)
@@ -241,17 +241,17 @@ the_familys_fence(void **state)
 }
 
 static void
-the_directory_helpers_fence(void **state)
+the_fence_of_a_helper(void **state)
 {
 	(void)state;
-	assert_int_equal(in_child(directory_does_its_work), 0);
-	assert_int_equal(in_child(directory_is_bounded), 0);
+	assert_int_equal(in_child(helper_does_its_work), 0);
+	assert_int_equal(in_child(helper_is_bounded), 0);
 }
 
 static void
-the_fence_of_a_lookup(void **state)
+the_fence_of_a_job(void **state)
 {
-	int status = in_child(lookup_is_bounded);
+	int status = in_child(job_is_bounded);
 
 	(void)state;
 	assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0);
@@ -264,8 +264,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_supervisors_fence),
 		cmocka_unit_test(the_familys_fence),
-		cmocka_unit_test(the_directory_helpers_fence),
-		cmocka_unit_test(the_fence_of_a_lookup),
+		cmocka_unit_test(the_fence_of_a_helper),
+		cmocka_unit_test(the_fence_of_a_job),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,42 @@
+/* Processes that are forked from the supervisor and go on without it: the launcher, the directory
+ * helper and the file helper. Each has one socket to the supervisor.
+ *
+ * They are forked at start-up, before a client's first byte is read: they hold no client's data,
+ * and the supervisor's fence (fence.h) allows no fork later. So a lost helper cannot be replaced.
+ */
+#ifndef HOST_HELPER_H
+#define HOST_HELPER_H
+
+#include <sys/types.h>
+
+/* One side's view of the other. */
+struct helper {
+	pid_t pid;		/* of the other side */
+	int pidfd;		/* of the helper; -1 in the helper itself */
+	int socket;		/* to the other side; -1: none */
+};
+
+/* Forks. 1 in the helper: its socket blocks, and all signals are blocked until helper_settle. 0 in
+ * the supervisor: its socket does not block. -errno: no helper. After 0 and -errno, helper_end. */
+int helper_fork(struct helper *helper);
+
+/* Kills the helper, waits for its end and closes what belongs to it. */
+void helper_end(struct helper *helper);
+
+/* ---- in the helper ---- */
+
+/* Makes the fork a process of its own: default signals (SIGPIPE and SIGXFSZ ignored), its own
+ * session and name, not dumpable, no core, killed when the supervisor ends. Standard input is
+ * /dev/null, standard output is standard error, because with --stdio they belong to a client.
+ * 0 or -errno. */
+int helper_settle(const char *name, pid_t supervisor);
+
+/* Closes every descriptor but the first three and the socket, which becomes number 3. 0 or
+ * -errno. */
+int helper_keep_only(int *socket);
+
+/* Ends the helper. error: what its loop ended with. -EPIPE and -ECONNRESET are the regular end:
+ * the supervisor closes its socket when it ends. Any other error is logged as event. */
+_Noreturn void helper_exit(const char *event, int error);
+
+#endif
