@@ -208,8 +208,10 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 			why_say(why_r, r, "", "directory: cannot start the helper: %s",
 				strerror(-r));
 	}
-	if (r == 0)
+	if (r == 0) {
 		open_files(s);
+		toolsets_load(s->config);
+	}
 	if (r == 0 && s->as_service)
 		r = governance_new(s->config, true, &s->governance, why_r);
 	if (r < 0 || !endpoints_have_http(s->endpoints))

@@ -22,6 +22,7 @@
 #include "tools/repl/run_repl.h"
 #include "tools/script/run_script.h"
 #include "tools/session/repl_sessions.h"
+#include "tools/sets/owned.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/resources.h"
 
@@ -114,6 +115,13 @@ toolsets_add(struct catalog *catalog, const struct config *config)
 }
 
 void
+toolsets_load(const struct config *config)
+{
+	if (config->packages.store)
+		owned_load(config->packages.store);
+}
+
+void
 toolsets_renew(const struct engine *engine)
 {
 	environment_name(engine_packages(engine));
@@ -131,4 +139,5 @@ toolsets_forget(void)
 	repl_sessions_close_all();
 	resources_forget();
 	environment_forget();
+	owned_unload();
 }

@@ -22,12 +22,15 @@ int toolsets_check(const struct config *config, FILE *errors);
  * catalog has a provider of its own. */
 void toolsets_add(struct catalog *catalog, const struct config *config);
 
+/* Reads what the tools keep on disk; blocks. Before the first client. */
+void toolsets_load(const struct config *config);
+
 /* Descriptions of tools that are made from now on say what the engine knows now. */
 void toolsets_renew(const struct engine *engine);
 
-/* When the program ends, before the engine is freed: toolsets_stop cancels the calls that go on as
- * jobs, so that no session is in use; toolsets_forget closes sessions, and drops kept files and
- * what is remembered of profiles. */
+/* When the program ends, before the engine is freed. toolsets_stop cancels the calls that continue
+ * as jobs; after it no session is in use. toolsets_forget closes the sessions and drops everything
+ * else that the tools remember. */
 void toolsets_stop(void);
 void toolsets_forget(void);
 

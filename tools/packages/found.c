@@ -24,7 +24,7 @@ found_offer(const struct tool_host *host, struct execution_request *request)
 	const struct keeper *keeper = engine_keeper(host->engine);
 
 	if (keeper && keeper_is_there(keeper) && install_is_configured(host->config, NULL) == 0 &&
-	    owned_any(host->config->packages.store, tenant_principal(host->tenant)))
+	    owned_any(tenant_principal(host->tenant)))
 		request->modules = MODULES_OF_RUN_MAX;
 }
 
@@ -47,7 +47,7 @@ choose(struct found *found, const struct tool_host *host, const struct execution
 {
 	const char *store = host->config->packages.store;
 	struct owned owned[OWNED_MAX];
-	size_t n = owned_list(store, tenant_principal(host->tenant), owned), read = 0;
+	size_t n = owned_list(tenant_principal(host->tenant), owned), read = 0;
 	bool chosen = false;
 
 	for (size_t i = 0; i < n && read < MANIFESTS_MAX && !chosen; i++) {

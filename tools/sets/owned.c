@@ -1,6 +1,6 @@
-/* Runs in: the supervisor.   Owns: the directory "tenants" of the store.
- * The files are empty: their names are sets, their times the last use. Nothing waits for the disk;
- * a crash may lose the latest. */
+/* Runs in: the supervisor.   Owns: the table of tenants, and the directory "tenants" of the store.
+ * The files are empty: a file's name is a set, its time is the last use. They are read once, at the
+ * start. Nothing is synced; a crash may lose the latest uses. */
 #include "tools/sets/owned.h"
 
 #include <dirent.h>
@@ -10,11 +10,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "base/xalloc.h"
+
+struct owner {
+	LIST_ENTRY(owner) link;
+	char tenant[SET_NAME + 1];		/* set_tenant */
+	size_t n;				/* at least 1 */
+	struct owned set[OWNED_MAX];		/* the last used comes first */
+};
+
+static LIST_HEAD(owners, owner) owners = LIST_HEAD_INITIALIZER(owners);
 
 static void
 place_of_all(const char *store, char path_r[PATH_MAX])
@@ -23,13 +33,49 @@ place_of_all(const char *store, char path_r[PATH_MAX])
 }
 
 static void
-place_of(const char *store, const char *principal, char path_r[PATH_MAX])
+place_of(const char *store, const char *tenant, char path_r[PATH_MAX])
+{
+	snprintf(path_r, PATH_MAX, "%s/tenants/%s", store, tenant);
+}
+
+static struct owner *
+find(const char *tenant)
+{
+	struct owner *owner;
+
+	LIST_FOREACH(owner, &owners, link)
+		if (strcmp(owner->tenant, tenant) == 0)
+			return owner;
+	return NULL;
+}
+
+static struct owner *
+find_principal(const char *principal)
 {
 	char tenant[SET_NAME + 1];
 
 	set_tenant(principal, tenant);
-	snprintf(path_r, PATH_MAX, "%s/tenants/%s", store, tenant);
+	return find(tenant);
 }
+
+static struct owner *
+add(const char *tenant)
+{
+	struct owner *owner = xcalloc(1, sizeof(*owner));
+
+	memcpy(owner->tenant, tenant, sizeof(owner->tenant));
+	LIST_INSERT_HEAD(&owners, owner, link);
+	return owner;
+}
+
+static void
+drop(struct owner *owner)
+{
+	LIST_REMOVE(owner, link);
+	free(owner);
+}
+
+/* ---- the start and the end ---- */
 
 /* The last use first; equal times in the order of names, so that the order is always the same. */
 static int
@@ -67,101 +113,151 @@ look(DIR *list, size_t *n_r)
 	return all;
 }
 
+/* Removes the file of a set. */
 static void
-close_list(DIR *list)
+unlink_set(const char *store, const char *tenant, const char *name)
 {
+	char path[PATH_MAX];
+
+	place_of(store, tenant, path);
+	if (strlen(path) + 1 + strlen(name) >= sizeof(path))
+		return;
+	strcat(strcat(path, "/"), name);
+	unlink(path);
+}
+
+static void
+load_tenant(const char *store, const char *tenant)
+{
+	own_mem struct owned *all = NULL;
+	char path[PATH_MAX];
+	struct owner *owner;
+	DIR *list;
+	size_t n;
+
+	place_of(store, tenant, path);
+	list = opendir(path);
+	all = look(list, &n);
+	if (list)
+		closedir(list);
+	for (size_t i = OWNED_MAX; i < n; i++)
+		unlink_set(store, tenant, all[i].name);
+	if (n == 0)
+		return;
+	owner = add(tenant);
+	owner->n = n < OWNED_MAX ? n : OWNED_MAX;
+	memcpy(owner->set, all, owner->n * sizeof(*all));
+}
+
+void
+owned_load(const char *store)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *list;
+
+	owned_unload();
+	place_of_all(store, path);
+	list = opendir(path);
+	while (list && (entry = readdir(list)))
+		if (set_is_name(entry->d_name))
+			load_tenant(store, entry->d_name);
 	if (list)
 		closedir(list);
 }
 
-/* Those beyond the number, and those of before the time. */
-static void
-forget(DIR *list, size_t most, time_t oldest)
+void
+owned_unload(void)
 {
-	struct owned *all;
-	size_t n;
+	while (!LIST_EMPTY(&owners))
+		drop(LIST_FIRST(&owners));
+}
 
-	all = look(list, &n);
-	for (size_t i = 0; i < n; i++)
-		if (i >= most || all[i].used.tv_sec < oldest)
-			unlinkat(dirfd(list), all[i].name, 0);
-	free(all);
+/* ---- uses ---- */
+
+/* Makes the set the first of its owner's. One that falls off the end loses its file. */
+static void
+put_first(struct owner *owner, const char *store, const struct owned *set)
+{
+	size_t at = 0;
+
+	while (at < owner->n && strcmp(owner->set[at].name, set->name) != 0)
+		at++;
+	if (at == OWNED_MAX)
+		unlink_set(store, owner->tenant, owner->set[--at].name);
+	else if (at == owner->n)
+		owner->n++;
+	memmove(&owner->set[1], &owner->set[0], at * sizeof(*set));
+	owner->set[0] = *set;
+}
+
+static void
+write_use(const char *store, const char *tenant, const struct owned *set)
+{
+	const struct timespec times[2] = { set->used, set->used };
+	char path[PATH_MAX];
+	own_fd int directory = -1, fd = -1;
+
+	place_of_all(store, path);
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return;
+	place_of(store, tenant, path);
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return;
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (directory >= 0)
+		fd = openat(directory, set->name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+			    0600);
+	if (fd >= 0)
+		futimens(fd, times);
 }
 
 void
 owned_note(const char *store, const char *principal, const char *name)
 {
-	char path[PATH_MAX];
-	struct timespec now[2];
-	own_fd int fd = -1;
-	DIR *list;
+	struct owned set = { .name = "" };
+	char tenant[SET_NAME + 1];
+	struct owner *owner;
 
-	place_of_all(store, path);
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return;
-	place_of(store, principal, path);
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return;
-	list = opendir(path);
-	if (list)
-		fd = openat(dirfd(list), name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* The kernel's own time of a file is that of its last tick. */
-	clock_gettime(CLOCK_REALTIME, &now[0]);
-	now[1] = now[0];
-	if (fd >= 0 && futimens(fd, now) == 0)
-		forget(list, OWNED_MAX, 0);
-	close_list(list);
+	set_tenant(principal, tenant);
+	owner = find(tenant);
+	snprintf(set.name, sizeof(set.name), "%s", name);
+	clock_gettime(CLOCK_REALTIME, &set.used);
+	put_first(owner ? owner : add(tenant), store, &set);
+	write_use(store, tenant, &set);
 }
 
 bool
-owned_any(const char *store, const char *principal)
+owned_any(const char *principal)
 {
-	char path[PATH_MAX];
-	struct stat st;
-
-	place_of(store, principal, path);
-	return stat(path, &st) == 0;
+	return !LIST_EMPTY(&owners) && find_principal(principal);
 }
 
 size_t
-owned_list(const char *store, const char *principal, struct owned owned_r[OWNED_MAX])
+owned_list(const char *principal, struct owned owned_r[OWNED_MAX])
 {
-	char path[PATH_MAX];
-	struct owned *all;
-	DIR *list;
-	size_t n;
+	const struct owner *owner = find_principal(principal);
 
-	place_of(store, principal, path);
-	list = opendir(path);
-	all = look(list, &n);
-	if (n > OWNED_MAX)
-		n = OWNED_MAX;
-	if (n)
-		memcpy(owned_r, all, n * sizeof(*all));
-	free(all);
-	close_list(list);
-	return n;
+	if (!owner)
+		return 0;
+	memcpy(owned_r, owner->set, owner->n * sizeof(*owned_r));
+	return owner->n;
 }
 
 void
 owned_forget(const char *store, time_t oldest)
 {
-	char path[PATH_MAX], tenant[PATH_MAX];
-	struct dirent *entry;
-	DIR *all, *list;
+	struct owner *owner, *next;
+	char path[PATH_MAX];
 
-	place_of_all(store, path);
-	all = opendir(path);
-	while (all && (entry = readdir(all))) {
-		if (!set_is_name(entry->d_name))
+	for (owner = LIST_FIRST(&owners); owner; owner = next) {
+		next = LIST_NEXT(owner, link);
+		while (owner->n > 0 && owner->set[owner->n - 1].used.tv_sec < oldest)
+			unlink_set(store, owner->tenant, owner->set[--owner->n].name);
+		if (owner->n > 0)
 			continue;
-		snprintf(tenant, sizeof(tenant), "%s/tenants/%s", store, entry->d_name);
-		list = opendir(tenant);
-		forget(list, OWNED_MAX, oldest);
-		close_list(list);
-		/* That of a tenant with other sets is not empty, and stays. */
-		if (rmdir(tenant) < 0)
-			continue;
+		place_of(store, owner->tenant, path);
+		rmdir(path);
+		drop(owner);
 	}
-	close_list(all);
 }

@@ -1,5 +1,6 @@
-/* Which sets of the store a tenant has had installed, and when it last made use of each. Kept in
- * the store, beside the requests: a directory per tenant, in it an empty file per set.
+/* Which sets of the store each tenant has had installed, and when it last used each. The table is
+ * in memory, so that a question never waits for the disk. Each change is also written to the store,
+ * where the next start of the service reads it: a directory per tenant, an empty file per set.
  */
 #ifndef TOOLS_SETS_OWNED_H
 #define TOOLS_SETS_OWNED_H
@@ -17,18 +18,22 @@ struct owned {
 	struct timespec used;
 };
 
-/* principal: the tenant's. It has the set, and uses it now. What fails is not noted, and the set is
- * not found. */
+/* Reads the table from the store; blocks. Before the first client. */
+void owned_load(const char *store);
+void owned_unload(void);
+
+/* The tenant has the set and uses it now. principal: the tenant's. If the disk refuses, the use is
+ * known until the service ends. */
 void owned_note(const char *store, const char *principal, const char *name);
 
-/* Fast; may be true of a tenant whose sets are all gone. */
-bool owned_any(const char *store, const char *principal);
+/* Does the tenant have any set? It may have been removed from the store since. */
+bool owned_any(const char *principal);
 
-/* The one that was used last comes first. A set may have been removed since. Returns their
- * number. */
-size_t owned_list(const char *store, const char *principal, struct owned owned_r[OWNED_MAX]);
+/* The tenant's sets; the one that was used last comes first. A set may have been removed from the
+ * store since. Returns their number. */
+size_t owned_list(const char *principal, struct owned owned_r[OWNED_MAX]);
 
-/* Forgets what was last used before a time. */
+/* Forgets the sets that were last used before a time. */
 void owned_forget(const char *store, time_t oldest);
 
 #endif
