@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -605,7 +606,7 @@ add_rows(scmp_filter_ctx ctx, const struct seccomp_host *host, bool for_zygote,
 
 	for (size_t i = 0; r == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
 		*what_r = rows[i].call;
-		if (!for_zygote || !is_for_walls(rows[i].call))
+		if (is_for_walls(rows[i].call) != for_zygote)
 			r = add_row(ctx, &rows[i], host);
 	}
 	for (size_t i = 0; r == 0 && for_zygote && i < sizeof(for_walls) / sizeof(for_walls[0]);
@@ -639,11 +640,45 @@ compile(const struct seccomp_host *host, bool for_zygote, struct sock_fprog *pro
 	return r;
 }
 
+/* Puts instructions in front of the program that allow all calls but those for walls. */
+static int
+leave_others(struct sock_fprog *program)
+{
+	const size_t n = sizeof(for_walls) / sizeof(for_walls[0]);
+	own_mem struct sock_filter *filter = calloc(n + 2 + program->len, sizeof(*filter));
+
+	if (!filter)
+		return -ENOMEM;
+	filter[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						 offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < n; i++)
+		filter[1 + i] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K,
+			(uint32_t)seccomp_syscall_resolve_name(for_walls[i]), (uint8_t)(n - i), 0);
+	filter[1 + n] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	memcpy(&filter[n + 2], program->filter, program->len * sizeof(*filter));
+	free(program->filter);
+	program->filter = give_ptr(filter);
+	program->len = (unsigned short)(program->len + n + 2);
+	return 0;
+}
+
 int
 seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
 		const char **what_r)
 {
-	return compile(host, false, program_r, what_r);
+	struct sock_fprog program;
+	int r = compile(host, false, &program, what_r);
+
+	if (r < 0)
+		return r;
+	r = leave_others(&program);
+	if (r < 0) {
+		free(program.filter);
+		return r;
+	}
+	*program_r = program;
+	return 0;
 }
 
 int

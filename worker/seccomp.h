@@ -58,15 +58,19 @@ const struct seccomp_row *seccomp_rows(size_t *n_r);
 /* Whether a row is part of the filter for a host. */
 bool seccomp_is_for(const struct seccomp_row *row, const struct seccomp_host *host);
 
-/* Compiles the filter. *program_r's instructions are malloc'ed and the caller's; on
- * failure it is untouched and *what_r names the row (static). 0 or -errno. */
-int seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
-		    const char **what_r);
-
-/* The same for a zygote that is about to clone workers: what scripts may do, and what the clone and
- * the walls of a worker take. It holds in workers too, which then enter their own. */
+/* Compiles a zygote's filter: the rows, except that the calls that clone a worker and put up its
+ * walls are allowed whatever rows say of them. Workers inherit it. *program_r's instructions are
+ * malloc'ed and the caller's; on failure it is untouched and *what_r names the row (static). 0 or
+ * -errno. */
 int seccomp_compile_for_zygote(const struct seccomp_host *host, struct sock_fprog *program_r,
 			       const char **what_r);
+
+/* Compiles what a worker enters in addition, in the same way: the rows of those calls alone. It
+ * allows all other calls, because both filters have to allow a call; so a process has no walls with
+ * this one alone. One filter for both would be compiled to machine code for each worker, and be
+ * executed twice for each call. */
+int seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
+		    const char **what_r);
 
 /* Puts the calling thread under the filter for good; no_new_privs must be set. 0 or
  * -errno. */
