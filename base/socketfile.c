@@ -216,6 +216,12 @@ socketfile_default(uid_t owner, struct why *why_r)
 	return xstrdup(ROOT_DIRECTORY "/mcp.sock");
 }
 
+const char *
+socketfile_path(const struct socketfile *file)
+{
+	return file ? file->path : NULL;
+}
+
 void
 socketfile_close(struct socketfile *file)
 {

@@ -23,6 +23,9 @@ int socketfile_open(const char *path, uid_t owner, struct socketfile **file_r,
  * with why_r filled when there is no such place. */
 char *socketfile_default(uid_t owner, struct why *why_r);
 
+/* Where it is; NULL for none. */
+const char *socketfile_path(const struct socketfile *file);
+
 /* Removes socket and lock where the directory still lets us: a process that has dropped
  * root may not, and then leaves a dead socket that the next start replaces. NULL is fine. */
 void socketfile_close(struct socketfile *file);

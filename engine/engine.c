@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 
@@ -21,6 +22,7 @@
 #include "engine/observer.h"
 #include "engine/repl_parts.h"
 #include "engine/tenant.h"
+#include "engine/worker.h"
 #include "engine/zygote.h"
 #include "host/cgroup.h"
 #include "host/launcher.h"
@@ -224,6 +226,8 @@ engine_free(struct engine *engine)
 	event_del(&engine->shutdown_timer);
 	keeper_free(engine->keeper);
 	watchdog_free(engine->watchdog);
+	if (engine->children_fd >= 0)
+		close(engine->children_fd);
 	worker_slots_done(&engine->slots);
 	if (engine->options.cgroups != NULL)
 		cgroup_root_unwatch(engine->options.cgroups);
@@ -340,6 +344,7 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 	engine->options = *options;
 	engine->base = options->base;
 	engine->config = options->config;
+	engine->children_fd = worker_open_children();
 	r = set_up(engine);
 	if (r == 0)
 		r = pool_init(engine, &hooks);

@@ -21,6 +21,8 @@ struct keeper;
 struct launcher;
 struct tenant;
 
+#define ENGINE_OTHERS 3
+
 struct engine_options {
 	struct event_base *base;		/* borrowed */
 	const struct config *config;		/* borrowed, outlives the engine */
@@ -28,7 +30,7 @@ struct engine_options {
 	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroup could be had */
 	const struct engine_observer *observer;	/* borrowed; NULL: none */
 	struct filestore *filestore;		/* borrowed; NULL: no file is kept on disk */
-	pid_t other_child[2];	/* of this process, and not the engine's; 0: none */
+	pid_t other_child[ENGINE_OTHERS];	/* of this process, and not the engine's; 0: none */
 };
 
 /* Starts the zygotes; returns at once. 0 or -errno. */

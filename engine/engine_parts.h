@@ -34,6 +34,7 @@ struct engine {
 	bool memory_counted, pids_counted;
 	struct watchdog *watchdog;		/* NULL: not needed */
 	struct keeper *keeper;			/* NULL: there is no store */
+	int children_fd;			/* the kernel's list of our children; -1: none */
 	struct cgroup_limits standard;		/* of a leaf, from the standard limits */
 
 	struct egress *egress;			/* the way out; its process comes when it is

@@ -23,6 +23,7 @@
 #include "engine/worker.h"
 #include "host/cgroup.h"
 #include "host/cgroup_text.h"
+#include "host/usage.h"
 #include "host/watchdog.h"
 
 #define LOOK_PAUSE 20	/* the pause is so many times the looks' duration: they take 5 % of the
@@ -157,16 +158,6 @@ read_number(const char *path, const char *key, bool last)
 	return number;
 }
 
-/* The host's uid of a process; 0: unknown. */
-static unsigned long
-uid_of(pid_t pid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	return read_number(path, "\nUid:\t", false);
-}
-
 /* Is pidfd the descriptor of this process, is it the first of its pid namespace, and does it
  * live? */
 static bool
@@ -237,7 +228,7 @@ repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 	kept_r->serial = w->serial;
 	kept_r->slot = w->slot;
 	kept_r->pid = (uint32_t)w->pid;
-	kept_r->uid = (uint32_t)uid_of(w->pid);
+	kept_r->uid = (uint32_t)usage_uid(w->pid);
 	kept_r->tenant = msg_str(repl->tenant->principal);
 	kept_r->profile = msg_str(engine->config->profile[repl->share->profile->index].name);
 	kept_r->streams = (w->pipe[STREAM_STDOUT] >= 0 ? 1U : 0) |
@@ -305,7 +296,7 @@ check(const struct msg_kept *kept, const int fd[REPL_FDS], struct why *why_r)
 	if (!streams || !is_control(fd[REPL_FD_CONTROL]))
 		return why_say(why_r, -EINVAL, NULL, "some of its descriptors are missing");
 	if (!is_init(fd[REPL_FD_INIT], (pid_t)kept->pid) ||
-	    uid_of((pid_t)kept->pid) != kept->uid)
+	    usage_uid((pid_t)kept->pid) != kept->uid)
 		return why_say(why_r, -ESRCH, NULL, "its process is gone");
 	return 0;
 }

@@ -187,6 +187,10 @@ void worker_end(struct worker *worker);
 /* Frees it at once, reaped or not: only when the engine itself goes. */
 void worker_free(struct worker *worker);
 
+/* The kernel's list of the children of this thread, for reading; not possible any more once the
+ * supervisor is fenced. The descriptor or -errno. */
+int worker_open_children(void);
+
 /* Kills and reaps children of this process that are neither in the pool nor zygotes. */
 void worker_adopt_strays(struct engine *engine);
 void worker_forget_strays(struct engine *engine);	/* waits for them */

@@ -14,7 +14,6 @@
 
 #include <event2/event.h>
 
-#include "base/own.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
 #include "engine/keeper.h"
@@ -83,9 +82,11 @@ is_known(const struct engine *engine, pid_t pid)
 	const struct worker *w;
 
 	if (launcher_pid(engine->options.launcher) == pid ||
-	    engine->options.other_child[0] == pid || engine->options.other_child[1] == pid ||
 	    egress_pid(engine->egress) == pid || keeper_pid(engine->keeper) == pid)
 		return true;
+	for (size_t i = 0; i < ENGINE_OTHERS; i++)
+		if (engine->options.other_child[i] == pid)
+			return true;
 	LIST_FOREACH(stray, &engine->pool.strays, link)
 		if (stray->pid == pid)
 			return true;
@@ -102,16 +103,24 @@ is_known(const struct engine *engine, pid_t pid)
 	return false;
 }
 
-void
-worker_adopt_strays(struct engine *engine)
+int
+worker_open_children(void)
 {
-	char path[64], text[65536], *at = text, *end;
-	own_fd int fd = -1;
-	ssize_t n;
+	char path[64];
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)gettid());
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	return fd < 0 ? -errno : fd;
+}
+
+void
+worker_adopt_strays(struct engine *engine)
+{
+	char text[65536], *at = text, *end;
+	ssize_t n = engine->children_fd < 0 ? -1
+		: pread(engine->children_fd, text, sizeof(text) - 1, 0);
+
 	if (n <= 0)
 		return;
 	text[n] = '\0';

@@ -548,6 +548,12 @@ cgroup_end_service(void)
 	return 0;
 }
 
+int
+cgroup_root_fd(const struct cgroup_root *root)
+{
+	return root->home_fd;
+}
+
 void
 cgroup_root_leave(struct cgroup_root *root)
 {

@@ -49,6 +49,10 @@ int cgroup_root_new(bool as_service, uid_t owner_uid, gid_t owner_gid,
 const struct cgroup_controllers *
 cgroup_root_controllers(const struct cgroup_root *root);
 
+/* The directory in which all that this process makes lies, and everything that it changes;
+ * borrowed. */
+int cgroup_root_fd(const struct cgroup_root *root);
+
 /* Leaves that are still busy when they are retired are removed from this loop. 0 or
  * -errno. Unwatch before the loop is freed. */
 int cgroup_root_watch(struct cgroup_root *root, struct event_base *base);

@@ -3,6 +3,7 @@
 #include "host/fence.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -234,6 +235,37 @@ fence_supervisor(const char **what_r)
 			return r;
 	}
 	return 0;
+}
+
+/* ---- the usage helper's ---- */
+
+static const char *const usage_calls[] = {
+	"read", "close", "fstat", "newfstatat", "getdents64", "lseek", "statfs", "sendto", "recvfrom",
+	"brk", "munmap", "mremap", "madvise", "futex", "rt_sigreturn", "restart_syscall", "exit_group",
+	"getpid", "gettid", "rt_sigprocmask",	/* of abort() */
+};
+
+static const struct row usage_rows[] = {
+	{ "openat", { { 2, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY } } },
+	{ "mmap", { WITHOUT(2, PROT_EXEC) } },
+	{ "mprotect", { WITHOUT(2, PROT_EXEC) } },
+};
+
+int
+fence_usage(void)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	int r = ctx ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < N(usage_calls); i++)
+		r = allow(ctx, usage_calls[i], false);
+	if (r == 0)
+		r = add_rows(ctx, SCMP_ACT_ALLOW, usage_rows, N(usage_rows));
+	if (r == 0)
+		r = load(ctx);
+	if (ctx)
+		seccomp_release(ctx);
+	return r;
 }
 
 /* ---- the family's ---- */

@@ -11,6 +11,10 @@
  * trying. 0, or -errno with *what_r (static) naming the step. */
 int fence_supervisor(const char **what_r);
 
+/* The usage helper's: it opens files for reading and answers on its socket. An allow-list. 0 or
+ * -errno. */
+int fence_usage(void);
+
 /* In the launcher. The processes that it starts inherit it and add filters of their own, so this is
  * a list of calls that none of them needs. 0 or -errno. */
 int fence_family(void);

@@ -9,6 +9,7 @@ libhost_a_SOURCES = \
 	host/directory.c host/directory.h \
 	host/directory_parts.h host/directory_process.c \
 	host/fence.c host/fence.h \
+	host/fence_files.c host/fence_files.h \
 	host/filestore.c host/filestore.h \
 	host/filestore_disk.c host/filestore_parts.h host/filestore_process.c \
 	host/helper.c host/helper.h \
@@ -19,5 +20,7 @@ libhost_a_SOURCES = \
 	host/outer.c host/outer.h \
 	host/privilege.c host/privilege.h \
 	host/startup.c host/startup.h \
+	host/usage.c host/usage.h \
+	host/usage_parts.h host/usage_process.c \
 	host/watchdog.c host/watchdog.h
 libhost_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS) $(SECCOMP_CFLAGS)

@@ -1,216 +1,63 @@
-/* Runs in: the supervisor.   Owns: one timer.
- * Reads:   /proc of workers. A pid may be gone or, in theory, belong to another process by the
- * time it is read, so nothing found here is ever signalled. */
+/* Runs in: the supervisor.   Owns: one timer. */
 #include "host/watchdog.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statfs.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
 #include "base/clock.h"
-#include "base/own.h"
 #include "host/cgroup.h"
+#include "host/usage.h"
 
 #define INTERVAL_US 20000
 #define PIECE_US 5000		/* of one turn of the loop, for each of the two timers */
-#define MEMBERS_MAX 2048
-#define INODE_BYTES 1024	/* roughly what a file of a tmpfs takes beside its pages */
-#define SOCKET_BYTES (208 * 1024) /* the minimum: both buffers of TCP, see worker/jail.c */
-
-struct members {
-	pid_t pid[MEMBERS_MAX];
-	size_t n;
-};
-
-static ssize_t
-read_proc(pid_t pid, const char *file, char *text_r, size_t size)
-{
-	char path[64];
-	own_fd int fd = -1;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text_r, size - 1);
-	if (n < 0)
-		return -errno;
-	text_r[n] = '\0';
-	return n;
-}
 
 static void
-add_pids(struct members *members, const char *text)
+add_pids(struct usage_asked *asked, const char *text)
 {
 	char *end;
 
 	for (;;) {
 		long pid = strtol(text, &end, 10);
 
-		if (end == text || members->n == MEMBERS_MAX)
+		if (end == text || asked->n == USAGE_MEMBERS_MAX)
 			return;
-		members->pid[members->n++] = (pid_t)pid;
+		asked->member[asked->n++] = (int32_t)pid;
 		text = end;
 	}
 }
 
-/* The children of every thread of a process; proc_pid_children(5). */
+/* Asks about a worker: what is in its leaf, or without one (NULL) init and its descendants. */
 static void
-add_children(struct members *members, pid_t pid)
+ask(enum usage_question question, pid_t init, const struct cgroup_leaf *leaf,
+    struct usage_answer *answer_r)
 {
-	char path[64], file[64], text[16384];
-	struct dirent *entry;
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	tasks = opendir(path);
-	if (tasks == NULL)
-		return;
-	while ((entry = readdir(tasks)) != NULL) {
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(file, sizeof(file), "task/%.20s/children", entry->d_name);
-		if (read_proc(pid, file, text, sizeof(text)) > 0)
-			add_pids(members, text);
-	}
-	closedir(tasks);
-}
-
-static int
-by_pid(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void
-find_members(pid_t init, const struct cgroup_leaf *leaf, struct members *members)
-{
+	struct usage_asked asked;
 	char text[16384];
-	size_t n = 1;
 
-	members->n = 0;
-	if (leaf != NULL) {
-		if (cgroup_leaf_read(leaf, "cgroup.procs", text, sizeof(text)) > 0)
-			add_pids(members, text);
-		return;
-	}
-	members->pid[members->n++] = init;
-	for (size_t i = 0; i < members->n; i++)
-		add_children(members, members->pid[i]);
-	/* A process that was given another parent meanwhile was counted twice. */
-	qsort(members->pid, members->n, sizeof(members->pid[0]), by_pid);
-	for (size_t i = 1; i < members->n; i++)
-		if (members->pid[i] != members->pid[n - 1])
-			members->pid[n++] = members->pid[i];
-	members->n = n;
+	asked.question = question;
+	asked.pid = init;
+	asked.n = 0;
+	if (leaf != NULL && cgroup_leaf_read(leaf, "cgroup.procs", text, sizeof(text)) > 0)
+		add_pids(&asked, text);
+	if (leaf != NULL && asked.n == 0)
+		*answer_r = (struct usage_answer){ 0 };
+	else
+		usage_ask(&asked, answer_r);
 }
 
-/* The number after key in /proc/PID/status or smaps_rollup, in its own unit. */
-static uint64_t
-field(const char *text, const char *key)
+static void
+ask_one(pid_t pid, struct usage_answer *answer_r)
 {
-	const char *at = strstr(text, key);
+	struct usage_asked asked;
 
-	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
-}
-
-/* After the first thread of a process has ended, only the /proc files of another thread show its
- * memory. Finds such a thread, and reads its status instead. */
-static pid_t
-living_thread(pid_t pid, char *status, size_t size)
-{
-	char path[64];
-	struct dirent *entry;
-	pid_t tid, found = 0;
-	DIR *tasks;
-
-	if (strstr(status, "\nRssAnon:") != NULL || field(status, "\nThreads:") < 2)
-		return pid;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	tasks = opendir(path);
-	while (tasks != NULL && found == 0 && (entry = readdir(tasks)) != NULL) {
-		tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (tid > 0 && tid != pid && read_proc(tid, "status", status, size) > 0 &&
-		    strstr(status, "\nRssAnon:") != NULL)
-			found = tid;
-	}
-	if (tasks != NULL)
-		closedir(tasks);
-	return found > 0 ? found : pid;
-}
-
-/* The bytes that may wait in a socket with default buffers. */
-static uint64_t
-socket_bytes(void)
-{
-	static const char *const files[] = {
-		"/proc/sys/net/core/wmem_default", "/proc/sys/net/core/rmem_default",
-	};
-	static uint64_t most;
-
-	if (most > 0)
-		return most;
-	most = SOCKET_BYTES;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		own_fd int fd = open(files[i], O_RDONLY | O_CLOEXEC);
-		char text[32] = "";
-
-		if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&
-		    strtoull(text, NULL, 10) > most)
-			most = strtoull(text, NULL, 10);
-	}
-	return most;
-}
-
-/* Memory that the kernel keeps for a worker beside its processes: the files of its one writable
- * file system, which also hold all shared memory that it can make, and the bytes that may wait
- * in its sockets. False: the file system cannot be seen. */
-static bool
-kept_bytes(pid_t init, uint64_t *bytes_r)
-{
-	char path[64], text[1024];
-	struct statfs fs;
-
-	snprintf(path, sizeof(path), "/proc/%d/root/run", (int)init);
-	if (statfs(path, &fs) < 0)
-		return false;
-	*bytes_r = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize +
-		   (fs.f_files - fs.f_ffree) * INODE_BYTES;
-	if (read_proc(init, "net/sockstat", text, sizeof(text)) > 0 &&
-	    strncmp(text, "sockets:", 8) == 0)
-		*bytes_r += field(text, " used") * socket_bytes();
-	return true;
-}
-
-/* The time of the processes that this one waited for: cutime and cstime of proc_pid_stat(5). */
-static uint64_t
-waited_cpu_us(pid_t pid)
-{
-	unsigned long long user = 0, system = 0;
-	char text[1024];
-	const char *at;
-
-	if (read_proc(pid, "stat", text, sizeof(text)) <= 0)
-		return 0;
-	at = strrchr(text, ')');
-	if (at == NULL || sscanf(at + 1,
-				 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
-				 " %llu %llu",
-				 &user, &system) != 2)
-		return 0;
-	return (user + system) * 1000000 / (unsigned long long)sysconf(_SC_CLK_TCK);
+	asked.question = USAGE_ONE;
+	asked.pid = pid;
+	asked.n = 0;
+	usage_ask(&asked, answer_r);
 }
 
 static uint64_t
@@ -230,7 +77,7 @@ static void
 miss(struct watchdog_seen *seen, const struct watchdog_process *process,
      struct watchdog_process *kept, size_t *n_io)
 {
-	if (process->missed || *n_io >= MEMBERS_MAX) {
+	if (process->missed || *n_io >= USAGE_MEMBERS_MAX) {
 		seen->gone_us += process->cpu_us;
 	} else {
 		kept[*n_io] = *process;
@@ -242,18 +89,18 @@ miss(struct watchdog_seen *seen, const struct watchdog_process *process,
  * its time with it, so the last value seen still counts. A value that exceeds what the parent
  * has waited for counts only by the difference, so nothing is counted twice. */
 static uint64_t
-all_cpu_us(const struct members *members, struct watchdog_seen *seen)
+all_cpu_us(const struct usage_answer *members, struct watchdog_seen *seen)
 {
-	struct watchdog_process now[2 * MEMBERS_MAX], *process;
+	struct watchdog_process now[2 * USAGE_MEMBERS_MAX], *process;
 	uint64_t own = 0, waited = 0, gone;
 	size_t old = 0, n = 0;
 
 	for (size_t i = 0; i < members->n; i++) {
-		pid_t pid = members->pid[i];
+		pid_t pid = members->process[i].pid;
 		uint64_t us = own_cpu_us(pid);
 
 		own += us;
-		waited += waited_cpu_us(pid);
+		waited += members->process[i].waited_us;
 		while (old < seen->n && seen->process[old].pid < pid)
 			miss(seen, &seen->process[old++], now, &n);
 		if (old < seen->n && seen->process[old].pid == pid) {
@@ -290,44 +137,27 @@ void
 watchdog_measure(pid_t init, const struct cgroup_leaf *leaf, struct watchdog_seen *seen,
 		 struct watchdog_usage *usage_r)
 {
-	struct watchdog_usage usage = { 0 };
-	struct members members;
-	char text[4096];
-	bool files;
+	struct usage_answer answer;
 
-	find_members(init, leaf, &members);
-	files = kept_bytes(init, &usage.kept_bytes);
-	usage.memory_bytes = usage.kept_bytes;
-	for (size_t i = 0; i < members.n; i++) {
-		if (read_proc(members.pid[i], "status", text, sizeof(text)) <= 0)
-			continue;
-		usage.tasks += (uint32_t)field(text, "\nThreads:");
-		living_thread(members.pid[i], text, sizeof(text));
-		usage.memory_bytes += (field(text, "\nRssAnon:") +
-				       (files ? 0 : field(text, "\nRssShmem:")) +
-				       field(text, "\nVmPTE:")) * 1024;
-	}
-	if (leaf == NULL)
-		usage.cpu_us = all_cpu_us(&members, seen);
-	*usage_r = usage;
+	ask(USAGE_ALL, init, leaf, &answer);
+	*usage_r = (struct watchdog_usage){
+		.memory_bytes = answer.kept_bytes + answer.memory_bytes,
+		.kept_bytes = answer.kept_bytes,
+		.tasks = answer.tasks,
+		.cpu_us = leaf == NULL ? all_cpu_us(&answer, seen) : 0,
+	};
 }
 
 uint64_t
 watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf)
 {
-	struct members members;
+	struct usage_answer members, one;
 	uint64_t bytes = 0;
-	char text[4096];
 
-	find_members(init, leaf, &members);
-	for (size_t i = 0; i < members.n; i++) {
-		pid_t pid;
-
-		if (read_proc(members.pid[i], "status", text, sizeof(text)) <= 0)
-			continue;
-		pid = living_thread(members.pid[i], text, sizeof(text));
-		if (read_proc(pid, "smaps_rollup", text, sizeof(text)) > 0)
-			bytes += field(text, "\nPss_Anon:") * 1024;
+	ask(USAGE_MEMBERS, init, leaf, &members);
+	for (uint32_t i = 0; i < members.n; i++) {
+		ask_one(members.process[i].pid, &one);
+		bytes += one.private_bytes;
 	}
 	return bytes;
 }
@@ -341,8 +171,8 @@ watchdog_memory_since(const struct watchdog_usage *before, const struct watchdog
 
 /* ---- the timer ---- */
 
-/* What work has cost. On a busy machine it takes longer than it costs, and a pause by that alone
- * would grow until nothing is noticed any more. */
+/* What work has cost, here and in the helper that looks. On a busy machine it takes longer than it
+ * costs, and a pause by that alone would grow until nothing is noticed any more. */
 static struct effort
 effort_now(void)
 {
@@ -350,7 +180,8 @@ effort_now(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
 	return (struct effort){ clock_us(),
-				(uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / 1000 };
+				(uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / 1000 +
+				(usage_pid() > 0 ? own_cpu_us(usage_pid()) : 0) };
 }
 
 static void
@@ -483,16 +314,16 @@ watchdog_forget(struct watchdog_link *link)
 static void
 look_find_members(struct watchdog_look *look)
 {
-	struct members members;
-	uint64_t kept;
+	struct usage_answer members;
 
-	find_members(look->init, look->leaf, &members);
-	look->files_seen = kept_bytes(look->init, &kept);
+	ask(USAGE_MEMBERS, look->init, look->leaf, &members);
+	look->files_seen = members.files;
 	free(look->member);
 	look->member = malloc((members.n + 1) * sizeof(*look->member));
 	if (look->member == NULL)
 		abort();
-	memcpy(look->member, members.pid, members.n * sizeof(*look->member));
+	for (uint32_t i = 0; i < members.n; i++)
+		look->member[i] = members.process[i].pid;
 	look->n = members.n;
 	look->at = 0;
 	look->sum_bytes = 0;
@@ -502,22 +333,15 @@ look_find_members(struct watchdog_look *look)
 static bool
 look_read_next(struct watchdog_look *look)
 {
-	char text[4096];
-	pid_t pid;
+	struct usage_answer one;
 
 	if (look->at == look->n) {
 		look->bytes = look->sum_bytes;
 		return false;
 	}
-	pid = look->member[look->at++];
-	if (read_proc(pid, "status", text, sizeof(text)) <= 0)
-		return true;
-	pid = living_thread(pid, text, sizeof(text));
-	/* Page tables belong to one process alone. */
-	look->sum_bytes += field(text, "\nVmPTE:") * 1024;
-	if (read_proc(pid, "smaps_rollup", text, sizeof(text)) > 0)
-		look->sum_bytes += (field(text, "\nPss_Anon:") +
-				    (look->files_seen ? 0 : field(text, "\nPss_Shmem:"))) * 1024;
+	ask_one(look->member[look->at++], &one);
+	look->sum_bytes += one.table_bytes + one.private_bytes +
+			   (look->files_seen ? 0 : one.shared_bytes);
 	return true;
 }
 

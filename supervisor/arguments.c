@@ -6,8 +6,7 @@
 #include <stdlib.h>
 
 #include "http/server.h"
-
-#define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
+#include "supervisor/configuration.h"
 
 static const struct option options[] = {
 	{ "socket", required_argument, NULL, 's' },
@@ -36,7 +35,7 @@ print_help(FILE *to)
 	      "  --http ADDR:PORT    serve HTTP there too, at " HTTP_PATH "; port 0: any\n"
 	      "  --http-socket PATH  serve HTTP on this unix socket too\n"
 	      "  --config FILE       read this configuration instead of\n"
-	      "                      " DEFAULT_CONFIG "\n"
+	      "                      " CONFIGURATION_INSTALLED "\n"
 	      "  --stdio             serve one client on standard input and output\n"
 	      "  --private           as --stdio, for mcp-python run and repl: input() asks, long\n"
 	      "                      output is kept, and only errors are logged\n"

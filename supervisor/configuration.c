@@ -21,7 +21,6 @@
 #include "supervisor/laptop.h"
 #include "tools/toolsets.h"
 
-#define DEFAULT_CONFIG SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
 #define PRIVATE_OUTPUT_BYTES ((uint64_t)256 << 20)
 
 static int
@@ -55,8 +54,8 @@ set_private_defaults(struct config *config)
 
 /* The user's configuration directory; malloc'd, NULL: there is none. Not root's: sudo may leave
  * HOME as it was. */
-static char *
-own_directory(void)
+char *
+configuration_own_folder(void)
 {
 	const char *place = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	char *path = NULL;
@@ -77,7 +76,7 @@ own_directory(void)
 static int
 read_own(struct config *config, FILE *errors)
 {
-	own_mem char *directory = own_directory();
+	own_mem char *directory = configuration_own_folder();
 	own_mem char *path = NULL;
 	int r, beside;
 
@@ -113,7 +112,7 @@ add_the_rest(struct config *config, const struct configuration_source *source, F
 struct config *
 configuration_read(const struct configuration_source *source, FILE *errors)
 {
-	const char *file = source->path ? source->path : DEFAULT_CONFIG;
+	const char *file = source->path ? source->path : CONFIGURATION_INSTALLED;
 	struct config *config = config_new();
 	int r, beside;
 

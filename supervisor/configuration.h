@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* The file that is read when none is named. */
+#define CONFIGURATION_INSTALLED SYSCONFDIR "/mcp-pythond/mcp-pythond.conf"
+
 struct config;
 
 /* Who started the service. */
@@ -27,6 +30,10 @@ struct configuration_source {
 /* Every mistake is printed, with file and line. NULL after mistakes, or what was read, for
  * config_free. */
 struct config *configuration_read(const struct configuration_source *source, FILE *errors);
+
+/* Where the user who started this process has files of their own; malloc'd, and NULL for root and
+ * where there is no such place. */
+char *configuration_own_folder(void);
 
 /* Prints what is in force for somebody: a login name, a uid, or a principal such as
  * "token:ci", with those of their groups that policy names. 0; -ENOENT: there is no such user;

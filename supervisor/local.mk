@@ -17,6 +17,7 @@ noinst_LIBRARIES += libsupervisor.a
 libsupervisor_a_SOURCES = \
 	supervisor/arguments.c supervisor/arguments.h \
 	supervisor/configuration.c supervisor/configuration.h \
+	supervisor/fences.c supervisor/fences.h \
 	supervisor/handover.c supervisor/handover.h \
 	supervisor/laptop.c supervisor/laptop.h \
 	supervisor/listener.c supervisor/listener.h \

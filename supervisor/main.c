@@ -36,10 +36,10 @@
 #include "govern/gate.h"
 #include "govern/metrics.h"
 #include "host/directory.h"
-#include "host/fence.h"
 #include "host/filestore.h"
 #include "host/launcher.h"
 #include "host/startup.h"
+#include "host/usage.h"
 #include "http/server.h"
 #include "mcp/catalog.h"
 #include "mcp/mcp.h"
@@ -47,6 +47,7 @@
 #include "policy/config.h"
 #include "supervisor/arguments.h"
 #include "supervisor/configuration.h"
+#include "supervisor/fences.h"
 #include "supervisor/handover.h"
 #include "supervisor/listener.h"
 #include "supervisor/operate/admin.h"
@@ -212,6 +213,11 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 		open_files(s);
 		toolsets_load(s->config);
 	}
+	if (r == 0) {
+		r = usage_start();
+		if (r < 0)
+			why_say(why_r, r, "", "usage: cannot start the helper: %s", strerror(-r));
+	}
 	if (r == 0 && s->as_service)
 		r = governance_new(s->config, true, &s->governance, why_r);
 	if (r < 0 || !endpoints_have_http(s->endpoints))
@@ -369,6 +375,13 @@ on_directory_lost(void *arg)
 	end_early(arg);
 }
 
+/* host/usage.c has logged it. */
+static void
+on_usage_lost(void *arg)
+{
+	end_early(arg);
+}
+
 /* ---- serving ---- */
 
 static void
@@ -511,7 +524,8 @@ build(struct supervisor *s)
 					 .launcher = s->launcher,
 					 .filestore = s->filestore,
 					 .other_child = { directory_pid(s->directory),
-							  filestore_pid(s->filestore) },
+							  filestore_pid(s->filestore),
+							  usage_pid() },
 					 .cgroups = s->cgroups };
 	struct mcp_options mcp = { .config = s->config, .catalog = &s->catalog,
 				   .seal = s->seal };
@@ -536,6 +550,7 @@ build(struct supervisor *s)
 	if (r < 0)
 		return r;
 	directory_watch(s->directory, engine.base, on_directory_lost, s);
+	usage_watch(engine.base, on_usage_lost, s);
 	if (s->filestore)
 		filestore_watch(s->filestore, engine.base);
 	governance_start(s->governance, engine.base, s->directory);
@@ -608,6 +623,7 @@ tear_down(struct supervisor *s)
 	admin_free(s->admin);
 	governance_free(s->governance);
 	directory_free(s->directory);
+	usage_stop();
 	operation_free(s->operation);
 	metrics_free(s->metrics);
 	socketfile_close(s->admin_file);
@@ -621,19 +637,6 @@ tear_down(struct supervisor *s)
 	launcher_free(s->launcher);
 	endpoints_free(s->endpoints);
 	config_free(s->config);
-}
-
-/* The last step before the loop, in which the first client is served. */
-static int
-enter_fence(void)
-{
-	const char *what;
-	int r = fence_supervisor(&what);
-
-	if (r < 0)
-		log_line(LOG_ERR, "fence-failed", "step=\"%s\" err=%s", what,
-			 strerrorname_np(-r));
-	return r;
 }
 
 static void
@@ -718,7 +721,10 @@ main(int argc, char **argv)
 	} else {
 		r = build(&s);
 		if (r == 0)
-			r = enter_fence();
+			r = fences_enter(&(struct fences_of){
+				.config = s.config, .source = &s.source,
+				.endpoints = s.endpoints, .cgroups = s.cgroups,
+			});
 		if (r < 0)
 			fail(&s, "start-failed", r, strerror(-r));
 		else

@@ -20,13 +20,11 @@
 #include "govern/approvals.h"
 #include "govern/audit.h"
 #include "govern/gate.h"
+#include "host/fence_files.h"
 #include "policy/config.h"
 #include "supervisor/configuration.h"
 #include "supervisor/operate/admin.h"
 #include "supervisor/endpoints.h"
-
-/* The directory belongs to the service's own user (systemd/mcp-pythond.tmpfiles). */
-#define RECORDS "/var/lib/mcp-pythond/records"
 
 struct governance {
 	const struct config *config;	/* held; the configuration in force */
@@ -51,7 +49,7 @@ config_of(void *arg, const char *principal)
 static const char *
 in_records(bool as_service, const char *path)
 {
-	return as_service && access(RECORDS, W_OK) == 0 ? path : NULL;
+	return as_service && access(GOVERNANCE_RECORDS, W_OK) == 0 ? path : NULL;
 }
 
 static void
@@ -70,10 +68,10 @@ governance_new(const struct config *config, bool as_service,
 	int r;
 
 	g->config = config_hold(config);
-	file = config->audit.file ? NULL : in_records(as_service, RECORDS "/audit.jsonl");
+	file = config->audit.file ? NULL : in_records(as_service, GOVERNANCE_RECORDS "/audit.jsonl");
 	r = audit_new(config, file, &g->audit, why_r);
 	file = config->admin.approvals ? config->admin.approvals
-				       : in_records(as_service, RECORDS "/approvals.jsonl");
+				       : in_records(as_service, GOVERNANCE_RECORDS "/approvals.jsonl");
 	if (r == 0)
 		r = approvals_new(file, g->audit, &g->approvals, why_r);
 	if (r < 0) {
@@ -206,6 +204,16 @@ governance_reloads(const struct governance *g)
 	return &g->reloads;
 }
 
+/* A file outside of the folders of the start cannot be opened any more (supervisor/fences.h). */
+static void
+explain_refusals(FILE *out, char *const *errors)
+{
+	fflush(out);
+	if (fence_files_entered() && strstr(*errors, strerror(EACCES)))
+		fputs("The running service opens files only below the folders that were named when "
+		      "it started; restart it to read others.\n", out);
+}
+
 void
 governance_reload(struct governance *g, const struct configuration_source *source,
 		  void (*on_done)(void *arg), void *arg)
@@ -219,6 +227,8 @@ governance_reload(struct governance *g, const struct configuration_source *sourc
 	if (!out)
 		abort();
 	config = configuration_read(source, out);
+	if (!config)
+		explain_refusals(out, &errors);
 	fclose(out);
 	if (!config) {
 		audit_write(g->audit, AUDIT_RELOADED, NULL, NULL,

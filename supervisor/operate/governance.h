@@ -19,6 +19,10 @@ struct governance;
 struct socketfile;
 struct why;
 
+/* Where a system service keeps its records. The directory belongs to its own user
+ * (systemd/mcp-pythond.tmpfiles). */
+#define GOVERNANCE_RECORDS "/var/lib/mcp-pythond/records"
+
 /* Opens what is written to. as_service: a system service, which has given up its privilege
  * already; it keeps its files in its user's directory when the configuration names none.
  * config: held. 0, or -errno and why_r. */

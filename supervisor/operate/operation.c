@@ -12,6 +12,7 @@
 #include "govern/audit.h"
 #include "govern/gate.h"
 #include "govern/metrics.h"
+#include "host/fence_files.h"
 #include "http/server.h"
 #include "policy/config.h"
 #include "supervisor/operate/governance.h"
@@ -105,9 +106,10 @@ enforcement(const struct operation *o)
 	struct engine_enforcement how;
 
 	engine_enforcement(o->from.engine, &how);
-	return json_pack("{s:s,s:s,s:s,s:b,s:b,s:s}", "memory", by(how.memory_controller),
+	return json_pack("{s:s,s:s,s:s,s:b,s:b,s:b,s:s}", "memory", by(how.memory_controller),
 			 "pids", by(how.pids_controller), "cpu", by(how.cpu_controller),
-			 "landlock", how.landlock, "own_uids", how.own_uids, "summary",
+			 "landlock", how.landlock, "own_uids", how.own_uids, "host_files_closed",
+			 fence_files_entered(), "summary",
 			 how.text);
 }
 

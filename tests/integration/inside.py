@@ -29,7 +29,7 @@ NUMBERS = {name: number for name, number in (
     ("read", 0), ("open", 2), ("mmap", 9), ("mprotect", 10), ("getpid", 39), ("socket", 41),
     ("getsockopt", 55), ("clone", 56), ("fork", 57), ("vfork", 58), ("execve", 59), ("kill", 62),
     ("ptrace", 101), ("setuid", 105), ("personality", 135), ("pivot_root", 155), ("prctl", 157),
-    ("chroot", 161), ("mount", 165), ("umount2", 166), ("reboot", 169), ("init_module", 175),
+    ("chroot", 161), ("mount", 165), ("umount2", 166), ("rename", 82), ("unlink", 87), ("reboot", 169), ("init_module", 175),
     ("tkill", 200), ("tgkill", 234), ("kexec_load", 246), ("add_key", 248), ("keyctl", 250),
     ("openat", 257), ("unshare", 272), ("perf_event_open", 298), ("open_by_handle_at", 304),
     ("setns", 308), ("process_vm_readv", 310), ("process_vm_writev", 311), ("kcmp", 312),

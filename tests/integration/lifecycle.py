@@ -258,7 +258,7 @@ def depth(pid):
 def zygotes(s):
     """Processes below the supervisor that are not in a pid namespace of their own."""
     return [(pid, start) for pid, start in descendants(s.pid)
-            if depth(pid) == 0 and comm(pid) not in ("mcp-launcher", "mcp-directory", "mcp-files")]
+            if depth(pid) == 0 and comm(pid) not in ("mcp-launcher", "mcp-directory", "mcp-files", "mcp-usage")]
 
 
 def inits(s):
@@ -320,6 +320,21 @@ def a_stopped_launcher_ends_the_service(ctx):
             os.kill(pid, signal.SIGKILL)
         equal(s.process.wait(ctx.seconds(30)), 1, "exit status")
         equal(wait_gone(below, ctx.seconds(10)), [], "left")
+        s.process = None
+
+
+@test(private=True)
+def a_lost_usage_helper_ends_the_service(ctx):
+    """Limits that are sampled would not be kept any more."""
+    s = Supervisor(ctx.options.build)
+    with s, Client.connect(s.socket) as client:
+        client.run("1")
+        below = descendants(s.pid)
+        (helper,) = [pid for pid, _ in below if comm(pid) == "mcp-usage"]
+        os.kill(helper, signal.SIGKILL)
+        equal(s.process.wait(ctx.seconds(30)), 1, "exit status")
+        equal(wait_gone(below, ctx.seconds(10)), [], "left")
+        assert "usage-lost" in s.log(), s.log()
         s.process = None
 
 

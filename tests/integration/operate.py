@@ -150,6 +150,35 @@ def reloads_are_remembered(ctx):
 
 
 @test(private=True)
+def a_reload_reads_no_strange_folder(ctx):
+    """A link in conf.d that leads to a folder which the start did not know."""
+    with Directory() as d, ctx.private(d.config()) as s, tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o755)
+        if not status(ctx, d)["enforcement"]["host_files_closed"]:
+            raise Skip("the kernel has no Landlock")
+        inside = os.path.join(s.dir, "conf.d")
+        os.mkdir(inside)
+
+        def reload():
+            before = status(ctx, d)["reload"]
+            os.kill(s.pid, signal.SIGHUP)
+            return until(ctx, lambda: (lambda r: r["succeeded"] + r["failed"] >
+                                       before["succeeded"] + before["failed"] and r)(
+                status(ctx, d)["reload"]), "read again")
+        for folder, done in ((s.dir, True), (place, False)):
+            target = os.path.join(folder, "more")
+            with open(target, "w", encoding="ascii") as f:
+                f.write("[limits]\npids = 11\n")
+            os.chmod(target, 0o644)
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(inside + "/more.conf")
+            os.symlink(target, inside + "/more.conf")
+            seen = reload()
+            equal(seen["done"], done, seen)
+        assert "restart it to read others" in seen["text"], seen
+
+
+@test(private=True)
 def who_is_no_operator_learns_of_themselves(ctx):
     with Directory() as d, ctx.private(d.config(operators="uid:4000000")) as s, \
             ctx.client(path=s.socket) as c:

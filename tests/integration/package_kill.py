@@ -24,7 +24,7 @@ from watch import IN_CREATE, IN_MOVED_TO, Watch
 
 ROUNDS, MOST = 50, 200	# --count for others
 
-VITAL = ("mcp-launcher", "mcp-directory")	# the service ends with them
+VITAL = ("mcp-launcher", "mcp-directory", "mcp-usage")	# the service ends with them
 
 
 class Round:

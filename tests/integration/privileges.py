@@ -6,6 +6,7 @@ Found by walking from the supervisor's pid, and read from /proc: what the kernel
 service."""
 
 import contextlib
+import ctypes
 import os
 import re
 import select
@@ -373,6 +374,7 @@ def by_kind(ctx):
         inner, name = inner_pid(pid), fields_of(pid).get("Name", "").strip()
         if inner == pid:
             kinds[{"mcp-launcher": "launcher", "mcp-directory": "directory", "mcp-files": "files",
+                   "mcp-usage": "usage",
                    "python-zygote": "zygote"}.get(name, name)] = pid
         elif inner in (1, 2) and pid in ready_processes(ctx):
             kinds["init" if inner == 1 else "script"] = pid
@@ -384,7 +386,7 @@ def what_each_process_has(ctx):
     """Prints the privileges for the log, and compares them with the expected ones."""
     if os.getuid():
         raise Skip("only root may look at the descriptors of others")
-    wanted = {"supervisor", "launcher", "directory", "zygote", "init", "script"}
+    wanted = {"supervisor", "launcher", "directory", "usage", "zygote", "init", "script"}
     lines = []
     with ctx.client() as client:
         busy(ctx, client, 2)
@@ -403,11 +405,12 @@ def what_each_process_has(ctx):
                 kind, " ".join("%s=%x" % (c, int(fields[c], 16)) for c in CAPABILITY_SETS),
                 fields.get("Seccomp_filters", "?"), is_dumpable(pid), core_limit(pid),
                 kinds_of(held(pid))))
-        for kind in ("supervisor", "launcher", "directory"):
+        for kind in ("supervisor", "launcher", "directory", "usage"):
             equal(core_limit(kinds[kind]), "0", "core of the " + kind)
             equal(is_dumpable(kinds[kind]), False, "dumpable " + kind)
         # What name services send is parsed where nothing else is.
         equal(kinds_of(held(kinds["directory"])), "socket*1")
+        equal(kinds_of(held(kinds["usage"])), "socket*1")
         # The ways into the workers' namespaces are the launcher's alone.
         for target in held(kinds["supervisor"]):
             assert not re.match(r"(user|mnt):\[", target), "the supervisor holds " + target
@@ -472,6 +475,79 @@ def code_in_the_supervisor_enters_nobody(ctx):
                 tried += 1
         equal(client.ask("ping"), {}, "it goes on")
     return "%d calls" % tried
+
+
+def has_landlock():
+    landlock_create_ruleset, version = 444, 1
+    return ctypes.CDLL(None).syscall(landlock_create_ruleset, None, 0, version) > 0
+
+
+def directories_of(pid):
+    """Its descriptors of directories: a path from there may lead out by "..". """
+    return [int(fd) for fd in os.listdir("/proc/%d/fd" % pid)
+            if os.path.isdir("/proc/%d/fd/%s" % (pid, fd))]
+
+
+READ, READ_WRITE, CREATE, DIRECTORY = 0, 2, 0o102, 0o200000
+
+
+@test(alone=True)
+def code_in_the_supervisor_opens_no_other_file(ctx):
+    """Files of the host, by paths and from directories that it holds; memory and directories of
+    processes, its own included. The files that it needs open."""
+    if os.getuid() or not has_landlock():
+        raise Skip("needs root, and a kernel with Landlock")
+    with ctx.client() as client, tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        busy(ctx, client, 1)
+        open_to_all = os.path.join(place, "file")
+        with open(open_to_all, "w", encoding="ascii") as f:
+            f.write("secret")
+        os.chmod(open_to_all, 0o666)
+        worker, outside, folders = roots(ctx)[0], os.getpid(), directories_of(ctx.pid)
+        tried = 0
+        with Inside(ctx.pid) as it:
+            for path, flags in [
+                    ("/etc/passwd", READ), ("/", READ | DIRECTORY), ("/etc", READ | DIRECTORY),
+                    ("/dev/null", READ_WRITE), (place, READ | DIRECTORY), (open_to_all, READ),
+                    (open_to_all, READ_WRITE), (place + "/new", CREATE), ("/proc", READ),
+                    ("/proc/self/mem", READ_WRITE), ("/proc/self/status", READ),
+                    ("/proc/self/fd", READ)] + [
+                    ("/proc/%d%s" % (pid, file), flags) for pid in (worker, outside)
+                    for file, flags in (("", READ | DIRECTORY), ("/mem", READ_WRITE),
+                                        ("/environ", READ), ("/root/etc/passwd", READ))]:
+                for call in (("open", it.text(path), flags, 0o600),
+                             ("openat", -100, it.text(path), flags, 0o600)):
+                    said = it.call(*call)
+                    assert said in ("EACCES", "ENOENT"), "%s %s: %r" % (call[0], path, said)
+                    tried += 1
+            for folder in folders:
+                for path in ("../" * 20 + "etc/passwd", "../" * 20 + "proc/self/mem"):
+                    equal(it.call("openat", folder, it.text(path), READ), "EACCES", path)
+                    tried += 1
+            equal(it.call("unlink", it.text(open_to_all)), "EACCES", "unlink")
+            equal(it.call("rename", it.text(open_to_all), it.text(place + "/b", 1)), "EACCES",
+                  "rename")
+        assert os.listdir(place) == ["file"], os.listdir(place)
+        equal(client.run("print(1)").stdout, "1\n", "it goes on")
+    return "%d calls, %d directories held" % (tried, len(folders))
+
+
+# What the usage helper does not do: it opens files for reading, and answers.
+NOT_OF_USAGE = (("fork",), ("clone", SIGCHLD), ("execve", 0, 0, 0), ("kill", 1, 0), ("socket", 1, 1),
+                ("socket", 2, 1), ("mmap", 0, 4096, EXEC | 3, 0x22, -1), ("pidfd_open", 1, 0),
+                ("unlink", 0), ("rename", 0, 0), ("open", 0, READ), ("openat", -100, 0, READ_WRITE),
+                ("openat", -100, 0, CREATE), ("mount", 0), ("unshare", NEWUSER), ("setns", -1, 0))
+
+
+@test(alone=True)
+def code_in_the_usage_helper_is_bounded(ctx):
+    with ctx.client() as client:
+        client.run("1")
+        with Inside(by_kind(ctx)["usage"]) as it:
+            for name, *arguments in STRANGE + NOT_OF_USAGE:
+                equal(it.call(name, *arguments), "EPERM", "%s %r" % (name, arguments))
+        equal(client.run("print(1)").stdout, "1\n", "it goes on")
 
 
 # Ways from root of a namespace to code of the kernel that nobody here needs: netfilter, raw and other

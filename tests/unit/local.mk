@@ -189,6 +189,7 @@ ENGINE_TESTS = \
 	tests/unit/host/test-privilege \
 	tests/unit/engine/test-repl \
 	tests/unit/engine/test-scheduler \
+	tests/unit/host/test-usage \
 	tests/unit/host/test-watchdog \
 	tests/unit/engine/test-worker \
 	tests/unit/engine/test-zygote
@@ -233,6 +234,9 @@ tests_unit_host_test_privilege_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_scheduler_SOURCES = tests/unit/engine/test-scheduler.c
 tests_unit_engine_test_scheduler_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_scheduler_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_usage_SOURCES = tests/unit/host/test-usage.c
+tests_unit_host_test_usage_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_usage_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_watchdog_SOURCES = tests/unit/host/test-watchdog.c
 tests_unit_host_test_watchdog_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_watchdog_LDADD = $(ENGINE_TEST_LDADD)

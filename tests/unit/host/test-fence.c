@@ -20,11 +20,13 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "host/fence.h"
+#include "host/fence_files.h"
 
 #define SOMEBODY 54321
 
@@ -258,6 +260,114 @@ the_fence_of_a_job(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+/* ---- files ---- */
+
+#define PLACE "/tmp/mcp-test-fence-XXXXXX"
+
+static char place[sizeof(PLACE)];
+
+static const char *
+in_place(const char *name)
+{
+	static char path[2][128];
+	static unsigned int turn;
+
+	turn ^= 1;
+	snprintf(path[turn], sizeof(path[turn]), "%s/%s", place, name);
+	return path[turn];
+}
+
+static int
+try(const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+/* In place: read/conf, a link from read/link to far/target, write/. */
+static void
+make_place(void)
+{
+	static const char *const folders[] = { "read", "write", "far", "other" };
+	static const char *const files[] = { "read/conf", "far/target", "other/file" };
+
+	strcpy(place, PLACE);
+	assert_non_null(mkdtemp(place));
+	assert_int_equal(chmod(place, 0777), 0);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(mkdir(in_place(folders[i]), 0777), 0);
+		assert_int_equal(chmod(in_place(folders[i]), 0777), 0);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(try(in_place(files[i]), O_WRONLY | O_CREAT), 0);
+		assert_int_equal(chmod(in_place(files[i]), 0666), 0);
+	}
+	assert_int_equal(symlink("../far/target", in_place("read/link")), 0);
+}
+
+static void
+remove_place(void)
+{
+	static const char *const files[] = { "read/conf", "far/target", "other/file", "read/link",
+					     "write/file", "read", "write", "far", "other", "" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		(void)remove(in_place(files[i]));
+}
+
+static int
+files_are_bounded(void)
+{
+	struct fence_files *files = fence_files_new();
+	int held = open(in_place("other/file"), O_RDWR | O_CLOEXEC);
+
+	if (!files)
+		return 77;
+	if (fence_files_add_around(files, in_place("read/conf"), FENCE_READ) < 0 ||
+	    fence_files_add_around(files, in_place("read/link"), FENCE_READ) < 0 ||
+	    fence_files_add_around(files, NULL, FENCE_READ) < 0 ||
+	    fence_files_add(files, in_place("write"), FENCE_WRITE) < 0 ||
+	    fence_files_add(files, in_place("missing"), FENCE_WRITE) < 0 ||
+	    fence_files_entered() || fence_files_enter(files) < 0 || !fence_files_entered())
+		return 1;
+	fence_files_free(files);
+	if (try(in_place("read/conf"), O_RDONLY) || try(in_place("read/link"), O_RDONLY) ||
+	    try(in_place("read"), O_RDONLY | O_DIRECTORY))
+		return 2;
+	if (try(in_place("read/conf"), O_WRONLY) != EACCES ||
+	    try(in_place("read/new"), O_WRONLY | O_CREAT) != EACCES ||
+	    unlink(in_place("read/conf")) == 0)
+		return 3;
+	/* As files are replaced. */
+	if (try(in_place("write/new"), O_RDWR | O_CREAT) ||
+	    rename(in_place("write/new"), in_place("write/file")) < 0 ||
+	    try(in_place("write/file"), O_WRONLY | O_TRUNC))
+		return 4;
+	if (try(in_place("other/file"), O_RDONLY) != EACCES || try(place, O_RDONLY) != EACCES ||
+	    try("/etc/passwd", O_RDONLY) != EACCES || try("/proc/self/status", O_RDONLY) != EACCES)
+		return 5;
+	/* Not what is open already. */
+	return held >= 0 && write(held, "x", 1) == 1 ? 0 : 6;
+}
+
+static void
+the_fence_around_files(void **state)
+{
+	int status;
+
+	(void)state;
+	make_place();
+	status = in_child(files_are_bounded);
+	remove_place();
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 int
 main(void)
 {
@@ -266,6 +376,7 @@ main(void)
 		cmocka_unit_test(the_familys_fence),
 		cmocka_unit_test(the_fence_of_a_helper),
 		cmocka_unit_test(the_fence_of_a_job),
+		cmocka_unit_test(the_fence_around_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,23 @@
+/* The usage helper's two sides: usage.c in the supervisor, usage_process.c in the helper. They
+ * are one program, so that messages are the structs themselves, cut behind their last item. */
+#ifndef HOST_USAGE_PARTS_H
+#define HOST_USAGE_PARTS_H
+
+#include "host/usage.h"
+
+static inline size_t
+usage_asked_size(const struct usage_asked *asked)
+{
+	return offsetof(struct usage_asked, member) + asked->n * sizeof(asked->member[0]);
+}
+
+static inline size_t
+usage_answer_size(const struct usage_answer *answer)
+{
+	return offsetof(struct usage_answer, process) + answer->n * sizeof(answer->process[0]);
+}
+
+/* Answers on socket, in the forked process, until its peer is gone. */
+_Noreturn void usage_live(int socket, pid_t supervisor);
+
+#endif

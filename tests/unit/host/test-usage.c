@@ -1,0 +1,140 @@
+/* The usage helper answers what this process would find by itself, and its end is survived. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "host/usage.h"
+
+#define HELD (8 << 20)
+#define SLACK (1 << 20)
+
+static pid_t worker;
+
+/* Stands for a worker: an init that holds memory, and a child. Ready when both do nothing more. */
+static int
+begin(void **state)
+{
+	int ready[2];
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	worker = fork();
+	if (worker == 0) {
+		char *held = mmap(NULL, HELD, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		memset(held, 1, HELD);
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			(void)!write(ready[1], "x", 1);
+		}
+		for (;;)
+			pause();
+	}
+	assert_true(worker > 0);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	kill(worker, SIGKILL);
+	waitpid(worker, NULL, 0);
+	usage_stop();
+	return 0;
+}
+
+static void
+helper_sees_the_same(void **state)
+{
+	struct usage_asked asked = { .question = USAGE_ALL, .pid = worker };
+	struct usage_answer by_self, by_helper;
+
+	(void)state;
+	usage_ask(&asked, &by_self);
+	assert_int_equal(usage_start(), 0);
+	usage_ask(&asked, &by_helper);
+	assert_int_equal(by_self.n, 2);
+	assert_int_equal(by_self.tasks, 2);
+	assert_true(by_self.memory_bytes >= HELD);
+	assert_int_equal(by_helper.n, 2);
+	assert_memory_equal(by_helper.process, by_self.process, sizeof(by_self.process[0]) * 2);
+	assert_int_equal(by_helper.tasks, by_self.tasks);
+	/* A process that has just begun to wait may still have got a page. */
+	assert_in_range(by_helper.memory_bytes, by_self.memory_bytes - SLACK,
+			by_self.memory_bytes + SLACK);
+	assert_int_equal(by_helper.files, by_self.files);
+
+	/* The members of a leaf are given. */
+	asked = (struct usage_asked){ .question = USAGE_ALL, .pid = worker, .n = 1,
+				      .member = { worker } };
+	usage_ask(&asked, &by_helper);
+	assert_int_equal(by_helper.n, 1);
+	assert_int_equal(by_helper.tasks, 1);
+
+	asked = (struct usage_asked){ .question = USAGE_ONE, .pid = worker };
+	usage_ask(&asked, &by_helper);
+	assert_true(by_helper.private_bytes >= HELD / 2);
+	assert_int_equal(usage_uid(worker), getuid());
+	assert_int_equal(usage_uid(0), 0);
+}
+
+static void
+note(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void
+end_of_helper_is_seen(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct usage_asked asked = { .question = USAGE_ALL, .pid = worker };
+	struct usage_answer answer;
+	int lost = 0;
+
+	(void)state;
+	assert_int_equal(usage_start(), 0);
+	usage_watch(base, note, &lost);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_int_equal(lost, 0);
+	assert_int_equal(kill(usage_pid(), SIGKILL), 0);
+	event_base_dispatch(base);
+	assert_int_equal(lost, 1);
+	usage_ask(&asked, &answer);
+	assert_int_equal(answer.n, 0);
+	assert_int_equal(answer.tasks, 0);
+	usage_stop();
+	event_base_free(base);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(helper_sees_the_same, begin, end),
+		cmocka_unit_test_setup_teardown(end_of_helper_is_seen, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
