@@ -28,7 +28,7 @@ dispatch_workers(struct tenant *tenant, unsigned int profile)
 		sched_queue_put_back(&tenant->queue, item);
 		if (r != -EAGAIN)
 			execution_fail(e, r == -ENOTCONN
-					  ? "there is no keeper of its packages now"
+					  ? "there is no keeper of its packages or files now"
 					  : strerror(-r));
 	}
 	while ((w = share_warm_worker(share)) != NULL && !TAILQ_EMPTY(&share->opening))

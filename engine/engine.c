@@ -348,7 +348,7 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 	r = set_up(engine);
 	if (r == 0)
 		r = pool_init(engine, &hooks);
-	if (r == 0 && engine->config->packages.store != NULL)
+	if (r == 0 && config_has_keeper(engine->config))
 		r = set_up_keeper(engine);
 	if (r < 0) {
 		engine_free(engine);

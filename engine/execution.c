@@ -116,6 +116,7 @@ execution_free(struct execution *e)
 	results_done(&e->results);
 	egress_grant_end(e->grant);
 	request_copy_done(&e->request);
+	execution_mounts_done(&e->mounts);
 	free(e);
 }
 
@@ -125,6 +126,7 @@ execution_start(struct engine *engine, struct tenant *tenant,
 		const struct execution_watcher *watcher, struct execution **execution_r,
 		struct why *why_r)
 {
+	struct execution_mounts mounts;
 	struct pool_profile *profile;
 	unsigned int index = 0;
 	struct execution *e;
@@ -138,12 +140,15 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	}
 	if (r == 0)
 		r = request_check_inputs(request, &engine->config->profile[index], why_r);
+	if (r == 0)
+		r = execution_mounts_take(&mounts, engine, tenant, request, why_r);
 	if (r < 0) {
 		if (request->channel != NULL)
 			close(*request->channel);
 		return r;
 	}
 	e = new_execution(engine, tenant, request, watcher, index);
+	e->mounts = mounts;
 	r = execution_announce(e, why_r);
 	if (r < 0) {
 		execution_free(e);

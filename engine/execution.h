@@ -158,6 +158,8 @@ struct execution_input {
 	size_t path_len;
 	const void *data;
 	size_t len;
+	const char *uri;		/* NULL; or there are no data, and the tenant's stored
+					 * file at uri is mounted there */
 };
 
 struct execution_request {

@@ -11,6 +11,7 @@
 #include "engine/execution.h"
 #include "engine/execution_files.h"
 #include "engine/execution_modules.h"
+#include "engine/execution_mounts.h"
 #include "engine/execution_prompts.h"
 #include "engine/execution_request.h"
 #include "engine/execution_results.h"
@@ -75,6 +76,7 @@ struct execution {
 	struct frame where;			/* its WHERE, likewise */
 	struct execution_results results;
 	struct execution_files files;
+	struct execution_mounts mounts;
 	struct outcome_facts facts;
 	uint32_t retry_after_ms;
 	char jail_text[512];

@@ -82,7 +82,6 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		.tell_names = request->tell_names,
 		.internal = request->internal,
 		.input = new_array(request->n_inputs, sizeof(*copy->input)),
-		.n_inputs = request->n_inputs,
 	};
 	copy->script = put(&at, request->script, request->script_len);
 	if (request->stdin_text != NULL && request->stdin_len > 0)
@@ -96,9 +95,14 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		copy->imports = put_strings(&at, request->imports, request->n_imports);
 	for (size_t i = 0; i < request->n_inputs; i++) {
 		const struct execution_input *input = &request->input[i];
+		struct msg_input *to = &copy->input[copy->n_inputs];
 
-		copy->input[i].path = put(&at, input->path, input->path_len);
-		copy->input[i].data = (struct msg_bin){
+		/* What is mounted belongs to execution_mounts.c. */
+		if (input->uri != NULL)
+			continue;
+		copy->n_inputs++;
+		to->path = put(&at, input->path, input->path_len);
+		to->data = (struct msg_bin){
 			.at = put(&at, input->data, input->len).at, .len = input->len };
 	}
 	if (request->environment != NULL)

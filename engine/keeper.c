@@ -162,10 +162,9 @@ put(struct keeper *k, const struct msg *msg, const int *fd, size_t n)
 	return child_is_up(&k->child) ? r : -ENOTCONN;
 }
 
-int
-keeper_attach(struct keeper *k, const char *name, int pidfd, int gate)
+static int
+put_attach(struct keeper *k, const struct msg *msg, int pidfd, int gate)
 {
-	struct msg msg = { .type = MSG_ATTACH, .attach.name = msg_str(name) };
 	int fd[2] = { fcntl(pidfd, F_DUPFD_CLOEXEC, 3), gate };
 
 	if (fd[0] < 0) {
@@ -174,7 +173,29 @@ keeper_attach(struct keeper *k, const char *name, int pidfd, int gate)
 		close(gate);
 		return r;
 	}
-	return put(k, &msg, fd, 2);
+	return put(k, msg, fd, 2);
+}
+
+int
+keeper_attach(struct keeper *k, const char *name, int pidfd, int gate)
+{
+	struct msg msg = { .type = MSG_ATTACH, .attach.name = msg_str(name) };
+
+	return put_attach(k, &msg, pidfd, gate);
+}
+
+int
+keeper_attach_files(struct keeper *k, const char *directory, const char *const *names, size_t n,
+		    unsigned int first, int pidfd, int gate)
+{
+	struct msg_str name[FILE_PLACES];
+	struct msg msg = { .type = MSG_ATTACH_FILES, .attach_files = {
+		.directory = msg_str(directory), .names = { name, n }, .first = first } };
+
+	assert(n <= FILE_PLACES);
+	for (size_t i = 0; i < n; i++)
+		name[i] = msg_str(names[i]);
+	return put_attach(k, &msg, pidfd, gate);
 }
 
 static void

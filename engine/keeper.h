@@ -49,6 +49,11 @@ int keeper_mount(struct keeper *keeper, const char *name, int pidfd,
 		 struct mounting **mounting_r);
 void keeper_unwait(struct mounting *mounting);	/* mounted is not called any more */
 
+/* Mounts stored files in a worker, at places from first on. directory and names: as
+ * filestore_hold_name says. n: 1 to FILE_PLACES. gate and the result as keeper_attach. */
+int keeper_attach_files(struct keeper *keeper, const char *directory, const char *const *names,
+			size_t n, unsigned int first, int pidfd, int gate);
+
 /* What is made of a stream of wheels. Copied. */
 struct taking_request {
 	const char *name;

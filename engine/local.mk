@@ -9,6 +9,7 @@ libengine_a_SOURCES = \
 	engine/execution_answer.c \
 	engine/execution_files.c engine/execution_files.h \
 	engine/execution_message.c \
+	engine/execution_mounts.c engine/execution_mounts.h \
 	engine/execution_modules.c engine/execution_modules.h \
 	engine/execution_parts.h \
 	engine/execution_prompts.c engine/execution_prompts.h \

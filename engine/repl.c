@@ -172,6 +172,7 @@ repl_free(struct repl *repl)
 {
 	repl_close_channel(repl);
 	stop_mounting(repl);
+	mount_places_done(&repl->places);
 	event_del(&repl->timer);
 	event_del(&repl->tell);
 	free_jobs(&repl->jobs);

@@ -240,6 +240,7 @@ repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 	kept_r->base_memory = w->baseline.memory_bytes;
 	kept_r->base_kept = w->baseline.kept_bytes;
 	kept_r->idle_since_ms = repl->idle_since_ms;
+	kept_r->places = repl->places.n;
 	kept_r->has_environment = repl->environment[0] != '\0';
 	if (kept_r->has_environment)
 		kept_r->environment = msg_str(repl->environment);
@@ -393,6 +394,7 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	repl->idle_since_ms = kept->idle_since_ms;
 	repl->uncounted_most = repl->uncounted = kept->memory_used;
 	repl->uncounted_lasting = kept->memory_lasting;
+	repl->places.n = kept->places;
 	if (kept->has_environment)
 		snprintf(repl->environment, sizeof(repl->environment), "%.*s",
 			 (int)kept->environment.len, kept->environment.at);

@@ -9,6 +9,7 @@
 
 #include <event2/event_struct.h>
 
+#include "engine/execution_mounts.h"
 #include "engine/repl.h"
 #include "proto/frame.h"
 
@@ -74,6 +75,7 @@ struct repl {
 	struct repl_watcher watcher;
 	uint64_t memory_bytes;
 	char environment[ENVIRONMENT_NAME + 1];	/* mounted last; "": none */
+	struct mount_places places;
 	struct mounting *mounting;		/* of what it begins with; NULL: not now */
 	enum repl_phase phase;
 	struct worker *worker;			/* from OPENING on, until ENDED */

@@ -118,6 +118,7 @@ int worker_run(struct worker *worker, const struct worker_load *load);
 
 /* A run, and the files before it. */
 #define WORKER_WRITER_MAX (FRAME_MAX + 4096 + INPUTS_BYTES_MAX + \
+			   FILE_PLACES * 4 * PATH_TEXT_MAX + \
 	INPUTS_MAX * (PATH_TEXT_MAX + 1024))
 
 /* Makes a warm one a session's, with its OPEN. 0 or -errno; then it is ENDING. */

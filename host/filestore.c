@@ -36,6 +36,7 @@ struct stored {
 	char *uri, *path;
 	uint64_t size, until_s;
 	unsigned char sha256[FILESTORE_SHA256];
+	unsigned int holds;
 };
 
 TAILQ_HEAD(stored_list, stored);
@@ -47,6 +48,13 @@ struct shelf {
 	struct stored_list files;
 	size_t n_files, n_jobs, n_active;	/* jobs that wait count as jobs only */
 	uint64_t bytes;				/* of files, and of those that are coming in */
+	char directory[FILE_DIRECTORY + 1];	/* "": not needed yet */
+};
+
+struct filestore_hold {
+	struct filestore *store;
+	struct shelf *shelf;
+	struct stored *file;
 };
 
 TAILQ_HEAD(shelf_list, shelf);
@@ -176,7 +184,7 @@ send_orders(struct filestore *store)
 }
 
 static void
-remove_stored(struct filestore *store, struct shelf *shelf, struct stored *file)
+drop_stored(struct filestore *store, struct shelf *shelf, struct stored *file)
 {
 	struct msg msg = { .type = MSG_DROP_FILE,
 			   .drop_file = { .name = msg_str(file->name),
@@ -189,29 +197,58 @@ remove_stored(struct filestore *store, struct shelf *shelf, struct stored *file)
 	send_orders(store);
 }
 
+/* One that is held is over, and goes with its last holder. */
+static void
+remove_stored(struct filestore *store, struct shelf *shelf, struct stored *file)
+{
+	if (file->holds > 0)
+		file->until_s = 0;
+	else
+		drop_stored(store, shelf, file);
+}
+
 static struct stored *
 find_stored(const struct shelf *shelf, const char *uri)
 {
 	struct stored *file;
 
 	TAILQ_FOREACH(file, &shelf->files, link)
-		if (strcmp(file->uri, uri) == 0)
+		if (file->until_s != 0 && strcmp(file->uri, uri) == 0)
 			break;
 	return file;
 }
 
 /* ---- room ---- */
 
-/* The shelf with files that holds the most bytes. */
+/* The oldest that nobody holds, or NULL. */
+static struct stored *
+oldest(const struct shelf *shelf)
+{
+	struct stored *file;
+
+	TAILQ_FOREACH(file, &shelf->files, link)
+		if (file->holds == 0)
+			break;
+	return file;
+}
+
+/* Of the shelves with files that can be removed the one with the most bytes. */
 static struct shelf *
 fullest(struct filestore *store)
 {
 	struct shelf *shelf, *most = NULL;
 
 	TAILQ_FOREACH(shelf, &store->shelves, link)
-		if (shelf->n_files > 0 && (!most || shelf->bytes > most->bytes))
+		if ((!most || shelf->bytes > most->bytes) && oldest(shelf))
 			most = shelf;
 	return most;
+}
+
+static bool
+is_full(const struct filestore_bounds *bounds, const struct shelf *shelf, uint64_t size)
+{
+	return shelf->bytes + size > bounds->tenant_bytes ||
+	       shelf->n_files + shelf->n_active >= bounds->tenant_files;
 }
 
 /* Removes the tenant's oldest files, then those of the tenant with the most. 0, -EFBIG, -EDQUOT
@@ -220,17 +257,18 @@ static int
 make_room(struct filestore *store, struct shelf *shelf, uint64_t size)
 {
 	const struct filestore_bounds *bounds = &store->bounds;
+	struct stored *file;
 	struct shelf *full;
 
 	if (size > bounds->file_bytes)
 		return -EFBIG;
-	while (shelf->n_files > 0 && (shelf->bytes + size > bounds->tenant_bytes ||
-				      shelf->n_files + shelf->n_active >= bounds->tenant_files))
-		remove_stored(store, shelf, TAILQ_FIRST(&shelf->files));
-	if (shelf->bytes + size > bounds->tenant_bytes)
+	while (is_full(bounds, shelf, size) && (file = oldest(shelf)))
+		drop_stored(store, shelf, file);
+	if (shelf->bytes + size > bounds->tenant_bytes ||
+	    shelf->n_files >= bounds->tenant_files)
 		return -EDQUOT;
 	while (store->bytes + size > bounds->bytes_max && (full = fullest(store))) {
-		remove_stored(store, full, TAILQ_FIRST(&full->files));
+		drop_stored(store, full, oldest(full));
 		if (full != shelf)
 			drop_empty(store, full);
 	}
@@ -247,9 +285,8 @@ sweep(struct filestore *store)
 
 	for (shelf = TAILQ_FIRST(&store->shelves); shelf && n < SWEPT_MAX; shelf = next) {
 		next = TAILQ_NEXT(shelf, link);
-		while (n < SWEPT_MAX && (file = TAILQ_FIRST(&shelf->files)) &&
-		       file->until_s <= now) {
-			remove_stored(store, shelf, file);
+		while (n < SWEPT_MAX && (file = oldest(shelf)) && file->until_s <= now) {
+			drop_stored(store, shelf, file);
 			n++;
 		}
 		drop_empty(store, shelf);
@@ -619,6 +656,55 @@ filestore_remove(struct filestore *store, const char *principal, const char *uri
 		return;
 	remove_stored(store, shelf, file);
 	drop_empty(store, shelf);
+}
+
+/* ---- files in use ---- */
+
+struct filestore_hold *
+filestore_hold(struct filestore *store, const char *principal, const char *uri)
+{
+	struct shelf *shelf = store->lost ? NULL : find_shelf(store, principal);
+	struct stored *file = shelf ? find_stored(shelf, uri) : NULL;
+	const struct msg_str name = msg_str(principal);
+	struct filestore_hold *hold;
+
+	if (!file || file->until_s <= now_s() ||
+	    (!*shelf->directory && filestore_disk_tenant(&name, shelf->directory) < 0))
+		return NULL;
+	hold = xcalloc(1, sizeof(*hold));
+	*hold = (struct filestore_hold){ .store = store, .shelf = shelf, .file = file };
+	file->holds++;
+	return hold;
+}
+
+void
+filestore_release(struct filestore_hold *hold)
+{
+	if (!hold)
+		return;
+	if (--hold->file->holds == 0 && hold->file->until_s <= now_s()) {
+		drop_stored(hold->store, hold->shelf, hold->file);
+		drop_empty(hold->store, hold->shelf);
+	}
+	free(hold);
+}
+
+const char *
+filestore_hold_directory(const struct filestore_hold *hold)
+{
+	return hold->shelf->directory;
+}
+
+const char *
+filestore_hold_name(const struct filestore_hold *hold)
+{
+	return hold->file->name;
+}
+
+bool
+filestore_hold_is(const struct filestore_hold *hold, const char *uri)
+{
+	return hold->file->until_s > now_s() && strcmp(hold->file->uri, uri) == 0;
 }
 
 /* ---- from its beginning to its end ---- */

@@ -22,6 +22,7 @@
 
 struct event_base;
 struct filestore;
+struct filestore_hold;
 struct filestore_job;
 
 #define FILESTORE_SHA256 32
@@ -106,6 +107,25 @@ bool filestore_next(struct filestore *store, const char *principal, const char *
 
 /* Removes the tenant's file, if there is one. */
 void filestore_remove(struct filestore *store, const char *principal, const char *uri);
+
+/* ---- files in use ---- */
+
+/* A file that is held stays on the disk, and counts against its tenant, until it is released: also
+ * when it expires or is removed, and then nobody finds it any more. It makes no room for others.
+ * NULL: the tenant has no such file. To be released before the store is freed. */
+struct filestore_hold *filestore_hold(struct filestore *store, const char *principal,
+				      const char *uri);
+
+/* NULL is fine. */
+void filestore_release(struct filestore_hold *hold);
+
+/* Where it is: the names of its tenant's directory and, in that, of the file. They live as long as
+ * hold. */
+const char *filestore_hold_directory(const struct filestore_hold *hold);
+const char *filestore_hold_name(const struct filestore_hold *hold);
+
+/* Is it what its tenant finds at uri now? */
+bool filestore_hold_is(const struct filestore_hold *hold, const char *uri);
 
 /* For tests: the real-time clock, in s. */
 void filestore_set_clock(uint64_t (*now_s)(void));

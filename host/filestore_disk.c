@@ -35,7 +35,7 @@
 #define UNFINISHED ".new"
 
 struct tenant_name {
-	char text[2 + 2 * 32 + 1];
+	char text[FILE_DIRECTORY + 1];
 };
 
 struct file_name {
@@ -44,14 +44,14 @@ struct file_name {
 
 /* ---- names ---- */
 
-static int
-name_tenant(const struct msg_str *principal, struct tenant_name *name_r)
+int
+filestore_disk_tenant(const struct msg_str *principal, char name_r[FILE_DIRECTORY + 1])
 {
 	unsigned char hash[32];
 
 	if (EVP_Digest(principal->at, principal->len, hash, NULL, EVP_sha256(), NULL) != 1)
 		return -EIO;
-	hex_write(hash, sizeof(hash), stpcpy(name_r->text, "t-"));
+	hex_write(hash, sizeof(hash), stpcpy(name_r, "t-"));
 	return 0;
 }
 
@@ -77,7 +77,7 @@ static int
 open_tenant(int root, const struct msg_str *principal, bool make)
 {
 	struct tenant_name name;
-	int r = name_tenant(principal, &name);
+	int r = filestore_disk_tenant(principal, name.text);
 
 	if (r == 0 && make && mkdirat(root, name.text, 0700) < 0 && errno != EEXIST)
 		return -errno;
@@ -185,6 +185,10 @@ keep_bytes(int dir, const struct msg_store_file *file, int in,
 	/* A full disk is found before the bytes come. Not every file system can say. */
 	if (fallocate(fd, 0, 0, (off_t)file->size) < 0 && errno != EOPNOTSUPP &&
 	    errno != ENOSYS)
+		return -errno;
+	/* Workers, which have other uids, read it through a mount. Nobody else gets past the
+	 * directories above it. */
+	if (fchmod(fd, 0644) < 0)
 		return -errno;
 	r = copy_summed(in, fd, file->size, sha256_r);
 	return r == 0 && fdatasync(fd) < 0 ? -errno : r;
@@ -313,7 +317,7 @@ is_whole(int dir, const char *tenant, const char *name, const struct msg_stored_
 	struct stat st;
 
 	return memcmp(name, file->name.at, FILE_NAME) == 0 &&
-	       name_tenant(&file->principal, &expected) == 0 &&
+	       filestore_disk_tenant(&file->principal, expected.text) == 0 &&
 	       strcmp(expected.text, tenant) == 0 &&
 	       fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
 	       (uint64_t)st.st_size == file->size;

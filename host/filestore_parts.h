@@ -16,6 +16,9 @@ _Noreturn void filestore_live(int socket, pid_t supervisor, const char *director
 /* Opens the store's directory, and locks it for this process: a descriptor or -errno. */
 int filestore_disk_open(const char *directory);
 
+/* The name of a tenant's directory in the store. 0 or -errno. */
+int filestore_disk_tenant(const struct msg_str *principal, char name_r[FILE_DIRECTORY + 1]);
+
 /* Reads the file's bytes from in and keeps them. All of it, or nothing of it. 0 or -errno, as
  * filestore_calls.end. */
 int filestore_disk_keep(int root, const struct msg_store_file *file, int in,

@@ -30,7 +30,7 @@ struct launcher_options {
 	int worker_fd;			/* the mcp-python-worker program, O_PATH */
 	const int *interpreter_fd;	/* by profile, of those that have another one than that;
 					 * else -1. NULL: none has */
-	int keeper_fd;			/* mcp-python-keeper likewise; -1: no store is configured */
+	int keeper_fd;			/* mcp-python-keeper likewise; -1: nothing to keep */
 	int egress_fd;			/* mcp-python-egress; -1: not installed */
 	bool memory_counted;		/* by a controller */
 };

@@ -103,7 +103,10 @@ fill_table(struct launcher_process *l)
 	const struct launcher_options *options = l->options;
 	const struct config *config = options->config;
 	const char *store = config->packages.store, *nameserver = config->network.nameserver;
-	const struct msg keep = { .type = MSG_KEEP, .keep.store = msg_str(store) };
+	const char *files = config->files.directory;
+	const struct msg keep = { .type = MSG_KEEP, .keep = {
+		.has_store = store != NULL, .store = msg_str(store),
+		.has_files = files != NULL, .files = msg_str(files) } };
 	const struct msg network = { .type = MSG_EGRESS_CONFIGURE, .egress_configure = {
 		.has_nameserver = nameserver != NULL, .nameserver = msg_str(nameserver) } };
 
@@ -116,7 +119,7 @@ fill_table(struct launcher_process *l)
 			 config->profile[i].zygote_per_tenant
 				 ? 1 + config->pool.tenant_zygotes_max : 1);
 	}
-	fill_row(&l->keeper, store != NULL ? options->keeper_fd : -1, keeper_argv,
+	fill_row(&l->keeper, options->keeper_fd, keeper_argv,
 		 LAUNCH_ROOT_OF_OUTER, &keep, 1);
 	fill_row(&l->egress, options->egress_fd, egress_argv, LAUNCH_STRANGER, &network, 1);
 }

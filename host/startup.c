@@ -305,7 +305,7 @@ startup_open_programs(const struct config *config, bool as_service,
 	if (programs_r->worker_fd < 0)
 		return why_say(why_r, programs_r->worker_fd, "worker", "mcp-python-worker: %s",
 			       strerror(-programs_r->worker_fd));
-	if (config->packages.store != NULL) {
+	if (config_has_keeper(config)) {
 		programs_r->keeper_fd = find_program("mcp-python-keeper", "MCP_PYTHON_KEEPER",
 						     as_service);
 		if (programs_r->keeper_fd < 0)

@@ -1,6 +1,6 @@
 /* Runs in: the keeper, root of the outer namespace. Sets are taken in and removed by children.
  * Owns:    everything in the store.
- * Reads:   KEEP once, then ATTACH, TAKE and DISCARD, from the supervisor alone.
+ * Reads:   KEEP once, then ATTACH, ATTACH_FILES, TAKE and DISCARD, from the supervisor alone.
  *
  * How a sealed worker gets a mount: only a process inside its mount namespace, with
  * CAP_SYS_ADMIN over it, can make one. The worker has given that capability up, and its filter
@@ -42,7 +42,8 @@
 #define HALF_OLD ".old-"
 
 struct keeper {
-	int store;		/* a directory in our own mount namespace */
+	int store;		/* a directory in our own mount namespace; -1: no packages */
+	int files;		/* likewise, the store of files; or -errno, why it is not there */
 	int home;		/* our mount namespace */
 	uint64_t serial;	/* in the names of unfinished sets */
 };
@@ -91,21 +92,40 @@ sweep(const struct keeper *keeper)
 
 /* ---- mounting ---- */
 
+/* A mount of its own of what is at path, read-only and attached nowhere; or -errno. */
 static int
-attach(const struct keeper *keeper, const char *name, int worker)
+clone_tree(int dir, const char *path)
 {
 	struct mount_attr attr = {
 		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
 	};
+	own_fd int tree = open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+					       AT_SYMLINK_NOFOLLOW);
+
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return -errno;
+	return give_fd(tree);
+}
+
+/* A keeper that cannot return to its namespace is useless, and is replaced. */
+static void
+go_home(const struct keeper *keeper)
+{
+	if (setns(keeper->home, CLONE_NEWNS) < 0)
+		_exit(EXIT_FAILURE);
+}
+
+static int
+attach(const struct keeper *keeper, const char *name, int worker)
+{
 	char path[ENVIRONMENT_NAME + 16];
 	own_fd int tree = -1;
 	int r = 0;
 
 	snprintf(path, sizeof(path), "%s/tree", name);
-	tree = open_tree(keeper->store, path,
-			 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
-	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
-		return -errno;
+	tree = clone_tree(keeper->store, path);
+	if (tree < 0)
+		return tree;
 	if (setns(worker, CLONE_NEWNS) < 0)
 		return -errno;
 	/* An earlier mount of a session is removed, so that mounts do not pile up; usually there
@@ -115,26 +135,105 @@ attach(const struct keeper *keeper, const char *name, int worker)
 	if (r == 0 && move_mount(tree, "", AT_FDCWD, ENVIRONMENT_PLACE,
 				 MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		r = -errno;
-	/* A keeper that cannot return to its namespace is useless, and is replaced. */
-	if (setns(keeper->home, CLONE_NEWNS) < 0)
-		_exit(EXIT_FAILURE);
+	go_home(keeper);
 	return r;
+}
+
+/* The reader may be gone. */
+static void
+say_attached(int gate, int r)
+{
+	unsigned char said = r < 0 && r > -256 ? (unsigned char)-r : r < 0 ? EIO : 0;
+
+	if (write(gate, &said, 1) < 0)
+		return;
 }
 
 static int
 on_attach(const struct keeper *keeper, const struct frame *frame)
 {
 	char name[ENVIRONMENT_NAME + 1];
-	unsigned char said;
 	int r = read_name(&frame->msg.attach.name, name);
 
 	if (r < 0)
 		return r;
-	r = attach(keeper, name, frame->fds.fd[0]);
-	said = r < 0 && r > -256 ? (unsigned char)-r : r < 0 ? EIO : 0;
-	/* The reader may be gone. */
-	if (write(frame->fds.fd[1], &said, 1) < 0)
-		return 0;
+	say_attached(frame->fds.fd[1], attach(keeper, name, frame->fds.fd[0]));
+	return 0;
+}
+
+/* ---- mounting files ---- */
+
+/* A name in the store of files: it leads to what is in its directory. */
+static bool
+is_plain(const struct msg_str *name)
+{
+	for (size_t i = 0; i < name->len; i++)
+		if (!strchr("0123456789abcdefghijklmnopqrstuvwxyz-", name->at[i]))
+			return false;
+	return name->len > 0;
+}
+
+/* A mount of the stored file; or -errno. */
+static int
+clone_file(const struct keeper *keeper, const struct msg_str *directory,
+	   const struct msg_str *name)
+{
+	char path[FILE_DIRECTORY + 1 + FILE_NAME + 1];
+	own_fd int tree = -1;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%.*s/%.*s", (int)directory->len, directory->at,
+		 (int)name->len, name->at);
+	tree = clone_tree(keeper->files, path);
+	if (tree < 0)
+		return tree;
+	if (fstat(tree, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? give_fd(tree) : -ESTALE;
+}
+
+static int
+place_file(int tree, unsigned int place)
+{
+	char path[sizeof(FILE_PLACES_DIRECTORY) + 16];
+
+	snprintf(path, sizeof(path), FILE_PLACES_DIRECTORY "/%02u", place);
+	return move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
+static int
+attach_files(const struct keeper *keeper, const struct msg_attach_files *asked, int worker)
+{
+	int tree[FILE_PLACES], r = keeper->files < 0 ? keeper->files : 0;
+	size_t n = 0;
+
+	while (r >= 0 && n < asked->names.n) {
+		r = tree[n] = clone_file(keeper, &asked->directory, &asked->names.item[n]);
+		n += r >= 0;
+	}
+	if (r >= 0 && setns(worker, CLONE_NEWNS) < 0)
+		r = -errno;
+	if (r >= 0) {
+		for (size_t i = 0; r >= 0 && i < n; i++)
+			r = place_file(tree[i], asked->first + (unsigned int)i);
+		go_home(keeper);
+	}
+	while (n > 0)
+		close(tree[--n]);
+	return r < 0 ? r : 0;
+}
+
+static int
+on_attach_files(const struct keeper *keeper, const struct frame *frame)
+{
+	const struct msg_attach_files *asked = &frame->msg.attach_files;
+
+	if (!is_plain(&asked->directory) || asked->first + asked->names.n > FILE_PLACES)
+		return -EBADMSG;
+	for (size_t i = 0; i < asked->names.n; i++)
+		if (asked->names.item[i].len != FILE_NAME || !is_plain(&asked->names.item[i]))
+			return -EBADMSG;
+	say_attached(frame->fds.fd[1], attach_files(keeper, asked, frame->fds.fd[0]));
 	return 0;
 }
 
@@ -210,13 +309,27 @@ on_discard(struct keeper *keeper, const struct frame *frame)
 
 /* ---- life ---- */
 
+/* A store is ours, and nobody else may write to it. A descriptor or -errno. */
+static int
+open_store(const struct msg_str *store, const char **what_r)
+{
+	char path[PATH_MAX];
+	own_fd int fd = -1;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%.*s", (int)store->len, store->at);
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	*what_r = "the store is another user's, or others may write to it";
+	return st.st_uid != 0 || (st.st_mode & 022) ? -EPERM : give_fd(fd);
+}
+
 static int
 begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 {
-	char path[PATH_MAX];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%.*s", (int)keep->store.len, keep->store.at);
 	*what_r = "the mount namespace";
 	keeper->home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	if (keeper->home < 0)
@@ -225,15 +338,15 @@ begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 	*what_r = "private mounts";
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -errno;
+	/* The helper that fills it says what is wrong with it. */
+	if (keep->has_files)
+		keeper->files = open_store(&keep->files, what_r);
+	if (!keep->has_store)
+		return 0;
 	*what_r = "the directory of the store";
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	keeper->store = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (keeper->store < 0 || fstat(keeper->store, &st) < 0)
-		return -errno;
-	*what_r = "the store is another user's, or others may write to it";
-	if (st.st_uid != 0 || (st.st_mode & 022))
-		return -EPERM;
+	keeper->store = open_store(&keep->store, what_r);
+	if (keeper->store < 0)
+		return keeper->store;
 	*what_r = "the store is in use by another service";
 	if (flock(keeper->store, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
@@ -280,7 +393,13 @@ default_process(void)
 static int
 serve(struct keeper *keeper, const struct frame *frame)
 {
-	switch ((unsigned int)frame->msg.type) {
+	const enum msg_type type = frame->msg.type;
+
+	if (type == MSG_ATTACH_FILES)
+		return on_attach_files(keeper, frame);
+	if (keeper->store < 0)
+		return -EBADMSG;
+	switch ((unsigned int)type) {
 	case MSG_ATTACH:
 		return on_attach(keeper, frame);
 	case MSG_TAKE:
@@ -295,7 +414,7 @@ serve(struct keeper *keeper, const struct frame *frame)
 int
 keeper_main(void)
 {
-	struct keeper keeper = { .store = -1, .home = -1 };
+	struct keeper keeper = { .store = -1, .files = -ENOENT, .home = -1 };
 	struct frame_reader reader;
 	struct frame frame = { 0 };
 	const char *what = "process";

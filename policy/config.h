@@ -264,6 +264,9 @@ void config_place(const struct config *config, const char *section, const char *
  * only a start brings into force; "" when there are none. Malloc'd. */
 char *config_needs_restart(const struct config *old, const struct config *new);
 
+/* Is there anything for the keeper to mount in workers? */
+bool config_has_keeper(const struct config *config);
+
 /* Must clients on TCP authenticate? */
 bool config_has_auth(const struct config *config);
 

@@ -93,6 +93,12 @@ check_auth(const struct config *config, const char *path, FILE *errors)
 }
 
 bool
+config_has_keeper(const struct config *config)
+{
+	return config->packages.store != NULL || config->files.directory != NULL;
+}
+
+bool
 config_has_auth(const struct config *config)
 {
 	return config->auth.token_file || config->auth.jwks_file;

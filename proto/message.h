@@ -68,6 +68,10 @@
 #define DIRECTORY_USER_MAX 256		/* bytes of a login name */
 
 #define FILE_NAME 26			/* bytes of a stored file's name: an id (base/id.h) */
+#define FILE_DIRECTORY 66		/* bytes of the name of a tenant's directory of files */
+#define FILE_PLACES 64			/* stored files that one worker can have mounted */
+#define FILE_PLACES_DIRECTORY "/kept-files"	/* of every jail: empty files 00, 01, ...; the
+					 * keeper mounts stored files on them */
 #define FILE_URI_MAX (3 * PATH_TEXT_MAX + 64)	/* bytes of the address of one */
 #define FILE_BYTES_MAX (1ULL << 40)	/* of one */
 

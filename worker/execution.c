@@ -39,6 +39,29 @@ static volatile struct shared {
 
 /* ---- the script's process ---- */
 
+/* Waits until the keeper has mounted something. The keeper sends one byte: 0 or an errno. gate is
+ * closed. 0 or -errno. */
+static int
+gate_wait(int gate)
+{
+	unsigned char error = 0;
+	ssize_t n = -1;
+
+	if (gate >= 0) {
+		n = read(gate, &error, 1);
+		close(gate);
+	}
+	return n != 1 ? -EPIPE : -(int)error;
+}
+
+static int
+put_link(struct frame *frame, bool replace)
+{
+	int r = frame->fds.n > 0 ? gate_wait(frame_take_fd(frame, 0)) : 0;
+
+	return r < 0 ? r : workspace_link(&frame->msg.link, replace);
+}
+
 int
 execution_receive(struct frame *frame, bool replace, int *error_r)
 {
@@ -48,11 +71,13 @@ execution_receive(struct frame *frame, bool replace, int *error_r)
 	frame_reader_init(&reader, FROM_SUPERVISOR);
 	for (;;) {
 		r = frame_reader_read(&reader, JAIL_CONTROL, frame);
-		if (r < 0 || (r > 0 && frame->msg.type != MSG_INPUT))
+		if (r < 0 || (r > 0 && frame->msg.type != MSG_INPUT &&
+			      frame->msg.type != MSG_LINK))
 			break;
 		if (r == 0)
 			continue;
-		r = workspace_put(&frame->msg.input, replace);
+		r = frame->msg.type == MSG_INPUT ? workspace_put(&frame->msg.input, replace)
+						 : put_link(frame, replace);
 		if (r < 0)
 			*error_r = -r;
 		frame_done(frame);
@@ -118,21 +143,16 @@ offer_listener(uint64_t id)
 		jail_die(JAIL_CONTROL, "the proxy's name", EIO);
 }
 
-/* Waits until the keeper has mounted the packages. The keeper sends one byte: 0 or an errno. 1:
- * they are mounted; 0: none were requested; else -errno. */
+/* 1: the packages are mounted; 0: none were requested; else -errno. */
 static int
 environment_wait(struct frame *frame)
 {
-	own_fd int gate = -1;
-	unsigned char error = 0;
+	int r;
 
 	if (!frame->msg.run.environment)
 		return 0;
-	if (frame->fds.n > 0)
-		gate = frame_take_fd(frame, frame->fds.n - 1);
-	if (gate < 0 || read(gate, &error, 1) != 1)
-		return -EPIPE;
-	return error ? -(int)error : 1;
+	r = gate_wait(frame->fds.n > 0 ? frame_take_fd(frame, frame->fds.n - 1) : -1);
+	return r < 0 ? r : 1;
 }
 
 /* Waits for the supervisor's permission to end. Taking an interpreter down occupies a processor

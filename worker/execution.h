@@ -14,7 +14,7 @@
  * script's process. serial: the worker's, for READY. */
 _Noreturn void execution_live(const struct jail *jail, uint64_t serial);
 
-/* In a script's or a cell's process: puts INPUT's files into /workspace, replacing
+/* In a script's or a cell's process: puts the files of INPUT and LINK into /workspace, replacing
  * others only when replace, until a message of another kind comes. 0 and *frame has it, or
  * -errno of the socket. *error_r: errno when a file could not be put there, else untouched. */
 int execution_receive(struct frame *frame, bool replace, int *error_r);

@@ -350,7 +350,7 @@ may_show(const char *path)
 {
 	static const char *const never[] = {
 		"/proc", "/sys", "/dev", "/run", "/tmp", "/workspace", "/home/python",
-		ENVIRONMENT_PLACE,
+		ENVIRONMENT_PLACE, FILE_PLACES_DIRECTORY,
 		"/var/run", "/var/tmp",
 	};
 	size_t len = strlen(path);
@@ -461,6 +461,20 @@ bind_device(int root, const char *name)
 			 false);
 }
 
+/* What stored files are mounted on. */
+static int
+make_places(int root)
+{
+	char path[sizeof(FILE_PLACES_DIRECTORY) + 16];
+	int r = 0;
+
+	for (unsigned int i = 0; r == 0 && i < FILE_PLACES; i++) {
+		snprintf(path, sizeof(path), "%s/%02u", &FILE_PLACES_DIRECTORY[1], i);
+		r = make_file(root, path, "", 0);
+	}
+	return r;
+}
+
 static int
 make_own(int root, bool zero, bool terminals, const char **what_r)
 {
@@ -478,6 +492,9 @@ make_own(int root, bool zero, bool terminals, const char **what_r)
 		if (r < 0)
 			return failed(what_r, "directory", own[i], r);
 	}
+	r = make_places(root);
+	if (r < 0)
+		return failed(what_r, "places in", FILE_PLACES_DIRECTORY, r);
 	r = procfs_prepare(root, what_r);
 	if (r < 0)
 		return r;

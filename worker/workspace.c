@@ -72,24 +72,50 @@ workspace_script_remove(void)
 	unlink(WORKSPACE_SCRIPT);
 }
 
-int
-workspace_put(const struct msg_input *input, bool replace)
-{
-	char path[sizeof(WORKSPACE) + 1 + PATH_TEXT_MAX + 1];
-	own_fd int fd = -1;
-	size_t at = 0;
+struct input_path {
+	char text[sizeof(WORKSPACE) + 1 + PATH_TEXT_MAX + 1];
+};
 
-	snprintf(path, sizeof(path), WORKSPACE "/%.*s", (int)input->path.len,
-		 input->path.at);
-	for (char *slash = path + sizeof(WORKSPACE); (slash = strchr(slash, '/')); slash++) {
+/* Writes the path, makes the directories above it, and with replace makes room. 0 or -errno. */
+static int
+prepare_path(const struct msg_str *path, bool replace, struct input_path *path_r)
+{
+	char *text = path_r->text;
+
+	snprintf(text, sizeof(path_r->text), WORKSPACE "/%.*s", (int)path->len, path->at);
+	for (char *slash = text + sizeof(WORKSPACE); (slash = strchr(slash, '/')); slash++) {
 		*slash = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		if (mkdir(text, 0755) < 0 && errno != EEXIST)
 			return -errno;
 		*slash = '/';
 	}
-	if (replace || strcmp(path, WORKSPACE_SCRIPT) == 0)
-		unlink(path);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (replace || strcmp(text, WORKSPACE_SCRIPT) == 0)
+		unlink(text);
+	return 0;
+}
+
+int
+workspace_link(const struct msg_link *link, bool replace)
+{
+	char target[sizeof(FILE_PLACES_DIRECTORY) + 16];
+	struct input_path path;
+	int r = prepare_path(&link->path, replace, &path);
+
+	snprintf(target, sizeof(target), FILE_PLACES_DIRECTORY "/%02u", link->place);
+	return r == 0 && symlink(target, path.text) < 0 ? -errno : r;
+}
+
+int
+workspace_put(const struct msg_input *input, bool replace)
+{
+	struct input_path path;
+	own_fd int fd = -1;
+	size_t at = 0;
+	int r = prepare_path(&input->path, replace, &path);
+
+	if (r < 0)
+		return r;
+	fd = open(path.text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
 	while (at < input->data.len) {

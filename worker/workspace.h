@@ -43,6 +43,9 @@ void workspace_script_remove(void);
  * replace, or when it is the script's own. 0 or -errno. */
 int workspace_put(const struct msg_input *input, bool replace);
 
+/* The same, with a symbolic link to the place of a stored file. */
+int workspace_link(const struct msg_link *link, bool replace);
+
 /* Remembers how an empty root in a tmpfs looks, so that workspace_tell need not read a
  * directory that was not touched. */
 void workspace_note(const char *root);

@@ -57,9 +57,12 @@ def connect(ctx, s, uid=None):
     return ctx.client(path=s.socket, uid=uid) if uid else ctx.client(path=s.socket)
 
 
-def cell(client, code, session=None):
-    arguments = {"code": code, **({"session": session} if session else {})}
-    o = client.outcome(client.request("tools/call", {"name": "run_repl", "arguments": arguments}), 120)
+def call(client, tool, **arguments):
+    return client.outcome(client.request("tools/call", {"name": tool, "arguments": arguments}), 120)
+
+
+def cell(client, code, session=None, **more):
+    o = call(client, "run_repl", code=code, **({"session": session} if session else {}), **more)
     equal(o.status, "ok", o)
     return o
 
@@ -161,14 +164,136 @@ def mcp_python(ctx, s, *words, **options):
                           capture_output=True, timeout=ctx.seconds(120), **options)
 
 
+LOOK = """
+import hashlib
+with open(%r, 'rb') as f:
+    d = f.read()
+len(d), hashlib.sha256(d).hexdigest()
+"""
+
+
+def looked(o):
+    equal(o.status, "ok", o)
+    return o.structured["result"]["json"]
+
+
 @test
-def it_is_too_long_to_be_put_in(ctx):
+def a_kept_file_is_mounted(ctx):
+    """The next script and cells read a large file where it is, and cannot change it."""
     with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
-        uri = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]["uri"]
-        o = client.run("1", files=[{"path": "a", "uri": uri}])
-        assert o.refused and "at its uri is too long to be put in: at most 4096 KiB" in o.text, o
-        o = client.run("1", files=[{"path": "a", "uri": uri + "x"}])
+        left = files_of(client.run(WRITE % ("large.bin", 9)))["large.bin"]
+        wanted = [left["size"], left["sha256"]]
+        item = {"path": "in/data.bin", "uri": left["uri"]}
+        o = client.run(LOOK % "in/data.bin", files=[item, {"path": "small", "text": "1"}])
+        equal(looked(o), wanted)
+        assert "data.bin" not in files_of(o), o
+        o = client.run(CHANGE, files=[item])
+        equal(looked(o), [])
+        o = client.run("import os; os.remove('in/data.bin'); os.path.exists('in/data.bin')", files=[item])
+        equal(looked(o), False)
+        equal(looked(client.run(LOOK % "a", files=[{"path": "a", "uri": left["uri"]}])), wanted)
+        o = client.run("1", files=[{"path": "a", "uri": left["uri"] + "x"}])
         assert o.refused and "there is no file" in o.text, o
+
+
+# What a script may try with a mounted file; it gives what it could do.
+CHANGE = """
+import ctypes, fcntl, mmap, os
+path, real, done = 'in/data.bin', os.path.realpath('in/data.bin'), []
+
+def attempt(name, f):
+    try:
+        f()
+        done.append(name)
+    except (OSError, ValueError, PermissionError):
+        pass
+
+held = os.open(path, os.O_RDONLY)
+libc = ctypes.CDLL(None, use_errno=True)
+
+def call(f, *arguments):
+    if f(*arguments) != 0:
+        raise OSError(ctypes.get_errno(), 'call')
+
+for flags in os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC, os.O_WRONLY | os.O_APPEND:
+    for name in path, real, '/proc/self/fd/%d' % held, '/dev/fd/%d' % held:
+        attempt((flags, name), lambda: os.open(name, flags))
+attempt('truncate', lambda: os.truncate(real, 0))
+attempt('ftruncate', lambda: os.ftruncate(held, 0))
+attempt('write', lambda: os.write(held, b'x'))
+attempt('chmod', lambda: os.chmod(real, 0o666))
+attempt('fchmod', lambda: os.fchmod(held, 0o666))
+attempt('chown', lambda: os.chown(real, os.getuid(), -1))
+attempt('utime', lambda: os.utime(real))
+attempt('xattr', lambda: os.setxattr(real, 'user.x', b'1'))
+attempt('link', lambda: os.link(real, '/workspace/hard'))
+attempt('link of a descriptor', lambda: os.link('/proc/self/fd/%d' % held, 'hard', follow_symlinks=True))
+attempt('rename', lambda: os.rename(real, '/workspace/moved'))
+attempt('unlink', lambda: os.unlink(real))
+attempt('beside', lambda: os.open('/kept-files/77', os.O_CREAT | os.O_WRONLY))
+attempt('mmap', lambda: mmap.mmap(held, 4096, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE))
+attempt('umount', lambda: call(libc.umount2, real.encode(), 2))
+attempt('mount', lambda: call(libc.mount, None, real.encode(), None, 32, None))
+attempt('lease', lambda: fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK))
+attempt('up', lambda: os.stat(os.path.join('/proc/self/fd/%d' % held, '..', '..')))
+done
+"""
+
+
+@test
+def mounted_files_of_a_session(ctx):
+    """They stay, each at its own place, and a new one takes no other's."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        a = files_of(client.run(WRITE % ("a", 9)))["a"]
+        b = files_of(client.run(WRITE % ("b", 10)))["b"]
+
+        def put(code, *files, session=None):
+            return cell(client, code, session, files=[{"path": p, "uri": f["uri"]} for p, f in files])
+
+        o = put(LOOK % "x", ("x", a))
+        equal(looked(o), [a["size"], a["sha256"]])
+        session = o.structured["session"]
+        equal(looked(put(LOOK % "y", ("y", b), ("z", a), session=session)), [b["size"], b["sha256"]])
+        for name, wanted in ("x", a), ("y", b), ("z", a):
+            equal(looked(put(LOOK % name, session=session)), [wanted["size"], wanted["sha256"]])
+        # One path may lead to another file later.
+        equal(looked(put(LOOK % "x", ("x", b), session=session)), [b["size"], b["sha256"]])
+        o = put("import os\nsum(1 for n in os.listdir('/kept-files') if os.path.getsize('/kept-files/' + n))",
+                session=session)
+        equal(looked(o), 2)
+
+
+@test
+def a_mounted_file_is_not_removed(ctx):
+    """It counts against its tenant and can be read while a session has it, and longer nobody finds it."""
+    with place() as store, service(ctx, store, "file_bytes = 16M\ntenant_bytes = 21M\n") as s, \
+            connect(ctx, s) as client:
+        a = files_of(client.run(WRITE % ("a", 9)))["a"]
+        o = cell(client, "None", files=[{"path": "x", "uri": a["uri"]}])
+        session = o.structured["session"]
+        b = files_of(client.run(WRITE % ("b", 10)))["b"]
+        c = files_of(client.run(WRITE % ("c", 11)))["c"]
+        assert "uri" in b and "uri" in c, (b, c)
+        refused(client, b["uri"])
+        equal(looked(cell(client, LOOK % "x", session)), [a["size"], a["sha256"]])
+        # The oldest that nobody has went for the third, and the sum is as it may be.
+        equal(on_disk(store)[0], [a["size"], c["size"]])
+
+
+@test(root=True)
+def anothers_file_is_not_mounted(ctx):
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client, \
+            connect(ctx, s, SOMEBODY) as other:
+        a = files_of(client.run(WRITE % ("a", 9)))["a"]
+        item = {"path": "x", "uri": a["uri"]}
+        for o in other.run("1", files=[item]), call(other, "run_repl", code="1", files=[item]):
+            assert o.refused and "there is no file" in o.text, o
+        equal(looked(client.run(LOOK % "x", files=[item])), [a["size"], a["sha256"]])
+        # A worker that had a file is nobody's again.
+        for who in other, client:
+            for _ in range(3):
+                o = who.run("import os\nsum(os.path.getsize('/kept-files/' + n) for n in os.listdir('/kept-files'))")
+                equal(looked(o), 0)
 
 
 @test(root=True)

@@ -286,6 +286,34 @@ def a_session_survives_restarts(ctx):
             equal(environment(s.client)["repl_sessions"], [])
 
 
+@test(private=True)
+def mounted_files_stay(ctx):
+    """A large file that a session reads where it is. It can get no other after a restart, and says so."""
+    def look(unit, session=None, **files):
+        items = [{"path": path, "uri": uri} for path, uri in files.items()]
+        code = "[open(n, 'rb').read(1) for n in ('a', 'b') if __import__('os').path.exists(n)]"
+        with unit.client() as c:
+            return c.outcome(c.request("tools/call", {"name": "run_repl", "arguments": {
+                "code": code, "files": items, **({"session": session} if session else {})}}), 60)
+
+    directory = tempfile.mkdtemp(prefix="files-")
+    os.chmod(directory, 0o755)
+    try:
+        with Unit(ctx, "[files]\ndirectory = %s/store\n" % directory) as unit:
+            with unit.client() as c:
+                a, b = (c.run("open('f', 'wb').write(b'%s' * (5 << 20))" % name).structured["files"][0]["uri"]
+                        for name in "ab")
+            o = look(unit, a=a)
+            equal(o.structured["result"]["repr"], "[b'a']", o)
+            unit.restart()
+            session = o.structured["session"]
+            o = look(unit, session, b=b)
+            assert o.refused and "outlived a restart" in o.text, o
+            equal(look(unit, session).structured["result"]["repr"], "[b'a']")
+    finally:
+        shutil.rmtree(directory)
+
+
 @test(private=True, root=True)
 def it_stays_its_tenant_s(ctx):
     with Unit(ctx) as unit:

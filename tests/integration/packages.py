@@ -844,7 +844,7 @@ def while_there_is_no_keeper_everything_else_goes_on(ctx):
         wait_for(lambda: "keeper-failed" in s.log(), ctx.seconds(60), s.log())
         o = client.run("import alpha", 60, dependencies=["alpha"])
         equal(o.status, "jail_failed", o)
-        assert "there is no keeper of its packages now" in o.text, o.text
+        assert "there is no keeper of its packages or files now" in o.text, o.text
         equal(client.run("print(1)").stdout, "1\n")
         refused(install(client, "gamma"), "others may write to it")
         os.chmod(store, 0o755)

@@ -183,14 +183,16 @@ run_script_files_read(const json_t *json, const struct config *config,
 }
 
 static int
-resolve_uri(const char *uri, size_t i, const struct config *config, const struct tenant *tenant,
-	    struct execution_input *item, struct why *why_r)
+resolve_uri(const char *uri, size_t i, const struct tenant *tenant, struct execution_input *item,
+	    struct why *why_r)
 {
 	if (resources_find(tenant, uri, &item->data, &item->len))
 		return 0;
-	if (resources_is_on_disk(tenant, uri))
-		return refuse_size(why_r, i, "the file at its uri is too long to be put in",
-				   config->results.input_bytes);
+	/* It is mounted. */
+	if (resources_is_on_disk(tenant, uri)) {
+		item->uri = uri;
+		return 0;
+	}
 	return refuse(why_r, i, "there is no file to be read at its uri (any more)");
 }
 
@@ -201,8 +203,7 @@ run_script_files_resolve(struct run_script_files *files, const struct config *co
 	for (size_t i = 0; i < files->n; i++) {
 		struct execution_input *item = &files->item[i];
 
-		if (files->uri[i] &&
-		    resolve_uri(files->uri[i], i, config, tenant, item, why_r) < 0)
+		if (files->uri[i] && resolve_uri(files->uri[i], i, tenant, item, why_r) < 0)
 			return -EINVAL;
 		if (item->len > config->results.input_bytes)
 			return refuse_size(why_r, i, "the content is too long",

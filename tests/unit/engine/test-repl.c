@@ -572,7 +572,7 @@ assert_files(const struct rig_result *r, const char *one, const char *other)
 static void
 files_are_those_of_the_cell(void **state)
 {
-	static const struct execution_input input = { "in.txt", 6, "given", 5 };
+	static const struct execution_input input = { "in.txt", 6, "given", 5, NULL };
 	struct execution_request request;
 	struct rig_result r;
 

@@ -1,0 +1,199 @@
+/* Runs in: the supervisor.   Owns: holds of the files that executions and sessions read. */
+#include "engine/execution_mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine_parts.h"
+#include "engine/execution_parts.h"
+#include "engine/keeper.h"
+#include "engine/repl_parts.h"
+#include "engine/tenant.h"
+#include "host/filestore.h"
+#include "proto/frame.h"
+
+struct execution_mount {
+	char *path;
+	struct filestore_hold *file;	/* NULL: its session has it */
+	unsigned int place;
+};
+
+/* ---- what a request names ---- */
+
+/* The session's place of the file, or FILE_PLACES. */
+static unsigned int
+find_place(const struct mount_places *places, const char *uri)
+{
+	for (unsigned int i = 0; places && i < places->n; i++)
+		if (places->file[i] && filestore_hold_is(places->file[i], uri))
+			return i;
+	return FILE_PLACES;
+}
+
+static int
+check(const struct engine *engine, const struct execution_request *request, struct why *why_r)
+{
+	const struct mount_places *places = request->repl ? &request->repl->places : NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < request->n_inputs; i++)
+		n += request->input[i].uri && find_place(places, request->input[i].uri) ==
+					      FILE_PLACES;
+	if (n == 0)
+		return 0;
+	if (n + (places ? places->n : 0) > FILE_PLACES)
+		return why_say(why_r, -EINVAL, "files",
+			       "files: at most %d large files can be mounted in a %s",
+			       FILE_PLACES, places ? "session" : "script");
+	/* Its worker is in the namespaces of the supervisor before this one. */
+	if (request->repl && request->repl->adopted)
+		return why_say(why_r, -EINVAL, "files",
+			       "files: large files cannot be mounted in a session that has outlived "
+			       "a restart of the service; begin a new one");
+	if (!engine->keeper || !keeper_is_there(engine->keeper))
+		return why_say(why_r, -EINVAL, "files",
+			       "files: large files cannot be mounted: %s",
+			       engine->keeper ? keeper_trouble(engine->keeper)
+					      : "there is no keeper");
+	return 0;
+}
+
+int
+execution_mounts_take(struct execution_mounts *mounts, struct engine *engine,
+		      const struct tenant *tenant, const struct execution_request *request,
+		      struct why *why_r)
+{
+	int r = check(engine, request, why_r);
+
+	memset(mounts, 0, sizeof(*mounts));
+	for (size_t i = 0; r == 0 && i < request->n_inputs; i++) {
+		const struct execution_input *input = &request->input[i];
+		struct execution_mount *mount;
+
+		if (!input->uri)
+			continue;
+		if (!mounts->item)
+			mounts->item = xcalloc(request->n_inputs, sizeof(*mounts->item));
+		mount = &mounts->item[mounts->n++];
+		mount->path = xmemdup0(input->path, input->path_len);
+		mount->file = filestore_hold(engine->options.filestore, tenant->principal,
+					     input->uri);
+		if (!mount->file)
+			r = why_say(why_r, -EINVAL, "files", "files: item %zu: its file is gone",
+				    i);
+	}
+	if (r < 0)
+		execution_mounts_done(mounts);
+	return r;
+}
+
+void
+execution_mounts_done(struct execution_mounts *mounts)
+{
+	for (size_t i = 0; i < mounts->n; i++) {
+		free(mounts->item[i].path);
+		filestore_release(mounts->item[i].file);
+	}
+	free(mounts->item);
+	memset(mounts, 0, sizeof(*mounts));
+}
+
+void
+mount_places_done(struct mount_places *places)
+{
+	for (unsigned int i = 0; i < places->n; i++)
+		filestore_release(places->file[i]);
+	memset(places, 0, sizeof(*places));
+}
+
+/* ---- mounting ---- */
+
+/* Gives each file its place. What is new to the worker has the places from *first_r on; its number,
+ * or -EMFILE. */
+static int
+choose_places(struct execution_mounts *mounts, const struct mount_places *places,
+	      const char *name_r[FILE_PLACES], unsigned int *first_r)
+{
+	unsigned int first = places ? places->n : 0, n = 0;
+
+	for (size_t i = 0; i < mounts->n; i++) {
+		struct execution_mount *mount = &mounts->item[i];
+		const char *name = filestore_hold_name(mount->file);
+		unsigned int k = 0;
+
+		while (k < first && !(places->file[k] &&
+				      strcmp(filestore_hold_name(places->file[k]), name) == 0))
+			k++;
+		for (; k >= first && k < first + n && strcmp(name_r[k - first], name) != 0; k++)
+			;
+		if (k == FILE_PLACES)
+			return -EMFILE;
+		mount->place = k;
+		if (k == first + n)
+			name_r[n++] = name;
+	}
+	*first_r = first;
+	return (int)n;
+}
+
+/* Returns a pipe on which the keeper says that they are mounted, -ENODATA: all are; or -errno. */
+static int
+attach(struct execution *e, int pidfd, const struct mount_places *places)
+{
+	const char *name[FILE_PLACES];
+	own_fd int gate = -1;
+	unsigned int first;
+	int pair[2], n = choose_places(&e->mounts, places, name, &first), r;
+
+	if (n <= 0)
+		return n < 0 ? n : -ENODATA;
+	if (e->engine->keeper == NULL)
+		return -ENOTCONN;
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	gate = pair[0];
+	r = keeper_attach_files(e->engine->keeper,
+				filestore_hold_directory(e->mounts.item[0].file), name,
+				(size_t)n, first, pidfd, pair[1]);
+	return r < 0 ? r : give_fd(gate);
+}
+
+/* The session holds what is mounted in it from now on. */
+static void
+pass_on(struct execution_mounts *mounts, struct mount_places *places)
+{
+	for (size_t i = 0; i < mounts->n; i++)
+		if (mounts->item[i].place == places->n)
+			places->file[places->n++] = give_ptr(mounts->item[i].file);
+}
+
+int
+execution_mounts_put(struct execution *e, int pidfd, struct mount_places *places,
+		     struct frame_writer *to)
+{
+	int gate = -ENODATA, r = 0;
+
+	if (e->mounts.n == 0)
+		return 0;
+	gate = attach(e, pidfd, places);
+	if (gate < 0 && gate != -ENODATA)
+		return gate;
+	for (size_t i = 0; r == 0 && i < e->mounts.n; i++) {
+		const struct execution_mount *mount = &e->mounts.item[i];
+		struct msg msg = { .type = MSG_LINK, .link = { .path = msg_str(mount->path),
+							       .place = mount->place } };
+
+		/* The first one takes the pipe. */
+		r = frame_writer_put(to, &msg, &gate, gate >= 0 ? 1 : 0);
+		gate = -ENODATA;
+	}
+	if (places)
+		pass_on(&e->mounts, places);
+	return r;
+}
