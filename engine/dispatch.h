@@ -1,5 +1,5 @@
-/* Brings together what waits (executions, sessions that have no worker yet, cells) and the
- * workers that are warm. For struct pool_hooks.
+/* Gives warm workers to the executions, sessions and cells that wait for them. For struct
+ * pool_hooks.
  */
 #ifndef ENGINE_DISPATCH_H
 #define ENGINE_DISPATCH_H
@@ -7,13 +7,15 @@
 struct share;
 struct tenant;
 
-/* Gives warm workers to executions and sessions that wait, then asks for what is still needed. */
+/* Gives warm workers to executions and sessions that wait, then asks the zygotes for as many as are
+ * still needed. */
 void dispatch_workers(struct tenant *tenant, unsigned int profile);
 
 /* Starts cells that wait for others of the tenant to end. */
 void dispatch_cells(struct tenant *tenant);
 
-/* What waits in the share ends: its jail cannot be built, for the reason in text. */
+/* Ends the executions and sessions that wait in the share: its jail cannot be built, for the reason
+ * in text. */
 void dispatch_refuse(struct share *share, const char *text);
 
 #endif

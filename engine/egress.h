@@ -1,6 +1,7 @@
-/* mcp-python-egress as the supervisor sees it: started when the first execution may have a
- * network, told what each one may do, started again (later each time that it fails), and
- * ended when it was not used for a while. Fails closed: without it there is no way out.
+/* The egress proxy (mcp-python-egress) as the supervisor sees it. It is started for the first
+ * execution that may have a network, and ended when it was not used for a while. If it fails it
+ * is started again, after a longer pause each time. It is told what each execution may do.
+ * Without the proxy no script has a network.
  */
 #ifndef ENGINE_EGRESS_H
 #define ENGINE_EGRESS_H
@@ -29,28 +30,28 @@ struct egress *egress_new(const struct egress_options *options);
 /* Kills the process at once. No grant may be left. NULL is fine. */
 void egress_free(struct egress *egress);
 
-/* What operators see of it. */
+/* Its state, for operators. */
 void egress_look(const struct egress *egress, struct survey_egress *egress_r);
 
 pid_t egress_pid(const struct egress *egress);	/* 0: there is none now */
 
 /* ---- what an execution may do ---- */
 
-/* A copy of what a configuration says, in one piece: free(). NULL: it allows nothing. */
+/* The network rules of a configuration as one malloc'd block. NULL: nothing is allowed. */
 struct msg_egress_open *egress_terms(const struct config_network *network);
 
-/* Grants it. terms (borrowed), id and tenant live as long as the grant. NULL and *why_r
- * (until the next call): there is no proxy now. */
+/* Grants an execution the network by terms. terms, id and tenant are borrowed for as long as the
+ * grant lives. NULL and *why_r (until the next call): there is no proxy now. */
 struct egress_grant *egress_grant_new(struct egress *egress, uint64_t execution,
 				      const char *id, const char *tenant,
 				      const struct msg_egress_open *terms,
 				      const char **why_r);
 
-/* The worker's listening socket; it belongs to the grant from the call on. 0 or -errno:
- * then it has been closed, which the script sees as a refused connection. */
+/* Gives the proxy the worker's listening socket, which belongs to the grant from the call on.
+ * -errno: the socket was closed, so the script's connections are refused. 0: fine. */
 int egress_grant_listen(struct egress_grant *grant, int fd);
 
-/* The execution is over. Its last reports may still come. NULL is fine. */
+/* The execution is over. Reports of its last connections may still arrive. NULL is fine. */
 void egress_grant_end(struct egress_grant *grant);
 
 #endif

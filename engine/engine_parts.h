@@ -1,5 +1,4 @@
-/* The engine from inside: what its modules share. Nothing outside of them includes
- * this.
+/* The engine's inside, which its modules share. No file outside of engine/ includes it.
  */
 #ifndef ENGINE_ENGINE_PARTS_H
 #define ENGINE_ENGINE_PARTS_H
@@ -30,14 +29,14 @@ struct engine {
 	struct event_base *base;		/* = options.base */
 	const struct config *config;		/* = options.config */
 
-	/* Which walls are the kernel's; the others are the watchdog's. */
+	/* Limits that the kernel enforces; the watchdog enforces the others. */
 	bool memory_counted, pids_counted;
 	struct watchdog *watchdog;		/* NULL: not needed */
 	struct keeper *keeper;			/* NULL: there is no store */
 	int children_fd;			/* the kernel's list of our children; -1: none */
 	struct cgroup_limits standard;		/* of a leaf, from the standard limits */
 
-	struct egress *egress;			/* the way out; its process comes when it is
+	struct egress *egress;			/* the proxy; its process is started when it is
 						 * needed */
 	struct pool pool;
 	const struct worker_owner *owner;	/* of all workers: pool.c */
@@ -58,7 +57,7 @@ struct engine {
 	uint64_t executions;
 	uint64_t spilled;			/* as struct tenant's, of all of them */
 
-	/* Hears once of the default profile's zygote. */
+	/* Called once, for the default profile's zygote. */
 	void (*on_ready)(void *arg, int error, const char *text);
 	void *on_ready_arg;
 	bool ready_known;

@@ -6,8 +6,8 @@
 
 #define FILE_URI_SCHEME "mcp-python://"
 
-/* mcp-python://ID/PATH, with all characters of the path escaped that are not plain in a URI;
- * malloc'd. id: of the execution, or of an upload. */
+/* mcp-python://ID/PATH, malloc'd. Characters of the path that are not plain in a URI are escaped.
+ * id: of the execution, or of an upload. */
 char *file_uri(const char *id, const char *path, size_t path_len);
 
 #endif

@@ -1,4 +1,4 @@
-/* Who hears of every execution, and may refuse one: the engine itself knows nothing of
+/* The observer is told of every execution, and may refuse one. The engine itself knows nothing of
  * quotas and audit.
  */
 #ifndef ENGINE_OBSERVER_H
@@ -23,12 +23,12 @@ struct engine_event {
 	uint64_t disk_bytes;		/* that the execution may use */
 	const struct limits *limits;
 	bool internal;			/* one of the service's own programs */
-	/* When it is over; 0 of one that never ran. */
+	/* Known when it is over; 0 if it never ran. */
 	uint64_t waited_us;		/* from being asked for until it ran */
 	uint64_t ran_us;
 };
 
-/* A connection out of a worker that is over, or was refused. */
+/* A connection from a worker to the outside that has ended, or was refused. */
 struct engine_connection {
 	const char *tenant, *execution;	/* a principal, an id */
 	const char *verdict;		/* "carried", "denied-by-rule" ... */
@@ -40,18 +40,18 @@ struct engine_connection {
 	uint64_t milliseconds;
 };
 
-/* A script asks its user for a line, and how that ends: one of the others follows INPUT_ASKED. */
+/* A script asks its user for a line (INPUT_ASKED); then one of the others says how that ended. */
 enum engine_input {
 	INPUT_ASKED,
 	INPUT_LINE,
 	INPUT_DECLINED,
 	INPUT_CANCELLED,		/* or there was no answer in time */
 	INPUT_UNANSWERED,		/* its execution ended first */
-	INPUT_NOBODY,			/* could be asked */
+	INPUT_NOBODY,			/* nobody could be asked */
 	INPUT_COUNT,
 };
 
-/* As the audit log and the metrics have it; what is no end has none. Static. */
+/* The name in the audit log and the metrics; NULL for INPUT_ASKED. Static. */
 static inline const char *
 engine_input_name(enum engine_input what)
 {
@@ -67,14 +67,14 @@ engine_input_name(enum engine_input what)
 }
 
 struct engine_observer {
-	/* Before anything of it is run. 0, or -errno and why_r, which execution_start gives
-	 * back: it is not run. */
+	/* Before it runs. 0, or -errno and why_r: it does not run, and execution_start returns
+	 * that. */
 	int (*on_start)(void *arg, const struct engine_event *event, struct why *why_r);
-	/* Once for each that was let through, before its asker hears of it: what it used is
-	 * to count when the asker starts the next one. */
+	/* Once for each execution that was not refused, before its caller gets the outcome: its use
+	 * must count when the caller starts the next one. */
 	void (*on_end)(void *arg, const struct engine_event *event,
 		       const struct outcome *outcome);
-	/* The same, right after the answer was given: for what need not delay it. */
+	/* The same, right after the outcome was delivered: for work that need not delay it. */
 	void (*on_answered)(void *arg, const struct engine_event *event,
 			    const struct outcome *outcome);
 	/* NULL: of no interest. May come after the end of its execution. */

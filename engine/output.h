@@ -1,6 +1,6 @@
-/* What is kept of a script's output: the head and, past the cap, the tail of each
- * stream and of both together in the order of arrival. Bytes may be cut anywhere and
- * need not be UTF-8; the texts that come out always are. Pure, no I/O.
+/* The part of a script's output that is kept: the head and, past the cap, the tail of each stream
+ * and of both together in the order of arrival. Input may be cut anywhere and need not be UTF-8;
+ * the resulting texts always are. Pure, no I/O.
  */
 #ifndef ENGINE_OUTPUT_H
 #define ENGINE_OUTPUT_H
@@ -11,7 +11,7 @@
 
 #include "engine/execution.h"
 
-/* Bytes of one run, at most cap of them kept: all, or half from each end. Memory grows
+/* One sequence of bytes, of which at most cap are kept: all, or half from each end. Memory grows
  * with what is kept. */
 struct output_capture {
 	unsigned char *at;
@@ -46,28 +46,27 @@ struct output_text {
 void output_init(struct output *output, uint64_t cap);
 void output_done(struct output *output);
 
-/* Takes bytes as they were read. */
+/* Adds bytes as they were read. */
 void output_add(struct output *output, enum stream stream, const void *bytes,
 		size_t len);
 
-/* Bytes that were written to both streams. */
+/* The number of bytes that were written to both streams together. */
 uint64_t output_written(const struct output *output);
 
 /* Whether a stream is past its cap, so that only its tail still changes. */
 bool output_is_full(const struct output *output, enum stream stream);
 
-/* Beside that keeps the streams as they are written, up to cap bytes of each; before
- * anything is added. */
+/* Also keeps the streams unchanged, up to cap bytes of each. Before anything is added. */
 void output_keep_whole(struct output *output, uint64_t cap);
 
-/* How many bytes more that would keep if so many were added. */
+/* How many more bytes output_keep_whole would keep if so many were added. */
 size_t output_whole_growth(const struct output *output, enum stream stream, size_t len);
 
-/* Keeps no more of it than it does now: the tail goes on in its place. */
+/* Keeps no more unchanged bytes than now: new ones replace those of the tail. */
 void output_keep_no_more(struct output *output);
 
-/* What is kept of a stream as it was written: all of it, or its head and its tail. Returns
- * how many pieces, at most 2; they are the output's. */
+/* The unchanged bytes that are kept of a stream: all of it, or its head and its tail. Returns the
+ * number of pieces, at most 2; they are the output's. */
 size_t output_whole(struct output *output, enum stream stream,
 		    struct output_piece piece_r[2]);
 

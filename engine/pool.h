@@ -1,5 +1,5 @@
-/* All workers, and the zygotes that make them: for tenants' shares (share.h), which together stay
- * below the pool's own bounds.
+/* The pool: all workers, and the zygotes that make them. Workers are made for tenants' shares
+ * (share.h); all shares together stay within the pool's bounds.
  */
 #ifndef ENGINE_POOL_H
 #define ENGINE_POOL_H
@@ -21,13 +21,13 @@ struct worker;
 struct worker_stray;
 struct zygote;
 
-/* What the pool knows of a profile: its zygote, and who wants workers of it. Where each tenant has
- * a zygote of its own (zygote_per_tenant), there is one of these for each such share too. The
- * profile's zygote makes no workers then; it shows that one can be started, and shares that want
- * workers and have no zygote wait in its ring for one. */
+/* A profile in the pool: its zygote, and the shares that want workers of it. With zygote_per_tenant
+ * there is one more of these for each share that has a zygote of its own. The profile's zygote
+ * makes no workers then: it shows that one can be started, and shares that want workers and have no
+ * zygote wait in its ring for one. */
 struct pool_profile {
 	LIST_ENTRY(pool_profile) link;	/* a share's own: of the pool */
-	struct share *share;		/* whose own it is; NULL: all shares', or given up */
+	struct share *share;		/* the share that owns it; NULL: shared, or given up */
 	bool is_own;
 	struct engine *engine;
 	unsigned int index;		/* in the configuration; the kind in scheduler.h */
@@ -35,23 +35,23 @@ struct pool_profile {
 	struct sched_ring ring;		/* of shares */
 	struct event retry;		/* after failed starts of workers */
 	unsigned int failed_starts;
-	uint64_t failed_ms, retry_ms;	/* when the last of them was, and the next try is */
+	uint64_t failed_ms, retry_ms;	/* time of the last failure, and of the next try */
 	char trouble[512];		/* why it failed */
 };
 
-/* What the pool tells those above it; given by engine.c. */
+/* Calls to the modules above; given by engine.c. */
 struct pool_hooks {
 	/* The zygote of the default profile is ready, or failed: -errno and a sentence. */
 	void (*on_ready)(struct engine *engine, int error, const char *text);
 	/* A worker or a zygote is gone, or a session is at rest: a shutdown may be complete. */
 	void (*on_change)(struct engine *engine);
-	/* Gives warm workers to what waits, then asks for what is still needed. */
+	/* As dispatch_workers (dispatch.h). */
 	void (*dispatch)(struct tenant *tenant, unsigned int profile);
-	/* Starts cells that wait for others of the tenant to end. */
+	/* As dispatch_cells. */
 	void (*dispatch_cells)(struct tenant *tenant);
-	/* All that waits in the share has no worker to expect, for the reason in text. */
+	/* As dispatch_refuse. */
 	void (*refuse)(struct share *share, const char *text);
-	/* Of a shutdown that keeps sessions: may this worker stay, and how many do? */
+	/* In a shutdown that keeps sessions: may this worker stay, and how many do? */
 	bool (*may_stay)(const struct worker *worker);
 	unsigned int (*count_staying)(const struct engine *engine);
 };
@@ -65,43 +65,43 @@ struct pool {
 	unsigned int zygotes_running;	/* not yet stopped in a shutdown */
 	LIST_HEAD(pool_workers, worker) *by_serial;
 	TAILQ_HEAD(pool_ages, worker) age;	/* warm ones */
-	struct pool_ages spent;			/* answered, not yet ended */
+	struct pool_ages spent;			/* their execution is answered; not yet ended */
 	struct event quiet;
-	uint64_t spent_us;		/* when the first of those that are spent was */
+	uint64_t spent_us;		/* when the first of spent became so */
 	unsigned int n_workers, n_warm, n_starting, n_spent, n_ending;
 	LIST_HEAD(, worker_stray) strays;
-	bool has_told_host_name;	/* that workers have the host's; said once */
+	bool has_told_host_name;	/* it was logged that workers have the host's name */
 };
 
 /* Starts a zygote for every profile. hooks: static. 0 or -errno. */
 int pool_init(struct engine *engine, const struct pool_hooks *hooks);
 void pool_done(struct engine *engine);	/* kills at once */
 
-/* Gives up warm workers and stops zygotes; pool_is_empty tells when it is over. */
+/* Ends warm workers and stops zygotes. pool_is_empty tells when that is done. */
 void pool_stop(struct engine *engine);
 bool pool_is_empty(const struct engine *engine);
 
-/* Asks for workers as far as zygotes and bounds allow: at once for those who wait; for
- * what is only kept warm a moment later while something runs, since making workers
- * would slow down just that. */
+/* Asks zygotes for workers, within the bounds: at once for executions that wait; for workers
+ * that are only kept warm after a pause while something runs, because making them would slow
+ * that down. */
 void pool_pump(struct engine *engine);
 
-/* An execution has been answered and its worker is spent. Ending that one and making another
- * takes longer than running a small script, and would hold up the client's next call: both
- * wait for a moment of quiet, unless an execution waits or the share runs low. */
+/* An execution has been answered and its worker is spent. To end that worker and to make another
+ * takes longer than a small script runs, and would delay the client's next call: both wait for a
+ * quiet moment, unless an execution waits or the share runs low. */
 void pool_settle(struct engine *engine, const struct share *share);
 
-/* Whether the share has a zygote, or may get one: false where as many tenants as may have one are
+/* Whether the share has a zygote or can get one. False: as many tenants as may have a zygote are
  * busy. */
 bool pool_may_serve(const struct share *share);
 
-/* The share's tenant is idle: ends the zygote that it has of its own, if nothing is asked of it. */
+/* The share's tenant is idle: ends the share's own zygote, if it owes no answer. */
 void pool_rest_zygote(struct share *share);
 
 /* The share's tenant is about to be freed, without workers. */
 void pool_give_zygote_up(struct share *share);
 
-/* By the hooks. */
+/* Call the hooks. */
 void pool_dispatch(struct tenant *tenant, unsigned int profile);
 void pool_dispatch_cells(struct tenant *tenant);
 void pool_tell_change(struct engine *engine);

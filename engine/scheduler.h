@@ -1,7 +1,7 @@
-/* Who comes next. Two pure structures: a tenant's queue of waiting work, bounded in
- * length and in what runs at once, and a ring of tenants' shares that want a worker. No
- * I/O, no clock, nothing of workers or executions; both are embedded in what they
- * order.
+/* The order in which tenants are served. Two pure structures: a tenant's queue of waiting work,
+ * with bounds for what waits and what runs at once; and a ring of tenants' shares that want a
+ * worker. They do no I/O, read no clock, and know nothing of workers or executions. Both are
+ * embedded in what they order.
  */
 #ifndef ENGINE_SCHEDULER_H
 #define ENGINE_SCHEDULER_H
@@ -12,7 +12,7 @@
 
 /* ---- the queue of one tenant ---- */
 
-#define SCHED_CELLS 16		/* the kind that waits for the worker it belongs to */
+#define SCHED_CELLS 16		/* the kind of cells, which wait for their session's worker */
 #define SCHED_KINDS_MAX 17	/* kinds below it: of worker that work can wait for (profiles) */
 
 struct sched_item {
@@ -25,7 +25,7 @@ struct sched_queue {
 	unsigned int waiting[SCHED_KINDS_MAX];
 	unsigned int n_waiting, waiting_max;
 	unsigned int n_running, running_max;
-	uint32_t typical_ms;	/* how long work took lately, a moving average */
+	uint32_t typical_ms;	/* time that work takes, a moving average */
 };
 
 void sched_queue_init(struct sched_queue *queue, unsigned int waiting_max,
@@ -34,26 +34,26 @@ void sched_queue_init(struct sched_queue *queue, unsigned int waiting_max,
 /* Appends. -EBUSY when the queue is full: see sched_queue_retry_ms. */
 int sched_queue_put(struct sched_queue *queue, struct sched_item *item);
 
-/* Puts back, as the next one of its kind, what sched_queue_take gave. */
+/* Puts back an item of sched_queue_take, as the next one of its kind. */
 void sched_queue_put_back(struct sched_queue *queue, struct sched_item *item);
 
-/* Takes the longest waiting item of a kind; it counts as running from now on. NULL when
- * none waits or as much runs as may. */
+/* Takes the item of a kind that has waited longest; it counts as running from now on. NULL: none
+ * waits, or running_max run. */
 struct sched_item *sched_queue_take(struct sched_queue *queue, unsigned int kind);
 
-/* Takes this one, whatever its place in the queue. -EBUSY: as much runs as may. */
+/* Takes this item, whatever its place in the queue. -EBUSY: running_max run. */
 int sched_queue_take_item(struct sched_queue *queue, struct sched_item *item);
 
-/* Takes an item out that still waits. */
+/* Removes a waiting item. */
 void sched_queue_remove(struct sched_queue *queue, struct sched_item *item);
 
-/* One of those running is over. */
+/* A running item is over. */
 void sched_queue_done(struct sched_queue *queue, uint32_t took_ms);
 
-/* How many workers of a kind could be put to use at once by what waits. */
+/* The number of workers of a kind that the waiting items could use at once. */
 unsigned int sched_queue_useful(const struct sched_queue *queue, unsigned int kind);
 
-/* When a place is likely to be free again, from what runs, waits and how long it takes. */
+/* The time until a place is likely to be free, by what runs, what waits and typical_ms. */
 uint32_t sched_queue_retry_ms(const struct sched_queue *queue);
 
 /* ---- the ring ---- */
@@ -72,7 +72,7 @@ struct sched_ring {
 
 void sched_ring_init(struct sched_ring *ring);
 
-/* Enters or leaves a class; said again it keeps its place. */
+/* Enters or leaves a class. Called again with the same value, the entity keeps its place. */
 void sched_ring_want(struct sched_ring *ring, struct sched_entity *entity,
 		     enum sched_class class, bool wants);
 

@@ -25,7 +25,8 @@ struct share {
 	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
 	unsigned int n_opening;
 	unsigned int target;		/* 0: nothing is kept warm */
-	unsigned int least_warm;	/* since the last look: how many were never needed */
+	unsigned int least_warm;	/* since the last share_shrink: workers that were never
+					 * needed */
 };
 
 void share_init(struct share *share, struct tenant *tenant, struct pool_profile *profile);
@@ -33,19 +34,19 @@ void share_init(struct share *share, struct tenant *tenant, struct pool_profile 
 /* A warm worker, still in state WARM, or NULL. */
 struct worker *share_warm_worker(struct share *share);
 
-/* An execution found none: keep more from now on. */
+/* An execution found no warm worker: keeps more from now on. */
 void share_grow(struct share *share);
 
-/* Looks again at what the share needs, after anything it depends on has changed. */
+/* Recomputes what the share needs. Called after every change that it depends on. */
 void share_update(struct share *share);
 
 /* Ends warm workers of a zygote that has been replaced, where others have taken their place. */
 void share_replace(struct share *share);
 
-/* Called each second: fewer when some were never needed. */
+/* Called each second: lowers the target if some workers were never needed. */
 void share_shrink(struct share *share);
 
-/* Gives up all that is kept warm. */
+/* Ends all its warm workers. */
 void share_cool(struct share *share);
 
 #endif

@@ -1,6 +1,6 @@
-/* What goes on in the engine now, for operators and metrics: profiles, tenants, what runs.
- * A look costs a walk over workers and tenants and a few small reads for each tenant that
- * has something running; it changes nothing.
+/* The state of the engine, for operators and metrics: profiles, tenants, running executions. Each
+ * call walks over workers and tenants, and does a few small reads for each tenant with something
+ * running. Nothing is changed.
  */
 #ifndef ENGINE_SURVEY_H
 #define ENGINE_SURVEY_H
@@ -17,29 +17,30 @@ struct tenant;
 struct survey_profile {
 	const char *name;
 	bool ready;			/* its zygote */
-	const char *trouble;		/* why it is not; NULL: nothing failed */
+	const char *trouble;		/* why it is not ready; NULL: nothing failed */
 	unsigned int starting, warm, running, ending;	/* workers */
 	unsigned int sessions;		/* workers that are a session's, and idle */
 	unsigned int spent;		/* their execution is answered; about to be ended */
 	unsigned int waiting;		/* executions, and sessions that have no worker yet */
 };
 
-/* Fills at most CONFIG_PROFILES_MAX of them, in the order of the configuration; how many. */
+/* Fills at most CONFIG_PROFILES_MAX entries, in the order of the configuration. Returns their
+ * number. */
 size_t survey_profiles(const struct engine *engine, struct survey_profile *profile_r);
 
 struct survey_tenant {
 	const struct tenant *tenant;	/* borrowed, during the call */
 	unsigned int holders, running, queued, running_max, queued_max;
 	unsigned int sessions, workers;
-	uint64_t cpu_ms;		/* of what runs, so far */
-	/* Of all its workers where the kernel counts it; else of what runs, at the most so far. */
+	uint64_t cpu_ms;		/* of running executions, so far */
+	/* Of all its workers, where the kernel counts it; else the peaks of running executions. */
 	uint64_t memory_bytes;
 };
 
 void survey_tenants(const struct engine *engine,
 		    void (*visit)(void *arg, const struct survey_tenant *tenant), void *arg);
 
-/* One tenant. False: it has none of its own now, and *tenant_r is zeroed. */
+/* One tenant. False: the principal has no tenant now, and *tenant_r is zeroed. */
 bool survey_tenant(const struct engine *engine, const char *principal,
 		   struct survey_tenant *tenant_r);
 
@@ -47,7 +48,7 @@ struct survey_egress {
 	bool installed;
 	const char *state;		/* "down", "starting", "serving", "ending" */
 	const char *trouble;		/* NULL: none */
-	unsigned int executions;	/* that may go out */
+	unsigned int executions;	/* that may use the network */
 };
 
 void survey_egress(const struct engine *engine, struct survey_egress *egress_r);

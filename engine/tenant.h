@@ -1,6 +1,6 @@
-/* A tenant: a peer uid, or who else was made sure of, with its queue, its shares of the pool and
- * its cgroup. Made when its first session comes, given up when it has no holder and nothing runs
- * for a while.
+/* A tenant: a peer uid or another authenticated principal, with its queue, its shares of the pool
+ * and its cgroup. It is made for the principal's first connection, and freed when it has had no
+ * holder and nothing to run for a while.
  */
 #ifndef ENGINE_TENANT_H
 #define ENGINE_TENANT_H
@@ -25,16 +25,16 @@ struct tenant {
 	unsigned int holders;
 	unsigned int workers;		/* of every state */
 	unsigned int repls;		/* sessions */
-	uint64_t active_ms;		/* when it was last of use */
+	uint64_t active_ms;		/* when it was last used */
 	struct cgroup_tenant *cgroup;	/* NULL: no cgroups */
 	struct sched_queue queue;
-	uint64_t spilled;		/* bytes kept of the output of what runs, to be spilled */
+	uint64_t spilled;		/* bytes of running executions' output that are kept to
+					 * be spilled */
 	unsigned int n_shares;
 	struct share share[];		/* by profile */
 };
 
-/* Looks whether there is still something to keep for it; tenant may be freed. Called
- * each second. */
+/* Called each second. Frees the tenant if it is not needed any more. */
 void tenant_look_after(struct tenant *tenant);
 
 void tenant_free(struct tenant *tenant);

@@ -1,9 +1,9 @@
-/* One zygote as the supervisor sees it: started, asked for workers, started again when it
- * ends. A zygote that fails before it is ready is started again after a
- * delay that doubles up to a minute; one that was ready at once.
+/* One zygote as the supervisor sees it. The supervisor starts it, asks it for workers, and starts
+ * it again when it has ended: at once if it was ready, else after a delay that doubles up to a
+ * minute.
  *
- * All workers of one process have its secrets: that of hashes, the stack's canary, where memory
- * lies. So a process that has made workers is renewed after a time: another one is started beside
+ * All workers of one process share its secrets: the hash seed, the stack's canary, the layout of
+ * memory. So a process that has made workers is renewed after a time: another one is started beside
  * it, and takes its place when it is ready. Each process has a number, its generation.
  *
  *       now  STARTING ──> SERVING ─────────────────────> ended when it owes no answer
@@ -25,18 +25,18 @@ struct event_base;
 struct launcher;
 struct zygote;
 
-/* SPAWNs that may be unanswered at once; more wait with their caller. */
+/* SPAWNs that may be unanswered at once; the caller keeps the others. */
 #define ZYGOTE_SPAWNS_MAX 4
 
-/* What its owner hears. Called from the loop. */
+/* Calls to its owner, from the loop. */
 struct zygote_watcher {
 	void (*on_ready)(void *arg);
-	/* It ended or was ended before it was ready; another start is planned. */
+	/* The process ended or was killed before it was ready; another start is planned. */
 	void (*on_failed)(void *arg, int error, const char *text);
-	/* The process of that number was ready and is gone. No answer comes for what was
-	 * asked of it. */
+	/* The process of this generation was ready and has ended. SPAWNs that it owes get no
+	 * answer. */
 	void (*on_lost)(void *arg, uint64_t generation);
-	/* Another process has taken its place; the workers of all earlier ones are stale. */
+	/* A new process has taken its place; the workers of earlier generations are stale. */
 	void (*on_renewed)(void *arg);
 	/* pidfd belongs to the callee. */
 	void (*on_spawned)(void *arg, uint64_t worker, pid_t pid, int pidfd);
@@ -56,55 +56,54 @@ struct zygote_options {
 	struct zygote_watcher watcher;
 };
 
-/* Starts it. 0 or -errno: only for lack of memory; a failed start is reported by on_failed. */
+/* Starts it. 0, or -errno for lack of memory only; on_failed reports a failed start. */
 int zygote_new(const struct zygote_options *options, struct zygote **zygote_r);
 
 /* Kills it at once and waits for it; no callback comes. NULL is fine. */
 void zygote_free(struct zygote *zygote);
 
-/* Kills it for good; on_stopped follows from the loop, once. */
+/* Kills it and starts it no more; on_stopped follows from the loop, once. */
 void zygote_stop(struct zygote *zygote);
 
 bool zygote_is_ready(const struct zygote *zygote);
 pid_t zygote_pid(const struct zygote *zygote);	/* 0: there is none now */
 
-/* The number of the process that workers come from. */
+/* The generation of the process that makes workers now. */
 uint64_t zygote_generation(const struct zygote *zygote);
 
-/* Whether the process of that number still lives, however long the news of its end may take to
- * come. */
+/* Whether the process of this generation is alive at this moment, even if its end has not been
+ * reported yet. */
 bool zygote_is_alive(const struct zygote *zygote, uint64_t generation);
 
-/* Kills it, if it lives; another is started. False: it does not. */
+/* Kills the process of this generation; another is started. False: it has ended already. */
 bool zygote_kill(struct zygote *zygote, uint64_t generation);
 
-/* Whether it owes an answer about a worker that it was asked for. */
+/* Whether a SPAWN has no answer yet. */
 bool zygote_owes(const struct zygote *zygote);
 
 /* Whether pid is one of its processes. */
 bool zygote_has(const struct zygote *zygote, pid_t pid);
 
-/* Why it is down after a failure, or NULL. Lives until the next start. */
+/* Why it is down after a failure, or NULL. Valid until the next start. */
 const char *zygote_trouble(const struct zygote *zygote);
 
 uint32_t zygote_landlock_abi(const struct zygote *zygote);
 
-/* The names of well-known modules that its scripts can import, "numpy, pandas"; "": none is known.
- * Lives as long as the zygote, and changes when its process does. */
+/* The names of well-known modules that its scripts can import, "numpy, pandas"; "": not known.
+ * Changes when a new process takes its place. */
 const char *zygote_packages(const struct zygote *zygote);
 
-/* Of the Python of the last process that was ready; "" before. The kind of interpreter that sets
- * of packages are made for ("cpython-3.11-linux-x86_64"), and how the names of its extension modules
- * end (".cpython-311-x86_64-linux-gnu.so"). */
+/* The Python of the last process that was ready; "" before. The kind of interpreter that sets of
+ * packages are made for ("cpython-3.11-linux-x86_64"), and the ending of its extension modules
+ * (".cpython-311-x86_64-linux-gnu.so"). */
 const char *zygote_platform(const struct zygote *zygote);
 const char *zygote_extension(const struct zygote *zygote);
 
-/* How many SPAWNs it would take now. */
+/* The number of SPAWNs that it takes now. */
 unsigned int zygote_room(const struct zygote *zygote);
 
-/* Asks for a worker, of this generation. The n_fds descriptors (3, or 4 with the leaf) belong to
- * the zygote from now on, but for the last one of 4, which is duplicated. 0 or -errno; then
- * there is no answer. */
+/* Asks for a worker, of this generation. n_fds is 3, or 4 with the leaf. The first 3 descriptors
+ * belong to the zygote from now on; the leaf is duplicated. 0, or -errno: no answer follows. */
 int zygote_spawn(struct zygote *zygote, uint64_t worker, uint32_t uid, const int *fd,
 		 size_t n_fds);
 

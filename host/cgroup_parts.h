@@ -43,19 +43,19 @@ struct cgroup_root {
 	char name[40];			/* of BASE below our own cgroup; by hand */
 };
 
-/* Files and directories below dir, none of them a link. All give 0 (or bytes) or
+/* Read, write or make a file or directory below dir. Links are not followed. 0 (or bytes), or
  * -errno. */
 ssize_t cgroup_read_at(int dir, const char *file, char *text_r, size_t size);
 int cgroup_write_at(int dir, const char *file, const char *text);
 int cgroup_make_directory(int dir, const char *name, int *fd_r);
 
-/* Makes BASE/tenants, or makes it again when it was removed: it can be removed as long as
- * no tenant has a directory in it. Needs no privilege. 0 or -errno. */
+/* Makes BASE/tenants. Called again if it was removed, which anybody with access can do while no
+ * tenant has a directory in it. Needs no privilege. 0 or -errno. */
 int cgroup_root_make_tenants(struct cgroup_root *root);
 
-/* Enables every existing controller for the children of dir, or those that leaves have; one at
- * a time, because one that is refused must not take the others with it. *enabled_r gets a bit for
- * each that was not on before; it may be NULL. */
+/* Enables every existing controller, or only those that leaves use, for the children of dir. They
+ * are enabled one at a time, so that a refused one does not disable the others. *enabled_r gets a
+ * bit for each that was not on before; it may be NULL. */
 void cgroup_enable_controllers(int dir, bool for_leaves, unsigned int *enabled_r);
 
 #endif

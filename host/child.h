@@ -1,6 +1,7 @@
-/* Another of our programs beside the supervisor, which exchanges frames with it: its process, its
- * control socket, the time that it may take to start, and the reason why it does not run. The
- * zygotes, the keeper and the egress proxy are such programs; they define their own messages.
+/* A child: a program of the service that runs beside the supervisor and exchanges frames with it.
+ * The zygotes, the keeper and the egress proxy are children, each with messages of its own. This
+ * module has what they share: the process, its control socket, the time limit of its start, and the
+ * reason why it does not run.
  *
  *   DOWN ──child_start──> STARTING ──child_is_ready──> SERVING
  *    ^                        └────────┬──────────────────┘ child_end, a broken line or
@@ -25,7 +26,7 @@ enum child_state {
 	CHILD_ENDING,		/* killed, to be reaped */
 };
 
-/* What all processes of one kind have in common; static. */
+/* What all children of one kind have in common; static. */
 struct child_kind {
 	const char *name;		/* as in "the zygote broke its protocol" */
 	enum launch_kind launch;
@@ -34,17 +35,17 @@ struct child_kind {
 	size_t writer_max;		/* bytes that may wait to be sent */
 	unsigned int start_seconds;	/* then it has to be ready */
 
-	/* A frame of it; the caller frees what is not taken. A negative errno ends it. */
+	/* A frame has arrived; the caller frees what is not taken. A negative errno ends the
+	 * child. */
 	int (*on_message)(void *arg, struct frame *frame);
 
-	/* It is of no use any more and will be down soon. Also called when it was asked to
-	 * end; may be NULL. */
+	/* The child is being ended, by itself or by child_end; on_down follows. May be NULL. */
 	void (*on_ending)(void *arg);
 
-	/* It is gone and reaped, or could not be started: text and error say why. */
+	/* The child has ended and was reaped, or could not be started: text and error say why. */
 	void (*on_down)(void *arg);
 
-	/* The time of child_arm, when it is down or serves. */
+	/* The time of child_arm has come; only while the child is down or serves. */
 	void (*on_due)(void *arg);
 };
 
@@ -67,40 +68,41 @@ struct child {
 void child_init(struct child *child, const struct child_kind *kind, struct event_base *base,
 		void *arg);
 
-/* Kills it, waits for it, and releases all; on_down is not called. */
+/* Kills the process, waits for its end, and releases everything; on_down is not called. */
 void child_done(struct child *child);
 
-/* From down. profile: a zygote's, else 0. When it cannot be started, on_down has been called on
- * return. What it is told first the launcher says. */
+/* Starts it; it must be down. profile: a zygote's, else 0. If it cannot be started, on_down has
+ * been called on return. The launcher sends its first message. */
 void child_start(struct child *child, struct launcher *launcher, unsigned int profile);
 
-/* It has said that it serves. */
+/* The child has reported that it serves. */
 void child_is_ready(struct child *child);
 
 /* Kills it; on_down follows from the loop. */
 void child_end(struct child *child);
 
-/* Waits for one that was ended and calls on_down; no longer than a process takes to die. */
+/* After child_end: waits until the process has died, and calls on_down. */
 void child_reap(struct child *child);
 
 /* Whether there is a process to speak with. */
 bool child_is_up(const struct child *child);
 
-/* The descriptors are the child's from now on. 0; -ENOTCONN when there is none; what does
- * not fit the line is refused by frame_writer_put's errno, a line that fails ends it. */
+/* Sends a message. The descriptors belong to the child from the call on. 0; -ENOTCONN if it is not
+ * up; -errno of frame_writer_put if the message does not fit. An error of the socket ends the
+ * child. */
 int child_send(struct child *child, const struct msg *msg, const int *fd, size_t n_fds);
 
-/* on_due after so long; not while it starts or ends. */
+/* Calls on_due after so long; not while the child starts or ends. */
 void child_arm(struct child *child, uint32_t ms);
 
 /* How long to wait before the next start; doubles with each call. */
 uint32_t child_backoff_ms(struct child *child);
 
-/* The first reason is kept: what follows from it says less. */
+/* Notes why the child does not run. Only the first reason is kept: later ones are consequences. */
 void child_note(struct child *child, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Whether it is of the same build; else that is noted. */
+/* Whether the child is of the same build. If not, that is noted. */
 bool child_is_ours(struct child *child, const struct msg_str *build);
 
 #endif

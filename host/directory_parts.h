@@ -5,7 +5,7 @@
 
 #include "host/directory.h"
 
-/* Serves lookups on socket, in the forked process, until its peer is gone. */
+/* The helper: serves lookups on socket until the supervisor closes its end. */
 _Noreturn void directory_live(int socket, pid_t supervisor, directory_look_up_fn *look_up);
 
 #endif

@@ -12,10 +12,10 @@
 struct outer_namespace;
 
 enum launch_as {
-	/* Id 0 of the outer namespace, in a mount namespace of its own below it. */
+	/* Id 0 of the outer namespace, in its own mount namespace below that one. */
 	LAUNCH_ROOT_OF_OUTER,
-	/* Its last id, which no worker has, in the service's other namespaces and without any
-	 * capability; where it has one id only, the service's own. */
+	/* The last id of the outer namespace, which no worker has, without any capability, in the
+	 * service's other namespaces. If the outer namespace has one id only: the service's own. */
 	LAUNCH_STRANGER,
 };
 

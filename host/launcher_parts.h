@@ -1,4 +1,4 @@
-/* What the two sides of the launcher know of each other.
+/* The launcher's two sides: launcher.c in the supervisor, launcher_process.c in the launcher.
  */
 #ifndef HOST_LAUNCHER_PARTS_H
 #define HOST_LAUNCHER_PARTS_H
@@ -7,11 +7,11 @@
 
 #include "host/launcher.h"
 
-/* Of one program no more may live at once: one in use, one that takes its place. Of zygotes of
- * tenants' own so many for each. */
+/* Processes of one program that may live at once: one in use, and one that takes its place. Of
+ * zygotes of a tenant's own, so many for each tenant. */
 #define LAUNCHER_ALIVE_MAX 2
 
-/* The rest of the launcher's life. supervisor: its parent; socket: to that, blocking. */
+/* The launcher: serves orders on socket, which blocks, until the supervisor closes its end. */
 _Noreturn void launcher_live(const struct launcher_options *options, pid_t supervisor, int socket);
 
 #endif

@@ -1,9 +1,9 @@
 /* The outer namespace: a user namespace and a mount namespace below the host's, made by
- * the service's user, in which every zygote lives. No process stays in it for its own
- * sake; this process holds it open, and being its owner may enter it (setns(2))
- * although it has no capability on the host.
+ * the service's user, in which every zygote lives. Descriptors hold it open, so no process has to
+ * stay in it. Its owner, the service's user, may enter it (setns(2)) without any capability on the
+ * host.
  *
- * Only the launcher keeps it; the supervisor has none of its descriptors.
+ * Only the launcher keeps the descriptors; the supervisor has closed its own.
  *
  * Ids in it: 0 is the service's user, and 1 up to slots are the workers', one each.
  */
@@ -27,8 +27,8 @@ struct outer_namespace {
 int outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
 		      struct outer_namespace **outer_r, struct why *why_r);
 
-/* As anybody: ids of /etc/subuid and /etc/subgid by newuidmap(1) where that works, else
- * id 0 alone; then *reason_r says in a few words why (static). */
+/* Without privilege: ids of /etc/subuid and /etc/subgid by newuidmap(1) where that works; else id 0
+ * alone, and *reason_r (static) says why in a few words. */
 int outer_new_as_user(struct outer_namespace **outer_r, const char **reason_r,
 		      struct why *why_r);
 

@@ -25,13 +25,13 @@ bool privilege_may_map(void);
  * -errno. */
 int privilege_become(uid_t uid, gid_t gid);
 
-/* Gives up every capability for good, and no_new_privs. 0 or -errno. */
+/* Gives up every capability and sets no_new_privs. 0 or -errno. */
 int privilege_drop(void);
 
-/* Reads back from the kernel that this process holds no capability, cannot get any by
- * exec, is uid alone, and cannot become root again (-EPERM otherwise, with why_r
- * filled). The bounding set does not count: emptying it takes CAP_SETPCAP, which an ordinary
- * user has not; there no_new_privs is the wall. */
+/* Reads back from the kernel that this process has no capability, can get none by exec, has no id
+ * but uid, and cannot become root again. -EPERM with why_r filled otherwise. The bounding set is
+ * not checked: only CAP_SETPCAP could empty it, which an ordinary user does not have; no_new_privs
+ * makes it useless. */
 int privilege_prove(uid_t uid, gid_t gid, struct why *why_r);
 
 #endif

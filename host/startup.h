@@ -1,5 +1,5 @@
-/* From however we were started to the state in which clients may be served: the cgroup
- * subtree is ours, the launcher has the outer namespace, and no capability is left.
+/* From the start of the process to the state in which clients may be served: the cgroup subtree
+ * exists, the launcher has the outer namespace, and this process has no capability left.
  *
  * main.c calls startup_privilege once, before the first client byte is read and after
  * everything that needs root (listening sockets, files of the configuration) is open.
@@ -16,7 +16,7 @@ struct cgroup_root;
 struct launcher;
 struct why;
 
-/* What the launcher is to start: O_PATH descriptors. */
+/* The programs that the launcher starts: O_PATH descriptors. */
 struct startup_programs {
 	int worker_fd;
 	int keeper_fd;		/* -1: no store is configured */
@@ -24,28 +24,29 @@ struct startup_programs {
 	int interpreter_fd[CONFIG_PROFILES_MAX];	/* -1: the profile has the usual worker */
 };
 
-/* as_service: started by systemd as a system service; then a missing controller, user or
- * capability is an error instead of a fallback that is said loudly on standard error.
- * On success *launcher_r and *cgroups_r (NULL when no cgroup could be had) belong to the
- * caller. Returns 0 or -errno with why_r filled; then the process must end. */
+/* as_service: systemd started it as a system service. Then a missing controller, user or capability
+ * is an error; else there is a fallback, and a warning on standard error. On success *launcher_r
+ * and *cgroups_r (NULL: no cgroup) belong to the caller. 0, or -errno with why_r filled; then the
+ * process must end. */
 int startup_privilege(const struct config *config, bool as_service,
 		      const struct startup_programs *programs, struct launcher **launcher_r,
 		      struct cgroup_root **cgroups_r, struct why *why_r);
 
-/* Where a socket made by hand must belong to: the uid that the service will run as. */
+/* The uid that the service will run as, which must own a socket that this process makes. */
 uid_t startup_service_uid(const struct config *config);
 
-/* Opens the programs: mcp-python-worker, mcp-python-egress, mcp-python-keeper where there is a
- * store, and for each profile that has another interpreter mcp-python-worker-INTERPRETER. Each
- * beside this program (a build tree), else the installed one; the first three before that by
- * $MCP_PYTHON_WORKER and so on when not started as a service. 0 or -errno with why_r filled;
+/* Opens the programs: mcp-python-worker, mcp-python-egress, mcp-python-keeper if a store is
+ * configured, and mcp-python-worker-INTERPRETER for each profile with another interpreter. Each is
+ * looked for beside this program (a build tree), then where it is installed. Unless as_service,
+ * $MCP_PYTHON_WORKER and the like come first for the first three. 0 or -errno with why_r filled;
  * startup_close_programs in any case. */
 int startup_open_programs(const struct config *config, bool as_service,
 			  struct startup_programs *programs_r, struct why *why_r);
 void startup_close_programs(const struct startup_programs *programs);
 
-/* Ends whatever a service that failed has left in its cgroup, waits for it, and removes what it
- * made there. For ExecStopPost= alone, in whose cgroup this process is then: 0, or -errno. */
+/* Kills the processes that a failed service has left in its cgroup, waits for their end, and
+ * removes the cgroups that it made. For ExecStopPost= only, which runs in that cgroup. 0 or
+ * -errno. */
 int cgroup_end_service(void);
 
 void cgroup_root_free(struct cgroup_root *cgroups);	/* removes what it made, NULL is fine */

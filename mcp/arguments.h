@@ -1,16 +1,16 @@
-/* Arguments of a tool as clients really send them: with null for what is not given, and with
- * numbers, lists and objects as strings. Many frameworks and models do so; what is meant is clear.
+/* Repairs arguments of a tool as many frameworks and models send them: null for an argument that is
+ * absent, and numbers, lists and objects as strings.
  */
 #ifndef MCP_ARGUMENTS_H
 #define MCP_ARGUMENTS_H
 
 #include <jansson.h>
 
-/* A new object for the caller, made of given by the properties of schema, which is the tool's
- * input schema. Of a property that is not required a null is left out where it may not be null,
- * and so is an empty string where a name is needed. A string that holds JSON of the
- * type that is wanted, where a string is not wanted, becomes that. code stands for script and
- * script for code. All else stays as it is, for the tool to judge. */
+/* A new object, which the caller owns, made from given by the properties of schema, the tool's
+ * input schema. A null is left out if the property is not required and may not be null; so is an
+ * empty string where a name is needed. A string becomes the JSON value in it if the property takes
+ * values of that type and no strings. code is renamed to script, and script to code, whichever the
+ * tool has. Everything else is unchanged, for the tool to judge. */
 json_t *arguments_settle(const json_t *given, const json_t *schema);
 
 #endif

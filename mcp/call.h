@@ -1,6 +1,5 @@
-/* One request that a run works for, from its dispatch to its answer: tools/call,
- * prompts/get or resources/read. Shapes what the run says as the request's revision has
- * it.
+/* A request that a run works for, from its dispatch to its answer: tools/call, prompts/get or
+ * resources/read. The call writes the run's messages in the form of the request's revision.
  */
 #ifndef MCP_CALL_H
 #define MCP_CALL_H
@@ -24,7 +23,7 @@ struct request;
 struct mcp_call {
 	TAILQ_ENTRY(mcp_call) link;
 	struct mcp_conversation *conversation;
-	struct mcp_exchange *exchange;	/* NULL: the client does not listen there now */
+	struct mcp_exchange *exchange;	/* NULL: the client has left it */
 	struct batch *batch;		/* NULL: its line was no array */
 	struct jsonrpc_id id;
 	const struct revision *revision;
@@ -33,26 +32,25 @@ struct mcp_call {
 	size_t bytes;			/* that it is charged with */
 	struct mcp_audience audience;
 	struct mcp_progress *progress;	/* NULL: the client wants none */
-	struct seal_binding binding;	/* modern: what a requestState is good for */
+	struct seal_binding binding;	/* modern: the call that a requestState belongs to */
 };
 
 /* Takes the request's id. */
 struct mcp_call *mcp_call_new(const struct request *request, enum mcp_method method,
 			      size_t bytes);
 
-/* Stops listening to the run; nothing is sent any more. */
+/* Leaves the run; nothing more is sent. */
 void mcp_call_free(struct mcp_call *call, enum cancel_reason reason);
 
-/* Joins a run that is not over, and makes what the client wants to hear of it. */
+/* Joins a run that is not over, and starts the progress messages that the client wants. */
 void mcp_call_join(struct mcp_call *call, struct mcp_run *run,
 		   const struct request *request);
 
-/* Answers with what a run ended with. The call is gone afterwards. */
+/* Answers with the result of the run. Frees the call. */
 void mcp_call_end(struct mcp_call *call, const struct tool_answer *answer,
 		  const struct tool_failure *failure);
 
-/* Asks the open questions of its run, in the revision's way. The call may be gone
- * afterwards. */
+/* Asks the open questions of its run in the revision's way. May free the call. */
 void mcp_call_ask(struct mcp_call *call);
 
 #endif

@@ -1,5 +1,6 @@
-/* What a program offers its clients: tools, resources, prompts, completion, log lines. Made
- * before anything is served, never changed after; what is advertised follows from it.
+/* The catalog: tools, resources, prompts, completion and log lines that a program offers its
+ * clients. Made before the first client and never changed; the server's capabilities follow from
+ * it.
  *
  * mcp-pythond fills it in supervisor/catalog.c with the sets of tools/toolsets.h. A program
  * that is linked with a catalog_fill of its own may add to them.
@@ -30,16 +31,16 @@ struct resource_template {
 };
 
 struct resource_provider {
-	/* The first in the order of their uris (strcmp) behind after, that the tenant may
-	 * read; after is "" for the very first. false: there is none. */
+	/* The first resource after the uri after, in the order of strcmp, that the tenant may read;
+	 * after is "" at the start. False: no more. */
 	bool (*next)(struct tenant *tenant, const char *after, struct resource *resource_r);
 	/* Likewise, ordered by uri_template. */
 	bool (*next_template)(struct tenant *tenant, const char *after,
 			      struct resource_template *template_r);
 	/* Runs with {"uri": a string}: answers with CONTENT_RESOURCE blocks, or fails with
-	 * FAIL_NO_RESOURCE; checks the tenant's rights each time. */
+	 * FAIL_NO_RESOURCE. It checks the tenant's rights each time. */
 	const struct tool *read;
-	/* May clients subscribe (legacy)? Then mcp_resource_changed must be told. */
+	/* Clients may subscribe (legacy); changes must be reported to mcp_resource_changed. */
 	bool subscribes;
 };
 
@@ -69,14 +70,14 @@ struct prompt_provider {
 
 #define COMPLETIONS_MAX 100
 
-/* Of what a client completes: the argument of a prompt, or of a resource template. */
+/* The text to complete: an argument of a prompt, or of a resource template. */
 struct completion_request {
 	const char *prompt;		/* name; NULL: it is a resource */
 	const char *resource;		/* uri or template */
 	const char *argument, *value;	/* value: what was typed so far */
 };
 
-/* Valid until asked again. */
+/* Valid until the next request. */
 struct completion {
 	const char *value[COMPLETIONS_MAX];
 	size_t n;
@@ -97,10 +98,11 @@ struct catalog {
 			 struct completion *completion_r);
 	bool logging;					/* tools write log lines */
 	bool quiet;					/* only if a client has set a level */
-	bool only_loopback;				/* never to be served to others */
+	bool only_loopback;				/* may be served on the loopback
+							 * interface only */
 };
 
-/* Appends; aborts when it is full or has one of this name. */
+/* Adds a tool. Aborts if the catalog is full or has a tool of this name. */
 void catalog_add_tool(struct catalog *catalog, const struct tool *tool);
 
 /* Each program's own: called once at start, with an empty catalog. */

@@ -1,6 +1,6 @@
-/* What all conversations, calls and runs of a process share: the options that it was made with,
- * what tools/list says, and the tables of what outlives requests. Made and freed by mcp/mcp.h,
- * which is above everything here; this is below.
+/* The context: data that all conversations, calls and runs of a process share. It has the options,
+ * the answers of tools/list, and the tables of things that outlive requests. mcp/mcp.c, the top of
+ * this library, makes and frees it; every other module may use it.
  */
 #ifndef MCP_CONTEXT_H
 #define MCP_CONTEXT_H
@@ -32,18 +32,18 @@ struct mcp_options {
 	struct engine *engine;
 	const struct config *config;
 	const struct catalog *catalog;
-	struct gate *gate;		/* NULL: everybody may do everything */
+	struct gate *gate;		/* NULL: everything is allowed */
 	const struct mcp_seal *seal;	/* NULL: a key of its own, for this process */
 };
 
-/* What outlives requests, borrowed: mcp/parking.h, mcp/task.h, mcp/repeat.h. */
+/* Tables of things that outlive requests; borrowed: mcp/parking.h, mcp/task.h, mcp/repeat.h. */
 struct mcp_tables {
 	struct mcp_parking *parking;
 	struct mcp_tasks *tasks;
 	struct mcp_repeats *repeats;
 };
 
-/* By mcp/mcp.c alone. The tables are set once, before anything is served. */
+/* For mcp/mcp.c only. The tables are set once, before the first client. */
 struct mcp *mcp_context_new(const struct mcp_options *options);
 void mcp_context_set(struct mcp *mcp, const struct mcp_tables *tables);
 void mcp_context_free(struct mcp *mcp);
@@ -64,20 +64,20 @@ void mcp_host(const struct mcp *mcp, struct tenant *tenant, struct tool_host *ho
 /* The i-th tool of the catalog, as it was described at start. */
 const struct tool_description *mcp_tool_description(const struct mcp *mcp, size_t i);
 
-/* The schema of its input. */
+/* Its input schema. */
 const json_t *mcp_tool_schema(const struct mcp *mcp, size_t i);
 
-/* What tools/list says to the tenant now; the caller's to release. */
+/* The answer of tools/list for the tenant now; the caller releases it. */
 struct tool_list *mcp_tool_list(const struct mcp *mcp, struct tenant *tenant);
 
-/* Lists that are got from here on are made from the configuration that is in force now. */
+/* Lists are made from the configuration that is in force now, from here on. */
 void mcp_renew_tool_lists(struct mcp *mcp);
 
-/* By conversations themselves. */
+/* For conversations only. */
 void mcp_add_conversation(struct mcp *mcp, struct mcp_conversation *conversation);
 void mcp_remove_conversation(struct mcp *mcp, struct mcp_conversation *conversation);
 
-/* The first of all; the others follow by their link. NULL: there is none. */
+/* The first conversation; the others follow by their link. NULL: none. */
 struct mcp_conversation *mcp_first_conversation(const struct mcp *mcp);
 
 #endif

@@ -1,11 +1,10 @@
-/* What one client and this server say to each other, whatever carries it.
+/* A conversation: the messages between one client and this server, independent of the carrier.
  *
- * A conversation is one byte stream, one session of a legacy revision over HTTP, or one
- * modern HTTP request, which is a conversation of its own. It owns the calls in flight and
- * the questions that wait for the client.
+ * A conversation is one byte stream, one session of a legacy revision over HTTP, or one modern HTTP
+ * request. It owns the calls in flight and the questions that wait for the client.
  *
- * Everything that comes in comes with an exchange: the place where what belongs to it goes
- * out again. A byte stream has one for all it carries; in HTTP each POST has its own.
+ * Each message arrives with an exchange, by which its answers are sent. A byte stream has one
+ * exchange for all messages; in HTTP each POST has its own.
  */
 #ifndef MCP_CONVERSATION_H
 #define MCP_CONVERSATION_H
@@ -22,25 +21,25 @@ struct tenant;
 
 #define CONVERSATION_CALLS_MAX 256	/* in flight in one conversation */
 
-/* What is sent, for carriers that treat it differently. */
+/* Kinds of messages that are sent; carriers treat them differently. */
 enum mcp_sent {
 	MCP_SENT_NEWS,		/* a notification; may be left out when the client is slow */
 	MCP_SENT_MESSAGE,	/* a notification, or a request to the client, that must arrive */
 	MCP_SENT_ANSWER,	/* a result, or an array of answers */
 	MCP_SENT_ERROR,		/* an error answer of a request that was dispatched */
-	MCP_SENT_REFUSAL,	/* an error answer of what was not: malformed, wrong version,
-				 * batch where there is none, no capability */
+	MCP_SENT_REFUSAL,	/* an error answer of a request that was not dispatched:
+				 * malformed, wrong version, batch where there is none, no
+				 * capability */
 	MCP_SENT_NO_METHOD,	/* an error answer: unknown method */
 };
 
-/* Embedded in the carrier's object for it, which must live until on_done, or until
- * mcp_conversation_leave. */
+/* Embedded in an object of the carrier, which must live until on_done or mcp_conversation_leave. */
 struct mcp_exchange {
-	/* message holds one whole JSON text without newline, and may be taken from. */
+	/* message holds one whole JSON text without newline; the callee may take it. */
 	void (*send)(struct mcp_exchange *exchange, enum mcp_sent kind,
 		     struct jsonout *message);
-	/* All that was owed here has been sent, or was cancelled: nothing follows. May come
-	 * from within mcp_conversation_take. A byte stream's exchange hears it each time
+	/* Everything that this exchange waited for was sent or cancelled: nothing follows. May be
+	 * called from within mcp_conversation_take. A byte stream's exchange gets this each time
 	 * that nothing is in flight any more. */
 	void (*on_done)(struct mcp_exchange *exchange);
 	size_t owed;		/* the conversation's own; 0 at first */
@@ -50,9 +49,10 @@ struct mcp_conversation_options {
 	struct mcp *mcp;		/* borrowed, like the tenant */
 	struct tenant *tenant;
 	bool by_stream;			/* a byte stream: everything goes by one exchange */
-	/* NULL: not agreed on yet; a byte stream's, before its handshake. */
+	/* NULL: not negotiated yet, on a byte stream before its handshake. */
 	const struct revision *session;
-	/* May a call of so many bytes be held? Counts them if so. And: they are let go. */
+	/* hold: may a call of so many bytes be held? If so, counts them. let_go: they are
+	 * released. */
 	bool (*hold)(void *arg, size_t bytes);
 	void (*let_go)(void *arg, size_t bytes);
 	void *arg;
@@ -61,33 +61,32 @@ struct mcp_conversation_options {
 struct mcp_conversation *
 mcp_conversation_new(const struct mcp_conversation_options *options);
 
-/* Cancels what is in flight; no callback comes any more. NULL is fine. */
+/* Cancels the calls in flight; no callback follows. NULL is fine. */
 void mcp_conversation_free(struct mcp_conversation *conversation);
 
-/* Takes what one line or one POST held, read by jsonrpc_parse: the line stays the
- * caller's; its messages may have been emptied. line_bytes: its length as text. */
+/* Handles the messages of one line or one POST, as jsonrpc_parse has read them. The line stays the
+ * caller's; its messages may be empty afterwards. line_bytes: its length as text. */
 void mcp_conversation_take(struct mcp_conversation *conversation,
 			   struct mcp_exchange *exchange, struct jsonrpc_line *line,
 			   size_t line_bytes);
 
-/* What belongs to no request goes out there, what waited for it at once, from now on (a byte
- * stream has but one exchange, and needs no word); NULL: it is lost. Returns where it went
- * before, or NULL. */
+/* From now on messages that belong to no request are sent by exchange, and those that waited are
+ * sent at once. NULL: such messages are dropped. Not needed for a byte stream, which has only one
+ * exchange. Returns the exchange before, or NULL. */
 struct mcp_exchange *mcp_conversation_hear(struct mcp_conversation *conversation,
 					   struct mcp_exchange *exchange);
 
-/* The client does not listen at this exchange any more; none of its callbacks comes again.
- * cancel: stop the calls that came by it (modern); otherwise they go on, and what they
- * would have said is lost (legacy). */
+/* The client has left this exchange; its callbacks are not called any more. cancel: its calls are
+ * cancelled (modern); else they continue, and their messages are dropped (legacy). */
 void mcp_conversation_leave(struct mcp_conversation *conversation,
 			    struct mcp_exchange *exchange, bool cancel);
 
-/* The client sends no more (its side of a byte stream is closed), or we stop to serve it:
- * subscriptions end, with a word to the client; questions that it could answer no more count
- * as cancelled. What else is in flight goes on. */
+/* The client sends no more (it has closed its side of a byte stream), or the server stops:
+ * subscriptions end, and the client is told; open questions count as cancelled. Other calls
+ * continue. */
 void mcp_conversation_end_input(struct mcp_conversation *conversation);
 
-/* What the handshake agreed on; NULL before. */
+/* The revision that the handshake has negotiated; NULL before it. */
 const struct revision *
 mcp_conversation_session(const struct mcp_conversation *conversation);
 

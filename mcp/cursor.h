@@ -1,4 +1,4 @@
-/* Cursors of paged lists: opaque to clients, and good for nothing but going on. */
+/* Cursors of paged lists. Clients can only send one back to get the next page. */
 #ifndef MCP_CURSOR_H
 #define MCP_CURSOR_H
 
@@ -6,7 +6,7 @@
 
 #define CURSOR_PLACE_MAX 4096		/* bytes of the place that a cursor names */
 
-/* The cursor that goes on behind place; malloc'd. */
+/* The cursor of the page after place; malloc'd. */
 char *cursor_write(const char *place);
 
 /* The place that a cursor names, malloc'd; "" of the empty one. NULL: it is no cursor. */

@@ -1,4 +1,4 @@
-/* Does what a user filled in fit the form? For the flat schemas that elicitation allows. */
+/* Checks a user's reply against the flat schemas that elicitation allows. */
 #ifndef MCP_FORM_H
 #define MCP_FORM_H
 

@@ -1,5 +1,4 @@
-/* Pictures that clients may show beside the server and its tools: what it is about, in a few
- * strokes.
+/* Icons of the server and its tools, for clients that show them.
  */
 #ifndef MCP_ICON_H
 #define MCP_ICON_H

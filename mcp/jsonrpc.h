@@ -49,7 +49,7 @@ struct jsonrpc_message {
 	const char *text;	/* static */
 };
 
-/* One line. When it is no batch it holds exactly one message. */
+/* One line. If it is not a batch, it holds exactly one message. */
 struct jsonrpc_line {
 	bool is_batch;
 	size_t n;
@@ -57,15 +57,15 @@ struct jsonrpc_line {
 	json_t *value;		/* what messages borrow from */
 };
 
-/* Takes a line apart; never fails: what is wrong with it is a message JSONRPC_INVALID.
- * The result is released by jsonrpc_line_done. */
+/* Parses a line; never fails: a fault becomes a message JSONRPC_INVALID. jsonrpc_line_done releases
+ * the result. */
 void jsonrpc_parse(const char *text, size_t len, struct jsonrpc_line *line_r);
 void jsonrpc_line_done(struct jsonrpc_line *line);
 
-/* Is text within the bounds of depth and number of values? Says nothing of its grammar. */
+/* Whether text is within the bounds of depth and number of values. Its grammar is not checked. */
 bool jsonrpc_is_bounded(const char *text, size_t len);
 
-/* The id that *id holds, which is empty afterwards. */
+/* Moves the id out of *id, which is empty afterwards. */
 struct jsonrpc_id jsonrpc_id_take(struct jsonrpc_id *id);
 void jsonrpc_id_done(struct jsonrpc_id *id);
 

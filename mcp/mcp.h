@@ -1,5 +1,5 @@
-/* The Model Context Protocol, as far as it does not depend on one client. One for the whole
- * process; conversations and calls borrow it, and reach its parts by mcp/context.h.
+/* The part of the Model Context Protocol that does not depend on one client. A process has one;
+ * conversations and calls borrow it, and use its parts by mcp/context.h.
  */
 #ifndef MCP_MCP_H
 #define MCP_MCP_H
@@ -9,8 +9,8 @@
 struct mcp *mcp_new(const struct mcp_options *options);
 void mcp_free(struct mcp *mcp);		/* NULL is fine; after all conversations */
 
-/* Another configuration is in force: clients to which tools/list says something else now, and
- * which asked to know, are told. */
+/* Another configuration is in force. Clients that want to know are told if tools/list says
+ * something else to them now. */
 void mcp_tools_changed(struct mcp *mcp);
 
 /* A resource of this tenant has changed: clients that subscribed to it are told. */

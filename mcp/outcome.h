@@ -1,4 +1,4 @@
-/* A copy of what a run ended with, for those who come later. */
+/* A copy of a run's result, for later readers. */
 #ifndef MCP_OUTCOME_H
 #define MCP_OUTCOME_H
 
@@ -13,7 +13,7 @@ struct mcp_outcome *mcp_outcome_new(const struct tool_answer *answer,
 				    const struct tool_failure *failure);
 void mcp_outcome_free(struct mcp_outcome *outcome);	/* NULL is fine */
 
-/* What is read lives as long as the outcome. bytes_r: about what it takes, or NULL. */
+/* The result lives as long as the outcome. bytes_r: about its size, or NULL. */
 void mcp_outcome_read(const struct mcp_outcome *outcome, const struct tool_answer **answer_r,
 		      const struct tool_failure **failure_r, size_t *bytes_r);
 

@@ -1,8 +1,8 @@
-/* What a client hears of a call while it runs, when it gave a progress token.
+/* Progress notifications of a running call, for a client that gave a progress token.
  *
- * Mostly that is the newest line of the output, a few times a second. A client that also
- * sets "mcp-pythond/stream" in the request's _meta gets the output itself: each notification
- * then carries, in its own _meta,
+ * A notification has the newest line of the output, a few times a second. A client that also sets
+ * "mcp-pythond/stream" in the request's _meta gets the output itself: each notification then
+ * carries, in its own _meta,
  *
  *   "mcp-pythond/output": {"stream": "stdout", "offset": 0, "text": "..."}
  *
@@ -44,11 +44,11 @@ void mcp_progress_free(struct mcp_progress *progress);	/* NULL is fine */
 void mcp_progress_output(struct mcp_progress *progress, enum stream stream,
 			 const char *bytes, size_t len);
 
-/* What a tool says itself, sent at once; then there are no signs of life beside it. */
+/* Sends a progress message of the tool at once. From then on the call sends none of its own. */
 void mcp_progress_say(struct mcp_progress *progress, const struct tool_progress *said);
 
-/* Before a question or the answer: sends what waits, when it streams, so that its order is not
- * lost; an answer has each stream by itself. NULL is fine. */
+/* Sends the waiting output of a streaming call, before a question or the answer, so that the order
+ * is kept. NULL is fine. */
 void mcp_progress_finish(struct mcp_progress *progress);
 
 #endif

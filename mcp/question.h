@@ -21,7 +21,7 @@ struct mcp_question {
 	json_t *content;			/* NULL: none */
 };
 
-/* What one on_ask asked; n is 0: nothing is open. */
+/* The questions of one on_ask; n is 0: none is open. */
 struct mcp_ask {
 	struct mcp_question question[QUESTIONS_MAX];
 	size_t n;
@@ -33,13 +33,13 @@ struct mcp_ask {
 int mcp_ask_open(struct mcp_ask *ask, const struct tool_question *question, size_t n,
 		 const char *state, unsigned int abilities);
 
-/* What a client has to be able to do for it (enum client_ability). */
+/* The abilities that a client needs for it (enum client_ability). */
 unsigned int mcp_ask_needs(const struct mcp_ask *ask);
 
 /* Empties it, and frees what it held. */
 void mcp_ask_clear(struct mcp_ask *ask);
 
-/* Takes a client's reply, of any shape; false when it is none to this question. */
+/* Takes a client's reply, of any shape. False: it does not fit this question. */
 bool mcp_question_answer(struct mcp_question *question, const json_t *result);
 
 /* The members "method" and "params" of the request that asks it. */

@@ -1,6 +1,6 @@
-/* Runs that are known by a key of their client's choice, so that a call which is sent again
- * (its answer was lost with a connection) is not run twice. Kept for a while after their
- * end, within bounds per tenant.
+/* Repeated calls. A client may give a call a key; if it sends the call again, because the answer
+ * was lost with a connection, the call is not run twice. Runs are kept for a while after their end,
+ * within bounds for each tenant.
  */
 #ifndef MCP_REPEAT_H
 #define MCP_REPEAT_H
@@ -15,8 +15,8 @@ struct tool;
 
 enum repeat {
 	REPEAT_NEW,
-	REPEAT_SAME,		/* the run is there, over or not */
-	REPEAT_OTHER,		/* the key is taken, by a call with other arguments */
+	REPEAT_SAME,		/* the run exists, over or not */
+	REPEAT_OTHER,		/* another call, with other arguments, has the key */
 };
 
 struct mcp_repeats *mcp_repeats_new(struct mcp *mcp);
@@ -27,11 +27,11 @@ enum repeat mcp_repeat_find(struct mcp_repeats *repeats, const struct tenant *te
 			    const struct tool *tool, const char *key,
 			    const json_t *arguments, struct mcp_run **run_r);
 
-/* Holds the run, and keeps what it ends with. Before its start. */
+/* Holds the run and keeps its result. Before the run starts. */
 void mcp_repeat_add(struct mcp_repeats *repeats, const char *key, const json_t *arguments,
 		    struct mcp_run *run);
 
-/* It was cancelled: a call with its key is a new one. A missing entry is fine. */
+/* The run was cancelled: the next call with its key is a new one. Fine if there is none. */
 void mcp_repeat_drop(struct mcp_repeats *repeats, const struct mcp_run *run);
 
 #endif
