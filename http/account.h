@@ -1,5 +1,5 @@
-/* Who holds how much of the HTTP server: peers their connections and the bytes in them,
- * tenants their sessions and the bytes of their calls. Counting only, no I/O.
+/* Accounts of the HTTP server: connections and their bytes by peer, sessions and bytes of calls by
+ * tenant. Counting only, no I/O.
  */
 #ifndef HTTP_ACCOUNT_H
 #define HTTP_ACCOUNT_H
@@ -16,7 +16,8 @@ struct tenant;
 #define HTTP_PEER_BYTES_MAX (256 * 1024 * 1024)		/* unread and unsent; one body more */
 #define HTTP_TENANT_BYTES_MAX (256 * 1024 * 1024)	/* of calls in flight */
 
-/* A uid on a unix socket; an address on TCP, of which a network of version 6 counts once. */
+/* A peer: a uid on a unix socket, or an address on TCP. All addresses of an IPv6 network are one
+ * peer. */
 struct http_peer {
 	LIST_ENTRY(http_peer) link;
 	unsigned char key[24];
@@ -46,15 +47,15 @@ struct http_tenants {
 	size_t sessions;
 };
 
-/* One connection more. 0; -EUSERS: too many in all; -EDQUOT: too many of this peer. address
- * NULL: it came by a unix socket from uid. */
+/* Counts a connection. 0; -EUSERS: too many in all; -EDQUOT: too many of this peer. address NULL:
+ * it came by a unix socket from uid. */
 int http_peer_join(struct http_peers *peers, const struct sockaddr_storage *address, uid_t uid,
 		   size_t most, size_t most_each, struct http_peer **peer_r);
 
-/* One less; forgets the peer with its last, whose bytes must be back. */
+/* Counts it no more. The last connection frees the peer, whose bytes must be 0. */
 void http_peer_leave(struct http_peers *peers, struct http_peer *peer);
 
-/* Holds the tenant of a principal; the engine hears of it with the first holder. */
+/* Holds the tenant of a principal. The first holder makes the engine's tenant. */
 struct http_tenant *http_tenant_find(struct http_tenants *tenants, const char *principal);
 void http_tenant_hold(struct http_tenant *tenant);	/* once more */
 void http_tenant_let_go(struct http_tenant *tenant);

@@ -1,5 +1,6 @@
-/* What the head of an HTTP request says, taken out of evhttp's list of headers and judged
- * by itself: are the lengths beyond doubt, and is nothing said twice that must be said once?
+/* The head of an HTTP request: the headers that the service uses, read from evhttp's list and
+ * checked. The length of the body must be unambiguous, and no header that must be unique may occur
+ * twice.
  */
 #ifndef HTTP_HEAD_H
 #define HTTP_HEAD_H
@@ -27,19 +28,19 @@ enum http_header {
 /* Values are borrowed from the list; without blanks around them. */
 struct http_head {
 	const char *value[HTTP_HEADERS];	/* NULL: not there */
-	bool mcp_twice;		/* a header of the protocol's own was said twice */
+	bool mcp_twice;		/* a header of MCP occurs twice */
 	bool takes_stream;	/* Accept has text/event-stream, or everything */
 };
 
-/* NULL, or what is wrong with the head as HTTP; such a request's end is in doubt, so
- * the connection must not be used any more. Static text. */
+/* NULL, or what is wrong with the head as HTTP (static). After an error the end of the request is
+ * in doubt, so the connection must be closed. */
 const char *http_head_read(const struct evkeyvalq *headers, struct http_head *head_r);
 
-/* application/json, with whatever parameters. */
+/* Whether it is application/json, with any parameters. */
 bool http_is_json(const char *content_type);
 
-/* What an Mcp-Name says, malloc'd with NUL after it: itself, or what =?base64?...?= holds.
- * NULL when that is no base64 in its one right spelling. *len_r: bytes. */
+/* The value of an Mcp-Name, malloc'd with NUL after it: the text itself, or the content of
+ * =?base64?...?=. NULL: that is not valid base64. *len_r: bytes. */
 char *http_name_decode(const char *value, size_t *len_r);
 
 #endif

@@ -1,7 +1,7 @@
-/* The checks of one POST, first failure wins: which era, and do headers and body agree?
+/* The checks of one POST: its era, and whether headers and body agree. The first failure is the
+ * result, and no tool is called.
  *
- * The body decides; headers repeat it for those on the way. What is found here is refused
- * before any tool hears of it.
+ * The body decides. Headers repeat parts of it for proxies on the way.
  */
 #ifndef HTTP_LADDER_H
 #define HTTP_LADDER_H
@@ -19,7 +19,7 @@ enum http_code {
 
 enum http_way {
 	HTTP_WAY_REFUSE,	/* answered by status, code and text */
-	HTTP_WAY_ACCEPT,	/* a notification that asks for nothing: 202 */
+	HTTP_WAY_ACCEPT,	/* a notification that needs no answer: 202 */
 	HTTP_WAY_MODERN,	/* a conversation of its own */
 	HTTP_WAY_INITIALIZE,	/* opens a legacy session */
 	HTTP_WAY_SESSION,	/* belongs to the session that Mcp-Session-Id names */

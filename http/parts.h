@@ -1,9 +1,9 @@
-/* The inside of the HTTP server, for its own files alone.
+/* The inside of the HTTP server, for its own files only.
  *
  *   http/server.c      listening sockets; evhttp, and the adoption of its connections
  *   http/connection.c  one connection: time-outs, what waits in it, its end
- *   http/reply.c       answers that are whole at once
- *   http/request.c     one request: whose, which way, refusals
+ *   http/reply.c       answers that are sent in one piece
+ *   http/request.c     one request: its user, its checks, its refusal
  *   http/exchange.c    one POST that a conversation answers, by JSON or a stream of events
  *   http/events.c      the stream; a GET that listens to one, or asks for the rest of one
  */
@@ -47,7 +47,7 @@ struct http_endpoint {
 	struct evhttp_bound_socket *bound;	/* NULL: accepts no more */
 	bool by_socket;				/* unix */
 	char *host;				/* its own address, as Host may say; NULL: none */
-	struct http_connections newborn;	/* evhttp has not told us their sockets yet */
+	struct http_connections newborn;	/* accepted by evhttp, not yet adopted */
 	unsigned int accepted;			/* in this turn of the loop */
 	struct event *adopt;			/* looks after newborn ones */
 	struct event *again;			/* accepts again */
@@ -81,7 +81,7 @@ enum http_state {
 	HTTP_ENDS,		/* to be closed by its clock */
 };
 
-/* What a connection tells the exchange that it carries. */
+/* Calls of a connection to its exchange. */
 struct http_waiter {
 	void (*lost)(struct http_exchange *x);		/* the connection is gone */
 	void (*end_input)(struct http_exchange *x);	/* the server stops */
@@ -99,8 +99,8 @@ struct http_connection {
 	size_t charged_in, charged_out;		/* bytes, to peer */
 	enum http_state state;
 	struct event *clock;			/* the time of a state, or of a refusal */
-	int refusal;				/* status to end with; 0: without a word */
-	struct http_exchange *exchange;		/* that waits for its conversation */
+	int refusal;				/* status of the last answer; 0: none */
+	struct http_exchange *exchange;		/* which waits for its conversation */
 	const struct http_waiter *waiter;	/* how it is told; set with it */
 	struct evhttp_request *held;		/* waits for identity or turn; NULL: no request
 						 * waits */
@@ -111,23 +111,23 @@ struct http_connection {
 
 /* ---- http/connection.c ---- */
 
-/* A connection that evhttp is about to have. */
+/* A connection that evhttp is about to get. */
 struct http_connection *http_connection_new(struct http_endpoint *endpoint);
 
-/* evhttp has it now: counts it, and watches it. It may be gone afterwards. */
+/* evhttp has it now: counts and watches it. May free it. */
 void http_connection_adopt(struct http_connection *c);
 
 /* A request was received. evhttp still holds body_bytes of it; the bytes in the connection's own
  * buffer belong to the next request. */
 void http_connection_serves(struct http_connection *c, size_t body_bytes);
 
-/* The answer is handed to evhttp, which says when it is out. */
+/* The answer was given to evhttp, which reports when it is sent. */
 void http_connection_flushes(struct http_connection *c, struct evhttp_request *request);
 
 /* Is the client gone? Looks at the socket, because evhttp does not read it before the answer. */
 bool http_connection_is_gone(const struct http_connection *c);
 
-/* Closes it from a later turn of the loop. status: what to say; 0: nothing. */
+/* Closes it from a later turn of the loop. status: of a last answer; 0: none. */
 void http_connection_end(struct http_connection *c, int status);
 
 size_t http_connection_unsent(const struct http_connection *c);
@@ -156,20 +156,20 @@ struct http_exchange_options {
 	bool takes_stream;
 };
 
-/* Hands the line to the conversation and its answers to the client. Without a session and
- * not modern: what opens a session. */
+/* Gives the line to the conversation, and its answers to the client. Without a session and not
+ * modern: the line opens a session. */
 void http_exchange_start(const struct http_exchange_options *options,
 			 struct jsonrpc_line *line, size_t line_bytes);
 
-/* A GET: what unsolicited messages there are go out by it. Before it another one did; that
- * is over then. */
+/* A GET: unsolicited messages are sent by it from now on. The GET that had them before ends. */
 void http_exchange_listen(const struct http_exchange_options *options);
 
-/* A GET: the stream goes on after the event of this number, instead of where it was. */
+/* A GET: continues a stream after the event of this number. The connection that had the stream
+ * ends. */
 void http_exchange_resume(const struct http_exchange_options *options,
 			  struct http_replay *replay, uint64_t number);
 
-/* Its session is ended: it gets no answer from the conversation any more. */
+/* Its session has ended: the conversation sends no answer any more. */
 void http_exchange_abandon(struct http_exchange *x);
 
 const struct http_session *http_exchange_session(const struct http_exchange *x);

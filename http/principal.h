@@ -1,5 +1,5 @@
-/* Whose request is it? The one place where that is decided, for every request again: no
- * session id, and nothing else that a client sends along, stands in for it.
+/* The principal of a request. It is decided here only, for every request again; a session id proves
+ * nothing.
  *
  *   by the trusted header   "user:NAME", if the peer on a unix socket is the proxy
  *   by Authorization        "token:TENANT" or "sub:SUB@ISSUER", where there are tokens
@@ -17,7 +17,7 @@
 struct evkeyvalq;
 struct http_head;
 
-/* What the kernel and the start say of a connection. */
+/* What is known of a connection before its first byte. */
 struct http_caller {
 	bool by_socket;		/* a unix socket, with the peer's uid */
 	uid_t uid;		/* that one; on TCP the service's own */

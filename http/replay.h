@@ -1,9 +1,9 @@
-/* What a stream of events has said, kept for a while: a client that lost the stream asks for
- * what came after the last event that it has seen. The buffers belong to a session, which
- * belongs to a principal; the id of an event names one only to its own session.
+/* The events of a stream, kept for a while: a client that has lost the stream asks for the events
+ * after the last one that it has seen. The buffers belong to a session, which belongs to a
+ * principal. An event's id is valid in its own session only.
  *
- * A buffer is bounded, and so are all of a tenant's. News (progress, log lines) make room for
- * the rest; a stream that does not fit without them is not kept, and cannot be resumed.
+ * There are bounds for a buffer and for all buffers of a tenant. News (progress, log lines) are
+ * dropped first; a stream that does not fit without them is not kept, and cannot be resumed.
  */
 #ifndef HTTP_REPLAY_H
 #define HTTP_REPLAY_H
@@ -28,19 +28,19 @@ struct jsonout;
  * references takes a kibibyte each time, whatever its length, and lengths are what is charged. */
 #define HTTP_EVENT_COPIED 4096
 
-/* Those of one session. */
+/* The buffers of one session. */
 struct http_replays {
 	TAILQ_HEAD(http_replay_list, http_replay) list;	/* the oldest first */
 	struct event_base *base;	/* borrowed, like the tenant */
 	struct http_tenant *tenant;
-	unsigned int seconds;		/* that one is kept after its end; 0: none is kept */
+	unsigned int seconds;		/* how long a stream is kept after its end; 0: not at all */
 	uint64_t last;			/* number of a stream */
 };
 
 void http_replays_init(struct http_replays *replays, struct event_base *base,
 		       struct http_tenant *tenant, unsigned int seconds);
 
-/* Forgets all of them, and the exchanges that have no connection: nothing may use these. */
+/* Frees all of them, and the exchanges without a connection, which nothing may use any more. */
 void http_replays_clear(struct http_replays *replays);
 
 /* For the stream that the exchange begins; free_exchange is called for it when it has no connection
@@ -48,22 +48,22 @@ void http_replays_clear(struct http_replays *replays);
 struct http_replay *http_replay_new(struct http_replays *replays, struct http_exchange *x,
 				    void (*free_exchange)(void *x));
 
-/* The one that an event id of this session belongs to, and the event's number; NULL: what
- * followed it is not kept. */
+/* The stream of an event id of this session, and the event's number. NULL: the events after it are
+ * not kept. */
 struct http_replay *http_replay_find(const struct http_replays *replays, const char *event_id,
 				     uint64_t *number_r);
 
-/* The exchange that goes on with it; NULL: it is over. */
+/* The exchange that still adds to it; NULL: it has ended. */
 struct http_exchange *http_replay_exchange(const struct http_replay *replay);
 
-/* Can it be resumed? If not, its exchange is as any other. */
+/* Whether it can be resumed. If not, its exchange is like any other. */
 bool http_replay_is_whole(const struct http_replay *replay);
 
 /* Writes a message as an event to out, and keeps it. The text is taken. */
 void http_replay_say(struct http_replay *replay, bool is_news, struct jsonout *message,
 		     struct evbuffer *out);
 
-/* Writes again what came after the event of this number. */
+/* Writes the events after this number again. */
 void http_replay_write(const struct http_replay *replay, uint64_t number,
 		       struct evbuffer *out);
 
@@ -72,7 +72,7 @@ void http_replay_id(const struct http_replay *replay, uint64_t number,
 		    char id_r[HTTP_EVENT_ID_MAX]);
 uint64_t http_replay_latest(const struct http_replay *replay);
 
-/* Its exchange is done: it is forgotten after a while. */
+/* Its exchange has ended: it is freed after a while. */
 void http_replay_end(struct http_replay *replay);
 
 #endif

@@ -1,5 +1,5 @@
-/* Answers to HTTP requests that are whole at once. Each hands the request back to evhttp:
- * nothing may be done with it afterwards.
+/* Answers to HTTP requests that are sent in one piece. Each function gives the request back to
+ * evhttp: the caller may not use it afterwards.
  */
 #ifndef HTTP_REPLY_H
 #define HTTP_REPLY_H

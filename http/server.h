@@ -1,5 +1,5 @@
-/* MCP over HTTP: one endpoint, /mcp, on any number of listening sockets. Modern requests
- * stand by themselves; legacy ones belong to sessions (http/session.h).
+/* MCP over HTTP: one endpoint, /mcp, on up to HTTP_ENDPOINTS_MAX listening sockets. Modern requests
+ * are independent of each other; legacy ones belong to sessions (http/session.h).
  */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
@@ -27,13 +27,13 @@ struct why;
 #define HTTP_PRIME_S 1				/* an answer takes longer: its stream begins */
 #define HTTP_RETRY_MS 1000			/* before a client asks for a stream's rest */
 
-/* Opens a TCP socket for text, ADDRESS:PORT in numbers; port 0: any. Beyond the loopback
- * device only if open: there is authentication, or that was forced. 0 or -errno with why_r
- * filled. *fd_r is the caller's. */
+/* Opens a TCP socket for text, ADDRESS:PORT in numbers; port 0: any. open: addresses other than the
+ * loopback device are allowed, because clients authenticate or the operator insists. 0 and *fd_r,
+ * the caller's, or -errno with why_r filled. */
 int http_open_address(const char *text, bool open, int *fd_r, struct why *why_r);
 
-/* May a socket that was handed over be served? It is on a unix or loopback address, or
- * open is set. 0 or -errno with why_r filled. */
+/* Whether a socket that was handed over may be served: it is a unix socket, has a loopback address,
+ * or open is set. 0 or -errno with why_r filled. */
 int http_check_socket(int fd, bool open, struct why *why_r);
 
 /* All borrowed, and outlive the server. */
@@ -50,26 +50,26 @@ struct http_server_options {
 
 struct http_server *http_server_new(const struct http_server_options *options);
 
-/* Closes all connections at once; what they have in flight is cancelled. NULL is fine. */
+/* Closes all connections at once, and cancels their calls. NULL is fine. */
 void http_server_free(struct http_server *server);
 
 /* Takes fd, a listening stream socket, and serves it at once. 0, or -errno: then fd is still
  * the caller's. */
 int http_server_listen(struct http_server *server, int fd);
 
-/* The same, but it serves HTTP_METRICS_PATH alone, to everybody who can connect: the text that
- * write returns, malloc'd, *len_r bytes. */
+/* The same, but serves only HTTP_METRICS_PATH, to everyone who can connect: the text that write
+ * returns, malloc'd, *len_r bytes. */
 int http_server_listen_metrics(struct http_server *server, int fd,
 			       char *(*write)(void *arg, size_t *len_r), void *arg);
 
-/* Accepts no more; idle connections are closed, the others when they have been answered. */
+/* Accepts no more connections. Closes idle ones now, and the others after their answer. */
 void http_server_drain(struct http_server *server);
 
-/* Connections; what they ask for is still being answered. */
+/* The number of connections, and of sessions. */
 size_t http_server_count(const struct http_server *server);
 size_t http_server_sessions(const struct http_server *server);
 
-/* on_empty is called from the loop each time the last connection is gone. */
+/* Calls on_empty from the loop each time the last connection has closed. */
 void http_server_on_empty(struct http_server *server, void (*on_empty)(void *arg), void *arg);
 
 #endif

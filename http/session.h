@@ -1,5 +1,5 @@
-/* Sessions of legacy revisions over HTTP: what one POST says belongs to what others said.
- * Each is bound to the tenant that opened it; an id alone is worth nothing.
+/* Sessions of legacy revisions over HTTP, each a conversation of several POSTs. A session is bound
+ * to the tenant that opened it; other tenants cannot use its id.
  */
 #ifndef HTTP_SESSION_H
 #define HTTP_SESSION_H
@@ -18,10 +18,10 @@ struct mcp_conversation;
 
 struct http_sessions_options {
 	struct loop *loop;		/* borrowed */
-	size_t most, most_each;		/* in all; of one tenant */
+	size_t most, most_each;		/* sessions in all; of one tenant */
 	struct gate *gate;		/* borrowed; NULL: no quotas */
-	unsigned int idle_seconds;	/* then a session is forgotten */
-	unsigned int resume_seconds;	/* that a stream is kept after its end; 0: none is */
+	unsigned int idle_seconds;	/* then an idle session ends */
+	unsigned int resume_seconds;	/* that a stream is kept after its end; 0: not at all */
 };
 
 struct http_sessions *http_sessions_new(const struct http_sessions_options *options);
@@ -31,26 +31,26 @@ void http_sessions_free(struct http_sessions *sessions);
 
 size_t http_sessions_count(const struct http_sessions *sessions);
 
-/* Takes the conversation, and holds the tenant. -EUSERS or -EDQUOT: too many; -errno: no
- * randomness. Then the conversation is still the caller's. */
+/* Opens a session, which owns the conversation and holds the tenant. -EUSERS or -EDQUOT: too many;
+ * else -errno. After an error the conversation is still the caller's. */
 int http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
 		      struct mcp_conversation *conversation, struct http_session **session_r);
 
-/* NULL: there is none of this id, or it is another tenant's. */
+/* NULL: the tenant has no session of this id. */
 struct http_session *http_session_find(struct http_sessions *sessions, const char *id,
 				       const struct http_tenant *tenant);
 
 const char *http_session_id(const struct http_session *session);
 struct mcp_conversation *http_session_conversation(const struct http_session *session);
 
-/* What its streams have said. */
+/* The kept events of its streams. */
 struct http_replays *http_session_replays(struct http_session *session);
 
-/* An exchange that uses it keeps it from being forgotten. */
+/* An exchange starts to use it, and stops. A session that is in use does not end for being idle. */
 void http_session_join(struct http_session *session);
 void http_session_leave(struct http_session *session);
 
-/* Ends it, and cancels its calls. No exchange may have joined any more. */
+/* Ends it and cancels its calls. No exchange may use it any more. */
 void http_session_close(struct http_session *session, const char *why);
 
 #endif

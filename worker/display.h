@@ -1,6 +1,6 @@
-/* What a script shows goes to the supervisor when it is shown, so that it is there whatever
- * becomes of the script afterwards. What is shown, and how much of it, worker/rich.py decides;
- * the supervisor believes neither.
+/* Objects that a script displays. They are sent to the supervisor at once, so that they are not
+ * lost if the script crashes later. worker/rich.py chooses the forms and limits their size; the
+ * supervisor checks both.
  */
 #ifndef WORKER_DISPLAY_H
 #define WORKER_DISPLAY_H
@@ -14,7 +14,7 @@
  * reference, or NULL with an exception set. */
 PyObject *display_sender(void);
 
-/* From now on what this process shows belongs to the run of that id. */
+/* From now on objects that this process displays belong to the run of this id. */
 void display_begin(uint64_t id);
 
 #endif

@@ -1,9 +1,9 @@
 /* The jail of one worker: an ordered list of walls that fails closed and is proved.
  *
  * jail_prepare runs once in the zygote. jail_enter runs in the first process of a new
- * worker, cloned with its seven namespaces and a full set of capabilities over them; it
- * returns only when every wall stands but the last, which is put up by jail_confine.
- * jail_prove looks at them from inside.
+ * worker, cloned with its seven namespaces and a full set of capabilities over them. It returns
+ * only when every wall stands but the last, which jail_confine puts up. jail_prove tests the walls
+ * from inside.
  */
 #ifndef WORKER_JAIL_H
 #define WORKER_JAIL_H
@@ -43,23 +43,22 @@ struct jail_birth {
 int jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 		 const char **what_r);
 
-/* The zygote's own wall, before it clones anything: most of the kernel's calls are given up, for
- * workers as well. 0 or -errno. */
+/* The zygote's own filter, put up before it clones the first worker: most system calls are refused,
+ * in workers too. 0 or -errno. */
 int jail_fence_zygote(const struct jail *jail);
 
-/* Puts up every wall, or says which one could not be put up on the control socket and
- * ends the process. */
+/* Puts up every wall. If one fails, reports it on the control socket and ends the process. */
 void jail_enter(const struct jail_birth *birth);
 
-/* After jail_enter: could the host name be set? Otherwise it is the host's. */
+/* After jail_enter: whether the host name was set. If not, it is the host's. */
 bool jail_has_host_name(void);
 
-/* In a process of a script, before any line of it: enters the one wall that init has prepared and
- * stays outside of, Landlock. Good for one call in each process. 0 or -errno. */
+/* In a process of a script, before its first line: enters the Landlock domain, which init has
+ * prepared and does not enter itself. Called once in each process. 0 or -errno. */
 int jail_confine(const struct jail *jail);
 
-/* In the script's process: verifies the walls from inside, and tries ways out. Ends the
- * process like jail_enter when one is open. */
+/* In the script's process: checks the walls from inside, and tries ways out. If one is open, ends
+ * the process as jail_enter does. */
 void jail_prove(const struct jail *jail);
 
 /* Sends JAIL_FAILED and ends the process. error: positive errno. */

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* The newest version that both the kernel and we know; 0: the kernel has none. */
+/* The newest version that the kernel and this program both know; 0: the kernel has none. */
 unsigned int landlock_abi(void);
 
 /* Makes the rules of the jail's tree: reading and executing everywhere below its root, writing

@@ -1,23 +1,21 @@
-/* The way out, as far as a worker is concerned: a listening socket on its loopback device, which
- * the supervisor passes on to the egress proxy. Who answers on it is not known here.
+/* The worker's side of the egress proxy: a listening socket on its loopback device, which the
+ * supervisor passes on to the proxy.
  *
- * The open file is shared with the proxy, and so are its flags and options. Therefore it is made
- * where no script has been yet, and no script gets a copy: by the script's own process before it
- * runs a line of a client, and for the cells of a session, whose processes are copies of a state
- * that earlier cells have had in their hands, by init.
+ * The open file is shared with the proxy, and so are its flags and options. So no script may get a
+ * copy of it. A script's process makes it before the script's first line. For a cell init makes it,
+ * because the cell's process is a copy of one that earlier cells could change.
  */
 #ifndef WORKER_LISTENER_H
 #define WORKER_LISTENER_H
 
 #include <stdint.h>
 
-/* Makes the socket, the caller's, and passes it on in LISTENER, for the execution with this id.
- * *port_r: where it listens, always the same if a script has not taken that. -EPIPE when the
- * supervisor is gone, or another -errno. */
+/* Makes the socket, which the caller owns, and sends it in LISTENER for the execution of this id.
+ * *port_r: its port, always the same unless a script has taken that. -EPIPE: the supervisor is
+ * gone; or another -errno. */
 int listener_offer(uint64_t id, uint16_t *port_r);
 
-/* Nothing can be connected to it any more, whatever copies of it there are; and closes it. -1 is
- * fine. */
+/* Shuts the socket down, for all copies of it, and closes it. -1 is fine. */
 void listener_end(int fd);
 
 #endif

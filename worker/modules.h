@@ -1,6 +1,6 @@
-/* Modules that an import has not found: the supervisor is asked whether a set of packages that was
- * installed for the script's tenant has one, and mounts it then. Which imports ask:
- * worker/installed.py.
+/* Modules that an import has not found. The worker asks the supervisor, which mounts a set of
+ * packages of the tenant that has the module, if there is one. worker/installed.py chooses the
+ * imports that ask.
  */
 #ifndef WORKER_MODULES_H
 #define WORKER_MODULES_H
@@ -14,7 +14,7 @@
 PyObject *modules_may_ask(void);
 PyObject *modules_ask(void);
 
-/* From now on this process may ask for so many modules. */
+/* From now on this process may ask for this many modules. */
 void modules_begin(uint32_t modules);
 
 #endif

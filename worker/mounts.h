@@ -19,10 +19,10 @@
 int mounts_build(const struct msg_strs *paths, bool zero, bool terminals,
 		 struct msg_strs *missing, const char **what_r);
 
-/* Takes the file system of the import time away again. 0 or -errno. */
+/* Unmounts the file system for imports. 0 or -errno. */
 int mounts_settle(void);
 
-/* What tmpfs is told by mounts_enter: size and inodes. */
+/* The mount options for mounts_enter's tmpfs: size and inodes. */
 void mounts_options(uint64_t bytes, uint64_t inodes, char *text, size_t size);
 
 /* In a worker that is already the script's uid, with capabilities over its own mount

@@ -10,7 +10,7 @@
 
 #define PROGRAM "mcp-python-worker"
 
-/* The variables of the environment that are for the dynamic linker, and not for scripts. */
+/* Environment variables for the dynamic linker, which scripts do not get. */
 #define BIND_NOW "LD_BIND_NOW"		/* resolves all symbols now, and not in each worker again */
 #define PRELOAD "LD_PRELOAD"		/* the worker's library */
 

@@ -1,5 +1,5 @@
-/* What ps and systemctl status show of a process: zygote, init, script and session are one program
- * with one command line, which each of them writes its title over.
+/* The title of a process in ps and systemctl status. Zygote, init, script and session are one
+ * program with one command line; each writes its title over it.
  */
 #ifndef WORKER_TITLE_H
 #define WORKER_TITLE_H

@@ -1,4 +1,4 @@
-/* The tool check_environment: what scripts will find, and within which limits. */
+/* The tool check_environment: lists the interpreter, packages and limits that scripts will have. */
 #ifndef TOOLS_CHECK_CHECK_ENVIRONMENT_H
 #define TOOLS_CHECK_CHECK_ENVIRONMENT_H
 
@@ -11,8 +11,8 @@ extern const struct tool check_environment_tool;
 typedef void check_environment_answer(const struct tool_host *host, const char *profile,
 				      bool modules, const json_t *environment);
 
-/* What the start and cancel of a tool are made of that looks at the same and gives another
- * answer (tool.h). profile: as environment_profile gave it. */
+/* The start and cancel (tool.h) of a tool that finds out the same and gives another answer.
+ * profile: as environment_profile gave it. */
 struct tool_run *check_environment_start(const struct tool_host *host, const char *profile,
 					 bool modules, check_environment_answer *answer);
 void check_environment_cancel(struct tool_run *run, enum cancel_reason reason);

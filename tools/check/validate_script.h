@@ -1,4 +1,4 @@
-/* The tool validate_script: a script's metadata and syntax, looked at without running it. */
+/* The tool validate_script: checks a script's metadata and syntax without running it. */
 #ifndef TOOLS_CHECK_VALIDATE_SCRIPT_H
 #define TOOLS_CHECK_VALIDATE_SCRIPT_H
 
@@ -11,8 +11,8 @@ extern const struct tool validate_script_tool;
 typedef void validate_script_answer(const struct tool_host *host, const char *profile,
 				    const struct findings *findings);
 
-/* What the start and cancel of a tool are made of that takes the same arguments and gives
- * another answer (tool.h). */
+/* The start and cancel (tool.h) of a tool that takes the same arguments and gives another
+ * answer. */
 struct tool_run *validate_script_start(const struct tool_host *host, const json_t *json,
 				       validate_script_answer *answer);
 void validate_script_cancel(struct tool_run *run, enum cancel_reason reason);

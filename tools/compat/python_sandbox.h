@@ -13,7 +13,7 @@ extern const struct tool execute_code_tool;
 extern const struct tool validate_code_tool;		/* validate_code.c */
 extern const struct tool get_sandbox_info_tool;		/* sandbox_info.c */
 
-/* The bounds in force: the set's own, within those of everything. */
+/* The limits of this set of tools, within the limits of all tools. */
 uint32_t python_sandbox_most_seconds(const struct config *config);
 uint32_t python_sandbox_default_seconds(const struct config *config);
 uint64_t python_sandbox_default_memory(const struct config *config);
@@ -21,11 +21,11 @@ uint64_t python_sandbox_default_memory(const struct config *config);
 /* "128m", as its calls have it. */
 void python_sandbox_memory_text(uint64_t bytes, char *text, size_t size);
 
-/* Does a tier count? Not if the configuration has a list instead of all tiers. */
+/* Whether a tier is used: not if the configuration has a list of modules instead of tiers. */
 bool python_sandbox_has(const struct config *config, bool container, enum tier tier);
 
-/* What code may import here; imports_done. container: a call with use_container, which has
- * the modules of the tier data_science as well. */
+/* The modules that code may import; imports_done. container: a call with use_container, which may
+ * also import the tier data_science. */
 void python_sandbox_imports(const struct config *config, bool container,
 			    struct import_list *list_r);
 

@@ -10,15 +10,15 @@
 
 extern const struct tool run_python_code_tool;
 
-/* Calls on_answer once (run_python_answer.c): with what the outcome says, after its output went out
- * as log lines; and with why nothing was run, which is an answer like others for reasons that the
- * replaced server has too. flags: nothing. */
+/* Call on_answer once (run_python_answer.c): with the outcome, after its output was sent as log
+ * lines; or with the reason why nothing was run, in the form of the replaced server where it has
+ * such a reason. flags: not used. */
 void run_python_answer(const struct outcome *outcome, unsigned int flags,
 		       const struct tool_host *host);
 void run_python_refuse(const char *reason, const char *text, const struct tool_host *host);
 
-/* Writes a JSON text, which is well-formed, with line breaks and an indent of two; what is nested
- * deeper than 16 levels is not indented further. */
+/* Writes a well-formed JSON text with line breaks and an indent of two. Deeper than 16 levels the
+ * indent does not grow. */
 void run_python_indent(FILE *to, const char *json);
 
 /* Writes a text in which the tag does not occur: its brackets become &lt; and &gt;. */

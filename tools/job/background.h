@@ -1,10 +1,10 @@
-/* Jobs: runs of tools that go on after their call was answered.
+/* Jobs: runs of tools that continue after their call was answered.
  *
- * A tool with the argument "background" hands its call to background_start and answers with
- * the job's handle; the tool "job" (tools/job/job.c) follows it. A job belongs to its tenant, and a
- * handle alone opens nothing. While it runs the newest of its output is kept, and when it is
- * over what it answered, for a time; the bounds are [mcp] jobs_per_tenant, job_seconds and
- * job_bytes. It ends by itself, by the limits of what it runs.
+ * A tool with the argument "background" gives its call to background_start and answers with the
+ * job's handle; the tool "job" (tools/job/job.c) follows the job. A job belongs to its tenant;
+ * other tenants cannot use its handle. While it runs its newest output is kept; when it is over
+ * its answer is kept for a time. The bounds are [mcp] jobs_per_tenant, job_seconds and job_bytes.
+ * The limits of the run apply.
  */
 #ifndef TOOLS_JOB_BACKGROUND_H
 #define TOOLS_JOB_BACKGROUND_H
@@ -30,16 +30,17 @@ enum job_state {
 
 struct job;
 
-/* Is the argument given, and true? What is no boolean is for the tool to refuse. */
+/* Whether the argument is given and true. A value that is not a boolean is for the tool to
+ * refuse. */
 bool background_wanted(const json_t *arguments);
 
-/* Starts the tool with the arguments but for "background". 0 and *handle_r, borrowed until
- * the next turn of the loop; 1 when the tool gave its answer at once, which was passed to
- * host: there is no job; -EBUSY with why_r filled when the tenant has too many. */
+/* Starts the tool with the arguments without "background". 0 and *handle_r, borrowed until the next
+ * turn of the loop; 1: the tool answered at once, to host, and there is no job; -EBUSY with why_r
+ * filled: the tenant has too many. */
 int background_start(const struct tool_host *host, const struct tool *tool,
 		     const json_t *arguments, const char **handle_r, struct why *why_r);
 
-/* NULL: the tenant has none of that handle. Valid until the next turn of the loop. */
+/* NULL: the tenant has no job of this handle. Valid until the next turn of the loop. */
 struct job *background_find(const struct tenant *tenant, const char *handle);
 
 /* Stops it, if it runs. */
@@ -53,22 +54,22 @@ struct job_view {
 	uint64_t elapsed_ms;			/* of its run */
 	uint64_t kept_seconds;			/* from now on; of one that is over */
 	uint64_t written;			/* bytes of output so far, both streams */
-	uint64_t oldest;			/* the first of them that is still there */
+	uint64_t oldest;			/* offset of the first byte that is kept */
 	const struct tool_answer *answer;	/* JOB_DONE; else NULL */
 	const struct tool_failure *failure;	/* JOB_FAILED; else NULL */
 };
 
 void background_view(const struct job *job, struct job_view *view_r);
 
-/* Its answer was fetched: it may make room for others. */
+/* Its answer was fetched: it may be dropped to make room. */
 void background_seen(struct job *job);
 
-/* Copies output from offset (oldest..written) on, at most size bytes. Ends between characters
- * unless there is nothing more to come. Returns how many. */
+/* Copies at most size bytes of output from offset (oldest..written) on. Ends between characters
+ * unless no more will follow. Returns their number. */
 size_t background_output(const struct job *job, uint64_t offset, char *to, size_t size);
 
-/* Embedded in the object that waits. on_news may come from anywhere and must not use the job: look
- * for it again in the next turn of the loop, it may be gone. */
+/* Embedded in the object that waits. on_news may be called from anywhere, and must not use the job:
+ * look for it again in the next turn of the loop. */
 struct job_watch {
 	void (*on_news)(struct job_watch *watch);
 	struct job *job;			/* the job's own, as is the link; NULL: none */
@@ -78,11 +79,11 @@ struct job_watch {
 void background_watch(struct job *job, struct job_watch *watch);
 void background_unwatch(struct job_watch *watch);	/* fine when it does not watch */
 
-/* How many of them run, and how many are kept for their answer; tenant NULL: of everybody. */
+/* The numbers of running jobs and of kept answers; tenant NULL: of all tenants. */
 void background_count(const struct tenant *tenant, unsigned int *running_r,
 		      unsigned int *kept_r);
 
-/* Cancels and forgets all, before the engine is freed. */
+/* Cancels and frees all jobs, before the engine is freed. */
 void background_forget(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* What is removed from the store: environments that were not used for long, and when there is
- * too much in it, those that were not used for longest.
+/* Removal of environments from the store: those that were not used for a long time and, if the
+ * store is too large, those that were not used for longest.
  */
 #ifndef TOOLS_PACKAGES_COLLECT_H
 #define TOOLS_PACKAGES_COLLECT_H
@@ -9,11 +9,11 @@
 struct config;
 struct engine;
 
-/* An environment was used just now: that is the time of its directory. */
+/* Notes that an environment is used now, as the time of its directory. */
 void collect_note_use(const char *store, const char *name);
 
-/* Looks through the store; never removes keep (NULL: none), nor what an execution or a
- * session has or waits for. due_only: only when that was not done within the hour. */
+/* Removes what is due. It never removes keep (NULL: none), or an environment that an execution or a
+ * session has or waits for. due_only: does nothing if it was called within the hour. */
 void collect(struct engine *engine, const struct config *config, const char *keep,
 	     bool due_only);
 

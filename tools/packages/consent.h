@@ -1,5 +1,5 @@
-/* What a person has to agree to before a set of packages is installed: one item for each
- * package that policy wants approved, exactly: name, version, hash, and where it comes from.
+/* Consent of a person to the installation of a set of packages. There is one item for each package
+ * that policy wants approved: its exact name, version, hash and origin.
  */
 #ifndef TOOLS_PACKAGES_CONSENT_H
 #define TOOLS_PACKAGES_CONSENT_H
@@ -21,21 +21,22 @@ struct consent *consent_new(const struct tool_host *host, const json_t *set,
 			    const enum policy_verdict *each, const char *reason);
 void consent_free(struct consent *consent);	/* NULL is fine; no callback comes any more */
 
-/* May the host's tenant have exactly this set now, without anybody being asked? */
+/* Whether the host's tenant may have exactly this set now, without asking anyone. */
 bool consent_allows(const struct tool_host *host, const json_t *set);
 
-/* Was all of it agreed to before? */
+/* Whether all items were approved before. */
 bool consent_is_given(const struct consent *consent);
 
-/* Asks the session's own user, where policy and its client let it. False: the user was not asked.
- * Then consent_take_reply gets the reply, and records a yes. */
+/* Asks the client's own user, if policy and the client allow it. True: consent_take_reply must get
+ * the reply, and records a yes. False: the user was not asked. */
 bool consent_ask_session(const struct consent *consent);
 bool consent_take_reply(const struct consent *consent, const struct tool_reply *reply);
 
-/* Were exactly these packages refused, and does that stand? Then why_r is the answer. */
+/* Whether exactly these packages were refused and the refusal is still valid. Then why_r is the
+ * answer. */
 bool consent_is_denied(const struct consent *consent, struct why *why_r);
 
-/* Asks the others. on_decided NULL: the caller does not wait. As approvals_ask. */
+/* Asks the operators. on_decided NULL: the caller does not wait. As approvals_ask. */
 int consent_ask(struct consent *consent,
 		void (*on_decided)(void *arg, enum approval_state state, const char *reason),
 		void *arg, const struct approval **approval_r, struct why *why_r);

@@ -1,6 +1,6 @@
-/* From requirements to an environment in the store: looked up, or resolved, decided about by
- * policy, approved, installed and stored. For install_package, and for scripts that
- * say what they depend on.
+/* Installation: from requirements to an environment in the store. The requirements are looked up
+ * in the store, or else resolved, checked by policy, approved, installed and stored. For
+ * install_package and for scripts that declare dependencies.
  */
 #ifndef TOOLS_PACKAGES_INSTALL_H
 #define TOOLS_PACKAGES_INSTALL_H
@@ -32,8 +32,8 @@ struct install_result {
 	const json_t *packages;		/* a set (set.h); NULL: not known */
 	const char *environment;	/* with INSTALL_OK: its name in the store */
 	const char *approval_id;	/* with INSTALL_APPROVAL_PENDING */
-	bool cached;			/* it was there: no network, no installer */
-	/* Not NULL: the worker that was to do it ended so, and nothing else is known. */
+	bool cached;			/* it existed: no network, no installer */
+	/* Not NULL: the worker that installs ended abnormally, and nothing else is known. */
 	const struct outcome *trouble;
 };
 
@@ -46,17 +46,17 @@ struct install_request {
 
 typedef void install_done(void *arg, const struct install_result *result);
 
-/* May anything be installed here at all? -ENOSYS with why_r when no index or no store is
+/* Whether packages can be installed. 0, or -ENOSYS with why_r: no index or no store is
  * configured. */
 int install_is_configured(const struct config *config, struct why *why_r);
 
-/* Starts; done is called once, from a later turn of the loop. Progress goes to the host. 0
- * and *install_r, valid until then; -ENOSYS as above, or -EACCES: policy denies what is
- * asked for, whatever it comes to. */
+/* Starts; done is called once, from a later turn of the loop. Progress is sent to the host. 0 and
+ * *install_r, valid until then; -ENOSYS as above; or -EACCES: policy denies these requirements
+ * whatever they resolve to. */
 int install_start(const struct tool_host *host, const struct install_request *request,
 		  install_done *done, void *arg, struct install **install_r,
 		  struct why *why_r);
-/* The reply to a question that it asked by its host. done may be called from within. */
+/* The reply to a question that it asked by its host. May call done. */
 void install_reply(struct install *install, const struct tool_reply *reply);
 
 void install_cancel(struct install *install, enum cancel_reason reason);

@@ -1,5 +1,5 @@
-/* What a caller can do about a module that its script could not import: have its package
- * installed, where that is possible, or learn that it is not.
+/* Advice about a module that a script could not import: how its package can be installed, or that
+ * it cannot.
  */
 #ifndef TOOLS_PACKAGES_MISSING_H
 #define TOOLS_PACKAGES_MISSING_H
@@ -10,10 +10,9 @@
 
 #define MISSING_ADVICE 2048	/* bytes of an advice, with its NUL */
 
-/* Writes a sentence or two for a reader, without a line break, if the outcome is that a module
- * of the top level was not found. in_session: a cell of a session ran, whose packages are
- * installed in another way. False: there is nothing to advise. The module's name in the outcome
- * is a stranger's text; only letters, digits and '_' of it are repeated. */
+/* Writes one or two sentences without a line break, if the outcome is that a top-level module was
+ * not found. in_session: the outcome of a cell; a session gets packages in another way. False: no
+ * advice. The module's name is a stranger's text; only its letters, digits and '_' are repeated. */
 bool missing_advise(const struct tool_host *host, const struct outcome *outcome,
 		    bool in_session, char advice_r[MISSING_ADVICE]);
 

@@ -1,6 +1,6 @@
-/* What code says that it depends on, made sure of: held against what its profile has, and what
- * is missing found in the store or installed, where that is configured. For run_script, and for
- * run_repl when a session begins. Code that needs nothing does without: requirements_any.
+/* Declared dependencies of code. They are compared with the packages of its profile; missing ones
+ * are found in the store or installed, if that is configured. For run_script, and for run_repl
+ * when a session begins. Not needed for code without dependencies: requirements_any.
  */
 #ifndef TOOLS_PACKAGES_NEEDS_H
 #define TOOLS_PACKAGES_NEEDS_H
@@ -16,9 +16,9 @@ struct needs;
 
 enum needs_status {
 	NEEDS_MET,
-	NEEDS_PYTHON,			/* this profile's does not fit */
+	NEEDS_PYTHON,			/* this profile's Python does not fit */
 	NEEDS_REFUSED,
-	NEEDS_TROUBLE,			/* a worker that was to find out ended in its own way */
+	NEEDS_TROUBLE,			/* a worker that helps here ended abnormally */
 };
 
 /* Valid during the call only; all borrowed. */

@@ -1,4 +1,4 @@
-/* An outcome that lives for longer than its callback. */
+/* A copy of an outcome, which itself is valid only during its callback. */
 #ifndef TOOLS_SCRIPT_OUTCOME_COPY_H
 #define TOOLS_SCRIPT_OUTCOME_COPY_H
 

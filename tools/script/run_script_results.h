@@ -1,5 +1,5 @@
-/* What a script showed and left, as part of run_script's answer: blocks for clients that
- * show them, members of structuredContent, and lines for readers.
+/* Displayed objects and left files in the answer of run_script: blocks for clients that show them,
+ * members of structuredContent, and lines of the text.
  */
 #ifndef TOOLS_SCRIPT_RUN_SCRIPT_RESULTS_H
 #define TOOLS_SCRIPT_RUN_SCRIPT_RESULTS_H

@@ -1,5 +1,4 @@
-/* The sessions of run_repl by their handles: whose they are, how many, for how long, and
- * whose turn it is.
+/* The sessions of run_repl by their handles: their tenants, number, lifetimes and turns.
  *
  * A handle is a head: a snapshot of an engine's session (engine/repl.h) in which its cells run.
  * Its checkpoints are other snapshots of the same one, and so are the heads of its branches; so
@@ -45,8 +44,8 @@ struct repl_packages {
 /* Waits for its turn, or has it. Zero it, then set the callbacks and arg. */
 struct repl_turn {
 	TAILQ_ENTRY(repl_turn) link;
-	struct repl_session *session;	/* NULL: it neither waits nor has it */
-	bool closes;			/* it waits to close it */
+	struct repl_session *session;	/* NULL: it neither waits nor has the turn */
+	bool closes;			/* it waits to close the session */
 	void (*on_turn)(void *arg);	/* from a later turn of the loop, once */
 	/* The session has ended, with a sentence about it; instead of on_turn, or after it.
 	 * The session is gone when it returns. */
@@ -71,17 +70,17 @@ struct repl_session *repl_session_find(const struct tenant *tenant, const char *
 /* 0, or -EBUSY when too many wait. */
 int repl_session_enter(struct repl_session *session, struct repl_turn *turn);
 
-/* To close it: waits for the holder of the turn alone, which is told to hurry. */
+/* To close the session: waits only for the holder of the turn, which is told to hurry. */
 void repl_session_enter_to_close(struct repl_session *session, struct repl_turn *turn);
 bool repl_session_is_closing(const struct repl_session *session);
 
-/* Gives up the turn, or waiting for it: the next one's comes. Used: counts as use. NULL
- * session is fine. */
+/* Leaves the turn, or stops to wait for it; the next one gets it. used: counts as use of the
+ * session. Fine if the session is NULL. */
 void repl_session_leave(struct repl_turn *turn, bool used);
 
 /* ---- with the turn ---- */
 
-/* From now on it is to's, which is filled; from has none any more. */
+/* Moves the turn: to is filled, and from has none any more. */
 void repl_session_move_turn(struct repl_turn *from, struct repl_turn *to);
 
 /* Another handle for the same engine's session, with a head that holds no state yet: it is to
@@ -123,7 +122,7 @@ const char *repl_session_profile(const struct repl_session *session);
 const struct limits *repl_session_limits(const struct repl_session *session);
 /* Its branches have the same. NULL: none. Borrowed. */
 const struct repl_packages *repl_session_packages(const struct repl_session *session);
-/* They have been mounted. */
+/* These packages were mounted. */
 void repl_session_set_packages(struct repl_session *session,
 			       const struct repl_packages *packages);
 /* The i-th checkpoint's name in the order of their making, of those whose state is there; NULL:
@@ -155,7 +154,7 @@ struct repl_session *repl_session_next(const struct tenant *tenant,
 				       const struct repl_session *after);
 void repl_session_look(const struct repl_session *session, struct repl_session_info *info_r);
 
-/* The same for nothing, but without memory_bytes. */
+/* The same without a cost, and without memory_bytes. */
 void repl_session_glance(const struct repl_session *session, struct repl_session_info *info_r);
 
 /* Closes all: when the program ends. */

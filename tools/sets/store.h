@@ -1,6 +1,6 @@
-/* What the supervisor reads of the store: manifests of environments, and which environment
- * answered which request before. The keeper makes and removes environments
- * (engine/keeper.h); requests are a cache of the supervisor's own.
+/* The supervisor's view of the store: manifests of environments, and the requests that an
+ * environment has answered before. The keeper makes and removes environments (engine/keeper.h);
+ * the requests are a cache of the supervisor.
  */
 #ifndef TOOLS_SETS_STORE_H
 #define TOOLS_SETS_STORE_H
@@ -11,23 +11,23 @@
 
 #include "tools/sets/set.h"
 
-/* The manifest of an environment, which is there then; NULL when it is not. json_decref. */
+/* The manifest of an environment; NULL: there is no such environment. json_decref. */
 json_t *store_manifest(const char *store, const char *name);
 
-/* Can a module of the top level be imported from an environment? extension: how extension modules
- * of its interpreter end. module: letters, digits and _. */
+/* Whether a top-level module can be imported from an environment. extension: the ending of its
+ * interpreter's extension modules. module: letters, digits and _. */
 bool store_has_module(const char *store, const char *name, const char *module,
 		      const char *extension);
 
-/* The environment that answered this request, and its manifest (json_decref); NULL when
- * there is none any more. */
+/* The environment that answered this request before, and its manifest (json_decref). NULL: none, or
+ * it was removed. */
 json_t *store_find(const char *store, const char *request, char name_r[SET_NAME + 1]);
 
-/* From now on it answers this request. What fails is not remembered, and only costs time. */
+/* Notes that the environment answers this request. A failure costs only time later. */
 void store_remember(const char *store, const char *request, const char *name);
 
-/* Forgets the requests of before a time, and others when they are too many: each tenant may make
- * as many as they like. */
+/* Drops requests that are older than a time, and others if there are too many, because tenants may
+ * make any number of them. */
 void store_forget(const char *store, time_t oldest);
 
 #endif

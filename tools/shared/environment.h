@@ -1,5 +1,5 @@
-/* What a profile's Python is and has: versions, marker values, packages. Asked of a worker
- * that is given nothing of any client's, and remembered for a while, for all tenants.
+/* The Python of a profile: versions, values of markers, packages. A worker without any client's
+ * data reports it; the report is used for a while, for all tenants.
  */
 #ifndef TOOLS_SHARED_ENVIRONMENT_H
 #define TOOLS_SHARED_ENVIRONMENT_H
@@ -11,7 +11,7 @@
 #include "mcp/tool.h"
 #include "policy/requirement.h"
 
-#define ENVIRONMENT_AGE_MS 60000	/* then it is looked at again */
+#define ENVIRONMENT_AGE_MS 60000	/* then a worker is asked again */
 
 struct environment_ask;
 
@@ -33,9 +33,9 @@ int environment_get(const struct tool_host *host, const char *profile,
 		    struct environment_ask **ask_r, struct why *why_r);
 void environment_cancel(struct environment_ask *ask, enum cancel_reason reason);
 
-/* Looks through what is remembered of the profiles that the caller may use, and asks nobody.
- * Returns the name of an installed package that is called so, or almost so, and *profile_r;
- * NULL: none is known. name: normalised. Both results are valid until the loop's next turn. */
+/* Searches the reports that are known of the profiles that the caller may use; asks no worker.
+ * Returns the name of an installed package with this or almost this name, and *profile_r; NULL:
+ * none is known. name: normalised. Both results are valid until the loop's next turn. */
 const char *environment_similar(const struct tool_host *host, const char *name,
 				const char **profile_r);
 
@@ -46,17 +46,17 @@ void environment_name(const char *modules);
 /* A sentence about them that follows another one, malloc'd; "": none is known. */
 char *environment_names_text(const struct config *config);
 
-/* Forgets what is remembered. */
+/* Frees all reports. */
 void environment_forget(void);
 
 /* "3.11.2" */
 const char *environment_python(const json_t *environment);
 
-/* Is it there, extras and all, or not needed for its marker? */
+/* Whether the requirement is met, with its extras, or not needed because of its marker. */
 bool environment_satisfies(const json_t *environment,
 			   const struct requirement *requirement);
 
-/* Does this Python fit (PEP 440)? The specifiers are valid. */
+/* Whether this Python fits (PEP 440). The specifiers are valid. */
 bool environment_fits(const json_t *environment, const char *requires_python);
 
 #endif
