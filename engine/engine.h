@@ -27,26 +27,26 @@ struct engine_options {
 	struct event_base *base;		/* borrowed */
 	const struct config *config;		/* borrowed, outlives the engine */
 	struct launcher *launcher;		/* borrowed: host/startup.h */
-	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroup could be had */
+	struct cgroup_root *cgroups;		/* borrowed; NULL: no cgroups */
 	const struct engine_observer *observer;	/* borrowed; NULL: none */
 	struct filestore *filestore;		/* borrowed; NULL: no file is kept on disk */
-	pid_t other_child[ENGINE_OTHERS];	/* of this process, and not the engine's; 0: none */
+	pid_t other_child[ENGINE_OTHERS];	/* children of this process that are not the
+						 * engine's; 0: none */
 };
 
 /* Starts the zygotes; returns at once. 0 or -errno. */
 int engine_new(const struct engine_options *options, struct engine **engine_r);
 
-/* Kills and forgets everything at once, sessions included: theirs are freed, repl_close must
- * not follow. Executions still alive get no outcome: call
- * engine_shutdown first. NULL is fine. */
+/* Kills and frees everything at once. Sessions are freed too: repl_close must not follow.
+ * Executions that still run get no outcome: call engine_shutdown first. NULL is fine. */
 void engine_free(struct engine *engine);
 
 /* Answers every execution OUTCOME_CANCELLED (shutdown), takes no new ones (OVERLOADED), ends
  * all workers and zygotes, then calls on_done from the loop. */
 void engine_shutdown(struct engine *engine, void (*on_done)(void *arg), void *arg);
 
-/* engine_shutdown ends no sessions: they come to rest, so that they can be handed over
- * (engine/repl_keep.h). Those that do not in time end with engine_free. */
+/* From now on engine_shutdown ends no sessions: they come to rest, so that they can be handed over
+ * (engine/repl_keep.h). engine_free ends those that have not come to rest in time. */
 void engine_keep_sessions(struct engine *engine);
 
 /* Calls on_ready from the loop once the default profile's zygote is ready, or has failed for
@@ -54,35 +54,34 @@ void engine_keep_sessions(struct engine *engine);
 void engine_when_ready(struct engine *engine,
 		       void (*on_ready)(void *arg, int error, const char *text), void *arg);
 
-/* The tenant of a peer uid; made on first use and warmed. Held until tenant_release; when
- * it has no holder and nothing runs, it is given up after the idle time. */
+/* The tenant of a peer uid, made and warmed on first use. Held until tenant_release. A tenant
+ * without holders and without anything that runs is freed after the idle time. */
 struct tenant *engine_tenant(struct engine *engine, uid_t uid);
 
-/* The same of anybody, by whatever a carrier made sure of: "uid:1000", "token:ci",
+/* The tenant of any principal, as its carrier has authenticated it: "uid:1000", "token:ci",
  * "sub:alice@https://id.example.org". Visible ASCII. */
 struct tenant *engine_tenant_named(struct engine *engine, const char *principal);
 
-void tenant_hold(struct tenant *tenant);	/* once more, until tenant_release */
+void tenant_hold(struct tenant *tenant);	/* until one more tenant_release */
 void tenant_release(struct tenant *tenant);
 
-/* From now on its scripts run in this profile alone, and a wish for another one is refused;
- * "": in any. */
+/* From now on its scripts run in this profile only, and a call that names another is refused; "":
+ * any profile. */
 void tenant_restrict(struct tenant *tenant, const char *profile);
 
-/* How many of its executions may run, and wait, from now on. running_max > 0. */
+/* Sets how many of its executions may run and may wait. running_max > 0. */
 void tenant_bound(struct tenant *tenant, unsigned int running_max, unsigned int queued_max);
 
-/* Who it is, in words that stay the same after a restart: "uid:1000". Lives as long as the
- * tenant. */
+/* Its principal, "uid:1000", which is the same after a restart. Lives as long as the tenant. */
 const char *tenant_principal(const struct tenant *tenant);
 
-/* Where files of any size are kept; NULL: nowhere. */
+/* The store of large files; NULL: none. */
 struct filestore *tenant_filestore(const struct tenant *tenant);
 
-/* The only profile for it, as tenant_restrict said; "": any. */
+/* The profile that tenant_restrict has set; "": any. */
 const char *tenant_profile(const struct tenant *tenant);
 
-/* What is going on for it. */
+/* What it has now. */
 struct tenant_counts {
 	unsigned int sessions, running, queued;
 	unsigned int running_max, queued_max;
@@ -101,11 +100,11 @@ void engine_enforcement(const struct engine *engine, struct engine_enforcement *
  * (engine/zygote.h). */
 const char *engine_packages(const struct engine *engine);
 
-/* Of the store of installed packages; NULL when there is none (engine/keeper.h). */
+/* The keeper of installed packages; NULL: no store is configured (engine/keeper.h). */
 struct keeper *engine_keeper(const struct engine *engine);
 
-/* Is this environment of the store in use, or about to be: by an execution that runs or
- * waits, or by a session? */
+/* Whether this environment of the store is in use or about to be: by an execution that runs or
+ * waits, or by a session. */
 bool engine_uses(const struct engine *engine, const char *environment);
 
 /* Counts for status lines and tests. */

@@ -1,8 +1,8 @@
 /* The keeper as the supervisor sees it: the process that owns the store of environments
- * (keeper/keeper.h), started again when it ends.
+ * (keeper/keeper.h). It is started again when it ends.
  *
- * An environment is a directory of the store, named by 64 hexadecimal digits. It is there
- * when DIRECTORY/NAME/manifest is, and never changes; the supervisor reads that itself.
+ * An environment is a directory of the store, named by 64 hexadecimal digits. It exists once
+ * DIRECTORY/NAME/manifest exists, and never changes. The supervisor reads the manifest itself.
  */
 #ifndef ENGINE_KEEPER_H
 #define ENGINE_KEEPER_H
@@ -20,29 +20,29 @@ struct taking;
 
 struct keeper_options {
 	struct event_base *base;		/* all borrowed */
-	struct launcher *launcher;		/* has told it its store */
+	struct launcher *launcher;		/* sends it the path of its store */
 };
 
 /* Starts it. 0 or -errno; a start that fails is logged and tried again. */
 int keeper_new(const struct keeper_options *options, struct keeper **keeper_r);
 
-/* Kills it, and what it was doing, and waits for it. NULL is fine. */
+/* Kills it and its children, and waits for their end. NULL is fine. */
 void keeper_free(struct keeper *keeper);
 
 pid_t keeper_pid(const struct keeper *keeper);	/* 0: there is none now; NULL is fine */
 
-/* Does it serve, or is it about to, with nothing against it? What it is asked for waits. */
+/* Whether it serves, or is starting and has not failed. Requests wait until it serves. */
 bool keeper_is_there(const struct keeper *keeper);
 
-/* Why it does not serve; "" when it does. Lives until the next start. */
+/* Why it does not serve; "" if it does. Valid until the next start. */
 const char *keeper_trouble(const struct keeper *keeper);
 
-/* Mounts an environment in a worker. pidfd is borrowed; gate, a pipe, is the keeper's from now
- * on and gets one byte: 0, or an errno. It gets none when the keeper ends before. 0 or
- * -errno: -ENOTCONN when there is none now. */
+/* Mounts an environment in a worker. pidfd is borrowed. gate, a pipe, is the keeper's from now on
+ * and gets one byte: 0, or an errno; no byte if the keeper ends before. 0 or -errno: -ENOTCONN if
+ * the keeper is not running. */
 int keeper_attach(struct keeper *keeper, const char *name, int pidfd, int gate);
 
-/* The same, with an answer: mounted is called once, from the loop, with 0 or a
+/* The same, with an answer instead of a gate: mounted is called once, from the loop, with 0 or a
  * positive errno. */
 int keeper_mount(struct keeper *keeper, const char *name, int pidfd,
 		 void (*mounted)(void *arg, int error), void *arg,
@@ -54,7 +54,7 @@ void keeper_unwait(struct mounting *mounting);	/* mounted is not called any more
 int keeper_attach_files(struct keeper *keeper, const char *directory, const char *const *names,
 			size_t n, unsigned int first, int pidfd, int gate);
 
-/* What is made of a stream of wheels. Copied. */
+/* An environment to be made from a stream of wheels. Copied. */
 struct taking_request {
 	const char *name;
 	const char *manifest;
@@ -69,7 +69,7 @@ struct taking_request {
 	int stream, compiler;
 };
 
-/* error 0: the environment is there. Else nothing is, and text says why (borrowed). */
+/* error 0: the environment exists. Else nothing was made, and text says why (borrowed). */
 typedef void keeper_taken(void *arg, int error, const char *text, uint64_t bytes,
 			  uint32_t files);
 
@@ -78,7 +78,7 @@ typedef void keeper_taken(void *arg, int error, const char *text, uint64_t bytes
 int keeper_take(struct keeper *keeper, const struct taking_request *request,
 		keeper_taken *taken, void *arg, struct taking **taking_r);
 
-/* The caller waits no longer. It ends when its stream does. */
+/* taken is not called any more. The work ends when its stream does. */
 void keeper_forget(struct taking *taking);
 
 /* Removes an environment that is not in use. 0 or -errno. */

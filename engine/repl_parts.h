@@ -1,4 +1,4 @@
-/* Sessions as the engine's other modules see them.
+/* Sessions, for the engine's other modules.
  */
 #ifndef ENGINE_REPL_PARTS_H
 #define ENGINE_REPL_PARTS_H
@@ -30,38 +30,38 @@ enum repl_phase {
 
 #define CELL_ROOM (16U << 20)		/* for a cell in a session whose memory is used up */
 
-/* What happens in a session, in the order of asking. That of a cell is part of its execution,
- * the others are the repl's own. */
+/* A job of a session. Jobs are done in the order of the calls. A cell's job is part of its
+ * execution; other jobs belong to the repl. */
 struct repl_job {
 	TAILQ_ENTRY(repl_job) link;
 	enum { JOB_CELL, JOB_COPY, JOB_DROP } kind;
 	struct execution *execution;
 	unsigned int from, to;
-	bool adds;		/* to held no state before it */
+	bool adds;		/* to was empty before */
 	void (*on_copied)(void *arg, int error);
 	void *arg;
-	int error;		/* once it is to be answered */
+	int error;		/* the result, for on_copied */
 };
 
-/* What an execution asks of the session that it is a cell of. */
+/* The session's interface for the executions that are its cells. */
 struct repl_stage {
 	/* May a cell be started in it? 0, or -ESRCH with why_r. */
 	int (*admits)(const struct repl *repl, struct why *why_r);
-	/* Appends the job of an execution that waits in its tenant's queue, and looks what is
-	 * next. */
+	/* Appends the job of an execution that waits in its tenant's queue, and starts the next job
+	 * if it can. */
 	void (*enqueue)(struct repl *repl, struct execution *execution);
 	void (*dequeue)(struct repl *repl, struct execution *execution);
-	/* Tells the cell that runs something on its own socket. fd: passed with it; -1: none. 0 or
+	/* Sends a message to the running cell on its own socket. fd: passed with it; -1: none. 0 or
 	 * -errno. */
 	int (*send)(struct repl *repl, const struct msg *msg, int fd);
-	/* repl_mount, for the cell that runs. */
+	/* repl_mount, for the running cell. */
 	int (*mount)(struct repl *repl, const char *environment,
 		     void (*mounted)(void *arg, int error), void *arg,
 		     struct mounting **mounting_r);
-	/* Stops it, with interrupt by KeyboardInterrupt; with where it may first tell where it is.
-	 * False: it is to be ended with its worker, at once. */
+	/* Stops the running cell. interrupt: by KeyboardInterrupt; where: it may first report where
+	 * it is. False: it must be ended together with its worker, at once. */
 	bool (*stop)(struct repl *repl, bool interrupt, bool where);
-	/* It is over: its socket is closed. */
+	/* The cell is over: closes its socket. */
 	void (*close)(struct repl *repl);
 };
 
@@ -76,20 +76,22 @@ struct repl {
 	uint64_t memory_bytes;
 	char environment[ENVIRONMENT_NAME + 1];	/* mounted last; "": none */
 	struct mount_places places;
-	struct mounting *mounting;		/* of what it begins with; NULL: not now */
+	struct mounting *mounting;		/* of its first packages; NULL: none is under way */
 	enum repl_phase phase;
 	struct worker *worker;			/* from OPENING on, until ENDED */
 	bool has_snapshot;				/* the first one was made */
-	uint32_t snapshots;			/* that hold a state, as init has told */
+	uint32_t snapshots;			/* bit n: snapshot n holds a state, as init has
+						 * reported */
 	bool frozen;
 	bool adopted;				/* from the supervisor before this one */
-	bool held;				/* its init has stopped all, or is about to */
+	bool held;				/* its init has stopped its processes, or is
+						 * about to */
 	uint32_t holds, holds_heard;		/* asked for, and answered */
 	uint64_t uncounted_most;		/* private bytes that no controller counts any
 						 * more */
 	uint64_t uncounted;			/* of them, when last looked at */
 	uint64_t uncounted_lasting;		/* beside them */
-	bool was_looked_at;			/* since it is */
+	bool was_looked_at;			/* since it rests */
 	uint64_t idle_since_ms;
 	uint64_t idle_cpu_us;			/* used until then; while not frozen */
 	uint64_t looked_cpu_us;			/* ... until the last look */
@@ -105,90 +107,91 @@ struct repl {
 	struct frame_reader reader;
 	struct frame_writer writer;
 	struct event readable, writable;
-	bool ready;				/* it has come to its end; init was answered */
+	bool ready;				/* it has ended by itself; init was answered */
 };
 
 /* ---- repl.c ---- */
 
-/* The one way from a phase to another, and into and out of the list of those that wait. Aborts
- * if there is no such way. */
+/* Changes the phase, and enters or leaves the list of waiting sessions. Every change goes through
+ * here. Aborts if the change is not allowed. */
 void repl_set_phase(struct repl *repl, enum repl_phase phase);
 
-/* A warm worker for it. 0, or -EAGAIN: the worker was no good, and has been ended. */
+/* Gives it a warm worker. 0, or -EAGAIN: the worker failed and was ended. */
 int repl_lease(struct repl *repl, struct worker *worker);
 
-/* Does what is next. */
+/* Starts the next job, if it can. */
 void repl_turn(struct repl *repl);
 
-/* Of a worker that is a session's. */
+/* For a worker that a session uses. */
 extern const struct worker_user repl_user;
 
-/* Ends it, with what its clients are told. */
+/* Ends the session; text is what its clients are told. */
 void repl_end(struct repl *repl, const char *text);
 
-/* Its worker is no more: ENDING, or about to be. A cell that ran has been closed already. */
+/* Its worker is ENDING, or about to be. A running cell was closed before. */
 void repl_on_worker_gone(struct repl *repl, const char *text);
 
-/* Forgets it without a word. */
+/* Frees it without any callback. */
 void repl_free(struct repl *repl);
 
-/* Sends a message on the control socket of its worker. The descriptor (-1: none) is the
- * worker's from now on. -errno: the worker is of no use. */
+/* Sends a message on its worker's control socket. The descriptor (-1: none) belongs to the worker
+ * from now on. -errno: the worker cannot be used any more. */
 int repl_send(struct repl *repl, const struct msg *msg, int fd);
 
-/* It has nothing to do. */
+/* All jobs are done: the session is idle. */
 void repl_rest(struct repl *repl);
 
-/* A NEW one. */
+/* A session in phase NEW. */
 struct repl *repl_make(struct engine *engine, struct tenant *tenant, unsigned int profile,
 		       uint64_t memory_bytes, const struct repl_watcher *watcher);
 
 /* ---- repl_usage.c ---- */
 
-/* Called each second: an idle one is frozen, and has to be within its memory then. */
+/* Called each second: freezes an idle session, which must be within its memory limit then. */
 void repl_look_after(struct repl *repl);
 
-/* Looks at the memory of its worker where no controller counts it, if it may be more than limit.
- * True: that is known now. False: looked(repl) is called when it is, unless the worker is sent
- * something or ends before. */
+/* Looks at the memory of its worker where no controller counts it, if it may be above limit. True:
+ * the result is known now. False: looked(repl) is called when it is known, unless the worker is
+ * sent a message or ends before. */
 bool repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg));
 
-/* Is it within its limit, by the last look? */
+/* Whether it is within its limit, by the last look. */
 bool repl_fits_memory(struct repl *repl);
 
 /* ---- repl_keep.c ---- */
 
-/* Has init stop all that is in it until something is sent again. */
+/* Has init stop all other processes of the session until the next message. */
 void repl_hold(struct repl *repl);
 int repl_on_held(struct repl *repl, const struct msg_held *held);
 
-/* Has it a state that can be kept, once it has come to rest? */
+/* Whether it has a state that can be kept, once it rests. */
 bool repl_may_stay(const struct repl *repl);
 
-/* Has it come to rest, so that it can outlive this process? */
+/* Whether it rests, and so can outlive this process. */
 bool repl_is_still(const struct repl *repl);
 
-/* Bytes of an adopted one that were charged before the controllers were enabled again. */
+/* Bytes of an adopted session that no controller counts, because they were allocated before the
+ * controllers were enabled again. */
 uint64_t repl_uncounted(struct repl *repl);
 
 /* ---- repl_cell.c ---- */
 
-/* Runs the cell of the first job, which is taken out. */
+/* Takes the first job out, and runs its cell. */
 void repl_start_cell(struct repl *repl, struct execution *execution);
 
-/* As struct repl_stage has them. */
+/* For struct repl_stage. */
 int repl_send_cell(struct repl *repl, const struct msg *msg, int fd);
 bool repl_stop_cell(struct repl *repl, bool interrupt, bool where);
 
-/* CELL_READY; CELL_ENDED, and what init tells of files before it. */
+/* Take CELL_READY, CELL_ENDED and, before that, init's reports of files. */
 int repl_on_cell_ready(struct repl *repl, const struct msg_cell_ready *ready);
 int repl_on_cell_ended(struct repl *repl, const struct msg_cell_ended *ended);
 int repl_on_left(struct repl *repl, struct frame *frame);
 
-/* LISTENER, which init has made for the cell. */
+/* Takes LISTENER, which init has made for the cell. */
 int repl_on_listener(struct repl *repl, struct frame *frame);
 
-/* Closes its socket. */
+/* Closes the cell's socket. */
 void repl_close_channel(struct repl *repl);
 
 #endif

@@ -4,8 +4,8 @@
  *   BASE/tenants/NAME             one per active tenant: a uid, or t- and a hash
  *   BASE/tenants/NAME/SERIAL      a leaf: one worker, made for it and removed after it
  *
- * As a service BASE is the delegated unit; by hand it is a fresh mcp-pythond-PID below
- * the cgroup we were started in, which may be without controllers.
+ * BASE is the unit's cgroup, which systemd has delegated. In a service that was started by hand it
+ * is mcp-pythond-PID, made below the cgroup of this process; controllers may be missing there.
  */
 #ifndef HOST_CGROUP_H
 #define HOST_CGROUP_H
@@ -31,7 +31,7 @@ struct cgroup_limits {
 	uint32_t cpu_percent;	/* of one processor, as cpu.max */
 };
 
-/* What the kernel counted in a leaf. What no controller counts is 0. */
+/* The kernel's counters of a leaf; 0 where no controller counts. */
 struct cgroup_counters {
 	uint64_t cpu_us;
 	uint64_t memory_peak;	/* bytes; 0 also before Linux 5.19 once all is freed */
@@ -39,10 +39,10 @@ struct cgroup_counters {
 	uint64_t pids_hits;	/* times that pids.max refused a process */
 };
 
-/* Prepares the subtree and moves this process into it; owner may use it afterwards
- * without any privilege. Called once, before privilege is dropped. As a service a
- * missing controller is -ENOTSUP; by hand it is only missing. 0 or -errno with why_r
- * filled. cgroup_root_free is declared in host/startup.h. */
+/* Makes the subtree, moves this process into it, and gives it to owner, who needs no privilege to
+ * use it. Called once, before privilege is dropped. If a controller is missing: -ENOTSUP as a
+ * service; by hand it does without. 0 or -errno with why_r filled. cgroup_root_free is declared in
+ * host/startup.h. */
 int cgroup_root_new(bool as_service, uid_t owner_uid, gid_t owner_gid,
 		    struct cgroup_root **root_r, struct why *why_r);
 
@@ -53,27 +53,28 @@ cgroup_root_controllers(const struct cgroup_root *root);
  * borrowed. */
 int cgroup_root_fd(const struct cgroup_root *root);
 
-/* Leaves that are still busy when they are retired are removed from this loop. 0 or
- * -errno. Unwatch before the loop is freed. */
+/* Watches for retired leaves that were still busy: they are removed from this loop once they are
+ * empty. 0 or -errno. Unwatch before the loop is freed. */
 int cgroup_root_watch(struct cgroup_root *root, struct event_base *base);
 void cgroup_root_unwatch(struct cgroup_root *root);
 
 /* Directories made for tenants and leaves that still exist, retired ones included. */
 unsigned int cgroup_root_count(const struct cgroup_root *root);
 
-/* Ends what is in leaves that is_known does not know, by their serials, and removes them: what
- * an earlier process of the service has left. Waits for it, for a second at most. */
+/* Kills the processes in the leaves that an earlier process of the service has left, and removes
+ * the leaves. is_known: whether a leaf, by its serial, is in use and stays. Waits for the processes
+ * to end, for a second at most. */
 void cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t serial),
 		       void *arg);
 
-/* Leaves are left behind with what is in them: cgroup_root_free ends nothing then. */
+/* From now on cgroup_root_free leaves the leaves and their processes as they are. */
 void cgroup_root_leave(struct cgroup_root *root);
 
 /* name: of its directory, copied. 0 or -errno. */
 int cgroup_tenant_new(struct cgroup_root *root, const char *name,
 		      struct cgroup_tenant **tenant_r);
 
-/* What all its leaves have now, where a controller counts it. 0 or -errno. */
+/* The memory of all its leaves, where a controller counts it. 0 or -errno. */
 int cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r);
 
 /* Removes it as soon as its last leaf is gone. NULL is fine. */
@@ -82,7 +83,7 @@ void cgroup_tenant_release(struct cgroup_tenant *tenant);
 int cgroup_leaf_new(struct cgroup_tenant *tenant, uint64_t serial,
 		    const struct cgroup_limits *limits, struct cgroup_leaf **leaf_r);
 
-/* Opens an existing leaf with its processes; its limits have to be set. 0 or -errno. */
+/* Opens an existing leaf with its processes; the caller sets its limits. 0 or -errno. */
 int cgroup_leaf_adopt(struct cgroup_tenant *tenant, uint64_t serial,
 		      struct cgroup_leaf **leaf_r);
 
@@ -92,35 +93,35 @@ int cgroup_leaf_fd(const struct cgroup_leaf *leaf);
 /* Sets limits where they differ from those in force. 0 or -errno. */
 int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits);
 
-/* Reads cpu_us alone: what a running execution is asked for most. 0 or -errno. */
+/* Reads cpu_us only, which is the counter that is read most often. 0 or -errno. */
 int cgroup_leaf_cpu(struct cgroup_leaf *leaf, uint64_t *cpu_us_r);
 
-/* What it has now, where a controller counts it. 0 or -errno. */
+/* Its memory and its processes now, where a controller counts them. 0 or -errno. */
 int cgroup_leaf_memory(const struct cgroup_leaf *leaf, uint64_t *bytes_r);
 int cgroup_leaf_pids(const struct cgroup_leaf *leaf, uint32_t *pids_r);
 
-/* Reads cpu_us and memory_peak, and with why_ended the other two as well. A counter
- * that cannot be read is 0. */
+/* Reads cpu_us and memory_peak; with why_ended also oom_kills and pids_hits. A counter that cannot
+ * be read is 0. */
 void cgroup_leaf_counters(struct cgroup_leaf *leaf, bool why_ended,
 			  struct cgroup_counters *counters_r);
 
-/* The text of a file of the leaf ("cgroup.procs"): bytes read, NUL put behind them, or
- * -errno. Longer files are cut. */
+/* Reads a file of the leaf ("cgroup.procs"), cut to size - 1 bytes, and adds NUL. The number of
+ * bytes, or -errno. */
 ssize_t cgroup_leaf_read(const struct cgroup_leaf *leaf, const char *file, char *text_r,
 			 size_t size);
 
-/* Whether the kernel, when memory runs out, ends all that is in it (as in a new one) or what
- * takes most. Nothing where no controller counts memory. 0 or -errno. */
+/* What the kernel kills when memory runs out: together, all processes in the leaf (a new leaf is
+ * so); else the one that takes most. Without effect where no controller counts memory. 0 or
+ * -errno. */
 int cgroup_leaf_keep_together(const struct cgroup_leaf *leaf, bool together);
 
-/* Gives what is in it no more time, or time again; they can be killed meanwhile. 0 or
- * -errno. */
+/* Stops its processes, or lets them continue. Frozen processes can be killed. 0 or -errno. */
 int cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool freeze);
 
 /* SIGKILL to everything in it. 0 or -errno. */
 int cgroup_leaf_kill(const struct cgroup_leaf *leaf);
 
-/* Gives it up: removed now, or when the last process in it is gone. NULL is fine. */
+/* Removes the leaf: now if it is empty, else when its last process has ended. NULL is fine. */
 void cgroup_leaf_retire(struct cgroup_leaf *leaf);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define FILESTORE_JOBS 32	/* children that the helper has at once */
 
-/* Reports the index and serves jobs on socket, in the forked process, until its peer is gone. */
+/* The helper: sends the index, then serves jobs on socket until the supervisor closes its end. */
 _Noreturn void filestore_live(int socket, pid_t supervisor, const char *directory);
 
 /* ---- filestore_disk.c: blocks as long as the disk does ---- */
@@ -19,19 +19,19 @@ int filestore_disk_open(const char *directory);
 /* The name of a tenant's directory in the store. 0 or -errno. */
 int filestore_disk_tenant(const struct msg_str *principal, char name_r[FILE_DIRECTORY + 1]);
 
-/* Reads the file's bytes from in and keeps them. All of it, or nothing of it. 0 or -errno, as
+/* Reads the file's bytes from in and keeps them, all or nothing. 0 or -errno, as
  * filestore_calls.end. */
 int filestore_disk_keep(int root, const struct msg_store_file *file, int in,
 			unsigned char sha256_r[FILESTORE_SHA256]);
 
-/* Writes a part of the file to out. 0 or -errno; -EPIPE: nobody reads it any more. */
+/* Writes a part of the file to out. 0 or -errno; -EPIPE: the reader has closed it. */
 int filestore_disk_fetch(int root, const struct msg_fetch_file *part, int out);
 
-/* Removes the file, or what there is of it. */
+/* Removes the file, or the part of it that exists. */
 void filestore_disk_remove(int root, const struct msg_str *principal, const struct msg_str *file);
 
-/* Calls on_file for each file, and removes those that are over by now_s and all that is not one of
- * ours. on_file returns 0, or -errno, which ends the listing. */
+/* Calls on_file for each file. Removes files that have expired by now_s, and everything that is not
+ * a file of the store. on_file returns 0, or -errno, which ends the listing. */
 int filestore_disk_list(int root, uint64_t now_s,
 			int (*on_file)(void *arg, const struct msg_stored_file *file), void *arg);
 

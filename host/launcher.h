@@ -1,12 +1,12 @@
-/* The launcher: a process that starts zygotes, the keeper and the egress proxy for the
- * supervisor, which has given up every means to do that itself (fence.h).
+/* The launcher: a process that starts zygotes, the keeper and the egress proxy for the supervisor,
+ * which has given up every means to do that itself (fence.h).
  *
- * It is forked at start-up, when nothing of a client has been read yet, and alone keeps the
- * descriptors of the outer namespace and of the programs. What it starts is a child of the
- * supervisor (CLONE_PARENT). It remembers the programs and what each is told first, so the
- * supervisor names a program and can change nothing about it.
+ * It is a helper (helper.h), and the only process that keeps the descriptors of the outer namespace
+ * and of the programs. The processes that it starts are children of the supervisor (CLONE_PARENT).
+ * It holds a table of the programs and of the first message to each, so the supervisor can name a
+ * program but change nothing about it.
  *
- * A launcher that is gone cannot be replaced: the service answers what runs, and ends.
+ * If the launcher ends, the service answers the running calls and ends too.
  */
 #ifndef HOST_LAUNCHER_H
 #define HOST_LAUNCHER_H
@@ -23,26 +23,26 @@ struct launcher;
 struct outer_namespace;
 struct why;
 
-/* What the launcher is made of; all borrowed. */
+/* What the launcher needs; all borrowed. */
 struct launcher_options {
 	const struct config *config;
 	const struct outer_namespace *outer;
 	int worker_fd;			/* the mcp-python-worker program, O_PATH */
-	const int *interpreter_fd;	/* by profile, of those that have another one than that;
-					 * else -1. NULL: none has */
+	const int *interpreter_fd;	/* by profile: its own worker program; -1: worker_fd.
+					 * NULL: no profile has its own */
 	int keeper_fd;			/* mcp-python-keeper likewise; -1: nothing to keep */
 	int egress_fd;			/* mcp-python-egress; -1: not installed */
 	bool memory_counted;		/* by a controller */
 };
 
-/* Forks it; not later than the first byte of a client. 0 or -errno with why_r filled. */
+/* Forks it; before a client's first byte is read. 0 or -errno with why_r filled. */
 int launcher_new(const struct launcher_options *options, struct launcher **launcher_r,
 		 struct why *why_r);
 
-/* Ends it and waits for that. NULL is fine. */
+/* Kills it and waits for its end. NULL is fine. */
 void launcher_free(struct launcher *launcher);
 
-/* Calls on_lost once, from the loop, when it has ended or broken its protocol. */
+/* Calls on_lost once, from the loop, when the launcher has ended or broken its protocol. */
 void launcher_watch(struct launcher *launcher, struct event_base *base,
 		    void (*on_lost)(void *arg), void *arg);
 
@@ -58,7 +58,7 @@ bool launcher_has_egress(const struct launcher *launcher);
 struct launch {
 	pid_t pid;			/* 0: none */
 	int pidfd;
-	int control;			/* our end of its socket, non-blocking */
+	int control;			/* the supervisor's end of its socket, non-blocking */
 	int trouble;			/* of launch_trouble */
 };
 
@@ -67,17 +67,19 @@ void launch_init(struct launch *launch);
 /* Closes what is open; the process must be gone. */
 void launch_done(struct launch *launch);
 
-/* Whether a step before exec failed: which (static) and errno. Once the process has ended. */
+/* Whether a step before exec failed: its name (static) and errno. Call it when the process has
+ * ended. */
 bool launch_trouble(const struct launch *launch, const char **step_r, int *error_r);
 
-/* Starts a program; profile is a zygote's, else 0. Takes as long as a fork, at most
+/* Starts a program. profile: a zygote's, else 0. Blocks for the time of a fork, at most
  * LAUNCHER_PATIENCE_MS. 0, or -errno with *what_r (until the next call) naming the step. */
 int launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned int profile,
 		   struct launch *launch, const char **what_r);
 
 #define LAUNCHER_PATIENCE_MS 5000	/* far beyond any fork; then the launcher is lost */
 
-/* The pidfd of a child of this process, the caller's; -ECHILD: it is none. Else -errno. */
+/* The pidfd of a child of this process, which the caller owns; -ECHILD: it is not one. Else
+ * -errno. */
 int launcher_adopt(struct launcher *launcher, pid_t pid);
 
 #endif

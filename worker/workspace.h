@@ -1,10 +1,9 @@
-/* Files in /workspace: those that are put there before the script runs, and those that are
- * there when it has ended.
+/* Files in /workspace: input files before the script runs, and the files that it leaves.
  *
- * Both is the worker's work, in the jail and as the script's uid: there is nothing that a
- * link or a name could reach that the script could not; reading and hashing cost the run's
- * own time and memory, and the supervisor never opens a file that a script made. What is
- * told may be a script's lie, to the caller whose script it is and to no other.
+ * The worker handles both, in the jail and as the script's uid: a link or a name can reach nothing
+ * that the script could not reach; reading and hashing use the run's own time and memory; and the
+ * supervisor never opens a file that a script made. A script can falsify the report, which only its
+ * own caller gets.
  */
 #ifndef WORKER_WORKSPACE_H
 #define WORKER_WORKSPACE_H
@@ -39,15 +38,15 @@ int workspace_script_write(int fd, const struct msg_bin *script, struct stat *st
 /* Sessions have none. */
 void workspace_script_remove(void);
 
-/* Makes the file with the directories above it, replacing another file only if
- * replace, or when it is the script's own. 0 or -errno. */
+/* Writes an input file, and makes the directories above it. It replaces another file only if
+ * replace is set, or if that is the script's own. 0 or -errno. */
 int workspace_put(const struct msg_input *input, bool replace);
 
 /* The same, with a symbolic link to the place of a stored file. */
 int workspace_link(const struct msg_link *link, bool replace);
 
-/* Remembers how an empty root in a tmpfs looks, so that workspace_tell need not read a
- * directory that was not touched. */
+/* Notes the state of an empty root in a tmpfs, so that workspace_tell need not read a directory
+ * that was not changed. */
 void workspace_note(const char *root);
 
 /* Sends LEFT for each regular file below root, and LEFT_MORE when there are more than may be
