@@ -5,12 +5,15 @@
  * No jail is built, no uid is mapped, nothing is asked or answered: whoever gives every
  * execution a fresh process with these namespaces cannot be faster than this.
  *
- *   limit [--count N] [--parallel N] [--cgroup DIR] [--no-namespaces] [--statement PY]
+ *   limit [--count N] [--parallel N] [--cgroup DIR] [--kept-net] [--no-namespaces] [--statement PY]
  *   limit --floor [--count N] [--pace-ms MS] [--burst N] [--statement PY]
  *
  * The second form is the floor of a call that finds its process waiting: client, relay and
  * interpreter, three processes that exist already, with the hops and the sizes of our path and
  * nothing else. One statement is compiled and run per call, always in the same interpreter.
+ *
+ * --kept-net: clones are made in network namespaces that exist already, one for each clone in
+ * flight, and that are used again. Needs root.
  *
  * DIR is a cgroup v2 directory in which leaves may be made; without it the clones stay where
  * they are. Prints one line of JSON. Needs root, or a kernel that allows user namespaces.
@@ -51,7 +54,7 @@ static const char preload[] =
 
 struct options {
 	unsigned int count, parallel, pace_ms, burst;
-	bool floor;
+	bool floor, kept_net;
 	const char *cgroup;	/* NULL: none */
 	const char *statement;
 	uint64_t namespaces;
@@ -62,6 +65,7 @@ struct cycle {
 	pid_t pid;
 	uint64_t started_ns;
 	char leaf[4096];
+	int net;	/* with kept_net: its network namespace */
 };
 
 static void
@@ -102,6 +106,8 @@ start(const struct options *o, struct cycle *cycle, unsigned int number)
 	int leaf;
 
 	cycle->started_ns = now_ns();
+	if (o->kept_net && setns(cycle->net, CLONE_NEWNET) < 0)
+		die("setns");
 	leaf = make_leaf(o, cycle, number);
 	struct clone_args args = {
 		.flags = o->namespaces | (leaf >= 0 ? CLONE_INTO_CGROUP : 0),
@@ -163,6 +169,18 @@ tell(const struct options *o, uint64_t *took, uint64_t all_ns)
 }
 
 static void
+make_nets(struct cycle *cycle, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (unshare(CLONE_NEWNET) < 0)
+			die("unshare");
+		cycle[i].net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+		if (cycle[i].net < 0)
+			die("/proc/self/ns/net");
+	}
+}
+
+static void
 run(const struct options *o)
 {
 	static struct cycle cycle[PARALLEL_MAX];
@@ -172,6 +190,8 @@ run(const struct options *o)
 	took = calloc(o->count, sizeof *took);
 	if (!took)
 		die("calloc");
+	if (o->kept_net)
+		make_nets(cycle, o->parallel);
 	began = now_ns();
 	while (ended < o->count) {
 		struct cycle *c;
@@ -310,8 +330,8 @@ run_floor(const struct options *o)
 static void
 usage(FILE *out)
 {
-	fputs("Usage: limit [--count N] [--parallel N] [--cgroup DIR] [--no-namespaces]\n"
-	      "             [--statement PY]\n"
+	fputs("Usage: limit [--count N] [--parallel N] [--cgroup DIR] [--kept-net]\n"
+	      "             [--no-namespaces] [--statement PY]\n"
 	      "       limit --floor [--count N] [--pace-ms MS] [--burst N] [--statement PY]\n"
 	      "The bare clone of a warm interpreter, or the bare call of a waiting one; prints one\n"
 	      "line of JSON on standard error, and what clones print on standard output.\n", out);
@@ -337,6 +357,7 @@ main(int argc, char **argv)
 		{ "count", required_argument, NULL, 'n' },
 		{ "parallel", required_argument, NULL, 'p' },
 		{ "cgroup", required_argument, NULL, 'c' },
+		{ "kept-net", no_argument, NULL, 'k' },
 		{ "no-namespaces", no_argument, NULL, 'x' },
 		{ "statement", required_argument, NULL, 's' },
 		{ "floor", no_argument, NULL, 'f' },
@@ -357,6 +378,7 @@ main(int argc, char **argv)
 		case 'n': o.count = number(optarg, 1000000); break;
 		case 'p': o.parallel = number(optarg, PARALLEL_MAX); break;
 		case 'c': o.cgroup = optarg; break;
+		case 'k': o.kept_net = true; o.namespaces &= ~(uint64_t)CLONE_NEWNET; break;
 		case 'x': o.namespaces = 0; break;
 		case 'f': o.floor = true; break;
 		case 'm': o.pace_ms = number(optarg, 60000); break;
