@@ -28,7 +28,9 @@ def units_are_as_systemd_likes_them():
     assert not ours, "\n".join(ours)
     entry = pwd.getpwnam("mcp-python")
     assert entry.pw_uid < 1000 and entry.pw_shell.endswith("nologin"), entry
-    return sh("systemd-analyze", "security", "--no-pager", UNIT).strip().split("\n")[-1]
+    exposure = sh("systemd-analyze", "security", "--no-pager", UNIT).strip().split("\n")[-1]
+    assert float(re.search(r": (\d+\.\d+) ", exposure)[1]) <= 2.2, exposure
+    return exposure
 
 
 @test
