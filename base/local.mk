@@ -21,6 +21,7 @@ libbase_a_SOURCES = \
 	base/utf8.c base/utf8.h \
 	base/watched.c base/watched.h \
 	base/why.c base/why.h \
+	base/writeall.h \
 	base/xalloc.h
 # It has names of the C library's, so it is part of the programs that want it: those with a loop of
 # libevent's.

@@ -15,6 +15,7 @@
 
 #include "base/own.h"
 #include "base/why.h"
+#include "base/writeall.h"
 
 #define SERVICE_GROUP "mcp-python"
 
@@ -137,20 +138,6 @@ set_owner(const struct token_file *file, int fd)
 }
 
 static int
-write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		text += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
-static int
 replace(const struct token_file *file, const char *name, const char *text)
 {
 	own_fd int fd = openat(file->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -161,6 +148,8 @@ replace(const struct token_file *file, const char *name, const char *text)
 	r = set_owner(file, fd);
 	if (r == 0)
 		r = write_all(fd, text, strlen(text));
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
 	if (r == 0 && renameat(file->dir, name, file->dir, file->name) < 0)
 		r = -errno;
 	if (r < 0)

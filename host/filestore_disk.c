@@ -24,6 +24,7 @@
 #include "base/hex.h"
 #include "base/id.h"
 #include "base/own.h"
+#include "base/writeall.h"
 #include "base/xalloc.h"
 #include "proto/frame.h"
 
@@ -109,20 +110,6 @@ filestore_disk_open(const char *directory)
 }
 
 /* ---- in ---- */
-
-static int
-write_all(int fd, const unsigned char *at, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, at, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		at += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
 
 /* Moves len bytes; sum: NULL, or it is fed with them. */
 static int

@@ -14,22 +14,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/writeall.h"
 #include "host/fence.h"
 
 /* ---- a child ---- */
-
-static void
-write_all(int fd, const unsigned char *bytes, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n < 0 && errno != EINTR)
-			_exit(EXIT_FAILURE);
-		bytes += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-}
 
 static _Noreturn void
 child_live(const struct jobs *jobs, struct frame *order, int pipe)
@@ -38,9 +26,8 @@ child_live(const struct jobs *jobs, struct frame *order, int pipe)
 	struct msg answer = { .type = jobs->answer };
 
 	jobs->calls->work(jobs->arg, order, &answer);
-	if (frame_encode(&answer, 0, &buffer) < 0)
+	if (frame_encode(&answer, 0, &buffer) < 0 || write_all(pipe, buffer.at, buffer.len) < 0)
 		_exit(EXIT_FAILURE);
-	write_all(pipe, buffer.at, buffer.len);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -95,7 +82,8 @@ jobs_begin(struct jobs *jobs, struct frame *order, uint64_t id, unsigned int sec
 	return 0;
 }
 
-/* Ends the child, concludes the job and releases it. */
+/* Ends the child, concludes the job and releases it. Nothing of the child is left when the
+ * supervisor learns of the end. */
 static int
 end(struct jobs *jobs, struct job *job, int error, const struct msg *answer)
 {
@@ -104,8 +92,8 @@ end(struct jobs *jobs, struct job *job, int error, const struct msg *answer)
 	kill(job->pid, SIGKILL);
 	while (waitpid(job->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	r = jobs->calls->conclude(jobs->arg, &job->order, error, answer);
 	close(job->pipe);
+	r = jobs->calls->conclude(jobs->arg, &job->order, error, answer);
 	frame_reader_done(&job->reader);
 	frame_done(&job->order);
 	job->pid = 0;

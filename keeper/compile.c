@@ -12,6 +12,7 @@
 
 #include "base/own.h"
 #include "base/why.h"
+#include "base/writeall.h"
 #include "keeper/digest.h"
 #include "keeper/path.h"
 
@@ -25,22 +26,6 @@ static int
 say(struct why *why_r, int r)
 {
 	return why_say(why_r, r, "", "the worker that compiles them");
-}
-
-static int
-send_all(int to, const void *bytes, size_t len)
-{
-	const char *at = bytes;
-
-	while (len) {
-		ssize_t n = write(to, at, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		at += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
 }
 
 static int
@@ -81,16 +66,16 @@ send_source(int worker, int source, const char *path, size_t size)
 		(unsigned char)(size >> 16), (unsigned char)(size >> 8), (unsigned char)size,
 	};
 	char bytes[65536];
-	int r = send_all(worker, head, sizeof(head));
+	int r = write_all(worker, head, sizeof(head));
 
 	if (r == 0)
-		r = send_all(worker, path, len);
+		r = write_all(worker, path, len);
 	while (size && r == 0) {
 		size_t now = size < sizeof(bytes) ? size : sizeof(bytes);
 
 		r = intake_bytes(source, bytes, now);
 		if (r == 0)
-			r = send_all(worker, bytes, now);
+			r = write_all(worker, bytes, now);
 		size -= now;
 	}
 	return r;

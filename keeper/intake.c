@@ -11,6 +11,7 @@
 #include "base/own.h"
 #include "base/quote.h"
 #include "base/why.h"
+#include "base/writeall.h"
 #include "keeper/digest.h"
 #include "keeper/path.h"
 
@@ -82,20 +83,6 @@ make_way(struct intake *intake, char *path, struct why *why_r)
 }
 
 /* ---- one file ---- */
-
-static int
-write_all(int to, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(to, bytes, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		bytes += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
 
 static int
 copy(int from, int to, uint64_t size, struct digest *digest)

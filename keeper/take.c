@@ -15,6 +15,7 @@
 
 #include "base/own.h"
 #include "base/why.h"
+#include "base/writeall.h"
 #include "keeper/compile.h"
 #include "keeper/digest.h"
 #include "keeper/intake.h"
@@ -62,20 +63,6 @@ make_file(int dir)
 		return r;
 	}
 	return fd;
-}
-
-static int
-write_all(int to, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(to, bytes, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		bytes += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
 }
 
 /* Copies the stream to the file, and computes its digest. */

@@ -7,7 +7,7 @@ trap 'rm -rf "$work"' EXIT
 status=0
 
 (cd "$here" && find base proto policy host engine govern mcp tools auth http supervisor worker egress \
-	client -name '*.[ch]' -print | tar -cf - -T -) | tar -xf - -C "$work" || exit 1
+	keeper client -name '*.[ch]' -print | tar -cf - -T -) | tar -xf - -C "$work" || exit 1
 mkdir "$work/build" && cp lib*.a "$work/build" || exit 1
 
 # expect TEXT: the check fails and says so.
@@ -27,6 +27,10 @@ expect() {
 echo '#include "http/server.h"' >>"$work/engine/pool.h"
 expect 'engine may not include http/'
 cp "$here/engine/pool.h" "$work/engine/pool.h"
+
+echo '#include "host/child.h"' >>"$work/worker/jail.h"
+expect 'worker may not include host/'
+cp "$here/worker/jail.h" "$work/worker/jail.h"
 
 mkdir "$work/cellar" && echo 'int wine;' >"$work/cellar/wine.c"
 expect 'folder cellar is not named'

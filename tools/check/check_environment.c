@@ -128,15 +128,6 @@ describe(const struct config *config, struct tool_description *description_r)
 
 /* ---- structuredContent ---- */
 
-static const char *
-marker(const json_t *environment, const char *name)
-{
-	const char *text = json_string_value(
-		json_object_get(json_object_get(environment, "markers"), name));
-
-	return text ? text : "";
-}
-
 /* May the tenant use this profile? */
 static bool
 is_offered(const struct tool_host *host, const struct config_profile *profile)
@@ -456,8 +447,8 @@ write_structured(struct jsonout *out, const struct state *state, const json_t *e
 
 	jsonout_open(out, '{');
 	jsonout_member_text(out, "python_version", environment_python(environment));
-	jsonout_member_text(out, "implementation", marker(environment, "implementation_name"));
-	jsonout_member_text(out, "platform", marker(environment, "sys_platform"));
+	jsonout_member_text(out, "implementation", environment_marker(environment, "implementation_name"));
+	jsonout_member_text(out, "platform", environment_marker(environment, "sys_platform"));
 	jsonout_member_text(out, "profile", state->profile);
 	write_profiles(out, state->host, state->modules);
 	write_packages(out, environment);
@@ -532,8 +523,8 @@ static void
 say(FILE *to, const struct state *state, const json_t *environment)
 {
 	fprintf(to, "Python %s (%s, %s), profile %s\n", environment_python(environment),
-		marker(environment, "implementation_name"),
-		marker(environment, "sys_platform"), state->profile);
+		environment_marker(environment, "implementation_name"),
+		environment_marker(environment, "sys_platform"), state->profile);
 	say_profiles(to, state->host, state->modules);
 	say_reach(to, state->host);
 	say_installs(to, state->host);

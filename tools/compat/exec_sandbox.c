@@ -292,15 +292,6 @@ describe_environment(const struct config *config, struct tool_description *descr
 	};
 }
 
-static const char *
-marker(const json_t *environment, const char *name)
-{
-	const char *text = json_string_value(
-		json_object_get(json_object_get(environment, "markers"), name));
-
-	return text ? text : "";
-}
-
 static void
 answer_environment(const struct tool_host *host, const char *profile, bool modules,
 		   const json_t *environment)
@@ -318,8 +309,8 @@ answer_environment(const struct tool_host *host, const char *profile, bool modul
 		"Sandbox backend: native\nSandbox status: %s\nDefault timeout: %us\n"
 		"Max timeout: %us\nMax output: %llu bytes\n"
 		"Cache warming: not needed\nProfile: %s\nPackages: ",
-		environment_python(environment), marker(environment, "platform_system"),
-		marker(environment, "platform_machine"), how.text, default_seconds(config),
+		environment_python(environment), environment_marker(environment, "platform_system"),
+		environment_marker(environment, "platform_machine"), how.text, default_seconds(config),
 		most_seconds(config),
 		(unsigned long long)config->exec_sandbox.max_output_bytes, profile);
 	json_object_foreach(json_object_get(environment, "packages"), key, package) {

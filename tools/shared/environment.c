@@ -281,6 +281,15 @@ markers_of(const json_t *environment)
 }
 
 const char *
+environment_marker(const json_t *environment, const char *name)
+{
+	const char *text = json_string_value(
+		json_object_get(json_object_get(environment, "markers"), name));
+
+	return text ? text : "";
+}
+
+const char *
 environment_python(const json_t *environment)
 {
 	return marker_value(json_object_get(environment, "markers"), "python_full_version");

@@ -49,6 +49,9 @@ char *environment_names_text(const struct config *config);
 /* Frees all reports. */
 void environment_forget(void);
 
+/* The value of a marker (PEP 508), such as "sys_platform"; "": it has none of this name. */
+const char *environment_marker(const json_t *environment, const char *name);
+
 /* "3.11.2" */
 const char *environment_python(const json_t *environment);
 
