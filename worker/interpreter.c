@@ -7,7 +7,9 @@
 
 #include "worker/interpreter.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,6 +41,9 @@ static PyObject *bootstrap;	/* the frozen module's namespace, a dict */
 static const char *
 executable(void)
 {
+#ifdef PYTHON_TREE
+	return PYTHON_PROGRAM;		/* in the jail, the usual path is a link to it */
+#else
 	static const char usual[] = "/usr/bin/python3";
 	struct stat a, b;
 
@@ -46,6 +51,7 @@ executable(void)
 	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
 		return usual;
 	return PYTHON_PROGRAM;
+#endif
 }
 
 /* Reserves memory in both allocators, so that a small script makes no new mappings. Of each,
@@ -88,7 +94,42 @@ configure(PyConfig *config)
 	status = PyConfig_SetBytesString(config, &config->executable, executable());
 	if (PyStatus_Exception(status))
 		return status;
+#ifdef PYTHON_TREE
+	status = PyConfig_SetBytesString(config, &config->home, PYTHON_TREE);
+	if (PyStatus_Exception(status))
+		return status;
+#endif
 	return Py_InitializeFromConfig(config);
+}
+
+/* Whether the loader took the Python that the worker was built for. Where it may not read that
+ * one's library, it takes another of the same name without a word. *what_r: static. */
+static bool
+is_the_right_one(const char **what_r)
+{
+	static char what[512];
+	const char *version = interpreter_version();
+
+	if (strncmp(version, PYTHON_VERSION ".", strlen(PYTHON_VERSION ".")) != 0) {
+		snprintf(what, sizeof(what), "Python is %s, and the worker was built for %s",
+			 version, PYTHON_VERSION);
+		*what_r = what;
+		return false;
+	}
+#ifdef PYTHON_TREE
+	Dl_info found;
+	void *any = dlsym(RTLD_DEFAULT, "Py_GetVersion");
+
+	/* A program without libpython has no path: it is the sealed copy. */
+	if (any && dladdr(any, &found) && strstr(found.dli_fname, "/libpython") &&
+	    strncmp(found.dli_fname, PYTHON_TREE "/", strlen(PYTHON_TREE "/")) != 0) {
+		snprintf(what, sizeof(what), "Python's library is %.200s, which is not below %.200s",
+			 found.dli_fname, PYTHON_TREE);
+		*what_r = what;
+		return false;
+	}
+#endif
+	return true;
 }
 
 /* Runs one of the frozen files in the namespace that they share. */
@@ -223,6 +264,8 @@ interpreter_start(const char **what_r)
 	PyConfig config;
 	PyStatus status;
 
+	if (!is_the_right_one(what_r))
+		return -ENOEXEC;
 	heap_gather();
 	PyPreConfig_InitIsolatedConfig(&before);
 	before.utf8_mode = 1;

@@ -60,7 +60,7 @@ __asan_default_options(void)
 
 static char preload[64] = PRELOAD "=";
 
-/* The variables in the script's os.environ, and two for the dynamic linker. */
+/* The variables in the script's os.environ, and those for the dynamic linker. */
 static char *const environment[] = {
 	(char[]){ "PATH=/usr/local/bin:/usr/bin:/bin" },
 	(char[]){ "HOME=/home/python" },
@@ -68,6 +68,9 @@ static char *const environment[] = {
 	(char[]){ "LOGNAME=python" },
 	(char[]){ "LANG=C.UTF-8" },
 	(char[]){ BIND_NOW "=1" },
+#ifdef PYTHON_TREE
+	(char[]){ LIBRARIES "=" PYTHON_TREE "/lib" },
+#endif
 	preload,
 	NULL,
 };

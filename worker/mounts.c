@@ -26,7 +26,11 @@
 #define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define PTS "/dev/pts"
 #define TERMINALS_MAX "16"		/* of one worker; the kernel has a bound for all together */
+#ifdef PYTHON_TREE
+#define LIB PYTHON_TREE
+#else
 #define LIB "/usr/lib/python" PYTHON_VERSION
+#endif
 
 /* ---- paths of the host in every jail; missing ones are skipped ---- */
 
@@ -62,16 +66,19 @@ static const char *const shown[] = {
 	"/etc/ssl/openssl.cnf",
 };
 
+/* Programs of the worker's Python. */
+static const char *const pythons[] = { "python3", ("python" PYTHON_VERSION), "pip", "pip3" };
+
 /* Small programs that scripts start, in /usr/bin. */
 static const char *const programs[] = {
-	"python3", ("python" PYTHON_VERSION), "sh", "dash", "bash", "[", "awk",
+	"sh", "dash", "bash", "[", "awk",
 	"base64", "basename", "bunzip2", "bzip2", "cat", "chmod", "cmp", "comm", "cp",
 	"cut", "date", "dd", "df", "diff", "dirname", "du", "echo", "egrep", "env",
 	"expand", "expr", "factor", "false", "fgrep", "find", "fold", "free", "getent",
 	"getopt", "grep", "groups", "gunzip", "gzip", "head", "hostname", "iconv",
 	"id", "join", "kill", "ldd", "link", "ln", "locale", "ls", "mawk", "md5sum",
 	"mkdir", "mkfifo", "mktemp", "mv", "nice", "nl", "nohup", "nproc", "numfmt",
-	"od", "paste", "pgrep", "pip", "pip3", "pkill", "pr", "printenv", "printf", "ps", "pwd", "readlink",
+	"od", "paste", "pgrep", "pkill", "pr", "printenv", "printf", "ps", "pwd", "readlink",
 	"realpath", "rev", "rm", "rmdir", "sed", "seq", "sha1sum", "sha256sum",
 	"sha512sum", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "stty",
 	"sum", "tac", "tail", "tar", "tee", "test", "timeout", "touch", "tr", "true",
@@ -306,6 +313,22 @@ show_program(int root, const char *name)
 	return show_path(root, real);
 }
 
+/* The programs of a Python in a directory of its own stand for the host's, which would lack their
+ * standard library. */
+static int
+show_python(int root, const char *name)
+{
+#ifdef PYTHON_TREE
+	char path[64], target[PATH_MAX];
+
+	snprintf(path, sizeof(path), "usr/bin/%s", name);
+	snprintf(target, sizeof(target), PYTHON_TREE "/bin/%s", name);
+	return access(target, F_OK) < 0 ? -errno : make_link(root, path, target);
+#else
+	return show_program(root, name);
+#endif
+}
+
 static int
 show_built_in(int root, const char **what_r)
 {
@@ -331,9 +354,14 @@ show_built_in(int root, const char **what_r)
 		if (r < 0 && r != -ENOENT)
 			return failed(what_r, "show", shown[i], r);
 	}
-	r = show_program(root, basename(PYTHON_PROGRAM));
+	r = show_python(root, basename(PYTHON_PROGRAM));
 	if (r < 0 && r != -ENOENT)
 		return failed(what_r, "show", PYTHON_PROGRAM, r);
+	for (size_t i = 0; i < sizeof(pythons) / sizeof(pythons[0]); i++) {
+		r = show_python(root, pythons[i]);
+		if (r < 0 && r != -ENOENT)
+			return failed(what_r, "show python", pythons[i], r);
+	}
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		r = show_program(root, programs[i]);
 		if (r < 0 && r != -ENOENT)

@@ -36,6 +36,7 @@ int
 program_run(void)
 {
 	forget(BIND_NOW);
+	forget(LIBRARIES);
 	forget(PRELOAD);
 	return zygote_main();
 }

@@ -13,6 +13,9 @@
 /* Environment variables for the dynamic linker, which scripts do not get. */
 #define BIND_NOW "LD_BIND_NOW"		/* resolves all symbols now, and not in each worker again */
 #define PRELOAD "LD_PRELOAD"		/* the worker's library */
+/* The libraries of a Python in a directory of its own. What its program says of their place, such
+ * as "$ORIGIN/../lib", is not true of a copy in memory. */
+#define LIBRARIES "LD_LIBRARY_PATH"
 
 /* Whether this process executes the sealed copy in memory. */
 bool program_is_sealed(void);

@@ -1,7 +1,8 @@
 /* Runs in: the zygote (prepare), init (ask) and, on a signal, a script's process in any
  * state.   Owns: the handlers, their stack and their memory.
  * A handler may interrupt malloc() with its lock held. So all memory is reserved beforehand, and
- * only functions that are safe in handlers are called; Python's own one for stacks is. */
+ * only functions that are safe in handlers are called; Python's own one for stacks is: it is the
+ * handler that the module faulthandler installs. No function of Python's API writes stacks so. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -21,13 +22,11 @@
 #define ASK (SIGRTMAX - 1)
 #define DUMP_MAX (64 * 1024)	/* bytes: what a pipe holds */
 #define FRAME_ROOM (WHERE_MAX + 1024)
-
-/* Exported by Python for its module faulthandler. Needs no lock of the interpreter's. */
-extern const char *_Py_DumpTracebackThreads(int fd, PyInterpreterState *interpreter,
-					    PyThreadState *current);
+#define DUMP_FD 500		/* where faulthandler writes; a script with it ends anyway */
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 
+static void (*write_stacks)(int signal);	/* faulthandler's; needs no lock of Python's */
 static char stack[64 * 1024];	/* a stack that has overflowed is no place for a handler */
 static char dump[DUMP_MAX + 1];
 static unsigned char frame_room[FRAME_ROOM];
@@ -70,10 +69,12 @@ take_stacks(void)
 
 	if (pipe2(pipe, O_CLOEXEC | O_NONBLOCK) < 0)
 		return 0;
-	_Py_DumpTracebackThreads(pipe[1], NULL, PyGILState_GetThisThreadState());
+	if (dup3(pipe[1], DUMP_FD, O_CLOEXEC) == DUMP_FD)
+		write_stacks(ASK);
 	n = read(pipe[0], dump, DUMP_MAX);
 	close(pipe[0]);
 	close(pipe[1]);
+	close(DUMP_FD);
 	dump[n > 0 ? n : 0] = '\0';
 	return without_our_frames(dump);
 }
@@ -181,6 +182,32 @@ on_ask(int signal, siginfo_t *info, void *context)
 
 /* ---- outside ---- */
 
+/* Has faulthandler install its handler, and keeps the handler's address. Scripts find the module as
+ * if nobody had imported it. */
+static int
+find_writer(void)
+{
+	static const char name[] = "faulthandler";
+	PyObject *modules = PyImport_GetModuleDict();
+	bool there = PyDict_GetItemString(modules, name) != NULL;
+	PyObject *module = PyImport_ImportModule(name), *result = NULL;
+	struct sigaction installed;
+
+	if (module)
+		result = PyObject_CallMethod(module, "register", "iiO", ASK, DUMP_FD, Py_True);
+	Py_XDECREF(module);
+	if (!result || (!there && PyDict_DelItemString(modules, name) < 0)) {
+		Py_XDECREF(result);
+		PyErr_Print();
+		return -EIO;
+	}
+	Py_DECREF(result);
+	if (sigaction(ASK, NULL, &installed) < 0)
+		return -errno;
+	write_stacks = installed.sa_handler;
+	return 0;
+}
+
 int
 where_prepare(void)
 {
@@ -189,7 +216,10 @@ where_prepare(void)
 				 .sa_flags = (int)SA_RESETHAND | SA_NODEFER | SA_SIGINFO };
 	struct sigaction crash = { .sa_handler = on_crash,
 				   .sa_flags = (int)SA_RESETHAND | SA_NODEFER | SA_ONSTACK };
+	int r = find_writer();
 
+	if (r < 0)
+		return r;
 	if (sigaltstack(&own_stack, NULL) < 0 || sigaction(ASK, &ask, NULL) < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(fatal) / sizeof(*fatal); i++)
