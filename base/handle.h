@@ -1,7 +1,7 @@
-/* Names of what a client comes back for: a REPL session, a job, a task. They cannot be guessed;
- * one, and each ends with the name of this host, so that a proxy in front of several finds the
- * one that knows it. A handle alone gives no right: the code that accepts one checks the tenant
- * too.
+/* Handles: names of things that a client uses again, such as a REPL session, a job or a task. They
+ * cannot be guessed. Each ends with the name of this host, so that a proxy in front of several
+ * hosts finds the right one. A handle alone gives no right: the code that accepts one also checks
+ * the tenant.
  */
 #ifndef BASE_HANDLE_H
 #define BASE_HANDLE_H
@@ -14,8 +14,8 @@
 /* A new one: KIND-ID-HOST (base/id.h). kind: a lower-case letter. */
 void handle_new(char kind, char handle_r[HANDLE_MAX + 1]);
 
-/* What of a host's name stands in its handles: letters, digits and hyphens up to the
- * first dot; "host" when there are none. */
+/* The part of a host's name that is in its handles: letters, digits and hyphens up to the first
+ * dot; "host" if there are none. */
 void handle_host(const char *name, char host_r[HANDLE_HOST_MAX + 1]);
 
 /* The same of this host's own name. */

@@ -1,8 +1,8 @@
-/* Things that are kept for an owner: a number of them, of so many bytes, for so long.
+/* Things that are kept for an owner, with bounds for their number, their bytes and their time.
  *
- * The keeper puts a struct kept into its own structure, as the first member, and says what it means
- * to drop one. Room is made by dropping what its owner has seen, then the rest; of these the oldest
- * first, and never what is in use.
+ * The user of this module puts a struct kept into its own structure, as the first member, and
+ * gives a function that drops one. To make room, things that their owner has seen are dropped
+ * first, then others; the oldest first, and never a thing that is in use.
  */
 #ifndef BASE_KEPT_H
 #define BASE_KEPT_H
@@ -20,7 +20,7 @@ struct kept {
 	struct kept_store *store;	/* NULL: it is in none */
 	const void *owner;
 	struct event *late;
-	/* The keeper's to set. */
+	/* Set by the user of this module. */
 	size_t charge;			/* bytes */
 	bool in_use;			/* it is not dropped to make room */
 	bool seen;			/* it is dropped before those that are not */
@@ -38,22 +38,22 @@ struct kept_store {
 
 void kept_store_init(struct kept_store *store, void (*drop)(struct kept *kept));
 
-/* As the newest. owner: compared only. */
+/* Adds it as the newest. owner: compared only. */
 void kept_add(struct kept_store *store, struct kept *kept, const void *owner,
 	      struct event_base *base);
 
-/* Takes it out; nothing to do if it is in no store. */
+/* Removes it; fine if it is in no store. */
 void kept_remove(struct kept *kept);
 
-/* Drops it after so many seconds from now, also while it is in use. */
+/* Drops it after so many seconds from now, even if it is in use. */
 void kept_expire(struct kept *kept, uint64_t seconds);
 
-/* Drops things of owner, but not latest (NULL: any), until they are at most so many and take at
- * most so many bytes. False: what cannot be dropped is more than that. */
+/* Drops things of owner, but not latest (NULL: any), until they are at most number and take at most
+ * bytes. False: those that cannot be dropped are more than that. */
 bool kept_make_room(struct kept_store *store, const void *owner, const struct kept *latest,
 		    uint64_t number, uint64_t bytes);
 
-/* Those of owner; NULL: of all. */
+/* Counts the things of owner; NULL: of all owners. */
 void kept_count(const struct kept_store *store, const void *owner, unsigned int *in_use_r,
 		unsigned int *others_r);
 

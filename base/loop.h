@@ -1,8 +1,8 @@
 /* The one event loop, and the rule for objects with callbacks: they die after the turn.
  *
- * A close may be asked for from within any callback of the object itself. The object then
- * marks itself, leaves its parent and calls loop_free_later; the function given is called
- * when all callbacks of this turn of the loop are done.
+ * An object may be closed from within any of its own callbacks. It then marks itself, leaves its
+ * parent and calls loop_free_later. It is freed when all callbacks of this turn of the loop have
+ * returned.
  */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
@@ -16,7 +16,7 @@ struct loop;
  * Aborts when out of memory; NULL when the kernel refuses what a loop needs. */
 struct loop *loop_new(bool any_file);
 
-/* Calls what is still to be freed, then frees the loop. NULL is fine. */
+/* Frees the objects of loop_free_later, then the loop. NULL is fine. */
 void loop_free(struct loop *loop);
 
 struct event_base *loop_base(const struct loop *loop);	/* the loop's own */
@@ -24,7 +24,7 @@ struct event_base *loop_base(const struct loop *loop);	/* the loop's own */
 /* Calls free_fn(object) once this turn's callbacks are done. */
 void loop_free_later(struct loop *loop, void (*free_fn)(void *object), void *object);
 
-/* Does so at once. Not from within a callback. */
+/* Frees the objects of loop_free_later at once. Not from within a callback. */
 void loop_free_now(struct loop *loop);
 
 /* Calls on_signal(number, arg) from the loop whenever the signal arrives. 0 or -errno. */

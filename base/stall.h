@@ -1,18 +1,18 @@
 /* A guard against waits in the middle of a turn of an event loop.
  *
  * A process that receives a descriptor may have to wait when it closes it: a TCP socket with
- * SO_LINGER and unsent data keeps close(2) for as long as its maker chose, and the kernel closes
- * what came with a message for the one who reads it, or who closes the socket that it lies in. So
- * no loop that hears strangers may rely on its calls not to wait.
+ * SO_LINGER and unsent data blocks close(2) for as long as its maker chose. The kernel closes a
+ * descriptor that came with a message when the receiver does not take it, or closes the socket
+ * that it lies in. So a loop that reads from strangers can block in any such call.
  *
- * A timer sends the loop's thread a signal when a turn has lasted for STALL_MS, and goes on doing
- * so until the loop turns again. The handler does nothing, but the signal ends every wait that a
- * signal can end; the call that waited comes back, with EINTR where it could do nothing at all.
+ * A timer sends the loop's thread a signal when a turn has lasted for STALL_MS, and again until the
+ * loop's next turn. The handler does nothing, but the signal interrupts the call that waits; the
+ * call returns, with EINTR if it has done nothing.
  *
  *   stall_rest();  wait for events  stall_turn();  handle them      and so on
  *
- * All calls in a guarded process must cope with EINTR. What has to wait, and cannot, is between
- * stall_pause() and stall_turn().
+ * All calls in a guarded process must cope with EINTR. A call that has to wait and cannot cope with
+ * it stands between stall_pause() and stall_turn().
  *
  * One thread of a process can be guarded. A fork has no guard (see stall_forget).
  */
@@ -21,7 +21,7 @@
 
 #include <stdbool.h>
 
-#define STALL_MS 50		/* the longest turn that is left alone, about */
+#define STALL_MS 50		/* a turn that lasts longer is interrupted */
 #define STALL_SIGNAL SIGALRM	/* nothing else in these programs uses it */
 
 /* Guards the calling thread from its next turn on. slow, if not NULL, is called by stall_rest()
@@ -32,22 +32,22 @@ int stall_guard(void (*slow)(unsigned int milliseconds));
  * program expects it. */
 void stall_forget(void);
 
-/* The loop waits for events from here on; and a turn begins. A wait is interrupted at most once,
- * within STALL_MS: a loop that has nothing to do does nothing. Both cost no system call but for one
+/* stall_rest: the loop starts to wait for events. stall_turn: a turn begins. A wait is
+ * interrupted at most once, within STALL_MS, so an idle loop does nothing. The cost is one
  * timer_settime(2) in 10 ms, and two after each turn that is followed by a long wait. Without a
  * guard they do nothing. */
 void stall_rest(void);
 void stall_turn(void);
 
-/* No signal comes from here to the next turn. For libraries that would take EINTR for a failure. */
+/* Stops the signals until the next turn, for libraries that take EINTR for a failure. */
 void stall_pause(void);
 
-/* Begins to watch what a stranger's bytes do, with one getrusage(2). */
+/* Begins to watch for waits that a stranger's bytes cause; costs one getrusage(2). */
 void stall_watch(void);
 
-/* Ends the watch. True: since it began the guard has ended a wait of this thread, which no call on
- * a non-blocking descriptor makes by itself. From then on turns are cut after a much shorter time
- * for a while. False when there was no watch. */
+/* Ends the watch. True: the guard has interrupted a wait of this thread since stall_watch; no call
+ * on a non-blocking descriptor waits by itself. For a while after that, turns are interrupted much
+ * sooner. False also without a watch. */
 bool stall_waited(void);
 
 #endif

@@ -33,15 +33,14 @@ struct frame {
 /* Frees what the frame holds and closes its descriptors. Zeroed is empty. */
 void frame_done(struct frame *frame);
 
-/* Takes descriptor number i out of the frame: the caller's from now on. -1 when there
- * is none. */
+/* Takes descriptor number i out of the frame; the caller owns it. -1: none. */
 int frame_take_fd(struct frame *frame, size_t i);
 
 /* ---- receiving ---- */
 
-/* Collects the frames of one peer. Memory grows with the bytes that came, not with the
- * length that a header claims. Never reads past the end of a frame, so another process
- * may go on reading where this one stopped. */
+/* Collects the frames of one peer. Memory grows with the bytes that have arrived, not with the
+ * length that a header claims. It never reads past the end of a frame, so another process may
+ * continue to read where this one stopped. */
 struct frame_reader {
 	enum msg_from from;	/* who the peer is */
 	unsigned char header[FRAME_HEADER];
@@ -65,12 +64,12 @@ void frame_reader_done(struct frame_reader *reader);
  * After an error every further call returns the same. On a blocking socket it waits. */
 int frame_reader_read(struct frame_reader *reader, int socket, struct frame *frame_r);
 
-/* After -ECONNRESET: a frame was begun and not ended. False when the peer only left
- * some of our bytes unread. */
+/* After -ECONNRESET: whether a frame was begun and not ended. False: the peer has only left some
+ * sent bytes unread. */
 bool frame_reader_broke_off(const struct frame_reader *reader);
 
-/* The same from memory: consumes bytes up to the end of one frame and says in *used_r
- * how many. 1, 0, -EBADMSG or -ENOMEM. */
+/* The same from memory: reads up to the end of one frame, and stores the number of bytes in
+ * *used_r. 1, 0, -EBADMSG or -ENOMEM. */
 int frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len,
 		      size_t *used_r, struct frame *frame_r);
 
@@ -85,7 +84,7 @@ int frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffe
  * frame_encode. */
 int frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds);
 
-/* What waits to be sent on a non-blocking socket, bounded. */
+/* A bounded queue of frames that wait for a non-blocking socket. */
 struct frame_writer {
 	struct frame_out *first, *last;
 	size_t bytes;		/* waiting, with what the queue itself takes */

@@ -1,7 +1,6 @@
-/* Questions that only an interpreter can answer, put to a jailed worker: a program of our
- * own runs there as an execution of the tenant who asked, and its trailing expression is
- * the answer. The worker is a stranger like any other: its answer is checked by the module that
- * reads it.
+/* Probes: questions that only an interpreter can answer. A program of the service runs in a jailed
+ * worker, as an execution of the tenant who asked; its trailing expression is the answer. The
+ * answer is a stranger's data, and the module that reads it checks it.
  */
 #ifndef TOOLS_SHARED_INSIDE_H
 #define TOOLS_SHARED_INSIDE_H
@@ -21,7 +20,7 @@ struct inside_probe {
 	const char *input;		/* its standard input */
 	size_t input_len;
 	const char *profile;
-	/* The rest is for programs that do more than look. */
+	/* The rest is for programs that do more than answer a question. */
 	const char *argument;		/* argv[1]; NULL: none */
 	const struct limits *limits;	/* NULL: the standard ones, INSIDE_WALL_MS at most */
 	const int *channel;		/* as execution_request has these two */

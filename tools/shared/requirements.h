@@ -1,5 +1,5 @@
-/* What a script asks for: inline metadata (PEP 723) and a client's list, read, merged, and
- * held against the environment of a profile. For run_script and validate_script.
+/* Requirements of a script: its inline metadata (PEP 723) and the client's list. They are read,
+ * merged, and compared with the environment of a profile. For run_script and validate_script.
  *
  * A script without a block, and a call without a list, need none of this: requirements_any.
  */
@@ -34,23 +34,23 @@ struct finding_error {
 
 /* Valid during the call only. */
 struct findings {
-	bool found;			/* a block is there */
+	bool found;			/* the script has a block */
 	struct requirements list;	/* each name once */
 	char *requires_python;		/* NULL: not said */
 	struct finding_error error[FINDING_ERRORS_MAX];
 	size_t n_errors;
-	/* Without errors, and when there is something to hold against it; else NULL. */
+	/* Without errors and with requirements: the environment; else NULL. */
 	json_t *environment;
 	bool python_fits;		/* true when nothing is asked of it */
 	bool *missing;			/* list.item[i] is missing */
 	size_t n_missing;
-	/* Not NULL: it could not be found out, and nothing of the rest counts. */
+	/* Not NULL: the check failed, and the other members are not valid. */
 	const struct outcome *trouble;
 };
 
 typedef void requirements_found(void *arg, const struct findings *findings);
 
-/* Is there anything to check? dependencies may be NULL. */
+/* Whether there is anything to check. dependencies may be NULL. */
 bool requirements_any(const char *script, size_t len, const json_t *dependencies);
 
 /* Checks; found is called once: from within (then *check_r is NULL), or from a later turn of
@@ -63,7 +63,7 @@ int requirements_start(const struct tool_host *host,
 		       struct requirements_check **check_r, struct why *why_r);
 void requirements_cancel(struct requirements_check *check, enum cancel_reason reason);
 
-/* One sentence with the names of what is missing, malloc'd. */
+/* One sentence with the names of missing packages, malloc'd. */
 char *requirements_missing_text(const struct findings *findings, const char *profile);
 
 /* One sentence about a Python that does not fit, malloc'd. */
