@@ -130,7 +130,7 @@ def processes_of_a_cell_are_bounded():
                             ("os._exit(1)", "rolled_back")):
             o = s.call("import os, signal\nwhile True:\n    try:\n"
                        "        if os.fork() == 0: signal.pause()\n    except OSError: " + then,
-                       seconds(60), pids=12, timeout_seconds=4 if then == "pass" else 60)
+                       seconds(60), pids=12, timeout_seconds=12 if then == "pass" else 60)
             equal((o.status, o.state), ("pids_limit", state), then)
             equal(s.value("x", seconds(60)), "1")
         assert counter(leaf, "pids.events", "max") > hits
