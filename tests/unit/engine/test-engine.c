@@ -653,10 +653,10 @@ stop_starting(uint64_t *stopped, unsigned int n)
 	return n;
 }
 
-/* On a busy machine all workers that are being made miss their time together. Calls that wait
- * are not told of it before it has happened again and again. */
-static void
-a_slow_moment_fails_no_call(void **state)
+/* Workers that are being made when TOGETHER calls wait miss their time. How many: a worker may be
+ * ready before it can be stopped. The calls end well. */
+static unsigned int
+miss_together(void)
 {
 	struct execution_request request = rig_request();
 	uint64_t stopped[TOGETHER];
@@ -664,7 +664,6 @@ a_slow_moment_fails_no_call(void **state)
 	struct worker *w;
 	unsigned int n = 0, late = 0;
 
-	(void)state;
 	while ((w = TAILQ_FIRST(&rig.engine->pool.age)) != NULL)
 		worker_end(w);
 	for (size_t i = 0; i < TOGETHER; i++)
@@ -673,16 +672,32 @@ a_slow_moment_fails_no_call(void **state)
 		event_base_loop(rig.base, EVLOOP_ONCE);
 		n = stop_starting(stopped, n);
 	}
-	for (unsigned int k = 0; k < n; k++)
-		if ((w = pool_find(rig.engine, stopped[k])) && w->state == WORKER_STARTING) {
+	for (unsigned int k = 0; k < n; k++) {
+		w = pool_find(rig.engine, stopped[k]);
+		if (w && w->state == WORKER_STARTING) {
 			event_active(&w->timer, EV_TIMEOUT, 0);
 			late++;
+		} else if (w) {
+			kill(w->pid, SIGCONT);
 		}
+	}
 	for (size_t i = 0; i < TOGETHER; i++) {
 		rig_turn_until(&r[i].over);
 		rig_assert_status(&r[i], OUTCOME_OK);
 	}
-	assert_true(late >= 3);
+	return late;
+}
+
+/* On a busy machine all workers that are being made miss their time together. Calls that wait
+ * are not told of it before it has happened again and again. */
+static void
+a_slow_moment_fails_no_call(void **state)
+{
+	unsigned int tries = 0;
+
+	(void)state;
+	while (miss_together() < 3)
+		assert_true(++tries < 200);
 }
 
 static int
