@@ -261,4 +261,13 @@ void execution_unwatch(struct execution *execution);
 
 const char *execution_id(const struct execution *execution);
 
+/* What a running execution uses. */
+struct execution_now {
+	uint64_t cpu_ms;	/* since its start */
+	uint64_t memory_bytes;	/* now; without a controller the most that was seen */
+};
+
+/* False: it does not run. */
+bool execution_uses(struct execution *execution, struct execution_now *now_r);
+
 #endif

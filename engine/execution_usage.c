@@ -154,6 +154,18 @@ execution_cpu_ms(struct execution *e)
 }
 
 bool
+execution_uses(struct execution *e, struct execution_now *now_r)
+{
+	if (!e->worker || e->usage.start_us == 0 || execution_has_run(e))
+		return false;
+	now_r->cpu_ms = execution_cpu_ms(e);
+	now_r->memory_bytes = e->facts.peak_memory_bytes;
+	if (e->worker->leaf)
+		cgroup_leaf_memory(e->worker->leaf, &now_r->memory_bytes);
+	return true;
+}
+
+bool
 execution_fits_memory(struct execution *e)
 {
 	struct worker *w = e->worker;

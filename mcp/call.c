@@ -182,6 +182,14 @@ send_progress(void *arg, struct jsonout *message)
 	conversation_send(call->exchange, MCP_SENT_NEWS, message);
 }
 
+static bool
+ask_usage(void *arg, struct execution_now *now_r)
+{
+	const struct mcp_call *call = arg;
+
+	return call->audience.run && mcp_run_uses(call->audience.run, now_r);
+}
+
 void
 mcp_call_join(struct mcp_call *call, struct mcp_run *run,
 	      const struct request *request)
@@ -195,6 +203,7 @@ mcp_call_join(struct mcp_call *call, struct mcp_run *run,
 		.streams = request->envelope.streams,
 		.stream_max = mcp_config(mcp)->limits.standard.output_bytes / 2,
 		.send = send_progress,
+		.uses = ask_usage,
 		.arg = call,
 	};
 

@@ -147,11 +147,19 @@ send_waiting(struct mcp_progress *p)
 static void
 send_alive(struct mcp_progress *p)
 {
-	char text[64];
+	char text[160];
 	struct progress_note note = { .message = text };
+	struct execution_now now;
+	int len;
 
-	note.message_len = (size_t)snprintf(text, sizeof(text), "running for %lld s, no new output",
-					    ((long long)ms_since(p, &p->began) + 500) / 1000);
+	len = snprintf(text, sizeof(text), "running for %lld s, no new output",
+		       ((long long)ms_since(p, &p->began) + 500) / 1000);
+	if (p->options.uses && p->options.uses(p->options.arg, &now))
+		len += snprintf(text + len, sizeof(text) - (size_t)len,
+				"; %.1f s of processor time, %llu MiB of memory",
+				(double)now.cpu_ms / 1000,
+				(unsigned long long)(now.memory_bytes + (1 << 19)) >> 20);
+	note.message_len = (size_t)len;
 	send_note(p, &note);
 }
 

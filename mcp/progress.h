@@ -34,6 +34,8 @@ struct mcp_progress_options {
 	size_t stream_max;		/* bytes of each stream that are sent, when it streams */
 	/* A whole notification; from the loop. */
 	void (*send)(void *arg, struct jsonout *message);
+	/* What the script uses now; false: none runs. NULL: nobody knows. */
+	bool (*uses)(void *arg, struct execution_now *now_r);
 	void *arg;
 };
 

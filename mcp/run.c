@@ -390,6 +390,12 @@ mcp_run_is_kept(const struct mcp_run *run)
 }
 
 bool
+mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r)
+{
+	return run->tool_run && run->tool->uses && run->tool->uses(run->tool_run, now_r);
+}
+
+bool
 mcp_run_is_over(const struct mcp_run *run)
 {
 	return run->is_over;

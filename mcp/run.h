@@ -80,6 +80,9 @@ void mcp_run_set_early(struct mcp_run *run, const json_t *responses);
 /* As if the tool had called on_task. */
 int mcp_run_become_task(struct mcp_run *run, const char *status);
 
+/* What its script uses now. False: none runs. */
+bool mcp_run_uses(const struct mcp_run *run, struct execution_now *now_r);
+
 bool mcp_run_is_over(const struct mcp_run *run);
 
 /* Of a run that is over and was kept: one of the two is not NULL. They live as long as the

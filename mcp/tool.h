@@ -216,6 +216,8 @@ struct tool {
 	struct tool_run *(*start)(const struct tool_host *host, const json_t *arguments);
 	/* Ends a run that has not answered; nothing of its host may be called any more. */
 	void (*cancel)(struct tool_run *run, enum cancel_reason reason);
+	/* What its script uses now; false: none runs. NULL: it runs none. */
+	bool (*uses)(struct tool_run *run, struct execution_now *now_r);
 	/* The replies to on_ask. NULL: it never asks. */
 	void (*reply)(struct tool_run *run, const struct tool_reply *reply, size_t n,
 		      const char *state);

@@ -306,7 +306,8 @@ def environment_of_another_profile(ctx):
 @test
 def a_silent_script_shows_that_it_runs(ctx):
     # It ends at the second sign, so that no slow machine makes the test wait or fail.
-    script = {"script": "import time\ntime.sleep(300)", "timeout_seconds": 300}
+    script = {"script": "import time\nheld = bytearray(64 << 20)\nwhile time.process_time() < 0.3: pass\n"
+                        "time.sleep(300)", "timeout_seconds": 300}
     with ctx.client() as told, ctx.client() as untold:
         quiet = untold.request("tools/call", {"name": "run_script", "arguments": script})
         id = told.request("tools/call", {"name": "run_script", "_meta": {"progressToken": "t"},
@@ -320,8 +321,11 @@ def a_silent_script_shows_that_it_runs(ctx):
         notes = [note["params"] for note in told.notices]
         values = [note["progress"] for note in notes]
         equal(values, sorted(set(values)), "the numbers grow")
-        seconds = [int(re.fullmatch(r"running for (\d+) s, no new output", note["message"])[1])
-                   for note in notes]
+        told_of = [re.fullmatch(r"running for (\d+) s, no new output; (\d+\.\d) s of processor time, "
+                                r"(\d+) MiB of memory", note["message"]) for note in notes]
+        assert all(told_of), notes
+        seconds = [int(one[1]) for one in told_of]
+        assert all(0.2 <= float(one[2]) < 60 and 50 <= int(one[3]) < 512 for one in told_of), notes
         assert 10 <= seconds[0] and 9 <= seconds[1] - seconds[0], notes
         for client, number in ((told, id), (untold, quiet)):
             client.notify("notifications/cancelled", {"requestId": number})

@@ -270,6 +270,7 @@ const struct tool execute_python_tool = {
 	.describe = describe_execute,
 	.start = start_script,
 	.cancel = run_script_cancel,
+	.uses = run_script_uses,
 };
 
 /* ---- check_environment ---- */

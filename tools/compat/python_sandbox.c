@@ -448,4 +448,5 @@ const struct tool execute_code_tool = {
 	.describe = describe_execute,
 	.start = start_execute,
 	.cancel = run_script_cancel,
+	.uses = run_script_uses,
 };

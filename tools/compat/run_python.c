@@ -184,4 +184,5 @@ const struct tool run_python_code_tool = {
 	.describe = describe,
 	.start = start,
 	.cancel = run_script_cancel,
+	.uses = run_script_uses,
 };

@@ -255,6 +255,12 @@ reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const ch
 		script_input_reply(&run->input, &run->host, run->execution, replies);
 }
 
+static bool
+uses(struct tool_run *run, struct execution_now *now_r)
+{
+	return run->execution && execution_uses(run->execution, now_r);
+}
+
 static void
 refuse_call(const char *reason, const char *text, const struct tool_host *host)
 {
@@ -269,6 +275,7 @@ const struct tool run_repl_tool = {
 	.describe = describe,
 	.start = start,
 	.cancel = cancel,
+	.uses = uses,
 	.reply = reply,
 	.once = run_script_once,
 };

@@ -390,6 +390,12 @@ run_script_cancel(struct tool_run *run, enum cancel_reason reason)
 	free_run(run);
 }
 
+bool
+run_script_uses(struct tool_run *run, struct execution_now *now_r)
+{
+	return run->execution && execution_uses(run->execution, now_r);
+}
+
 /* ---- run_script itself ---- */
 
 static int
@@ -466,6 +472,7 @@ const struct tool run_script_tool = {
 	.describe = describe,
 	.start = start,
 	.cancel = run_script_cancel,
+	.uses = run_script_uses,
 	.reply = reply,
 	.once = run_script_once,
 };

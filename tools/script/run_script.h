@@ -53,10 +53,11 @@ struct script_tool {
 	const char *asks;
 };
 
-/* What such a tool's start and cancel are made of (tool.h). */
+/* What such a tool's start, cancel and uses are made of (tool.h). */
 struct tool_run *run_script_start(const struct script_tool *kind,
 				  const struct tool_host *host, const json_t *json);
 void run_script_cancel(struct tool_run *run, enum cancel_reason reason);
+bool run_script_uses(struct tool_run *run, struct execution_now *now_r);
 
 /* What was asked for; borrowed from the JSON unless it is said. */
 struct run_script_arguments {

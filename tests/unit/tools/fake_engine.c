@@ -355,6 +355,15 @@ execution_unwatch(struct execution *x)
 	record.unwatched++;
 }
 
+/* None of them has a process. */
+bool
+execution_uses(struct execution *x, struct execution_now *now_r)
+{
+	(void)x;
+	(void)now_r;
+	return false;
+}
+
 const char *
 execution_id(const struct execution *x)
 {
