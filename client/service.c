@@ -109,15 +109,12 @@ service_open(const struct options *options, bool packages, struct service *servi
 }
 
 static void
-show_log(const char *heading, int log)
+show_log(int log)
 {
 	char text[LOG_SHOWN + 1], *rest = text, *line;
 	ssize_t n = pread(log, text, LOG_SHOWN, 0);
 
-	if (n <= 0)
-		return;
-	text[n] = '\0';
-	say("%s:", heading);
+	text[n > 0 ? n : 0] = '\0';
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
 			say_more("%s", line);
@@ -136,9 +133,11 @@ service_close(struct service *service, bool call_failed)
 	while (waitpid(service->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (status != 0)
-		show_log("the private supervisor failed", service->log);
-	else if (call_failed)
-		show_log("the private supervisor says", service->log);
+		say("the private supervisor failed:");
+	else if (call_failed && lseek(service->log, 0, SEEK_END) > 0)
+		say("the private supervisor says:");
+	if (status != 0 || call_failed)
+		show_log(service->log);
 	close(service->log);
 	service->pid = 0;
 }

@@ -193,10 +193,9 @@ execution_lease(struct execution *e, struct worker *w)
 		r = cgroup_leaf_limit(w->leaf, &limits);
 	if (r == 0)
 		r = execution_mounts_put(e, w->pidfd, NULL, &w->writer);
-	if (r < 0)
-		return r;
-	r = run_descriptors(e, w, fd, &n_fds);
-	/* Another tenant's script may not get a worker with these files. */
+	if (r == 0)
+		r = run_descriptors(e, w, fd, &n_fds);
+	/* No other tenant may get a worker that has these files, or will have them soon. */
 	if (r < 0 && e->mounts.n > 0)
 		worker_end(w);
 	if (r < 0)
