@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -86,6 +87,20 @@ execution_receive(struct frame *frame, bool replace, int *error_r)
 	return r < 0 ? r : 0;
 }
 
+void
+execution_refuse_input(const struct msg_run *run, int error, struct msg_done *done_r)
+{
+	static char message[160];
+
+	snprintf(message, sizeof(message), "[Errno %d] an input file could not be put into "
+		 WORKSPACE ": %s", error, strerrordesc_np(error));
+	*done_r = (struct msg_done){
+		.id = run->id, .exit_code = 1, .raised = true,
+		.has_error_type = true, .error_type = msg_str("OSError"),
+		.has_error_message = true, .error_message = msg_str(message),
+	};
+}
+
 /* RUN or OPEN; what else comes is not run. */
 static void
 tell_memory(const struct msg *msg)
@@ -100,13 +115,12 @@ tell_memory(const struct msg *msg)
 		jail_die(JAIL_CONTROL, "/proc/meminfo", -r);
 }
 
-static void
+/* 0, or the errno of an input file that could not be put in place. */
+static int
 receive_run(struct frame *frame)
 {
 	int error = 0, r = execution_receive(frame, false, &error);
 
-	if (error != 0)
-		jail_die(JAIL_CONTROL, "an input file", error);
 	if (r == 0)
 		tell_memory(&frame->msg);
 	if (r == 0 && frame->msg.type == MSG_OPEN) {
@@ -125,6 +139,7 @@ receive_run(struct frame *frame)
 			jail_die(JAIL_CONTROL, "standard input",
 				 in < 0 ? EBADF : errno);
 	}
+	return error;
 }
 
 /* As RUN says. */
@@ -178,7 +193,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	struct jail_state state;
 	struct stat written;
 	pid_t self = getpid();
-	int r, script;
+	int r, script, refused;
 
 	title_set("python3", "script");
 	r = jail_confine(jail);
@@ -201,7 +216,7 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	workspace_note(WORKSPACE);
 	if (frame_send(JAIL_CONTROL, &ready, NULL, 0) < 0)
 		_exit(0);
-	receive_run(&frame);
+	refused = receive_run(&frame);
 	if (frame.msg.run.network)
 		offer_listener(frame.msg.run.id);
 	r = workspace_script_write(script, &frame.msg.run.script, &written);
@@ -211,7 +226,10 @@ live_as_script(const struct jail *jail, uint64_t serial)
 	r = jail_limit(&state, &frame.msg.run);
 	if (r < 0)
 		jail_die(JAIL_CONTROL, "the run's limits", -r);
-	interpreter_run(&frame.msg.run, environment_wait(&frame), &done.done);
+	if (refused)
+		execution_refuse_input(&frame.msg.run, refused, &done.done);
+	else
+		interpreter_run(&frame.msg.run, environment_wait(&frame), &done.done);
 	/* A child that the script forked comes here too, if it runs to the end. */
 	if (getpid() == self &&
 	    workspace_tell(WORKSPACE, JAIL_CONTROL, NULL, &written, !ask_is_open()) == 0 &&

@@ -19,4 +19,8 @@ _Noreturn void execution_live(const struct jail *jail, uint64_t serial);
  * -errno of the socket. *error_r: errno when a file could not be put there, else untouched. */
 int execution_receive(struct frame *frame, bool replace, int *error_r);
 
+/* Fills *done_r instead of running: an input file that could not be put in place is an error of
+ * the script or cell. It points to memory of this module. */
+void execution_refuse_input(const struct msg_run *run, int error, struct msg_done *done_r);
+
 #endif

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -143,21 +142,6 @@ take_stdin(struct frame *frame)
 	return in < 0 || dup2(in, STDIN_FILENO) < 0 ? -EBADF : 0;
 }
 
-/* An input file that could not be put in place is the cell's error. */
-static void
-refuse_input(const struct msg_run *run, int error, struct msg_done *done_r)
-{
-	static char message[128];
-
-	snprintf(message, sizeof(message), "[Errno %d] an input file could not be put into "
-		 WORKSPACE, error);
-	*done_r = (struct msg_done){
-		.id = run->id, .exit_code = 1, .raised = true,
-		.has_error_type = true, .error_type = msg_str("OSError"),
-		.has_error_message = true, .error_message = msg_str(message),
-	};
-}
-
 /* A descriptor that has just arrived may have the number of its own target, in a state whose
  * lower numbers are in use. */
 static int
@@ -213,7 +197,7 @@ run_cell(int line, int control, uint32_t port)
 	if (frame.msg.run.inspect)
 		look_at_state(&frame.msg.run, &done);
 	if (error != 0)
-		refuse_input(&frame.msg.run, error, &done.done);
+		execution_refuse_input(&frame.msg.run, error, &done.done);
 	else
 		interpreter_cell(&frame.msg.run, &done.done);
 	parallel_pause();

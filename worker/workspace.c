@@ -94,14 +94,28 @@ prepare_path(const struct msg_str *path, bool replace, struct input_path *path_r
 	return 0;
 }
 
+/* The file of a place at which nothing is mounted is the jail's own, and empty. */
+static bool
+is_mounted(const char *place)
+{
+	struct stat own, there;
+
+	return stat(FILE_PLACES_DIRECTORY, &own) == 0 && stat(place, &there) == 0 &&
+	       own.st_dev != there.st_dev;
+}
+
 int
 workspace_link(const struct msg_link *link, bool replace)
 {
 	char target[sizeof(FILE_PLACES_DIRECTORY) + 16];
 	struct input_path path;
-	int r = prepare_path(&link->path, replace, &path);
+	int r;
 
 	snprintf(target, sizeof(target), FILE_PLACES_DIRECTORY "/%02u", link->place);
+	/* An earlier cell was told why. */
+	if (!is_mounted(target))
+		return -ENXIO;
+	r = prepare_path(&link->path, replace, &path);
 	return r == 0 && symlink(target, path.text) < 0 ? -errno : r;
 }
 

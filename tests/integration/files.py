@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -16,7 +17,7 @@ import time
 
 from harness import SOMEBODY, Skip, equal, main, proto_version, test
 from mcpclient import RpcError
-from supervisor import Supervisor, descendants, wait_gone
+from supervisor import Supervisor, comm, descendants, wait_gone
 
 MIB = 1 << 20
 # Bytes that no two places of a file have in common, quickly made and quickly hashed.
@@ -278,6 +279,110 @@ def a_mounted_file_is_not_removed(ctx):
         equal(looked(cell(client, LOOK % "x", session)), [a["size"], a["sha256"]])
         # The oldest that nobody has went for the third, and the sum is as it may be.
         equal(on_disk(store)[0], [a["size"], c["size"]])
+
+
+@test
+def a_file_that_cannot_be_mounted(ctx):
+    """A cell that should have got it fails, and so does the next one that asks for it: nobody gets
+    an empty file in its place. What else the session does goes on."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        a = files_of(client.run(WRITE % ("a", 9)))["a"]
+        b = files_of(client.run(WRITE % ("b", 10)))["b"]
+        item = {"path": "x", "uri": a["uri"]}
+        session = cell(client, "1").structured["session"]
+        for found in on_disk(store)[1]:
+            if not found.endswith(".about") and os.path.getsize(found) == a["size"]:
+                os.rename(found, found + "-gone")
+        for tool, code, more in (("run_repl", "code", {}), ("run_repl", "code", {"session": session}),
+                                 ("run_repl", "code", {"session": session}), ("run_script", "script", {})):
+            o = call(client, tool, **{code: LOOK % "x"}, files=[item], **more)
+            assert o.status == "error" and "an input file" in o.text, o
+        equal(looked(cell(client, LOOK % "y", session, files=[{"path": "y", "uri": b["uri"]}])),
+              [b["size"], b["sha256"]])
+
+
+def keeper_of(s):
+    """Waits for it: it may be starting again."""
+    while not (found := [pid for pid, _ in descendants(s.pid) if comm(pid) == "python-keeper"]):
+        pass
+    return found[0]
+
+
+@test
+def a_keeper_that_ends_before_it_mounts(ctx):
+    """It has the order and does nothing; then it is killed. The call says so, and gets no empty file."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client, connect(ctx, s) as busy:
+        a = files_of(client.run(WRITE % ("a", 9)))["a"]
+        wanted = [a["size"], a["sha256"]]
+        item = {"path": "x", "uri": a["uri"]}
+        session = cell(client, "1").structured["session"]
+        for tool, code, more in ("run_script", "script", {}), ("run_repl", "code", {"session": session}):
+            keeper = keeper_of(s)
+            os.kill(keeper, signal.SIGSTOP)
+            number = busy.request("tools/call", {"name": tool, "arguments": {code: LOOK % "x", "files": [item], **more}})
+            # Answered in the same loop and after it: the order is on its way.
+            client.ask("ping")
+            os.kill(keeper, signal.SIGKILL)
+            o = busy.outcome(number, 120)
+            assert "an input file" in o.text or "there is no keeper" in o.text or looked(o) == wanted, o
+        equal(looked(client.run(LOOK % "x", files=[item])), wanted)
+        o = call(client, "run_repl", code=LOOK % "x", files=[item], session=session)
+        assert "an input file" in o.text or looked(o) == wanted, o
+        equal(looked(cell(client, LOOK % "x", files=[item])), wanted)
+
+
+@test
+def locks_of_a_mounted_file(ctx):
+    """Code of one tenant can lock the tenant's other code out, and nobody else: the service reads on."""
+    hold = "import fcntl\nf = open('x', 'rb')\nfcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)\nNone"
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        a = files_of(client.run(WRITE % ("a", 9)))["a"]
+        item = {"path": "x", "uri": a["uri"]}
+        cell(client, hold, files=[item])
+        o = client.run(hold, files=[item])
+        equal((o.status, o.structured["error"]["type"]), ("error", "BlockingIOError"), o)
+        equal(looked(client.run(LOOK % "x", files=[item])), [a["size"], a["sha256"]])
+        equal(all_of(client, a["uri"], a["size"]), content(9))
+
+
+@test
+def a_file_that_expires_while_mounted(ctx):
+    """It can be read where it is, nobody else finds it, and it leaves the disk with the session."""
+    for seconds in 2, 60:
+        with place() as store, service(ctx, store, "keep_seconds = %d\n" % seconds) as s, connect(ctx, s) as client:
+            a = files_of(client.run(WRITE % ("a", 9)))["a"]
+            item = {"path": "x", "uri": a["uri"]}
+            o = call(client, "run_repl", code="None", files=[item])
+            if o.refused:
+                continue		# on a busy machine it was over before
+            session = o.structured["session"]
+            while client.ask("resources/list")["resources"]:
+                equal(on_disk(store)[0], [a["size"]])
+            o = client.run("1", files=[item])
+            assert o.refused and "there is no file" in o.text, o
+            equal(looked(cell(client, LOOK % "x", session)), [a["size"], a["sha256"]])
+            cell(client, "1", session, close=True)
+            deadline = time.monotonic() + ctx.seconds(30)
+            while any(names for _, _, names in os.walk(store)):
+                assert time.monotonic() < deadline, on_disk(store)
+            return
+    raise AssertionError("it was never mounted")
+
+
+@test
+def strange_uris_are_no_files(ctx):
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client:
+        a = files_of(client.run(WRITE % ("a", 9)))["a"]["uri"]
+        directory, name = on_disk(store)[1][0].rsplit("/", 2)[1:]
+        for odd in ("", "/", "..", "../..", store, "file://" + store, "file:///etc/passwd", "mcp-python://",
+                    a.upper(), a + "/", a + "/.", a + "?bytes=0-9", a + "#", a + "%00", a.replace("://", ":/"),
+                    " " + a, a + " ", a[:-1], a + "\n", name, directory + "/" + name, "mcp-python://%s/%s" % (directory, name),
+                    "mcp-python://" + "x" * 70000, "\u202e" + a):
+            o = client.run("1", files=[{"path": "x", "uri": odd}])
+            assert o.refused and "no file" in o.text, (odd[:100], o)
+        for odd in (None, 1, True, [a], {"uri": a}, a + "\0"):
+            o = client.run("1", files=[{"path": "x", "uri": odd}])
+            assert o.refused and "files" in o.text, (odd, o)
 
 
 @test(root=True)

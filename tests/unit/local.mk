@@ -183,6 +183,7 @@ ENGINE_TESTS = \
 	tests/unit/host/test-directory \
 	tests/unit/host/test-filestore \
 	tests/unit/host/test-launcher \
+	tests/unit/engine/test-mounts \
 	tests/unit/engine/test-outcome \
 	tests/unit/engine/test-output \
 	tests/unit/engine/test-prompts \
@@ -219,6 +220,12 @@ tests_unit_host_test_launcher_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_repl_SOURCES = tests/unit/engine/test-repl.c $(ENGINE_RIG)
 tests_unit_engine_test_repl_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_repl_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_engine_test_mounts_SOURCES = tests/unit/engine/test-mounts.c $(ENGINE_RIG)
+tests_unit_engine_test_mounts_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_engine_test_mounts_LDADD = $(ENGINE_TEST_LDADD)
+# A keeper that takes every order.
+tests_unit_engine_test_mounts_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=keeper_is_there -Wl,--wrap=keeper_attach_files
 tests_unit_engine_test_outcome_SOURCES = tests/unit/engine/test-outcome.c
 tests_unit_engine_test_outcome_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_outcome_LDADD = $(ENGINE_TEST_LDADD)
