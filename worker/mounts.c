@@ -26,10 +26,17 @@
 #define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define PTS "/dev/pts"
 #define TERMINALS_MAX "16"		/* of one worker; the kernel has a bound for all together */
-#ifdef PYTHON_TREE
-#define LIB PYTHON_TREE
+
+/* What the jail shows of the interpreter. A Python in a directory of its own is shown with all that
+ * lies there; of a directory that it shares with other software, only what is Python's. */
+#ifndef PYTHON_TREE
+#define PYTHON_FILES "/usr/lib/python" PYTHON_VERSION
+#elif !defined(PYTHON_SHARES_TREE)
+#define PYTHON_FILES PYTHON_TREE
 #else
-#define LIB "/usr/lib/python" PYTHON_VERSION
+#define PYTHON_FILES						\
+	PYTHON_TREE "/lib/python" PYTHON_VERSION,		\
+	PYTHON_TREE "/lib/libpython" PYTHON_VERSION ".so.1.0"
 #endif
 
 /* ---- paths of the host in every jail; missing ones are skipped ---- */
@@ -37,7 +44,7 @@
 /* Directories and large files, bound read-only. A slash at the end marks a directory of a few
  * small files and links, which is copied. */
 static const char *const shown[] = {
-	LIB,
+	PYTHON_FILES,
 	"/usr/lib/python3",
 	"/usr/local/lib/python" PYTHON_VERSION,
 	"/usr/lib/" MULTIARCH,
@@ -137,9 +144,9 @@ failed(const char **what_r, const char *step, const char *path, int error)
 
 /* ---- filling the root, which is a directory descriptor ---- */
 
-/* Makes the directories that lead to path (relative), and path itself if whole. */
+/* Makes the directories that lead to path (relative), and path itself if whole, with this mode. */
 static int
-make_dirs(int root, const char *path, bool whole)
+make_dirs_with(int root, const char *path, bool whole, mode_t mode)
 {
 	char part[PATH_MAX];
 	size_t len = strlen(path);
@@ -151,10 +158,16 @@ make_dirs(int root, const char *path, bool whole)
 			continue;
 		memcpy(part, path, i);
 		part[i] = '\0';
-		if (mkdirat(root, part, 0755) < 0 && errno != EEXIST)
+		if (mkdirat(root, part, mode) < 0 && errno != EEXIST)
 			return -errno;
 	}
 	return 0;
+}
+
+static int
+make_dirs(int root, const char *path, bool whole)
+{
+	return make_dirs_with(root, path, whole, 0755);
 }
 
 static int
@@ -323,7 +336,15 @@ show_python(int root, const char *name)
 
 	snprintf(path, sizeof(path), "usr/bin/%s", name);
 	snprintf(target, sizeof(target), PYTHON_TREE "/bin/%s", name);
-	return access(target, F_OK) < 0 ? -errno : make_link(root, path, target);
+	if (access(target, F_OK) < 0)
+		return -errno;
+#ifdef PYTHON_SHARES_TREE
+	int r = show_path(root, target);
+
+	if (r < 0)
+		return r;
+#endif
+	return make_link(root, path, target);
 #else
 	return show_program(root, name);
 #endif
@@ -340,6 +361,12 @@ show_built_in(int root, const char **what_r)
 		if (r < 0)
 			return failed(what_r, "link", links[i].path, r);
 	}
+#ifdef PYTHON_TREE
+	/* Scripts can walk through the directories that lead there, but cannot list them. */
+	r = make_dirs_with(root, &PYTHON_TREE[1], false, 0111);
+	if (r < 0)
+		return failed(what_r, "directories above", PYTHON_TREE, r);
+#endif
 	/* Only ctypes.util.find_library runs it. /sbin is /usr/bin here. */
 	if (realpath("/sbin/ldconfig", real)) {
 		r = copy_file(root, real, "usr/bin/ldconfig");

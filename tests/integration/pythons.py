@@ -11,7 +11,7 @@ import re
 from harness import Skip, equal, main, test
 from mcpclient import Client
 
-NAME = re.compile(r"mcp-python-worker-(py3(\d\d))$")
+NAME = re.compile(r"mcp-python-worker-(py3(\d\d)(?:-shared)?)$")
 WHICH = """import sys, os, json, subprocess
 out = subprocess.run(["python3", "-c", "import sys, json; print(sys.version, sys.prefix)"],
                      capture_output=True, text=True).stdout
@@ -74,6 +74,39 @@ def modules_and_limits_are_as_usual(ctx):
                   "timeout")
             o = client.run("open(__import__('sys').prefix + '/bin/mine', 'w')", profile=name)
             equal(o.error["type"], "OSError", "the tree is read-only")
+
+
+# Names that a script sees in a directory, or why it sees none.
+SEES = """import os, sys
+def names(path):
+    try:
+        return sorted(os.listdir(path))
+    except OSError as e:
+        return type(e).__name__
+{path: names(path) for path in %r}"""
+
+
+@test(private=True)
+def nothing_beside_it_is_shown(ctx):
+    """Of the directories above a Python, and of one that it shares with other software."""
+    with service(ctx) as (client, found):
+        for name, minor in found:
+            prefix = client.run("import sys\nsys.prefix", profile=name).result["json"]
+            shared = name.endswith("-shared")
+            above = [prefix] if shared else []
+            while (prefix := os.path.dirname(prefix)) != "/":
+                above.append(prefix)
+            o = client.run(SEES % above, profile=name)
+            equal(o.status, "ok", o.text[:500])
+            want = {path: "PermissionError" for path in above}
+            if shared:
+                want[above[0]] = ["bin", "lib"]
+            equal(o.result["json"], want, name)
+            if shared:
+                o = client.run(SEES % [above[0] + "/bin", above[0] + "/lib"], profile=name)
+                programs, libraries = o.result["json"].values()
+                assert set(programs) <= {"python3", "python3.%d" % minor, "pip", "pip3"}, programs
+                assert all("python3.%d" % minor in n for n in libraries), libraries
 
 
 @test(private=True)
