@@ -539,6 +539,15 @@ def everything_can_be_enforced_here():
     assert not left, left
 
 
+def is_told_closed():
+    """Whether the host's files are closed to the supervisor; without Landlock its log says that
+    they are not."""
+    open_files = "files-open" in sh("journalctl", "_SYSTEMD_INVOCATION_ID=" + sh(
+        "systemctl", "show", "-p", "InvocationID", "--value", UNIT).strip())
+    assert open_files == any(name == "landlock" for name, _ in guest_tools.lacks)
+    return not open_files
+
+
 @test
 def operators_see_what_the_kernel_counts():
     with drop_in("[Unit]\n"):
@@ -550,6 +559,7 @@ def operators_see_what_the_kernel_counts():
                 seen = json.loads(sh("mcp-python", "status", "--json"))
                 how, (tenant,) = seen["enforcement"], seen["tenants"]
                 assert [how[k] for k in ("memory", "pids", "cpu")] == 3 * ["cgroup"], how
+                assert how["host_files_closed"] == is_told_closed(), how
                 assert tenant["tenant"] == "uid:%d" % ALICE, tenant
                 assert tenant["memory_bytes"] > 100 << 20, tenant
                 assert seen["sessions"][0]["memory_bytes"] > 100 << 20, seen["sessions"]
