@@ -18,6 +18,7 @@ libbase_a_SOURCES = \
 	base/rota.c base/rota.h \
 	base/socketfile.c base/socketfile.h \
 	base/stall.c base/stall.h \
+	base/userdir.c base/userdir.h \
 	base/utf8.c base/utf8.h \
 	base/watched.c base/watched.h \
 	base/why.c base/why.h \

@@ -17,6 +17,9 @@
 
 #include <histedit.h>
 
+#include "base/own.h"
+#include "base/userdir.h"
+
 #define HISTORY_MAX 2000 /* lines */
 #define LINE_PIECE 65536
 
@@ -308,30 +311,18 @@ give_prompt(EditLine *edit)
 	return (char *)(uintptr_t)input->prompt;
 }
 
-/* Makes the directory. Its parent must exist, except for the default one, which is made too. */
+/* Makes its directory. */
 static void
 find_history(struct repl_input *input)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	char directory[PATH_MAX - 16];
+	own_mem char *directory = userdir("XDG_STATE_HOME", ".local/state", "mcp-python");
 	int n;
 
-	if (state && *state == '/') {
-		n = snprintf(directory, sizeof(directory), "%s", state);
-	} else if (home && *home == '/') {
-		n = snprintf(directory, sizeof(directory), "%s/.local", home);
-		(void)mkdir(directory, 0700);
-		n = snprintf(directory, sizeof(directory), "%s/.local/state", home);
-	} else {
+	if (!directory || userdir_make(directory, 0700) < 0)
 		return;
-	}
-	if (n < 0 || (size_t)n >= sizeof(directory) - sizeof("/mcp-python"))
-		return;
-	(void)mkdir(directory, 0700);
-	strcat(directory, "/mcp-python");
-	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
-		return;
-	snprintf(input->path, sizeof(input->path), "%s/history", directory);
+	n = snprintf(input->path, sizeof(input->path), "%s/history", directory);
+	if (n < 0 || (size_t)n >= sizeof(input->path))
+		*input->path = '\0';
 }
 
 static void

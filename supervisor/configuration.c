@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/userdir.h"
 #include "base/xalloc.h"
 #include "govern/subject.h"
 #include "host/directory.h"
@@ -57,19 +58,7 @@ set_private_defaults(struct config *config)
 char *
 configuration_own_folder(void)
 {
-	const char *place = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	char *path = NULL;
-	int r = 0;
-
-	if (geteuid() == 0)
-		return NULL;
-	if (place && *place == '/')
-		r = asprintf(&path, "%s/mcp-pythond", place);
-	else if (home && *home == '/')
-		r = asprintf(&path, "%s/.config/mcp-pythond", home);
-	if (r < 0)
-		abort();
-	return path;
+	return geteuid() == 0 ? NULL : userdir("XDG_CONFIG_HOME", ".config", "mcp-pythond");
 }
 
 /* The user's own files, over those of the machine. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/userdir.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -136,40 +137,11 @@ set_from_pip(struct config *config, FILE *errors)
 static char *
 cache_directory(void)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char *path = NULL;
-	int r = 0;
+	const char *cache = getenv("XDG_CACHE_HOME");
 
-	if (cache && *cache == '/')
-		r = asprintf(&path, "%s/mcp-pythond", cache);
-	else if (geteuid() == 0)
-		r = asprintf(&path, "/var/cache/mcp-pythond");
-	else if (home && *home == '/')
-		r = asprintf(&path, "%s/.cache/mcp-pythond", home);
-	if (r < 0)
-		abort();
-	return path;
-}
-
-static int
-make_directories(char *path)
-{
-	mode_t mode = geteuid() == 0 ? 0755 : 0700;
-	char *end = path;
-
-	do {
-		char after;
-		int r;
-
-		end += 1 + strcspn(end + 1, "/");
-		after = *end;
-		*end = '\0';
-		r = mkdir(path, mode) < 0 && errno != EEXIST ? -errno : 0;
-		*end = after;
-		if (r < 0)
-			return r;
-	} while (*end);
-	return 0;
+	if (geteuid() == 0 && !(cache && *cache == '/'))
+		return xstrdup("/var/cache/mcp-pythond");
+	return userdir("XDG_CACHE_HOME", ".cache", "mcp-pythond");
 }
 
 /* name: of a file or directory that its owner makes. */
@@ -198,7 +170,7 @@ set_places(struct config *config, FILE *errors)
 		      "name a directory: [packages] store\n", errors);
 		return -EINVAL;
 	}
-	r = make_directories(directory);
+	r = userdir_make(directory, geteuid() == 0 ? 0755 : 0700);
 	if (r < 0) {
 		fprintf(errors, "--packages: the directory %s: %s\n", directory, strerror(-r));
 		return -EINVAL;

@@ -83,6 +83,7 @@ POLICY_TESTS = \
 	tests/unit/policy/test-rules \
 	tests/unit/policy/test-shown \
 	tests/unit/policy/test-tokens \
+	tests/unit/base/test-userdir \
 	tests/unit/base/test-why
 check_PROGRAMS += $(POLICY_TESTS)
 TESTS += $(POLICY_TESTS)
@@ -124,6 +125,9 @@ tests_unit_policy_test_shown_LDADD = libpolicy.a libbase.a $(JANSSON_LIBS) $(CRY
 tests_unit_policy_test_tokens_SOURCES = tests/unit/policy/test-tokens.c
 tests_unit_policy_test_tokens_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_tokens_LDADD = libpolicy.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(TEST_LIBS)
+tests_unit_base_test_userdir_SOURCES = tests/unit/base/test-userdir.c
+tests_unit_base_test_userdir_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_base_test_userdir_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_base_test_why_SOURCES = tests/unit/base/test-why.c
 tests_unit_base_test_why_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_base_test_why_LDADD = $(POLICY_TEST_LDADD)

@@ -1,0 +1,44 @@
+/* Runs in: the supervisor and the client, before they serve.   Owns: nothing. */
+#include "base/userdir.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+char *
+userdir(const char *variable, const char *usual, const char *program)
+{
+	const char *named = getenv(variable), *home = getenv("HOME");
+	char *path = NULL;
+	int r = 0;
+
+	if (named && *named == '/')
+		r = asprintf(&path, "%s/%s", named, program);
+	else if (home && *home == '/')
+		r = asprintf(&path, "%s/%s/%s", home, usual, program);
+	if (r < 0)
+		abort();
+	return path;
+}
+
+int
+userdir_make(char *path, mode_t mode)
+{
+	char *end = path;
+
+	do {
+		char after;
+		int r;
+
+		end += 1 + strcspn(end + 1, "/");
+		after = *end;
+		*end = '\0';
+		r = mkdir(path, mode) < 0 && errno != EEXIST ? -errno : 0;
+		*end = after;
+		if (r < 0)
+			return r;
+	} while (*end);
+	return 0;
+}
