@@ -8,6 +8,7 @@
  *                              call.c sends it as a tools/call of run_repl
  *                              both show a script's prompts to the user at the terminal: prompt.c
  *   get                        get.c reads a kept file, by parts: resource.c
+ *   put                        put.c writes a file into the pipe that the service passes it
  *   approvals, approve, deny   operator.c, by the operators' socket
  *   status, metrics, top       status.c, top.c, by the same socket; table.c prints
  *   check-host                 check_host.c tests what the service would need; probe.c has the
@@ -30,6 +31,7 @@
 #include "client/get.h"
 #include "client/operator.h"
 #include "client/options.h"
+#include "client/put.h"
 #include "client/repl.h"
 #include "client/run.h"
 #include "client/say.h"
@@ -99,6 +101,8 @@ main(int argc, char **argv)
 		return repl_command(&options);
 	case COMMAND_GET:
 		return get_command(&options);
+	case COMMAND_PUT:
+		return put_command(&options);
 	case COMMAND_TOKEN:
 		return token_command(&options);
 	case COMMAND_VERSION:

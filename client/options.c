@@ -22,6 +22,7 @@ enum kind { FLAG, TEXT, WORDS, SECONDS, COUNT, NAME, SPAN };
 #define RUN (1u << COMMAND_RUN)
 #define REPL (1u << COMMAND_REPL)
 #define GET (1u << COMMAND_GET)
+#define PUT (1u << COMMAND_PUT)
 #define TOKEN (1u << COMMAND_TOKEN)
 
 #define DAY_S (24 * 3600L)
@@ -33,7 +34,7 @@ static const struct option_row {
 	unsigned int commands;
 	size_t member;
 } rows[] = {
-	{ "socket",  "PATH",    TEXT,    CONNECT | RUN | REPL | GET, offsetof(struct options, socket) },
+	{ "socket",  "PATH",    TEXT,    CONNECT | RUN | REPL | GET | PUT, offsetof(struct options, socket) },
 	{ "private", NULL,      FLAG,    RUN | REPL, offsetof(struct options, private) },
 	{ "timeout", "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, timeout_seconds) },
 	{ "memory",  "MB",      COUNT,   RUN | REPL, offsetof(struct options, memory_mb) },
@@ -52,6 +53,7 @@ static const struct option_row {
 	{ "json",    NULL,      FLAG,    RUN | TOKEN, offsetof(struct options, json) },
 	{ "file",    "PATH",    TEXT,    TOKEN, offsetof(struct options, token_file) },
 	{ "output",  "FILE",    TEXT,    GET, offsetof(struct options, output) },
+	{ "name",    "NAME",    TEXT,    PUT, offsetof(struct options, name) },
 	{ "tenant",  "NAME",    NAME,    TOKEN, offsetof(struct options, tenant) },
 	{ "expires", "TIME",    SPAN,    TOKEN, offsetof(struct options, expires_seconds) },
 };
@@ -63,6 +65,7 @@ static const char *const commands[] = {
 	[COMMAND_RUN] = "run",
 	[COMMAND_REPL] = "repl",
 	[COMMAND_GET] = "get",
+	[COMMAND_PUT] = "put",
 	[COMMAND_TOKEN] = "token",
 };
 
@@ -78,6 +81,7 @@ static const char overview_help[] =
 	"  check-host     what this machine can enforce, and what to change\n"
 	"  connect        carry MCP between standard input and output and the service\n"
 	"  get URI        a file that a script left, whatever its size\n"
+	"  put FILE       store a file for scripts, whatever its size\n"
 	"  run FILE       run a Python file and show its output\n"
 	"  repl           type Python in a session that keeps its state\n"
 	"  status         what the service does now; metrics: as OpenMetrics text\n"
@@ -167,6 +171,19 @@ static const char get_help[] =
 	"Exit codes: 66 no such file, 69 no service, 73 FILE cannot be made, 74 it\n"
 	"cannot be written.\n";
 
+static const char put_help[] =
+	"Usage: mcp-python put [--name NAME] FILE\n"
+	"\n"
+	"Stores a file with the service, and prints a URI. Scripts and sessions of the\n"
+	"same user get the file, unchanged and read-only, by this URI in \"files\", for\n"
+	"a day. It counts against what the user may keep there; the oldest go first.\n"
+	"\n"
+	"  --name NAME     its name there; otherwise the last one of FILE\n"
+	"  --socket PATH   where the service listens, as in \"connect --help\"\n"
+	"  --help          this text\n"
+	"\n"
+	"Exit codes: 66 no such file, 69 no service, 73 the service does not keep it.\n";
+
 static const char token_help[] =
 	"Usage: mcp-python token add NAME [--tenant NAME] [--expires TIME]\n"
 	"                            [--profile NAME]\n"
@@ -199,6 +216,8 @@ options_help(enum command about)
 		return repl_help;
 	case COMMAND_GET:
 		return get_help;
+	case COMMAND_PUT:
+		return put_help;
 	case COMMAND_TOKEN:
 		return token_help;
 	case COMMAND_HELP:
@@ -483,6 +502,18 @@ read_get(int argc, const char *const *argv, struct options *o, struct why *why_r
 }
 
 static int
+read_put(int argc, const char *const *argv, struct options *o, struct why *why_r)
+{
+	if (argc == 0)
+		return WRONG("put needs a FILE");
+	if (argc > 1)
+		return WRONG("put %s: \"%s\" is one word too many; options go before the FILE",
+			     argv[0], argv[1]);
+	o->file = argv[0];
+	return 0;
+}
+
+static int
 check_token(const struct options *o, struct why *why_r)
 {
 	if (o->token_action == TOKEN_ADD && !o->token_name)
@@ -537,6 +568,8 @@ read_command(int argc, const char *const *argv, struct options *o, struct why *w
 		return read_run(argc - at, argv + at, o, why_r);
 	if (o->command == COMMAND_GET)
 		return read_get(argc - at, argv + at, o, why_r);
+	if (o->command == COMMAND_PUT)
+		return read_put(argc - at, argv + at, o, why_r);
 	if (o->command == COMMAND_TOKEN)
 		return read_token(argc - at, argv + at, o, why_r);
 	return at == argc ? 0 : WRONG("%s takes no argument \"%s\"", argv[0], argv[at]);

@@ -14,6 +14,7 @@ enum command {
 	COMMAND_RUN,
 	COMMAND_REPL,
 	COMMAND_GET,
+	COMMAND_PUT,
 	COMMAND_TOKEN,
 };
 
@@ -32,7 +33,7 @@ struct options {
 	enum command command;
 	enum command help_about; /* with COMMAND_HELP: COMMAND_HELP is the overview */
 	const char *socket;	 /* NULL: looked for */
-	const char *file;	 /* run: a path, or "-" */
+	const char *file;	 /* run: a path, or "-"; put: a path */
 	const char *const *args; /* run: what follows the file */
 	size_t n_args;
 	double timeout_seconds, cpu_seconds;
@@ -47,6 +48,7 @@ struct options {
 	const char *session; /* repl: a handle; NULL: a new session */
 	bool keep;	     /* repl: do not close it at the end */
 	const char *uri;     /* get */
+	const char *name;    /* put; NULL: the last one of file */
 	const char *output;  /* get: a new file; NULL: standard output */
 	enum token_action token_action;
 	const char *token_name; /* add: a name (policy/tokens.h); revoke: an id */

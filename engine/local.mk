@@ -32,6 +32,7 @@ libengine_a_SOURCES = \
 	engine/share.c engine/share.h \
 	engine/survey.c engine/survey.h \
 	engine/tenant.c engine/tenant.h \
+	engine/upload.c engine/upload.h \
 	engine/worker.c engine/worker.h \
 	engine/worker_output.c \
 	engine/worker_slots.c \

@@ -24,7 +24,8 @@
 
 #define WAITING_BYTES (4 * 1024 * 1024)	/* orders that the helper has not read yet */
 #define TENANT_JOBS 4			/* of one tenant at once; further ones wait */
-#define KEEP_S 120			/* that a file may take to come in */
+#define KEEP_S 120			/* that a file may take to come in, and */
+#define KEEP_BYTES_S (4 << 20)		/* a second more for each so many bytes */
 #define INDEX_S 30			/* that the helper may take to read the store */
 #define SWEEP_S 30			/* between two looks for files that are over */
 #define SWEPT_MAX 64			/* files that one look removes */
@@ -555,13 +556,22 @@ job_new(struct filestore *store, const char *principal, const struct filestore_c
 	return job;
 }
 
+/* Bounded by what the message takes, a day. */
+static unsigned int
+keep_seconds(uint64_t size)
+{
+	const uint64_t more = size / KEEP_BYTES_S, most = 86400 - KEEP_S;
+
+	return KEEP_S + (unsigned int)(more < most ? more : most);
+}
+
 struct filestore_job *
 filestore_keep(struct filestore *store, const char *principal, const char *uri, const char *path,
 	       size_t path_len, uint64_t size, const struct filestore_calls *calls)
 {
 	struct filestore_job *job = job_new(store, principal, calls);
 
-	job->seconds = KEEP_S;
+	job->seconds = keep_seconds(size);
 	job->coming = xcalloc(1, sizeof(*job->coming));
 	job->coming->uri = xstrdup(uri);
 	job->coming->path = xmemdup0(path, path_len);

@@ -20,6 +20,7 @@ libsupervisor_a_SOURCES = \
 	supervisor/fences.c supervisor/fences.h \
 	supervisor/handover.c supervisor/handover.h \
 	supervisor/laptop.c supervisor/laptop.h \
+	supervisor/intake.c supervisor/intake.h \
 	supervisor/listener.c supervisor/listener.h \
 	supervisor/endpoints.c supervisor/endpoints.h \
 	supervisor/stream.c supervisor/stream.h \

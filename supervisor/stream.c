@@ -24,6 +24,7 @@
 #include "mcp/jsonrpc.h"
 #include "mcp/stream.h"
 #include "policy/config.h"
+#include "supervisor/intake.h"
 #include "supervisor/stream_account.h"
 
 struct stream {
@@ -32,6 +33,8 @@ struct stream {
 	struct stream_account *account;
 	struct tenant *tenant;
 	struct mcp_stream *mcp;
+	struct intake *intake;		/* a file comes in, and nothing else; NULL: none */
+	bool has_spoken;		/* its first line was taken */
 	struct bufferevent *in, *out;	/* equal if the descriptors are equal */
 	size_t searched;		/* bytes of the input without a newline */
 	struct event *stall;		/* checks that a paused client reads */
@@ -82,6 +85,7 @@ stream_free(void *object)
 	struct stream_set *set = s->set;
 
 	mcp_stream_free(s->mcp);
+	intake_cancel(s->intake);
 	/* libevent frees the buffers in a later turn, without calling on_buffer(). */
 	evbuffer_remove_cb(input_of(s), on_buffer, s);
 	evbuffer_remove_cb(output_of(s), on_buffer, s);
@@ -146,7 +150,7 @@ is_held(const struct stream *s)
 static void
 close_if_done(struct stream *s)
 {
-	if (!s->closed && s->input_ended && !s->paused && !is_held(s) &&
+	if (!s->closed && s->input_ended && !s->paused && !is_held(s) && !s->intake &&
 	    mcp_stream_in_flight(s->mcp) == 0 && evbuffer_get_length(output_of(s)) == 0)
 		stream_close(s, "done");
 }
@@ -353,17 +357,36 @@ end_input(struct stream *s)
 
 /* ---- input ---- */
 
+/* The end of a connection that has brought a file. */
+static void
+on_intake_end(void *arg, char *line, size_t len)
+{
+	struct stream *s = arg;
+
+	s->intake = NULL;
+	on_stream_line(s, line, len, false);
+	s->refusal = "file-came";
+	arm_stall(s);
+	on_stream_idle(s);
+}
+
 /* Passes one line on; len: without its newline; taken: the bytes consumed. */
 static void
 take_line(struct stream *s, size_t len, size_t taken)
 {
+	const struct intake_options options = { s->tenant, bufferevent_getfd(s->out),
+						on_intake_end, s };
 	struct evbuffer *input = input_of(s);
 	const char *text;
 
 	s->searched = 0;
 	if (len > 0) {
 		text = (const char *)evbuffer_pullup(input, (ev_ssize_t)len);
-		mcp_stream_line(s->mcp, text, text[len - 1] == '\r' ? len - 1 : len);
+		if (!s->has_spoken && intake_is_asked(text, len))
+			s->intake = intake_new(&options, text, len);
+		else
+			mcp_stream_line(s->mcp, text, text[len - 1] == '\r' ? len - 1 : len);
+		s->has_spoken = true;
 	}
 	evbuffer_drain(input, taken);
 }
@@ -451,9 +474,9 @@ next_line(struct stream *s)
 	size_t len = evbuffer_get_length(input), most;
 	struct evbuffer_ptr from, newline;
 
-	if (s->refusal)
+	if (s->refusal || s->intake)
 		evbuffer_drain(input, len);
-	if (s->closed || s->paused || s->refusal || len == 0 || rota_waits(&s->turn) ||
+	if (s->closed || s->paused || s->refusal || s->intake || len == 0 || rota_waits(&s->turn) ||
 	    !is_identified(s))
 		return false;
 	most = s->set->options.config->service.line_max;

@@ -65,6 +65,7 @@ expect() {
 	[ "$found" = "$wanted" ] || bad "bash: $*: offered \"$found\", not \"$wanted\""
 }
 expect 'script.py;' mcp-python run s
+expect 'script.py;' mcp-python put s
 expect 'with blank;' mcp-python run w
 expect 'place;' mcp-python run --save p
 expect ';' mcp-python run --timeout s

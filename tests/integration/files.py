@@ -7,16 +7,18 @@ A suite of tests/integration/run."""
 import base64
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 
 from harness import SOMEBODY, Skip, equal, main, proto_version, test
-from mcpclient import RpcError
+from mcpclient import RpcError, connect_as
 from supervisor import Supervisor, comm, descendants, wait_gone
 
 MIB = 1 << 20
@@ -448,6 +450,154 @@ def get_writes_a_file(ctx):
         equal(done.returncode, 0, done.stderr)
         with open(os.path.join(to, "saved", "large.bin"), "rb") as f:
             assert f.read() == content(9)
+
+
+@test
+def put_stores_a_file(ctx):
+    """mcp-python put: a file of any size, for scripts and sessions, and only for its user."""
+    with place() as store, service(ctx, store, "file_bytes = 16M\n") as s, connect(ctx, s) as client, \
+            tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, "data \u00e4.bin")
+
+        def put(*words):
+            return mcp_python(ctx, s, "put", *words, path, text=True)
+
+        for size in 12, 1:
+            with open(path, "wb") as f:
+                f.write(content(size))
+            wanted = [size * MIB, hashlib.sha256(content(size)).hexdigest()]
+            done = put()
+            equal((done.returncode, done.stderr), (0, ""))
+            uri = done.stdout[:-1]
+            assert uri.startswith("mcp-python://u-") and uri.endswith("/data%20%C3%A4.bin"), uri
+            item = {"path": "x", "uri": uri}
+            equal(looked(client.run(LOOK % "x", files=[item])), wanted)
+            equal(looked(cell(client, LOOK % "x", files=[item])), wanted)
+            assert mcp_python(ctx, s, "get", uri).stdout == content(size)
+        done = put("--name", "other.bin")
+        assert done.stdout.endswith("/other.bin\n"), done
+        names = sorted(r["name"] for r in client.ask("resources/list")["resources"])
+        equal(names, ["data \u00e4.bin"] * 2 + ["other.bin"])
+        for words, code, said in (((), 0, ""), (("--name", "a/b"), 73, "no /"), (("--name", "a\nb"), 65, "line break")):
+            done = put(*words)
+            equal(done.returncode, code, done)
+            assert said in done.stderr, done
+        with open(path, "wb") as f:
+            f.truncate(17 * MIB)
+        equal(put().returncode, 73)
+        with open(path, "wb") as f:
+            f.truncate(0)
+        done = put()
+        assert done.returncode == 73 and "the file is empty" in done.stderr, done
+        os.unlink(path)
+        equal(put().returncode, 66)
+        os.mkfifo(path)
+        equal(put().returncode, 66)
+    with ctx.private() as s:
+        done = mcp_python(ctx, s, "put", __file__, text=True)
+        assert done.returncode == 73 and "keeps no files" in done.stderr, done
+
+
+class Putter:
+    """A connection that asks for a pipe."""
+
+    def __init__(self, ctx, s, first, uid=None):
+        self.socket, self.pipe = connect_as(s.socket, uid, ctx.seconds(30)), -1
+        self.socket.sendall(first)
+        data, fds, _, _ = socket.recv_fds(self.socket, 4096, 4)
+        assert len(fds) <= 1, fds
+        self.said = json.loads(data)
+        if fds:
+            equal(self.said, {"pipe": True})
+            self.pipe = fds[0]
+
+    def end(self):
+        if self.pipe >= 0:
+            os.close(self.pipe)
+            self.pipe = -1
+
+    def answer(self):
+        with self.socket.makefile("rb") as f:
+            lines = f.read().splitlines()
+        equal(len(lines), 1, lines)
+        return json.loads(lines[0])
+
+
+@test
+def a_put_that_goes_wrong(ctx):
+    with place() as store, service(ctx, store, "file_bytes = 16M\n") as s, connect(ctx, s) as client:
+        for odd in (b"PUT ", b"PUT x", b"PUT 1", b"PUT 1 ", b"PUT -1 x", b"PUT +1 x", b"PUT 0 x", b"PUT 1 a/b", b"PUT 1 ..",
+                    b"PUT 1 \xff", b"PUT 1 a\x00b", b"PUT 1 " + b"x" * 256, b"PUT 1 x\r", b"PUT %d x" % (17 * MIB),
+                    b"PUT 99999999999999999999999 x", b"PUT 9223372036854775807 x"):
+            p = Putter(ctx, s, odd + b"\n")
+            assert p.pipe < 0 and "error" in p.said, (odd, p.said)
+            equal(p.socket.recv(1), b"")
+        equal(on_disk(store), ([], []))
+        # Too little, and too much: what is announced is kept.
+        p = Putter(ctx, s, b"PUT 1000 x\n")
+        os.write(p.pipe, bytes(10))
+        p.end()
+        equal(p.answer(), {"error": "fewer bytes came than were announced"})
+        p = Putter(ctx, s, b"PUT 1000 x\n")
+        os.write(p.pipe, bytes(1100))
+        said = p.answer()
+        p.end()
+        equal((said["size"], said["sha256"]), (1000, hashlib.sha256(bytes(1000)).hexdigest()))
+        equal(on_disk(store)[0], [1000])
+        # One descriptor of a connection; what follows on it is not looked at.
+        p = Putter(ctx, s, b"PUT 10 x\nPUT 10 y\n{\"jsonrpc\":")
+        p.socket.sendall(b"PUT 10 z\n" * 1000)
+        os.write(p.pipe, bytes(10))
+        assert "uri" in p.answer()
+        # Behind another line it is one of JSON-RPC.
+        with connect_as(s.socket, None, ctx.seconds(30)) as c:
+            c.sendall(b"{}\nPUT 10 x\n")
+            c.shutdown(socket.SHUT_WR)
+            with c.makefile("rb") as f:
+                assert all("jsonrpc" in json.loads(line) for line in f.read().splitlines())
+        # A client that goes away, and one that says that it says no more.
+        p = Putter(ctx, s, b"PUT 1000 x\n")
+        os.write(p.pipe, bytes(10))
+        deadline = time.monotonic() + ctx.seconds(30)
+        while len(on_disk(store)[1]) < 5:
+            assert time.monotonic() < deadline, on_disk(store)
+        p.socket.close()
+        while sum(1 for _, _, names in os.walk(store) for _ in names) > 4:
+            assert time.monotonic() < deadline, on_disk(store)
+        p.end()
+        p = Putter(ctx, s, b"PUT 1000 x\n")
+        p.socket.shutdown(socket.SHUT_WR)
+        os.write(p.pipe, bytes(1000))
+        assert "uri" in p.answer()
+        equal(len(client.ask("resources/list")["resources"]), 3)
+
+
+@test(root=True)
+def puts_of_others(ctx):
+    """Who leaves pipes open has fewer of them; nobody else waits, and nobody reads another's file."""
+    with place() as store, service(ctx, store) as s, connect(ctx, s) as client, \
+            connect(ctx, s, SOMEBODY) as other:
+        held = [Putter(ctx, s, b"PUT 1000000 x\n", SOMEBODY) for _ in range(4)]
+        waits = connect_as(s.socket, SOMEBODY, ctx.seconds(30))
+        waits.sendall(b"PUT 1000000 x\n")
+        done = mcp_python(ctx, s, "put", __file__, text=True)
+        equal(done.returncode, 0, done)
+        item = {"path": "x", "uri": done.stdout[:-1]}
+        equal(client.run("len(open('x').read()) > 1000", files=[item]).structured["result"]["json"], True)
+        o = other.run("1", files=[item])
+        assert o.refused and "there is no file" in o.text, o
+        waits.settimeout(0)
+        try:
+            raise AssertionError("a fifth: %r" % waits.recv(100))
+        except BlockingIOError:
+            pass
+        held[0].socket.close()
+        waits.settimeout(ctx.seconds(30))
+        equal(waits.recv(100), b'{"pipe":true}\n')
+        waits.close()
+        for p in held:
+            p.end()
+            p.socket.close()
 
 
 @test(root=True)

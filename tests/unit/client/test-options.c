@@ -81,6 +81,25 @@ get_takes_a_uri(void **state)
 }
 
 static void
+put_takes_a_file(void **state)
+{
+	struct options o;
+	char text[256];
+
+	(void)state;
+	assert_int_equal(PARSE("put", "d/f"), 0);
+	assert_int_equal(o.command, COMMAND_PUT);
+	assert_string_equal(o.file, "d/f");
+	assert_null(o.name);
+	assert_int_equal(PARSE("put", "--name", "n", "--socket=/s", "f"), 0);
+	assert_string_equal(o.name, "n");
+	assert_true(PARSE("put") < 0);
+	assert_true(PARSE("put", "a", "b") < 0);
+	assert_true(PARSE("put", "--output=f", "a") < 0);
+	assert_true(PARSE("get", "--name=f", "a") < 0);
+}
+
+static void
 run_takes_everything(void **state)
 {
 	static const char *const words[] = {
@@ -328,6 +347,7 @@ main(void)
 		cmocka_unit_test(connect_takes_a_socket),
 		cmocka_unit_test(repl_goes_on_in_a_session),
 		cmocka_unit_test(get_takes_a_uri),
+		cmocka_unit_test(put_takes_a_file),
 		cmocka_unit_test(run_takes_everything),
 		cmocka_unit_test(run_takes_files_and_packages),
 		cmocka_unit_test(the_scripts_arguments_are_left_alone),

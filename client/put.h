@@ -1,0 +1,10 @@
+/* mcp-python put: a file of this machine that scripts and sessions will find by its uri. */
+#ifndef CLIENT_PUT_H
+#define CLIENT_PUT_H
+
+struct options;
+
+/* Returns the exit code. */
+int put_command(const struct options *options);
+
+#endif
