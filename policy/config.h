@@ -123,6 +123,7 @@ struct config {
 		uint64_t kept_bytes;	/* of answers of one tenant's tasks; and of such calls */
 	} mcp;
 	struct {			/* all within limits */
+		uint32_t text_tokens;	/* as in mcp */
 		char *python_version;	/* that scripts must get; NULL: any */
 		uint32_t default_timeout, max_timeout;	/* seconds */
 		uint64_t max_output_bytes;	/* kept of each stream */
@@ -134,6 +135,7 @@ struct config {
 		uint32_t age_seconds;	/* since its beginning, likewise */
 	} repl;
 	struct {			/* likewise */
+		uint32_t text_tokens;	/* as in mcp */
 		uint32_t default_timeout, max_timeout;	/* seconds */
 		uint64_t max_output_bytes;	/* kept of each stream */
 		uint64_t memory_limit;	/* bytes, unless a call says otherwise */
@@ -141,6 +143,7 @@ struct config {
 		struct config_list allowed_imports;	/* instead of tiers; empty: tiers */
 	} python_sandbox;
 	struct {			/* of the set of tools of this name */
+		uint32_t text_tokens;	/* as in mcp */
 		struct config_list dependencies;	/* requirements that all scripts have */
 		uint32_t return_mode;	/* enum config_return */
 	} run_python;

@@ -101,10 +101,12 @@ static const struct key keys[] = {
 	KEY("exec-sandbox", "default_timeout",  U32,   exec_sandbox.default_timeout,  1, 86400,       1, "30"),
 	KEY("exec-sandbox", "max_timeout",      U32,   exec_sandbox.max_timeout,      1, 86400,       1, "300"),
 	KEY("exec-sandbox", "max_output_bytes", BYTES, exec_sandbox.max_output_bytes, 1024, 64 * MiB, 1, "100K"),
+	KEY("exec-sandbox", "text_tokens",      U32,   exec_sandbox.text_tokens,      0, 1000000,     1, "8000"),
 
 	KEY("python-sandbox", "default_timeout",  U32,     python_sandbox.default_timeout,  1, 86400,       1, "30"),
 	KEY("python-sandbox", "max_timeout",      U32,     python_sandbox.max_timeout,      1, 86400,       1, "300"),
 	KEY("python-sandbox", "max_output_bytes", BYTES,   python_sandbox.max_output_bytes, 1024, 64 * MiB, 1, "1M"),
+	KEY("python-sandbox", "text_tokens",      U32,     python_sandbox.text_tokens,      0, 1000000,     1, "8000"),
 	KEY("python-sandbox", "memory_limit",     BYTES,   python_sandbox.memory_limit,     16 * MiB, 1024 * GiB, 1, "128M"),
 	KEY("python-sandbox", "data_science",     BOOL,    python_sandbox.data_science,     0, 1,           1, "no"),
 	KEY("python-sandbox", "network",          BOOL,    python_sandbox.network,          0, 1,           1, "no"),
@@ -112,6 +114,7 @@ static const struct key keys[] = {
 	KEY("python-sandbox", "allowed_imports",  MODULES, python_sandbox.allowed_imports,  0, CONFIG_LIST_MAX, 1, ""),
 
 	KEY("run-python", "dependencies", PACKAGES, run_python.dependencies, 0, CONFIG_LIST_MAX, 1, ""),
+	KEY("run-python", "text_tokens",  U32,      run_python.text_tokens,  0, 1000000,         1, "8000"),
 	CHOICE_KEY("run-python", "return_mode", run_python.return_mode, "xml|json", "xml"),
 
 	KEY("tiers", "basic",        MODULES, tiers.basic,        0, CONFIG_LIST_MAX, 1, BASIC_TIER),

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """What the model reads: the text of an answer, beside its structured form."""
 
+import json
 import os
 import re
 import tempfile
@@ -269,6 +270,101 @@ def what_is_long_is_read_by_its_ends(ctx):
     with ctx.private("[mcp]\ntext_tokens = 1\n") as service, ctx.client(path=service.socket) as client:
         o = client.run("print('x' * 200000)")
         assert len(o.text) < 1000, o.text
+
+
+REST = r"\[(\d+) bytes are left out here\. All of it can be read as the resource (mcp-python://\S+) for some minutes\]"
+LONG = "line %05d \u00fc of a chatty loop"
+CHATTY = "for i in range(20000): print('%s' %% i)" % LONG
+CHATTED = "".join(LONG % i + "\n" for i in range(20000))
+
+
+def rest_of(client, text):
+    """What is left out of a text, from where the text says that it is."""
+    left, uri = re.search(REST, text).groups()
+    assert int(left) > 0, text
+    return client.ask("resources/read", {"uri": uri})["contents"][0]["text"]
+
+
+@test
+def what_is_left_out_can_be_read(ctx):
+    """By its tenant: the text says where."""
+    with ctx.client() as client:
+        equal(rest_of(client, client.run(CHATTY).text), CHATTED)
+        equal(rest_of(client, text_of(call(client, "run_repl", code=CHATTY))), CHATTED)
+        both = rest_of(client, client.run(CHATTY + "\n1/0").text)
+        assert both.startswith(CHATTED) and "ZeroDivisionError" in both, both[-200:]
+        equal(rest_of(client, client.run("'x' * 40000").text), repr("x" * 40000))
+        # What was spilled is not kept twice.
+        spilled = client.run("print('x' * 3000000)", spill=True)
+        assert "all of the output:" in spilled.text and not re.search(REST, spilled.text)
+        assert "are left out here" in spilled.text, spilled.text[-500:]
+
+
+@test
+def a_call_chooses_how_much(ctx):
+    with ctx.client() as client:
+        for tool, code in (("run_script", "script"), ("run_repl", "code")):
+            for tokens in (100, 60000, "100"):
+                result = call(client, tool, **{code: "print('x' * 100000)", "text_tokens": tokens})
+                left = re.search(REST, text_of(result))
+                equal(bool(left), int(tokens) == 100, (tool, tokens))
+                assert len(text_of(result)) < (1500 if left else 102000), (tool, tokens)
+            for tokens in (99, 250001, 1.5, True, [100]):
+                result = call(client, tool, **{code: "1", "text_tokens": tokens})
+                equal(result["structuredContent"]["status"], "invalid_arguments")
+                assert "text_tokens" in text_of(result), text_of(result)
+        for tool in client.ask("tools/list")["tools"]:
+            assert "text_tokens" not in tool["inputSchema"]["properties"], tool["name"]
+
+
+SETS = (("exec-sandbox", "execute_python", "script"), ("python-sandbox", "execute_code", "code"),
+        ("run-python", "run_python_code", "python_code"))
+
+
+def unbroken(text):
+    """The text of an answer in which line breaks may be written as JSON has them."""
+    return text.replace("\\n", "\n").replace("\\u00fc", "\u00fc")
+
+
+@test(private=True)
+def the_other_sets_have_the_same_bounds(ctx):
+    """Their text; their structured form has all."""
+    names = ", ".join(name for name, _, _ in SETS)
+    with ctx.private("[mcp]\ntoolsets = %s\n" % names) as service, \
+            ctx.client(path=service.socket) as client:
+        for _, tool, code in SETS:
+            errors = CHATTY.replace("print(", "__import__('sys').stderr.write('%s\\n' % (").replace("% i)", "% i))")
+            for script in (CHATTY,) if tool == "execute_code" else (CHATTY, errors):   # it may not import sys
+                result = call(client, tool, **{code: script})
+                text = unbroken(text_of(result))
+                assert len(text) < 34000, (tool, len(text))
+                assert "line 00000" in text and "line 19999" in text, (tool, text)
+                read = rest_of(client, text)
+                if tool == "execute_python":    # the script's output has a bound itself
+                    equal((read[:9999], read[-9999:]), (CHATTED[:9999], CHATTED[-9999:]))
+                    assert 100000 < len(read.encode()) < 103000, len(read)
+                else:
+                    equal(read.rstrip(), CHATTED.rstrip())
+                if "structuredContent" in result:
+                    kept = unbroken(json.dumps(result["structuredContent"], ensure_ascii=False))
+                    assert "are left out here. All" not in kept and len(kept) > 90000, tool
+        for _, tool, code in SETS[1:]:
+            for script in ("'x' * 40000", "['x'] * 9000", "raise ValueError('m' * 40000)"):
+                result = call(client, tool, **{code: script})
+                assert len(text_of(result)) < 34000, (tool, script, len(text_of(result)))
+                assert re.search(REST, text_of(result)), (tool, script)
+        result = call(client, "execute_code", code="a = 'x' * 1900\nb = [a] * 9\nc = 1\nd = 'y' * 1900")
+        read = json.loads(text_of(result))
+        assert len(text_of(result)) < 34000 and read["variable_values"]["a"] == "x" * 1900, read
+
+
+@test(private=True)
+def the_other_sets_give_all_to_programs_that_ask(ctx):
+    for name, tool, code in SETS:
+        with ctx.private("[mcp]\ntoolsets = %s\n[%s]\ntext_tokens = 0\n" % (name, name)) as service, \
+                ctx.client(path=service.socket) as client:
+            text = text_of(call(client, tool, **{code: "print('x' * 100000)\nprint('a\\rb')"}))
+            assert "x" * 100000 in text and ("a\rb" in text or "a\\rb" in text), (tool, text[-200:])
 
 
 @test

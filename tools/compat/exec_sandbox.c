@@ -22,6 +22,7 @@
 #include "tools/compat/schema/validate_input.h"
 #include "tools/packages/install.h"
 #include "tools/packages/missing.h"
+#include "tools/script/readable.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/requirements.h"
@@ -63,24 +64,37 @@ saying_begin(struct saying *s)
 }
 
 static void
-saying_give(struct saying *s, bool is_error, bool not_run, const struct tool_host *host)
+saying_end(struct saying *s)
 {
-	struct tool_answer answer = { .is_error = is_error, .not_run = not_run };
-	struct jsonout structured;
-
 	if (fclose(s->to) != 0)
 		abort();
+}
+
+/* whole: for programs; text: for readers. */
+static void
+give(const struct saying *whole, const struct saying *text, bool is_error, bool not_run,
+     const struct tool_host *host)
+{
+	struct tool_answer answer = { .is_error = is_error, .not_run = not_run,
+				      .text = text->text, .text_len = text->len };
+	struct jsonout structured;
+
 	jsonout_init(&structured);
 	jsonout_open(&structured, '{');
 	jsonout_key(&structured, "result");
-	jsonout_text(&structured, s->text, s->len);
+	jsonout_text(&structured, whole->text, whole->len);
 	jsonout_close(&structured, '}');
-	answer.text = s->text;
-	answer.text_len = s->len;
 	answer.structured = structured.at;
 	answer.structured_len = structured.len;
 	host->on_answer(host->arg, &answer);
 	jsonout_done(&structured);
+}
+
+static void
+saying_give(struct saying *s, bool is_error, bool not_run, const struct tool_host *host)
+{
+	saying_end(s);
+	give(s, s, is_error, not_run, host);
 	free(s->text);
 }
 
@@ -107,32 +121,64 @@ say_end(FILE *to, int exit_code, uint64_t duration_ms)
 		(unsigned long long)duration_ms);
 }
 
+/* reader NULL: without a bound. */
+static void
+say_streams(FILE *to, const struct outcome *outcome, const struct reader *reader)
+{
+	static const char *const names[STREAM_COUNT] = { "stdout", "stderr" };
+
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		const struct outcome_stream *stream = &outcome->stream[i];
+		const struct readable readable = { stream->text, stream->len, names[i] };
+		bool shared = outcome->stream[!i].len > 0;
+		size_t len;
+		char *text;
+
+		if (!reader || !reader->tokens) {
+			say_block(to, names[i], stream->text, stream->len);
+			continue;
+		}
+		text = readable_make(&readable, reader_share(reader, shared ? 2 : 1), reader, &len);
+		say_block(to, names[i], text, len);
+		free(text);
+	}
+}
+
+static void
+say_outcome(struct saying *s, const struct outcome *outcome, const char *advice,
+	    const struct reader *reader)
+{
+	saying_begin(s);
+	say_streams(s->to, outcome, reader);
+	/* The cause of the stop, if the script cannot know it. */
+	if (outcome->status != OUTCOME_OK && outcome->status != OUTCOME_ERROR)
+		fprintf(s->to, "--- %s: %s ---\n", outcome_status_name(outcome->status),
+			outcome->message ? outcome->message : "");
+	if (*advice)
+		fprintf(s->to, "--- advice: %s ---\n", advice);
+	say_end(s->to, outcome->exit_code, outcome->duration_ms);
+	if (outcome->status == OUTCOME_TIMEOUT)
+		fputs("\n--- timed_out: true ---", s->to);
+	saying_end(s);
+}
+
 /* As in that server, a script that fails is a normal answer: not isError. */
 static void
 answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
-	const struct outcome_stream *out = &outcome->stream[STREAM_STDOUT];
-	const struct outcome_stream *err = &outcome->stream[STREAM_STDERR];
+	const struct reader reader = { host, outcome->id, host->config->exec_sandbox.text_tokens };
 	bool ran = outcome->status != OUTCOME_OVERLOADED &&
 		   outcome->status != OUTCOME_JAIL_FAILED;
-	bool timed_out = outcome->status == OUTCOME_TIMEOUT;
-	char advice[MISSING_ADVICE];
-	struct saying s;
+	char advice[MISSING_ADVICE] = "";
+	struct saying whole, text;
 
 	(void)flags;
-	saying_begin(&s);
-	say_block(s.to, "stdout", out->text, out->len);
-	say_block(s.to, "stderr", err->text, err->len);
-	/* The cause of the stop, if the script cannot know it. */
-	if (outcome->status != OUTCOME_OK && outcome->status != OUTCOME_ERROR)
-		fprintf(s.to, "--- %s: %s ---\n", outcome_status_name(outcome->status),
-			outcome->message ? outcome->message : "");
-	if (missing_advise(host, outcome, false, advice))
-		fprintf(s.to, "--- advice: %s ---\n", advice);
-	say_end(s.to, outcome->exit_code, outcome->duration_ms);
-	if (timed_out)
-		fputs("\n--- timed_out: true ---", s.to);
-	saying_give(&s, !ran, !ran, host);
+	missing_advise(host, outcome, false, advice);
+	say_outcome(&whole, outcome, advice, NULL);
+	say_outcome(&text, outcome, advice, &reader);
+	give(&whole, &text, !ran, !ran, host);
+	free(whole.text);
+	free(text.text);
 }
 
 /* Wrong arguments are an error of the call; a missing package or session is an error of the

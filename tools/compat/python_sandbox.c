@@ -15,6 +15,7 @@
 #include "policy/config.h"
 #include "tools/compat/schema/execute_code_input.h"
 #include "tools/compat/schema/execute_code_output.h"
+#include "tools/script/readable.h"
 #include "tools/script/run_script.h"
 #include "tools/shared/schema.h"
 
@@ -243,55 +244,118 @@ read_arguments(const json_t *json, const struct config *config,
 
 /* ---- execute_code: answers ---- */
 
+/* whole: for programs; text: the same for readers. */
 static void
-give(struct jsonout *out, bool is_error, bool not_run, const struct tool_host *host)
+give(const struct jsonout *whole, const struct jsonout *text, bool is_error, bool not_run,
+     const struct tool_host *host)
 {
 	const struct tool_answer answer = {
-		.text = out->at,
-		.text_len = out->len,
-		.structured = out->at,
-		.structured_len = out->len,
+		.text = text->at,
+		.text_len = text->len,
+		.structured = whole->at,
+		.structured_len = whole->len,
 		.is_error = is_error,
 		.not_run = not_run,
 	};
 
 	host->on_answer(host->arg, &answer);
-	jsonout_done(out);
 }
 
+/* Writes a text in its share of the reader's tokens, the n-th part. */
 static void
-write_stream(struct jsonout *out, const char *key, const struct outcome_stream *stream,
-	     bool quiet)
+write_text(struct jsonout *out, const char *key, const struct readable *text, unsigned int n,
+	   const struct reader *reader)
 {
+	size_t share = reader_share(reader, n), len;
+	char *made;
+
 	jsonout_key(out, key);
-	jsonout_text(out, stream->text, quiet ? 0 : jsonout_fit(stream->text, stream->len,
-								STREAM_COST_MAX));
+	if (share == 0 || text->len <= share) {
+		jsonout_text(out, text->text, text->len);
+		return;
+	}
+	made = readable_make(text, share, reader, &len);
+	jsonout_text(out, made, len);
+	free(made);
 }
 
-/* As JSON if the value has a JSON form, else as its repr. */
 static void
-write_result(struct jsonout *out, const struct outcome *outcome)
+write_streams(struct jsonout *out, const struct outcome *outcome, bool quiet,
+	      const struct reader *reader)
+{
+	static const char *const names[STREAM_COUNT] = { "stdout", "stderr" };
+
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		const struct outcome_stream *stream = &outcome->stream[i];
+		struct readable text = { stream->text, 0, names[i] };
+
+		if (!quiet)
+			text.len = jsonout_fit(stream->text, stream->len, STREAM_COST_MAX);
+		write_text(out, names[i], &text, outcome->stream[!i].len > 0 ? 4 : 2, reader);
+	}
+}
+
+/* As JSON if the value has a JSON form, else as its repr. JSON that is too long for a reader is
+ * a text. */
+static void
+write_result(struct jsonout *out, const struct outcome *outcome, const struct reader *reader)
 {
 	const char *json = outcome->value_json;
+	size_t len = json ? strlen(json) : 0, share = reader_share(reader, 4);
+	bool is_json = json && run_script_is_json(json, len);
+	const char *shown = is_json ? json : outcome->value_repr;
 
-	jsonout_key(out, "result");
-	if (json && run_script_is_json(json, strlen(json)))
-		jsonout_raw(out, json, strlen(json));
-	else if (outcome->value_repr)
-		jsonout_text(out, outcome->value_repr, strlen(outcome->value_repr));
-	else
+	if (is_json && (share == 0 || len <= share)) {
+		jsonout_key(out, "result");
+		jsonout_raw(out, json, len);
+	} else if (shown) {
+		const struct readable text = { shown, strlen(shown), "result" };
+
+		write_text(out, "result", &text, 4, reader);
+	} else {
+		jsonout_key(out, "result");
 		jsonout_null(out);
+	}
+}
+
+/* A copy of an object in which values are left out that do not fit in a reader's share. */
+static json_t *
+values_that_fit(json_t *values, const struct reader *reader)
+{
+	size_t share = reader_share(reader, 8), used = 0;
+	json_t *fit = xalloc_check(json_object()), *value;
+	const char *name;
+
+	json_object_foreach(values, name, value) {
+		used += json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+		if (share > 0 && used > share)
+			value = json_string("(too long to be shown here)");
+		else
+			json_incref(value);
+		xalloc_check(json_object_set_new(fit, name, value) == 0 ? fit : NULL);
+	}
+	return fit;
+}
+
+static void
+write_values(struct jsonout *out, json_t *values, const struct reader *reader)
+{
+	json_t *fit = values_that_fit(values, reader);
+	char *text = xalloc_check(json_dumps(fit, JSON_COMPACT));
+
+	jsonout_member_raw(out, "variable_values", text);
+	free(text);
+	json_decref(fit);
 }
 
 /* The script's process wrote the names: they are checked like those of any stranger. */
 static void
-write_names(struct jsonout *out, const struct outcome *outcome)
+write_names(struct jsonout *out, const struct outcome *outcome, const struct reader *reader)
 {
 	const char *text = outcome->names;
 	json_t *told = text && run_script_is_json(text, strlen(text))
 			       ? json_loads(text, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL) : NULL;
-	const json_t *name, *values = json_object_get(told, "values");
-	char *values_text = json_is_object(values) ? json_dumps(values, JSON_COMPACT) : NULL;
+	const json_t *name;
 	size_t i;
 
 	jsonout_key(out, "variables");
@@ -300,8 +364,7 @@ write_names(struct jsonout *out, const struct outcome *outcome)
 		if (json_is_string(name))
 			jsonout_text(out, json_string_value(name), json_string_length(name));
 	jsonout_close(out, ']');
-	jsonout_member_raw(out, "variable_values", values_text ? values_text : "{}");
-	free(values_text);
+	write_values(out, json_object_get(told, "values"), reader);
 	json_decref(told);
 }
 
@@ -327,7 +390,7 @@ write_lines(struct jsonout *out, const char *text, uint32_t line)
 }
 
 static void
-write_failure(struct jsonout *out, const struct outcome *outcome)
+write_failure(struct jsonout *out, const struct outcome *outcome, const struct reader *reader)
 {
 	const char *type = outcome->status == OUTCOME_ERROR ? outcome->error_type : NULL;
 	const char *message = outcome->error_message ? outcome->error_message : "";
@@ -337,44 +400,64 @@ write_failure(struct jsonout *out, const struct outcome *outcome)
 		write_lines(out, message, outcome->error_line);
 	} else if (type) {
 		/* str() of an exception may be empty. */
-		jsonout_member_text(out, "error", *message ? message : type);
+		if (!*message)
+			message = type;
+		write_text(out, "error", &(struct readable){ message, strlen(message), "error" }, 8,
+			   reader);
 	} else if (outcome->status == OUTCOME_TIMEOUT) {
 		jsonout_member_text(out, "error", "Execution timeout");
 		jsonout_member_uint(out, "timeout", outcome->limits->wall_ms / 1000);
 	} else {
 		jsonout_member_text(out, "error", outcome->message ? outcome->message : "");
 	}
-	if (type && outcome->error_traceback)
-		jsonout_member_text(out, "traceback", outcome->error_traceback);
+	if (type && outcome->error_traceback) {
+		const char *text = outcome->error_traceback;
+
+		write_text(out, "traceback", &(struct readable){ text, strlen(text), "traceback" },
+			   8, reader);
+	}
+}
+
+static void
+write_outcome(struct jsonout *out, const struct outcome *outcome, unsigned int flags,
+	      const struct reader *reader)
+{
+	bool success = outcome->status == OUTCOME_OK;
+
+	jsonout_init(out);
+	jsonout_open(out, '{');
+	jsonout_member_bool(out, "success", success);
+	jsonout_member_text(out, "execution_id", outcome->id);
+	if (success)
+		write_result(out, outcome, reader);
+	else
+		write_failure(out, outcome, reader);
+	write_streams(out, outcome, flags & QUIET, reader);
+	jsonout_key(out, "execution_time");
+	jsonout_real(out, (double)outcome->duration_ms / 1000);
+	if (success)
+		write_names(out, outcome, reader);
+	/* Always, whatever the client asked for. */
+	jsonout_member_bool(out, "use_container", true);
+	jsonout_close(out, '}');
 }
 
 /* As in that server, code that fails is a normal answer: not isError. */
 static void
 answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
+	const struct reader all = { host, NULL, 0 };
+	const struct reader reader = { host, outcome->id,
+				       host->config->python_sandbox.text_tokens };
 	bool ran = outcome->status != OUTCOME_OVERLOADED &&
 		   outcome->status != OUTCOME_JAIL_FAILED;
-	bool success = outcome->status == OUTCOME_OK;
-	struct jsonout out;
+	struct jsonout whole, text;
 
-	jsonout_init(&out);
-	jsonout_open(&out, '{');
-	jsonout_member_bool(&out, "success", success);
-	jsonout_member_text(&out, "execution_id", outcome->id);
-	if (success)
-		write_result(&out, outcome);
-	else
-		write_failure(&out, outcome);
-	write_stream(&out, "stdout", &outcome->stream[STREAM_STDOUT], flags & QUIET);
-	write_stream(&out, "stderr", &outcome->stream[STREAM_STDERR], flags & QUIET);
-	jsonout_key(&out, "execution_time");
-	jsonout_real(&out, (double)outcome->duration_ms / 1000);
-	if (success)
-		write_names(&out, outcome);
-	/* Always, whatever the client asked for. */
-	jsonout_member_bool(&out, "use_container", true);
-	jsonout_close(&out, '}');
-	give(&out, !ran, !ran, host);
+	write_outcome(&whole, outcome, flags, &all);
+	write_outcome(&text, outcome, flags, &reader);
+	give(&whole, &text, !ran, !ran, host);
+	jsonout_done(&whole);
+	jsonout_done(&text);
 }
 
 static void
@@ -388,7 +471,8 @@ refuse(const char *reason, const char *text, const struct tool_host *host)
 	jsonout_member_bool(&out, "success", false);
 	jsonout_member_text(&out, "error", text);
 	jsonout_close(&out, '}');
-	give(&out, true, true, host);
+	give(&out, &out, true, true, host);
+	jsonout_done(&out);
 }
 
 /* ---- execute_code: the tool ---- */

@@ -11,6 +11,7 @@
 #include "base/jsonout.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
+#include "tools/script/readable.h"
 #include "tools/script/run_script.h"
 
 #define LOG_LINES_MAX 200	/* of one stream; the rest goes out as one */
@@ -114,6 +115,7 @@ run_python_escape(FILE *to, const char *text, size_t len, const char *tag)
 struct output {
 	const char *text[STREAM_COUNT];
 	size_t len[STREAM_COUNT];
+	char *made[STREAM_COUNT];	/* what of it is a copy */
 };
 
 /* The length of what the script wrote to stderr, without the traceback that followed. */
@@ -128,9 +130,19 @@ errors_len(const struct outcome *outcome)
 		? stream->len - len : stream->len;
 }
 
-static struct output
-output_of(const struct outcome *outcome)
+static void
+output_done(struct output *output)
 {
+	for (int i = 0; i < STREAM_COUNT; i++)
+		free(output->made[i]);
+}
+
+/* output_done. */
+static struct output
+output_of(const struct outcome *outcome, const struct reader *reader)
+{
+	static const char *const names[STREAM_COUNT] = { "stdout", "stderr" };
+	const size_t share = reader_share(reader, 4);
 	struct output output = { 0 };
 
 	for (int i = 0; i < STREAM_COUNT; i++) {
@@ -139,9 +151,14 @@ output_of(const struct outcome *outcome)
 
 		if (len == 0)
 			continue;
-		len = jsonout_fit(stream->text, len, TEXT_COST_MAX);
 		output.text[i] = stream->text;
-		output.len[i] = len - (len > 0 && stream->text[len - 1] == '\n');
+		if (share > 0 && len > share) {
+			const struct readable text = { stream->text, len, names[i] };
+
+			output.text[i] = output.made[i] = readable_make(&text, share, reader, &len);
+		}
+		len = jsonout_fit(output.text[i], len, TEXT_COST_MAX);
+		output.len[i] = len - (len > 0 && output.text[i][len - 1] == '\n');
 	}
 	return output;
 }
@@ -155,9 +172,25 @@ value_of(const struct outcome *outcome)
 	return json && run_script_is_json(json, strlen(json)) ? json : NULL;
 }
 
+/* A text in its share of the reader's tokens, the n-th part; takes it, malloc'd as well. */
+static char *
+take_share(char *text, const char *name, unsigned int n, const struct reader *reader, size_t *len_r)
+{
+	const struct readable readable = { text, strlen(text), name };
+	size_t share = reader_share(reader, n);
+	char *made;
+
+	*len_r = readable.len;
+	if (share == 0 || readable.len <= share)
+		return text;
+	made = readable_make(&readable, share, reader, len_r);
+	free(text);
+	return made;
+}
+
 /* Why it failed; malloc'd. */
 static char *
-error_of(const struct outcome *outcome)
+error_of(const struct outcome *outcome, const struct reader *reader)
 {
 	char *text = NULL;
 	size_t len;
@@ -174,7 +207,7 @@ error_of(const struct outcome *outcome)
 	else if (!outcome->error_traceback && !outcome->error_type)
 		fprintf(to, "SystemExit: %d\n", outcome->exit_code);
 	xalloc_check(fclose(to) == 0 ? text : NULL);
-	return text;
+	return take_share(text, "error", 4, reader, &len);
 }
 
 /* ---- as XML ---- */
@@ -204,7 +237,7 @@ say_output(FILE *to, const struct output *output)
 
 /* A string as it is, all else as JSON. */
 static void
-say_value(FILE *to, const struct outcome *outcome)
+say_value(FILE *to, const struct outcome *outcome, const struct reader *reader)
 {
 	const char *json = value_of(outcome);
 	json_t *string = json && *json == '"' ? json_loads(json, JSON_ALLOW_NUL | JSON_DECODE_ANY,
@@ -220,6 +253,7 @@ say_value(FILE *to, const struct outcome *outcome)
 	else if (outcome->value_repr)
 		fputs(outcome->value_repr, value);
 	xalloc_check(fclose(value) == 0 ? text : NULL);
+	text = take_share(text, "result", 4, reader, &len);
 	if (len > 0)
 		say_element(to, "return_value", text, jsonout_fit(text, len, 2 * TEXT_COST_MAX));
 	free(text);
@@ -227,21 +261,22 @@ say_value(FILE *to, const struct outcome *outcome)
 }
 
 static void
-say_xml(FILE *to, const struct outcome *outcome)
+say_xml(FILE *to, const struct outcome *outcome, const struct reader *reader)
 {
-	const struct output output = output_of(outcome);
+	struct output output = output_of(outcome, reader);
 	bool success = outcome->status == OUTCOME_OK;
 
 	fprintf(to, "<status>%s</status>", success ? "success" : "run-error");
 	say_output(to, &output);
 	if (success) {
-		say_value(to, outcome);
+		say_value(to, outcome, reader);
 	} else {
-		char *error = error_of(outcome);
+		char *error = error_of(outcome, reader);
 
 		say_element(to, "error", error, strlen(error));
 		free(error);
 	}
+	output_done(&output);
 }
 
 /* ---- as JSON ---- */
@@ -257,9 +292,10 @@ write_lines(struct jsonout *out, const char *text, size_t len)
 }
 
 static void
-say_json(FILE *to, const struct outcome *outcome)
+say_json(FILE *to, const struct outcome *outcome, const struct reader *reader)
 {
-	const struct output output = output_of(outcome);
+	struct output output = output_of(outcome, reader);
+	const size_t share = reader_share(reader, 4);
 	bool success = outcome->status == OUTCOME_OK;
 	const char *json = value_of(outcome);
 	struct jsonout out;
@@ -274,20 +310,26 @@ say_json(FILE *to, const struct outcome *outcome)
 			write_lines(&out, output.text[i], output.len[i]);
 	jsonout_close(&out, ']');
 	if (!success) {
-		char *error = error_of(outcome);
+		char *error = error_of(outcome, reader);
 
 		jsonout_member_text(&out, "error", error);
 		free(error);
-	} else if (json) {
+	} else if (json && (share == 0 || strlen(json) <= share)) {
 		jsonout_member_raw(&out, "return_value", json);
-	} else if (outcome->value_repr) {
-		jsonout_member_text(&out, "return_value", outcome->value_repr);
+	} else if (json || outcome->value_repr) {
+		size_t len;
+		char *text = take_share(xstrdup(json ? json : outcome->value_repr), "result", 4,
+					reader, &len);
+
+		jsonout_member_text(&out, "return_value", text);
+		free(text);
 	} else {
 		jsonout_member_raw(&out, "return_value", "null");
 	}
 	jsonout_close(&out, '}');
 	fwrite(out.at, 1, out.len, to);
 	jsonout_done(&out);
+	output_done(&output);
 }
 
 /* ---- log lines ---- */
@@ -314,7 +356,8 @@ log_output(const struct outcome *outcome, const struct tool_host *host)
 	static const enum log_level levels[STREAM_COUNT] = {
 		[STREAM_STDOUT] = LEVEL_INFO, [STREAM_STDERR] = LEVEL_WARNING,
 	};
-	const struct output output = output_of(outcome);
+	const struct reader all = { host, NULL, 0 };
+	const struct output output = output_of(outcome, &all);
 
 	for (int i = 0; i < STREAM_COUNT; i++) {
 		const char *text = output.text[i], *line;
@@ -354,6 +397,7 @@ void
 run_python_answer(const struct outcome *outcome, unsigned int flags,
 		  const struct tool_host *host)
 {
+	const struct reader reader = { host, outcome->id, host->config->run_python.text_tokens };
 	bool ran = outcome->status != OUTCOME_OVERLOADED &&
 		   outcome->status != OUTCOME_JAIL_FAILED;
 	char *text = NULL;
@@ -363,9 +407,9 @@ run_python_answer(const struct outcome *outcome, unsigned int flags,
 	(void)flags;
 	log_output(outcome, host);
 	if (host->config->run_python.return_mode == RETURN_JSON)
-		say_json(to, outcome);
+		say_json(to, outcome, &reader);
 	else
-		say_xml(to, outcome);
+		say_xml(to, outcome, &reader);
 	give(to, &text, &len, !ran, !ran, host);
 }
 

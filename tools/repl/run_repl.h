@@ -24,6 +24,7 @@ struct repl_told {
 	char text[1024];		/* "": nothing to say of it */
 	char checkpoint[REPL_SNAPSHOTS_MAX][REPL_NAME_MAX + 1];
 	size_t n_checkpoints;
+	uint32_t text_tokens;		/* as run_script_answer */
 	const struct outcome *outcome;	/* whose notes are told; NULL: none */
 };
 

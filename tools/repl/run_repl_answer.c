@@ -132,7 +132,7 @@ run_repl_answer(const struct outcome *outcome, struct repl_told *told,
 	const struct run_supplement supplement = { write_told, say_told, told };
 
 	told->outcome = outcome;
-	run_script_answer(outcome, &supplement, host);
+	run_script_answer(outcome, told->text_tokens, &supplement, host);
 }
 
 void

@@ -95,6 +95,7 @@ tell_end(const struct tool_run *run, const struct outcome *outcome, bool spent,
 	 struct repl_told *told)
 {
 	repl_tell(run->turn.session, told);
+	told->text_tokens = run->arguments.text_tokens;
 	if (!run->arguments.inspect || outcome->status != OUTCOME_OK)
 		repl_tell_outcome(outcome, told);
 	if (run->arguments.checkpoint && run->checkpoint < 0)

@@ -7,6 +7,16 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "mcp/tool.h"
+#include "tools/shared/resources.h"
+
+#define TOKEN_BYTES 4			/* of a model's token, about */
+
+size_t
+reader_share(const struct reader *reader, unsigned int n)
+{
+	return reader->tokens ? (size_t)reader->tokens * TOKEN_BYTES / n + 1 : 0;
+}
 
 /* What a terminal shows of a line in the end, about: the text after its last carriage return, but
  * for those that end it. Returns its beginning, and *len_r. */
@@ -51,31 +61,58 @@ continues_character(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
+/* Where the whole of it can be read, as the end of a sentence. */
 static void
-say_ends(FILE *to, const char *text, size_t len, size_t budget)
+say_rest(FILE *to, const struct readable *text, const struct reader *reader)
 {
-	size_t head = budget / 2, tail = len - budget / 2;
+	char *uri = text->name && reader->execution_id
+			    ? resources_keep_text(reader->host->config, reader->host->tenant,
+						  reader->execution_id, text->name, text->text,
+						  text->len)
+			    : NULL;
 
-	while (head > 0 && continues_character(text[head]))
-		head--;
-	while (tail < len && continues_character(text[tail]))
-		tail++;
-	fwrite(text, 1, head, to);
-	fprintf(to, "\n... [%zu bytes are left out here. Print less, or write to a file in "
-		"/workspace and print parts of it] ...\n", tail - head);
-	fwrite(text + tail, 1, len - tail, to);
+	if (uri)
+		fprintf(to, "All of it can be read as the resource %s for some minutes", uri);
+	else
+		fputs("Print less, or write to a file in /workspace and print parts of it", to);
+	free(uri);
 }
 
 void
-readable_say(FILE *to, const char *text, size_t len, size_t budget)
+readable_say(FILE *to, const struct readable *text, size_t budget, const struct reader *reader)
+{
+	size_t len = text->len, head = budget / 2, tail;
+	char *made = NULL;
+	const char *at = text->text;
+
+	if (len > 0 && memchr(at, '\r', len))
+		at = made = without_overwritten(at, len, &len);
+	if (budget == 0 || len <= budget) {
+		fwrite(at, 1, len, to);
+		free(made);
+		return;
+	}
+	tail = len - head;
+	while (head > 0 && continues_character(at[head]))
+		head--;
+	while (tail < len && continues_character(at[tail]))
+		tail++;
+	fwrite(at, 1, head, to);
+	fprintf(to, "\n... [%zu bytes are left out here. ", tail - head);
+	say_rest(to, text, reader);
+	fputs("] ...\n", to);
+	fwrite(at + tail, 1, len - tail, to);
+	free(made);
+}
+
+char *
+readable_make(const struct readable *text, size_t budget, const struct reader *reader,
+	      size_t *len_r)
 {
 	char *made = NULL;
+	FILE *to = xalloc_check(open_memstream(&made, len_r));
 
-	if (len > 0 && memchr(text, '\r', len))
-		text = made = without_overwritten(text, len, &len);
-	if (budget == 0 || len <= budget)
-		fwrite(text, 1, len, to);
-	else
-		say_ends(to, text, len, budget);
-	free(made);
+	readable_say(to, text, budget, reader);
+	xalloc_check(fclose(to) == 0 ? made : NULL);
+	return made;
 }

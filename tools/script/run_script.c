@@ -402,15 +402,18 @@ static int
 read_arguments(const json_t *json, const struct config *config,
 	       struct run_script_arguments *arguments_r, struct why *why_r)
 {
-	return run_script_read(RUN_FOR_SCRIPT, json, config, arguments_r, why_r);
+	int r = run_script_read(RUN_FOR_SCRIPT, json, config, arguments_r, why_r);
+
+	if (r == 0)
+		arguments_r->flags = arguments_r->text_tokens;
+	return r;
 }
 
 static void
 answer(const struct outcome *outcome, unsigned int flags, const struct tool_host *host)
 {
-	(void)flags;
 	resources_keep(host->config, host->tenant, outcome);
-	run_script_answer(outcome, NULL, host);
+	run_script_answer(outcome, flags, NULL, host);
 }
 
 static void

@@ -70,6 +70,7 @@ struct run_script_arguments {
 	json_t *dependencies;				/* held; NULL: not given */
 	char *globals;					/* as in an execution_request, malloc'd */
 	bool background, spill;
+	uint32_t text_tokens;				/* 0: not given */
 	const char *python;				/* version or interpreter; NULL: any */
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
@@ -114,9 +115,10 @@ struct run_supplement {
 	const void *arg;
 };
 
-/* Calls on_answer once with what the outcome says. supplement may be NULL, as below. */
-void run_script_answer(const struct outcome *outcome, const struct run_supplement *supplement,
-		       const struct tool_host *host);
+/* Calls on_answer once with what the outcome says. tokens: of its text, about; 0: as configured.
+ * supplement may be NULL, as below. */
+void run_script_answer(const struct outcome *outcome, uint32_t tokens,
+		       const struct run_supplement *supplement, const struct tool_host *host);
 
 /* Calls on_answer once: nothing was run, for the arguments were wrong. */
 void run_script_refuse(const struct why *why, const struct run_supplement *supplement,

@@ -17,7 +17,6 @@
 #include "tools/script/schema/run_output.h"
 #include "tools/shared/schema.h"
 
-#define TOKEN_BYTES 4			/* of a model's token, about */
 #define STREAM_COST_MAX (3 * 512 * 1024)	/* bytes as JSON, if an answer gets too long */
 #define VALUE_COST_MAX (256 * 1024)
 #define FOUND_SAID 12			/* modules, and packages, in the text */
@@ -66,7 +65,7 @@ struct report {
 	const struct run_supplement *supplement;	/* NULL: none */
 	json_t *found;		/* what imports have found (found_describe); NULL: nothing */
 	char advice[MISSING_ADVICE];	/* about the error; "": none */
-	size_t budget;			/* bytes of its text, about; 0: any number */
+	struct reader reader;
 };
 
 static struct shown
@@ -332,20 +331,25 @@ run_script_output_schema(enum run_for tool)
 
 /* ---- the text ---- */
 
-/* A share of the budget for the text, in bytes. */
-static size_t
-share_of(const struct report *report, size_t n)
+/* Writes a text in its share of the tokens, the n-th part. name: what it is kept as; NULL: it is
+ * not. */
+static void
+say_part(FILE *to, const struct report *report, const struct shown *text, const char *name,
+	 unsigned int n)
 {
-	return report->budget ? report->budget / n + 1 : 0;
+	const struct readable readable = { text->at, text->len, name };
+
+	readable_say(to, &readable, reader_share(&report->reader, n), &report->reader);
 }
 
 static void
-say_block(FILE *to, const char *title, const struct shown *text, size_t budget)
+say_block(FILE *to, const struct report *report, const char *title, const struct shown *text,
+	  const char *name, unsigned int n)
 {
 	if (!text->len)
 		return;
 	fprintf(to, "%s:\n", title);
-	readable_say(to, text->at, text->len, budget);
+	say_part(to, report, text, name, n);
 	if (text->at[text->len - 1] != '\n')
 		fputc('\n', to);
 }
@@ -359,11 +363,11 @@ say_streams(FILE *to, const struct report *report)
 	const struct shown *err = &report->stream[STREAM_STDERR];
 
 	if (out->len && err->len && report->both.len && !out->cut && !err->cut) {
-		say_block(to, "stdout and stderr", &report->both, share_of(report, 2));
+		say_block(to, report, "stdout and stderr", &report->both, "output", 2);
 		return;
 	}
-	say_block(to, "stdout", out, share_of(report, err->len ? 4 : 2));
-	say_block(to, "stderr", err, share_of(report, out->len ? 4 : 2));
+	say_block(to, report, "stdout", out, "stdout", err->len ? 4 : 2);
+	say_block(to, report, "stderr", err, "stderr", out->len ? 4 : 2);
 }
 
 static void
@@ -379,8 +383,7 @@ say_error(FILE *to, const struct report *report)
 			report->error_message.at);
 	} else {
 		fprintf(to, "%.*s: ", (int)report->error_type.len, report->error_type.at);
-		readable_say(to, report->error_message.at, report->error_message.len,
-			     share_of(report, 8));
+		say_part(to, report, &report->error_message, NULL, 8);
 		if (report->error_line)
 			fprintf(to, " (line %u)", report->error_line);
 		fputc('\n', to);
@@ -391,7 +394,7 @@ say_error(FILE *to, const struct report *report)
 	if (report->traceback.len &&
 	    !(err->len && memmem(err->at, err->len, report->traceback.at,
 				 report->traceback.len)))
-		say_block(to, "traceback", &report->traceback, share_of(report, 8));
+		say_block(to, report, "traceback", &report->traceback, "traceback", 8);
 }
 
 static void
@@ -400,7 +403,7 @@ say_result(FILE *to, const struct report *report)
 	if (!report->repr.at)
 		return;
 	fputs("result: ", to);
-	readable_say(to, report->repr.at, report->repr.len, share_of(report, 4));
+	say_part(to, report, &report->repr, "result", 4);
 	fputc('\n', to);
 	if (!value_is_cut(report))
 		return;
@@ -516,8 +519,8 @@ give(const struct report *report, const struct tool_host *host)
 }
 
 void
-run_script_answer(const struct outcome *outcome, const struct run_supplement *supplement,
-		  const struct tool_host *host)
+run_script_answer(const struct outcome *outcome, uint32_t tokens,
+		  const struct run_supplement *supplement, const struct tool_host *host)
 {
 	struct report report;
 
@@ -525,7 +528,9 @@ run_script_answer(const struct outcome *outcome, const struct run_supplement *su
 	/* A cell's answer has a supplement, a script's has none. */
 	missing_advise(host, outcome, supplement != NULL, report.advice);
 	report.found = found_describe(host, outcome);
-	report.budget = (size_t)host->config->mcp.text_tokens * TOKEN_BYTES;
+	/* What was spilled is kept as a whole already. */
+	report.reader = (struct reader){ host, outcome->n_parts ? NULL : outcome->id,
+					 tokens ? tokens : host->config->mcp.text_tokens };
 	give(&report, host);
 	json_decref(report.found);
 }

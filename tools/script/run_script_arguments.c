@@ -18,6 +18,8 @@
 #include "tools/shared/requirements.h"
 #include "tools/shared/tiers.h"
 
+#define TEXT_TOKENS_MAX 250000		/* about a megabyte */
+
 #define SCRIPT (1u << RUN_FOR_SCRIPT)	/* the tools that take it */
 #define REPL (1u << RUN_FOR_REPL)
 #define BOTH (SCRIPT | REPL)
@@ -39,6 +41,7 @@ const struct row run_script_row[FIELD_COUNT] = {
 	[FIELD_FILES] = { FILES_ARGUMENT, BOTH, KIND_FILES, false, 0, INPUTS_MAX },
 	[FIELD_BACKGROUND] = { BACKGROUND_ARGUMENT, BOTH, KIND_FLAG, false, 0, 0 },
 	[FIELD_SPILL] = { "spill", BOTH, KIND_FLAG, false, 0, 0 },
+	[FIELD_TEXT_TOKENS] = { "text_tokens", BOTH, KIND_INTEGER, false, 100, TEXT_TOKENS_MAX },
 	[FIELD_IMPORTS] = { IMPORTS_ARGUMENT, SCRIPT, KIND_IMPORTS, false, 0, IMPORTS_ASKED_MAX },
 	[FIELD_TIER] = { "tier", SCRIPT, KIND_TIER, false, 0, 0 },
 	[FIELD_PYTHON] = { "python_version", SCRIPT, KIND_PYTHON, false, 1, RUN_PYTHON_MAX },
@@ -74,6 +77,7 @@ run_script_limit(const struct limits *limits, enum field field)
 	case FIELD_FILES:
 	case FIELD_BACKGROUND:
 	case FIELD_SPILL:
+	case FIELD_TEXT_TOKENS:
 	case FIELD_IMPORTS:
 	case FIELD_TIER:
 	case FIELD_PYTHON:
@@ -277,6 +281,20 @@ read_flag(const struct row *row, const json_t *value, bool *flag_r, struct why *
 }
 
 static int
+read_tokens(const struct row *row, const json_t *value, uint32_t *tokens_r, struct why *why_r)
+{
+	double number = 0;
+
+	if (read_number(row, value, row->most, &number, why_r) < 0)
+		return -EINVAL;
+	if (number > row->most)
+		return why_say(why_r, -EINVAL, row->name, "%s must be at most %.0f", row->name,
+			       row->most);
+	*tokens_r = (uint32_t)number;
+	return 0;
+}
+
+static int
 read_profile(const json_t *value, const char **profile_r, struct why *why_r)
 {
 	const char *name = json_string_value(value);
@@ -350,6 +368,8 @@ read_field(enum field field, const json_t *value, const struct config *config,
 		return read_flag(row, value, &to->background, why_r);
 	case FIELD_SPILL:
 		return read_flag(row, value, &to->spill, why_r);
+	case FIELD_TEXT_TOKENS:
+		return read_tokens(row, value, &to->text_tokens, why_r);
 	case FIELD_IMPORTS:
 		if (imports_check_asked(value, why_r) < 0)
 			return -EINVAL;

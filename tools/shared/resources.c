@@ -121,6 +121,23 @@ keep(const struct config *config, const char *principal, char *uri, char *name,
 	TAILQ_INSERT_TAIL(&store, kept, link);
 }
 
+char *
+resources_keep_text(const struct config *config, const struct tenant *tenant,
+		    const char *execution_id, const char *name, const char *text, size_t len)
+{
+	char *uri;
+	int n;
+
+	if (len > config->results.keep_bytes / 2)
+		return NULL;
+	n = asprintf(&uri, FILE_URI_SCHEME "%s#%s", execution_id, name);
+	xalloc_check(n < 0 ? NULL : uri);
+	forget_expired();
+	keep(config, tenant_principal(tenant), xstrdup(uri), xstrdup(name), "text/plain", text,
+	     len);
+	return uri;
+}
+
 void
 resources_keep(const struct config *config, const struct tenant *tenant,
 	       const struct outcome *outcome)

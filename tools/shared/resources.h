@@ -2,7 +2,8 @@
  *
  * What a run's end tells of a small file's content is kept here for its tenant, who alone can
  * list and read it, at mcp-python://<execution id>/<path>; a stream that was spilled, in parts, at
- * mcp-python://<execution id>#stdout-<offset>. It is given up after
+ * mcp-python://<execution id>#stdout-<offset>; and a text that an answer shows by its ends, at
+ * mcp-python://<execution id>#stdout. It is given up after
  * [results] keep_seconds, and before that, oldest first, for what is newer; memory of what has
  * expired is given back at the next look at the store, and bounded in any case.
  *
@@ -25,6 +26,13 @@ char *resources_part_uri(const char *execution_id, const struct outcome_part *pa
 /* Keeps what came with the outcome of its files, and what was spilled. */
 void resources_keep(const struct config *config, const struct tenant *tenant,
 		    const struct outcome *outcome);
+
+/* Keeps a text of an execution that an answer shows in part, at mcp-python://<execution id>#<name>.
+ * Returns the address, malloc'd; NULL: it is longer than half of what a tenant may
+ * keep. */
+char *resources_keep_text(const struct config *config, const struct tenant *tenant,
+			  const char *execution_id, const char *name, const char *text,
+			  size_t len);
 
 /* The content of one that the tenant may read; borrowed until the store is used again. */
 bool resources_find(const struct tenant *tenant, const char *uri, const void **data_r,
