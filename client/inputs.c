@@ -227,11 +227,21 @@ inputs_add(json_t *arguments, const struct options *options)
 
 /* ---- what has not changed ---- */
 
+#define HASH_TEXT (2 * SHA256_DIGEST_LENGTH + 1)
+
+static void
+hash_text(const char *bytes, size_t len, char text_r[HASH_TEXT])
+{
+	unsigned char hash[SHA256_DIGEST_LENGTH];
+
+	SHA256((const unsigned char *)bytes, len, hash);
+	hex_write(hash, sizeof(hash), text_r);
+}
+
 static json_t *
 hash_of(const json_t *file)
 {
-	unsigned char hash[SHA256_DIGEST_LENGTH];
-	char hex[2 * SHA256_DIGEST_LENGTH + 1];
+	char hex[HASH_TEXT];
 	size_t len = 0, n = 0;
 	const char *text = reply_string(file, "text", &len);
 	char *bytes = NULL;
@@ -241,8 +251,7 @@ hash_of(const json_t *file)
 		text = bytes = base64_decode(text, len, &n);
 		len = n;
 	}
-	SHA256((const unsigned char *)text, len, hash);
-	hex_write(hash, sizeof(hash), hex);
+	hash_text(text, len, hex);
 	free(bytes);
 	return json_string(hex);
 }
@@ -257,6 +266,20 @@ inputs_hashes(const json_t *arguments)
 	json_array_foreach(json_object_get(arguments, "files"), i, file)
 		call_set(hashes, reply_string(file, "path", NULL), hash_of(file));
 	return hashes;
+}
+
+bool
+inputs_are_as_handed_in(const json_t *hashes, const char *path, int fd)
+{
+	const char *was = reply_string(hashes, path, NULL);
+	struct script_text content;
+	char hex[HASH_TEXT];
+
+	if (!was || script_read_fd(fd, INPUTS_BYTES_MAX, &content) < 0)
+		return false;
+	hash_text(content.bytes, content.len, hex);
+	script_text_free(&content);
+	return strcmp(hex, was) == 0;
 }
 
 void

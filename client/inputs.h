@@ -2,6 +2,8 @@
 #ifndef CLIENT_INPUTS_H
 #define CLIENT_INPUTS_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 struct options;
@@ -18,6 +20,9 @@ int inputs_add(json_t *arguments, const struct options *options);
 /* The path and the SHA-256 (hexadecimal) of each file in arguments, for inputs_forget. The
  * caller's. */
 json_t *inputs_hashes(const json_t *arguments);
+
+/* Does this open file still have the content that was handed in under this path? */
+bool inputs_are_as_handed_in(const json_t *hashes, const char *path, int fd);
 
 /* Takes files that have not changed since out of those that an answer lists. */
 void inputs_forget(const json_t *hashes, json_t *outcome);

@@ -48,6 +48,7 @@ static const struct option_row {
 	{ "with",    "PACKAGE", WORDS,   RUN | REPL, offsetof(struct options, with) },
 	{ "save",    "DIR",     TEXT,    RUN, offsetof(struct options, save) },
 	{ "force",   NULL,      FLAG,    RUN, offsetof(struct options, force) },
+	{ "rw",      NULL,      FLAG,    RUN, offsetof(struct options, rw) },
 	{ "no-stdin", NULL,     FLAG,    RUN, offsetof(struct options, leave_stdin) },
 	{ "stdin",   NULL,      FLAG,    RUN, offsetof(struct options, pass_stdin) },
 	{ "json",    NULL,      FLAG,    RUN | TOKEN, offsetof(struct options, json) },
@@ -111,6 +112,8 @@ static const char run_help[] =
 	"\n"
 	"  --file PATH         put this file into the script's directory; may be repeated\n"
 	"  --dir DIR           the same for all files below a directory, except hidden ones\n"
+	"  --rw                write files of that directory that the script changed, and new\n"
+	"                      ones, back into it\n"
 	"  --with PACKAGE      a package that the script needs, such as \"rich>=13\"; may be\n"
 	"                      repeated\n"
 	"  --timeout SECONDS   wall clock; 124 is the exit code when it runs out\n"
@@ -120,7 +123,7 @@ static const char run_help[] =
 	"  --profile NAME      one that the service's configuration has\n"
 	"  --save DIR          write pictures that were shown and files that were left\n"
 	"                      there\n"
-	"  --force             let them replace files of the same name\n"
+	"  --force             let --save and --rw replace any file of the same name\n"
 	"  --no-stdin          the script gets no standard input; otherwise it gets a pipe\n"
 	"                      or a file, which is read to its end first\n"
 	"  --json              print the whole answer as JSON instead of the output\n"
@@ -484,8 +487,10 @@ read_run(int argc, const char *const *argv, struct options *o, struct why *why_r
 		return WRONG("standard input cannot be both the script and its input");
 	if (o->pass_stdin && o->leave_stdin)
 		return WRONG("--stdin and --no-stdin exclude each other");
-	if (o->force && !o->save)
-		return WRONG("--force is for --save");
+	if (o->force && !o->save && !o->rw)
+		return WRONG("--force is for --save and --rw");
+	if (o->rw && (o->dirs.n != 1 || o->files.n > 0))
+		return WRONG("--rw is for exactly one --dir, and no --file");
 	return 0;
 }
 

@@ -41,6 +41,7 @@ struct options {
 	const char *profile; /* run: NULL: the default one; token add: NULL: any */
 	const char *save;    /* run: a directory for pictures and files; NULL: none */
 	bool force;	     /* run: what is saved replaces files */
+	bool rw;	     /* run: what changes in the one directory of dirs comes back */
 	bool pass_stdin, leave_stdin, json; /* run; at most one of the first two */
 	bool private;	     /* run, repl: with a supervisor of their own */
 	struct option_words files, dirs; /* run, repl: that the script finds */

@@ -1,6 +1,7 @@
-/* Runs in: mcp-python run, after the answer.   Owns: files below the directory of --save.
+/* Runs in: mcp-python run, after the answer.   Owns: files below the directories of --save, --rw.
  * Reads:   names that a script chose. Files are written only inside that directory: a name leads
- * downwards only, through no link, and to an existing file only with --force. */
+ * downwards only, through no link, and to an existing file only with --force, or with --rw if that
+ * file is as it was handed in. */
 #include "client/results.h"
 
 #include <errno.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/base64.h"
+#include "base/own.h"
+#include "client/inputs.h"
 #include "client/reply.h"
 #include "client/resource.h"
 #include "client/say.h"
@@ -112,9 +115,12 @@ temporary_name(char name[32])
 	snprintf(name, 32, ".mcp-python-%d-%u", (int)getpid(), n++);
 }
 
-/* The file is there as a whole or not at all. A link of that name is replaced and not followed. */
+#define ANY_MODE 0		/* of a file that there is none of, or that any may replace */
+
+/* The file is there as a whole or not at all. A link of that name is replaced and not followed.
+ * mode: of the file, if it is not ANY_MODE. */
 static int
-write_file(int dir, const char *name, bool force, const char *bytes, size_t len)
+write_file(int dir, const char *name, bool replace, mode_t mode, const char *bytes, size_t len)
 {
 	char temporary[32];
 	int fd, r;
@@ -124,41 +130,63 @@ write_file(int dir, const char *name, bool force, const char *bytes, size_t len)
 	if (fd < 0)
 		return -errno;
 	r = show_bytes(fd, bytes, len);
+	if (r == 0 && mode != ANY_MODE && fchmod(fd, mode) < 0)
+		r = -errno;
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
-	if (r == 0 && force)
+	if (r == 0 && replace)
 		r = renameat(dir, temporary, dir, name) < 0 ? -errno : 0;
 	else if (r == 0)
 		r = linkat(dir, temporary, dir, name, 0) < 0 ? -errno : 0;
-	if (r < 0 || !force)
+	if (r < 0 || !replace)
 		unlinkat(dir, temporary, 0);
 	return r;
 }
 
 /* A directory that files are saved in. */
 struct target {
-	const char *name;
+	const struct results_place *place;
 	int top;
-	bool force;
 };
+
+/* Is the file that has this name now as it was handed in? */
+static bool
+is_unchanged(const struct target *to, int dir, const char *name, const char *path, mode_t *mode_r)
+{
+	own_fd int fd = openat(dir, name,
+			       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+	    !inputs_are_as_handed_in(to->place->handed_in, path, fd))
+		return false;
+	*mode_r = status.st_mode & 0777;
+	return true;
+}
 
 /* 0; else the error was printed. */
 static int
 save(const struct target *to, const char *path, const char *bytes, size_t len)
 {
-	const char *name;
+	const char *directory = to->place->directory, *name;
 	int dir = open_parent(to->top, path, &name), r = dir;
+	mode_t mode = ANY_MODE;
 
 	if (dir >= 0) {
-		r = write_file(dir, name, to->force, bytes, len);
+		bool replace = (to->place->handed_in &&
+				is_unchanged(to, dir, name, path, &mode)) || to->place->force;
+
+		r = write_file(dir, name, replace, mode, bytes, len);
 		close(dir);
 	}
 	if (r == -EEXIST)
-		say("cannot save %s/%s: it exists; --force replaces it", to->name, path);
+		say("cannot save %s/%s: %s; --force replaces it", directory, path,
+		    reply_string(to->place->handed_in, path, NULL) ?
+		    "it has changed here since it was handed in" : "it exists");
 	else if (r < 0)
-		say("cannot save %s/%s: %s", to->name, path, strerror(-r));
+		say("cannot save %s/%s: %s", directory, path, strerror(-r));
 	else
-		say("saved %s/%s (%zu bytes)", to->name, path, len);
+		say("saved %s/%s (%zu bytes)", directory, path, len);
 	return r;
 }
 
@@ -211,7 +239,8 @@ save_file(const struct target *to, struct call_channel *channel, int id, const c
 	int r = resource_read(channel, id, uri, &bytes, &len);
 
 	if (r < 0)
-		say("cannot save %s/%s: the service does not have it any more", to->name, path);
+		say("cannot save %s/%s: the service does not have it any more",
+		    to->place->directory, path);
 	else
 		r = save(to, path, bytes, len);
 	free(bytes);
@@ -221,32 +250,33 @@ save_file(const struct target *to, struct call_channel *channel, int id, const c
 static int
 open_target(struct target *to)
 {
-	int r = mkdir(to->name, 0777) < 0 && errno != EEXIST ? -errno : 0;
+	const char *name = to->place->directory;
+	int r = mkdir(name, 0777) < 0 && errno != EEXIST ? -errno : 0;
 
-	to->top = r < 0 ? r : open(to->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	to->top = r < 0 ? r : open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (to->top >= 0)
 		return 0;
-	say("%s: %s", to->name, strerror(r < 0 ? -r : errno));
+	say("%s: %s", name, strerror(r < 0 ? -r : errno));
 	return -EIO;
 }
 
 int
-results_save(const char *directory, bool force, struct call_channel *channel, int id,
+results_save(const struct results_place *place, struct call_channel *channel, int *id,
 	     const struct reply *answer)
 {
-	struct target to = { .name = directory, .force = force };
+	struct target to = { .place = place };
 	const json_t *file;
 	size_t i;
 	int r;
 
 	if (open_target(&to) < 0)
 		return -EIO;
-	r = save_pictures(&to, answer->result);
+	r = place->pictures ? save_pictures(&to, answer->result) : 0;
 	json_array_foreach(json_object_get(answer->outcome, "files"), i, file) {
 		const char *path = reply_string(file, "path", NULL);
 		const char *uri = reply_string(file, "uri", NULL);
 
-		if (path && uri && save_file(&to, channel, id++, path, uri) < 0)
+		if (path && uri && save_file(&to, channel, (*id)++, path, uri) < 0)
 			r = -EIO;
 	}
 	close(to.top);
@@ -257,7 +287,8 @@ int
 results_save_one(const char *directory, struct call_channel *channel, int id, const char *path,
 		 const char *uri)
 {
-	struct target to = { .name = directory };
+	const struct results_place place = { .directory = directory };
+	struct target to = { .place = &place };
 	int r = open_target(&to);
 
 	if (r == 0) {

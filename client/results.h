@@ -13,13 +13,21 @@ struct reply;
  * those are said that it cannot have. */
 void results_say(const json_t *outcome, bool saves);
 
-/* Writes pictures as picture-1.png ... and files under their names, which it asks the service
- * for with this id and those after it, and says where each one is. Without force no file is
- * replaced. 0, or negative: what could not be saved was said. */
-int results_save(const char *directory, bool force, struct call_channel *channel, int id,
+/* Where results are written. */
+struct results_place {
+	const char *directory;
+	bool pictures;		/* as picture-1.png ... */
+	bool force;		/* any file of the same name is replaced */
+	const json_t *handed_in;	/* inputs_hashes: so are files that are still as they were
+					 * handed in, and keep their mode; NULL: none */
+};
+
+/* Writes pictures, and files under their names, which it asks the service for, and says where each
+ * one is. id: of the next request. 0, or negative: what could not be saved was said. */
+int results_save(const struct results_place *place, struct call_channel *channel, int *id,
 		 const struct reply *answer);
 
-/* Saves one file, of a resource that the request id reads, as results_save does without force. */
+/* Saves one file, of a resource that the request id reads; no file is replaced. */
 int results_save_one(const char *directory, struct call_channel *channel, int id, const char *path,
 		     const char *uri);
 

@@ -93,6 +93,24 @@ conclude(const struct options *options, struct call_channel *channel, int *id,
 	return verdict_exit_code(answer->outcome);
 }
 
+/* Writes what the script left where --save and --rw have it. 0, or negative: why was printed. */
+static int
+save(const struct options *options, struct call_channel *channel, int *id,
+     const struct reply *answer, const json_t *handed_in)
+{
+	const struct results_place saved = { .directory = options->save, .pictures = true,
+					     .force = options->force };
+	const struct results_place back = { .directory = options->dirs.at[0],
+					    .force = options->force, .handed_in = handed_in };
+	int r = 0;
+
+	if (options->rw)
+		r = results_save(&back, channel, id, answer);
+	if (options->save && results_save(&saved, channel, id, answer) < 0)
+		r = -EIO;
+	return r;
+}
+
 /* Sends the call, and shows its output and answer. */
 static int
 call_and_show(const struct options *options, struct call_channel *channel, json_t *arguments)
@@ -114,10 +132,9 @@ call_and_show(const struct options *options, struct call_channel *channel, json_
 		code = conclude(options, channel, &id, shown, &answer);
 		inputs_forget(handed_in, answer.outcome);
 		if (answer.kind == REPLY_OUTCOME && !options->json)
-			results_say(answer.outcome, options->save != NULL);
-		if (answer.kind == REPLY_OUTCOME && options->save &&
-		    results_save(options->save, options->force, channel, id, &answer) < 0 &&
-		    code == 0)
+			results_say(answer.outcome, options->save || options->rw);
+		if (answer.kind == REPLY_OUTCOME &&
+		    save(options, channel, &id, &answer, handed_in) < 0 && code == 0)
 			code = EX_IOERR;
 		reply_free(&answer);
 	} else {

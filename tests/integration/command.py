@@ -151,6 +151,54 @@ def what_is_left_is_said_and_saved(ctx):
               (["out.txt"], b"new", b"mine"))
 
 
+@test
+def what_changes_in_a_directory_comes_back(ctx):
+    text = ("import os\nopen('a.txt', 'a').write('+')\nos.makedirs('new/er')\n"
+            "open('new/er/b.txt', 'w').write('b')\nos.unlink('gone.txt')\n"
+            "raise SystemExit(3)\n")
+    with directory(a_txt="a", gone_txt="g", same_txt="s") as d:
+        os.mkdir(d + "/in")
+        for name in "a.txt", "gone.txt", "same.txt":
+            os.rename(d + "/" + name, d + "/in/" + name)
+        write(d + "/x.py", text)
+        os.chmod(d + "/in/a.txt", 0o640)
+        before = os.stat(d + "/in/same.txt").st_ino
+        line = ["--socket", ctx.socket, "--dir", "in"]
+        equal(run(ctx, *line, "--rw", "x.py", cwd=d)[0], 3, "the script's own exit code")
+        equal((content(d, "in/a.txt"), content(d, "in/new/er/b.txt")), (b"a+", b"b"))
+        equal(sorted(os.listdir(d + "/in")), ["a.txt", "gone.txt", "new", "same.txt"])
+        equal(os.stat(d + "/in/a.txt").st_mode & 0o777, 0o640)
+        equal(os.stat(d + "/in/same.txt").st_ino, before, "it is not touched")
+        # a link, and a file that was not handed in, are nobody's to replace
+        write(d + "/mine", "mine")
+        os.unlink(d + "/in/new/er/b.txt")
+        os.symlink("../../../mine", d + "/in/new/er/b.txt")
+        write(d + "/y.py", "import os\nos.makedirs('new/er', exist_ok=True)\n"
+                           "open('new/er/b.txt', 'w').write('b')\n")
+        code, out, err = run(ctx, *line, "--rw", "y.py", cwd=d)
+        equal(code, 74)
+        assert "in/new/er/b.txt: it exists; --force replaces it" in err, err
+        equal(content(d, "mine"), b"mine")
+
+
+@test
+def a_file_that_changes_meanwhile_is_left_alone(ctx):
+    text = "open('a.txt', 'a').write('+')\nprint('x' * 300000)\n"
+    with directory(x_py=text) as d:
+        for more, code, left in ([], 74, b"other"), (["--force"], 0, b"a+"):
+            write(d + "/in/a.txt", "a")
+            script = subprocess.Popen(
+                [client_program(ctx), "run", "--socket", ctx.socket, "--dir", "in", "--rw", *more,
+                 "x.py"], cwd=d, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE)
+            equal(script.stdout.read(1), b"x")
+            # it cannot end before its output is read
+            write(d + "/in/a.txt", "other")
+            err = script.communicate(timeout=ctx.seconds(60))[1].decode()
+            equal((script.returncode, content(d, "in/a.txt")), (code, left), err)
+            equal("it has changed here since it was handed in" in err, not more, err)
+
+
 # ---- standard input and output ----
 
 @test

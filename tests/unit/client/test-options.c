@@ -144,6 +144,12 @@ run_takes_files_and_packages(void **state)
 	assert_true(o.force && o.leave_stdin && o.private);
 	assert_true(PARSE("run", "--force", "x.py") < 0);
 	assert_non_null(strstr(text, "--force is for --save"));
+	assert_int_equal(PARSE("run", "--dir", "d", "--rw", "--force", "x.py"), 0);
+	assert_true(o.rw && o.force);
+	assert_true(PARSE("run", "--rw", "x.py") < 0);
+	assert_non_null(strstr(text, "--rw is for exactly one --dir"));
+	assert_true(PARSE("run", "--rw", "--dir=a", "--dir=b", "x.py") < 0);
+	assert_true(PARSE("run", "--rw", "--dir=a", "--file=b", "x.py") < 0);
 	assert_true(PARSE("run", "--stdin", "--no-stdin", "x.py") < 0);
 	assert_true(PARSE("run", "--private", "--socket=/s", "x.py") < 0);
 	assert_non_null(strstr(text, "exclude each other"));
