@@ -4,7 +4,8 @@ Frozen into the program like worker/bootstrap.py, and run in the same namespace.
 shown in one form to look at (PNG, JPEG, SVG or HTML: the first it has), one to read
 (Markdown or plain text) and one for programs (JSON). Its methods are the script's: they may
 raise or return anything, which is told in place of the form; how long they take is the
-script's own time. Nothing is imported for it that the script did not import itself.
+script's own time. Nothing is imported for it that the script did not import itself, but for PIL, which
+makes a picture smaller that is too large to be shown.
 """
 
 import binascii
@@ -23,6 +24,10 @@ MIME = {"image/png": PNG, "image/jpeg": JPEG, "image/svg+xml": SVG, "text/html":
 METHODS = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_svg_", SVG),
            ("_repr_html_", HTML), ("_repr_markdown_", MARKDOWN), ("_repr_json_", JSON))
 NAMES = ("PNG", "JPEG", "SVG", "HTML", "Markdown", "text", "JSON")
+ENDS = {PNG: "png", JPEG: "jpg"}
+WORKSPACE = "/workspace"
+ROOM_MIN = 16 << 10  # for a smaller picture and a word about it
+SCALINGS_MAX = 8
 SIGNATURE = {PNG: b"\x89PNG\r\n\x1a\n", JPEG: b"\xff\xd8\xff"}
 ORDINARY = frozenset((int, float, complex, bool, str, bytes, bytearray, list, tuple, dict, set,
                       frozenset, range, type, type(None), type(len), type(lambda: 0)))
@@ -176,9 +181,63 @@ def choose(forms):
     return chosen
 
 
+def keep_whole(number, form, data):
+    """Leaves a picture among the script's files. Returns its name; None: there is no room."""
+    for i in range(100):
+        name = "display-%d%s.%s" % (number, "-%d" % i if i else "", ENDS[form])
+        try:
+            with open(os.path.join(WORKSPACE, name), "xb") as to:
+                to.write(data)
+            return name
+        except FileExistsError:
+            pass
+        except OSError:
+            return None
+    return None
+
+
+def make_smaller(data, form, most):
+    """A picture again, of fewer pixels, in at most so many bytes; and what was done to it. None
+    if it cannot be."""
+    try:
+        from PIL import Image
+        whole = Image.open(io.BytesIO(data))
+        picture = whole.convert("RGBA") if whole.mode == "P" else whole
+        scale = 1.0
+        for _ in range(SCALINGS_MAX):
+            scale *= min(0.7, (most / len(data)) ** 0.5)
+            size = tuple(max(1, int(side * scale)) for side in whole.size)
+            out = io.BytesIO()
+            picture.resize(size).save(out, format=NAMES[form])
+            data = out.getvalue()
+            if len(data) <= most:
+                return data, "shown with %d x %d pixels instead of %d x %d" % (size + whole.size)
+    except Exception:
+        pass
+    return None
+
+
+def fit_picture(forms, room):
+    """These forms, if they have a picture that is too large, with a smaller one; the script's
+    files get the whole one."""
+    form = PNG if PNG in forms else JPEG
+    data = forms.get(form)
+    if data is None or room < ROOM_MIN:
+        return forms
+    # The next one may be large, too.
+    smaller, said = make_smaller(data, form, room // 2) or (None, "too large to be shown")
+    name = keep_whole(Shown.objects, form, data)
+    said = "a picture of %d bytes is %s%s" % (
+        len(data), said, "; the whole one is %s/%s" % (WORKSPACE, name) if name else "")
+    return {**({form: smaller} if smaller else {}), PLAIN: said.encode()}
+
+
 def put(forms):
     """Shows these forms of one object, or, past the caps, none of them."""
-    size = sum(len(data) for data in forms.values())
+    size, room = sum(len(data) for data in forms.values()), BYTES_MAX - Shown.bytes
+    if size > room and Shown.objects < OBJECTS_MAX:
+        forms = fit_picture(forms, room)
+        size = sum(len(data) for data in forms.values())
     if Shown.objects >= OBJECTS_MAX or Shown.bytes + size > BYTES_MAX:
         Shown.undisplayed += 1
         return

@@ -331,13 +331,85 @@ def shows_are_capped(ctx):
                             "class P:\n    def _repr_png_(self):\n        return png + "
                             "chunk(b'teXt', b'k\\0' + bytes(1500000)) + end\n"
                             "display(P(), P(), P())\nprint('\\x01' * (1 << 20))"))
-        equal(images(o), [(1, 1)] * 2)
-        equal(o.structured["omitted"], {"displays": 1, "files": 0})
+        assert images(o) in ([(1, 1)] * 2, [(1, 1)] * 3), images(o)
+        assert "the whole one is /workspace/display-2.png" in o.text, o.text
+        equal([f["path"] for f in o.structured["files"]], ["display-2.png"])
         assert o.line_bytes < 10 << 20, o.line_bytes
         # Markup of characters that take six times their room.
         o = well(client.run("class H:\n    def _repr_html_(self): return '\\x01' * 1000000\n"
                             "display(*[H() for i in range(4)])"))
         assert o.structured["omitted"]["displays"] >= 3, o.structured["omitted"]
+
+
+def cell(client, code, **arguments):
+    """The whole result of run_repl."""
+    return client.ask("tools/call", {"name": "run_repl", "arguments": {"code": code, **arguments}})
+
+
+@test
+def what_was_shown_can_be_read(ctx):
+    """Pictures and markup, of scripts and of cells, as they were shown."""
+    code = RICH + ("display(Rich(image_png=%r, text_plain='t'), Svg(), Html(), 'text', Json())" % PNG)
+    with ctx.client() as client:
+        o = well(client.run(code))
+        for got in (o.raw, cell(client, code)):
+            shows = got["structuredContent"]["displays"]
+            looked_at = [d for d in shows if d["mime_type"] in ("image/png", "image/svg+xml", "text/html")]
+            equal([d["uri"].partition("#")[2] for d in looked_at],
+                  ["display-0.png", "display-1.svg", "display-2.html"])
+            equal([d for d in shows if "uri" in d], looked_at)
+            text = "".join(b["text"] for b in got["content"] if b["type"] == "text")
+            resources = {b["resource"]["uri"]: b["resource"]["text"]
+                         for b in got["content"] if b["type"] == "resource"}
+            for d in looked_at:
+                kept = read(client, d["uri"])
+                equal(kept["mimeType"], d["mime_type"])
+                data = base64.b64decode(kept["blob"]) if "blob" in kept else kept["text"].encode()
+                equal(len(data), d["bytes"])
+                equal(data, PNG if d["mime_type"] == "image/png" else resources[d["uri"]].encode())
+                assert d["uri"] in text, (d, text)
+
+
+NOISE = """import io, os
+from PIL import Image
+picture = Image.frombytes('%s', (300, 200), os.urandom(300 * 200 * %d))
+"""
+
+
+@test(private=True)
+def a_picture_that_is_too_large_is_scaled(ctx):
+    """The whole one is among the files. What is shown still has its shape."""
+    with ctx.private("[results]\ndisplay_kb = 100\n") as service, ctx.client(path=service.socket) as client:
+        need(client, "PIL")
+        for mode, channels in (("RGB", 3), ("RGBA", 4)):
+            o = well(client.run(NOISE % (mode, channels) + "picture"))
+            [(width, height)] = images(o)
+            assert 30 < width < 200 and abs(width / height - 1.5) < 0.1, (width, height)
+            assert sum(d["bytes"] for d in o.structured["displays"]) <= 100 << 10, o.structured["displays"]
+            assert "shown with %d x %d pixels instead of 300 x 200" % (width, height) in o.text, o.text
+            [file] = o.structured["files"]
+            equal(file["path"], "display-0.png")
+            assert file["size"] > 150000 and "/workspace/display-0.png" in o.text, o.text
+            whole = base64.b64decode(read(client, file["uri"])["blob"])
+            equal((decode_png(whole)[0], hashlib.sha256(whole).hexdigest()), ((300, 200), file["sha256"]))
+            equal(o.structured["omitted"], None)
+        # Several, a JPEG, and a name that is taken.
+        o = well(client.run(NOISE % ("RGB", 3) + "open('display-0.png', 'w').write('mine')\n"
+                            "out = io.BytesIO()\npicture.save(out, format='JPEG', quality=100)\n"
+                            "display(picture)\ndisplay({'image/jpeg': out.getvalue()}, raw=True)"))
+        equal([b["mimeType"] for b in blocks(o, "image")], ["image/png", "image/jpeg"])
+        files = {f["path"]: f for f in o.structured["files"]}
+        equal(sorted(files), ["display-0-1.png", "display-0.png", "display-1.jpg"])
+        equal(read(client, files["display-0.png"]["uri"])["text"], "mine")
+        # A figure of matplotlib.
+        if client.run(PROBE % "matplotlib").result["repr"] == "True":
+            o = well(client.run("import numpy, matplotlib.pyplot as plt\nplt.figure(figsize=(20, 20))\n"
+                                "plt.imshow(numpy.random.rand(1500, 1500))\nplt.show()", timeout_seconds=60))
+            equal([len(images(o)), [f["path"] for f in o.structured["files"]]], [1, ["display-0.png"]])
+        # What only looks like a picture cannot be scaled, and is not lost.
+        o = well(client.run("display({'image/png': b'\\x89PNG\\r\\n\\x1a\\n' + bytes(200000)}, raw=True)"))
+        assert images(o) == [] and "is too large to be shown; the whole one is" in o.text, o.text
+        equal([f["path"] for f in o.structured["files"]], ["display-0.png"])
 
 
 @test

@@ -134,12 +134,8 @@ static void
 add_markup(struct run_results *r, const struct outcome_display *display,
 	   struct content *block)
 {
-	char *uri;
-	int n = asprintf(&uri, FILE_URI_SCHEME "%s#display-%u", r->outcome->id,
-			 display->object);
-
 	block->kind = CONTENT_RESOURCE;
-	block->uri = keep_text(r, xalloc_check(n < 0 ? NULL : uri));
+	block->uri = keep_text(r, resources_display_uri(r->outcome->id, display));
 	block->mime_type = media_of_display(display->kind);
 }
 
@@ -253,8 +249,9 @@ run_results_blocks(const struct run_results *r, size_t *n_r)
 /* ---- structuredContent ---- */
 
 static void
-write_display(struct jsonout *out, const struct outcome_display *display)
+write_display(struct jsonout *out, const char *id, const struct outcome_display *display)
 {
+	char *uri = resources_display_uri(id, display);
 	uint32_t width, height;
 
 	jsonout_open(out, '{');
@@ -270,6 +267,9 @@ write_display(struct jsonout *out, const struct outcome_display *display)
 		jsonout_key(out, "json");
 		jsonout_raw(out, display->data, display->len);
 	}
+	if (uri)
+		jsonout_member_text(out, "uri", uri);
+	free(uri);
 	jsonout_close(out, '}');
 }
 
@@ -329,7 +329,7 @@ run_results_write(const struct run_results *r, struct jsonout *out)
 	jsonout_open(out, '[');
 	for (size_t i = 0; r->outcome && i < r->outcome->n_displays; i++)
 		if (r->shown[i])
-			write_display(out, &r->outcome->display[i]);
+			write_display(out, r->outcome->id, &r->outcome->display[i]);
 	jsonout_close(out, ']');
 	jsonout_key(out, "files");
 	jsonout_open(out, '[');
@@ -360,15 +360,20 @@ say_displays(const struct run_results *r, FILE *to)
 {
 	for (size_t i = 0; i < r->outcome->n_displays; i++) {
 		const struct outcome_display *display = &r->outcome->display[i];
+		bool has_uri = display->kind <= DISPLAY_HTML && is_sound(display);
 		uint32_t width, height;
+		char *uri;
 
-		if (!r->shown[i] || display->kind > DISPLAY_HTML)
+		if (!has_uri)
 			continue;
-		fprintf(to, "shown: %s", media_of_display(display->kind));
+		fprintf(to, "%s: %s", r->shown[i] ? "shown" : "too large for this answer",
+			media_of_display(display->kind));
 		if (display->kind == DISPLAY_PNG &&
 		    media_png_size(display->data, display->len, &width, &height))
 			fprintf(to, ", %u x %u", width, height);
-		fprintf(to, ", %zu bytes\n", display->len);
+		uri = resources_display_uri(r->outcome->id, display);
+		fprintf(to, ", %zu bytes, %s\n", display->len, uri);
+		free(uri);
 	}
 	if (r->undisplayed)
 		fprintf(to, "(%u more not shown: at most %u objects and %u KiB are)\n",

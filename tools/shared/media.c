@@ -28,6 +28,19 @@ media_of_display(enum display_kind kind)
 	return types[kind];
 }
 
+const char *
+media_end_of_display(enum display_kind kind)
+{
+	static const char *const ends[DISPLAY_KIND_COUNT] = {
+		[DISPLAY_PNG] = "png",
+		[DISPLAY_JPEG] = "jpg",
+		[DISPLAY_SVG] = "svg",
+		[DISPLAY_HTML] = "html",
+	};
+
+	return ends[kind];
+}
+
 static bool
 begins(const void *data, size_t len, const unsigned char *with, size_t with_len)
 {

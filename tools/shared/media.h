@@ -12,6 +12,9 @@
 /* "image/png" ... */
 const char *media_of_display(enum display_kind kind);
 
+/* How names of files end that have it: "png" ... NULL: it is not kept as one. */
+const char *media_end_of_display(enum display_kind kind);
+
 /* May this be sent as that? Pictures begin as pictures of their kind do. */
 bool media_fits(enum display_kind kind, const void *data, size_t len);
 

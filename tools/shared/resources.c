@@ -101,6 +101,36 @@ resources_part_uri(const char *execution_id, const struct outcome_part *part)
 	return xalloc_check(n < 0 ? NULL : uri);
 }
 
+/* "display-0.png"; malloc'd. NULL: it is not kept. */
+static char *
+display_name(const struct outcome_display *display)
+{
+	const char *end = media_end_of_display(display->kind);
+	char *name = NULL;
+
+	if (end && asprintf(&name, "display-%u.%s", display->object, end) < 0)
+		abort();
+	return name;
+}
+
+static char *
+join(const char *execution_id, const char *name)
+{
+	char *uri;
+	int n = asprintf(&uri, FILE_URI_SCHEME "%s#%s", execution_id, name);
+
+	return xalloc_check(n < 0 ? NULL : uri);
+}
+
+char *
+resources_display_uri(const char *execution_id, const struct outcome_display *display)
+{
+	char *name = display_name(display), *uri = name ? join(execution_id, name) : NULL;
+
+	free(name);
+	return uri;
+}
+
 /* Takes ownership of uri and name. */
 static void
 keep(const struct config *config, const char *principal, char *uri, char *name,
@@ -126,12 +156,10 @@ resources_keep_text(const struct config *config, const struct tenant *tenant,
 		    const char *execution_id, const char *name, const char *text, size_t len)
 {
 	char *uri;
-	int n;
 
 	if (len > config->results.keep_bytes / 2)
 		return NULL;
-	n = asprintf(&uri, FILE_URI_SCHEME "%s#%s", execution_id, name);
-	xalloc_check(n < 0 ? NULL : uri);
+	uri = join(execution_id, name);
 	forget_expired();
 	keep(config, tenant_principal(tenant), xstrdup(uri), xstrdup(name), "text/plain", text,
 	     len);
@@ -151,6 +179,16 @@ resources_keep(const struct config *config, const struct tenant *tenant,
 		keep(config, principal, resources_part_uri(outcome->id, part),
 		     xstrdup(part->stream == STREAM_STDOUT ? "stdout" : "stderr"),
 		     "text/plain", part->at, part->len);
+	}
+	for (size_t i = 0; i < outcome->n_displays; i++) {
+		const struct outcome_display *display = &outcome->display[i];
+		char *name = display_name(display);
+
+		if (name && media_fits(display->kind, display->data, display->len))
+			keep(config, principal, join(outcome->id, name), name,
+			     media_of_display(display->kind), display->data, display->len);
+		else
+			free(name);
 	}
 	for (size_t i = 0; i < outcome->n_files; i++) {
 		const struct outcome_file *file = &outcome->file[i];

@@ -3,7 +3,8 @@
  * What a run's end tells of a small file's content is kept here for its tenant, who alone can
  * list and read it, at mcp-python://<execution id>/<path>; a stream that was spilled, in parts, at
  * mcp-python://<execution id>#stdout-<offset>; and a text that an answer shows by its ends, at
- * mcp-python://<execution id>#stdout. It is given up after
+ * mcp-python://<execution id>#stdout; and pictures and markup that were shown, at
+ * mcp-python://<execution id>#display-0.png. It is given up after
  * [results] keep_seconds, and before that, oldest first, for what is newer; memory of what has
  * expired is given back at the next look at the store, and bounded in any case.
  *
@@ -23,7 +24,10 @@ extern const struct resource_provider own_resources;
 /* The address of a part of a stream that was spilled; malloc'd. */
 char *resources_part_uri(const char *execution_id, const struct outcome_part *part);
 
-/* Keeps what came with the outcome of its files, and what was spilled. */
+/* The address of a picture or of markup that was shown; malloc'd. NULL: it is neither. */
+char *resources_display_uri(const char *execution_id, const struct outcome_display *display);
+
+/* Keeps what came with the outcome of its files, what it has shown, and what was spilled. */
 void resources_keep(const struct config *config, const struct tenant *tenant,
 		    const struct outcome *outcome);
 

@@ -361,6 +361,35 @@ a_file_is_its_tenants_alone(void **state)
 	assert_true(read_uri(bob, "mcp-python://x-2/bin").blob);
 }
 
+/* Markup is kept, text is not; nor is what is no picture. */
+static void
+so_is_what_was_shown(void **state)
+{
+	struct outcome_display display[] = {
+		{ .object = 0, .kind = DISPLAY_HTML, .data = "<b>", .len = 3 },
+		{ .object = 1, .kind = DISPLAY_PLAIN, .data = "text", .len = 4 },
+		{ .object = 2, .kind = DISPLAY_PNG, .data = "none", .len = 4 },
+	};
+	struct outcome outcome = { .id = "x-1", .display = display, .n_displays = 3 };
+	char *uri = resources_display_uri("x-1", &display[0]);
+	char *text = resources_keep_text(config, alice, "x-1", "stdout", "out", 3);
+
+	(void)state;
+	resources_keep(config, alice, &outcome);
+	assert_string_equal(uri, "mcp-python://x-1#display-0.html");
+	assert_string_equal(text, "mcp-python://x-1#stdout");
+	assert_null(resources_display_uri("x-1", &display[1]));
+	assert_string_equal(read_uri(alice, uri).text, "<b>");
+	assert_string_equal(read_uri(alice, text).text, "out");
+	assert_true(read_uri(bob, uri).failed);
+	assert_true(read_uri(bob, text).failed);
+	assert_int_equal(count(alice), 2);
+	free(text);
+	free(uri);
+	assert_null(resources_keep_text(config, alice, "x-2", "stdout", "",
+					config->results.keep_bytes));
+}
+
 static int
 resolve(const struct tenant *tenant, const char *uri, char text_r[16])
 {
@@ -511,6 +540,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(files_are_unknown_while_it_runs, start, stop),
 		cmocka_unit_test_setup_teardown(a_file_is_its_tenants_alone, open_store,
 						close_store),
+		cmocka_unit_test_setup_teardown(so_is_what_was_shown, open_store, close_store),
 		cmocka_unit_test_setup_teardown(a_file_is_put_again_for_its_tenant, open_store,
 						close_store),
 		cmocka_unit_test_setup_teardown(a_file_expires, open_store, close_store),
