@@ -238,13 +238,17 @@ on_close(struct evhttp_connection *evcon, void *arg)
 {
 	struct http_connection *c = arg;
 	struct http_exchange *x = c->exchange;
+	struct http_download *download = c->download;
 
 	(void)evcon;
 	gate_unwait(&c->identity);
 	rota_forget(&c->turn);
 	c->exchange = NULL;
+	c->download = NULL;
 	if (x)
 		c->waiter->lost(x);
+	if (download)
+		http_download_lost(download);
 	leave(c);
 }
 
@@ -267,10 +271,6 @@ http_connection_new(struct http_endpoint *endpoint)
 	c->server = endpoint->server;
 	c->endpoint = endpoint;
 	c->fd = -1;
-	c->identity.on_known = http_request_serve_held;
-	c->identity.arg = c;
-	c->turn.on_turn = http_request_serve_in_turn;
-	c->turn.arg = c;
 	c->bev = xalloc_check(bufferevent_socket_new(endpoint->server->base, -1, 0));
 	/* Held until it is adopted: then it can be asked if evhttp still has it. */
 	bufferevent_incref(c->bev);

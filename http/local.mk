@@ -3,6 +3,7 @@ noinst_LIBRARIES += libhttp.a
 libhttp_a_SOURCES = \
 	http/account.c http/account.h \
 	http/connection.c \
+	http/download.c \
 	http/events.c \
 	http/exchange.c \
 	http/exchange_parts.h \
@@ -12,6 +13,7 @@ libhttp_a_SOURCES = \
 	http/param.c http/param.h \
 	http/parts.h \
 	http/principal.c http/principal.h \
+	http/range.c http/range.h \
 	http/replay.c http/replay.h \
 	http/reply.c http/reply.h \
 	http/request.c \

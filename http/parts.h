@@ -5,6 +5,7 @@
  *   http/reply.c       answers that are sent in one piece
  *   http/request.c     one request: its user, its checks, its refusal
  *   http/exchange.c    one POST that a conversation answers, by JSON or a stream of events
+ *   http/download.c    a file that is sent by a signed link
  *   http/events.c      the stream; a GET that listens to one, or asks for the rest of one
  */
 #ifndef HTTP_PARTS_H
@@ -28,6 +29,7 @@ struct event;
 struct evhttp;
 struct evhttp_connection;
 struct evhttp_request;
+struct http_download;
 struct http_exchange;
 struct http_params;
 struct http_replay;
@@ -102,6 +104,7 @@ struct http_connection {
 	int refusal;				/* status of the last answer; 0: none */
 	struct http_exchange *exchange;		/* which waits for its conversation */
 	const struct http_waiter *waiter;	/* how it is told; set with it */
+	struct http_download *download;		/* that it sends; NULL: none */
 	struct evhttp_request *held;		/* waits for identity or turn; NULL: no request
 						 * waits */
 	struct gate_wait identity;		/* called when the user is known */
@@ -111,7 +114,7 @@ struct http_connection {
 
 /* ---- http/connection.c ---- */
 
-/* A connection that evhttp is about to get. */
+/* A connection that evhttp is about to get. The caller sets identity and turn. */
 struct http_connection *http_connection_new(struct http_endpoint *endpoint);
 
 /* evhttp has it now: counts and watches it. May free it. */
@@ -144,6 +147,16 @@ void http_request_serve_held(void *arg);
 
 /* Serves the held request when its long body may be parsed. arg: its connection. */
 void http_request_serve_in_turn(void *arg);
+
+/* ---- http/download.c ---- */
+
+/* Answers with the file that a signed link leads to. False: path is none, or the file is gone;
+ * nothing was answered. */
+bool http_download_serve(struct http_connection *c, struct evhttp_request *request,
+			 const char *path);
+
+/* Its connection is gone. */
+void http_download_lost(struct http_download *download);
 
 /* ---- http/exchange.c, http/events.c ---- */
 

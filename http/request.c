@@ -26,6 +26,7 @@
 #include "mcp/jsonrpc.h"
 #include "mcp/revision.h"
 #include "policy/config.h"
+#include "tools/shared/links.h"
 
 #define ALLOWED "POST, DELETE"		/* and GET, in a session */
 
@@ -343,6 +344,29 @@ serve_metadata(const struct served *s, enum evhttp_cmd_type verb)
 	return true;
 }
 
+/* A signed link is all that its reader needs. */
+static bool
+serve_link(const struct served *s, enum evhttp_cmd_type verb)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(s->request);
+	const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+
+	if (!s->c->server->options.config->http.links || !path ||
+	    strncmp(path, LINKS_PATH, strlen(LINKS_PATH)) != 0)
+		return false;
+	if (!s->head.value[HTTP_HOST] && s->request->minor >= 1) {
+		refuse(s, 400, "the header Host is required");
+	} else if (!is_of_ours(s)) {
+		refuse(s, 403, "this Host or Origin is not allowed");
+	} else if (verb != EVHTTP_REQ_GET && verb != EVHTTP_REQ_HEAD) {
+		http_reply_header(s->request, "Allow", "GET, HEAD");
+		refuse(s, 405, "this can only be read");
+	} else if (!http_download_serve(s->c, s->request, path)) {
+		refuse(s, 404, "there is no such file, or this link has expired");
+	}
+	return true;
+}
+
 /* Serves a socket for metrics, which has nothing else. */
 static void
 serve_metrics(const struct served *s, enum evhttp_cmd_type verb)
@@ -390,7 +414,7 @@ http_request_serve(struct http_connection *c, struct evhttp_request *request)
 		serve_metrics(&s, verb);
 		return;
 	}
-	if (serve_metadata(&s, verb))
+	if (serve_metadata(&s, verb) || serve_link(&s, verb))
 		return;
 	if (!may_pass(&s, verb) || !take_principal(&s))
 		return;

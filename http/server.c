@@ -104,6 +104,10 @@ on_accepted(struct event_base *base, void *arg)
 	struct http_connection *c = http_connection_new(endpoint);
 
 	(void)base;
+	c->identity.on_known = http_request_serve_held;
+	c->identity.arg = c;
+	c->turn.on_turn = http_request_serve_in_turn;
+	c->turn.arg = c;
 	event_active(endpoint->adopt, EV_TIMEOUT, 0);
 	if (++endpoint->accepted >= ACCEPTS_PER_TURN)
 		evconnlistener_disable(endpoint->listener);

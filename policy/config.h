@@ -81,6 +81,8 @@ struct config {
 		char *socket;		/* path; NULL: none */
 		struct config_list hosts;	/* names of this server, beside the loopback ones */
 		struct config_list origins;	/* of web pages that may call us */
+		char *links;		/* URL at which clients find us; NULL: no signed links */
+		uint32_t link_seconds;	/* that a link is valid */
 		bool insecure;		/* beyond this machine without authentication */
 		uint64_t body_max;	/* bytes of one request's body */
 		uint32_t connections_max;

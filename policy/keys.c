@@ -67,6 +67,8 @@ static const struct key keys[] = {
 	KEY("http", "socket",               PATH,    http.socket,               1, 107,   1, ""),
 	KEY("http", "allowed_hosts",        HOSTS,   http.hosts,                0, CONFIG_LIST_MAX, 1, ""),
 	KEY("http", "allowed_origins",      ORIGINS, http.origins,              0, CONFIG_LIST_MAX, 1, ""),
+	KEY("http", "links",                URI,     http.links,                1, 1024,  1, ""),
+	KEY("http", "link_seconds",         U32,     http.link_seconds,         60, 604800, 1, "3600"),
 	KEY("http", "insecure",             BOOL,    http.insecure,             0, 1,     1, "no"),
 	KEY("http", "body_max_bytes",       BYTES,   http.body_max,         65536, GiB,   1, "16M"),
 	KEY("http", "connections_max",      U32,     http.connections_max,      1, 65536, 1, "1024"),

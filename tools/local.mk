@@ -96,6 +96,7 @@ noinst_LIBRARIES += libtools-shared.a
 libtools_shared_a_SOURCES = \
 	tools/shared/environment.c tools/shared/environment.h \
 	tools/shared/inside.c tools/shared/inside.h \
+	tools/shared/links.c tools/shared/links.h \
 	tools/shared/media.c tools/shared/media.h \
 	tools/shared/reasons.h \
 	tools/shared/requirements.c tools/shared/requirements.h \

@@ -149,11 +149,12 @@ check_blocks(const struct run_results *results)
 }
 
 static void
-check_answer(const struct outcome *outcome, const struct tenant *tenant,
+check_answer(const struct outcome *outcome, const struct tool_host *host,
 	     const struct tenant *stranger)
 {
+	const struct tenant *tenant = host->tenant;
 	size_t cost, i;
-	struct run_results *results = run_results_new(outcome, &cost);
+	struct run_results *results = run_results_new(outcome, host, &cost);
 	json_t *members = write_members(results, cost), *one;
 
 	MUST(cost <= RESULTS_DISPLAY_COST_MAX + RESULTS_FILE_COST_MAX);
@@ -171,6 +172,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct config *config;
 	static struct tenant *tenant, *stranger;
+	struct tool_host host;
 	struct outcome outcome = { .id = "x-1" };
 	struct execution_results results;
 
@@ -178,6 +180,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!config) {
 		config = config_new();
+		config->http.links = strdup("http://localhost");
 		tenant = engine_tenant(NULL, 1);
 		stranger = engine_tenant(NULL, 2);
 	}
@@ -186,7 +189,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	results_show(&results, &outcome);
 	check_outcome(&outcome);
 	resources_keep(config, tenant, &outcome);
-	check_answer(&outcome, tenant, stranger);
+	host = (struct tool_host){ .config = config, .tenant = tenant };
+	check_answer(&outcome, &host, stranger);
 	resources_forget();
 	results_done(&results);
 	return 0;

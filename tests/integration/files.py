@@ -18,6 +18,8 @@ import threading
 import time
 
 from harness import SOMEBODY, Skip, equal, main, proto_version, test
+from http_client import Closed, Connection
+from http_suite import http_private
 from mcpclient import RpcError, connect_as
 from supervisor import Supervisor, comm, descendants, wait_gone
 
@@ -598,6 +600,99 @@ def puts_of_others(ctx):
         for p in held:
             p.end()
             p.socket.close()
+
+
+@contextlib.contextmanager
+def linked(ctx, store, more=""):
+    """A service that makes links, and where it serves HTTP."""
+    settings = "links = http://localhost\n[files]\ndirectory = %s\n%s" % (store, more)
+    with http_private(ctx, settings, unix=True) as (s, http):
+        yield s, http
+
+
+def load(http, url, verb="GET", **headers):
+    with Connection(http, 60) as c:
+        c.send(verb, url.removeprefix("http://localhost"),
+               headers=[("Host", "localhost")] + [(k.replace("_", "-"), v) for k, v in headers.items()])
+        return c.read(to_head=verb == "HEAD")
+
+
+@test
+def a_link_leads_to_a_file(ctx):
+    """Of both stores, whole and in parts, by a client that shows no token."""
+    with place() as store, linked(ctx, store) as (s, http), connect(ctx, s) as client:
+        o = client.run(WRITE % ("out/a b.bin", 9) + "open('s.html', 'w').write('<b>small</b>')\nNone")
+        files = files_of(o)
+        for name, want, kind in (("out/a b.bin", content(9), "application/octet-stream"), ("s.html", b"<b>small</b>", "text/html")):
+            url = files[name]["http_url"]
+            link, = (c for c in o.raw["content"] if c.get("uri") == files[name]["uri"])
+            assert link["description"].endswith(url), link
+            r = load(http, url)
+            assert r.status == 200 and r.body == want, (r.status, len(r.body), r)
+            equal(r.header("Content-Type").partition(";")[0], kind)
+            equal((r.header("Content-Length"), r.header("X-Content-Type-Options")), (str(len(want)), "nosniff"))
+            assert r.header("Content-Disposition").startswith("attachment; "), r
+            r = load(http, url, "HEAD")
+            equal((r.status, r.body, r.header("Content-Length")), (200, b"", str(len(want))))
+            for text, first, last in (("bytes=0-0", 0, 0), ("bytes=3-7", 3, 7), ("bytes=-5", len(want) - 5, len(want) - 1),
+                                      ("bytes=2-", 2, len(want) - 1)):
+                r = load(http, url, Range=text)
+                assert r.status == 206 and r.body == want[first:last + 1], (text, r)
+                equal(r.header("Content-Range"), "bytes %d-%d/%d" % (first, last, len(want)))
+            r = load(http, url, Range="bytes=%d-" % len(want))
+            equal((r.status, r.header("Content-Range")), (416, "bytes */%d" % len(want)))
+            equal(load(http, url, Range="bytes=0-1,3-4").status, 200)
+            for verb in "POST", "PUT", "DELETE":
+                equal(load(http, url, verb).status, 405)
+            equal(load(http, url, Origin="http://evil.example").status, 403)
+            equal(load(http, url[:-1]).status, 404)
+            equal(load(http, url.replace("/files/", "/files/1")).status, 404)
+        # One connection, many requests.
+        with Connection(http, 60) as c:
+            for _ in range(3):
+                c.send("GET", url.removeprefix("http://localhost"), headers=[("Host", "localhost")])
+                equal(c.read().body, b"<b>small</b>")
+    with place() as store, http_private(ctx, "[files]\ndirectory = %s\n" % store, unix=True) as (s, http), \
+            connect(ctx, s) as client:
+        assert "http_url" not in files_of(client.run(WRITE % ("a", 9)))["a"]
+        equal(load(http, url).status, 404)
+
+
+@test
+def readers_of_links_that_are_slow(ctx):
+    """They keep a part in memory, and no place of the helper: files go in and out meanwhile."""
+    with place() as store, linked(ctx, store) as (s, http), connect(ctx, s) as client:
+        file = files_of(client.run(WRITE % ("a", 40)))["a"]
+        slow = [Connection(http, 60) for _ in range(40)]
+        for c in slow:
+            c.send("GET", file["http_url"].removeprefix("http://localhost"), headers=[("Host", "localhost")])
+            equal(c.read_head().status, 200)
+        b = files_of(client.run(WRITE % ("b", 9)))["b"]
+        assert load(http, b["http_url"]).body == content(9)
+        for c in slow[1:]:
+            c.reset() if slow.index(c) % 2 else c.close()
+        got = slow[0].take(40 * MIB)
+        assert bytes(got) == content(40)
+        slow[0].close()
+
+
+@test
+def a_link_ends_with_its_file(ctx):
+    """One that is removed while it is read breaks off; it is no other file's beginning."""
+    more = "tenant_bytes = 48M\nfile_bytes = 40M\n"
+    with place() as store, linked(ctx, store, more) as (s, http), connect(ctx, s) as client:
+        file = files_of(client.run(WRITE % ("a", 40)))["a"]
+        with Connection(http, 60) as c:
+            c.send("GET", file["http_url"].removeprefix("http://localhost"), headers=[("Host", "localhost")])
+            equal(c.read_head().status, 200)
+            client.run(WRITE % ("b", 20))
+            refused(client, file["uri"])
+            try:
+                got = c.take(40 * MIB)
+                raise AssertionError("%d bytes" % len(got))
+            except Closed:
+                pass
+        equal(load(http, file["http_url"]).status, 404)
 
 
 @test(root=True)

@@ -398,6 +398,7 @@ HTTP_TESTS = \
 	tests/unit/http/test-http-account \
 	tests/unit/http/test-http-head \
 	tests/unit/http/test-http-ladder \
+	tests/unit/http/test-http-links \
 	tests/unit/http/test-http-replay
 check_PROGRAMS += $(HTTP_TESTS)
 TESTS += $(HTTP_TESTS)
@@ -411,6 +412,10 @@ tests_unit_http_test_http_head_LDADD = $(MCP_TEST_LDADD)
 tests_unit_http_test_http_ladder_SOURCES = tests/unit/http/test-http-ladder.c
 tests_unit_http_test_http_ladder_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_http_test_http_ladder_LDADD = $(MCP_TEST_LDADD)
+tests_unit_http_test_http_links_SOURCES = \
+	tests/unit/http/test-http-links.c $(MCP_FAKE)
+tests_unit_http_test_http_links_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
+tests_unit_http_test_http_links_LDADD = $(MCP_TEST_LDADD)
 tests_unit_http_test_http_replay_SOURCES = tests/unit/http/test-http-replay.c
 tests_unit_http_test_http_replay_CPPFLAGS = $(MCP_TEST_CPPFLAGS)
 tests_unit_http_test_http_replay_LDADD = $(MCP_TEST_LDADD)

@@ -138,7 +138,7 @@ checked_json(const char *text)
 
 static void
 read_outcome(const struct outcome *outcome, const struct run_supplement *supplement,
-	     struct report *report_r)
+	     const struct tool_host *host, struct report *report_r)
 {
 	struct report report = {
 		.outcome = outcome,
@@ -165,7 +165,7 @@ read_outcome(const struct outcome *outcome, const struct run_supplement *supplem
 		report.traceback = shown(outcome->error_traceback);
 		report.error_line = outcome->error_line;
 	}
-	report.results = run_results_new(outcome, &report.results_cost);
+	report.results = run_results_new(outcome, host, &report.results_cost);
 	fit(&report);
 	*report_r = report;
 }
@@ -524,7 +524,7 @@ run_script_answer(const struct outcome *outcome, uint32_t tokens,
 {
 	struct report report;
 
-	read_outcome(outcome, supplement, &report);
+	read_outcome(outcome, supplement, host, &report);
 	/* A cell's answer has a supplement, a script's has none. */
 	missing_advise(host, outcome, supplement != NULL, report.advice);
 	report.found = found_describe(host, outcome);
@@ -546,7 +546,7 @@ run_script_refuse_as(const char *reason, const char *text,
 		.supplement = supplement,
 	};
 
-	report.results = run_results_new(NULL, &report.results_cost);
+	report.results = run_results_new(NULL, host, &report.results_cost);
 	give(&report, host);
 }
 
@@ -563,6 +563,6 @@ run_script_answer_job(const char *job, const struct run_supplement *supplement,
 {
 	struct report report = { .status = RUN_RUNNING, .job = job, .supplement = supplement };
 
-	report.results = run_results_new(NULL, &report.results_cost);
+	report.results = run_results_new(NULL, host, &report.results_cost);
 	give(&report, host);
 }

@@ -6,16 +6,21 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/file_uri.h"
 #include "tools/script/run_script.h"
+#include "policy/config.h"
+#include "tools/shared/links.h"
 #include "tools/shared/media.h"
 #include "tools/shared/resources.h"
 
 #define ENTRY_COST 512		/* keys, numbers and types around one entry */
+#define LINK_COST 1024		/* a signed link, twice, beside the path */
 
 struct run_results {
 	const struct outcome *outcome;
+	const struct tool_host *host;
 	bool *shown;			/* by display: it is in the answer */
 	size_t n_files;			/* files that are reported */
 	uint32_t undisplayed, more_files;
@@ -111,6 +116,8 @@ plan_files(struct run_results *r)
 		size_t more = 3 * jsonout_cost(file->path, file->path_len) +
 			      6 * file->path_len + ENTRY_COST;
 
+		if (r->host->config->http.links)
+			more += 6 * file->path_len + LINK_COST;
 		if (more > RESULTS_FILE_COST_MAX - cost)
 			break;
 		cost += more;
@@ -175,12 +182,28 @@ is_kept(const struct outcome_file *file)
 	return file->data || file->stored;
 }
 
+/* For readers, of whom many see no more than this. NULL: there is no link. */
+static const char *
+describe_link(struct run_results *r, const char *uri)
+{
+	own_mem char *url = link_new(r->host->config, r->host->tenant, uri);
+	char *text;
+
+	if (!url)
+		return NULL;
+	return keep_text(r, xalloc_check(asprintf(&text, "Until it expires also at %s", url) < 0
+					 ? NULL : text));
+}
+
 static void
 add_link(struct run_results *r, const struct outcome_file *file)
 {
+	const char *uri = keep_text(r, file_uri(r->outcome->id, file->path, file->path_len));
+
 	r->block[r->n_blocks++] = (struct content){
 		.kind = CONTENT_LINK,
-		.uri = keep_text(r, file_uri(r->outcome->id, file->path, file->path_len)),
+		.uri = uri,
+		.description = describe_link(r, uri),
 		.name = keep_text(r, xalloc_check(strndup(file->path, file->path_len))),
 		.mime_type = media_of_path(file->path, file->path_len),
 		.size = file->size,
@@ -206,12 +229,13 @@ add_part(struct run_results *r, const struct outcome_part *part)
 }
 
 struct run_results *
-run_results_new(const struct outcome *outcome, size_t *cost_r)
+run_results_new(const struct outcome *outcome, const struct tool_host *host, size_t *cost_r)
 {
 	struct run_results *r = xcalloc(1, sizeof(*r));
 
 	*cost_r = 0;
 	r->outcome = outcome;
+	r->host = host;
 	if (!outcome)
 		return r;
 	*cost_r = plan_displays(r) + plan_files(r);
@@ -292,10 +316,12 @@ write_file(const struct run_results *r, struct jsonout *out,
 		jsonout_null(out);
 	}
 	if (is_kept(file)) {
-		char *uri = file_uri(r->outcome->id, file->path, file->path_len);
+		own_mem char *uri = file_uri(r->outcome->id, file->path, file->path_len);
+		own_mem char *url = link_new(r->host->config, r->host->tenant, uri);
 
 		jsonout_member_text(out, "uri", uri);
-		free(uri);
+		if (url)
+			jsonout_member_text(out, "http_url", url);
 	} else {
 		jsonout_member_bool(out, "kept", false);
 	}

@@ -15,8 +15,10 @@
 struct run_results;
 
 /* Decides what of it fits. outcome NULL: nothing was run. What is returned borrows from the
- * outcome. cost_r: what it takes in an answer, at most the two above. */
-struct run_results *run_results_new(const struct outcome *outcome, size_t *cost_r);
+ * outcome. host: whose files may have signed links; borrowed. cost_r: what it takes in an
+ * answer, at most the two above. */
+struct run_results *run_results_new(const struct outcome *outcome, const struct tool_host *host,
+				    size_t *cost_r);
 void run_results_free(struct run_results *results);
 
 const struct content *run_results_blocks(const struct run_results *results, size_t *n_r);
