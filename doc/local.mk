@@ -6,6 +6,7 @@ dist_man_MANS += \
 	doc/man/mcp-pythond-tokens.5 \
 	doc/man/mcp-python-egress.8 \
 	doc/man/mcp-python-keeper.8 \
+	doc/man/mcp-python-tools.8 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
 dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md doc/moving.md \

@@ -16,6 +16,7 @@
 
 #include "engine/dispatch.h"
 #include "engine/egress.h"
+#include "engine/upstream.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
@@ -220,6 +221,7 @@ engine_free(struct engine *engine)
 	each_tenant(engine, forget_tenant);
 	pool_done(engine);
 	egress_free(engine->egress);
+	upstream_free(engine->upstream);
 	event_del(&engine->housekeeping);
 	event_del(&engine->deliver);
 	event_del(&engine->tell_ready);
@@ -262,7 +264,7 @@ set_up(struct engine *engine)
 {
 	const struct limits *standard = &engine->config->limits.standard;
 	const struct cgroup_controllers *have;
-	uint32_t slots = launcher_slots(engine->options.launcher);
+	uint32_t slots = launcher_slots(engine->options.launcher), strangers;
 
 	TAILQ_INIT(&engine->due);
 	TAILQ_INIT(&engine->running);
@@ -271,14 +273,20 @@ set_up(struct engine *engine)
 	evtimer_assign(&engine->deliver, engine->base, on_deliver, engine);
 	evtimer_assign(&engine->tell_ready, engine->base, on_tell_ready, engine);
 	evtimer_assign(&engine->shutdown_timer, engine->base, on_shutdown_over, engine);
-	/* The last id belongs to the proxy. */
-	worker_slots_init(&engine->slots, slots > 1 ? slots - 1 : slots);
+	/* The last ids belong to strangers: the proxy, and the client of other servers' tools. */
+	strangers = slots > 2 && engine->config->n_tools > 0 ? 2 : slots > 1 ? 1 : 0;
+	worker_slots_init(&engine->slots, slots - strangers);
 	engine->egress = egress_new(&(struct egress_options){
 		.base = engine->base, .launcher = engine->options.launcher,
 		.observer = engine->options.observer,
 	});
 	if (engine->egress == NULL)
 		return -ENOMEM;
+	if (engine->config->n_tools > 0)
+		engine->upstream = upstream_new(&(struct upstream_options){
+			.base = engine->base, .launcher = engine->options.launcher,
+			.config = engine->config,
+		});
 	engine->standard = (struct cgroup_limits){
 		.memory_bytes = standard->memory_bytes, .pids = standard->pids + 1,
 		.cpu_percent = engine->config->limits.cpu_percent,
@@ -356,6 +364,12 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 	}
 	*engine_r = engine;
 	return 0;
+}
+
+struct upstream *
+engine_upstream(const struct engine *engine)
+{
+	return engine->upstream;
 }
 
 struct keeper *

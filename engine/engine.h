@@ -18,8 +18,10 @@ struct engine_observer;
 struct event_base;
 struct filestore;
 struct keeper;
+struct upstream;
 struct launcher;
 struct tenant;
+struct upstream;
 
 #define ENGINE_OTHERS 3
 
@@ -99,6 +101,9 @@ void engine_enforcement(const struct engine *engine, struct engine_enforcement *
 /* The names of well-known modules that scripts of the default profile can import, once it is ready
  * (engine/zygote.h). */
 const char *engine_packages(const struct engine *engine);
+
+/* The client of other MCP servers; NULL: none is configured (engine/upstream.h). */
+struct upstream *engine_upstream(const struct engine *engine);
 
 /* The keeper of installed packages; NULL: no store is configured (engine/keeper.h). */
 struct keeper *engine_keeper(const struct engine *engine);

@@ -18,6 +18,7 @@
 struct execution;
 struct repl;
 struct keeper;
+struct upstream;
 struct watchdog;
 struct zygote;
 
@@ -38,6 +39,8 @@ struct engine {
 
 	struct egress *egress;			/* the proxy; its process is started when it is
 						 * needed */
+	struct upstream *upstream;		/* the client of other MCP servers; NULL: none is
+						 * configured */
 	struct pool pool;
 	const struct worker_owner *owner;	/* of all workers: pool.c */
 	struct worker_slots slots;

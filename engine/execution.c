@@ -285,6 +285,7 @@ close_run(struct execution *e)
 	worker_drain(w);
 	egress_grant_end(give_ptr(e->grant));
 	modules_end(&e->modules);
+	e->tools.n_open = 0;
 	e->worker = NULL;
 	w->execution = NULL;
 	if (e->repl != NULL) {

@@ -201,6 +201,10 @@ struct execution_request {
 	uint32_t prompt_ms;		/* for answers, in all, that do not count as wall_ms */
 	uint32_t modules;		/* that its imports may ask for when they have not found
 					 * them, at most MODULES_OF_RUN_MAX; 0: none */
+	const char *const *tools;	/* names of other MCP servers, whose tools it may call */
+	size_t n_tools;			/* at most TOOL_SERVERS_MAX; 0: none */
+	uint32_t tool_calls, tool_calls_at_once;	/* at most TOOL_CALLS_MAX and
+							 * TOOL_CALLS_AT_ONCE; with tools */
 };
 
 /* What an import has not found. Valid during the call only. */
@@ -208,6 +212,17 @@ struct execution_module {
 	const char *name;		/* a script's: letters, digits and _ of ASCII, at most
 					 * MODULE_NAME_MAX bytes */
 	const char *platform, *extension;	/* of its Python: zygote_platform ... */
+};
+
+/* A script calls a tool of another MCP server. Valid during the call only. */
+struct execution_tool {
+	uint32_t number;		/* of execution_answer_tool */
+	const char *server;		/* one of the request's */
+	const char *tool;		/* a script's: at most TOOL_NAME_MAX bytes of UTF-8; NULL:
+					 * it asks for the list of the server's tools */
+	const char *arguments;		/* a script's: UTF-8 without NUL, at most TOOL_ARGUMENTS_MAX
+					 * bytes, perhaps no JSON; NUL behind it */
+	size_t arguments_len;
 };
 
 /* How the asker hears of it. on_output may be NULL; its bytes are raw, as read. Neither is
@@ -221,6 +236,9 @@ struct execution_watcher {
 	/* The script waits for a set of packages: execution_answer_module, now or later. NULL:
 	 * there is none for it. */
 	void (*on_module)(void *arg, const struct execution_module *module);
+	/* The script waits for a tool's result: execution_answer_tool, now or later. Several may
+	 * be waited for at once. NULL: it can call none. */
+	void (*on_tool)(void *arg, const struct execution_tool *tool);
 	/* The set of the answer is mounted. NULL: of no interest. */
 	void (*on_mounted)(void *arg);
 	void *arg;
@@ -250,6 +268,11 @@ void execution_answer_prompt(struct execution *execution, const char *line, size
 /* The answer to the module that was asked for last: a set of the store that has it, which is
  * mounted in place of the one before; NULL: there is none. Fine when nothing is asked for. */
 void execution_answer_module(struct execution *execution, const char *environment);
+
+/* The answer to a call of a tool. body: JSON with TOOL_RETURNED and TOOL_RAISED, else a sentence;
+ * UTF-8 without NUL, at most TOOL_RESULT_MAX bytes. Fine when the call is not open. */
+void execution_answer_tool(struct execution *execution, uint32_t number, enum tool_status status,
+			   const char *body, size_t len);
 
 /* The engine's observer hears what became of a prompt: of that only those know who ask. */
 enum engine_input;

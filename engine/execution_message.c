@@ -46,6 +46,8 @@ execution_take(struct execution *e, struct frame *frame)
 		return on_prompt(e, &frame->msg.prompt);
 	if (frame->msg.type == MSG_MODULE)
 		return modules_take(e, &frame->msg.module);
+	if (frame->msg.type == MSG_TOOL_CALL)
+		return tools_take(e, &frame->msg.tool_call);
 	if (frame->msg.type == MSG_WHERE)
 		return execution_on_where(e, frame);
 	if (frame->msg.type == MSG_OFFER)

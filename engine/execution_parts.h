@@ -15,6 +15,7 @@
 #include "engine/execution_prompts.h"
 #include "engine/execution_request.h"
 #include "engine/execution_results.h"
+#include "engine/execution_tools.h"
 #include "engine/execution_usage.h"
 #include "engine/outcome.h"
 #include "engine/output.h"
@@ -69,6 +70,7 @@ struct execution {
 	struct execution_usage usage;
 	struct execution_prompts prompts;
 	struct execution_modules modules;
+	struct execution_tools tools;
 	size_t burst;				/* read since the last rest */
 	struct output output;
 	size_t spilled;				/* bytes charged to the tenant and the engine */

@@ -25,6 +25,8 @@ bytes_of(const struct execution_request *request)
 		n += strlen(request->globals) + 1;
 	for (size_t i = 0; i < request->n_args; i++)
 		n += strlen(request->args[i]) + 1;
+	for (size_t i = 0; i < request->n_tools; i++)
+		n += strlen(request->tools[i]) + 1;
 	for (size_t i = 0; i < request->n_imports; i++)
 		n += strlen(request->imports[i]) + 1;
 	for (size_t i = 0; i < request->n_inputs; i++)
@@ -79,6 +81,8 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		.inspect = request->inspect,
 		.prompts = request->prompts,
 		.modules = request->modules,
+		.tool_calls = request->tool_calls,
+		.tool_calls_at_once = request->tool_calls_at_once,
 		.tell_names = request->tell_names,
 		.internal = request->internal,
 		.input = new_array(request->n_inputs, sizeof(*copy->input)),
@@ -89,6 +93,7 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 	if (request->script_name != NULL)
 		copy->script_name = put(&at, request->script_name, strlen(request->script_name));
 	copy->args = put_strings(&at, request->args, request->n_args);
+	copy->tools = put_strings(&at, request->tools, request->n_tools);
 	if (request->globals != NULL)
 		copy->globals = put(&at, request->globals, strlen(request->globals));
 	if (request->imports != NULL)
@@ -124,6 +129,7 @@ request_copy_done(struct request_copy *copy)
 	request_copy_close_channel(copy);
 	free(copy->network);
 	free(copy->args.item);
+	free(copy->tools.item);
 	free(copy->imports.item);
 	free(copy->input);
 	free(copy->bytes);

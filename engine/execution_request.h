@@ -27,6 +27,8 @@ struct request_copy {
 	unsigned int snapshot, cell;
 	uint32_t prompts;			/* that it may ask */
 	uint32_t modules;			/* that it may ask for */
+	struct msg_strs tools;			/* n 0: none */
+	uint32_t tool_calls, tool_calls_at_once;
 	bool tell_names, internal, inspect;
 	char *bytes;				/* that the texts and inputs are in */
 };

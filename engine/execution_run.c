@@ -83,6 +83,12 @@ execution_run_message(const struct execution *e)
 		.inspect = request->inspect,
 		.prompts = request->prompts,
 		.modules = request->modules,
+		.has_tools = request->tools.n > 0,
+		.tools = request->tools,
+		.has_tool_calls = request->tools.n > 0,
+		.tool_calls = request->tool_calls,
+		.has_tool_calls_at_once = request->tools.n > 0,
+		.tool_calls_at_once = request->tool_calls_at_once,
 	};
 
 	if (!engine->memory_counted)

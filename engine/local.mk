@@ -16,6 +16,7 @@ libengine_a_SOURCES = \
 	engine/execution_request.c engine/execution_request.h \
 	engine/execution_results.c engine/execution_results.h \
 	engine/execution_run.c \
+	engine/execution_tools.c engine/execution_tools.h \
 	engine/execution_usage.c engine/execution_usage.h \
 	engine/file_uri.c engine/file_uri.h \
 	engine/keeper.c engine/keeper.h \
@@ -33,6 +34,7 @@ libengine_a_SOURCES = \
 	engine/survey.c engine/survey.h \
 	engine/tenant.c engine/tenant.h \
 	engine/upload.c engine/upload.h \
+	engine/upstream.c engine/upstream.h \
 	engine/worker.c engine/worker.h \
 	engine/worker_output.c \
 	engine/worker_slots.c \

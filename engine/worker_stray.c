@@ -15,6 +15,7 @@
 #include <event2/event.h>
 
 #include "engine/egress.h"
+#include "engine/upstream.h"
 #include "engine/engine_parts.h"
 #include "engine/keeper.h"
 #include "engine/pool.h"
@@ -82,7 +83,8 @@ is_known(const struct engine *engine, pid_t pid)
 	const struct worker *w;
 
 	if (launcher_pid(engine->options.launcher) == pid ||
-	    egress_pid(engine->egress) == pid || keeper_pid(engine->keeper) == pid)
+	    egress_pid(engine->egress) == pid || upstream_pid(engine->upstream) == pid ||
+	    keeper_pid(engine->keeper) == pid)
 		return true;
 	for (size_t i = 0; i < ENGINE_OTHERS; i++)
 		if (engine->options.other_child[i] == pid)

@@ -299,6 +299,9 @@ on_message(void *arg, struct frame *frame)
 	case MSG_SPAWN:
 	case MSG_READY:
 	case MSG_JAIL_FAILED:
+	case MSG_TOOL_CALL: case MSG_TOOL_RESULT: case MSG_TOOLS_CONFIGURE: case MSG_TOOLS_READY:
+	case MSG_TOOLS_TOOL: case MSG_TOOLS_SERVER: case MSG_TOOLS_CALL: case MSG_TOOLS_CANCEL:
+	case MSG_TOOLS_RESULT:
 	case MSG_RUN: case MSG_INPUT: case MSG_DISPLAY: case MSG_LEFT: case MSG_LEFT_MORE:
 	case MSG_DONE: case MSG_EXITED: case MSG_LISTENER: case MSG_WHERE:
 	case MSG_EGRESS_CONFIGURE: case MSG_EGRESS_READY: case MSG_EGRESS_OPEN:

@@ -41,6 +41,9 @@ enum audit_event {
 	AUDIT_IMPORT_FOUND,		/* ... modules that a set has which was installed before */
 	AUDIT_INPUT_ASKED,		/* a script asks its user for a line */
 	AUDIT_INPUT_ENDED,		/* ... and has one, or none; not which */
+	AUDIT_TOOL_CALLED,		/* of another MCP server, by a script */
+	AUDIT_TOOL_ENDED,		/* ... and has an answer, or none comes */
+	AUDIT_TOOL_REFUSED,		/* it was not made */
 	AUDIT_APPROVAL_ASKED,
 	AUDIT_APPROVAL_GRANTED,
 	AUDIT_APPROVAL_REFUSED,		/* by an approver, or over without a decision */

@@ -75,8 +75,8 @@ become(uid_t id, bool may_setgroups)
 	return setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0 ? -1 : 0;
 }
 
-/* The steps that are left out for the egress proxy: it keeps the current mount namespace, and
- * without spare ids the user namespace too. */
+/* The steps that are left out for strangers: they keep the current mount namespace, and without
+ * spare ids the user namespace too. */
 static bool
 is_left_out(int step, enum launch_as as, const struct outer_namespace *outer)
 {
@@ -84,7 +84,8 @@ is_left_out(int step, enum launch_as as, const struct outer_namespace *outer)
 		return false;
 	if (step == STEP_MOUNT_NS || step == STEP_UNSHARE)
 		return true;
-	return (step == STEP_USER_NS || step == STEP_IDENTITY) && outer->slots < 2;
+	return (step == STEP_USER_NS || step == STEP_IDENTITY) &&
+	       outer->slots < (as == LAUNCH_STRANGER ? 2 : 3);
 }
 
 static void
@@ -106,7 +107,8 @@ run_child(const struct outer_namespace *outer, const struct launch_program *prog
 	static const char *const envp[] = {
 		"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", NULL,
 	};
-	uid_t id = program->as == LAUNCH_STRANGER ? outer->slots : 0;
+	uid_t id = program->as == LAUNCH_STRANGER ? outer->slots :
+		   program->as == LAUNCH_SECOND_STRANGER ? outer->slots - 1 : 0;
 	int user_fd, mount_fd, program_fd = program->fd, step;
 
 	reset_signals();

@@ -17,6 +17,8 @@ enum launch_as {
 	/* The last id of the outer namespace, which no worker has, without any capability, in the
 	 * service's other namespaces. If the outer namespace has one id only: the service's own. */
 	LAUNCH_STRANGER,
+	/* Likewise, with the last id but one, so that it cannot touch the first. */
+	LAUNCH_SECOND_STRANGER,
 };
 
 struct launch_program {

@@ -1,5 +1,5 @@
-/* The launcher: a process that starts zygotes, the keeper and the egress proxy for the supervisor,
- * which has given up every means to do that itself (fence.h).
+/* The launcher: a process that starts zygotes, the keeper, the egress proxy and the client of other
+ * servers' tools for the supervisor, which has given up every means to do that itself (fence.h).
  *
  * It is a helper (helper.h), and the only process that keeps the descriptors of the outer namespace
  * and of the programs. The processes that it starts are children of the supervisor (CLONE_PARENT).
@@ -32,6 +32,7 @@ struct launcher_options {
 					 * NULL: no profile has its own */
 	int keeper_fd;			/* mcp-python-keeper likewise; -1: nothing to keep */
 	int egress_fd;			/* mcp-python-egress; -1: not installed */
+	int tools_fd;			/* mcp-python-tools; -1: no other server is configured */
 	bool memory_counted;		/* by a controller */
 };
 

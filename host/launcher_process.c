@@ -37,7 +37,7 @@ struct launcher_process {
 	const struct launcher_options *options;
 	pid_t supervisor;
 	int socket;
-	struct row zygote[CONFIG_PROFILES_MAX], keeper, egress;
+	struct row zygote[CONFIG_PROFILES_MAX], keeper, egress, tools;
 };
 
 /* ---- the table ---- */
@@ -45,6 +45,7 @@ struct launcher_process {
 static const char *const zygote_argv[] = { "mcp-python-worker", "--zygote", NULL };
 static const char *const keeper_argv[] = { "mcp-python-keeper", NULL };
 static const char *const egress_argv[] = { "mcp-python-egress", NULL };
+static const char *const tools_argv[] = { "mcp-python-tools", NULL };
 
 static struct msg_strs
 strs_of(const struct config_list *list)
@@ -83,6 +84,39 @@ configure(const struct launcher_options *options, const struct config_profile *p
 	} };
 }
 
+/* The words of a command hold no blank. */
+static struct msg_str
+joined(const struct config_list *words)
+{
+	size_t size = 0, len = 0;
+	char *text;
+
+	for (size_t i = 0; i < words->n; i++)
+		size += strlen(words->item[i]) + 1;
+	text = calloc(1, size + 1);
+	if (text == NULL)
+		abort();
+	for (size_t i = 0; i < words->n; i++)
+		len += (size_t)sprintf(text + len, "%s%s", i > 0 ? " " : "", words->item[i]);
+	return (struct msg_str){ text, len };
+}
+
+static struct msg
+configure_tools(const struct config *config)
+{
+	struct msg_strs names = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
+	struct msg_strs commands = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
+
+	if (names.item == NULL || commands.item == NULL)
+		abort();
+	for (size_t i = 0; i < config->n_tools; i++) {
+		names.item[names.n++] = msg_str(config->tools[i].name);
+		commands.item[commands.n++] = joined(&config->tools[i].command);
+	}
+	return (struct msg){ .type = MSG_TOOLS_CONFIGURE,
+			     .tools_configure = { .names = names, .commands = commands } };
+}
+
 /* users: how many of it may be in use. */
 static void
 fill_row(struct row *row, int fd, const char *const *argv, enum launch_as as,
@@ -109,6 +143,7 @@ fill_table(struct launcher_process *l)
 		.has_files = files != NULL, .files = msg_str(files) } };
 	const struct msg network = { .type = MSG_EGRESS_CONFIGURE, .egress_configure = {
 		.has_nameserver = nameserver != NULL, .nameserver = msg_str(nameserver) } };
+	const struct msg tools = configure_tools(config);
 
 	for (size_t i = 0; i < config->n_profiles; i++) {
 		const struct msg first = configure(options, &config->profile[i]);
@@ -122,6 +157,7 @@ fill_table(struct launcher_process *l)
 	fill_row(&l->keeper, options->keeper_fd, keeper_argv,
 		 LAUNCH_ROOT_OF_OUTER, &keep, 1);
 	fill_row(&l->egress, options->egress_fd, egress_argv, LAUNCH_STRANGER, &network, 1);
+	fill_row(&l->tools, options->tools_fd, tools_argv, LAUNCH_SECOND_STRANGER, &tools, 1);
 }
 
 /* NULL: no such program. */
@@ -142,6 +178,9 @@ find_row(struct launcher_process *l, const struct msg_launch *asked)
 		break;
 	case LAUNCH_EGRESS:
 		row = &l->egress;
+		break;
+	case LAUNCH_TOOLS:
+		row = &l->tools;
 		break;
 	case LAUNCH_KIND_COUNT:
 		break;
@@ -297,7 +336,7 @@ static int
 keep_only_own(const struct launcher_process *l)
 {
 	const struct launcher_options *options = l->options;
-	int keep[CONFIG_PROFILES_MAX + 6];
+	int keep[CONFIG_PROFILES_MAX + 7];
 	size_t n = 0;
 	unsigned int from = STDERR_FILENO + 1;
 
@@ -307,6 +346,7 @@ keep_only_own(const struct launcher_process *l)
 	keep[n++] = options->worker_fd;
 	keep[n++] = options->keeper_fd;
 	keep[n++] = options->egress_fd;
+	keep[n++] = options->tools_fd;
 	for (size_t i = 0; options->interpreter_fd && i < options->config->n_profiles; i++)
 		keep[n++] = options->interpreter_fd[i];
 	qsort(keep, n, sizeof(*keep), by_number);

@@ -39,8 +39,9 @@ find_range(const struct config *config, bool as_service, struct id_range *range_
 {
 	const struct id_range wanted = { config->service.subuid_base,
 					 config->service.subuid_count };
-	/* The service's own, one for each worker, that of mcp-python-egress. */
-	int r = id_range_here(&wanted, config->pool.workers_max + 2, range_r);
+	/* The service's own, one for each worker, and those of strangers (host/launch.h). */
+	int r = id_range_here(&wanted, config->pool.workers_max + (config->n_tools > 0 ? 3 : 2),
+			      range_r);
 
 	if (r < 0 && (r != -ERANGE || as_service))
 		return why_say(why_r, r, "subuid_count", "[pool] workers_max = %u needs more ids "
@@ -182,6 +183,7 @@ make_launcher(const struct config *config, const struct outer_namespace *outer,
 		.interpreter_fd = programs->interpreter_fd,
 		.keeper_fd = programs->keeper_fd,
 		.egress_fd = programs->egress_fd,
+		.tools_fd = programs->tools_fd,
 		.memory_counted = cgroups != NULL && cgroup_root_controllers(cgroups)->memory,
 	};
 
@@ -312,6 +314,13 @@ startup_open_programs(const struct config *config, bool as_service,
 			return why_say(why_r, programs_r->keeper_fd, "store",
 				       "mcp-python-keeper: %s", strerror(-programs_r->keeper_fd));
 	}
+	if (config->n_tools > 0) {
+		programs_r->tools_fd = find_program("mcp-python-tools", "MCP_PYTHON_TOOLS",
+						    as_service);
+		if (programs_r->tools_fd < 0)
+			return why_say(why_r, programs_r->tools_fd, "tools",
+				       "mcp-python-tools: %s", strerror(-programs_r->tools_fd));
+	}
 	for (size_t i = 0; i < config->n_profiles; i++) {
 		programs_r->interpreter_fd[i] = open_interpreter(&config->profile[i], why_r);
 		if (config->profile[i].interpreter != NULL && programs_r->interpreter_fd[i] < 0)
@@ -329,6 +338,8 @@ startup_close_programs(const struct startup_programs *programs)
 		close(programs->keeper_fd);
 	if (programs->egress_fd >= 0)
 		close(programs->egress_fd);
+	if (programs->tools_fd >= 0)
+		close(programs->tools_fd);
 	for (size_t i = 0; i < CONFIG_PROFILES_MAX; i++)
 		if (programs->interpreter_fd[i] >= 0)
 			close(programs->interpreter_fd[i]);

@@ -21,6 +21,7 @@ struct startup_programs {
 	int worker_fd;
 	int keeper_fd;		/* -1: no store is configured */
 	int egress_fd;		/* -1: it is not installed */
+	int tools_fd;		/* -1: no other MCP server is configured */
 	int interpreter_fd[CONFIG_PROFILES_MAX];	/* -1: the profile has the usual worker */
 };
 
@@ -36,10 +37,10 @@ int startup_privilege(const struct config *config, bool as_service,
 uid_t startup_service_uid(const struct config *config);
 
 /* Opens the programs: mcp-python-worker, mcp-python-egress, mcp-python-keeper if a store is
- * configured, and mcp-python-worker-INTERPRETER for each profile with another interpreter. Each is
- * looked for beside this program (a build tree), then where it is installed. Unless as_service,
- * $MCP_PYTHON_WORKER and the like come first for the first three. 0 or -errno with why_r filled;
- * startup_close_programs in any case. */
+ * configured, mcp-python-tools if another MCP server is, and mcp-python-worker-INTERPRETER for each
+ * profile with another interpreter. Each is looked for beside this program (a build tree), then
+ * where it is installed. Unless as_service, $MCP_PYTHON_WORKER and the like come first for the
+ * first four. 0 or -errno with why_r filled; startup_close_programs in any case. */
 int startup_open_programs(const struct config *config, bool as_service,
 			  struct startup_programs *programs_r, struct why *why_r);
 void startup_close_programs(const struct startup_programs *programs);

@@ -19,6 +19,7 @@
 
 #define SECTION_MAX 184		/* slightly less than the longest line */
 #define PROFILE_PREFIX "profile "
+#define TOOLS_PREFIX "tools "
 #define TENANT_PREFIX "tenant "
 
 /* The state of reading one file. */
@@ -31,7 +32,7 @@ struct reading {
 	int error;		/* an error of the file itself */
 
 	const char *section;	/* a name in the table; NULL: unknown, its keys are skipped */
-	size_t profile;		/* its number, in section "profile" */
+	size_t instance;	/* its number, in a section that there can be several of */
 	struct config_tenant *tenant;	/* the tenant, in section "tenant" */
 	struct config *scratch;	/* a configuration on which tenants' values are tried */
 	const struct key *key;	/* the key that a further line would continue; NULL: the key was
@@ -40,11 +41,28 @@ struct reading {
 	bool any_key;		/* in this section: inih has something to continue */
 	bool continues;		/* the current line continues a value */
 	unsigned int seen[CONFIG_PROFILES_MAX][KEYS_MAX];	/* the line of each key, by
-								 * profile and row */
+								 * instance and row */
 };
 
 /* ---- a config ---- */
 
+bool
+config_sections(const struct config *config, size_t i, struct config_section *section_r)
+{
+	const struct config_section sections[] = {
+		{ "profile", (char *)config->profile, sizeof(config->profile[0]),
+		  config->n_profiles },
+		{ "tools", (char *)config->tools, sizeof(config->tools[0]), config->n_tools },
+	};
+
+	_Static_assert(CONFIG_TOOLS_MAX <= CONFIG_PROFILES_MAX, "struct reading has room for both");
+	if (i >= sizeof(sections) / sizeof(sections[0]))
+		return false;
+	*section_r = sections[i];
+	return true;
+}
+
+/* section: NULL: those that there is one of. */
 static void
 set_standards(const char *section, void *base)
 {
@@ -53,7 +71,7 @@ set_standards(const char *section, void *base)
 	for (size_t i = 0; (key = key_at(i)); i++) {
 		int r = 0;
 
-		if ((strcmp(key->section, "profile") == 0) == (section != NULL))
+		if (section ? strcmp(key->section, section) == 0 : !key_is_named(key))
 			r = key_set(key, base, key->standard, false, NULL);
 		assert(r == 0);
 	}
@@ -87,6 +105,16 @@ config_new(void)
 	config->limits.cap.output_total = UINT64_MAX;
 	add_profile(config, "basic");
 	return config;
+}
+
+static void
+add_tools(struct config *config, const char *name)
+{
+	struct config_tools *tools = &config->tools[config->n_tools++];
+
+	set_standards("tools", tools);
+	assert(strlen(name) < sizeof(tools->name));
+	memcpy(tools->name, name, strlen(name) + 1);
 }
 
 const struct config_profile *
@@ -133,13 +161,13 @@ is_profile_name(const char *name)
 static const char *
 known_sections(char *text, size_t size)
 {
-	const char *last = "profile";
+	const char *last = "";
 	const struct key *key;
 	size_t len = 0;
 
 	text[0] = '\0';
 	for (size_t i = 0; (key = key_at(i)); i++) {
-		if (strcmp(key->section, last) == 0 || strcmp(key->section, "profile") == 0)
+		if (strcmp(key->section, last) == 0 || key_is_named(key))
 			continue;
 		last = key->section;
 		len += (size_t)snprintf(text + len, size - len, "[%s], ", last);
@@ -174,7 +202,31 @@ enter_profile(struct reading *reading, const char *name)
 	if (p == config->n_profiles)
 		add_profile(config, name);
 	reading->section = "profile";
-	reading->profile = p;
+	reading->instance = p;
+}
+
+static void
+enter_tools(struct reading *reading, const char *name)
+{
+	struct config *config = reading->config;
+	size_t t = 0;
+
+	if (!word_is_tool_server(name, strlen(name))) {
+		mistake(reading, "[tools %s]: the name of a server is made of a-z, 0-9 and \"_\", "
+			"begins with a letter, and is none of search, describe, servers", name);
+		return;
+	}
+	while (t < config->n_tools && strcmp(config->tools[t].name, name) != 0)
+		t++;
+	if (t == CONFIG_TOOLS_MAX) {
+		mistake(reading, "[tools %s]: there can be at most %d servers", name,
+			CONFIG_TOOLS_MAX);
+		return;
+	}
+	if (t == config->n_tools)
+		add_tools(config, name);
+	reading->section = "tools";
+	reading->instance = t;
 }
 
 static void
@@ -204,7 +256,7 @@ enter_section(struct reading *reading, const char *line)
 
 	reading->section = NULL;
 	reading->tenant = NULL;
-	reading->profile = 0;
+	reading->instance = 0;
 	reading->key = NULL;
 	reading->any_section = true;
 	reading->any_key = false;
@@ -223,16 +275,20 @@ enter_section(struct reading *reading, const char *line)
 		enter_profile(reading, name + sizeof(PROFILE_PREFIX) - 1);
 		return;
 	}
+	if (strncmp(name, TOOLS_PREFIX, sizeof(TOOLS_PREFIX) - 1) == 0) {
+		enter_tools(reading, name + sizeof(TOOLS_PREFIX) - 1);
+		return;
+	}
 	if (strncmp(name, TENANT_PREFIX, sizeof(TENANT_PREFIX) - 1) == 0) {
 		enter_tenant(reading, name + sizeof(TENANT_PREFIX) - 1);
 		return;
 	}
 	for (size_t i = 0; (key = key_at(i)); i++)
-		if (strcmp(key->section, name) == 0 && strcmp(name, "profile") != 0)
+		if (strcmp(key->section, name) == 0 && !key_is_named(key))
 			reading->section = key->section;
 	if (!reading->section)
-		mistake(reading, "[%s]: unknown section; right are %s[profile NAME] "
-			"and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
+		mistake(reading, "[%s]: unknown section; right are %s[profile NAME], "
+			"[tools NAME] and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
 }
 
 /* Judges a line before inih reads it. False: inih must not read it. */
@@ -319,6 +375,19 @@ here(const struct reading *reading)
 				     .line = reading->line };
 }
 
+/* The struct of the section that a key of such a section stands in. */
+static void *
+instance_of(const struct reading *reading, const struct key *key)
+{
+	struct config_section section;
+	size_t i = 0;
+
+	while (config_sections(reading->config, i, &section) &&
+	       strcmp(section.section, key->section) != 0)
+		i++;
+	return section.first + reading->instance * section.size;
+}
+
 static void
 set_value(struct reading *reading, const char *value)
 {
@@ -332,8 +401,8 @@ set_value(struct reading *reading, const char *value)
 	if (reading->tenant) {
 		base = reading->scratch;
 		more = reading->continues;
-	} else if (strcmp(key->section, "profile") == 0) {
-		base = &reading->config->profile[reading->profile];
+	} else if (key_is_named(key)) {
+		base = instance_of(reading, key);
 	}
 	if (key_set(key, base, value, more, &why) < 0) {
 		mistake(reading, "%s: %s", key->name, why.text);
@@ -360,7 +429,7 @@ find_tenant_key(struct reading *reading, const char *name)
 		section[dot - name] = '\0';
 		row = key_find(section, dot + 1);
 	}
-	if (row < 0 || strcmp(section, "profile") == 0) {
+	if (row < 0 || key_is_named(key_at((size_t)row))) {
 		mistake(reading, "%s: unknown key; a tenant's are SECTION.KEY, such as "
 			"limits.timeout_max", name);
 		return -ENOENT;
@@ -389,7 +458,7 @@ find_row(struct reading *reading, const char *name)
 static unsigned int
 said_before(struct reading *reading, size_t row)
 {
-	unsigned int *seen = &reading->seen[reading->profile][row], line = *seen;
+	unsigned int *seen = &reading->seen[reading->instance][row], line = *seen;
 	struct config_said said = here(reading);
 
 	if (!reading->tenant) {

@@ -12,6 +12,7 @@
 #include "policy/limits.h"
 
 #define CONFIG_PROFILES_MAX 16
+#define CONFIG_TOOLS_MAX 16	/* TOOL_SERVERS_MAX of proto/message.h */
 #define CONFIG_LIST_MAX 512
 
 /* A list of words, NULL-terminated; owned by the config. */
@@ -43,6 +44,22 @@ struct config_profile {
 	uint64_t disk_inodes;
 	bool terminals;			/* scripts can make pseudo-terminals */
 	bool zygote_per_tenant;		/* each tenant has one of its own */
+};
+
+/* [tools NAME]: another MCP server, whose tools scripts may call. */
+struct config_tools {
+	char name[65];			/* as Python spells a name */
+	struct config_list command;	/* a program and its arguments */
+};
+
+/* [tool-calls]: which of these tools scripts may call, and how much. */
+struct config_tool_calls {
+	struct config_list servers;	/* names; or *: all */
+	struct config_list allow, approve, deny;	/* SERVER.TOOL, with * and ? */
+	uint32_t read_only, others;	/* enum policy_verdict: what no pattern names */
+	uint32_t calls, at_once;	/* of a run */
+	uint32_t seconds;		/* of a call */
+	uint64_t result_bytes, results_bytes;	/* of a call; of a run */
 };
 
 /* The form of answers of the set run-python. */
@@ -154,6 +171,7 @@ struct config {
 	} tiers;
 	struct limits_policy limits;
 	struct config_network network;
+	struct config_tool_calls tool_calls;
 	struct {			/* of one tenant; 0: as much as [pool] and others let */
 		uint32_t per_minute;	/* executions started */
 		uint32_t concurrent;	/* executions at once; more of them wait */
@@ -223,6 +241,8 @@ struct config {
 	} results;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */
 	size_t n_profiles;
+	struct config_tools tools[CONFIG_TOOLS_MAX];
+	size_t n_tools;
 	struct config_origin *origin;	/* of the values; policy/config_parts.h */
 };
 

@@ -119,10 +119,11 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 		WITHIN("pool", "warm_max", "workers_max", config->pool.warm_max, config->pool.workers_max),
 		WITHIN("pool", "tenant_running_max", "workers_max",
 		       config->pool.tenant_running_max, config->pool.workers_max),
-		/* Each worker has a uid of its own. The first of the range is the service's, the
-		 * last is mcp-python-egress's. */
-		ACROSS("pool", "workers_max", "service", "subuid_count", ", less 2",
-		       config->pool.workers_max, config->service.subuid_count - 2),
+		/* Each worker has a uid of its own, as have the service and the programs that
+		 * launch.h calls strangers. */
+		ACROSS("pool", "workers_max", "service", "subuid_count",
+		       config->n_tools > 0 ? ", less 3" : ", less 2", config->pool.workers_max,
+		       config->service.subuid_count - (config->n_tools > 0 ? 3 : 2)),
 		WITHIN("exec-sandbox", "default_timeout", "max_timeout",
 		       config->exec_sandbox.default_timeout, config->exec_sandbox.max_timeout),
 		WITHIN("python-sandbox", "default_timeout", "max_timeout",
@@ -189,6 +190,28 @@ check_profiles(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
+static int
+check_tools(const struct config *config, const char *path, FILE *errors)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < config->n_tools; i++) {
+		const struct config_tools *tools = &config->tools[i];
+		const char *wrong = NULL;
+
+		if (tools->command.n == 0)
+			wrong = "has no command";
+		else if (tools->command.item[0][0] != '/')
+			wrong = "command: its first word is not an absolute path";
+		if (!wrong)
+			continue;
+		config_print_said(config, said_of(config, "tools", "command"), path, errors);
+		fprintf(errors, "[tools %s] %s\n", tools->name, wrong);
+		r = -EINVAL;
+	}
+	return r;
+}
+
 /* Metrics are open to everybody who can connect: the port knows no identities. */
 static int
 check_metrics(const struct config *config, const char *path, FILE *errors)
@@ -217,6 +240,7 @@ config_check(const struct config *config, const char *path, FILE *errors)
 		wrong = true;
 	}
 	wrong |= check_metrics(config, path, errors) < 0;
+	wrong |= check_tools(config, path, errors) < 0;
 	wrong |= check_profiles(config, path, errors) < 0;
 	wrong_itself = wrong;
 	for (size_t i = 0; !wrong_itself && i < origin->n_tenants; i++) {

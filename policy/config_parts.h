@@ -9,7 +9,7 @@
 
 #include "policy/config.h"
 
-#define KEYS_MAX 192		/* rows in keys.c */
+#define KEYS_MAX 224		/* rows in keys.c */
 #define TENANTS_MAX 4096	/* sections */
 
 struct config_said {
@@ -45,6 +45,16 @@ struct config_origin {
 	const struct config_tenant **from;	/* the base's, in their order of effect */
 	size_t n_from;
 };
+
+/* The sections of a kind that there can be several of: the structs that their keys are of. */
+struct config_section {
+	const char *section;	/* of its keys */
+	char *first;
+	size_t size, n;
+};
+
+/* Number i; false: there are no more kinds. */
+bool config_sections(const struct config *config, size_t i, struct config_section *section_r);
 
 /* The section of that name, made when there is none; NULL: there are too many. */
 struct config_tenant *config_tenant_find(struct config *config, const char *name);

@@ -25,7 +25,7 @@ dump_sections(const struct config *config, unsigned int flags, FILE *out)
 	const struct key *key;
 
 	for (size_t i = 0; (key = key_at(i)); i++) {
-		if (strcmp(key->section, "profile") == 0 || (key->flags & flags) != flags)
+		if (key_is_named(key) || (key->flags & flags) != flags)
 			continue;
 		if (strcmp(key->section, last) != 0)
 			fprintf(out, "%s[%s]\n", *last ? "\n" : "", key->section);
@@ -57,6 +57,10 @@ config_dump(const struct config *config, FILE *out)
 	for (size_t i = 0; i < config->n_profiles; i++) {
 		fprintf(out, "\n[profile %s]\n", config->profile[i].name);
 		dump_section("profile", &config->profile[i], out);
+	}
+	for (size_t i = 0; i < config->n_tools; i++) {
+		fprintf(out, "\n[tools %s]\n", config->tools[i].name);
+		dump_section("tools", &config->tools[i], out);
 	}
 	for (size_t i = 0; i < config->origin->n_tenants; i++)
 		dump_tenant(config->origin->tenant[i], out);
@@ -98,20 +102,37 @@ differs(const struct key *key, const void *a, const void *b)
 }
 
 static bool
-profile_differs(const struct config *a, const struct config *b)
+section_differs(const char *section, const void *a, const void *b)
 {
 	const struct key *key;
 
+	for (size_t i = 0; (key = key_at(i)); i++)
+		if (strcmp(key->section, section) == 0 && differs(key, a, b))
+			return true;
+	return false;
+}
+
+static bool
+profile_differs(const struct config *a, const struct config *b)
+{
 	if (a->n_profiles != b->n_profiles)
 		return true;
-	for (size_t p = 0; p < a->n_profiles; p++) {
-		if (strcmp(a->profile[p].name, b->profile[p].name) != 0)
+	for (size_t p = 0; p < a->n_profiles; p++)
+		if (strcmp(a->profile[p].name, b->profile[p].name) != 0 ||
+		    section_differs("profile", &a->profile[p], &b->profile[p]))
 			return true;
-		for (size_t i = 0; (key = key_at(i)); i++)
-			if (strcmp(key->section, "profile") == 0 &&
-			    differs(key, &a->profile[p], &b->profile[p]))
-				return true;
-	}
+	return false;
+}
+
+static bool
+tools_differ(const struct config *a, const struct config *b)
+{
+	if (a->n_tools != b->n_tools)
+		return true;
+	for (size_t t = 0; t < a->n_tools; t++)
+		if (strcmp(a->tools[t].name, b->tools[t].name) != 0 ||
+		    section_differs("tools", &a->tools[t], &b->tools[t]))
+			return true;
 	return false;
 }
 
@@ -127,14 +148,18 @@ config_needs_restart(const struct config *old, const struct config *new)
 	if (!out)
 		abort();
 	for (size_t i = 0; (key = key_at(i)); i++) {
-		if ((key->flags & KEY_OF_TENANT) || strcmp(key->section, "profile") == 0 ||
+		if ((key->flags & KEY_OF_TENANT) || key_is_named(key) ||
 		    !differs(key, old, new))
 			continue;
 		fprintf(out, "%s[%s] %s", between, key->section, key->name);
 		between = ", ";
 	}
-	if (profile_differs(old, new))
+	if (profile_differs(old, new)) {
 		fprintf(out, "%s[profile]", between);
+		between = ", ";
+	}
+	if (tools_differ(old, new))
+		fprintf(out, "%s[tools]", between);
 	fclose(out);
 	return text;
 }

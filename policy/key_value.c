@@ -59,6 +59,9 @@ shape_of(const struct key *key)
 	case KEY_RULES:
 	case KEY_RANGES:
 	case KEY_TOOLSETS:
+	case KEY_COMMAND:
+	case KEY_SERVERS:
+	case KEY_TOOLS:
 		break;
 	}
 	return SHAPE_LIST;
@@ -214,8 +217,9 @@ static int
 set_list(const struct key *key, void *base, const char *value, bool more, struct why *why_r)
 {
 	struct config_list *list = (struct config_list *)((char *)base + key->offset);
-	/* "pandas>=2,<3" is one word */
-	const char *between = key->kind == KEY_PACKAGES ? " \t" : " \t,";
+	/* "pandas>=2,<3" is one word, as is an argument with a comma */
+	const char *between = key->kind == KEY_PACKAGES || key->kind == KEY_COMMAND ? " \t"
+										   : " \t,";
 
 	if (!more)
 		clear_list(list);

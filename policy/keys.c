@@ -50,6 +50,10 @@
 	{ "profile", name, KEY_##kind, offsetof(struct config_profile, member), least, most, 1, \
 	  standard, 0, NULL }
 
+#define TOOLS_KEY(name, kind, member, least, most, standard) \
+	{ "tools", name, KEY_##kind, offsetof(struct config_tools, member), least, most, 1, \
+	  standard, 0, NULL }
+
 #define VERDICTS "allow|approve|deny"	/* in the order of enum policy_verdict */
 
 static const struct key keys[] = {
@@ -170,6 +174,18 @@ static const struct key keys[] = {
 	TENANT_KEY("network", "idle_seconds",       U32,    network.idle_seconds,       1, 86400,    1, "60"),
 	TENANT_KEY("network", "connection_seconds", U32,    network.connection_seconds, 1, 86400,    1, "600"),
 
+	TENANT_KEY("tool-calls", "servers", SERVERS, tool_calls.servers, 0, CONFIG_TOOLS_MAX, 1, "*"),
+	TENANT_KEY("tool-calls", "allow",   TOOLS,   tool_calls.allow,   0, CONFIG_LIST_MAX,  1, ""),
+	TENANT_KEY("tool-calls", "approve", TOOLS,   tool_calls.approve, 0, CONFIG_LIST_MAX,  1, ""),
+	TENANT_DENY_KEY("tool-calls", "deny", TOOLS, tool_calls.deny,    CONFIG_LIST_MAX,     ""),
+	TENANT_CHOICE_KEY("tool-calls", "read_only", tool_calls.read_only, VERDICTS, ""),
+	TENANT_CHOICE_KEY("tool-calls", "others",    tool_calls.others,    VERDICTS, ""),
+	TENANT_KEY("tool-calls", "calls",         U32,   tool_calls.calls,         1, 10000,    1, "100"),
+	TENANT_KEY("tool-calls", "at_once",       U32,   tool_calls.at_once,       1, 64,       1, "8"),
+	TENANT_KEY("tool-calls", "seconds",       U32,   tool_calls.seconds,       1, 3600,     1, "60"),
+	TENANT_KEY("tool-calls", "result_bytes",  BYTES, tool_calls.result_bytes,  1024, 8 * MiB, 1, "1M"),
+	TENANT_KEY("tool-calls", "results_bytes", BYTES, tool_calls.results_bytes, 1024, 16 * GiB, 1, "64M"),
+
 	TENANT_KEY("quota", "executions_per_minute", U32, quota.per_minute, 0, 1000000, 1, "0"),
 	TENANT_KEY("quota", "concurrent",            U32, quota.concurrent, 0, 16384, 1, "0"),
 	TENANT_KEY("quota", "queued",                U32, quota.queued, 0, 1000000, 1, "0"),
@@ -250,6 +266,8 @@ static const struct key keys[] = {
 	PROFILE_KEY("disk_inodes", U64,     disk_inodes, 64,    100000000,   "65536"),
 	PROFILE_KEY("terminals",   BOOL,    terminals,   0, 1,               "no"),
 	PROFILE_KEY("zygote_per_tenant", BOOL, zygote_per_tenant, 0, 1,      "no"),
+
+	TOOLS_KEY("command", COMMAND, command, 1, 64, ""),
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -258,6 +276,12 @@ const struct key *
 key_at(size_t i)
 {
 	return i < N_KEYS ? &keys[i] : NULL;
+}
+
+bool
+key_is_named(const struct key *key)
+{
+	return strcmp(key->section, "profile") == 0 || strcmp(key->section, "tools") == 0;
 }
 
 int

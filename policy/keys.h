@@ -36,6 +36,9 @@ enum key_kind {
 	KEY_PACKAGES,	/* words: NAME or NAME with version specifiers; commas do not part them */
 	KEY_URIS,	/* words: as KEY_URI */
 	KEY_PROFILES,	/* words: names of profiles */
+	KEY_COMMAND,	/* words: a program's path and arguments; only blanks part them */
+	KEY_SERVERS,	/* words: names of other MCP servers, or * */
+	KEY_TOOLS,	/* words: SERVER.TOOL, where * and ? stand for others */
 	KEY_WORD,	/* letters, digits, "_", "-" and "."; empty: NULL */
 };
 
@@ -45,7 +48,8 @@ enum key_flag {
 };
 
 struct key {
-	const char *section;	/* "profile": of struct config_profile; else of struct config */
+	const char *section;	/* "profile": of struct config_profile; "tools": of struct
+				 * config_tools; else of struct config */
 	const char *name;
 	enum key_kind kind;
 	size_t offset;
@@ -58,6 +62,9 @@ struct key {
 
 /* Row number i; NULL after the last one. */
 const struct key *key_at(size_t i);
+
+/* Is it of a section that there can be several of, each with a name: [profile NAME] ... */
+bool key_is_named(const struct key *key);
 
 bool key_is_list(const struct key *key);
 

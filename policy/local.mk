@@ -22,6 +22,7 @@ libpolicy_a_SOURCES = \
 	policy/shown.c policy/shown.h \
 	policy/sandbox_environment.c policy/sandbox_environment.h \
 	policy/tokens.c policy/tokens.h \
+	policy/tools.c policy/tools.h \
 	policy/version.c policy/version.h \
 	policy/words.c policy/words.h
 libpolicy_a_CPPFLAGS = $(AM_CPPFLAGS) $(INIH_CFLAGS) $(JANSSON_CFLAGS) $(CRYPTO_CFLAGS)

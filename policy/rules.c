@@ -14,8 +14,8 @@ policy_verdict_name(enum policy_verdict verdict)
 	return names[verdict];
 }
 
-static enum policy_verdict
-said_or_preset(const struct config *config, uint32_t said, enum policy_verdict standard)
+enum policy_verdict
+policy_preset_verdict(const struct config *config, uint32_t said, enum policy_verdict standard)
 {
 	if (said != POLICY_UNSAID)
 		return (enum policy_verdict)said;
@@ -28,11 +28,12 @@ enum policy_verdict
 policy_tool(const struct config *config, const char *tool)
 {
 	if (strcmp(tool, "run_script") == 0)
-		return said_or_preset(config, config->policy.run_script, POLICY_ALLOW);
+		return policy_preset_verdict(config, config->policy.run_script, POLICY_ALLOW);
 	if (strcmp(tool, "run_repl") == 0)
-		return said_or_preset(config, config->policy.run_repl, POLICY_ALLOW);
+		return policy_preset_verdict(config, config->policy.run_repl, POLICY_ALLOW);
 	if (strcmp(tool, "install_package") == 0)
-		return said_or_preset(config, config->policy.install_package, POLICY_APPROVE);
+		return policy_preset_verdict(config, config->policy.install_package,
+					     POLICY_APPROVE);
 	return POLICY_ALLOW;
 }
 

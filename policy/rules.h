@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct config;
 struct config_list;
@@ -26,6 +27,11 @@ const char *policy_verdict_name(enum policy_verdict verdict);
 /* About calls of a tool, by its name in the catalog. What [policy] has no key for is allowed.
  * Of install_package: what holds for a package that no rule of [packages] names. */
 enum policy_verdict policy_tool(const struct config *config, const char *tool);
+
+/* What is said of something, an enum policy_verdict; of what nothing is said, what the preset has:
+ * standard is that of default. */
+enum policy_verdict policy_preset_verdict(const struct config *config, uint32_t said,
+					  enum policy_verdict standard);
 
 /* A person or program as the kernel or a carrier has identified it, with what the system knows of
  * its uid. */

@@ -165,17 +165,18 @@ static void
 free_values(struct config *config)
 {
 	const struct config_origin *origin = config->origin;
+	struct config_section section;
 	const struct key *key;
 
 	for (size_t i = 0; (key = key_at(i)); i++) {
 		if (origin->base && !origin->own[i])
 			continue;
-		if (strcmp(key->section, "profile") != 0) {
+		if (!key_is_named(key))
 			key_clear(key, config);
-			continue;
-		}
-		for (size_t p = 0; p < config->n_profiles; p++)
-			key_clear(key, &config->profile[p]);
+		for (size_t s = 0; config_sections(config, s, &section); s++)
+			for (size_t k = 0; k < section.n &&
+			     strcmp(key->section, section.section) == 0; k++)
+				key_clear(key, section.first + k * section.size);
 	}
 }
 

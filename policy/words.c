@@ -243,6 +243,49 @@ is_profile(const char *word, size_t len)
 	return len > 0 && len <= 64;
 }
 
+static bool
+is_argument(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (word[i] <= ' ' || word[i] > '~')
+			return false;
+	return len > 0;
+}
+
+bool
+word_is_tool_server(const char *word, size_t len)
+{
+	static const char *const taken[] = { "search", "describe", "servers" };
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (strlen(taken[i]) == len && memcmp(taken[i], word, len) == 0)
+			return false;
+	for (size_t i = 0; i < len; i++)
+		if (!islower((unsigned char)word[i]) &&
+		    (i == 0 || (!isdigit((unsigned char)word[i]) && word[i] != '_')))
+			return false;
+	return len > 0 && len <= 64;
+}
+
+static bool
+is_tool_server(const char *word, size_t len)
+{
+	return (len == 1 && *word == '*') || word_is_tool_server(word, len);
+}
+
+/* What a pattern may hold is what names of tools may, and * and ?. */
+static bool
+is_tool_pattern(const char *word, size_t len)
+{
+	const char *dot = memchr(word, '.', len);
+	size_t server = dot ? (size_t)(dot - word) : len;
+
+	for (size_t i = server + 1; i < len; i++)
+		if (!isalnum((unsigned char)word[i]) && !strchr("_-./:*?", word[i]))
+			return false;
+	return len > server + 1 && is_tool_server(word, server);
+}
+
 const struct word_kind *
 word_kind(enum key_kind kind)
 {
@@ -269,6 +312,9 @@ word_kind(enum key_kind kind)
 		[KEY_PACKAGES] = { is_package, "the name of a package, with or without "
 				   "versions such as >=1,<2" },
 		[KEY_URIS] = { is_uri, "http:// or https://, a host and a path, if need be" },
+		[KEY_COMMAND] = { is_argument, "a word of printable ASCII" },
+		[KEY_SERVERS] = { is_tool_server, "the name of a [tools NAME], or *" },
+		[KEY_TOOLS] = { is_tool_pattern, "SERVER.TOOL such as github.list_*" },
 		[KEY_WORD] = { is_profile, "a word of letters, digits, \"_\", \"-\" and \".\"" },
 		[KEY_PROFILES] = { is_profile, "the name of a profile" },
 	};

@@ -19,4 +19,8 @@ const struct word_kind *word_kind(enum key_kind kind);
 /* Is it the name of a principal: uid:NUMBER, user:NAME, group:NAME, token:NAME or sub:NAME? */
 bool word_is_subject(const char *word, size_t len);
 
+/* Can it be the name of another MCP server: a name of Python's in lower case, that the module tools
+ * does not need for itself? */
+bool word_is_tool_server(const char *word, size_t len);
+
 #endif

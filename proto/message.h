@@ -18,7 +18,7 @@
 
 /* The first byte of every frame. Both sides are of one build, so any change of
  * messages.def or of the framing raises it. */
-#define PROTO_VERSION 14
+#define PROTO_VERSION 15
 
 /* Both sides' build, which HELLO compares. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
@@ -57,6 +57,17 @@
 #define ANSWER_CHARACTERS 4096		/* of a line that answers one */
 #define MODULES_OF_RUN_MAX 16		/* that imports of a script may ask for */
 #define MODULE_NAME_MAX 64		/* bytes of one */
+#define TOOL_SERVERS_MAX 16		/* other MCP servers, whose tools scripts call */
+#define TOOL_SERVER_MAX 64		/* bytes of the name of one */
+#define TOOL_NAME_MAX 128		/* bytes of the name of one of its tools */
+#define TOOLS_MAX 512			/* of one server */
+#define TOOL_ABOUT_MAX (64 * 1024)	/* bytes of what is known of one, as JSON */
+#define TOOLS_ABOUT_MAX (2 * 1024 * 1024)	/* bytes of that, of all tools of a server */
+#define TOOL_CALLS_MAX 10000		/* of a run; the configuration says how many */
+#define TOOL_CALLS_AT_ONCE 64		/* likewise */
+#define TOOL_ARGUMENTS_MAX (1024 * 1024)	/* bytes of the arguments of a call, as JSON */
+#define TOOL_RESULT_MAX (8 * 1024 * 1024)	/* bytes of a result, as JSON; likewise */
+#define TOOL_TROUBLE_MAX 1024		/* bytes of why there is none */
 #define ENVIRONMENT_NAME 64		/* bytes: a SHA-256 in hexadecimal, lower case */
 #define MANIFEST_MAX (1024 * 1024)	/* bytes of what is written beside one */
 #define ENVIRONMENT_PLACE "/environment"	/* an empty directory of every jail; the keeper mounts
@@ -80,6 +91,7 @@ enum launch_kind {
 	LAUNCH_ZYGOTE,
 	LAUNCH_KEEPER,
 	LAUNCH_EGRESS,
+	LAUNCH_TOOLS,
 	LAUNCH_KIND_COUNT
 };
 
@@ -109,6 +121,23 @@ enum egress_verdict {
 	EGRESS_LIMIT_CONNECTIONS,
 	EGRESS_CUT,			/* the execution was over */
 	EGRESS_VERDICT_COUNT
+};
+
+/* What became of a call of a tool of another server; worker/tools.py has them in this order. */
+enum tool_status {
+	TOOL_RETURNED,			/* a result */
+	TOOL_RAISED,			/* a result that the server calls an error */
+	TOOL_REFUSED,			/* by policy, or by who was asked; or a bound was reached */
+	TOOL_FAILED,			/* no result came, or it was none */
+	TOOL_STATUS_COUNT
+};
+
+/* How it is with another server. */
+enum tool_server_state {
+	TOOL_SERVER_STARTING,
+	TOOL_SERVER_SERVING,		/* its tools are known */
+	TOOL_SERVER_DOWN,		/* it is started again later */
+	TOOL_SERVER_STATE_COUNT
 };
 
 /* What became of the state that a cell of a session ran in. */
@@ -142,6 +171,7 @@ enum msg_from {
 	FROM_ZYGOTE,
 	FROM_WORKER,
 	FROM_EGRESS,
+	FROM_TOOLS,
 	FROM_KEEPER,
 	FROM_PREDECESSOR,	/* the supervisor before this one */
 	FROM_LAUNCHER,

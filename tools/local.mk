@@ -45,7 +45,8 @@ libtools_script_a_SOURCES = \
 	tools/script/run_script_results.c tools/script/run_script_results.h \
 	tools/script/run_script_schema.c \
 	tools/script/run_script_table.h \
-	tools/script/script_input.c tools/script/script_input.h
+	tools/script/script_input.c tools/script/script_input.h \
+	tools/script/script_tools.c tools/script/script_tools.h
 libtools_script_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
 # ---- packages: what scripts depend on, resolved, approved and installed

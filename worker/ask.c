@@ -1,5 +1,5 @@
 /* Runs in: a script's process, in any of its threads.
- * Owns:    the turn to ask.
+ * Owns:    the turn to ask, and the questions that wait for an answer.
  * Reads:   answers, which only the supervisor sends. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -18,16 +18,21 @@ static PyThread_type_lock turn;
 static unsigned long holder;	/* the thread that has it; 0: none */
 static uint64_t run_id;
 static pid_t run_pid;
-static bool is_open;		/* the last question has no answer yet */
+static struct question plain;	/* that of the turn, perhaps an abandoned one */
+static LIST_HEAD(, question) waiting = LIST_HEAD_INITIALIZER(waiting);
+static unsigned long reader;	/* the one of the threads that wait which reads the control socket;
+				 * 0: none */
 
 void
 ask_begin(uint64_t id, bool any)
 {
 	run_id = any ? id : 0;
 	run_pid = getpid();
-	is_open = false;
+	/* A cell's process is a copy: a thread of the original may have held the lock, or read. */
+	LIST_INIT(&waiting);
+	plain = (struct question){ .open = false };
+	reader = 0;
 	holder = 0;
-	/* A cell's process is a copy: a thread of the original may have held the lock. */
 	if (any)
 		turn = PyThread_allocate_lock();
 	if (any && !turn)
@@ -43,8 +48,10 @@ ask_run(void)
 bool
 ask_is_open(void)
 {
-	return is_open;
+	return !LIST_EMPTY(&waiting);
 }
+
+/* ---- waiting ---- */
 
 /* As poll() of the control socket, but also ends for a signal that came before the call: the
  * answer may be quicker than the wait. */
@@ -81,37 +88,165 @@ await_bytes(void)
 	}
 }
 
-/* The answer to the open question. A question whose wait was interrupted stays open, and is
- * waited for again. */
-static int
-await_answer(struct frame *frame_r)
+static void
+wake(struct question *q)
 {
-	struct frame_reader reader;
+	if (!q->waits)
+		return;
+	q->waits = false;
+	PyThread_release_lock(q->wake);
+}
+
+/* Somebody else has to read now, if anybody waits. */
+static void
+pass_reading(void)
+{
+	struct question *q;
+
+	LIST_FOREACH(q, &waiting, link) {
+		if (q->waits) {
+			wake(q);
+			return;
+		}
+	}
+}
+
+/* An answer to a question that nobody waits for any more is dropped. */
+static void
+deliver(struct frame *frame)
+{
+	uint32_t number = frame->msg.type == MSG_TOOL_RESULT ? frame->msg.tool_result.number : 0;
+	struct question *q;
+
+	LIST_FOREACH(q, &waiting, link)
+		if (q->number == number && q->open)
+			break;
+	if (!q) {
+		frame_done(frame);
+		return;
+	}
+	q->answer = *frame;
+	q->open = false;
+	LIST_REMOVE(q, link);
+	wake(q);
+}
+
+/* Reads one answer, whoever it is for. */
+static int
+read_answer(void)
+{
+	struct frame_reader frames;
+	struct frame frame = { 0 };
 	int r;
 
 	if (await_bytes() < 0)
 		return -1;
-	is_open = false;
-	frame_reader_init(&reader, FROM_SUPERVISOR);
+	frame_reader_init(&frames, FROM_SUPERVISOR);
 	Py_BEGIN_ALLOW_THREADS
-	r = frame_reader_read(&reader, JAIL_CONTROL, frame_r);
+	r = frame_reader_read(&frames, JAIL_CONTROL, &frame);
 	Py_END_ALLOW_THREADS
-	frame_reader_done(&reader);
-	return r > 0 ? 0 : -1;
+	frame_reader_done(&frames);
+	if (r <= 0)
+		return -1;
+	deliver(&frame);
+	return 0;
 }
+
+/* Until the thread that reads has the answer, or leaves the reading to this one. */
+static int
+sleep_until_woken(struct question *q)
+{
+	PyLockStatus got;
+
+	if (!q->wake) {
+		q->wake = PyThread_allocate_lock();
+		if (!q->wake)
+			return -1;
+		PyThread_acquire_lock(q->wake, WAIT_LOCK);
+	}
+	q->waits = true;
+	Py_BEGIN_ALLOW_THREADS
+	got = PyThread_acquire_lock_timed(q->wake, -1, 1);
+	Py_END_ALLOW_THREADS
+	q->waits = false;
+	return got != PY_LOCK_ACQUIRED && PyErr_CheckSignals() < 0 ? -1 : 0;
+}
+
+/* Waits for the answer. -1: the wait was interrupted, and the question stays open; or there are no
+ * answers any more. */
+static int
+await_answer(struct question *q)
+{
+	unsigned long self = PyThread_get_thread_ident(), before;
+	int r = 0;
+
+	while (r == 0 && q->open) {
+		if (reader && reader != self) {
+			r = sleep_until_woken(q);
+			continue;
+		}
+		/* A signal's handler may ask while its thread waits for bytes. */
+		before = reader;
+		reader = self;
+		r = read_answer();
+		reader = before;
+	}
+	if (!reader)
+		pass_reading();
+	return q->open ? -1 : 0;
+}
+
+static void
+forget_lock(struct question *q)
+{
+	if (q->wake)
+		PyThread_free_lock(q->wake);
+	q->wake = NULL;
+}
+
+/* ---- questions ---- */
+
+int
+question_send(struct question *q, const struct msg *msg, uint32_t number)
+{
+	int r;
+
+	/* The interpreter's lock is kept: two threads must not write frames at once. */
+	where_hold();
+	r = frame_send(JAIL_CONTROL, msg, NULL, 0);
+	where_release();
+	if (r < 0)
+		return -1;
+	q->number = number;
+	q->open = true;
+	LIST_INSERT_HEAD(&waiting, q, link);
+	return 0;
+}
+
+int
+question_await(struct question *q, struct frame *frame_r)
+{
+	int r = await_answer(q);
+
+	if (r == 0)
+		*frame_r = q->answer;
+	else
+		LIST_REMOVE(q, link);
+	q->open = false;
+	forget_lock(q);
+	return r;
+}
+
+/* ---- turns ---- */
 
 /* An answer to an abandoned question does not belong to the next one. */
 static int
 close_abandoned(void)
 {
-	while (is_open) {
-		struct frame frame = { 0 };
-		int r = await_answer(&frame);
-
-		frame_done(&frame);
-		if (r < 0 && is_open)
-			return -1;
-	}
+	if (plain.open && await_answer(&plain) < 0)
+		return -1;
+	frame_done(&plain.answer);
+	plain.answer = (struct frame){ 0 };
 	return 0;
 }
 
@@ -149,14 +284,9 @@ ask_leave(void)
 int
 ask(const struct msg *question, struct frame *frame_r)
 {
-	int r;
-
-	/* The interpreter's lock is kept: two threads must not write frames at once. */
-	where_hold();
-	r = frame_send(JAIL_CONTROL, question, NULL, 0);
-	where_release();
-	if (r < 0)
+	if (question_send(&plain, question, 0) < 0 || await_answer(&plain) < 0)
 		return -1;
-	is_open = true;
-	return await_answer(frame_r);
+	*frame_r = plain.answer;
+	plain.answer = (struct frame){ 0 };
+	return 0;
 }

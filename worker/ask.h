@@ -1,11 +1,16 @@
-/* Questions of a script's process to the supervisor. A thread asks and waits for the answer; one
- * question is open at a time. Kinds of questions: worker/prompt.h, worker/modules.h.
+/* Questions of a script's process to the supervisor. A thread asks and waits for the answer.
+ * Questions that take turns (worker/prompt.h, worker/modules.h) are open one at a time; calls of
+ * tools (worker/tools.h) are open beside them and beside each other. One of the threads that wait
+ * reads the control socket for all of them.
  */
 #ifndef WORKER_ASK_H
 #define WORKER_ASK_H
 
+#include <Python.h>
+
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "proto/frame.h"
 
@@ -16,6 +21,16 @@ void ask_begin(uint64_t id, bool any);
  * socket too, and may not ask. */
 uint64_t ask_run(void);
 
+/* A question that was sent, and its answer. Its members belong to ask.c; zeroed: none. */
+struct question {
+	LIST_ENTRY(question) link;
+	uint32_t number;		/* of a call of a tool; 0: it takes turns */
+	bool open;			/* it has no answer yet */
+	struct frame answer;
+	PyThread_type_lock wake;	/* NULL: not made yet; released by who wakes the thread */
+	bool waits;			/* for wake */
+};
+
 /* Waits for the turn to ask. Called with the interpreter's lock, which is released meanwhile. 0:
  * ask_leave must follow. -1: a signal's handler has raised an exception; or, without an exception,
  * this process may not ask, or the caller is a signal's handler in the thread that has the turn. */
@@ -25,8 +40,15 @@ void ask_leave(void);
 /* Whether a question is open: a thread may be waiting for the answer on the control socket. */
 bool ask_is_open(void);
 
-/* Sends a question and waits for the answer: 0 with *frame_r (frame_done); or -1, with an exception
- * set if a signal's handler has raised one. */
+/* Sends a call of a tool, of that number: 0, and question_await must follow. -1: it could not be
+ * sent. Needs no turn. */
+int question_send(struct question *question, const struct msg *msg, uint32_t number);
+
+/* Waits for the answer, as ask does. The question is over, also after -1. */
+int question_await(struct question *question, struct frame *frame_r);
+
+/* In a turn: sends a question and waits for the answer: 0 with *frame_r (frame_done); or -1, with
+ * an exception set if a signal's handler has raised one. */
 int ask(const struct msg *question, struct frame *frame_r);
 
 #endif

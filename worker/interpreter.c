@@ -29,6 +29,8 @@
 #include "worker/parallel.h"
 #include "worker/prompt.h"
 #include "worker/rich.h"
+#include "worker/tools.h"
+#include "worker/tools_module.h"
 #include "worker/turns.h"
 #include "worker/variables.h"
 #include "worker/where.h"
@@ -204,7 +206,7 @@ dict_clearer(void)
 static int
 load_bootstrap(void)
 {
-	PyObject *builtins, *name, *turn, *send, *clear, *may_ask, *ask;
+	PyObject *builtins, *name, *turn, *send, *clear, *may_ask, *ask, *ask_tool;
 	int r = -EIO;
 
 	bootstrap = PyDict_New();
@@ -215,8 +217,9 @@ load_bootstrap(void)
 	clear = dict_clearer();
 	may_ask = modules_may_ask();
 	ask = modules_ask();
+	ask_tool = tools_ask();
 	if (bootstrap && prompt_prepare() == 0 && builtins && name && turn && send && clear &&
-	    may_ask && ask &&
+	    may_ask && ask && ask_tool &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
@@ -224,6 +227,7 @@ load_bootstrap(void)
 	    PyDict_SetItemString(bootstrap, "clear_dict", clear) == 0 &&
 	    PyDict_SetItemString(bootstrap, "may_ask_module", may_ask) == 0 &&
 	    PyDict_SetItemString(bootstrap, "ask_module", ask) == 0 &&
+	    PyDict_SetItemString(bootstrap, "ask_tool", ask_tool) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__builtins__", builtins) == 0 &&
 	    PyDict_SetItemString(bootstrap, "__name__", name) == 0)
 		r = 0;
@@ -236,6 +240,7 @@ load_bootstrap(void)
 	Py_XDECREF(clear);
 	Py_XDECREF(may_ask);
 	Py_XDECREF(ask);
+	Py_XDECREF(ask_tool);
 	if (r == 0)
 		r = run_frozen(jsonable_code, sizeof(jsonable_code));
 	if (r == 0)
@@ -254,6 +259,8 @@ load_bootstrap(void)
 		r = run_frozen(bootstrap_code, sizeof(bootstrap_code));
 	if (r == 0)
 		r = run_frozen(installed_code, sizeof(installed_code));
+	if (r == 0)
+		r = run_frozen(tools_module_code, sizeof(tools_module_code));
 	return r;
 }
 
@@ -525,16 +532,34 @@ take_failure(struct msg_done *done)
 	PyErr_Print();
 }
 
+/* The module tools. */
+static void
+offer_tools(const struct msg_run *run)
+{
+	PyObject *servers = list_of(&run->tools), *args, *result;
+
+	tools_begin(run->tool_calls);
+	args = servers ? Py_BuildValue("(OI)", servers, run->tool_calls_at_once) : NULL;
+	result = call("offer_tools", args);
+	if (!result)
+		PyErr_Print();
+	Py_XDECREF(servers);
+	Py_XDECREF(args);
+	Py_XDECREF(result);
+}
+
 /* What the script's process may say from now on. */
 static void
 begin(const struct msg_run *run)
 {
-	ask_begin(run->id, run->prompts + run->modules > 0);
+	ask_begin(run->id, run->prompts + run->modules > 0 || run->has_tools);
 	display_begin(run->id);
 	prompt_begin(run->prompts);
 	modules_begin(run->modules);
 	if (run->modules > 0 && call_plain("find_installed") < 0)
 		modules_begin(0);
+	if (run->has_tools)
+		offer_tools(run);
 	where_begin(run->id, run->has_cell ? run->cell : 0,
 		    run->has_script_name ? &run->script_name : NULL);
 }

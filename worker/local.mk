@@ -28,6 +28,7 @@ libworker_a_SOURCES = \
 	worker/sharedmap.c worker/sharedmap.h \
 	worker/sync.c \
 	worker/title.c worker/title.h \
+	worker/tools.c worker/tools.h \
 	worker/turns.c worker/turns.h \
 	worker/warm.c worker/warm.h \
 	worker/where.c worker/where.h \
@@ -58,7 +59,7 @@ libworker_debug_a_CFLAGS = $(AM_CFLAGS) $(PIC_CFLAGS)
 mcp_python_worker_debug_SOURCES = worker/main.c
 worker/libworker_debug_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
 	worker/jsonable.h worker/notebook.h worker/variables.h worker/ipython.h \
-	worker/imports.h worker/import_check.h
+	worker/imports.h worker/installed.h worker/tools_module.h worker/import_check.h
 worker/libworker_debug_a-mounts.$(OBJEXT): worker/multiarch.h
 endif
 
@@ -102,13 +103,13 @@ endif
 endif
 
 BUILT_SOURCES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
-	worker/variables.h worker/ipython.h worker/imports.h worker/installed.h \
+	worker/variables.h worker/ipython.h worker/imports.h worker/installed.h worker/tools_module.h \
 	worker/import_check.h worker/multiarch.h
 CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook.h \
-	worker/variables.h worker/ipython.h worker/imports.h worker/installed.h \
+	worker/variables.h worker/ipython.h worker/imports.h worker/installed.h worker/tools_module.h \
 	worker/import_check.h worker/multiarch.h
 EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/notebook.py \
-	worker/variables.py worker/ipython.py worker/imports.py worker/installed.py worker/freeze.py \
+	worker/variables.py worker/ipython.py worker/imports.py worker/installed.py worker/tools_module.py worker/freeze.py \
 	policy/import_check.py worker/preloaded.map
 worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
 	@$(MKDIR_P) worker
@@ -134,6 +135,9 @@ worker/imports.h: worker/imports.py worker/freeze.py
 worker/installed.h: worker/installed.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/installed.py $@
+worker/tools_module.h: worker/tools_module.py worker/freeze.py
+	@$(MKDIR_P) worker
+	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/tools_module.py $@
 worker/import_check.h: policy/import_check.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/policy/import_check.py $@
@@ -143,5 +147,5 @@ worker/multiarch.h:
 	$(AM_V_GEN)$(PYTHON3) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' > $@
 worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
 	worker/jsonable.h worker/notebook.h worker/variables.h worker/ipython.h \
-	worker/imports.h worker/installed.h worker/import_check.h
+	worker/imports.h worker/installed.h worker/tools_module.h worker/import_check.h
 worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h

@@ -161,7 +161,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!options.config) {
 		options = (struct launcher_options){ .config = new_config(), .worker_fd = 0,
-						     .keeper_fd = 0, .egress_fd = -1 };
+						     .keeper_fd = 0, .egress_fd = -1,
+						     .tools_fd = -1 };
 		fill_table(&l);
 	}
 	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);

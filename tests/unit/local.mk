@@ -84,6 +84,7 @@ POLICY_TESTS = \
 	tests/unit/policy/test-shown \
 	tests/unit/policy/test-tokens \
 	tests/unit/base/test-userdir \
+	tests/unit/policy/test-tools \
 	tests/unit/base/test-why
 check_PROGRAMS += $(POLICY_TESTS)
 TESTS += $(POLICY_TESTS)
@@ -118,6 +119,9 @@ tests_unit_policy_test_quota_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_rules_SOURCES = tests/unit/policy/test-rules.c
 tests_unit_policy_test_rules_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_rules_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_tools_SOURCES = tests/unit/policy/test-tools.c
+tests_unit_policy_test_tools_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_tools_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_shown_SOURCES = tests/unit/policy/test-shown.c
 tests_unit_policy_test_shown_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_shown_LDADD = libpolicy.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) \
@@ -435,6 +439,14 @@ tests_unit_auth_test_auth_jwt_SOURCES = tests/unit/auth/test-auth-jwt.c \
 	$(AUTH_RIG)
 tests_unit_auth_test_auth_jwt_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
 tests_unit_auth_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
+
+# ---- upstream ----
+check_PROGRAMS += tests/unit/upstream/test-shape
+TESTS += tests/unit/upstream/test-shape
+tests_unit_upstream_test_shape_SOURCES = tests/unit/upstream/test-shape.c
+tests_unit_upstream_test_shape_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
+tests_unit_upstream_test_shape_LDADD = libupstream.a libproto.a libbase.a $(JANSSON_LIBS) \
+	$(TEST_LIBS)
 
 # ---- egress ----
 EGRESS_TESTS = \

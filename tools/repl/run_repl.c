@@ -231,6 +231,7 @@ static void
 cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	run->orphan = true;
+	script_tools_end(&run->tools);
 	if (run->step == STEP_TURN || run->step == STEP_NEEDS) {
 		if (run->needs)
 			needs_cancel(run->needs, reason);

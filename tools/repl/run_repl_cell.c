@@ -203,6 +203,7 @@ on_outcome(void *arg, const struct outcome *outcome)
 	struct tool_run *run = arg;
 	struct repl_session *session = run->turn.session;
 
+	script_tools_end(&run->tools);
 	run->execution = NULL;
 	if (!run->orphan)
 		script_input_end(&run->input, &run->host, outcome->id);
@@ -227,6 +228,17 @@ on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 		execution_answer_prompt(run->execution, NULL, 0);
 	else
 		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
+}
+
+static void
+on_tool(void *arg, const struct execution_tool *tool)
+{
+	struct tool_run *run = arg;
+
+	if (run->orphan)
+		execution_answer_tool(run->execution, tool->number, TOOL_REFUSED, "", 0);
+	else
+		script_tools_call(&run->tools, run->execution, tool);
 }
 
 static void
@@ -262,6 +274,7 @@ offer_cell(struct tool_run *run, struct execution_request *request)
 	request->cell = repl_session_number_cell(run->turn.session);
 	script_input_offer(&run->host, request);
 	found_offer(&run->host, request);
+	script_tools_offer(&run->tools, &run->host, request);
 }
 
 /* 0, or negative with why_r: then nothing runs. */
@@ -275,6 +288,7 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		.on_outcome = on_outcome,
 		.on_prompt = on_prompt,
 		.on_module = on_module,
+		.on_tool = on_tool,
 		.on_mounted = on_mounted,
 		.arg = run,
 	};

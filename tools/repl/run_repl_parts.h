@@ -7,6 +7,7 @@
 #include "tools/packages/found.h"
 #include "tools/repl/run_repl.h"
 #include "tools/script/script_input.h"
+#include "tools/script/script_tools.h"
 #include "tools/sets/set.h"
 
 struct needs;
@@ -36,6 +37,7 @@ struct tool_run {
 	bool orphan;			/* its client is gone */
 	struct execution *execution;	/* STEP_CELL */
 	struct script_input input;
+	struct script_tools tools;
 	struct found found;
 	int checkpoint;			/* its snapshot; -1: none */
 	int checkpoint_error;		/* why it could not be made; 0: not tried */

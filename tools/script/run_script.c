@@ -14,6 +14,7 @@
 #include "tools/packages/found.h"
 #include "tools/packages/needs.h"
 #include "tools/script/script_input.h"
+#include "tools/script/script_tools.h"
 #include "tools/sets/set.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/resources.h"
@@ -34,6 +35,7 @@ struct tool_run {
 	bool *over;			/* if not NULL: set when the run is freed */
 	struct execution *execution;
 	struct script_input input;
+	struct script_tools tools;
 	bool cancelling;
 };
 
@@ -95,6 +97,7 @@ free_run(struct tool_run *run)
 	if (run->over)
 		*run->over = true;
 	drop_arguments(run);
+	script_tools_end(&run->tools);
 	json_decref(run->packages);
 	found_done(&run->found);
 	free(run);
@@ -119,6 +122,7 @@ on_outcome(void *arg, const struct outcome *outcome)
 	unsigned int flags = run->arguments.flags;
 	struct tool_host host = run->host;
 
+	script_tools_end(&run->tools);
 	run->execution = NULL;
 	if (run->cancelling)
 		return;
@@ -150,6 +154,17 @@ on_module(void *arg, const struct execution_module *module)
 			     run->found.set ? run->found.set : run->packages);
 }
 
+static void
+on_tool(void *arg, const struct execution_tool *tool)
+{
+	struct tool_run *run = arg;
+
+	if (run->cancelling)
+		execution_answer_tool(run->execution, tool->number, TOOL_REFUSED, "", 0);
+	else
+		script_tools_call(&run->tools, run->execution, tool);
+}
+
 static int
 start_execution(struct tool_run *run, struct why *why_r)
 {
@@ -178,6 +193,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.on_outcome = on_outcome,
 		.on_prompt = on_prompt,
 		.on_module = on_module,
+		.on_tool = on_tool,
 		.arg = run,
 	};
 	int r = limits_merge(&run->host.config->limits, &arguments->asked, &request.limits,
@@ -189,6 +205,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 	if (r == 0 && run->kind->asks)
 		script_input_offer(&run->host, &request);
 	found_offer(&run->host, &request);
+	script_tools_offer(&run->tools, &run->host, &request);
 	if (r == 0)
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);
@@ -378,6 +395,7 @@ void
 run_script_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	run->cancelling = true;
+	script_tools_end(&run->tools);
 	if (run->execution)
 		script_input_end(&run->input, &run->host, execution_id(run->execution));
 	if (run->needs) {

@@ -195,7 +195,7 @@ told(const void *bytes, size_t len, const int *fd)
 	struct config *config = config_new();
 	const struct launcher_options options = { .config = config, .outer = &outer,
 						  .worker_fd = -1, .keeper_fd = -1,
-						  .egress_fd = -1 };
+						  .egress_fd = -1, .tools_fd = -1 };
 	pid_t supervisor = getpid(), pid;
 	int pair[2], status = -1;
 	ssize_t sent;

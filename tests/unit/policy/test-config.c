@@ -135,7 +135,7 @@ a_file_goes_over_the_built_in_values(void **state)
 
 #define SECTIONS \
 	"[service], [http], [mcp], [exec-sandbox], [python-sandbox], [run-python], [tiers], [auth], [pool], [repl], [limits], [network], " \
-	"[quota], [policy], [packages], [audit], [metrics], [admin], [results], [files], [profile NAME] and [tenant WHO]"
+	"[tool-calls], [quota], [policy], [packages], [audit], [metrics], [admin], [results], [files], [profile NAME], [tools NAME] and [tenant WHO]"
 
 #define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define TENANT_IS \

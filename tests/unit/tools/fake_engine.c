@@ -9,6 +9,7 @@
 #include <event2/event.h>
 
 #include "base/why.h"
+#include "engine/upstream.h"
 #include "policy/config.h"
 
 struct engine {
@@ -440,6 +441,82 @@ engine_uses(const struct engine *engine, const char *environment)
 	(void)engine;
 	(void)environment;
 	return false;
+}
+
+/* There is no other MCP server: these are never called. */
+struct upstream *
+engine_upstream(const struct engine *engine)
+{
+	(void)engine;
+	return NULL;
+}
+
+const struct upstream_server *
+upstream_server(const struct upstream *upstream, size_t i)
+{
+	(void)upstream;
+	(void)i;
+	return NULL;
+}
+
+const struct upstream_server *
+upstream_find(const struct upstream *upstream, const char *name)
+{
+	(void)upstream;
+	(void)name;
+	return NULL;
+}
+
+const struct upstream_tool *
+upstream_find_tool(const struct upstream_server *server, const char *name)
+{
+	(void)server;
+	(void)name;
+	return NULL;
+}
+
+struct upstream_call *
+upstream_call(struct upstream *upstream, const struct upstream_server *server, const char *tool,
+	      const char *arguments, uint32_t seconds, uint32_t result_max, upstream_done *done,
+	      void *arg)
+{
+	(void)upstream;
+	(void)server;
+	(void)tool;
+	(void)arguments;
+	(void)seconds;
+	(void)result_max;
+	(void)done;
+	(void)arg;
+	return NULL;
+}
+
+struct upstream_call *
+upstream_await(struct upstream *upstream, const struct upstream_server *server,
+	       upstream_done *done, void *arg)
+{
+	(void)upstream;
+	(void)server;
+	(void)done;
+	(void)arg;
+	return NULL;
+}
+
+void
+upstream_drop(struct upstream_call *call)
+{
+	(void)call;
+}
+
+void
+execution_answer_tool(struct execution *execution, uint32_t number, enum tool_status status,
+		      const char *body, size_t len)
+{
+	(void)execution;
+	(void)number;
+	(void)status;
+	(void)body;
+	(void)len;
 }
 
 struct keeper *

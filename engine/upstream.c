@@ -1,0 +1,467 @@
+/* Runs in: the supervisor.   Owns: the process of mcp-python-tools, calls, and lists of tools.
+ * Reads:   frames from that process, which talks to strangers: each text is bounded, names are
+ * checked once more, and what is said to be JSON is read before it is kept. */
+#include "engine/upstream.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <jansson.h>
+
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "host/child.h"
+#include "policy/config.h"
+#include "proto/frame.h"
+
+#define START_SECONDS 10
+#define SERVED_MS 60000		/* after so long its next start is not delayed for earlier ones */
+#define WRITER_MAX (32 * 1024 * 1024)
+
+/* What is open: a call, or the wait for a list. */
+struct upstream_call {
+	LIST_ENTRY(upstream_call) link;
+	struct upstream *upstream;
+	uint64_t id;			/* 0: it waits for a list */
+	uint32_t server;
+	upstream_done *done;
+	void *arg;
+	struct event soon;		/* it has failed at once: text says why */
+	char *text;
+};
+
+struct server {
+	struct upstream_server seen;
+	struct upstream_tool *next;	/* of the list that is coming */
+	size_t n_next, next_bytes;
+};
+
+struct upstream {
+	struct upstream_options options;
+	struct child child;
+	struct server server[TOOL_SERVERS_MAX];
+	uint32_t n_servers;
+	uint64_t last_id;
+	LIST_HEAD(, upstream_call) calls;
+};
+
+_Static_assert(CONFIG_TOOLS_MAX <= TOOL_SERVERS_MAX, "messages have room for all of them");
+
+/* ---- servers ---- */
+
+static void
+free_tools(struct upstream_tool *tool, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(tool[i].name);
+		free(tool[i].about);
+	}
+	free(tool);
+}
+
+static void
+drop_next(struct server *s)
+{
+	free_tools(s->next, s->n_next);
+	s->next = NULL;
+	s->n_next = s->next_bytes = 0;
+}
+
+static void
+set_state(struct server *s, enum tool_server_state state, const char *text, size_t len)
+{
+	free(s->seen.text);
+	s->seen.text = xmemdup0(text, len);
+	s->seen.state = state;
+}
+
+const struct upstream_server *
+upstream_server(const struct upstream *u, size_t i)
+{
+	return u != NULL && i < u->n_servers ? &u->server[i].seen : NULL;
+}
+
+const struct upstream_server *
+upstream_find(const struct upstream *u, const char *name)
+{
+	for (uint32_t i = 0; u != NULL && i < u->n_servers; i++)
+		if (strcmp(u->server[i].seen.name, name) == 0)
+			return &u->server[i].seen;
+	return NULL;
+}
+
+const struct upstream_tool *
+upstream_find_tool(const struct upstream_server *server, const char *name)
+{
+	for (size_t i = 0; i < server->n_tools; i++)
+		if (strcmp(server->tool[i].name, name) == 0)
+			return &server->tool[i];
+	return NULL;
+}
+
+/* ---- calls ---- */
+
+static void
+free_call(struct upstream_call *call)
+{
+	LIST_REMOVE(call, link);
+	event_del(&call->soon);
+	free(call->text);
+	free(call);
+}
+
+static void
+finish(struct upstream_call *call, enum tool_status status, const char *body, size_t len)
+{
+	upstream_done *done = call->done;
+	void *arg = call->arg;
+
+	free_call(call);
+	done(arg, status, body, len);
+}
+
+static void
+on_soon(evutil_socket_t fd, short what, void *arg)
+{
+	struct upstream_call *call = arg;
+	char *text = call->text;
+
+	(void)fd;
+	(void)what;
+	call->text = NULL;
+	finish(call, text != NULL ? TOOL_FAILED : TOOL_RETURNED, text != NULL ? text : "",
+	       text != NULL ? strlen(text) : 0);
+	free(text);
+}
+
+/* text: taken over; NULL: it has what it waits for. */
+static void
+finish_soon(struct upstream_call *call, char *text)
+{
+	call->text = text;
+	event_active(&call->soon, EV_TIMEOUT, 0);
+}
+
+static char *
+why_down(const struct upstream *u, const struct server *s)
+{
+	char *text;
+
+	if (asprintf(&text, "the server %s does not run now: %s", s->seen.name,
+		     u->child.state == CHILD_DOWN && *u->child.text ? u->child.text
+								    : s->seen.text) < 0)
+		abort();
+	return text;
+}
+
+static struct upstream_call *
+new_call(struct upstream *u, const struct upstream_server *server, upstream_done *done, void *arg)
+{
+	struct upstream_call *call = xcalloc(1, sizeof(*call));
+
+	*call = (struct upstream_call){ .upstream = u, .done = done, .arg = arg };
+	while (&u->server[call->server].seen != server)
+		call->server++;
+	evtimer_assign(&call->soon, u->options.base, on_soon, call);
+	LIST_INSERT_HEAD(&u->calls, call, link);
+	return call;
+}
+
+struct upstream_call *
+upstream_call(struct upstream *u, const struct upstream_server *server, const char *tool,
+	      const char *arguments, uint32_t seconds, uint32_t result_max, upstream_done *done,
+	      void *arg)
+{
+	struct upstream_call *call = new_call(u, server, done, arg);
+	const struct msg msg = { .type = MSG_TOOLS_CALL, .tools_call = {
+		.call = ++u->last_id, .server = call->server, .tool = msg_str(tool),
+		.arguments = msg_str(arguments), .seconds = seconds, .result_max = result_max } };
+	int r = -ENOTCONN;
+
+	call->id = msg.tools_call.call;
+	if (server->state == TOOL_SERVER_SERVING)
+		r = child_send(&u->child, &msg, NULL, 0);
+	if (r == -ENOBUFS)
+		finish_soon(call, xstrdup("too many calls wait to be made"));
+	else if (r < 0)
+		finish_soon(call, why_down(u, &u->server[call->server]));
+	return call;
+}
+
+struct upstream_call *
+upstream_await(struct upstream *u, const struct upstream_server *server, upstream_done *done,
+	       void *arg)
+{
+	struct upstream_call *call = new_call(u, server, done, arg);
+
+	if (server->state == TOOL_SERVER_SERVING)
+		finish_soon(call, NULL);
+	else if (server->state == TOOL_SERVER_DOWN)
+		finish_soon(call, why_down(u, &u->server[call->server]));
+	return call;
+}
+
+void
+upstream_drop(struct upstream_call *call)
+{
+	const struct msg msg = { .type = MSG_TOOLS_CANCEL, .tools_cancel.call = call->id };
+
+	/* If it cannot be told, its result is for nobody. */
+	if (call->id != 0 && call->text == NULL)
+		(void)child_send(&call->upstream->child, &msg, NULL, 0);
+	free_call(call);
+}
+
+/* Ends what waits for a server: NULL: of all; calls: those of tools too. */
+static void
+finish_waiting(struct upstream *u, const struct server *s, bool calls)
+{
+	struct upstream_call *call, *next;
+
+	for (call = LIST_FIRST(&u->calls); call != NULL; call = next) {
+		const struct server *of = &u->server[call->server];
+
+		next = LIST_NEXT(call, link);
+		if ((s != NULL && of != s) || (call->id != 0 && !calls) ||
+		    event_pending(&call->soon, EV_TIMEOUT, NULL) || call->text != NULL)
+			continue;
+		if (of->seen.state == TOOL_SERVER_SERVING)
+			finish_soon(call, NULL);
+		else
+			finish_soon(call, call->id != 0
+				    ? xstrdup("the client of other servers ended in the middle of "
+					      "the call, which may have been done or not")
+				    : why_down(u, of));
+	}
+}
+
+/* ---- messages ---- */
+
+/* The same rule as in upstream/shape.c. */
+static bool
+is_name(const struct msg_str *name)
+{
+	for (size_t i = 0; i < name->len; i++)
+		if (!isalnum((unsigned char)name->at[i]) && !strchr("_-./:", name->at[i]))
+			return false;
+	return true;
+}
+
+static bool
+is_object(const struct msg_str *text)
+{
+	json_t *json = json_loadb(text->at, text->len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+				  NULL);
+	bool is = json_is_object(json);
+
+	json_decref(json);
+	return is;
+}
+
+static int
+on_tool(struct upstream *u, const struct msg_tools_tool *tool)
+{
+	struct server *s;
+
+	if (tool->server >= u->n_servers || !is_name(&tool->name) || !is_object(&tool->about))
+		return -EBADMSG;
+	s = &u->server[tool->server];
+	s->next_bytes += tool->about.len;
+	if (s->n_next == TOOLS_MAX || s->next_bytes > TOOLS_ABOUT_MAX)
+		return -EBADMSG;
+	s->next = xrealloc(s->next, (s->n_next + 1) * sizeof(*s->next));
+	s->next[s->n_next++] = (struct upstream_tool){
+		.name = xmemdup0(tool->name.at, tool->name.len), .read_only = tool->read_only,
+		.about = xmemdup0(tool->about.at, tool->about.len) };
+	return 0;
+}
+
+static void
+log_server(const struct server *s)
+{
+	static const char *const names[] = { "starting", "serving", "down" };
+	struct log_quoted text, revision;
+
+	log_line(s->seen.state == TOOL_SERVER_DOWN ? LOG_WARNING : LOG_INFO, "tools-server",
+		 "name=%s state=%s revision=%s tools=%zu left_out=%u text=%s", s->seen.name,
+		 names[s->seen.state],
+		 log_quote(&revision, s->seen.revision, strlen(s->seen.revision)),
+		 s->seen.n_tools, s->seen.left_out,
+		 log_quote(&text, s->seen.text, strlen(s->seen.text)));
+}
+
+static int
+on_server(struct upstream *u, const struct msg_tools_server *told)
+{
+	struct server *s;
+
+	if (told->server >= u->n_servers)
+		return -EBADMSG;
+	s = &u->server[told->server];
+	if (told->state == TOOL_SERVER_SERVING) {
+		if (told->tools != s->n_next)
+			return -EBADMSG;
+		free_tools(s->seen.tool, s->seen.n_tools);
+		s->seen.tool = s->next;
+		s->seen.n_tools = s->n_next;
+		s->seen.left_out = told->left_out;
+		s->next = NULL;
+		s->n_next = s->next_bytes = 0;
+	}
+	drop_next(s);
+	free(s->seen.revision);
+	s->seen.revision = xmemdup0(told->revision.at, told->revision.len);
+	set_state(s, told->state, told->text.at, told->text.len);
+	log_server(s);
+	if (told->state != TOOL_SERVER_STARTING)
+		finish_waiting(u, s, false);
+	return 0;
+}
+
+static int
+on_result(struct upstream *u, const struct msg_tools_result *result)
+{
+	struct upstream_call *call;
+
+	if (result->status == TOOL_REFUSED)
+		return -EBADMSG;
+	LIST_FOREACH(call, &u->calls, link)
+		if (call->id == result->call)
+			break;
+	/* It may have crossed a TOOLS_CANCEL. */
+	if (call == NULL)
+		return 0;
+	if (result->status == TOOL_FAILED && result->body.len > TOOL_TROUBLE_MAX)
+		return -EBADMSG;
+	finish(call, result->status, result->body.at != NULL ? result->body.at : "",
+	       result->body.len);
+	return 0;
+}
+
+static int
+on_ready(struct upstream *u, const struct msg_tools_ready *ready)
+{
+	if (u->child.state != CHILD_STARTING)
+		return -EBADMSG;
+	if (!child_is_ours(&u->child, &ready->build))
+		return -EPROTO;
+	child_is_ready(&u->child);
+	child_arm(&u->child, SERVED_MS);
+	return 0;
+}
+
+static int
+on_message(void *arg, struct frame *frame)
+{
+	struct upstream *u = arg;
+
+	/* No other messages are let through by the frame's reader. */
+	if (frame->msg.type == MSG_TOOLS_READY)
+		return on_ready(u, &frame->msg.tools_ready);
+	if (frame->msg.type == MSG_TOOLS_TOOL)
+		return on_tool(u, &frame->msg.tools_tool);
+	if (frame->msg.type == MSG_TOOLS_SERVER)
+		return on_server(u, &frame->msg.tools_server);
+	if (frame->msg.type == MSG_TOOLS_RESULT)
+		return on_result(u, &frame->msg.tools_result);
+	return -EBADMSG;
+}
+
+/* ---- life ---- */
+
+static void
+on_down(void *arg)
+{
+	struct upstream *u = arg;
+	struct child *c = &u->child;
+	struct log_quoted quoted;
+
+	log_line(LOG_WARNING, c->has_served ? "tools-lost" : "tools-failed", "text=%s",
+		 log_quote(&quoted, c->text, strlen(c->text)));
+	for (uint32_t i = 0; i < u->n_servers; i++) {
+		set_state(&u->server[i], TOOL_SERVER_DOWN, c->text, strlen(c->text));
+		drop_next(&u->server[i]);
+	}
+	finish_waiting(u, NULL, true);
+	child_arm(c, child_backoff_ms(c));
+}
+
+static void
+start(struct upstream *u)
+{
+	for (uint32_t i = 0; i < u->n_servers; i++)
+		set_state(&u->server[i], TOOL_SERVER_STARTING, "", 0);
+	child_start(&u->child, u->options.launcher, 0);
+}
+
+static void
+on_due(void *arg)
+{
+	struct upstream *u = arg;
+
+	if (u->child.state == CHILD_DOWN)
+		start(u);
+	else
+		u->child.failed_starts = 0;
+}
+
+static const struct child_kind upstream_kind = {
+	.name = "mcp-python-tools",
+	.launch = LAUNCH_TOOLS,
+	.from = FROM_TOOLS,
+	.writer_max = WRITER_MAX,
+	.start_seconds = START_SECONDS,
+	.on_message = on_message,
+	.on_down = on_down,
+	.on_due = on_due,
+};
+
+struct upstream *
+upstream_new(const struct upstream_options *options)
+{
+	struct upstream *u = xcalloc(1, sizeof(*u));
+
+	u->options = *options;
+	LIST_INIT(&u->calls);
+	for (size_t i = 0; i < options->config->n_tools; i++) {
+		struct server *s = &u->server[u->n_servers++];
+
+		s->seen.name = options->config->tools[i].name;
+		s->seen.text = xstrdup("");
+		s->seen.revision = xstrdup("");
+	}
+	child_init(&u->child, &upstream_kind, options->base, u);
+	start(u);
+	return u;
+}
+
+void
+upstream_free(struct upstream *u)
+{
+	if (u == NULL)
+		return;
+	child_done(&u->child);
+	while (!LIST_EMPTY(&u->calls))
+		free_call(LIST_FIRST(&u->calls));
+	for (uint32_t i = 0; i < u->n_servers; i++) {
+		struct server *s = &u->server[i];
+
+		drop_next(s);
+		free_tools(s->seen.tool, s->seen.n_tools);
+		free(s->seen.text);
+		free(s->seen.revision);
+	}
+	free(u);
+}
+
+pid_t
+upstream_pid(const struct upstream *u)
+{
+	return u != NULL ? u->child.launch.pid : 0;
+}

@@ -1,0 +1,343 @@
+#!/usr/bin/python3
+"""Scripts call the tools of other MCP servers: what they get, what they may, and that no server and no
+script harms another."""
+
+import contextlib
+import os
+import re
+import select
+import shutil
+import tempfile
+import time
+
+from audit_log import Log
+from forged import FRAMES
+from harness import TOP, equal, main, test
+from supervisor import libc, read_text
+
+IN_MODIFY = 2
+
+SERVER = os.path.join(TOP, "tests", "integration", "tool_server.py")
+
+
+class Servers:
+    """A folder that the servers' user can read, with the program of one."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp(prefix="mcp-tools-", dir="/tmp")
+        os.chmod(self.path, 0o755)
+        self.program = os.path.join(self.path, "server.py")
+        shutil.copy(SERVER, self.program)
+        os.chmod(self.program, 0o755)
+        self.written = os.path.join(self.path, "written")
+        with open(self.written, "w", encoding="utf-8"):
+            pass
+        os.chmod(self.written, 0o666)
+        return self
+
+    def __exit__(self, *exc):
+        shutil.rmtree(self.path)
+
+    def config(self, *kinds, more=""):
+        """Each kind a server of that name."""
+        return "".join("[tools %s]\ncommand = /usr/bin/python3 %s %s %s\n" % (
+            kind, self.program, kind, self.written) for kind in kinds) + more
+
+    def wait_line(self, line, seconds=60):
+        fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        libc.inotify_add_watch(fd, self.written.encode(), IN_MODIFY)
+        deadline = time.monotonic() + seconds
+        try:
+            while line not in self.lines():
+                left = deadline - time.monotonic()
+                assert left > 0, "no line %r in %r" % (line, self.lines())
+                if select.select([fd], [], [], left)[0]:
+                    os.read(fd, 65536)
+        finally:
+            os.close(fd)
+
+    def lines(self):
+        return (read_text(self.written) or "").splitlines()
+
+
+@contextlib.contextmanager
+def service(ctx, *kinds, more="", log=None):
+    with Servers() as servers:
+        config = servers.config(*kinds, more=more)
+        with ctx.private(log.config(config) if log else config) as s:
+            s.servers = servers
+            yield s
+
+
+def run(client, script, status="ok", **arguments):
+    o = client.run(script, 120, **arguments)
+    equal(o.status, status, "status of %r" % o)
+    return o
+
+
+def tools_process(s):
+    return [pid for pid in s.below() if (read_text("/proc/%d/comm" % pid) or "") == "mcp-python-tool\n"]
+
+
+def of(log, event):
+    return [record for record in log.records() if record["event"] == event]
+
+
+ERRORS = """
+import tools
+def error(call):
+    try:
+        call()
+    except tools.ToolError as e:
+        return str(e)
+    return "no error"
+"""
+
+
+def wait_words(client):
+    """Until the server has been started again."""
+    o = run(client, ERRORS + """
+import time
+while error(lambda: print(tools.legacy.words())) != "no error":
+    time.sleep(0.1)
+""")
+    equal(o.stdout, "plain words\n")
+
+
+@test(private=True)
+def without_a_server_there_is_no_module(ctx):
+    with ctx.private() as s, ctx.client(path=s.socket) as c:
+        o = run(c, "import tools", "error")
+        equal(o.error["type"], "ModuleNotFoundError")
+        equal(tools_process(s), [])
+
+
+@test(private=True)
+def tools_are_called_in_both_eras(ctx):
+    script = """
+import tools
+for server in tools.legacy, tools.modern, tools.silent:
+    print(server.echo(value="x", other=[1, None]), server.add(a=2), server.words())
+    print(server.picture(), server.mixed())
+    print(server.get_thing_of(), server["get-thing.of"](), server.class_())
+    print(server.lie())
+"""
+    with service(ctx, "legacy", "modern", "silent") as s, ctx.client(path=s.socket) as c:
+        o = run(c, script)
+        lines = ["{'other': [1, None], 'value': 'x'} {'sum': 3} plain words",
+                 r"b'\x89PNG\r\n\x1a\n' ['one', b'\x89PNG\r\n\x1a\n', 'two', "
+                 "{'type': 'resource_link', 'uri': 'x://2', 'name': 'three'}]",
+                 "called get-thing.of called get-thing.of called class", "the truth"]
+        equal(o.stdout.splitlines(), lines * 3)
+        for name, revision in (("legacy", "2025-11-25"), ("modern", "2026-07-28"),
+                               ("silent", "2025-11-25")):
+            assert re.search(r'tools-server name=%s state=serving revision="?%s"? tools=19 left_out=3' % (
+                name, revision), s.log()), s.log()
+
+
+@test(private=True)
+def calls_are_made_beside_each_other(ctx):
+    script = """
+import asyncio, threading, tools
+async def main():
+    return await asyncio.gather(*(tools.legacy.slow.aio(n=4) for _ in range(4)))
+print(await main())
+found = []
+threads = [threading.Thread(target=lambda: found.append(tools.legacy.slow(n=8))) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(found)
+print(len(await asyncio.gather(*(tools.legacy.add.aio(a=i) for i in range(50)))))
+"""
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        o = run(c, script)
+        equal(o.stdout, "%s\n%s\n50\n" % (["together"] * 4, ["together"] * 8))
+
+
+@test(private=True)
+def cells_call_tools(ctx):
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        def cell(code, **more):
+            return c.ask("tools/call", {"name": "run_repl", "arguments": dict(code=code, **more)})[
+                "structuredContent"]
+        first = cell("import tools, asyncio\nadd = tools.legacy.add\nadd(a=1)")
+        equal((first["status"], first["result"]["json"]), ("ok", {"sum": 2}))
+        second = cell("[add(a=5), await add.aio(a=6), await asyncio.gather(*(add.aio(a=i) for i in "
+                      "range(20)))][:2]", session=first["session"])
+        equal((second["status"], second["result"]["json"]), ("ok", [{"sum": 6}, {"sum": 7}]))
+
+
+@test(private=True)
+def what_goes_wrong_is_one_exception(ctx):
+    script = ERRORS + """
+t = tools.legacy
+print(error(t.fail)); print(error(t.refuse)); print(error(t.strange))
+print(error(lambda: t.large(bytes=70000))); print(len(t.large(bytes=60000)))
+print(error(t.hang))
+print(error(t.die))
+try:
+    t.nothing
+except AttributeError as e:
+    print(str(e)[:40])
+"""
+    with service(ctx, "legacy", more="[tool-calls]\nseconds = 2\nresult_bytes = 64K\n") as s, \
+            ctx.client(path=s.socket) as c:
+        o = run(c, script)
+        want = ["legacy.fail: it cannot be done",
+                r"legacy.refuse: the server legacy answers with an error: no such \?\[1mthing",
+                "legacy.strange: the server's answer is no result of a tool",
+                r"legacy.large: the result has 70\d\d\d bytes, and \[tool-calls\] result_bytes is 65536",
+                "60000",
+                "legacy.hang: the server legacy has not answered within 2 seconds; .*",
+                r"legacy.die: the server legacy ended in the middle of the call, .*: it has ended "
+                r"\(exit code 3\), and said: it was told to die",
+                "the server legacy has no tool nothing"]
+        for got, pattern in zip(o.stdout.splitlines(), want, strict=True):
+            assert re.match(pattern, got), (got, pattern)
+        wait_words(c)
+
+
+@test(private=True)
+def a_server_that_floods_is_ended(ctx):
+    with service(ctx, "legacy", "modern") as s, ctx.client(path=s.socket) as c:
+        o = run(c, ERRORS + "print(error(tools.legacy.flood)); print(tools.modern.words())")
+        equal(o.stdout, "legacy.flood: the server legacy ended in the middle of the call, which may have been "
+              "done or not: it wrote a line of more than 16 MiB, and was ended\nplain words\n")
+
+
+@test(private=True)
+def a_list_that_changes_is_read_again(ctx):
+    script = """
+import time, tools
+if "late" not in dir(tools.legacy):
+    tools.legacy.grow()
+print("late" in dir(tools.legacy))
+"""
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        equal(run(c, script).stdout, "False\n")
+        s.wait_logged("tools=20")
+        equal(run(c, "import tools\nprint(tools.legacy.late())").stdout, "called late\n")
+
+
+@test(private=True)
+def what_there_is_can_be_found(ctx):
+    script = """
+import inspect, tools
+print(tools.servers(), dir(tools))
+print([one["name"] for one in tools.search("add numbers")][:1])
+print(tools.search("picture", server="legacy", limit=1))
+print(inspect.signature(tools.legacy.add), tools.legacy.add.__doc__.splitlines()[0])
+print(tools.describe("legacy.add"))
+"""
+    with service(ctx, "legacy", "modern") as s, ctx.client(path=s.socket) as c:
+        o = run(c, script)
+        lines = o.stdout.splitlines()
+        equal(lines[0], "['legacy', 'modern'] ['ToolError', 'describe', 'legacy', 'modern', 'search', "
+              "'servers']")
+        assert lines[1] in ("['legacy.add']", "['modern.add']"), lines[1]
+        equal(lines[2], "[{'name': 'legacy.picture', 'description': 'Returns a picture.'}]")
+        equal(lines[3], "(*, a: float, b: float = 1) -> dict Adds two numbers.")
+        equal(lines[4], "tools.legacy.add(*, a: float, b: float = 1) -> dict")
+        assert '"outputSchema' not in o.stdout and "outputSchema: {" in o.stdout, o.stdout
+
+
+@test(private=True)
+def policy_decides(ctx):
+    more = "[tool-calls]\ndeny = legacy.die *.flood\nothers = deny\nread_only = allow\n"
+    with Log(ctx) as log, service(ctx, "legacy", more=more, log=log) as s, \
+            ctx.client(path=s.socket) as c:
+        o = run(c, ERRORS + """
+t = tools.legacy
+print('die' in dir(t), 'flood' in dir(t), 'write' in dir(t), 'add' in dir(t))
+call_tool = t.add.__globals__["call_tool"]
+print(error(lambda: call_tool("legacy", "write", {"line": "x"})))
+print(t.add(a=1))
+""")
+        equal(o.stdout, "False False False True\n"
+              "legacy.write: policy does not allow this call ([tool-calls])\n{'sum': 2}\n")
+        equal(s.servers.lines(), [])
+        refused, = of(log, "tool-refused")
+        equal((refused["server"], refused["tool"]), ("legacy", "write"))
+        called, = of(log, "tool-called")
+        ended, = of(log, "tool-ended")
+        equal((called["tool"], ended["tool"], ended["status"]), ("add", "add", "ok"))
+        equal(len(ended["result_sha256"]), 64)
+        assert called["arguments_sha256"] == ended["arguments_sha256"]
+
+
+@test(private=True)
+def tenants_have_servers_of_their_own(ctx):
+    more = ("[tool-calls]\nservers = legacy\n[tenant uid:%d]\ntool-calls.servers = modern\n"
+            "tool-calls.calls = 3\n" % os.getuid())
+    with service(ctx, "legacy", "modern", more=more) as s, ctx.client(path=s.socket) as c:
+        o = run(c, ERRORS + """
+print(tools.servers(), hasattr(tools, "legacy"))
+for i in range(3):
+    print(error(tools.modern.words))
+""")
+        lines = o.stdout.splitlines()
+        equal(lines[:3], ["['modern'] False", "no error", "no error"])
+        assert "all the calls that [tool-calls] calls allows" in lines[3], lines
+
+
+@test(private=True)
+def servers_see_nothing_of_the_service(ctx):
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        o = run(c, "import tools\nprint(tools.legacy.environment())")
+        seen = eval(o.stdout)
+        equal(set(seen["environment"]) - {"PWD", "SHLVL", "_", "LC_CTYPE"}, {"PATH", "LANG", "HOME"})
+        assert set(seen["fds"]) <= {"0", "1", "2", "3"}, seen
+        if os.geteuid() == 0:
+            service_uid = os.stat("/proc/%d" % s.pid).st_uid
+            assert seen["uid"] not in (0, service_uid) and seen["groups"] == [], seen
+
+
+# ---- scripts that write frames themselves ----
+
+@test(private=True)
+def forged_calls_end_the_run(ctx):
+    forged = {
+        "another execution": "id=99, number=1, server=b'legacy'",
+        "no server": "id=%d, number=1, server=b'nothing'",
+        "another number": "id=%d, number=2, server=b'legacy'",
+        "no arguments": "id=%d, number=1, server=b'legacy', tool=b'add'",
+        "no tool": "id=%d, number=1, server=b'legacy', arguments=b'{}'",
+        "an unknown key": "id=%d, number=1, server=b'legacy', other=1",
+    }
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        for n, (what, fields) in enumerate(forged.items(), 1):
+            o = c.run(FRAMES + "control.sendall(frame(75, %s))\nthreading.Event().wait()" % (
+                fields % n if "%d" in fields else fields), 120)
+            equal(o.status, "worker_protocol_error", what)
+        o = c.run(FRAMES + """
+for i in range(1, 100):
+    control.sendall(frame(75, id=%d, number=i, server=b'legacy', tool=b'hang', arguments=b'{}'))
+threading.Event().wait()""" % (len(forged) + 1), 120)
+        equal(o.status, "worker_protocol_error")
+        equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
+
+
+@test(private=True)
+def a_script_that_is_killed_leaves_no_call(ctx):
+    with Log(ctx) as log, service(ctx, "legacy", log=log) as s, ctx.client(path=s.socket) as c:
+        run(c, "import tools\ntools.legacy.hang()", "timeout", timeout_seconds=2)
+        ended, = of(log, "tool-ended")
+        equal((ended["tool"], ended["status"]), ("hang", "cancelled"))
+        equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
+
+
+@test(private=True)
+def the_client_of_servers_is_started_again(ctx):
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
+        pid, = tools_process(s)
+        id = c.start_script(ERRORS + "print(error(tools.legacy.hang))")
+        s.servers.wait_line("hang")
+        os.kill(pid, 9)
+        o = c.outcome(id)
+        equal(o.status, "ok")
+        assert "the client of other servers ended in the middle of the call" in o.stdout, o
+        wait_words(c)
+
+
+main(__doc__)

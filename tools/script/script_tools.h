@@ -1,0 +1,38 @@
+/* Calls of other MCP servers' tools by a script: which servers it is told of, what policy says of a
+ * call, who is asked, the records, and the bounds of a run. The engine numbers the calls
+ * (engine/execution.h), engine/upstream.h has them made.
+ */
+#ifndef TOOLS_SCRIPT_SCRIPT_TOOLS_H
+#define TOOLS_SCRIPT_SCRIPT_TOOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "mcp/tool.h"
+
+struct script_call;
+
+/* Of one execution, embedded in the run of a tool. Zeroed: there are no servers. */
+struct script_tools {
+	const struct tool_host *host;	/* of the run; NULL: nothing was offered */
+	struct execution *execution;	/* that makes calls; NULL: none has */
+	const char *server[TOOL_SERVERS_MAX];	/* that the tenant may use */
+	uint64_t bytes;			/* of results so far */
+	LIST_HEAD(, script_call) calls;	/* that have no answer yet */
+};
+
+/* Lets a request call the tools of the servers that are there for its tenant. host: of the run, as
+ * long as that lives. */
+void script_tools_offer(struct script_tools *tools, const struct tool_host *host,
+			struct execution_request *request);
+
+/* Answers the execution, now or later. As on_tool of execution_watcher. */
+void script_tools_call(struct script_tools *tools, struct execution *execution,
+		       const struct execution_tool *tool);
+
+/* The execution is over, or given up: calls that are open are cancelled and recorded. Fine when
+ * there is none. */
+void script_tools_end(struct script_tools *tools);
+
+#endif

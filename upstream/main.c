@@ -1,0 +1,206 @@
+/* mcp-python-tools: the MCP client of the servers that [tools NAME] names, for scripts.
+ *
+ * mcp-pythond starts one process, when it starts, if there is such a section. It starts the
+ * servers, outside of every jail, as the same user, and is the client of each. Scripts call their
+ * tools through the supervisor, which decides what they may call (policy/tools.h).
+ *
+ * What servers write is hostile. So this process has a uid of its own where spare uids exist, which
+ * only those servers share, and no capability; it is no debugging target for them. What it tells
+ * the supervisor is bounded by the messages, and checked there again.
+ *
+ *   1. descriptor 3 is the supervisor's socket; TOOLS_CONFIGURE is read from it
+ *   2. TOOLS_READY is sent, and the servers are started
+ *   3. the loop: one thread */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#include "base/xalloc.h"
+#include "proto/frame.h"
+#include "upstream/server.h"
+
+#define PROGRAM "mcp-python-tools"
+#define CONTROL 3
+#define WRITER_MAX (64 * 1024 * 1024)	/* results that the supervisor has not read */
+#define DATA_MAX (1UL << 30)		/* bytes of memory */
+
+#ifdef WITH_SANITIZERS
+const char *__asan_default_options(void);
+
+const char *
+__asan_default_options(void)
+{
+	return "detect_leaks=0:abort_on_error=1";
+}
+#endif
+
+struct client {
+	struct event_base *base;
+	struct server *server[TOOL_SERVERS_MAX];
+	uint32_t n_servers;
+	struct frame_reader reader;
+	struct frame_writer writer;
+	struct event readable, writable;
+};
+
+static _Noreturn void
+give_up(const char *what, int error)
+{
+	fprintf(stderr, PROGRAM ": %s: %s\n", what, strerror(error));
+	exit(EXIT_FAILURE);
+}
+
+/* ---- the supervisor ---- */
+
+static void
+flush(struct client *c)
+{
+	int r = frame_writer_flush(&c->writer, CONTROL);
+
+	if (r > 0)
+		event_add(&c->writable, NULL);
+	else if (r < 0)
+		event_base_loopbreak(c->base);
+}
+
+static void
+tell(void *arg, const struct msg *msg)
+{
+	struct client *c = arg;
+
+	/* A call without a result would be waited for; all are answered when this process ends. */
+	if (frame_writer_put(&c->writer, msg, NULL, 0) < 0)
+		give_up("a result", ENOBUFS);
+	flush(c);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	flush(arg);
+}
+
+static void
+on_message(struct client *c, const struct msg *msg)
+{
+	if (msg->type == MSG_TOOLS_CALL && msg->tools_call.server < c->n_servers)
+		server_call(c->server[msg->tools_call.server], &msg->tools_call);
+	else if (msg->type == MSG_TOOLS_CANCEL)
+		for (uint32_t i = 0; i < c->n_servers; i++)
+			server_cancel(c->server[i], msg->tools_cancel.call);
+	else
+		give_up("the supervisor", EBADMSG);
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *c = arg;
+	struct frame frame = { 0 };
+	int r = frame_reader_read(&c->reader, fd, &frame);
+
+	(void)what;
+	if (r > 0) {
+		on_message(c, &frame.msg);
+		frame_done(&frame);
+	} else if (r < 0) {
+		event_base_loopbreak(c->base);
+	}
+}
+
+/* ---- start ---- */
+
+/* Neither a server's memory hog nor its debugger: the first is bounded here, for this process
+ * alone (upstream/process.c), the second is refused by the kernel. */
+static void
+confine(void)
+{
+	struct rlimit none = { 0, 0 }, data;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		give_up("no new privileges", errno);
+	setrlimit(RLIMIT_CORE, &none);
+#ifndef WITH_SANITIZERS
+	if (getrlimit(RLIMIT_DATA, &data) == 0) {
+		data.rlim_cur = data.rlim_max < DATA_MAX ? data.rlim_max : DATA_MAX;
+		setrlimit(RLIMIT_DATA, &data);
+	}
+#else
+	(void)data;
+#endif
+}
+
+static void
+make_servers(struct client *c, const struct msg_tools_configure *configure)
+{
+	if (configure->names.n != configure->commands.n)
+		give_up("the configuration", EBADMSG);
+	for (size_t i = 0; i < configure->names.n; i++) {
+		const struct msg_str *name = &configure->names.item[i];
+		const struct server_options options = {
+			.base = c->base, .name = xmemdup0(name->at, name->len),
+			.number = (uint32_t)i, .command = &configure->commands.item[i],
+			.tell = tell, .arg = c,
+		};
+
+		c->server[c->n_servers++] = server_new(&options);
+	}
+}
+
+static void
+start(struct client *c)
+{
+	struct msg ready = { .type = MSG_TOOLS_READY,
+			     .tools_ready.build = msg_str(PROTO_BUILD) };
+	static struct frame frame;	/* the servers' commands are in it */
+	int r;
+
+	frame_reader_init(&c->reader, FROM_SUPERVISOR);
+	frame_writer_init(&c->writer, WRITER_MAX);
+	r = frame_reader_read(&c->reader, CONTROL, &frame);
+	if (r <= 0 || frame.msg.type != MSG_TOOLS_CONFIGURE)
+		give_up("the configuration", r < 0 ? -r : EBADMSG);
+	confine();
+	c->base = event_base_new();
+	if (!c->base)
+		give_up("the loop", ENOMEM);
+	event_assign(&c->readable, c->base, CONTROL, EV_READ | EV_PERSIST, on_readable, c);
+	event_assign(&c->writable, c->base, CONTROL, EV_WRITE, on_writable, c);
+	event_add(&c->readable, NULL);
+	if (fcntl(CONTROL, F_SETFL, O_NONBLOCK) < 0 || fcntl(CONTROL, F_SETFD, FD_CLOEXEC) < 0)
+		give_up("the control socket", errno);
+	make_servers(c, &frame.msg.tools_configure);
+	tell(c, &ready);
+	for (uint32_t i = 0; i < c->n_servers; i++)
+		server_start(c->server[i]);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct client client;
+	struct stat st;
+
+	(void)argv;
+	if (argc != 1 || fstat(CONTROL, &st) < 0 || !S_ISSOCK(st.st_mode)) {
+		fprintf(stderr, PROGRAM " is started by mcp-pythond, with a socket on descriptor "
+			"%d.\n", CONTROL);
+		return 2;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	start(&client);
+	event_base_dispatch(client.base);
+	return EXIT_SUCCESS;
+}

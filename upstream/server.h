@@ -1,0 +1,43 @@
+/* Another MCP server: its process, MCP with it as its client, and the calls of its tools.
+ *
+ *   DOWN ──start──> STARTING: server/discover, or initialize; tools/list, page by page
+ *    ^                 │
+ *    │ it has ended    v
+ *    └────────────── SERVING: tools/call; tools/list again when the list has changed
+ *
+ * It is started again after it has ended, later each time. Each call is answered once: by the
+ * server, or because its time is over, or because the server has ended. Answers to ids that are not
+ * open are ignored: servers share no id.
+ */
+#ifndef UPSTREAM_SERVER_H
+#define UPSTREAM_SERVER_H
+
+#include <stdint.h>
+
+#include "proto/message.h"
+
+struct event_base;
+struct server;
+
+struct server_options {
+	struct event_base *base;	/* borrowed, as is all of this */
+	const char *name;
+	uint32_t number;
+	const struct msg_str *command;	/* words, parted by a blank */
+	/* Sends a message to the supervisor. */
+	void (*tell)(void *arg, const struct msg *msg);
+	void *arg;
+};
+
+/* Starts nothing yet. */
+struct server *server_new(const struct server_options *options);
+
+void server_start(struct server *server);
+
+/* Answered by TOOLS_RESULT, perhaps at once. */
+void server_call(struct server *server, const struct msg_tools_call *call);
+
+/* No TOOLS_RESULT comes. Fine when there is no such call. */
+void server_cancel(struct server *server, uint64_t call);
+
+#endif

@@ -1,0 +1,34 @@
+/* What other MCP servers say of their tools, and what these return, in the bounded form in which
+ * the supervisor and scripts get it. Pure; everything that comes in is hostile.
+ */
+#ifndef UPSTREAM_SHAPE_H
+#define UPSTREAM_SHAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "proto/message.h"
+
+/* A tool of an answer of tools/list. */
+struct shape_tool {
+	const char *name;	/* of its JSON */
+	bool read_only;		/* its server says so */
+	char *about;		/* a JSON object on one line, at most TOOL_ABOUT_MAX bytes: name,
+				 * title, description, inputSchema, outputSchema, annotations.
+				 * Malloc'd */
+};
+
+/* Reads one. False: it has no name that can be used, no schema, or is too large. */
+bool shape_tool(const json_t *tool, struct shape_tool *tool_r);
+
+/* The result of tools/call, at most max bytes: TOOL_RETURNED or TOOL_RAISED, and *body_r is a JSON
+ * object {"content": [...], "structuredContent": ...} on one line; or TOOL_FAILED, and *body_r is a
+ * sentence that says what is wrong with it. body_r: malloc'd. */
+enum tool_status shape_result(const json_t *result, size_t max, char **body_r);
+
+/* Makes text a sentence for people: printable ASCII, at most size - 1 bytes. A server's words. */
+void shape_text(char *to, size_t size, const char *text);
+
+#endif

@@ -1,0 +1,92 @@
+/* Runs in: a script's process, in any of its threads.
+ * Owns:    the number of the last call.
+ * Reads:   TOOL_RESULT, which only the supervisor sends. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "worker/tools.h"
+
+#include "worker/ask.h"
+
+static uint32_t calls_max, number;
+
+void
+tools_begin(uint32_t calls)
+{
+	calls_max = calls;
+	number = 0;
+}
+
+static PyObject *
+refusal(const char *text)
+{
+	return Py_BuildValue("(is)", (int)TOOL_REFUSED, text);
+}
+
+static PyObject *
+ask_once(const struct msg_tool_call *asked)
+{
+	struct msg msg = { .type = MSG_TOOL_CALL, .tool_call = *asked };
+	struct question question = { .open = false };
+	const struct msg_tool_result *result;
+	struct frame frame = { 0 };
+	PyObject *pair = NULL;
+
+	msg.tool_call.id = ask_run();
+	if (msg.tool_call.id == 0 || calls_max == 0)
+		return refusal("this process cannot call tools: only that of the script itself "
+			       "can");
+	if (number == calls_max)
+		return refusal("this run has made all the calls that [tool-calls] calls allows");
+	msg.tool_call.number = ++number;
+	if (question_send(&question, &msg, msg.tool_call.number) < 0)
+		return refusal("the service cannot be asked any more");
+	result = &frame.msg.tool_result;
+	if (question_await(&question, &frame) == 0 && frame.msg.type == MSG_TOOL_RESULT)
+		pair = Py_BuildValue("(Is#)", result->status, result->body.at ? result->body.at : "",
+				     (Py_ssize_t)result->body.len);
+	else if (!PyErr_Occurred())
+		pair = refusal("the service has not answered");
+	frame_done(&frame);
+	return pair;
+}
+
+static bool
+take(PyObject *text, struct msg_str *str_r, size_t most)
+{
+	Py_ssize_t len;
+
+	str_r->at = PyUnicode_AsUTF8AndSize(text, &len);
+	str_r->len = (size_t)len;
+	if (!str_r->at)
+		return false;
+	if (str_r->len > 0 && str_r->len <= most && !memchr(str_r->at, '\0', str_r->len))
+		return true;
+	PyErr_SetString(PyExc_ValueError, "a name or the arguments of a tool are too long or empty");
+	return false;
+}
+
+static PyObject *
+ask_tool(PyObject *self, PyObject *args)
+{
+	struct msg_tool_call call = { .has_tool = false };
+	PyObject *server, *tool, *arguments;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "UOO", &server, &tool, &arguments) ||
+	    !take(server, &call.server, TOOL_SERVER_MAX))
+		return NULL;
+	call.has_tool = call.has_arguments = tool != Py_None;
+	if (call.has_tool && (!take(tool, &call.tool, TOOL_NAME_MAX) ||
+			      !take(arguments, &call.arguments, TOOL_ARGUMENTS_MAX)))
+		return NULL;
+	return ask_once(&call);
+}
+
+PyObject *
+tools_ask(void)
+{
+	static PyMethodDef method = { "ask_tool", ask_tool, METH_VARARGS, NULL };
+
+	return PyCFunction_New(&method, NULL);
+}
