@@ -177,11 +177,32 @@ write_processors(int place, const char **what_r)
 	return r;
 }
 
+/* For the processes that this one makes from now on, the machine has booted now: start times in
+ * /proc/PID/stat count from btime, and CLOCK_BOOTTIME and sysinfo say how old the zygote is. One
+ * namespace for all workers; a kernel without it is no obstacle. CLOCK_MONOTONIC stays, because
+ * times by that clock are compared with those of other processes. */
+static void
+boot_now(void)
+{
+	own_fd int fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	struct timespec since;
+	char text[64];
+	int len;
+
+	if (fd < 0 || clock_gettime(CLOCK_BOOTTIME, &since) < 0 || unshare(CLONE_NEWTIME) < 0)
+		return;
+	/* Whole seconds, rounded down: the kernel refuses a time below 0. */
+	len = snprintf(text, sizeof(text), "boottime %lld 0\n", -(long long)since.tv_sec);
+	/* Where it is refused, they count from the machine's boot. */
+	(void)!write(fd, text, (size_t)len);
+}
+
 int
 procfs_prepare(int root, const char **what_r)
 {
 	own_fd int place = -1;
 
+	boot_now();
 	*what_r = PLACE;
 	if ((mkdirat(root, "etc", 0755) < 0 && errno != EEXIST) ||
 	    mkdirat(root, PLACE, 0755) < 0)

@@ -12,9 +12,10 @@
 
 #include <stdint.h>
 
-/* In the zygote, where the host's /proc is visible: writes the files that are the same for all
- * workers below /etc/proc of the new root, a directory descriptor. 0, or -errno with *what_r
- * naming the file (static). */
+/* In the zygote, where the host's /proc is visible: makes a time namespace for its workers, in
+ * which the machine boots now, and writes the files that are the same for all of them below
+ * /etc/proc of the new root, a directory descriptor. 0, or -errno with *what_r naming the file
+ * (static). */
 int procfs_prepare(int root, const char **what_r);
 
 /* In a worker, when /run is its own: mounts its procfs and covers what is not the worker's.

@@ -65,6 +65,25 @@ def nothing_moves_with_the_host(ctx):
 
 
 @test
+def a_process_began_when_it_began(ctx):
+    """By the sum that psutil makes: btime, and the ticks since then. Clocks agree with it."""
+    script = ("import os, time\n"
+              "ticks = int(open('/proc/self/stat').read().rpartition(')')[2].split()[19])\n"
+              "booted = int(open('/proc/stat').read().split('btime')[1].split()[0])\n"
+              "[booted + ticks / os.sysconf('SC_CLK_TCK') - time.time(),\n"
+              " booted + time.clock_gettime(time.CLOCK_BOOTTIME) - time.time()]\n")
+    if not os.path.exists("/proc/self/ns/time"):
+        raise Skip("this kernel has no time namespaces")
+    with ctx.client() as client:
+        began, now = client.run(script).result["json"]
+        # A worker waits for its script; what was wrong is the age of the machine, hours and more.
+        assert -3600 < began <= 2 and abs(now) <= 2, (began, now)
+    with begun(ctx, "x = 1") as s:
+        began, now = s.call(script).result["json"]
+        assert -3600 < began <= 2 and abs(now) <= 2, (began, now)
+
+
+@test
 def programs_of_procps(ctx):
     with ctx.client() as client:
         o = client.run("import subprocess\nfor c in ('ps aux', 'ps -ef', 'free -b', 'uptime', 'pgrep -a python'):\n"
