@@ -50,6 +50,12 @@ log_init(int most)
 	to_journal = stderr_is_journal();
 }
 
+bool
+log_is_journal(void)
+{
+	return to_journal;
+}
+
 static void
 write_line(const char *line, size_t len)
 {
@@ -146,6 +152,8 @@ log_line(int priority, const char *event, const char *format, ...)
 	va_end(args);
 	if (n > 0)
 		len += (size_t)n < room - len ? (size_t)n : room - len - 1;
+	if (text[len - 1] == ' ')	/* an event without any pairs */
+		len--;
 	/* The second safeguard after log_quote(): the record stays on one line. */
 	len = quote_line(line, sizeof(line) - 1, text, len);
 	line[len++] = '\n';

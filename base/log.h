@@ -1,6 +1,6 @@
 /* Log lines on standard error: one event, then key=value.
  *
- *   log_line(LOG_NOTICE, "session-open", "tenant=%u sessions=%u", uid, n);
+ *   log_line(LOG_INFO, "keeper-ready", "removed=%u", n);
  *
  * What a client or a script wrote goes through log_quote first. Lines are dropped, and
  * counted, rather than waited for when the reader of standard error is slow. Of each event there
@@ -10,6 +10,7 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <syslog.h>
 
@@ -19,6 +20,9 @@
 
 /* A sentence for people, on a line without an event. For the start only: it has no allowance. */
 void log_say(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Is standard error the journal? After log_init. */
+bool log_is_journal(void);
 
 /* Looks at $JOURNAL_STREAM: level prefixes are written for the journal only. Lines below
  * the priority most (a LOG_* of syslog(3)) are not written. Call once, at start. */

@@ -1,6 +1,6 @@
 /* Runs in: the supervisor.   Owns: the audit log: its file, and the count of lost records.
- * A record is made once and goes to the file and to the journal. The file comes first, because
- * only the file can refuse a record. */
+ * A record is made once and goes to the file and to the journal, and as a log line to standard
+ * error if that is not the journal. The file comes first: it alone can refuse a record. */
 #include "govern/audit.h"
 
 #include <errno.h>
@@ -29,80 +29,80 @@
 
 /* The ids are in systemd/mcp-pythond.catalog too, and never change. */
 static const struct {
-	const char *name, *message_id;
+	const char *name;
 	int priority;
-	const char *text;
 	bool minor;			/* a record of something that did not happen, or of
 					 * little interest: it may be left out */
+	const char *message_id;
 } events[AUDIT_EVENT_COUNT] = {
-	[AUDIT_STARTED] = { "started", "b01553c4455741318382ab9837fc2ff8", LOG_NOTICE,
-		"the service started", false },
-	[AUDIT_STOPPED] = { "stopped", "7fb25d197ddc4a95af9fae2f3924e9ce", LOG_NOTICE,
-		"the service ended", false },
-	[AUDIT_RELOADED] = { "reloaded", "95da365e092541e3b0c617a72dd598ec", LOG_NOTICE,
-		"the configuration was read again", false },
-	[AUDIT_SESSION_OPENED] = { "session-opened", "e4fb18bcee2f49d0af117fd996c8152c", LOG_INFO,
-		"a session began", true },
-	[AUDIT_SESSION_CLOSED] = { "session-closed", "c56e57a55f3f4c528d8759ce3530d19e", LOG_INFO,
-		"a session ended", true },
-	[AUDIT_SESSION_KEPT] = { "session-kept", "e6226d68133d4d829d2862b17c3cdbf1", LOG_INFO,
-		"a session was kept over a restart", false },
-	[AUDIT_SESSION_LOST] = { "session-lost", "2a622bbfe6f443c3aef2876d8279c437", LOG_NOTICE,
-		"a session was lost by a restart", false },
-	[AUDIT_DENIED] = { "denied", "507940f2d48e4a469da936161bd4e5bd", LOG_WARNING,
-		"policy denied a call", true },
-	[AUDIT_QUOTA_HIT] = { "quota-hit", "c06f3b5b2ffa4cafa133b46092176a5f", LOG_NOTICE,
-		"a quota is used up", true },
-	[AUDIT_EXECUTION_STARTED] = { "execution-started", "4eb94ad61c424784aa22ce71996eb14e", LOG_INFO,
-		"an execution was accepted", false },
-	[AUDIT_EXECUTION_ENDED] = { "execution-ended", "77b81cd5ef714fd8965558db710cf4f2", LOG_INFO,
-		"an execution ended", false },
-	[AUDIT_LIMIT_HIT] = { "limit-hit", "0e5ddaef543d4373a44f9d51dc86b439", LOG_NOTICE,
-		"an execution hit a limit", false },
-	[AUDIT_IMPORT_REFUSED] = { "import-refused", "a566b3c445c24560b9cb1bcf34c32608", LOG_WARNING,
-		"a script's imports were refused", true },
-	[AUDIT_IMPORT_FOUND] = { "import-found", "ab3625a52d4a430389d8a15a9016eff6", LOG_INFO,
-		"a script's imports were found in a set of packages", false },
-	[AUDIT_INPUT_ASKED] = { "input-asked", "c4c27f8286e54ebcb53c634fc608e857", LOG_INFO,
-		"a script asked its user for input", false },
-	[AUDIT_INPUT_ENDED] = { "input-ended", "6b52f6fe93174603bcf1351020a0fbac", LOG_INFO,
-		"what a script asked its user is over", false },
-	[AUDIT_TOOL_CALLED] = { "tool-called", "7b369df177e9433a85121914989ff6a6", LOG_INFO,
-		"a script called a tool of another server", false },
-	[AUDIT_TOOL_ENDED] = { "tool-ended", "50c396b6d4b5423aac684e60eb403162", LOG_INFO,
-		"a script's call of a tool is over", false },
-	[AUDIT_TOOL_REFUSED] = { "tool-refused", "6db4dd1d1cd948d9b32dc61ed79e209a", LOG_NOTICE,
-		"a script's call of a tool was refused", true },
-	[AUDIT_APPROVAL_ASKED] = { "approval-asked", "bde0e3e7753c46daa42bb55d49a92644", LOG_NOTICE,
-		"an approval was asked for", false },
-	[AUDIT_APPROVAL_GRANTED] = { "approval-granted", "33644728a1b243368955308a7f3cbd5f", LOG_NOTICE,
-		"an approval was granted", false },
-	[AUDIT_APPROVAL_REFUSED] = { "approval-refused", "c7ad3344a766411abcac3f29d4a1ea50", LOG_NOTICE,
-		"an approval was refused", false },
-	[AUDIT_APPROVAL_REVOKED] = { "approval-revoked", "1c7b184684914794b1489de5cda83b4b", LOG_NOTICE,
-		"an approval was revoked", false },
-	[AUDIT_PACKAGE_INSTALLED] = { "package-installed", "b4b2d43b4e714bbc9d449ef3ae4e9dac", LOG_NOTICE,
-		"packages were installed", false },
-	[AUDIT_PACKAGE_REFUSED] = { "package-refused", "8d4f031b4a4240b28154845a724e2a4c", LOG_WARNING,
-		"packages were refused", false },
-	[AUDIT_PACKAGE_BUILT] = { "package-built", "9e62012d4f494c2fa618cedbdcc83007", LOG_NOTICE,
-		"a package was built from source", false },
-	[AUDIT_CONNECTION] = { "connection", "e23a7f79809d469eb09c7fc340c0be63", LOG_INFO,
-		"a script connected to the network", false },
-	[AUDIT_CONNECTION_REFUSED] = { "connection-refused", "d011b466fa09493cb6b16eb494925ccd", LOG_WARNING,
-		"a script's connection was refused", false },
-	[AUDIT_ROTATED] = { "rotated", "48431d5ad1f44ab0b3fa387595834091", LOG_INFO,
-		"the audit log continues in a new file", false },
-	[AUDIT_MENDED] = { "mended", "58b459b273ac4a3b8a5ca35225252e5f", LOG_WARNING,
-		"a line of the audit log that a crash had torn was taken off", false },
-	[AUDIT_BROKEN] = { "broken", "b6bfaa1955534b26a898dd346b9bbd7d", LOG_ERR,
-		"the audit log that was there is no chain; it was put aside", false },
-	[AUDIT_DROPPED] = { "dropped", "af8f7461fb54408d8e2e8ec44b52c29d", LOG_NOTICE,
-		"the oldest file of the audit log was removed", false },
-	[AUDIT_LOST] = { "lost", "7b70d8af9f284810a4d2a6040c6c3379", LOG_ERR,
-		"records of the audit log could not be written", false },
-	[AUDIT_LEFT_OUT] = { "left-out", "8c307b17d19c45b99f7f6227acd79197", LOG_NOTICE,
-		"records of a tenant were left out of the audit log", false },
+	[AUDIT_STARTED] = { "started", LOG_NOTICE, false,
+		"b01553c4455741318382ab9837fc2ff8" },
+	[AUDIT_STOPPED] = { "stopped", LOG_NOTICE, false,
+		"7fb25d197ddc4a95af9fae2f3924e9ce" },
+	[AUDIT_RELOADED] = { "reloaded", LOG_NOTICE, false,
+		"95da365e092541e3b0c617a72dd598ec" },
+	[AUDIT_SESSION_OPENED] = { "session-opened", LOG_INFO, true,
+		"e4fb18bcee2f49d0af117fd996c8152c" },
+	[AUDIT_SESSION_CLOSED] = { "session-closed", LOG_INFO, true,
+		"c56e57a55f3f4c528d8759ce3530d19e" },
+	[AUDIT_SESSION_KEPT] = { "session-kept", LOG_INFO, false,
+		"e6226d68133d4d829d2862b17c3cdbf1" },
+	[AUDIT_SESSION_LOST] = { "session-lost", LOG_NOTICE, false,
+		"2a622bbfe6f443c3aef2876d8279c437" },
+	[AUDIT_DENIED] = { "denied", LOG_WARNING, true,
+		"507940f2d48e4a469da936161bd4e5bd" },
+	[AUDIT_QUOTA_HIT] = { "quota-hit", LOG_NOTICE, true,
+		"c06f3b5b2ffa4cafa133b46092176a5f" },
+	[AUDIT_EXECUTION_STARTED] = { "execution-started", LOG_INFO, false,
+		"4eb94ad61c424784aa22ce71996eb14e" },
+	[AUDIT_EXECUTION_ENDED] = { "execution-ended", LOG_INFO, false,
+		"77b81cd5ef714fd8965558db710cf4f2" },
+	[AUDIT_LIMIT_HIT] = { "limit-hit", LOG_NOTICE, false,
+		"0e5ddaef543d4373a44f9d51dc86b439" },
+	[AUDIT_IMPORT_REFUSED] = { "import-refused", LOG_WARNING, true,
+		"a566b3c445c24560b9cb1bcf34c32608" },
+	[AUDIT_IMPORT_FOUND] = { "import-found", LOG_INFO, false,
+		"ab3625a52d4a430389d8a15a9016eff6" },
+	[AUDIT_INPUT_ASKED] = { "input-asked", LOG_INFO, false,
+		"c4c27f8286e54ebcb53c634fc608e857" },
+	[AUDIT_INPUT_ENDED] = { "input-ended", LOG_INFO, false,
+		"6b52f6fe93174603bcf1351020a0fbac" },
+	[AUDIT_TOOL_CALLED] = { "tool-called", LOG_INFO, false,
+		"7b369df177e9433a85121914989ff6a6" },
+	[AUDIT_TOOL_ENDED] = { "tool-ended", LOG_INFO, false,
+		"50c396b6d4b5423aac684e60eb403162" },
+	[AUDIT_TOOL_REFUSED] = { "tool-refused", LOG_NOTICE, true,
+		"6db4dd1d1cd948d9b32dc61ed79e209a" },
+	[AUDIT_APPROVAL_ASKED] = { "approval-asked", LOG_NOTICE, false,
+		"bde0e3e7753c46daa42bb55d49a92644" },
+	[AUDIT_APPROVAL_GRANTED] = { "approval-granted", LOG_NOTICE, false,
+		"33644728a1b243368955308a7f3cbd5f" },
+	[AUDIT_APPROVAL_REFUSED] = { "approval-refused", LOG_NOTICE, false,
+		"c7ad3344a766411abcac3f29d4a1ea50" },
+	[AUDIT_APPROVAL_REVOKED] = { "approval-revoked", LOG_NOTICE, false,
+		"1c7b184684914794b1489de5cda83b4b" },
+	[AUDIT_PACKAGE_INSTALLED] = { "package-installed", LOG_NOTICE, false,
+		"b4b2d43b4e714bbc9d449ef3ae4e9dac" },
+	[AUDIT_PACKAGE_REFUSED] = { "package-refused", LOG_WARNING, false,
+		"8d4f031b4a4240b28154845a724e2a4c" },
+	[AUDIT_PACKAGE_BUILT] = { "package-built", LOG_NOTICE, false,
+		"9e62012d4f494c2fa618cedbdcc83007" },
+	[AUDIT_CONNECTION] = { "connection", LOG_INFO, false,
+		"e23a7f79809d469eb09c7fc340c0be63" },
+	[AUDIT_CONNECTION_REFUSED] = { "connection-refused", LOG_WARNING, false,
+		"d011b466fa09493cb6b16eb494925ccd" },
+	[AUDIT_ROTATED] = { "rotated", LOG_INFO, false,
+		"48431d5ad1f44ab0b3fa387595834091" },
+	[AUDIT_MENDED] = { "mended", LOG_WARNING, false,
+		"58b459b273ac4a3b8a5ca35225252e5f" },
+	[AUDIT_BROKEN] = { "broken", LOG_ERR, false,
+		"b6bfaa1955534b26a898dd346b9bbd7d" },
+	[AUDIT_DROPPED] = { "dropped", LOG_NOTICE, false,
+		"af8f7461fb54408d8e2e8ec44b52c29d" },
+	[AUDIT_LOST] = { "lost", LOG_ERR, false,
+		"7b70d8af9f284810a4d2a6040c6c3379" },
+	[AUDIT_LEFT_OUT] = { "left-out", LOG_NOTICE, false,
+		"8c307b17d19c45b99f7f6227acd79197" },
 };
 
 /* A script that the current file holds. */
@@ -223,6 +223,59 @@ make_members(enum audit_event event, const char *tenant, const char *execution,
 	return members;
 }
 
+/* ---- one line ---- */
+
+#define LINE_MAX_BYTES 512
+
+struct line {
+	char text[LINE_MAX_BYTES];
+	size_t len;
+};
+
+/* A pair that does not fit is left out. */
+static void
+add_pair(struct line *line, const char *key, const char *value)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_.,:/@+-";
+	const size_t room = sizeof(line->text) - line->len;
+	struct log_quoted quoted;
+	int n;
+
+	if (*value == '\0' || value[strspn(value, plain)] != '\0')
+		value = log_quote(&quoted, value, strlen(value));
+	n = snprintf(line->text + line->len, room, "%s%s=%s", line->len > 0 ? " " : "", key, value);
+	if (n > 0 && (size_t)n < room)
+		line->len += (size_t)n;
+	line->text[line->len] = '\0';
+}
+
+/* As log lines have it: key=value, of members that have no further ones. */
+static void
+make_line(struct line *line, const char *tenant, const char *execution, json_t *more)
+{
+	const char *key;
+	json_t *value;
+
+	*line = (struct line){ .len = 0 };
+	if (tenant)
+		add_pair(line, "tenant", tenant);
+	if (execution)
+		add_pair(line, "execution", execution);
+	json_object_foreach(more, key, value) {
+		char number[32];
+
+		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
+			 json_integer_value(value));
+		if (json_is_string(value))
+			add_pair(line, key, json_string_value(value));
+		else if (json_is_integer(value))
+			add_pair(line, key, number);
+	}
+}
+
+/* ---- journal ---- */
+
 static struct iovec
 field(const char *name, const char *value)
 {
@@ -236,18 +289,15 @@ field(const char *name, const char *value)
 
 static void
 send_to_journal(const struct audit *audit, enum audit_event event, const char *tenant,
-		const char *execution, const char *members)
+		const char *execution, const char *line, const char *members)
 {
 	struct iovec fields[8];
 	char priority[2] = { (char)('0' + events[event].priority), '\0' };
-	char message[512];
-	own_mem char *record = NULL;
+	own_mem char *message = NULL, *record = NULL;
 	int n = 0, r;
 
-	snprintf(message, sizeof(message), "%s%s%s%s%s", events[event].text,
-		 tenant ? ": " : "", tenant ? tenant : "", execution ? " " : "",
-		 execution ? execution : "");
-	if (asprintf(&record, "{%s}", members) < 0)
+	if (asprintf(&message, "%s %s", events[event].name, line) < 0 ||
+	    asprintf(&record, "{%s}", members) < 0)
 		abort();
 	fields[n++] = field("MESSAGE", message);
 	fields[n++] = field("MESSAGE_ID", events[event].message_id);
@@ -349,7 +399,7 @@ tell_lost(struct audit *audit)
 	more = json_pack("{s:I}", "records", (json_int_t)audit->lost_since);
 	r = append(audit, AUDIT_LOST, NULL, NULL, more);
 	if (r == 0) {
-		send_to_journal(audit, AUDIT_LOST, NULL, NULL, "");
+		send_to_journal(audit, AUDIT_LOST, NULL, NULL, "", "");
 		audit->lost_since = 0;
 	}
 	json_decref(more);
@@ -398,6 +448,7 @@ audit_write(struct audit *audit, enum audit_event event, const char *tenant,
 	    const char *execution, json_t *more)
 {
 	uint64_t bytes = 0;
+	struct line line;
 	int r;
 
 	if (!audit || (events[event].minor && !may_write(audit, tenant, event, true))) {
@@ -409,12 +460,14 @@ audit_write(struct audit *audit, enum audit_event event, const char *tenant,
 	if (more)
 		json_decref(cut_texts(more, audit->text_bytes));
 	r = write_to_file(audit, event, tenant, execution, more, &bytes);
+	json_object_del(more, "source");
+	make_line(&line, tenant, execution, more);
+	if (!log_is_journal())
+		log_line(events[event].priority, events[event].name, "%s", line.text);
 	if (audit->journal) {
-		own_mem char *members = NULL;
+		own_mem char *members = make_members(event, tenant, execution, more);
 
-		json_object_del(more, "source");
-		members = make_members(event, tenant, execution, more);
-		send_to_journal(audit, event, tenant, execution, members);
+		send_to_journal(audit, event, tenant, execution, line.text, members);
 		if (bytes == 0)
 			bytes = strlen(members);
 	}

@@ -424,12 +424,12 @@ gate_sessions_max(struct gate *gate, const char *principal, size_t others)
 }
 
 void
-gate_session(struct gate *gate, const char *principal, const char *carrier, bool begins)
+gate_session(struct gate *gate, const char *principal, const char *carrier, const char *why)
 {
 	if (gate && gate->options.audit)
 		audit_write(gate->options.audit,
-			    begins ? AUDIT_SESSION_OPENED : AUDIT_SESSION_CLOSED, principal, NULL,
-			    json_pack("{s:s}", "carrier", carrier));
+			    why ? AUDIT_SESSION_CLOSED : AUDIT_SESSION_OPENED, principal, NULL,
+			    json_pack("{s:s,s:s*}", "carrier", carrier, "why", why));
 }
 
 /* The old configuration stays in force until the lookup is answered. */

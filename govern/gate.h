@@ -79,8 +79,9 @@ const struct policy_subject *gate_subject(struct gate *gate, const char *princip
  * gate NULL: others. */
 size_t gate_sessions_max(struct gate *gate, const char *principal, size_t others);
 
-/* Records that a session of theirs began, or ended. gate NULL: does nothing. */
-void gate_session(struct gate *gate, const char *principal, const char *carrier, bool begins);
+/* Records that a session of the tenant ended. why: a word; NULL: that it began. gate NULL: does
+ * nothing. */
+void gate_session(struct gate *gate, const char *principal, const char *carrier, const char *why);
 
 /* Puts config in force, for what starts from now on; held. Who everybody is is asked again, and
  * their requests wait for it. on_done is called once when all of it is in force: before this

@@ -148,9 +148,7 @@ http_session_open(struct http_sessions *sessions, struct http_tenant *tenant,
 	sessions->n++;
 	tenant->sessions++;
 	begin_idle(session);
-	gate_session(sessions->options.gate, tenant->principal, "http", true);
-	log_line(LOG_INFO, "http-session-open", "tenant=%s sessions=%zu", tenant->principal,
-		 sessions->n);
+	gate_session(sessions->options.gate, tenant->principal, "http", NULL);
 	*session_r = session;
 	return 0;
 }
@@ -223,10 +221,7 @@ http_session_close(struct http_session *session, const char *why)
 	LIST_REMOVE(session, in_bucket);
 	sessions->n--;
 	session->tenant->sessions--;
-	gate_session(sessions->options.gate, session->tenant->principal, "http", false);
-	log_line(LOG_INFO, "http-session-close", "tenant=%s why=%s in_flight=%zu sessions=%zu",
-		 session->tenant->principal, why,
-		 mcp_conversation_in_flight(session->conversation), sessions->n);
+	gate_session(sessions->options.gate, session->tenant->principal, "http", why);
 	mcp_conversation_free(session->conversation);
 	http_replays_clear(&session->replays);
 	http_tenant_let_go(session->tenant);

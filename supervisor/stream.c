@@ -101,7 +101,6 @@ stream_free(void *object)
 	}
 	if (s->admitted) {
 		s->account->admitted--;
-		gate_session(set->options.gate, tenant_principal(s->tenant), "stream", false);
 	}
 	stream_account_close(&set->accounts, s->account);
 	if (s->tenant)
@@ -121,8 +120,7 @@ stream_close(struct stream *s, const char *why)
 	rota_forget(&s->turn);
 	s->set->open--;
 	if (s->admitted)
-		log_line(LOG_INFO, "session-close", "tenant=%u why=%s in_flight=%zu sessions=%zu",
-			 s->account->uid, why, mcp_stream_in_flight(s->mcp), s->set->open);
+		gate_session(s->set->options.gate, tenant_principal(s->tenant), "stream", why);
 	else
 		log_line(LOG_WARNING, "session-refused", "tenant=%u why=%s", s->account->uid, why);
 	bufferevent_disable(s->in, EV_READ | EV_WRITE);
@@ -427,9 +425,7 @@ stream_admit(struct stream *s)
 		return -EDQUOT;
 	s->account->admitted++;
 	s->admitted = true;
-	gate_session(options->gate, principal, "stream", true);
-	log_line(LOG_INFO, "session-open", "tenant=%u sessions=%zu", s->account->uid,
-		 s->set->open);
+	gate_session(options->gate, principal, "stream", NULL);
 	return 0;
 }
 

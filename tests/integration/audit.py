@@ -306,7 +306,7 @@ def connections_do_not_fill_the_log(ctx):
             for _ in range(500):
                 with ctx.client(path=s.socket) as c:
                     c.ask("ping")
-            lines = s.log().count("session-open ")
+            lines = s.log().count("session-opened ")
         log.verify()
         records = [r["event"] for r in log.records()]
         told = records.count("session-opened") + records.count("session-closed")

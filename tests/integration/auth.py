@@ -128,7 +128,7 @@ def tenants_see_nothing_of_each_other(ctx):
             equal(a.ask("ping"), {}, "by the other token of the tenant")
             equal(a.end().status, 204, "DELETE")
         for tenant in ("token:one", "token:other"):
-            assert "http-session-open tenant=%s " % tenant in service.log(), service.log()
+            assert "session-opened tenant=%s carrier=http" % tenant in service.log(), service.log()
         if service.base and os.path.isdir(os.path.join(service.base, "tenants")):
             names = os.listdir(os.path.join(service.base, "tenants"))
             for tenant in ("token:one", "token:other"):

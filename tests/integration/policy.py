@@ -128,7 +128,7 @@ def sessions_are_counted(ctx):
         assert "error" not in answer or "too many" not in str(answer), answer
     with ctx.private("[quota]\nsessions = 1\n") as s:
         # who looked whether it is served is counted until it is seen to have gone
-        wait_for(lambda: 0 < s.log().count("session-open ") == s.log().count("session-close "),
+        wait_for(lambda: 0 < s.log().count("session-opened ") == s.log().count("session-closed "),
                  "idle")
         with Client.connect(s.socket, None, timeout=ctx.seconds(60)) as first:
             greeting(first)

@@ -249,7 +249,7 @@ def many_clients(ctx, old):
 def a_client_that_is_refused(ctx, old):
     """It is refused without being read: its descriptors are closed with its connection."""
     with service(ctx, old, "[service]\nsessions_per_tenant = 1\n") as s:
-        s.wait_logged("session-close")		# of the connection that found it serving
+        s.wait_logged("session-closed")		# of the connection that found it serving
         with ctx.client(path=s.socket) as honest, Lingering(s) as l, \
                 connect_as(s.socket, None, ctx.seconds(ANSWER_S)) as bad:
             l.send(bad)

@@ -14,7 +14,6 @@
 
 #include <event2/event.h>
 
-#include "base/log.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
@@ -202,8 +201,6 @@ install_succeed(struct install *install, bool cached)
 	if (!cached) {
 		install_record(install, AUDIT_PACKAGE_INSTALLED, NULL);
 		store_remember(config->packages.store, install->request, install->name);
-		log_line(LOG_INFO, "packages-installed", "tenant=%s environment=%s packages=%zu",
-			 tenant_principal(install->host.tenant), install->name, n);
 	}
 	collect_note_use(config->packages.store, install->name);
 	owned_note(config->packages.store, tenant_principal(install->host.tenant), install->name);

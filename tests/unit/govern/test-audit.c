@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "base/why.h"
 #include "govern/audit_file.h"
 #include "policy/chain.h"
@@ -561,6 +562,50 @@ what_did_not_happen_is_left_out(void **state)
 	audit_free(audit);
 }
 
+/* Runs f with standard error in a file, and returns what is in it; malloc'd. */
+static char *
+stderr_of(const struct rig *rig, void (*f)(const struct rig *rig))
+{
+	char path[96];
+	size_t len;
+	int kept = dup(STDERR_FILENO), fd;
+
+	snprintf(path, sizeof(path), "%s/stderr", rig->directory);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(kept >= 0 && fd >= 0);
+	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	f(rig);
+	assert_int_equal(dup2(kept, STDERR_FILENO), STDERR_FILENO);
+	close(kept);
+	close(fd);
+	return slurp(path, &len);
+}
+
+static void
+write_two(const struct rig *rig)
+{
+	struct audit *audit;
+	struct why why = { .field = "" };
+
+	assert_int_equal(audit_new(rig->config, rig->path, &audit, &why), 0);
+	log_init(LOG_INFO);
+	audit_write(audit, AUDIT_EXECUTION_ENDED, "uid:1", "x-1",
+		    json_pack("{s:s,s:i,s:{s:i},s:s,s:s}", "status", "ok", "ms", 3, "limits",
+			      "pids", 4, "source", "print(1)", "why", "a b\n\033[0m"));
+	audit_write(audit, AUDIT_STOPPED, NULL, NULL, NULL);
+	audit_free(audit);
+}
+
+static void
+records_are_log_lines_too(void **state)
+{
+	char *text = stderr_of(*state, write_two);
+
+	assert_string_equal(text, "execution-ended tenant=uid:1 execution=x-1 status=ok ms=3 "
+				  "why=\"a b\\x0a\\x1b[0m\"\nstopped\n");
+	free(text);
+}
+
 int
 main(void)
 {
@@ -578,6 +623,7 @@ main(void)
 		TEST(long_texts_are_cut),
 		TEST(the_oldest_files_are_removed),
 		TEST(what_did_not_happen_is_left_out),
+		TEST(records_are_log_lines_too),
 	};
 
 	return cmocka_run_group_tests_name("audit", tests, NULL, NULL);
