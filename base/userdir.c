@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 char *
 userdir(const char *variable, const char *usual, const char *program)
@@ -16,7 +17,7 @@ userdir(const char *variable, const char *usual, const char *program)
 
 	if (named && *named == '/')
 		r = asprintf(&path, "%s/%s", named, program);
-	else if (home && *home == '/')
+	else if (home && *home == '/' && access(home, F_OK) == 0)
 		r = asprintf(&path, "%s/%s/%s", home, usual, program);
 	if (r < 0)
 		abort();

@@ -8,7 +8,8 @@
 
 /* The directory that a program has below the one that a variable names, or below its usual place
  * in HOME if the variable is unset or holds no absolute path. usual: such as ".config". Returns a
- * path, malloc'd, of which nothing need exist; NULL: HOME holds no absolute path either. */
+ * path, malloc'd, of which nothing need exist but HOME, which no program makes; NULL: there is
+ * none. */
 char *userdir(const char *variable, const char *usual, const char *program);
 
 /* Makes the directory and those above it, where they do not exist. path: absolute; the same

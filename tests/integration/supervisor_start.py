@@ -371,7 +371,8 @@ def disconnect_stops_the_script(directory):
                                 _meta={"progressToken": "t"}, ))
     assert answer(connection)["method"] == "notifications/progress"
     connection.close()
-    supervisor.wait_log(b"why=disconnect in_flight=1")
+    supervisor.wait_log(b"why=disconnect")
+    supervisor.wait_log(b"status=cancelled")
     check_works(supervisor.connect())
     assert supervisor.end() == 0
 

@@ -39,18 +39,19 @@ static void
 the_variable_comes_first(void **state)
 {
 	(void)state;
-	place_is("/var/mine", "/home/me", "/var/mine/mcp-python");
+	place_is("/var/mine", "/tmp", "/var/mine/mcp-python");
 	place_is("/var/mine", NULL, "/var/mine/mcp-python");
-	place_is(NULL, "/home/me", "/home/me/.local/state/mcp-python");
+	place_is(NULL, "/tmp", "/tmp/.local/state/mcp-python");
 }
 
 static void
 no_relative_path_is_taken(void **state)
 {
 	(void)state;
-	place_is("mine", "/home/me", "/home/me/.local/state/mcp-python");
-	place_is("", "/home/me", "/home/me/.local/state/mcp-python");
+	place_is("mine", "/tmp", "/tmp/.local/state/mcp-python");
+	place_is("", "/tmp", "/tmp/.local/state/mcp-python");
 	place_is("mine", "me", NULL);
+	place_is(NULL, "/tmp/no such home", NULL);
 	place_is(NULL, NULL, NULL);
 }
 
