@@ -56,7 +56,6 @@ struct stream_set {
 	struct stream_options options;
 	struct stream_accounts accounts;
 	struct stream *first;
-	size_t open;			/* the streams that are not closed; first leads to them */
 	void (*on_empty)(void *arg);
 	void *arg;
 };
@@ -118,7 +117,6 @@ stream_close(struct stream *s, const char *why)
 	s->closed = true;
 	gate_unwait(&s->identity);
 	rota_forget(&s->turn);
-	s->set->open--;
 	if (s->admitted)
 		gate_session(s->set->options.gate, tenant_principal(s->tenant), "stream", why);
 	else
@@ -663,7 +661,6 @@ stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid)
 	if (s->next)
 		s->next->prev = s;
 	set->first = s;
-	set->open++;
 	s->identity.on_known = on_identified;
 	s->identity.arg = s;
 	s->turn.on_turn = on_turn;

@@ -18,7 +18,6 @@
 #include <cmocka.h>
 #include <event2/event.h>
 
-#include "base/log.h"
 #include "base/loop.h"
 #include "base/rota.h"
 #include "mcp/catalog.h"
@@ -610,38 +609,6 @@ a_reader_of_the_pipe_that_leaves_cancels(void **state)
 	rig_free(rig);
 }
 
-/* Also of those that end in one turn of the loop, before any of them is freed. */
-static void
-the_log_counts_open_streams(void **state)
-{
-	struct rig *rig = rig_new();
-	int caught[2], saved, fd, r;
-	char text[4096];
-	ssize_t n;
-
-	(void)state;
-	fd = connect_client(rig, 1001, &r);
-	assert_int_equal(r, 0);
-	assert_int_equal(pipe2(caught, O_CLOEXEC | O_NONBLOCK), 0);
-	saved = dup(STDERR_FILENO);
-	log_init(LOG_INFO);
-	dup2(caught[1], STDERR_FILENO);
-	close(fd);
-	close(rig->fd);
-	rig->fd = -1;
-	WAIT(rig, stream_set_count(rig->set) == 0);
-	dup2(saved, STDERR_FILENO);
-	n = read(caught[0], text, sizeof(text) - 1);
-	assert_true(n > 0);
-	text[n] = '\0';
-	assert_non_null(strstr(text, " sessions=1\n"));
-	assert_non_null(strstr(strstr(text, " sessions=1\n"), " sessions=0\n"));
-	close(saved);
-	close(caught[0]);
-	close(caught[1]);
-	rig_free(rig);
-}
-
 int
 main(void)
 {
@@ -663,7 +630,6 @@ main(void)
 		cmocka_unit_test(draining_answers_what_runs),
 		cmocka_unit_test(two_descriptors_make_a_stream),
 		cmocka_unit_test(a_reader_of_the_pipe_that_leaves_cancels),
-		cmocka_unit_test(the_log_counts_open_streams),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
