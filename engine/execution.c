@@ -95,6 +95,7 @@ new_execution(struct engine *engine, struct tenant *tenant,
 	e->facts.watchdog_pids = !engine->pids_counted;
 	request_copy_init(&e->request, request);
 	prompts_init(&e->prompts, request->prompts, request->prompt_ms);
+	prompts_init(&e->consents, UINT32_MAX, request->consent_ms);
 	results_init(&e->results, e->serial, &e->limits.results);
 	output_init(&e->output, e->limits.output_bytes);
 	if (request->spill)
@@ -213,6 +214,7 @@ arm_deadline(struct execution *e, uint64_t cpu_used_ms)
 	if (ms < CPU_LOOK_LEAST_MS)
 		ms = CPU_LOOK_LEAST_MS;
 	wall_left += prompts_patience_ms(&e->prompts, clock_us()) +
+		     prompts_patience_ms(&e->consents, clock_us()) +
 		     execution_files_patience_ms(&e->files, clock_us());
 	if (ms > wall_left)
 		ms = wall_left;

@@ -203,6 +203,8 @@ struct execution_request {
 					 * them, at most MODULES_OF_RUN_MAX; 0: none */
 	const char *const *tools;	/* names of other MCP servers, whose tools it may call */
 	size_t n_tools;			/* at most TOOL_SERVERS_MAX; 0: none */
+	uint32_t consent_ms;		/* for people who decide about these calls, in all, that do
+					 * not count as wall_ms */
 	uint32_t tool_calls, tool_calls_at_once;	/* at most TOOL_CALLS_MAX and
 							 * TOOL_CALLS_AT_ONCE; with tools */
 };
@@ -273,6 +275,10 @@ void execution_answer_module(struct execution *execution, const char *environmen
  * UTF-8 without NUL, at most TOOL_RESULT_MAX bytes. Fine when the call is not open. */
 void execution_answer_tool(struct execution *execution, uint32_t number, enum tool_status status,
 			   const char *body, size_t len);
+
+/* Whether a person is being asked about a call of a tool: then the wall clock stands still, for
+ * consent_ms at most. */
+void execution_await_consent(struct execution *execution, bool awaits);
 
 /* The engine's observer hears what became of a prompt: of that only those know who ask. */
 enum engine_input;

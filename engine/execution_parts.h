@@ -71,6 +71,7 @@ struct execution {
 	struct execution_prompts prompts;
 	struct execution_modules modules;
 	struct execution_tools tools;
+	struct execution_prompts consents;	/* about calls of tools; one is as good as many */
 	size_t burst;				/* read since the last rest */
 	struct output output;
 	size_t spilled;				/* bytes charged to the tenant and the engine */

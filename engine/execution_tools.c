@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/execution_parts.h"
@@ -88,4 +89,16 @@ execution_answer_tool(struct execution *e, uint32_t number, enum tool_status sta
 		result.body = msg_str("the script has not read its earlier results");
 		(void)answer(e, &result);
 	}
+}
+
+void
+execution_await_consent(struct execution *e, bool awaits)
+{
+	if (e->state != EXECUTION_RUNNING || awaits == (e->consents.since_us != 0))
+		return;
+	if (awaits)
+		(void)prompts_open(&e->consents, e->consents.number + 1, clock_us());
+	else
+		prompts_close(&e->consents, clock_us());
+	execution_look_at_clocks(e);
 }

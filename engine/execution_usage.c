@@ -27,6 +27,7 @@ execution_wall_us(const struct execution *e)
 {
 	uint64_t now_us = e->usage.end_us != 0 ? e->usage.end_us : clock_us();
 	uint64_t excused = prompts_excused_us(&e->prompts, now_us) +
+			   prompts_excused_us(&e->consents, now_us) +
 			   execution_files_excused_us(&e->files, now_us);
 	uint64_t passed = now_us - e->usage.start_us;
 

@@ -10,9 +10,11 @@ import shutil
 import tempfile
 import time
 
+from admin import Admin, command
 from audit_log import Log
 from forged import FRAMES
-from harness import TOP, equal, main, test
+from harness import SOMEBODY, TOP, equal, main, test
+from mcpclient import LEGACY, Client
 from supervisor import libc, read_text
 
 IN_MODIFY = 2
@@ -263,6 +265,113 @@ print(t.add(a=1))
         equal((called["tool"], ended["tool"], ended["status"]), ("add", "add", "ok"))
         equal(len(ended["result_sha256"]), 64)
         assert called["arguments_sha256"] == ended["arguments_sha256"]
+
+
+@contextlib.contextmanager
+def approving(ctx, log, more=""):
+    """A service whose operators are asked, by a socket in the servers' folder."""
+    with Servers() as servers:
+        os.chmod(servers.path, 0o777)
+        config = servers.config("legacy", more="[admin]\nsocket = %s/admin\napprovals = %s/approvals\n%s" % (
+            servers.path, servers.path, more))
+        with ctx.private(log.config(config)) as s:
+            s.servers = servers
+            yield s
+
+
+def asked(ctx, admin):
+    """The one approval that is asked for, once it is."""
+    deadline = time.monotonic() + ctx.seconds(60)
+    while not (waiting := [one for one in admin.ask("list")["approvals"] if one["state"] == "pending"]):
+        assert time.monotonic() < deadline, "nobody is asked"
+    one, = waiting
+    return one
+
+
+@test(private=True, root=True)
+def an_operator_approves_a_call(ctx):
+    write = ERRORS + "print(error(lambda: tools.legacy.write(line='one \u202e two')))"
+    with Log(ctx) as log, approving(ctx, log) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(s.servers.path + "/admin") as admin:
+        id = c.start_script(write)
+        one = asked(ctx, admin)
+        equal(s.servers.lines(), [])
+        shown = command(ctx, "approvals", "show", one["id"], "--admin-socket", s.servers.path + "/admin")
+        for part in ("tool legacy.write ", '"legacy"', '"write"', "\\u202e"):
+            assert part in shown, shown
+        assert "\u202e" not in shown
+        admin.ask("approve", id=one["id"])
+        equal(c.outcome(id).stdout, "no error\n")
+        equal(s.servers.lines(), ["one \u202e two"])
+        # While an operator thinks the script's clock stands still.
+        id = c.start_script(write.replace("one", "late"), timeout_seconds=1)
+        one = asked(ctx, admin)
+        time.sleep(1.5)
+        admin.ask("approve", id=one["id"])
+        equal(c.outcome(id).stdout, "no error\n")
+        # It was good once.
+        id = c.start_script(write)
+        one = asked(ctx, admin)
+        admin.ask("deny", id=one["id"], reason="not twice")
+        equal(c.outcome(id).stdout, 'legacy.write: an approver refused this call; the approver\'s reason: '
+              '"not twice"\n')
+        # A refusal stands, and a script that does not wait leaves nothing.
+        assert "not twice" in run(c, write).stdout
+        equal(len(s.servers.lines()), 2)
+        id = c.start_script(write.replace("one", "other"))
+        one = asked(ctx, admin)
+        c.cancel(id)
+        c.run("1")
+        admin.ask("approve", id=one["id"])
+        equal(run(c, write.replace("one", "other")).stdout, "no error\n")
+        equal(len(of(log, "tool-called")), 3)
+        equal(len(of(log, "tool-refused")), 2)
+        log.verify()
+
+
+def answer_form(client, content):
+    """Answers the next form; its message."""
+    form = client.recv()
+    equal(form.get("method"), "elicitation/create", form)
+    client.send({"jsonrpc": "2.0", "id": form["id"], "result": {"action": "accept", "content": content}})
+    return form["params"]["message"]
+
+
+@test(private=True)
+def the_sessions_user_approves_calls(ctx):
+    more = "[policy]\napprovers = self\ninput = allow\n"
+    script = ERRORS + """
+import threading
+tools.legacy.words
+threads = [threading.Thread(target=lambda n=n: print(error(lambda: tools.legacy.write(line="line %d" % n))))
+           for n in range(4)]
+threads.append(threading.Thread(target=lambda: print(input("what? "))))
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+    with service(ctx, "legacy", more=more) as s, \
+            Client.connect(s.socket, None, timeout=ctx.seconds(60)) as c:
+        c.send({"jsonrpc": "2.0", "id": 0, "method": "initialize",
+                "params": {"protocolVersion": LEGACY[-1], "capabilities": {"elicitation": {}},
+                           "clientInfo": {"name": "t", "version": "1"}}})
+        c.recv()
+        c.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        c.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": "run_script", "arguments": {"script": script}}})
+        agreed, wanted = [], {}
+        for _ in range(5):
+            message = answer_form(c, {"allow": len(agreed) < 2, "line": "an answer"})
+            found = re.search(r'> arguments.line: "(line \d)"', message)
+            if found:
+                assert '> server: "legacy"' in message and '> tool: "write"' in message, message
+                agreed.append(found[1])
+            wanted["input" if not found else found[1]] = True
+        equal(len(wanted), 5, wanted)
+        answer = c.recv()["result"]["structuredContent"]
+        equal((answer["status"], sorted(answer["stdout"].replace("what? ", "").splitlines())),
+              ("ok", ["an answer"] + 2 * ["legacy.write: the session's user did not agree to this call"]
+               + 2 * ["no error"]))
+        equal(sorted(s.servers.lines()), sorted(agreed[:2]))
 
 
 @test(private=True)

@@ -226,6 +226,8 @@ on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 
 	if (run->orphan)
 		execution_answer_prompt(run->execution, NULL, 0);
+	else if (script_tools_asks(&run->tools))
+		script_input_keep(&run->input, number, prompt, len);
 	else
 		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
 }
@@ -274,7 +276,7 @@ offer_cell(struct tool_run *run, struct execution_request *request)
 	request->cell = repl_session_number_cell(run->turn.session);
 	script_input_offer(&run->host, request);
 	found_offer(&run->host, request);
-	script_tools_offer(&run->tools, &run->host, request);
+	script_tools_offer(&run->tools, &run->host, &run->input, request);
 }
 
 /* 0, or negative with why_r: then nothing runs. */

@@ -138,6 +138,8 @@ on_prompt(void *arg, unsigned int number, const char *prompt, size_t len)
 
 	if (run->cancelling)
 		execution_answer_prompt(run->execution, NULL, 0);
+	else if (script_tools_asks(&run->tools))
+		script_input_keep(&run->input, number, prompt, len);
 	else
 		script_input_ask(&run->input, &run->host, run->execution, number, prompt, len);
 }
@@ -205,7 +207,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 	if (r == 0 && run->kind->asks)
 		script_input_offer(&run->host, &request);
 	found_offer(&run->host, &request);
-	script_tools_offer(&run->tools, &run->host, &request);
+	script_tools_offer(&run->tools, &run->host, &run->input, &request);
 	if (r == 0)
 		r = execution_start(run->host.engine, run->host.tenant, &request, &watcher,
 				    &run->execution, why_r);
@@ -473,7 +475,7 @@ reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const ch
 	if (run->needs)
 		needs_reply(run->needs, replies);
 	else
-		script_input_reply(&run->input, &run->host, run->execution, replies);
+		script_tools_reply_to(&run->tools, &run->input, run->execution, replies);
 }
 
 const char *

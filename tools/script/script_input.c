@@ -97,6 +97,8 @@ record_end(struct script_input *input, const struct tool_host *host, const char 
 void
 script_input_end(struct script_input *input, const struct tool_host *host, const char *id)
 {
+	free(input->later);
+	input->later = NULL;
 	if (input->number)
 		record_end(input, host, id, INPUT_UNANSWERED);
 }
@@ -152,4 +154,28 @@ script_input_reply(struct script_input *input, const struct tool_host *host,
 	if (!line)
 		line = "";
 	execution_answer_prompt(execution, line, strcspn(line, "\r\n"));
+}
+
+/* ---- behind another question ---- */
+
+void
+script_input_keep(struct script_input *input, unsigned int number, const char *prompt, size_t len)
+{
+	free(input->later);
+	input->later = xmemdup0(prompt, len);
+	input->later_len = len;
+	input->later_number = number;
+}
+
+void
+script_input_ask_kept(struct script_input *input, const struct tool_host *host,
+		      struct execution *execution)
+{
+	char *prompt = input->later;
+
+	if (!prompt)
+		return;
+	input->later = NULL;
+	script_input_ask(input, host, execution, input->later_number, prompt, input->later_len);
+	free(prompt);
 }

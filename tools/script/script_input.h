@@ -14,6 +14,10 @@
 struct script_input {
 	const char *tool;		/* its name, static */
 	unsigned int number;		/* of the open question; 0: none is */
+	/* A prompt that waits until another question of the run is answered; later NULL: none. */
+	char *later;
+	size_t later_len;
+	unsigned int later_number;
 };
 
 /* What a tool's description says of it, after a sentence; "" when policy does not let it. */
@@ -27,6 +31,13 @@ void script_input_offer(const struct tool_host *host, struct execution_request *
 void script_input_ask(struct script_input *input, const struct tool_host *host,
 		      struct execution *execution, unsigned int number, const char *prompt,
 		      size_t len);
+
+/* Keeps a prompt, because another question of the run is open, until script_input_ask_kept. That
+ * does nothing without one. */
+void script_input_keep(struct script_input *input, unsigned int number, const char *prompt,
+		       size_t len);
+void script_input_ask_kept(struct script_input *input, const struct tool_host *host,
+			   struct execution *execution);
 
 /* Gives the execution what the user has replied. */
 void script_input_reply(struct script_input *input, const struct tool_host *host,

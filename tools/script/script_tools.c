@@ -18,7 +18,9 @@
 #include "govern/gate.h"
 #include "policy/chain.h"
 #include "policy/config.h"
+#include "policy/shown.h"
 #include "policy/tools.h"
+#include "tools/script/script_input.h"
 
 #define TEXT_MAX 512	/* bytes of our own sentences */
 
@@ -31,7 +33,8 @@ struct script_call {
 	char *arguments;		/* canonical JSON: what is approved, recorded and sent */
 	char hash[CHAIN_DIGITS + 1];	/* of the arguments */
 	struct upstream_call *call;	/* NULL: it was not made yet */
-	bool waits;			/* for a decision of an operator */
+	json_t *shown;			/* it waits for somebody to agree: what they see */
+	bool waits;			/* ... for an operator; else for the session's user */
 	uint64_t since_us;
 };
 
@@ -56,7 +59,10 @@ free_call(struct script_call *c)
 		upstream_drop(c->call);
 	if (c->waits)
 		approvals_unwatch(approvals_of(c->tools), c);
+	if (c->tools->asking == c->number)
+		c->tools->asking = 0;
 	LIST_REMOVE(c, link);
+	json_decref(c->shown);
 	free(c->tool);
 	free(c->arguments);
 	free(c);
@@ -75,18 +81,19 @@ answer(struct script_call *c, enum tool_status status, const char *body, size_t 
 
 void
 script_tools_offer(struct script_tools *t, const struct tool_host *host,
-		   struct execution_request *request)
+		   const struct script_input *input, struct execution_request *request)
 {
 	const struct upstream *upstream = engine_upstream(host->engine);
 	const struct config_tool_calls *calls = &host->config->tool_calls;
 	const struct upstream_server *server;
 
-	*t = (struct script_tools){ .host = host };
+	*t = (struct script_tools){ .host = host, .input = input };
 	LIST_INIT(&t->calls);
 	for (size_t i = 0; (server = upstream_server(upstream, i)) != NULL; i++)
 		if (tools_allows_server(host->config, server->name))
 			t->server[request->n_tools++] = server->name;
 	request->tools = t->server;
+	request->consent_ms = host->config->limits.input_ms;
 	request->tool_calls = calls->calls;
 	request->tool_calls_at_once = calls->at_once;
 }
@@ -198,24 +205,68 @@ make(struct script_call *c)
 
 /* ---- approvals ---- */
 
+/* The script's clock stands still while a person thinks. */
+static void
+look_at_consents(const struct script_tools *t)
+{
+	const struct script_call *c;
+	bool awaits = false;
+
+	LIST_FOREACH(c, &t->calls, link)
+		awaits |= c->shown != NULL && c->call == NULL;
+	if (t->execution)
+		execution_await_consent(t->execution, awaits);
+}
+
+/* What is agreed to: exactly this call. Malloc'd. */
+static char *
+item_of(const struct script_call *c)
+{
+	char *item;
+
+	if (asprintf(&item, "tool %s.%s %s", c->server->name, c->tool, c->hash) < 0)
+		abort();
+	return item;
+}
+
+/* item: has to live as long as the request. */
+static struct approval_request
+request_of(const struct script_call *c, const char *const *item)
+{
+	const struct tool_host *host = c->tools->host;
+
+	return (struct approval_request){
+		.requester = gate_subject(host->gate, tenant_principal(host->tenant)),
+		.config = host->config, .tool = "tools", .item = item, .n_items = 1,
+		.once = true, .shown = c->shown,
+	};
+}
+
+/* Makes the call, if there is a grant for it, which is used up. */
+static bool
+make_if_granted(struct script_call *c)
+{
+	const struct script_tools *t = c->tools;
+	own_mem char *item = item_of(c);
+
+	if (!approvals_use(approvals_of(t), tenant_principal(t->host->tenant), item))
+		return false;
+	make(c);
+	return true;
+}
+
 static void
 on_decided(void *arg, enum approval_state state, const char *reason)
 {
 	struct script_call *c = arg;
-	struct approvals *approvals = approvals_of(c->tools);
-	char text[TEXT_MAX], said[TEXT_MAX / 2], *item;
-	bool used;
+	const struct script_tools *t = c->tools;
+	char text[TEXT_MAX], said[TEXT_MAX / 2];
 
 	c->waits = false;
 	if (state == APPROVAL_GRANTED) {
-		if (asprintf(&item, "tool %s.%s %s", c->server->name, c->tool, c->hash) < 0)
-			abort();
-		used = approvals_use(approvals, tenant_principal(c->tools->host->tenant), item);
-		free(item);
-		if (used)
-			make(c);
-		else
+		if (!make_if_granted(c))
 			refuse(c, "the approval was used up by another call");
+		look_at_consents(t);
 		return;
 	}
 	quote_word(said, sizeof(said), reason ? reason : "", reason ? strlen(reason) : 0);
@@ -223,46 +274,150 @@ on_decided(void *arg, enum approval_state state, const char *reason)
 		 ? "nobody decided about this call in time" : "an approver refused this call",
 		 reason ? "; the approver's reason: " : "", reason ? said : "");
 	refuse(c, text);
+	look_at_consents(t);
+}
+
+static void
+ask_operator(struct script_call *c)
+{
+	own_mem char *item = item_of(c);
+	const char *const items[] = { item };
+	const struct approval_request request = request_of(c, items);
+	const struct approval *approval;
+	struct why why = { .text = "" };
+
+	if (approvals_ask(approvals_of(c->tools), &request, on_decided, c, &approval, &why) < 0)
+		refuse(c, why.text);
+	else
+		c->waits = true;
+}
+
+/* ---- ... in the session ---- */
+
+/* Malloc'd; NULL: the arguments have no room in a form. */
+static char *
+write_form(const struct script_call *c)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *to = xalloc_check(open_memstream(&text, &len));
+	bool fits;
+
+	fprintf(to, "A Python script that is running for you (%s) wants to call a tool of another "
+		"server. May it make this call?\n\nEach line that begins with \"" SHOWN_MARK "\" is "
+		"the script's and not this server's.\n\n", execution_id(c->tools->execution));
+	fits = shown_write(to, c->shown, &shown_in_form);
+	if (fclose(to) != 0)
+		abort();
+	if (fits)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static bool
+ask_session(struct script_call *c)
+{
+	const struct tool_host *host = c->tools->host;
+	struct tool_question question = {
+		.kind = QUESTION_ELICIT,
+		.schema = "{\"type\":\"object\",\"properties\":{\"allow\":{\"type\":\"boolean\","
+			  "\"title\":\"Allow this call\"}},\"required\":[\"allow\"]}",
+	};
+	own_mem char *text = write_form(c);
+	char key[QUESTION_KEY_MAX];
+
+	snprintf(key, sizeof(key), "tool-%u", c->number);
+	question.key = key;
+	question.message = text;
+	if (text == NULL || host->on_ask(host->arg, &question, 1, NULL) < 0)
+		return false;
+	c->tools->asking = c->number;
+	return true;
+}
+
+bool
+script_tools_asks(const struct script_tools *t)
+{
+	return t->asking != 0;
+}
+
+static void
+ask_next(struct script_tools *t)
+{
+	struct script_call *c, *next;
+
+	for (c = LIST_FIRST(&t->calls); c && !t->asking && !t->input->number; c = next) {
+		next = LIST_NEXT(c, link);
+		/* Who cannot see all of it in a form is not asked in the session. */
+		if (c->shown && !c->waits && !c->call && !ask_session(c))
+			ask_operator(c);
+	}
+}
+
+static void
+take_reply(struct script_tools *t, const struct tool_reply *reply)
+{
+	struct script_call *c;
+
+	LIST_FOREACH(c, &t->calls, link)
+		if (c->number == t->asking)
+			break;
+	t->asking = 0;
+	if (c && reply->action == REPLY_ACCEPT &&
+	    json_is_true(json_object_get(reply->content, "allow"))) {
+		own_mem char *item = item_of(c);
+		const char *const items[] = { item };
+		const struct approval_request request = request_of(c, items);
+
+		approvals_grant_by_session(approvals_of(t), &request);
+		if (!make_if_granted(c))
+			refuse(c, "the approval could not be recorded");
+	} else if (c) {
+		refuse(c, "the session's user did not agree to this call");
+	}
+}
+
+void
+script_tools_reply_to(struct script_tools *t, struct script_input *input,
+		      struct execution *execution, const struct tool_reply *reply)
+{
+	if (t->asking)
+		take_reply(t, reply);
+	else
+		script_input_reply(input, t->host, execution, reply);
+	ask_next(t);
+	look_at_consents(t);
+	if (!t->asking)
+		script_input_ask_kept(input, t->host, execution);
 }
 
 /* Policy wants somebody to agree to exactly this call. */
 static void
 approve(struct script_call *c, const json_t *arguments)
 {
-	const struct script_tools *t = c->tools;
-	struct approvals *approvals = approvals_of(t);
-	const char *principal = tenant_principal(t->host->tenant);
-	own_mem char *item = NULL, *name = NULL;
+	struct script_tools *t = c->tools;
+	own_mem char *item = item_of(c);
+	const char *const items[] = { item };
 	struct why why = { .text = "" };
-	const struct approval *approval;
 	struct approval_request request;
-	int r;
 
-	if (asprintf(&name, "tools.%s.%s", c->server->name, c->tool) < 0 ||
-	    asprintf(&item, "tool %s.%s %s", c->server->name, c->tool, c->hash) < 0)
-		abort();
-	if (!approvals) {
+	if (!approvals_of(t)) {
 		refuse(c, "the call has to be approved, and nobody can be asked here");
 		return;
 	}
-	if (approvals_use(approvals, principal, item)) {
-		make(c);
+	if (make_if_granted(c))
 		return;
-	}
-	request = (struct approval_request){
-		.requester = gate_subject(t->host->gate, principal), .config = t->host->config,
-		.tool = name, .item = (const char *const *)&item, .n_items = 1, .once = true,
-		.shown = xalloc_check(json_pack("{s:s,s:s,s:O}", "server", c->server->name,
-						"tool", c->tool, "arguments", arguments)),
-	};
-	r = approvals_check_denied(approvals, &request, &why);
-	if (r == 0)
-		r = approvals_ask(approvals, &request, on_decided, c, &approval, &why);
-	json_decref(request.shown);
-	if (r < 0)
+	c->shown = xalloc_check(json_pack("{s:s,s:s,s:O}", "server", c->server->name, "tool",
+					  c->tool, "arguments", arguments));
+	request = request_of(c, items);
+	if (approvals_check_denied(approvals_of(t), &request, &why) < 0)
 		refuse(c, why.text);
+	else if (policy_asks_session(t->host->config) && (t->host->client & CLIENT_ELICITS))
+		ask_next(t);
 	else
-		c->waits = true;
+		ask_operator(c);
+	look_at_consents(t);
 }
 
 /* ---- what a script asks for ---- */

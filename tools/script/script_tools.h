@@ -5,6 +5,7 @@
 #ifndef TOOLS_SCRIPT_SCRIPT_TOOLS_H
 #define TOOLS_SCRIPT_SCRIPT_TOOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -12,24 +13,35 @@
 #include "mcp/tool.h"
 
 struct script_call;
+struct script_input;
 
 /* Of one execution, embedded in the run of a tool. Zeroed: there are no servers. */
 struct script_tools {
 	const struct tool_host *host;	/* of the run; NULL: nothing was offered */
+	const struct script_input *input;	/* of the run: its question may be open */
 	struct execution *execution;	/* that makes calls; NULL: none has */
 	const char *server[TOOL_SERVERS_MAX];	/* that the tenant may use */
 	uint64_t bytes;			/* of results so far */
+	uint32_t asking;		/* number of the call that the session's user is asked
+					 * about; 0: none */
 	LIST_HEAD(, script_call) calls;	/* that have no answer yet */
 };
 
-/* Lets a request call the tools of the servers that are there for its tenant. host: of the run, as
- * long as that lives. */
+/* Lets a request call the tools of the servers that are there for its tenant. host, input: of the
+ * run, as long as that lives. */
 void script_tools_offer(struct script_tools *tools, const struct tool_host *host,
-			struct execution_request *request);
+			const struct script_input *input, struct execution_request *request);
 
 /* Answers the execution, now or later. As on_tool of execution_watcher. */
 void script_tools_call(struct script_tools *tools, struct execution *execution,
 		       const struct execution_tool *tool);
+
+/* Whether the session's user is asked about a call: one question of a run is open at a time. */
+bool script_tools_asks(const struct script_tools *tools);
+
+/* Gives the open question what the user has replied, a call's or input's, and asks the next one. */
+void script_tools_reply_to(struct script_tools *tools, struct script_input *input,
+			   struct execution *execution, const struct tool_reply *reply);
 
 /* The execution is over, or given up: calls that are open are cancelled and recorded. Fine when
  * there is none. */

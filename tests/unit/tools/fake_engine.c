@@ -443,6 +443,13 @@ engine_uses(const struct engine *engine, const char *environment)
 	return false;
 }
 
+void
+execution_await_consent(struct execution *execution, bool awaits)
+{
+	(void)execution;
+	(void)awaits;
+}
+
 /* There is no other MCP server: these are never called. */
 struct upstream *
 engine_upstream(const struct engine *engine)
