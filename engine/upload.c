@@ -4,11 +4,9 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/id.h"
 #include "base/own.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
@@ -86,12 +84,17 @@ is_name(const char *name, size_t len)
 	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
 
-struct upload *
-upload_new(struct tenant *tenant, const char *name, size_t name_len, uint64_t size,
-	   const struct upload_calls *calls, const char **why_r)
+static void
+new_id(char id_r[UPLOAD_ID + 1])
+{
+	id_new(stpcpy(id_r, "u-"));
+}
+
+static struct upload *
+start(struct tenant *tenant, const char *id, const char *name, size_t name_len, uint64_t size,
+      const struct upload_calls *calls, const char **why_r)
 {
 	struct filestore *store = tenant_filestore(tenant);
-	char id[ID_CHARACTERS + 1], own[sizeof(id) + 2];
 	struct upload *upload;
 
 	*why_r = !store ? "the service keeps no files on disk ([files] directory)"
@@ -103,12 +106,76 @@ upload_new(struct tenant *tenant, const char *name, size_t name_len, uint64_t si
 	upload = xcalloc(1, sizeof(*upload));
 	upload->tenant = tenant;
 	upload->calls = *calls;
-	id_new(id);
-	snprintf(own, sizeof(own), "u-%s", id);
-	upload->uri = file_uri(own, name, name_len);
+	upload->uri = file_uri(id, name, name_len);
 	upload->job = filestore_keep(store, tenant_principal(tenant), upload->uri, name, name_len,
 				     size, &(struct filestore_calls){ on_begin, on_end, upload });
 	return upload;
+}
+
+struct upload *
+upload_new(struct tenant *tenant, const char *name, size_t name_len, uint64_t size,
+	   const struct upload_calls *calls, const char **why_r)
+{
+	char id[UPLOAD_ID + 1];
+
+	new_id(id);
+	return start(tenant, id, name, name_len, size, calls, why_r);
+}
+
+/* ---- addresses that are given before the file comes ---- */
+
+static int
+digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Its length; 0: it is no name. */
+static size_t
+read_name(const char *escaped, char name_r[UPLOAD_NAME_MAX + 1])
+{
+	size_t len = 0;
+
+	for (; *escaped && len < UPLOAD_NAME_MAX; escaped++, len++) {
+		name_r[len] = *escaped;
+		if (*escaped != '%')
+			continue;
+		if (digit(escaped[1]) < 0 || digit(escaped[2]) < 0)
+			return 0;
+		name_r[len] = (char)(digit(escaped[1]) << 4 | digit(escaped[2]));
+		escaped += 2;
+	}
+	return *escaped || !is_name(name_r, len) ? 0 : len;
+}
+
+char *
+upload_uri(const char *name)
+{
+	char id[UPLOAD_ID + 1], text[UPLOAD_NAME_MAX + 1];
+	size_t len = read_name(name, text);
+
+	if (len == 0)
+		return NULL;
+	new_id(id);
+	return file_uri(id, text, len);
+}
+
+struct upload *
+upload_new_at(struct tenant *tenant, const char *place, uint64_t size,
+	      const struct upload_calls *calls, const char **why_r)
+{
+	char id[UPLOAD_ID + 1] = "", name[UPLOAD_NAME_MAX + 1];
+
+	*why_r = "this is no address of an upload";
+	if (strlen(place) <= UPLOAD_ID || memcmp(place, "u-", 2) != 0 ||
+	    !id_is_valid(place + 2) || place[UPLOAD_ID] != '/')
+		return NULL;
+	memcpy(id, place, UPLOAD_ID);
+	return start(tenant, id, name, read_name(place + UPLOAD_ID + 1, name), size, calls,
+		     why_r);
 }
 
 void

@@ -10,10 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/id.h"
+
 struct tenant;
 struct upload;
 
 #define UPLOAD_NAME_MAX 255	/* bytes of a file's name */
+#define UPLOAD_ID (2 + ID_CHARACTERS)	/* characters of "u-..." */
 
 /* How it ended. Borrowed for the call. */
 struct upload_end {
@@ -37,6 +40,14 @@ struct upload_calls {
  * refused, and nothing was called. */
 struct upload *upload_new(struct tenant *tenant, const char *name, size_t name_len, uint64_t size,
 			  const struct upload_calls *calls, const char **why_r);
+
+/* An address for an upload to come, malloc'd; name: escaped as in a URI. NULL: it is none. */
+char *upload_uri(const char *name);
+
+/* As upload_new, at the address that upload_uri has made; it takes the place of an earlier one.
+ * place: the address without its scheme. */
+struct upload *upload_new_at(struct tenant *tenant, const char *place, uint64_t size,
+			     const struct upload_calls *calls, const char **why_r);
 
 /* The client has gone: nothing is kept, and nothing is called any more. NULL is fine. Not from
  * within a callback of the upload. */

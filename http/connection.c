@@ -26,6 +26,7 @@
 #include "base/watched.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
+#include "tools/shared/links.h"
 
 #define READ_AHEAD (64 * 1024)	/* bytes beside a body: its framing, and pipelined requests */
 #define DISCARD_MAX (64 * 1024)
@@ -74,6 +75,13 @@ set_state(struct http_connection *c, enum http_state state)
 		set_clock(c, config->http.request_seconds);
 	else
 		evtimer_del(c->clock);
+}
+
+static void
+wait_for_request(struct http_connection *c, enum http_state state)
+{
+	c->at_start = !c->endpoint->write_metrics && c->server->options.config->http.links;
+	set_state(c, state);
 }
 
 void
@@ -134,6 +142,22 @@ charge(struct http_connection *c, size_t *charged, size_t bytes)
 	*charged = bytes;
 }
 
+/* Is the next request an upload? evhttp takes whole lines only, so the buffer has all of the
+ * first one until it is complete. */
+static void
+look_at_start(struct http_connection *c)
+{
+	static const char put[] = "PUT " LINKS_PATH;
+	char text[sizeof(put) - 1];
+	ev_ssize_t n = evbuffer_copyout(input_of(c), text, sizeof(text));
+
+	if (n > 0 && memcmp(text, put, (size_t)n) == 0 && (size_t)n < sizeof(text))
+		return;
+	c->at_start = false;
+	if (n == sizeof(text) && memcmp(text, put, sizeof(text)) == 0)
+		c->on_put(c);
+}
+
 /* evhttp keeps the bytes that it takes out of the buffer until the request is answered, so
  * nothing is subtracted before http_connection_serves(). */
 static void
@@ -153,6 +177,8 @@ on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg
 	if (c->state == HTTP_WAITS)
 		set_state(c, HTTP_READS);
 	charge(c, &c->charged_in, c->charged_in + info->n_added);
+	if (c->at_start)
+		look_at_start(c);
 }
 
 static void
@@ -181,7 +207,7 @@ on_answered(struct evhttp_request *request, void *arg)
 	if (c->server->draining)
 		http_connection_end(c, 0);
 	else
-		set_state(c, evbuffer_get_length(input_of(c)) ? HTTP_READS : HTTP_WAITS);
+		wait_for_request(c, evbuffer_get_length(input_of(c)) ? HTTP_READS : HTTP_WAITS);
 }
 
 void
@@ -239,16 +265,20 @@ on_close(struct evhttp_connection *evcon, void *arg)
 	struct http_connection *c = arg;
 	struct http_exchange *x = c->exchange;
 	struct http_download *download = c->download;
+	struct http_upload *upload = c->upload;
 
 	(void)evcon;
 	gate_unwait(&c->identity);
 	rota_forget(&c->turn);
 	c->exchange = NULL;
 	c->download = NULL;
+	c->upload = NULL;
 	if (x)
 		c->waiter->lost(x);
 	if (download)
 		http_download_lost(download);
+	if (upload)
+		c->upload_lost(upload);
 	leave(c);
 }
 
@@ -344,7 +374,7 @@ watch(struct http_connection *c)
 	bufferevent_set_max_single_read(c->bev, READ_PER_TURN);
 	bufferevent_set_max_single_write(c->bev, WRITE_PER_TURN);
 	bufferevent_set_timeouts(c->bev, NULL, &stall);
-	set_state(c, HTTP_WAITS);
+	wait_for_request(c, HTTP_WAITS);
 }
 
 void

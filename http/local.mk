@@ -18,5 +18,6 @@ libhttp_a_SOURCES = \
 	http/reply.c http/reply.h \
 	http/request.c \
 	http/server.c http/server.h \
-	http/session.c http/session.h
+	http/session.c http/session.h \
+	http/upload.c
 libhttp_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)

@@ -7,6 +7,7 @@
  *   http/exchange.c    one POST that a conversation answers, by JSON or a stream of events
  *   http/download.c    a file that is sent by a signed link
  *   http/events.c      the stream; a GET that listens to one, or asks for the rest of one
+ *   http/upload.c      a file that comes in by a signed link
  */
 #ifndef HTTP_PARTS_H
 #define HTTP_PARTS_H
@@ -35,6 +36,7 @@ struct http_params;
 struct http_replay;
 struct http_session;
 struct http_sessions;
+struct http_upload;
 struct jsonout;
 struct jsonrpc_line;
 struct mcp_conversation;
@@ -105,6 +107,10 @@ struct http_connection {
 	struct http_exchange *exchange;		/* which waits for its conversation */
 	const struct http_waiter *waiter;	/* how it is told; set with it */
 	struct http_download *download;		/* that it sends; NULL: none */
+	struct http_upload *upload;		/* that it brings; NULL: none */
+	void (*upload_lost)(struct http_upload *upload);	/* called at its end; set with it */
+	bool at_start;				/* evhttp has seen nothing of the next request */
+	void (*on_put)(struct http_connection *c);	/* it is an upload: takes it from evhttp */
 	struct evhttp_request *held;		/* waits for identity or turn; NULL: no request
 						 * waits */
 	struct gate_wait identity;		/* called when the user is known */
@@ -114,7 +120,7 @@ struct http_connection {
 
 /* ---- http/connection.c ---- */
 
-/* A connection that evhttp is about to get. The caller sets identity and turn. */
+/* A connection that evhttp is about to get. The caller sets identity, turn and on_put. */
 struct http_connection *http_connection_new(struct http_endpoint *endpoint);
 
 /* evhttp has it now: counts and watches it. May free it. */
@@ -157,6 +163,12 @@ bool http_download_serve(struct http_connection *c, struct evhttp_request *reque
 
 /* Its connection is gone. */
 void http_download_lost(struct http_download *download);
+
+/* ---- http/upload.c ---- */
+
+/* The first bytes of a request for an upload are there: the rest of the connection is its. To be
+ * called before evhttp reads them. */
+void http_upload_take(struct http_connection *c);
 
 /* ---- http/exchange.c, http/events.c ---- */
 

@@ -108,6 +108,7 @@ on_accepted(struct event_base *base, void *arg)
 	c->identity.arg = c;
 	c->turn.on_turn = http_request_serve_in_turn;
 	c->turn.arg = c;
+	c->on_put = http_upload_take;
 	event_active(endpoint->adopt, EV_TIMEOUT, 0);
 	if (++endpoint->accepted >= ACCEPTS_PER_TURN)
 		evconnlistener_disable(endpoint->listener);

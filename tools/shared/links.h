@@ -1,5 +1,5 @@
-/* Signed links: addresses at which a kept file is read over HTTP, without a token, by anybody who
- * has the link, until it expires ([http] links).
+/* Signed links: addresses at which a kept file is read over HTTP, or a file is uploaded, without a
+ * token, by anybody who has the link, until it expires ([http] links).
  *
  *   BASE/files/TENANT-EXPIRES-SIGNATURE/REST-OF-URI
  *
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define LINKS_PATH "/files/"
+#define UPLOAD_LINKS "upload/"		/* before the file of a link by which one is uploaded */
 
 struct config;
 struct tenant;

@@ -7,12 +7,16 @@
 #include <sys/queue.h>
 
 #include "base/clock.h"
+#include "base/jsonout.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "engine/upload.h"
 #include "host/filestore.h"
 #include "mcp/jsonrpc.h"
 #include "policy/config.h"
 #include "tools/shared/file_read.h"
+#include "tools/shared/links.h"
 #include "tools/shared/media.h"
 
 struct kept {
@@ -330,6 +334,35 @@ start_range(const struct tool_host *host, const char *uri, const struct file_ran
 	return NULL;
 }
 
+/* A link by which a file is uploaded, and the address that it will have. False: uri asks for none,
+ * or nobody gets any here. */
+static bool
+answer_upload(const struct tool_host *host, const char *uri)
+{
+	static const char prefix[] = FILE_URI_SCHEME UPLOAD_LINKS;
+	own_mem char *place = NULL, *link = NULL, *at = NULL;
+	struct jsonout out;
+
+	if (!host->config->http.links || !tenant_filestore(host->tenant) ||
+	    strncmp(uri, prefix, strlen(prefix)) != 0)
+		return false;
+	at = upload_uri(uri + strlen(prefix));
+	if (!at)
+		return false;
+	if (asprintf(&place, "%s%s", prefix, at + strlen(FILE_URI_SCHEME)) < 0)
+		abort();
+	link = link_new(host->config, host->tenant, place);
+	jsonout_init(&out);
+	jsonout_open(&out, '{');
+	jsonout_member_text(&out, "http_url", link);
+	jsonout_member_text(&out, "uri", at);
+	jsonout_member_uint(&out, "expires_seconds", host->config->http.link_seconds);
+	jsonout_close(&out, '}');
+	file_read_answer(host, uri, "application/json", out.at, out.len);
+	jsonout_done(&out);
+	return true;
+}
+
 static struct tool_run *
 start(const struct tool_host *host, const json_t *arguments)
 {
@@ -343,7 +376,7 @@ start(const struct tool_host *host, const json_t *arguments)
 		host->on_fail(host->arg, &failure);
 		return NULL;
 	}
-	run = start_range(host, uri, &range);
+	run = answer_upload(host, range.uri) ? NULL : start_range(host, uri, &range);
 	free(range.uri);
 	return run;
 }

@@ -9,7 +9,9 @@
  * expired is given back at the next look at the store, and bounded in any case.
  *
  * Files that are too large for that are on disk (host/filestore.h), at uris of the same form; they
- * are listed and read together with the others. A uri may end in a range: tools/shared/file_read.h.
+ * are listed and read together with the others. Where there are signed links,
+ * mcp-python://upload/NAME reads as a link by which a file is uploaded. A uri may end in a range:
+ * tools/shared/file_read.h.
  */
 #ifndef TOOLS_SHARED_RESOURCES_H
 #define TOOLS_SHARED_RESOURCES_H

@@ -336,7 +336,7 @@ static struct heard
 read_uri(struct tenant *tenant, const char *uri)
 {
 	struct heard heard = { .failed = false };
-	struct tool_host host = { .tenant = tenant, .on_answer = on_answer,
+	struct tool_host host = { .config = config, .tenant = tenant, .on_answer = on_answer,
 				  .on_fail = on_fail, .arg = &heard };
 	json_t *arguments = json_pack("{s:s}", "uri", uri);
 
