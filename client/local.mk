@@ -12,6 +12,7 @@ libclient_a_SOURCES = \
 	client/endpoint.c client/endpoint.h \
 	client/exits.h \
 	client/inputs.c client/inputs.h \
+	client/interpreter.c \
 	client/operator.c client/operator.h \
 	client/options.c client/options.h \
 	client/host/probe.c client/host/probe.h \
@@ -45,3 +46,12 @@ bin_PROGRAMS += mcp-python
 mcp_python_SOURCES = client/main.c
 mcp_python_CPPFLAGS = $(libclient_a_CPPFLAGS)
 mcp_python_LDADD = libclient.a libpolicy.a libbase.a $(JANSSON_LIBS) $(CRYPTO_LIBS) $(EDIT_LIBS)
+
+# The script behind `mcp-python interpreter`.
+libexec_SCRIPTS = mcp-python-interpreter
+EXTRA_DIST += client/interpreter.in
+CLEANFILES += mcp-python-interpreter
+mcp-python-interpreter: client/interpreter.in Makefile
+	$(AM_V_GEN)$(SED) -e 's|@sbindir[@]|$(sbindir)|g' -e 's|@bindir[@]|$(bindir)|g' \
+		-e 's|@sysconfdir[@]|$(sysconfdir)|g' -e 's|@pkgdatadir[@]|$(pkgdatadir)|g' \
+		$(srcdir)/client/interpreter.in >$@.tmp && chmod 755 $@.tmp && mv $@.tmp $@

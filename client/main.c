@@ -11,6 +11,7 @@
  *   put                        put.c writes a file into the pipe that the service passes it
  *   approvals, approve, deny   operator.c, by the operators' socket
  *   status, metrics, top       status.c, top.c, by the same socket; table.c prints
+ *   interpreter                interpreter.c starts mcp-python-interpreter, a shell script
  *   check-host                 check_host.c tests what the service would need; probe.c has the
  *                              trials
  *   audit                      audit.c checks and prints the audit log, without the service

@@ -10,6 +10,7 @@ typedef int operator_run(int argc, char **argv);
 /* The command of this name; NULL: it is none of theirs. */
 operator_run *operator_command(const char *name);
 
-operator_run audit_command, status_command, metrics_command, top_command, check_host_command;
+operator_run audit_command, status_command, metrics_command, top_command, check_host_command,
+	     interpreter_command;
 
 #endif

@@ -82,6 +82,7 @@ static const char overview_help[] =
 	"  check-host     what this machine can enforce, and what to change\n"
 	"  connect        carry MCP between standard input and output and the service\n"
 	"  get URI        a file that a script left, whatever its size\n"
+	"  interpreter    further Pythons: add, list, remove, default\n"
 	"  put FILE       store a file for scripts, whatever its size\n"
 	"  run FILE       run a Python file and show its output\n"
 	"  repl           type Python in a session that keeps its state\n"
@@ -276,6 +277,7 @@ unknown_command(const char *typed, struct why *why_r)
 {
 	/* Those of client/operator.c, which reads their words itself. */
 	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
+					      "interpreter",
 					      "metrics", "status", "top" };
 	size_t len = strlen(typed);
 

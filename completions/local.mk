@@ -7,7 +7,7 @@ dist_check_SCRIPTS += tests/check-completions.sh
 TESTS += tests/check-completions.sh
 
 # bash looks for a file with the program's name.
-install-data-hook:
+install-data-hook: install-worker-sources
 	cd "$(DESTDIR)$(bashcompletiondir)" && $(LN_S) -f mcp-python mcp-pythond
-uninstall-hook:
+uninstall-hook: uninstall-worker-sources
 	rm -f "$(DESTDIR)$(bashcompletiondir)/mcp-pythond"

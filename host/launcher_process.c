@@ -38,11 +38,11 @@ struct launcher_process {
 	pid_t supervisor;
 	int socket;
 	struct row zygote[CONFIG_PROFILES_MAX], keeper, egress, tools;
+	const char *zygote_argv[CONFIG_PROFILES_MAX][5];
 };
 
 /* ---- the table ---- */
 
-static const char *const zygote_argv[] = { "mcp-python-worker", "--zygote", NULL };
 static const char *const keeper_argv[] = { "mcp-python-keeper", NULL };
 static const char *const egress_argv[] = { "mcp-python-egress", NULL };
 static const char *const tools_argv[] = { "mcp-python-tools", NULL };
@@ -147,9 +147,19 @@ fill_table(struct launcher_process *l)
 
 	for (size_t i = 0; i < config->n_profiles; i++) {
 		const struct msg first = configure(options, &config->profile[i]);
+		const struct config_interpreter *interpreter =
+			config_interpreter_of(config, &config->profile[i]);
 		int other = options->interpreter_fd ? options->interpreter_fd[i] : -1;
+		const char **argv = l->zygote_argv[i];
 
-		fill_row(&l->zygote[i], other >= 0 ? other : options->worker_fd, zygote_argv,
+		*argv++ = "mcp-python-worker";
+		*argv++ = "--zygote";
+		if (interpreter != NULL && interpreter->root != NULL) {
+			*argv++ = "--root";
+			*argv++ = interpreter->root;
+		}
+		*argv = NULL;
+		fill_row(&l->zygote[i], other >= 0 ? other : options->worker_fd, l->zygote_argv[i],
 			 LAUNCH_ROOT_OF_OUTER, &first,
 			 config->profile[i].zygote_per_tenant
 				 ? 1 + config->pool.tenant_zygotes_max : 1);

@@ -282,13 +282,22 @@ find_program(const char *name, const char *variable, bool as_service)
 }
 
 static int
-open_interpreter(const struct config_profile *profile, struct why *why_r)
+open_interpreter(const struct config *config, const struct config_profile *profile,
+		 struct why *why_r)
 {
+	const struct config_interpreter *interpreter = config_interpreter_of(config, profile);
 	char name[64];
 	int fd;
 
 	if (profile->interpreter == NULL)
 		return -1;
+	if (interpreter != NULL && interpreter->worker != NULL) {
+		fd = open_program(interpreter->worker);
+		if (fd < 0)
+			why_say(why_r, fd, "interpreter", "[interpreter %s] worker: %s: %s",
+				interpreter->name, interpreter->worker, strerror(-fd));
+		return fd;
+	}
 	snprintf(name, sizeof(name), "mcp-python-worker-%s", profile->interpreter);
 	fd = find_program(name, NULL, true);
 	if (fd < 0)
@@ -322,7 +331,8 @@ startup_open_programs(const struct config *config, bool as_service,
 				       "mcp-python-tools: %s", strerror(-programs_r->tools_fd));
 	}
 	for (size_t i = 0; i < config->n_profiles; i++) {
-		programs_r->interpreter_fd[i] = open_interpreter(&config->profile[i], why_r);
+		programs_r->interpreter_fd[i] = open_interpreter(config, &config->profile[i],
+								 why_r);
 		if (config->profile[i].interpreter != NULL && programs_r->interpreter_fd[i] < 0)
 			return programs_r->interpreter_fd[i];
 	}

@@ -37,10 +37,11 @@ int startup_privilege(const struct config *config, bool as_service,
 uid_t startup_service_uid(const struct config *config);
 
 /* Opens the programs: mcp-python-worker, mcp-python-egress, mcp-python-keeper if a store is
- * configured, mcp-python-tools if another MCP server is, and mcp-python-worker-INTERPRETER for each
- * profile with another interpreter. Each is looked for beside this program (a build tree), then
- * where it is installed. Unless as_service, $MCP_PYTHON_WORKER and the like come first for the
- * first four. 0 or -errno with why_r filled; startup_close_programs in any case. */
+ * configured, mcp-python-tools if another MCP server is, and the worker of each profile with
+ * another interpreter: the one that its section [interpreter NAME] names, or
+ * mcp-python-worker-NAME. Programs without a path are looked for beside this program (a build
+ * tree), then where they are installed. Unless as_service, $MCP_PYTHON_WORKER and the like come
+ * first for the first four. 0 or -errno with why_r filled; startup_close_programs in any case. */
 int startup_open_programs(const struct config *config, bool as_service,
 			  struct startup_programs *programs_r, struct why *why_r);
 void startup_close_programs(const struct startup_programs *programs);

@@ -19,6 +19,7 @@
 
 #define SECTION_MAX 184		/* slightly less than the longest line */
 #define PROFILE_PREFIX "profile "
+#define INTERPRETER_PREFIX "interpreter "
 #define TOOLS_PREFIX "tools "
 #define TENANT_PREFIX "tenant "
 
@@ -52,10 +53,14 @@ config_sections(const struct config *config, size_t i, struct config_section *se
 	const struct config_section sections[] = {
 		{ "profile", (char *)config->profile, sizeof(config->profile[0]),
 		  config->n_profiles },
+		{ "interpreter", (char *)config->interpreter, sizeof(config->interpreter[0]),
+		  config->n_interpreters },
 		{ "tools", (char *)config->tools, sizeof(config->tools[0]), config->n_tools },
 	};
 
-	_Static_assert(CONFIG_TOOLS_MAX <= CONFIG_PROFILES_MAX, "struct reading has room for both");
+	_Static_assert(CONFIG_TOOLS_MAX <= CONFIG_PROFILES_MAX &&
+		       CONFIG_INTERPRETERS_MAX <= CONFIG_PROFILES_MAX,
+		       "struct reading has room for each");
 	if (i >= sizeof(sections) / sizeof(sections[0]))
 		return false;
 	*section_r = sections[i];
@@ -123,6 +128,15 @@ config_find_profile(const struct config *config, const char *name)
 	for (size_t i = 0; i < config->n_profiles; i++)
 		if (strcmp(config->profile[i].name, name) == 0)
 			return &config->profile[i];
+	return NULL;
+}
+
+const struct config_interpreter *
+config_interpreter_of(const struct config *config, const struct config_profile *profile)
+{
+	for (size_t i = 0; profile->interpreter && i < config->n_interpreters; i++)
+		if (strcmp(config->interpreter[i].name, profile->interpreter) == 0)
+			return &config->interpreter[i];
 	return NULL;
 }
 
@@ -206,6 +220,35 @@ enter_profile(struct reading *reading, const char *name)
 }
 
 static void
+enter_interpreter(struct reading *reading, const char *name)
+{
+	struct config *config = reading->config;
+	struct config_interpreter *next = &config->interpreter[config->n_interpreters];
+	size_t i = 0;
+
+	if (!is_profile_name(name) || strlen(name) >= sizeof(config->interpreter[0].name)) {
+		mistake(reading, "[interpreter %s]: the name is made of letters, digits, \"_\", "
+			"\"-\" and \".\", at most %zu of them", name,
+			sizeof(config->interpreter[0].name) - 1);
+		return;
+	}
+	while (i < config->n_interpreters && strcmp(config->interpreter[i].name, name) != 0)
+		i++;
+	if (i == CONFIG_INTERPRETERS_MAX) {
+		mistake(reading, "[interpreter %s]: there can be at most %d interpreters", name,
+			CONFIG_INTERPRETERS_MAX);
+		return;
+	}
+	if (i == config->n_interpreters) {
+		set_standards("interpreter", next);
+		memcpy(next->name, name, strlen(name) + 1);
+		config->n_interpreters++;
+	}
+	reading->section = "interpreter";
+	reading->instance = i;
+}
+
+static void
 enter_tools(struct reading *reading, const char *name)
 {
 	struct config *config = reading->config;
@@ -275,6 +318,10 @@ enter_section(struct reading *reading, const char *line)
 		enter_profile(reading, name + sizeof(PROFILE_PREFIX) - 1);
 		return;
 	}
+	if (strncmp(name, INTERPRETER_PREFIX, sizeof(INTERPRETER_PREFIX) - 1) == 0) {
+		enter_interpreter(reading, name + sizeof(INTERPRETER_PREFIX) - 1);
+		return;
+	}
 	if (strncmp(name, TOOLS_PREFIX, sizeof(TOOLS_PREFIX) - 1) == 0) {
 		enter_tools(reading, name + sizeof(TOOLS_PREFIX) - 1);
 		return;
@@ -288,7 +335,7 @@ enter_section(struct reading *reading, const char *line)
 			reading->section = key->section;
 	if (!reading->section)
 		mistake(reading, "[%s]: unknown section; right are %s[profile NAME], "
-			"[tools NAME] and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
+			"[interpreter NAME], [tools NAME] and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
 }
 
 /* Judges a line before inih reads it. False: inih must not read it. */

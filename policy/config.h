@@ -12,6 +12,7 @@
 #include "policy/limits.h"
 
 #define CONFIG_PROFILES_MAX 16
+#define CONFIG_INTERPRETERS_MAX 16
 #define CONFIG_TOOLS_MAX 16	/* TOOL_SERVERS_MAX of proto/message.h */
 #define CONFIG_LIST_MAX 512
 
@@ -34,10 +35,17 @@ struct config_network {
 	uint32_t connection_seconds;	/* of one connection, at most */
 };
 
+/* [interpreter NAME]: a Python, and the worker program that was built for it. */
+struct config_interpreter {
+	char name[33];
+	char *worker;			/* path; NULL: mcp-python-worker-NAME where others are */
+	char *root;			/* what its jails have as "/"; NULL: the host's */
+};
+
 /* [profile NAME]: what is imported once and what the jail shows. */
 struct config_profile {
 	char name[65];
-	char *interpreter;		/* mcp-python-worker-INTERPRETER; NULL: the usual one */
+	char *interpreter;		/* of that name; NULL: the usual one */
 	struct config_list modules;	/* imported in the zygote */
 	struct config_list paths;	/* bound read-only beside the built-in list */
 	uint64_t disk_bytes;		/* of /workspace, /tmp, /dev/shm and HOME together */
@@ -241,6 +249,8 @@ struct config {
 	} results;
 	struct config_profile profile[CONFIG_PROFILES_MAX];	/* [0] is the default one */
 	size_t n_profiles;
+	struct config_interpreter interpreter[CONFIG_INTERPRETERS_MAX];
+	size_t n_interpreters;
 	struct config_tools tools[CONFIG_TOOLS_MAX];
 	size_t n_tools;
 	struct config_origin *origin;	/* of the values; policy/config_parts.h */
@@ -294,6 +304,10 @@ bool config_has_keeper(const struct config *config);
 
 /* Must clients on TCP authenticate? */
 bool config_has_auth(const struct config *config);
+
+/* The [interpreter NAME] of a profile; NULL: it has none, or no such section is needed. */
+const struct config_interpreter *config_interpreter_of(const struct config *config,
+						       const struct config_profile *profile);
 
 const struct config_profile *config_find_profile(const struct config *config,
 						 const char *name);

@@ -54,6 +54,10 @@ void
 config_dump(const struct config *config, FILE *out)
 {
 	dump_sections(config, 0, out);
+	for (size_t i = 0; i < config->n_interpreters; i++) {
+		fprintf(out, "\n[interpreter %s]\n", config->interpreter[i].name);
+		dump_section("interpreter", &config->interpreter[i], out);
+	}
 	for (size_t i = 0; i < config->n_profiles; i++) {
 		fprintf(out, "\n[profile %s]\n", config->profile[i].name);
 		dump_section("profile", &config->profile[i], out);
@@ -125,6 +129,18 @@ profile_differs(const struct config *a, const struct config *b)
 }
 
 static bool
+interpreters_differ(const struct config *a, const struct config *b)
+{
+	if (a->n_interpreters != b->n_interpreters)
+		return true;
+	for (size_t i = 0; i < a->n_interpreters; i++)
+		if (strcmp(a->interpreter[i].name, b->interpreter[i].name) != 0 ||
+		    section_differs("interpreter", &a->interpreter[i], &b->interpreter[i]))
+			return true;
+	return false;
+}
+
+static bool
 tools_differ(const struct config *a, const struct config *b)
 {
 	if (a->n_tools != b->n_tools)
@@ -152,6 +168,10 @@ config_needs_restart(const struct config *old, const struct config *new)
 		    !differs(key, old, new))
 			continue;
 		fprintf(out, "%s[%s] %s", between, key->section, key->name);
+		between = ", ";
+	}
+	if (interpreters_differ(old, new)) {
+		fprintf(out, "%s[interpreter]", between);
 		between = ", ";
 	}
 	if (profile_differs(old, new)) {

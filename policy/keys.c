@@ -53,6 +53,9 @@
 #define TOOLS_KEY(name, kind, member, least, most, standard) \
 	{ "tools", name, KEY_##kind, offsetof(struct config_tools, member), least, most, 1, \
 	  standard, 0, NULL }
+#define INTERPRETER_KEY(name, member) \
+	{ "interpreter", name, KEY_PATH, offsetof(struct config_interpreter, member), 1, 4000, 1, \
+	  "", 0, NULL }
 
 #define VERDICTS "allow|approve|deny"	/* in the order of enum policy_verdict */
 
@@ -259,6 +262,9 @@ static const struct key keys[] = {
 	KEY("files", "tenant_files", U32,   files.tenant_files, 1, 10000,            1, "1000"),
 	KEY("files", "keep_seconds", U32,   files.keep_seconds, 1, 31536000,         1, "86400"),
 
+	INTERPRETER_KEY("worker", worker),
+	INTERPRETER_KEY("root",   root),
+
 	PROFILE_KEY("interpreter", WORD,    interpreter, 1, 32,              ""),
 	PROFILE_KEY("modules",     MODULES, modules,     0, CONFIG_LIST_MAX, BASIC_MODULES),
 	PROFILE_KEY("paths",       PATHS,   paths,       0, CONFIG_LIST_MAX, ""),
@@ -281,7 +287,8 @@ key_at(size_t i)
 bool
 key_is_named(const struct key *key)
 {
-	return strcmp(key->section, "profile") == 0 || strcmp(key->section, "tools") == 0;
+	return strcmp(key->section, "profile") == 0 || strcmp(key->section, "interpreter") == 0 ||
+	       strcmp(key->section, "tools") == 0;
 }
 
 int

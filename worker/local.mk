@@ -23,6 +23,7 @@ libworker_a_SOURCES = \
 	worker/processes.c worker/processes.h \
 	worker/procfs.c worker/procfs.h \
 	worker/program.c worker/program.h \
+	worker/root.c worker/root.h \
 	worker/seccomp.c worker/seccomp.h \
 	worker/session.c worker/session.h \
 	worker/sharedmap.c worker/sharedmap.h \
@@ -110,7 +111,21 @@ CLEANFILES += worker/bootstrap.h worker/rich.h worker/jsonable.h worker/notebook
 	worker/import_check.h worker/multiarch.h
 EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/notebook.py \
 	worker/variables.py worker/ipython.py worker/imports.py worker/installed.py worker/tools_module.py worker/freeze.py \
-	policy/import_check.py worker/preloaded.map
+	policy/import_check.py worker/preloaded.map worker/about.py worker/standalone.mk
+
+# What `mcp-python interpreter add` builds other workers from.
+workersourcesdir = $(pkgdatadir)/worker
+WORKER_SOURCES = $(libworker_a_SOURCES) worker/main.c worker/preloaded.c $(libproto_a_SOURCES) \
+	base/quote.c base/stall.c base/utf8.c base/*.h worker/*.py worker/preloaded.map \
+	worker/standalone.mk policy/import_check.py
+install-worker-sources:
+	$(MKDIR_P) "$(DESTDIR)$(workersourcesdir)"
+	cd $(srcdir) && tar -cf - $(WORKER_SOURCES) | \
+		tar -C "$(DESTDIR)$(workersourcesdir)" --no-same-owner --mode=u=rwX,go=rX -xf -
+	echo $(PACKAGE_VERSION) >"$(DESTDIR)$(workersourcesdir)/version"
+uninstall-worker-sources:
+	rm -rf "$(DESTDIR)$(workersourcesdir)"
+	-rmdir "$(DESTDIR)$(pkgdatadir)"
 worker/bootstrap.h: worker/bootstrap.py worker/freeze.py
 	@$(MKDIR_P) worker
 	$(AM_V_GEN)$(PYTHON3) $(srcdir)/worker/freeze.py $(srcdir)/worker/bootstrap.py $@
@@ -149,3 +164,4 @@ worker/libworker_a-interpreter.$(OBJEXT): worker/bootstrap.h worker/rich.h \
 	worker/jsonable.h worker/notebook.h worker/variables.h worker/ipython.h \
 	worker/imports.h worker/installed.h worker/tools_module.h worker/import_check.h
 worker/libworker_a-mounts.$(OBJEXT): worker/multiarch.h
+.PHONY: install-worker-sources uninstall-worker-sources

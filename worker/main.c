@@ -38,6 +38,7 @@
 #include "base/own.h"
 #include "worker/hello.h"
 #include "worker/program.h"
+#include "worker/root.h"
 #ifndef WITH_PYTHON_PROGRAM
 #include "worker/title.h"
 #endif
@@ -143,8 +144,10 @@ offer_library(void)
 
 /* Returns only on failure, -errno. */
 static int
-start_sealed(char **argv)
+start_sealed(void)
 {
+	static const char *const argv[] = { PROGRAM, "--zygote", NULL };
+
 	own_fd int from = open(program_path, O_RDONLY | O_CLOEXEC);
 	own_fd int to = memory_file(PROGRAM);
 	struct stat st;
@@ -170,9 +173,11 @@ start_sealed(char **argv)
 	return -errno;
 }
 
+/* root: the directory that becomes "/" for the zygote and its workers; NULL: the host's. */
 static int
-zygote(char **argv)
+zygote(char **argv, const char *root)
 {
+	const char *what = STARTING;
 	struct stat st;
 	int r;
 
@@ -184,23 +189,26 @@ zygote(char **argv)
 			ZYGOTE_CONTROL);
 		return EXIT_FAILURE;
 	}
+	(void)argv;
 #ifndef WITH_PYTHON_PROGRAM
 	title_keep(argv);
 	if (program_is_sealed())
 		return program_run();
 #endif
 	/* Only the control socket and standard error survive the exec. */
-	if (fcntl(ZYGOTE_CONTROL, F_SETFD, 0) < 0) {
-		r = -errno;
-	} else {
-		r = start_sealed(argv);
+	r = fcntl(ZYGOTE_CONTROL, F_SETFD, 0) < 0 ? -errno : 0;
+	if (r == 0 && root)
+		r = root_enter(root, &what);
+	if (r == 0) {
+		what = STARTING;
+		r = start_sealed();
 	}
-	hello_fail(STARTING, -r);
+	hello_fail(what, -r);
 	return EXIT_FAILURE;
 }
 
 static const char help[] =
-	"Usage: " PROGRAM " --zygote | --version | --help\n"
+	"Usage: " PROGRAM " --zygote [--root DIR] | --version | --help\n"
 	"\n"
 	"Runs Python scripts in jails on behalf of mcp-pythond, which starts it with\n"
 	"--zygote and a socket on descriptor 3. It is of no use when started by hand: to run a\n"
@@ -210,11 +218,19 @@ int
 main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "--zygote") == 0)
-		return zygote(argv);
+		return zygote(argv, NULL);
+	if (argc == 4 && strcmp(argv[1], "--zygote") == 0 && strcmp(argv[2], "--root") == 0)
+		return zygote(argv, argv[3]);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		puts(PROGRAM " " PACKAGE_VERSION);
 		return EXIT_SUCCESS;
 	}
+#ifdef PYTHON_PROGRAM
+	if (argc == 2 && strcmp(argv[1], "--python") == 0) {
+		puts(PYTHON_VERSION ", " PYTHON_PROGRAM);
+		return EXIT_SUCCESS;
+	}
+#endif
 	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
 		fputs(help, stdout);
 		return EXIT_SUCCESS;

@@ -73,6 +73,7 @@ static const char *const shown[] = {
 	"/etc/ssl/openssl.cnf",
 };
 
+#ifndef PYTHON_ROOT
 /* Programs of the worker's Python. */
 static const char *const pythons[] = { "python3", ("python" PYTHON_VERSION), "pip", "pip3" };
 
@@ -92,6 +93,7 @@ static const char *const programs[] = {
 	"truncate", "tsort", "tty", "uname", "unexpand", "uniq", "unlink", "uptime", "wc",
 	"which", "whoami", "xargs", "yes", "xz", "unxz", "xzcat", "zcat",
 };
+#endif
 
 static const struct {
 	const char *path, *target;
@@ -305,6 +307,72 @@ show_path(int root, const char *path)
 		bind_path(root, path, READ_ONLY, false);
 }
 
+#ifdef PYTHON_ROOT
+/* Shows a root of its own, which the zygote is in: all but what is a worker's own, and what a
+ * system has for itself. */
+static int
+show_whole(int root, const char **what_r)
+{
+	static const char *const not[] = {
+		".", "..", "boot", "dev", "etc", "home", "lost+found", "media", "mnt", "proc", "root",
+		"run", "srv", "sys", "tmp", "var", "workspace",
+	};
+	DIR *list = opendir("/");
+	struct dirent *entry;
+	int r = list ? 0 : -errno;
+
+	*what_r = "the interpreter's root";
+	while (r == 0 && (entry = readdir(list))) {
+		char path[NAME_MAX + 2], target[PATH_MAX];
+		bool shown_here = true;
+		struct stat st;
+		ssize_t n;
+
+		for (size_t i = 0; i < sizeof(not) / sizeof(not[0]); i++)
+			shown_here &= strcmp(entry->d_name, not[i]) != 0;
+		snprintf(path, sizeof(path), "/%s", entry->d_name);
+		if (!shown_here || lstat(path, &st) < 0)
+			continue;
+		n = S_ISLNK(st.st_mode) ? readlink(path, target, sizeof(target) - 1) : -1;
+		if (n >= 0) {
+			target[n] = '\0';
+			r = make_link(root, &path[1], target);
+		} else if (S_ISDIR(st.st_mode)) {
+			r = bind_path(root, path, READ_ONLY, true);
+		}
+		if (r < 0)
+			failed(what_r, "show", path, r);
+	}
+	if (list)
+		closedir(list);
+	return r;
+}
+
+/* Of the built-in paths, those that are not shown with the root. */
+static int
+show_built_in(int root, const char **what_r)
+{
+	int r = show_whole(root, what_r);
+
+	for (size_t i = 0; r == 0 && i < sizeof(links) / sizeof(links[0]); i++) {
+		if (strncmp(links[i].path, "usr/", 4) == 0)
+			continue;
+		r = make_link(root, links[i].path, links[i].target);
+		if (r < 0)
+			failed(what_r, "link", links[i].path, r);
+	}
+	for (size_t i = 0; r == 0 && i < sizeof(shown) / sizeof(shown[0]); i++) {
+		if (strncmp(shown[i], "/etc/", 5) != 0)
+			continue;
+		r = show_path(root, shown[i]);
+		if (r == -ENOENT)
+			r = 0;
+		if (r < 0)
+			failed(what_r, "show", shown[i], r);
+	}
+	return r;
+}
+#else
 /* Shows a program by its real file; a name that links elsewhere becomes a link to that file. */
 static int
 show_program(int root, const char *name)
@@ -396,6 +464,7 @@ show_built_in(int root, const char **what_r)
 	}
 	return 0;
 }
+#endif
 
 /* ---- the operator's paths ---- */
 

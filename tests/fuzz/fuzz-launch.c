@@ -44,7 +44,7 @@ check_first(const struct launch_program *program, int control)
 		MUST(i < options.config->n_profiles);
 		if (program != &l.zygote[i].program)
 			continue;
-		MUST(program->argv == zygote_argv && frame.msg.type == MSG_CONFIGURE);
+		MUST(program->argv == l.zygote_argv[i] && frame.msg.type == MSG_CONFIGURE);
 		MUST(strncmp(options.config->profile[i].name, frame.msg.configure.profile.at,
 			     frame.msg.configure.profile.len) == 0);
 		break;

@@ -135,7 +135,7 @@ a_file_goes_over_the_built_in_values(void **state)
 
 #define SECTIONS \
 	"[service], [http], [mcp], [exec-sandbox], [python-sandbox], [run-python], [tiers], [auth], [pool], [repl], [limits], [network], " \
-	"[tool-calls], [quota], [policy], [packages], [audit], [metrics], [admin], [results], [files], [profile NAME], [tools NAME] and [tenant WHO]"
+	"[tool-calls], [quota], [policy], [packages], [audit], [metrics], [admin], [results], [files], [profile NAME], [interpreter NAME], [tools NAME] and [tenant WHO]"
 
 #define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define TENANT_IS \
@@ -487,11 +487,45 @@ what_is_printed_can_be_read(void **state)
 	}
 }
 
+static void
+interpreters_have_sections(void **state)
+{
+	static const char right[] = "[profile a]\ninterpreter = x\n"
+				    "[interpreter x]\nworker = /opt/worker\n"
+				    "[interpreter y]\nroot = /srv/y\n"
+				    "[profile b]\ninterpreter = debug\n";
+	static const char wrong[] = "[interpreter x/y]\n[interpreter x]\nroot = here\n"
+				    "modules = os\n";
+	struct config *config = config_new();
+	char *errors = NULL;
+
+	(void)state;
+	assert_int_equal(read_bytes(config, right, strlen(right), &errors), 0);
+	assert_int_equal(config->n_interpreters, 2);
+	assert_ptr_equal(config_interpreter_of(config, config_find_profile(config, "a")),
+			 &config->interpreter[0]);
+	assert_string_equal(config->interpreter[0].worker, "/opt/worker");
+	assert_null(config->interpreter[0].root);
+	assert_string_equal(config->interpreter[1].root, "/srv/y");
+	assert_null(config_interpreter_of(config, config_find_profile(config, "b")));
+	assert_null(config_interpreter_of(config, config_find_profile(config, "basic")));
+	free(errors);
+	config_free(config);
+	config = config_new();
+	assert_int_equal(read_bytes(config, wrong, strlen(wrong), &errors), -EINVAL);
+	assert_non_null(strstr(errors, ":1: [interpreter x/y]: the name is made of"));
+	assert_non_null(strstr(errors, ":3: root:"));
+	assert_non_null(strstr(errors, ":4: modules: unknown key in [interpreter]"));
+	free(errors);
+	config_free(config);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_built_in_values_hold),
+		cmocka_unit_test(interpreters_have_sections),
 		cmocka_unit_test(a_file_goes_over_the_built_in_values),
 		cmocka_unit_test(mistakes_are_told_with_their_lines),
 		cmocka_unit_test(numbers_have_their_ranges),

@@ -1,0 +1,47 @@
+"""Says of the Python that runs it what a worker for it is built with, on one line:
+
+    PREFIX VERSION INCLUDE usr|own|shared PROGRAM
+
+PREFIX is the directory that the Python lies in: "own", all of it belongs to this Python; "shared", it
+has other software in it. Of a virtual environment, the Python behind it is meant. Used by configure
+and by standalone.mk."""
+import os
+import sys
+import sysconfig
+
+
+def kind(prefix):
+    """Of a directory with other software in it, or of a home directory, workers do not show all."""
+    above = os.path.dirname(prefix)
+    if prefix == "/usr":
+        return "usr"
+    if (prefix in ("/usr/local", "/opt", "/srv", "/var", "/var/lib", os.environ.get("HOME"))
+            or above == "/home" or os.path.basename(prefix) == ".local"):
+        return "shared"
+    return "own"
+
+
+def is_workers(prefix):
+    """Is it a place that workers have for themselves?"""
+    return prefix == "/" or any(
+        prefix == place or prefix.startswith(place + "/")
+        for place in ("/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/var/run", "/workspace",
+                      "/home/python"))
+
+
+prefix, version = sys.base_exec_prefix, "%d.%d" % sys.version_info[:2]
+include = sysconfig.get_path("include", vars={"installed_base": sys.base_prefix})
+program = "%s/bin/python%s" % (prefix, version)
+if sys.implementation.name != "cpython" or sys.version_info < (3, 11):
+    sys.exit(sys.executable + " is no CPython from 3.11 on")
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    sys.exit(sys.executable + " has no global lock, which the worker needs")
+if is_workers(prefix):
+    sys.exit("%s lies in %s, a place that workers have for themselves" % (sys.executable, prefix))
+if not os.path.exists(include + "/Python.h"):
+    sys.exit("%s has no headers: %s/Python.h is missing" % (sys.executable, include))
+if not os.access(program, os.X_OK):
+    sys.exit("%s is missing" % program)
+if len((prefix + include).split()) != 1:
+    sys.exit("there are blanks in %s or %s" % (prefix, include))
+print(prefix, version, include, kind(prefix), program)

@@ -1,0 +1,63 @@
+# Builds mcp-python-worker for one CPython, without configure, in the current folder:
+#
+#     make -f SOURCES/worker/standalone.mk PYTHON=/opt/python3.13/bin/python3.13
+#
+# `mcp-python interpreter add` uses it, with the sources that are installed.
+# ROOT=yes: for a Python in a root of its own; then it is built in there, and linked so that it starts
+# with the host's libraries or none. Needs a C compiler, pkg-config, Python's headers, and those of
+# msgpack, libseccomp and libmd.
+SOURCES := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
+VERSION ?= $(shell cat $(SOURCES)/version)
+ABOUT := $(shell $(PYTHON) -I $(SOURCES)/worker/about.py)
+ifneq ($(words $(ABOUT)),5)
+$(error PYTHON=$(PYTHON): no worker can be built for it)
+endif
+PREFIX := $(word 1,$(ABOUT))
+KIND := $(word 4,$(ABOUT))
+PROGRAM := $(word 5,$(ABOUT))
+ifneq ($(shell $(PYTHON) -I -c 'import ctypes; ctypes.CDLL(None).Py_InitializeFromConfig; print("yes")'),yes)
+$(error $(PYTHON) does not export the C API, or has no ctypes)
+endif
+PACKAGES := $(shell pkg-config --exists msgpack-c && echo msgpack-c || echo msgpack) libseccomp libmd
+ifneq ($(shell pkg-config --exists $(PACKAGES) && echo yes),yes)
+$(error the headers of $(PACKAGES) are missing (Debian: libmsgpack-dev libseccomp-dev libmd-dev))
+endif
+
+FROZEN := $(patsubst %,worker/%.h,bootstrap rich jsonable variables notebook ipython imports installed \
+	tools_module import_check multiarch)
+MAIN := main preloaded
+WORKER := $(filter-out $(MAIN),$(basename $(notdir $(wildcard $(SOURCES)/worker/*.c))))
+LIBRARY := $(WORKER:%=worker/%.o) base/quote.o base/stall.o base/utf8.o \
+	$(patsubst $(SOURCES)/%.c,%.o,$(wildcard $(SOURCES)/proto/*.c))
+# As configure has them.
+CFLAGS := -std=gnu17 -O2 -g -fPIC -fstack-protector-strong -fstack-clash-protection \
+	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -ffile-prefix-map=$(SOURCES)/= -ffile-prefix-map=$(CURDIR)=.
+CPPFLAGS := -D_GNU_SOURCE -I$(SOURCES) -I. -isystem $(word 3,$(ABOUT)) $(shell pkg-config --cflags $(PACKAGES)) \
+	-DPACKAGE_VERSION='"$(VERSION)"' -DPYTHON_VERSION='"$(word 2,$(ABOUT))"' \
+	-DPYTHON_PROGRAM='"$(PROGRAM)"' -DWITH_PYTHON_PROGRAM -DWORKER_LIBRARY='"preloaded.so"' \
+	$(if $(filter usr,$(KIND)),,-DPYTHON_TREE='"$(PREFIX)"') \
+	$(if $(filter shared,$(KIND)),-DPYTHON_SHARES_TREE) $(if $(ROOT),-DPYTHON_ROOT)
+LDFLAGS := -Wl,-z,relro,-z,now,-z,noexecstack
+MSGPACK := $(shell pkg-config --libs $(firstword $(PACKAGES)))
+
+mcp-python-worker: worker/main.o worker/hello.o worker/root.o $(filter proto/%,$(LIBRARY)) base/quote.o base/utf8.o
+	$(CC) $(LDFLAGS) $(if $(ROOT),-static,-pie) -o $@ $^ $(MSGPACK)
+worker/main.o: preloaded.so
+preloaded.so: worker/preloaded.o $(LIBRARY)
+	$(CC) $(LDFLAGS) -shared -Wl,-S -Wl,--version-script,$(SOURCES)/worker/preloaded.map -o $@ $^ \
+		$(shell pkg-config --libs libseccomp) -l:libmd.a $(MSGPACK)
+COMPILE = @mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+base/%.o: $(SOURCES)/base/%.c
+	$(COMPILE)
+proto/%.o: $(SOURCES)/proto/%.c
+	$(COMPILE)
+worker/%.o: $(SOURCES)/worker/%.c $(FROZEN)
+	$(COMPILE)
+
+worker/import_check.h: $(SOURCES)/policy/import_check.py
+worker/%.h:
+	@mkdir -p worker
+	$(PYTHON) $(SOURCES)/worker/freeze.py $(or $<,$(SOURCES)/worker/$*.py) $@
+worker/multiarch.h:
+	@mkdir -p worker
+	$(PYTHON) -c 'import sysconfig as s; print("#define MULTIARCH \"%s\"" % (s.get_config_var("MULTIARCH") or "."))' >$@
