@@ -46,6 +46,7 @@ PACKAGES_MAX = 12  # that a model is told of before it asks
 PACKAGES = ("numpy", "pandas", "scipy", "matplotlib", "sklearn", "statsmodels", "sympy", "seaborn",
             "plotly", "networkx", "polars", "torch", "PIL", "cv2", "requests", "httpx", "bs4", "lxml",
             "openpyxl", "docx", "pypdf", "yaml", "pydantic")
+HISTORY = re.compile("In|Out|_{2,3}|_i{1,3}|_i?[0-9]+")
 NAMES_MAX, NAME_VALUE_MAX, NAMES_TEXT_MAX = 200, 2000, 64 << 10
 
 Assign, Constant, Expr, Name, Store = _ast.Assign, _ast.Constant, _ast.Expr, _ast.Name, _ast.Store
@@ -553,6 +554,7 @@ def run_cell(number, script, value_max, has_stdin):
     except BaseException as e:
         own_frames(e, code)
         caught = e
+        note_history(e)
     sys.settrace(None)
     sys.setprofile(None)
     status, raised, result = tell(caught, value, value_max)
@@ -564,6 +566,13 @@ def run_cell(number, script, value_max, has_stdin):
     if flush_output():
         status = 120
     return (status, raised, *result, Shown.undisplayed or None, notes())
+
+
+def note_history(error):
+    """IPython's names for earlier cells are not kept: they would hold every value for ever."""
+    if type(error) is NameError and type(error.name) is str and HISTORY.fullmatch(error.name):
+        error.add_note("IPython's history (In, Out, __, _i, _1 ...) is not kept here: _ is the last "
+                       "value that a cell showed; give a value a name to use it later")
 
 
 def forget_frames(error):

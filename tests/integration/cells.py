@@ -330,6 +330,22 @@ def openblas_has_all_processors(ctx):
 # ---- what a notebook takes beside Python ----
 
 @test
+def history_is_told_of(ctx):
+    """_ is the last value; what IPython has beside it is a NameError that says so."""
+    with begun(ctx, "6 * 7") as s:
+        equal(s.value("_ + 1"), "43")
+        for name in ("In", "Out", "__", "___", "_i", "_iii", "_1", "_i12"):
+            o = s.call(name + "[0]")
+            equal((o.error["type"], o.error["message"]), ("NameError", "name '%s' is not defined" % name))
+            assert "_ is the last value that a cell showed" in o.text, o.text
+        for name in ("Inn", "_x", "____", "out"):
+            o = s.call(name)
+            assert o.error["type"] == "NameError" and "IPython" not in o.text, o.text
+        equal(s.value("In = 5\nIn"), "5")
+        equal(s.call("class E(NameError):\n    name = 'In'\nraise E").error["type"], "E")
+
+
+@test
 def notebook_habits_work(ctx):
     with begun(ctx, "x = 3\ndef f(n):\n    'Says it.'\n    return n + 1") as s:
         for code, stdout, result in (
