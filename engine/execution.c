@@ -98,6 +98,7 @@ new_execution(struct engine *engine, struct tenant *tenant,
 	prompts_init(&e->consents, UINT32_MAX, request->consent_ms);
 	results_init(&e->results, e->serial, &e->limits.results);
 	output_init(&e->output, e->limits.output_bytes);
+	output_init(&e->background, BACKGROUND_MAX);
 	if (request->spill)
 		output_keep_whole(&e->output, e->limits.results.spill_bytes / STREAM_COUNT);
 	evtimer_assign(&e->deadline, engine->base, on_deadline, e);
@@ -114,6 +115,8 @@ execution_free(struct execution *e)
 	output_done(&e->output);
 	frame_done(&e->done);
 	frame_done(&e->where);
+	frame_done(&e->stake);
+	output_done(&e->background);
 	results_done(&e->results);
 	egress_grant_end(e->grant);
 	request_copy_done(&e->request);
@@ -386,6 +389,16 @@ execution_keep_done(struct execution *e, struct frame *frame)
 	e->facts.done_code = e->done.msg.done.exit_code;
 }
 
+int
+execution_keep_stake(struct execution *e, struct frame *frame)
+{
+	if (frame->msg.at_stake.id != e->serial || e->stake.body != NULL)
+		return -EBADMSG;
+	e->stake = *frame;
+	memset(frame, 0, sizeof(*frame));
+	return 0;
+}
+
 /* Did the cell end because of the interrupt? Else the interrupt came too late. */
 static bool
 was_interrupted(const struct execution *e)
@@ -409,7 +422,11 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 
 	e->became = looked ? STATE_NONE : became;
 	results_end(&e->results);
-	e->left_behind = ended->ended;
+	e->processes_ended = ended->ended;
+	output_add(&e->background, STREAM_STDOUT, ended->background_stdout.at,
+		   ended->background_stdout.len);
+	output_add(&e->background, STREAM_STDERR, ended->background_stderr.at,
+		   ended->background_stderr.len);
 	e->facts.committed = became == STATE_COMMITTED;
 	if (e->facts.committed && !was_interrupted(e))
 		e->facts.stop = STOP_NONE;
@@ -417,10 +434,13 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	if (!e->facts.committed && !looked)
 		e->facts.has_done = e->facts.raised = false;
 	if (ended->error != 0 && e->facts.stop == STOP_NONE) {
-		snprintf(e->jail_text, sizeof(e->jail_text), "a process for the cell: %s",
+		snprintf(e->jail_text, sizeof(e->jail_text), "a process for the cell: %s%s",
 			 ended->by_state && ended->error == ENOENT
 			 ? "the one that held the state is gone"
-			 : strerror((int)ended->error));
+			 : strerror((int)ended->error),
+			 ended->by_state && ended->error == EAGAIN
+			 ? " (the session has as many processes and threads as it may; only a "
+			   "reset ends threads)" : "");
 		e->facts.jail_text = e->jail_text;
 		e->facts.never_ran = true;
 		e->facts.by_state = ended->by_state;

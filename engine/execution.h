@@ -136,8 +136,10 @@ struct outcome {
 	const struct outcome_part *part;	/* with spill; by stream and offset */
 	size_t n_parts;
 	enum outcome_state state;
-	const char *const *note;	/* sentences: what of the cell does not live on in the
-					 * state, or would not be taken back by a later rollback */
+	struct outcome_stream background[STREAM_COUNT];	/* what threads of earlier cells have
+						 * written since the last answer; the text and
+						 * its length alone */
+	const char *const *note;	/* sentences: what earlier cells had started and is lost */
 	size_t n_notes;
 	const char *environment;	/* a set of packages that imports have found; NULL: none */
 	const char *const *found_module;	/* what they have found in it, in this order */

@@ -87,22 +87,34 @@ free_done(struct done_texts *t)
 	free(t->names);
 }
 
-/* The notes of the cell itself, then those found after its end. The list and its texts belong to
- * the caller. */
+/* What the session has lost with the cell. The list and its texts belong to the caller. */
 static size_t
 make_notes(const struct execution *e, char *note_r[NOTES_MAX + 1])
 {
-	const struct msg_done *done = &e->done.msg.done;
+	const struct msg_at_stake *stake = &e->stake.msg.at_stake;
 	size_t n = 0;
 
-	for (size_t i = 0; e->facts.has_done && done->has_notes && i < done->notes.n; i++)
-		note_r[n++] = copy(done->notes.item[i].at, done->notes.item[i].len);
-	if (e->left_behind > 0 && e->facts.committed &&
-	    asprintf(&note_r[n++], "%u %s that the cell had started %s ended with it",
-		     e->left_behind, e->left_behind == 1 ? "process" : "processes",
-		     e->left_behind == 1 ? "was" : "were") < 0)
+	if (e->became == STATE_ROLLED_BACK && e->stake.body != NULL)
+		for (size_t i = 0; i < stake->notes.n; i++)
+			note_r[n++] = copy(stake->notes.item[i].at, stake->notes.item[i].len);
+	if (e->processes_ended > 0 && e->became != STATE_LOST &&
+	    asprintf(&note_r[n++], "%u %s that cells had started %s ended", e->processes_ended,
+		     e->processes_ended == 1 ? "process" : "processes",
+		     e->processes_ended == 1 ? "was" : "were") < 0)
 		abort();
 	return n;
+}
+
+/* The outcome's texts are the caller's. */
+static void
+take_background(struct execution *e, struct output_text text_r[STREAM_COUNT],
+		struct outcome *outcome)
+{
+	for (int i = 0; i < STREAM_COUNT; i++) {
+		text_r[i] = output_stream_text(&e->background, (enum stream)i);
+		outcome->background[i] = (struct outcome_stream){
+			.text = text_r[i].text, .len = text_r[i].len };
+	}
 }
 
 /* What a script tells that had no list of modules means nothing. As make_notes. */
@@ -174,7 +186,7 @@ execution_answer(struct execution *e)
 {
 	char *note[NOTES_MAX + 1], *refused[REFUSED_IMPORTS_MAX];
 	const char *found[MODULES_OF_RUN_MAX];
-	struct output_text text[STREAM_COUNT], transcript;
+	struct output_text text[STREAM_COUNT], background[STREAM_COUNT], transcript;
 	struct outcome_verdict verdict;
 	struct outcome_part *part;
 	struct done_texts texts;
@@ -199,6 +211,7 @@ execution_answer(struct execution *e)
 			.dropped = text[i].dropped,
 		};
 	}
+	take_background(e, background, &outcome);
 	transcript = output_transcript(&e->output);
 	outcome.transcript = transcript.text;
 	outcome.transcript_len = transcript.len;
@@ -217,8 +230,10 @@ execution_answer(struct execution *e)
 	outcome.peak_memory_bytes = e->facts.peak_memory_bytes;
 	outcome.retry_after_ms = e->retry_after_ms;
 	tell(e, &outcome);
-	for (int i = 0; i < STREAM_COUNT; i++)
+	for (int i = 0; i < STREAM_COUNT; i++) {
 		free(text[i].text);
+		free(background[i].text);
+	}
 	free(transcript.text);
 	free(part);
 	for (size_t i = 0; i < outcome.n_notes; i++)

@@ -60,7 +60,9 @@ struct execution {
 	struct repl *repl;			/* NULL: none, or it is over */
 	struct repl_job job;			/* WAITING */
 	enum outcome_state became;
-	uint32_t left_behind;			/* processes that were ended with it */
+	uint32_t processes_ended;		/* of earlier cells, with it */
+	struct frame stake;			/* its AT_STAKE, kept for the texts in it */
+	struct output background;		/* of threads of earlier cells */
 	/* While it runs. */
 	struct worker *worker;
 	enum stopping stopping;
@@ -104,6 +106,8 @@ void execution_begin(struct execution *execution, struct worker *worker);
 void execution_look_at_clocks(struct execution *execution);	/* they go on otherwise than
 								 * before */
 void execution_keep_done(struct execution *execution, struct frame *frame);
+/* 0, or -EBADMSG: of another one, or the second. */
+int execution_keep_stake(struct execution *execution, struct frame *frame);
 /* 0, or -EBADMSG: it said so before, or says it of another one. */
 int execution_on_where(struct execution *execution, struct frame *frame);
 void execution_on_cell_ended(struct execution *execution, enum outcome_state became,

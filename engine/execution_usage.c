@@ -196,6 +196,9 @@ execution_check(struct execution *e)
 	struct watchdog_usage usage;
 	bool fits;
 
+	/* Init is ending it, and a look would stop init too. */
+	if (e->stopping == KILLED)
+		return;
 	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
 	fits = note_usage(e, &usage);
 	if (!engine->pids_counted && e->facts.peak_pids > e->limits.pids)

@@ -1,16 +1,17 @@
 /* Sessions: a worker that is leased for as long as the session lives, and keeps its interpreter
  * from one execution to the next. An execution in a session is a cell (struct execution_request).
  *
- * A session has snapshots, numbered from 0. A snapshot holds a state of the interpreter, in a
- * forked process that waits. A cell runs in a copy of its snapshot's state. If the cell ends by
- * itself (an exception and sys.exit included), the copy becomes the snapshot; if it is killed,
- * crashes or leaves by os._exit, the snapshot stays as it was. Snapshot 0 exists from the start;
+ * A session has snapshots, numbered from 0. A snapshot holds a state of the interpreter in a
+ * process. Its cells run in that process, and a copy waits meanwhile. If a cell ends by itself (an
+ * exception and sys.exit included), the copy ends; if it is killed, crashes or leaves by os._exit,
+ * the copy is the snapshot, which is as it was. Snapshot 0 exists from the start;
  * the others are made by copying: a checkpoint is a copy in which no cell runs, restoring is
  * copying it back, a branch is a copy in which cells run. Files belong to the session and to no
  * snapshot: a rollback does not undo what was written to them.
  *
  * A session does one cell or copy at a time; others wait in the order of the calls.
- * Processes that a cell has started end with it.
+ * Threads and processes that a cell has started go on in the next cells of its snapshot, and rest
+ * between them. They end when a cell is undone, and are not copied.
  *
  * Runs in the supervisor; nothing here blocks, nothing calls back from within a call.
  */

@@ -41,6 +41,8 @@ on_message(struct execution *e, struct frame *frame)
 	/* Nothing may follow DONE. */
 	if (e->facts.has_done)
 		return -EBADMSG;
+	if (type == MSG_AT_STAKE)
+		return execution_keep_stake(e, frame);
 	if (type != MSG_DONE)
 		return execution_take(e, frame);
 	if (frame->msg.done.id != e->serial)
@@ -128,10 +130,21 @@ make_channel(struct repl *repl, int *theirs_r)
 
 /* ---- its beginning ---- */
 
+/* What is not charged to a cell, of so many tasks that exist before it: the states, init, and of
+ * what earlier cells have left as much as one of them may have. Otherwise a session could grow by
+ * its limit with each cell. */
+static uint32_t
+uncharged_tasks(const struct repl *repl, const struct execution *e, uint32_t tasks)
+{
+	uint32_t most = 1 + (uint32_t)__builtin_popcount(repl->snapshots) + e->limits.pids;
+
+	return tasks < most ? tasks : most;
+}
+
 /* Notes what exists before the cell and is not charged to it. Memory is charged to the session
  * as a whole. */
 static uint32_t
-take_stock(struct repl *repl, struct watchdog_usage *usage_r)
+take_stock(struct repl *repl, const struct execution *e, struct watchdog_usage *usage_r)
 {
 	const struct engine *engine = repl->engine;
 	struct worker *w = repl->worker;
@@ -148,6 +161,7 @@ take_stock(struct repl *repl, struct watchdog_usage *usage_r)
 	if (engine->pids_counted)
 		cgroup_leaf_pids(w->leaf, &tasks);
 	w->cpu_baseline_us = w->leaf != NULL ? w->before.cpu_us : usage.cpu_us;
+	tasks = uncharged_tasks(repl, e, tasks);
 	/* Of a script's tasks one is its own. */
 	w->baseline.tasks = tasks + 1;
 	*usage_r = usage;
@@ -232,7 +246,8 @@ repl_start_cell(struct repl *repl, struct execution *e)
 		.cpu_percent = repl->engine->standard.cpu_percent,
 	};
 	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial,
-							.snapshot = e->request.snapshot } };
+							.snapshot = e->request.snapshot,
+							.inspect = e->request.inspect } };
 	int theirs = -1, r = 0;
 	struct watchdog_usage usage;
 	uint64_t uncounted, used, kept, memory_max;
@@ -241,7 +256,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	repl_set_phase(repl, REPL_CELL);
 	repl->execution = e;
 	repl->ready = false;
-	tasks = take_stock(repl, &usage);
+	tasks = take_stock(repl, e, &usage);
 	uncounted = repl_uncounted(repl);
 	used = held_memory(repl, &usage, &kept) + uncounted;
 	memory_max = memory_limit(repl, used, kept);

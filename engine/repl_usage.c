@@ -20,8 +20,12 @@ repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg))
 	if (repl->engine->memory_counted)
 		return true;
 	watchdog_measure(w->pid, w->leaf, &w->seen, &usage);
-	return watchdog_memory_since(&w->baseline, &usage) <= limit ||
-	       watchdog_look(repl->engine->watchdog, &w->look, w->pid, w->leaf, !repl->frozen,
+	if (watchdog_memory_since(&w->baseline, &usage) <= limit) {
+		/* What an earlier look has found is not true any more. */
+		w->look.bytes = 0;
+		return true;
+	}
+	return watchdog_look(repl->engine->watchdog, &w->look, w->pid, w->leaf, !repl->frozen,
 			     looked, repl);
 }
 

@@ -51,7 +51,8 @@
 #define HANDLE_TEXT_MAX 92		/* bytes of a session's handle */
 #define CHECKPOINT_TEXT_MAX 64		/* bytes of a checkpoint's name */
 #define PRINCIPAL_TEXT_MAX 4096		/* bytes of who a tenant is */
-#define NOTES_MAX 16			/* of a cell, on what its state cannot keep */
+#define NOTES_MAX 16			/* of a cell, on what is lost if it is undone */
+#define BACKGROUND_MAX 32768		/* bytes of a stream that threads of earlier cells wrote */
 #define PROMPTS_OF_RUN_MAX 100	/* that a script may ask */
 #define PROMPT_MAX 1024			/* bytes of one */
 #define ANSWER_CHARACTERS 4096		/* of a line that answers one */

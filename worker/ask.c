@@ -16,6 +16,11 @@
 
 static PyThread_type_lock turn;
 static unsigned long holder;	/* the thread that has it; 0: none */
+static unsigned int runs;	/* that have begun here */
+static __thread struct {
+	PyThread_type_lock turn;	/* that this thread has */
+	unsigned int run;
+} mine;
 static uint64_t run_id;
 static pid_t run_pid;
 static struct question plain;	/* that of the turn, perhaps an abandoned one */
@@ -23,12 +28,28 @@ static LIST_HEAD(, question) waiting = LIST_HEAD_INITIALIZER(waiting);
 static unsigned long reader;	/* the one of the threads that wait which reads the control socket;
 				 * 0: none */
 
+static void
+wake(struct question *q)
+{
+	if (!q->waits)
+		return;
+	q->waits = false;
+	PyThread_release_lock(q->wake);
+}
+
 void
 ask_begin(uint64_t id, bool any)
 {
+	struct question *q;
+
+	/* A thread of an earlier cell may have the lock, wait, or read; it gives up. In a copy of
+	 * the process it does not even exist. */
+	if (run_pid == getpid())
+		LIST_FOREACH(q, &waiting, link)
+			wake(q);
+	runs++;
 	run_id = any ? id : 0;
 	run_pid = getpid();
-	/* A cell's process is a copy: a thread of the original may have held the lock, or read. */
 	LIST_INIT(&waiting);
 	plain = (struct question){ .open = false };
 	reader = 0;
@@ -75,26 +96,22 @@ poll_control(void)
 	return n;
 }
 
-/* Waits for bytes; signals are handled meanwhile, as in Python's own reads. */
+/* Waits for bytes; signals are handled meanwhile, as in Python's own reads. -1: also when the run
+ * is over, since the control socket is another one's then. */
 static int
-await_bytes(void)
+await_bytes(unsigned int run)
 {
 	for (;;) {
-		if (poll_control() >= 0)
+		int n = poll_control(), error = errno;
+
+		if (run != runs)
+			return -1;
+		if (n >= 0)
 			return 0;
-		if (errno == EINTR && !PyErr_Occurred() && PyErr_CheckSignals() == 0)
+		if (error == EINTR && !PyErr_Occurred() && PyErr_CheckSignals() == 0)
 			continue;
 		return -1;
 	}
-}
-
-static void
-wake(struct question *q)
-{
-	if (!q->waits)
-		return;
-	q->waits = false;
-	PyThread_release_lock(q->wake);
 }
 
 /* Somebody else has to read now, if anybody waits. */
@@ -133,20 +150,22 @@ deliver(struct frame *frame)
 
 /* Reads one answer, whoever it is for. */
 static int
-read_answer(void)
+read_answer(unsigned int run)
 {
 	struct frame_reader frames;
 	struct frame frame = { 0 };
 	int r;
 
-	if (await_bytes() < 0)
+	if (await_bytes(run) < 0)
 		return -1;
 	frame_reader_init(&frames, FROM_SUPERVISOR);
 	Py_BEGIN_ALLOW_THREADS
 	r = frame_reader_read(&frames, JAIL_CONTROL, &frame);
 	Py_END_ALLOW_THREADS
 	frame_reader_done(&frames);
-	if (r <= 0)
+	if (r > 0 && run != runs)
+		frame_done(&frame);
+	if (r <= 0 || run != runs)
 		return -1;
 	deliver(&frame);
 	return 0;
@@ -154,7 +173,7 @@ read_answer(void)
 
 /* Until the thread that reads has the answer, or leaves the reading to this one. */
 static int
-sleep_until_woken(struct question *q)
+sleep_until_woken(struct question *q, unsigned int run)
 {
 	PyLockStatus got;
 
@@ -168,29 +187,34 @@ sleep_until_woken(struct question *q)
 	Py_BEGIN_ALLOW_THREADS
 	got = PyThread_acquire_lock_timed(q->wake, -1, 1);
 	Py_END_ALLOW_THREADS
+	if (run != runs)
+		return -1;
 	q->waits = false;
 	return got != PY_LOCK_ACQUIRED && PyErr_CheckSignals() < 0 ? -1 : 0;
 }
 
 /* Waits for the answer. -1: the wait was interrupted, and the question stays open; or there are no
- * answers any more. */
+ * answers any more, or the run is over. */
 static int
-await_answer(struct question *q)
+await_answer(struct question *q, unsigned int run)
 {
 	unsigned long self = PyThread_get_thread_ident(), before;
 	int r = 0;
 
-	while (r == 0 && q->open) {
+	while (r == 0 && run == runs && q->open) {
 		if (reader && reader != self) {
-			r = sleep_until_woken(q);
+			r = sleep_until_woken(q, run);
 			continue;
 		}
 		/* A signal's handler may ask while its thread waits for bytes. */
 		before = reader;
 		reader = self;
-		r = read_answer();
-		reader = before;
+		r = read_answer(run);
+		if (run == runs)
+			reader = before;
 	}
+	if (run != runs)
+		return -1;
 	if (!reader)
 		pass_reading();
 	return q->open ? -1 : 0;
@@ -217,6 +241,7 @@ question_send(struct question *q, const struct msg *msg, uint32_t number)
 	where_release();
 	if (r < 0)
 		return -1;
+	q->run = runs;
 	q->number = number;
 	q->open = true;
 	LIST_INSERT_HEAD(&waiting, q, link);
@@ -226,12 +251,14 @@ question_send(struct question *q, const struct msg *msg, uint32_t number)
 int
 question_await(struct question *q, struct frame *frame_r)
 {
-	int r = await_answer(q);
+	int r = await_answer(q, q->run);
 
 	if (r == 0)
 		*frame_r = q->answer;
-	else
+	else if (q->run == runs)
 		LIST_REMOVE(q, link);
+	else if (!q->open)
+		frame_done(&q->answer);
 	q->open = false;
 	forget_lock(q);
 	return r;
@@ -243,7 +270,7 @@ question_await(struct question *q, struct frame *frame_r)
 static int
 close_abandoned(void)
 {
-	if (plain.open && await_answer(&plain) < 0)
+	if (plain.open && await_answer(&plain, mine.run) < 0)
 		return -1;
 	frame_done(&plain.answer);
 	plain.answer = (struct frame){ 0 };
@@ -254,22 +281,28 @@ int
 ask_enter(void)
 {
 	unsigned long self = PyThread_get_thread_ident();
+	PyThread_type_lock own = turn;
+	unsigned int run = runs;
 	PyLockStatus got;
 
 	if (!ask_run() || holder == self)
 		return -1;
 	for (;;) {
 		Py_BEGIN_ALLOW_THREADS
-		got = PyThread_acquire_lock_timed(turn, -1, 1);
+		got = PyThread_acquire_lock_timed(own, -1, 1);
 		Py_END_ALLOW_THREADS
 		if (got == PY_LOCK_ACQUIRED)
 			break;
 		if (PyErr_CheckSignals() < 0)
 			return -1;
 	}
-	holder = self;
-	if (close_abandoned() == 0)
-		return 0;
+	mine.turn = own;
+	mine.run = run;
+	if (run == runs) {
+		holder = self;
+		if (close_abandoned() == 0)
+			return 0;
+	}
 	ask_leave();
 	return -1;
 }
@@ -277,14 +310,16 @@ ask_enter(void)
 void
 ask_leave(void)
 {
-	holder = 0;
-	PyThread_release_lock(turn);
+	if (mine.run == runs)
+		holder = 0;
+	PyThread_release_lock(mine.turn);
 }
 
 int
 ask(const struct msg *question, struct frame *frame_r)
 {
-	if (question_send(&plain, question, 0) < 0 || await_answer(&plain) < 0)
+	if (mine.run != runs || question_send(&plain, question, 0) < 0 ||
+	    await_answer(&plain, mine.run) < 0)
 		return -1;
 	*frame_r = plain.answer;
 	plain.answer = (struct frame){ 0 };

@@ -24,6 +24,7 @@ uint64_t ask_run(void);
 /* A question that was sent, and its answer. Its members belong to ask.c; zeroed: none. */
 struct question {
 	LIST_ENTRY(question) link;
+	unsigned int run;		/* of the process, that it belongs to */
 	uint32_t number;		/* of a call of a tool; 0: it takes turns */
 	bool open;			/* it has no answer yet */
 	struct frame answer;

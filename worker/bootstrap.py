@@ -127,10 +127,10 @@ def prepare(modules, remove_env):
 
 
 def stream(fd, name, errors, write_through):
-    """As the interpreter makes its own, but for the raw layer (worker/turns.c)."""
+    """As the interpreter makes its own, but for the layers below the text (worker/turns.c)."""
     raw = Turn(fd, "wb", closefd=False)
     raw.name = name
-    text = TextIOWrapper(BufferedWriter(raw), "utf-8", errors, "\n",
+    text = TextIOWrapper(TurnBuffer(raw), "utf-8", errors, "\n",
                          line_buffering=True, write_through=write_through)
     text.mode = "w"
     return text
@@ -454,8 +454,10 @@ def flush_output():
 # ---- sessions ------------------------------------------------------------------------
 
 FUTURE = 0x1FE0000  # what `from __future__ import` sets in a code's flags
-STANDARD = ("0", "1", "2", "62", "63")  # of every process; the last two are worker/line.h's
+STANDARD = ("0", "1", "2", "60", "61", "62", "63")  # of every process: worker/line.h, worker/jail.h
 listdir, readlink, stat, threads = os.listdir, os.readlink, os.stat, threading.enumerate
+main_thread, get_referrers = threading.main_thread, gc.get_referrers
+CHILDREN = ("subprocess", "multiprocessing.popen_fork")  # what they have in common
 
 
 class Session:
@@ -464,7 +466,6 @@ class Session:
     future = 0
     root = None  # the file system that everything is on but installed packages
     packages = None  # which of these this state imports from
-    told = frozenset()  # what is open and shared, as far as the caller has heard of it
     had_stdin = False
 
 
@@ -476,6 +477,7 @@ def become_session():
     sys.argv[:] = [""]
     sys.orig_argv[:] = ["python3"]
     Session.root = stat(ENVIRONMENT + "/..").st_dev
+    STDOUT.reconfigure(write_through=True)  # nothing of a thread waits for what another one writes
 
 
 def renew_packages():
@@ -534,7 +536,7 @@ def renew_stdin(has_stdin):
 
 
 def run_cell(number, script, value_max, has_stdin):
-    """Runs a cell in the names of the others. Returns what run() does, and its notes."""
+    """Runs a cell in the names of the others. Returns what run() does, but for the last two."""
     global FILE
     FILE = "<cell %d>" % number
     names = main_module.__dict__
@@ -565,7 +567,7 @@ def run_cell(number, script, value_max, has_stdin):
     close_figures()
     if flush_output():
         status = 120
-    return (status, raised, *result, Shown.undisplayed or None, notes())
+    return (status, raised, *result, Shown.undisplayed or None)
 
 
 def note_history(error):
@@ -593,22 +595,45 @@ def close_figures():
         pass
 
 
-def notes():
-    """Notes about effects of this cell that a fork does not carry on to the next one, or that a
-    rollback would not undo."""
+def flush_buffers():
+    """After a cell, whose own output has been flushed."""
+    for _, buffer, _ in STREAMS:
+        try:
+            if not buffer.closed:
+                buffer.flush()
+        except BaseException:
+            pass
+
+
+def at_stake():
+    """What a cell that does not end by itself takes with it, or has used in vain: sentences."""
     found = []
     try:
         for thread in threads():
-            if thread is not threading.main_thread() and thread.is_alive():
-                found.append("thread %r does not go on after the cell" % thread.name)
-        shared = shared_things()
-        for kind in sorted({kind for kind, _ in shared - Session.told}):
-            found.append("%s: what goes through it or into it is not taken back when a "
-                         "later cell is rolled back" % kind)
-        Session.told = shared
+            if thread is not main_thread() and thread.is_alive():
+                found.append("thread %r has ended" % thread.name)
+        for kind in sorted({kind for kind, _ in shared_things()}):
+            found.append("%s: what the cell did with it is not taken back" % kind)
     except BaseException:
         pass
-    return [plain(note, 300)[0] for note in found[:15]]
+    if len(found) > 15:
+        found[14:] = ["%d more threads, sockets and the like" % (len(found) - 14)]
+    return [plain(note, 300)[0] for note in found]
+
+
+def rolled_back():
+    """The children of the process that is gone were killed: their objects say so, and not, as of
+    children of another process, that they ended well."""
+    kinds = [getattr(sys.modules.get(name), "Popen", None) for name in CHILDREN]
+    kinds = [kind for kind in kinds if type(kind) is type]
+    try:
+        for kind in kinds:
+            kinds += type.__subclasses__(kind)
+        for child in get_referrers(*kinds) if kinds else ():
+            if type(child) in kinds and child.__dict__.get("returncode", 0) is None:
+                child.__dict__["returncode"] = -9
+    except BaseException:
+        pass
 
 
 KINDS = (("socket:", "a socket is open"), ("pipe:", "a pipe is open"),

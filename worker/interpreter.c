@@ -23,6 +23,7 @@
 #include "worker/imports.h"
 #include "worker/ipython.h"
 #include "worker/installed.h"
+#include "worker/jail.h"
 #include "worker/jsonable.h"
 #include "worker/modules.h"
 #include "worker/notebook.h"
@@ -206,23 +207,25 @@ dict_clearer(void)
 static int
 load_bootstrap(void)
 {
-	PyObject *builtins, *name, *turn, *send, *clear, *may_ask, *ask, *ask_tool;
+	PyObject *builtins, *name, *turn, *buffer, *send, *clear, *may_ask, *ask, *ask_tool;
 	int r = -EIO;
 
 	bootstrap = PyDict_New();
 	builtins = PyDict_Copy(PyEval_GetBuiltins());
 	name = PyUnicode_FromString("<mcp-python>");
 	turn = turns_type();
+	buffer = turns_buffer_type();
 	send = display_sender();
 	clear = dict_clearer();
 	may_ask = modules_may_ask();
 	ask = modules_ask();
 	ask_tool = tools_ask();
-	if (bootstrap && prompt_prepare() == 0 && builtins && name && turn && send && clear &&
-	    may_ask && ask && ask_tool &&
+	if (bootstrap && prompt_prepare() == 0 && builtins && name && turn && buffer && send &&
+	    clear && may_ask && ask && ask_tool &&
 	    set_number("OBJECTS_MAX", display_bounds.objects) &&
 	    set_number("BYTES_MAX", display_bounds.bytes) &&
 	    PyDict_SetItemString(bootstrap, "Turn", turn) == 0 &&
+	    PyDict_SetItemString(bootstrap, "TurnBuffer", buffer) == 0 &&
 	    PyDict_SetItemString(bootstrap, "send_display", send) == 0 &&
 	    PyDict_SetItemString(bootstrap, "clear_dict", clear) == 0 &&
 	    PyDict_SetItemString(bootstrap, "may_ask_module", may_ask) == 0 &&
@@ -236,6 +239,7 @@ load_bootstrap(void)
 	Py_XDECREF(builtins);
 	Py_XDECREF(name);
 	Py_XDECREF(turn);
+	Py_XDECREF(buffer);
 	Py_XDECREF(send);
 	Py_XDECREF(clear);
 	Py_XDECREF(may_ask);
@@ -467,7 +471,7 @@ take_text(PyObject *tuple, Py_ssize_t at, struct msg_str *text_r)
 }
 
 /* The tuple: exit code, raised, repr, json, cut, exact, type, message, traceback, line,
- * undisplayed, names (of a cell: its notes); of a script, refused imports too. */
+ * undisplayed; of a script, names and refused imports too. */
 static void
 take_result(PyObject *result, struct msg_done *done)
 {
@@ -490,7 +494,7 @@ take_result(PyObject *result, struct msg_done *done)
 	done->has_error_line = PyLong_Check(line);
 	if (done->has_error_line)
 		done->error_line = (uint32_t)PyLong_AsUnsignedLongMask(line);
-	done->has_names = take_text(result, 11, &done->names);
+	done->has_names = PyTuple_GET_SIZE(result) > 11 && take_text(result, 11, &done->names);
 	done->has_undisplayed = PyLong_Check(undisplayed);
 	if (done->has_undisplayed)
 		done->undisplayed =
@@ -602,10 +606,13 @@ interpreter_run(const struct msg_run *run, int environment, struct msg_done *don
 
 static PyObject *kept;		/* survives the fork unchanged */
 static PyObject *last_cell;	/* holds the texts of the cell's DONE */
+static PyObject *last_stake;	/* likewise of AT_STAKE */
 
 int
 interpreter_session(void)
 {
+	if (turns_background(JAIL_BACKGROUND, JAIL_BACKGROUND + 1) < 0)
+		return -EIO;
 	return call_plain("become_session");
 }
 
@@ -642,7 +649,31 @@ interpreter_after_copy(bool is_copy)
 void
 interpreter_streams_closed(void)
 {
-	turns_closed();
+	turns_divide();
+	/* What one of them has left in a buffer is not the next cell's. */
+	if (turns_closed())
+		call_plain("flush_buffers");
+}
+
+bool
+interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r)
+{
+	static struct msg_str note[NOTES_MAX];
+	PyObject *none = PyTuple_New(0);
+
+	Py_XDECREF(last_stake);
+	last_stake = call("at_stake", none);
+	Py_XDECREF(none);
+	PyErr_Clear();
+	*stake_r = (struct msg_at_stake){ .id = run->id };
+	return last_stake && take_texts(last_stake, note, NOTES_MAX, &stake_r->notes) &&
+	       stake_r->notes.n > 0;
+}
+
+void
+interpreter_rolled_back(void)
+{
+	call_plain("rolled_back");
 }
 
 void
@@ -657,22 +688,19 @@ static void
 call_in_session(const char *name, PyObject *args, const struct msg_run *run,
 		struct msg_done *done_r)
 {
-	static struct msg_str note[NOTES_MAX];
 	struct msg_done done = { .id = run->id };
 	PyObject *result;
 
 	Py_CLEAR(last_cell);
 	begin(run);
+	turns_divide();
 	result = call(name, args);
 	where_end();
 	Py_XDECREF(args);
-	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 12) {
+	if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 11)
 		take_result(result, &done);
-		done.has_notes = take_texts(PyTuple_GET_ITEM(result, 11), note, NOTES_MAX,
-					    &done.notes);
-	} else {
+	else
 		take_failure(&done);
-	}
 	last_cell = result;
 	*done_r = done;
 }

@@ -61,7 +61,8 @@ void interpreter_run(const struct msg_run *run, int environment, struct msg_done
 
 /* ---- sessions ---- */
 
-/* In the first process of a session: __main__ is not a file. 0 or -EIO. */
+/* In the first process of a session, with JAIL_BACKGROUND in place: __main__ is not a file. 0 or
+ * -EIO. */
 int interpreter_session(void);
 
 /* Around the fork(2) that copies a state. Unlike after a fork of its own making random
@@ -69,9 +70,18 @@ int interpreter_session(void);
 void interpreter_before_copy(void);
 void interpreter_after_copy(bool is_copy);
 
-/* What standard output and error are has changed: other threads have come to the end of what
- * they were writing, if that takes no longer than a second. */
+/* A cell has ended, and standard output and error are JAIL_BACKGROUND's now, as for all threads
+ * from here on. These have come to the end of what they were writing, if that takes no longer than
+ * a second. */
 void interpreter_streams_closed(void);
+
+/* What is lost when the cell that begins does not end by itself. False: nothing. The texts live
+ * until the next call. */
+bool interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r);
+
+/* In a copy that is the state now: the cell that was to take its place is gone, with all that its
+ * process had. */
+void interpreter_rolled_back(void);
 
 /* Forgets what signals came while nothing ran. */
 void interpreter_drop_signals(void);

@@ -505,6 +505,16 @@ set_soft_limit(int what, rlim_t soft)
 	return prlimit(0, what, &now, NULL) < 0 ? -errno : 0;
 }
 
+/* Whole seconds that this process has used: in a session earlier cells have run in it. */
+static rlim_t
+used_seconds(void)
+{
+	struct rusage used;
+
+	return getrusage(RUSAGE_SELF, &used) < 0 ? 0
+		: (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
+}
+
 int
 jail_limit_cell(const struct msg_run *run)
 {
@@ -513,6 +523,6 @@ jail_limit_cell(const struct msg_run *run)
 	if (run->processes)
 		r = set_soft_limit(RLIMIT_NPROC, run->processes);
 	if (r == 0 && run->cpu_seconds)
-		r = set_soft_limit(RLIMIT_CPU, run->cpu_seconds);
+		r = set_soft_limit(RLIMIT_CPU, used_seconds() + run->cpu_seconds);
 	return r;
 }

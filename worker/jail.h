@@ -16,6 +16,8 @@
 
 #define JAIL_UID 1000			/* and gid, as the worker sees them */
 #define JAIL_CONTROL 63			/* the control socket; more costs a larger table */
+#define JAIL_BACKGROUND 60		/* of a session's process: where threads of earlier cells
+					 * write; standard error's is the next number */
 
 /* What all workers of a zygote have in common. */
 struct jail {

@@ -13,19 +13,24 @@
 
 enum order_kind {
 	ORDER_COPY,	/* fork; fd: the line of the new one, which waits */
-	ORDER_CELL,	/* fork; fds: its line, its control socket; it runs a cell */
+	ORDER_CELL,	/* fork; fds: the line of the copy, which waits; the control socket of a
+			 * cell, which the process itself runs */
+	ORDER_LOOK,	/* fork; fds: as ORDER_CELL, but the copy looks at the state and ends */
+	ORDER_ANSWER,	/* no fd: is it alive? */
+	ORDER_RETURN,	/* likewise; the state goes on with this copy */
 };
 
 struct order {
 	uint32_t kind;
 	uint32_t port;		/* of a cell: where its proxy listens; 0: it has none */
+	uint32_t ended;		/* ORDER_RETURN: processes of earlier cells that were ended */
 };
 
 enum report_kind {
-	REPORT_FORKED,		/* from what was ordered, before anything else: its pid */
+	REPORT_FORKED,		/* on the copy's line, before anything else: its pid */
 	REPORT_REFUSED,		/* there is none; value: errno */
-	REPORT_COMMITTED,	/* from the cell's process, value: its pid; it waits for orders */
-	REPORT_ENDED,		/* from where it was forked, value: its wait status */
+	REPORT_COMMITTED,	/* the cell has ended, value: its pid; it waits for orders */
+	REPORT_HERE,		/* in answer to ORDER_ANSWER and ORDER_RETURN */
 };
 
 struct report {

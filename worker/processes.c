@@ -31,6 +31,10 @@ processes_outlives(pid_t pid, int ms)
 	struct pollfd ended = { .fd = fd, .events = POLLIN };
 	int n = -1;
 
+	/* Memory for the descriptor may be short, for what the processes use. Other errors mean
+	 * that there is no such process, or that it is the number of a thread. */
+	if (fd < 0 && (errno == ENOMEM || errno == ENFILE))
+		return kill(pid, 0) == 0;
 	if (ms > 0)
 		stall_rest();
 	do
@@ -70,13 +74,55 @@ processes_weigh(pid_t pid, const char *weight)
 		return;
 }
 
+/* Processes that outlived their cell. */
+static struct left {
+	pid_t pid;
+	unsigned int owner;
+} left[PROCESSES_LEFT_MAX];
+static size_t n_left;
+static int leaves_to = -1;	/* who has what is met; -1: it is killed */
+
+static bool
+is_left(pid_t pid)
+{
+	for (size_t i = 0; i < n_left; i++)
+		if (left[i].pid == pid)
+			return true;
+	return false;
+}
+
 static bool
 end_one(pid_t pid, const pid_t *keep, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (keep[i] == pid)
 			return false;
-	return processes_is_alive(pid) && kill(pid, SIGKILL) == 0;
+	if (!processes_is_alive(pid) || is_left(pid))
+		return false;
+	if (leaves_to >= 0 && n_left < PROCESSES_LEFT_MAX) {
+		left[n_left++] = (struct left){ pid, (unsigned int)leaves_to };
+		return false;
+	}
+	return kill(pid, SIGKILL) == 0;
+}
+
+unsigned int
+processes_signal_left(unsigned int owner, int signal)
+{
+	unsigned int found = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_left; i++) {
+		if (left[i].owner == owner && processes_is_alive(left[i].pid)) {
+			kill(left[i].pid, signal);
+			found++;
+		}
+		if ((left[i].owner != owner || signal != SIGKILL) &&
+		    processes_is_alive(left[i].pid))
+			left[n++] = left[i];
+	}
+	n_left = n;
+	return found;
 }
 
 /* In the order of their numbers: a process made by one that is met later, before it is killed,
@@ -163,4 +209,18 @@ processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r)
 		return -EAGAIN;
 	seen = next;
 	return 0;
+}
+
+unsigned int
+processes_leave(const pid_t *keep, size_t n, unsigned int owner)
+{
+	unsigned int ended;
+	pid_t next = next_number();
+
+	leaves_to = (int)owner;
+	ended = next > 0 ? end_since(next, keep, n) : end_visible(keep, n);
+	leaves_to = -1;
+	if (next > 0)
+		seen = next;
+	return ended;
 }

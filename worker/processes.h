@@ -15,6 +15,15 @@
  * go; to be called again when those have been reaped. */
 int processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r);
 
+/* The owner (a small number) has these: all made since the last time but those to be kept. They
+ * go on, and processes_end_others() does not meet them any more. Beyond PROCESSES_LEFT_MAX they
+ * are killed; how many. */
+#define PROCESSES_LEFT_MAX 4096
+unsigned int processes_leave(const pid_t *keep, size_t n, unsigned int owner);
+
+/* Signals those of an owner; after SIGKILL it has none. How many were alive. */
+unsigned int processes_signal_left(unsigned int owner, int signal);
+
 /* Which process the kernel ends first when memory is short (oom_score_adj): those of a cell before
  * any that holds a state, whatever their sizes. A process that may not be looked into keeps the
  * weight that it has. */

@@ -35,9 +35,9 @@
 #define TRIES_MAX 500
 #define DEATHS_MAX 20
 #define DROP_MS 1000
+#define ANSWER_MS 5000		/* for a copy that is to be the state */
 #define COPY_S 5		/* for a snapshot to fork */
 
-static bool held;		/* all other processes are stopped */
 static bool memory_counted;	/* by a controller: sampling is not needed */
 
 static struct snapshot {
@@ -45,20 +45,30 @@ static struct snapshot {
 	int line;
 } snapshot[REPL_SNAPSHOTS_MAX];
 
-/* The current operation; one at a time. */
+/* Init's ends of the pipes for what threads of earlier cells write to standard output and error. */
+static int background[2];
+
+/* Slots hold states. A cell runs in the process that held the state of its slot, the head; the
+ * slot has its copy until the cell has ended by itself. What cells have started belongs to their
+ * slot (processes.h), and is stopped unless a cell of that slot runs. What only looks at the state
+ * is a copy that is nothing's state, and the head rests.
+ *
+ * The current operation; one at a time. */
 static struct {
 	enum { NOTHING, CELL, COPY } what;
 	unsigned int snapshot, to;	/* to: of a copy */
 	uint64_t id;		/* of a cell */
-	int line;		/* of the cell or the copy */
+	bool look;		/* the cell only looks */
+	int line;		/* of the copy, until it is reported; then of the cell */
 	int listener;		/* the socket on which a cell reaches its proxy; -1: none */
-	pid_t pid;		/* of the cell; 0: not reported yet */
+	pid_t pid;		/* of the cell; 0: its copy is not reported yet */
 	bool deaf;		/* it has closed its line */
-	bool gone;		/* reaped here: the snapshot that it was forked from is gone too */
+	bool gone;		/* reaped */
 	int status;		/* if gone */
 	bool interrupt;		/* as soon as the pid is known */
+	bool kill;		/* likewise */
 	bool ready;		/* it has ended by itself, and waits for COMMIT */
-	unsigned int ended;	/* processes that it left; if ready */
+	unsigned int ended;	/* processes of earlier cells that were ended */
 	unsigned int looks;	/* after a forced stop; 0: none */
 	bool asked;		/* it may still tell where it is; then it is stopped */
 	struct timespec since;
@@ -107,6 +117,7 @@ drop(struct snapshot *p)
 	pid_t pid = p->pid;
 
 	empty(p);
+	processes_signal_left((unsigned int)(p - snapshot), SIGKILL);
 	if (pid > 0)
 		processes_outlives(pid, DROP_MS);
 }
@@ -175,7 +186,8 @@ reap(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (now.what == CELL && pid == now.pid) {
+		if (now.what == CELL &&
+		    pid == (now.pid > 0 ? now.pid : snapshot[now.snapshot].pid)) {
 			now.gone = true;
 			now.status = status;
 		}
@@ -189,12 +201,25 @@ reap(void)
 
 /* ---- copies ---- */
 
+/* What is in a slot, stopped between its cells. A stopped process may be continued by a timer of
+ * its own; the supervisor looks at what a session uses while it is idle. */
+static void
+signal_slot(unsigned int slot, int signal)
+{
+	if (snapshot[slot].pid > 0)
+		kill(snapshot[slot].pid, signal);
+	processes_signal_left(slot, signal);
+}
+
 static void
 copied(int error)
 {
 	struct msg msg = { .type = MSG_COPIED, .copied = {
 		.to = now.to, .error = (uint32_t)error } };
 
+	/* A session's first process has not been told to wait yet. */
+	if (now.what == COPY && snapshot[now.snapshot].pid > 0)
+		kill(snapshot[now.snapshot].pid, SIGSTOP);
 	now.what = NOTHING;
 	tell_states();
 	tell(&msg);
@@ -209,6 +234,8 @@ on_copy(const struct msg_copy *copy)
 	now.what = COPY;
 	now.snapshot = copy->from;
 	now.to = copy->to;
+	if (snapshot[now.snapshot].pid > 0)
+		kill(snapshot[now.snapshot].pid, SIGCONT);
 	r = give_order(&snapshot[copy->from], ORDER_COPY, 0, -1);
 	if (r < 0)
 		copied(-r);
@@ -216,15 +243,32 @@ on_copy(const struct msg_copy *copy)
 
 /* ---- cells ---- */
 
-static void
-cell_ended(enum cell_state state, int status, int error, bool by_state, unsigned int ended)
+/* What threads of earlier cells have written since the last answer. A script may have made the pipe
+ * larger. */
+static struct msg_bin
+read_background(int fd, char *to)
 {
+	char rest[4096];
+	ssize_t n = read(fd, to, BACKGROUND_MAX);
+
+	for (int i = 0; i < (1 << 20) / (int)sizeof(rest) && read(fd, rest, sizeof(rest)) > 0; i++)
+		;
+	return (struct msg_bin){ to, n > 0 ? (size_t)n : 0 };
+}
+
+static void
+cell_ended(enum cell_state state, int status, int error, bool by_state)
+{
+	static char text[2][BACKGROUND_MAX];
 	struct msg msg = { .type = MSG_CELL_ENDED, .cell_ended = {
 		.id = now.id, .state = state, .status = (uint32_t)status & 0xffff,
-		.error = (uint32_t)error, .by_state = by_state, .ended = ended } };
+		.error = (uint32_t)error, .by_state = by_state, .ended = now.ended,
+		.background_stdout = read_background(background[0], text[0]),
+		.background_stderr = read_background(background[1], text[1]) } };
 
 	now.what = NOTHING;
 	listener_end(now.listener);
+	signal_slot(now.snapshot, SIGSTOP);
 	tell_states();
 	tell(&msg);
 }
@@ -241,31 +285,47 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	now.listener = -1;
 	now.snapshot = cell->snapshot;
 	now.id = cell->id;
+	now.look = cell->inspect;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
 	if (cell->network)
 		r = now.listener = listener_offer(cell->id, &port);
+	if (!now.look)
+		signal_slot(cell->snapshot, SIGCONT);
+	else if (snapshot[cell->snapshot].pid > 0)
+		kill(snapshot[cell->snapshot].pid, SIGCONT);
 	if (r >= 0)
-		r = give_order(&snapshot[cell->snapshot], ORDER_CELL, port, control);
+		r = give_order(&snapshot[cell->snapshot], now.look ? ORDER_LOOK : ORDER_CELL, port,
+			       control);
 	if (r == -ENOENT)
-		cell_ended(CELL_LOST, 0, ENOENT, true, 0);
+		cell_ended(CELL_LOST, 0, ENOENT, true);
 	else if (r < 0)
-		cell_ended(CELL_ROLLED_BACK, 0, -r, false, 0);
+		cell_ended(CELL_ROLLED_BACK, 0, -r, false);
 }
 
-/* Ends all processes but the snapshots and one. If even init cannot fork, and still cannot after
- * all visible processes were ended, there are invisible ones, which only the end of the worker
- * ends. */
-static unsigned int
-end_others(pid_t one)
+static size_t
+list_states(pid_t *keep_r, pid_t one)
 {
-	pid_t keep[REPL_SNAPSHOTS_MAX + 1];
-	unsigned int found = 0, first;
 	size_t n = 0;
 
 	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
 		if (snapshot[i].pid > 0)
-			keep[n++] = snapshot[i].pid;
-	keep[n++] = one;
+			keep_r[n++] = snapshot[i].pid;
+	keep_r[n++] = one;
+	return n;
+}
+
+/* Ends all processes but the snapshots and one, and what other slots have; how many were found. If
+ * even init cannot fork, and still cannot after all visible processes were ended, there are
+ * invisible ones, which only the end of the worker ends. */
+static unsigned int
+end_others(pid_t one)
+{
+	pid_t keep[REPL_SNAPSHOTS_MAX + 1];
+	unsigned int found = now.look ? 0 : processes_signal_left(now.snapshot, SIGKILL), first;
+	size_t n = list_states(keep, one);
+
+	now.ended += found;
+
 	for (int i = 0; processes_end_others(keep, n, &first) < 0; i++) {
 		if (i == TRIES_MAX)
 			_exit(1);
@@ -292,24 +352,24 @@ await_deaths(void)
 	}
 }
 
-/* From here on the cell's process is the snapshot's. */
+/* From here on the cell's process holds the state again, and its copy ends. */
 static void
 commit(void)
 {
 	put(&snapshot[now.snapshot], now.pid, now.line);
 	weigh(now.pid, WEIGHT_STATE);
 	reap();
-	cell_ended(CELL_COMMITTED, 0, 0, false, now.ended);
+	cell_ended(CELL_COMMITTED, 0, 0, false);
 }
 
-/* The cell has ended by itself. */
+/* The cell has ended by itself; what it has started goes on. */
 static void
-on_committed(pid_t pid)
+on_committed(void)
 {
 	struct msg msg = { .type = MSG_CELL_READY, .cell_ready.id = now.id };
+	pid_t keep[REPL_SNAPSHOTS_MAX + 1];
 
-	now.pid = pid;
-	now.ended = end_others(pid);
+	now.ended = processes_leave(keep, list_states(keep, now.pid), now.snapshot);
 	now.ready = true;
 	await_deaths();
 	if (memory_counted)
@@ -326,30 +386,76 @@ on_commit(const struct msg_commit *message)
 		commit();
 }
 
-/* error: the snapshot's process could not fork. */
+/* 1; 0: nothing for now; -EPIPE: the other end is closed; or -EBADMSG. */
+static int
+receive(int line, struct report *report_r)
+{
+	ssize_t n;
+
+	/* A report with a descriptor that takes long to close is refused. */
+	stall_watch();
+	n = recv(line, report_r, sizeof(*report_r), MSG_DONTWAIT | MSG_TRUNC);
+	if (stall_waited())
+		return -EBADMSG;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	return n == (ssize_t)sizeof(*report_r) ? 1 : n == 0 ? -EPIPE : -EBADMSG;
+}
+
+/* Makes sure that the copy has not been killed by the cell: it may take time to die. */
+static void
+prove(struct snapshot *p)
+{
+	struct order order = { .kind = now.look ? ORDER_ANSWER : ORDER_RETURN,
+			       .ended = now.ended };
+	struct pollfd answer = { .fd = p->line, .events = POLLIN };
+	struct report report;
+	int n = -1;
+
+	/* The cell may have stopped it. */
+	kill(p->pid, SIGCONT);
+	if (fdpass_send_patiently(p->line, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) ==
+	    (ssize_t)sizeof(order)) {
+		stall_rest();
+		do
+			n = poll(&answer, 1, ANSWER_MS);
+		while (n < 0 && errno == EINTR);
+		stall_turn();
+	}
+	if (n <= 0 || receive(p->line, &report) <= 0 || report.kind != REPORT_HERE)
+		empty(p);
+}
+
+/* error: the process could not fork, and is as it was. */
 static void
 roll_back(int status, int error)
 {
 	struct snapshot *p = &snapshot[now.snapshot];
-	unsigned int ended = end_others(0);
 
+	if (now.pid > 0 && !now.gone)
+		kill(now.pid, SIGKILL);
+	end_others(0);
 	close(now.line);
 	await_deaths();
+	if (error == 0 && p->pid > 0)
+		prove(p);
 	if (error == 0 && workspace_tell(WORKSPACE, JAIL_CONTROL, &now.since, NULL, false) < 0)
 		_exit(0);
-	cell_ended(p->pid > 0 ? CELL_ROLLED_BACK : CELL_LOST, status, error, error != 0, ended);
+	cell_ended(p->pid > 0 ? CELL_ROLLED_BACK : CELL_LOST, status, error, error != 0);
 }
 
-/* The snapshot's process reports the end of its child, which is the cell's end. */
+/* The end of its process, which is reaped, is the cell's end. A copy that is just being made is
+ * the state. */
 static void
 end_cell(void)
 {
-	end_others(0);
-	/* end_others() sees only processes made since the cell ended, so the cell's own process is
-	 * killed here. */
-	if (now.ready)
-		kill(now.pid, SIGKILL);
 	now.looks = 1;
+	if (now.pid == 0) {
+		now.kill = true;
+		return;
+	}
+	end_others(0);
+	kill(now.pid, SIGKILL);
 }
 
 static void
@@ -371,21 +477,18 @@ on_stop(const struct msg_stop *stop)
 	}
 }
 
-/* A cell continues without the snapshot that it was forked from: it may still end by itself, and
- * is the state then. */
+/* A cell continues without its copy: it may still end by itself, and is the state then. */
 static void
 check(void)
 {
-	if (now.what == NOTHING || snapshot[now.snapshot].pid > 0)
-		return;
-	if (now.what == COPY) {
+	if (now.what == COPY && snapshot[now.snapshot].pid == 0) {
 		close(now.line);
 		await_deaths();
 		copied(ENOENT);
-	} else if (now.pid == 0 || now.gone || !processes_is_alive(now.pid)) {
-		/* A cell that is gone without being reaped here was reaped by the snapshot,
-		 * which died before it could report. */
-		roll_back(now.gone ? now.status : SIGKILL, 0);
+	} else if (now.what == CELL && now.gone) {
+		roll_back(now.status, 0);
+	} else if (now.what == CELL && now.pid == 0 && snapshot[now.snapshot].pid == 0) {
+		roll_back(SIGKILL, 0);
 	}
 }
 
@@ -393,34 +496,19 @@ check(void)
 static void
 look_again(void)
 {
-	bool some = end_others(0) > 0 || (now.pid > 0 && processes_is_alive(now.pid));
+	bool some = now.pid > 0 && (end_others(0) > 0 || processes_is_alive(now.pid));
 
 	reap();
 	check();
 	/* Freeing much memory takes time. */
 	if (now.what == CELL && !some && now.looks++ == LOOKS_MAX) {
-		empty(&snapshot[now.snapshot]);
+		if (now.pid == 0)
+			empty(&snapshot[now.snapshot]);
 		roll_back(SIGKILL, 0);
 	}
 }
 
 /* ---- what is reported ---- */
-
-/* 1; 0: nothing for now; -EPIPE: the other end is closed; or -EBADMSG. */
-static int
-receive(int line, struct report *report_r)
-{
-	ssize_t n;
-
-	/* A report with a descriptor that takes long to close is refused. */
-	stall_watch();
-	n = recv(line, report_r, sizeof(*report_r), MSG_DONTWAIT | MSG_TRUNC);
-	if (stall_waited())
-		return -EBADMSG;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	return n == (ssize_t)sizeof(*report_r) ? 1 : n == 0 ? -EPIPE : -EBADMSG;
-}
 
 /* The snapshot's process breaks the protocol, or has died. */
 static void
@@ -451,27 +539,45 @@ on_snapshot_report(void)
 		return;
 	if (r > 0 && report.kind == REPORT_REFUSED && now.pid == 0)
 		on_refused(report.value);
-	else if (r > 0 && report.kind == REPORT_ENDED && now.what == CELL)
-		roll_back(report.value, 0);
 	else
 		give_up_snapshot();
+}
+
+/* The process of the cell is known. */
+static void
+after_forked(void)
+{
+	weigh(now.pid, WEIGHT_CELL);
+	if (now.kill)
+		end_cell();
+	else if (now.interrupt)
+		kill(now.pid, SIGINT);
 }
 
 static void
 on_forked(pid_t pid)
 {
+	struct snapshot head;
+
 	if (now.what == COPY) {
+		processes_signal_left(now.to, SIGKILL);
 		put(&snapshot[now.to], pid, now.line);
 		copied(0);
 		return;
 	}
-	now.pid = pid;
-	weigh(pid, WEIGHT_CELL);
-	if (now.interrupt)
-		kill(pid, SIGINT);
+	if (now.look) {
+		now.pid = pid;
+		after_forked();
+		return;
+	}
+	head = snapshot[now.snapshot];
+	snapshot[now.snapshot] = (struct snapshot){ .pid = pid, .line = now.line };
+	now.pid = head.pid;
+	now.line = head.line;
+	after_forked();
 }
 
-/* Handles a report of the new process. */
+/* Handles a report of the copy, or of the cell. */
 static void
 on_own_report(void)
 {
@@ -485,8 +591,9 @@ on_own_report(void)
 	} else if (now.what == COPY) {
 		close(now.line);
 		copied(EAGAIN);
-	} else if (r > 0 && report.kind == REPORT_COMMITTED && report.value > 1 && !now.ready) {
-		on_committed(report.value);
+	} else if (r > 0 && report.kind == REPORT_COMMITTED && now.pid > 0 && !now.ready &&
+		   !now.look) {
+		on_committed();
 	} else if (r == -EPIPE) {
 		/* Its end will be reported by another process; the cell cannot report that it
 		 * has ended well. */
@@ -509,15 +616,7 @@ on_hold(const struct msg_hold *hold)
 	if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0)
 		_exit(1);
 	kill(-1, SIGSTOP);
-	held = true;
 	tell(&msg);
-}
-
-static void
-let_go_on(void)
-{
-	held = false;
-	kill(-1, SIGCONT);
 }
 
 static void
@@ -525,8 +624,6 @@ on_message(struct frame *frame)
 {
 	const struct msg *msg = &frame->msg;
 
-	if (held)
-		let_go_on();
 	/* The supervisor sends no further order before the answer to the last one. */
 	if (now.what != NOTHING && msg->type != MSG_STOP && msg->type != MSG_COMMIT)
 		_exit(1);
@@ -570,9 +667,10 @@ serve(void)
 			{ .fd = JAIL_CONTROL, .events = POLLIN },
 			{ .fd = now.what != NOTHING && snapshot[now.snapshot].pid > 0
 				? snapshot[now.snapshot].line : -1, .events = POLLIN },
-			/* Of a cell that is being ended only its end counts. */
-			{ .fd = now.what != NOTHING && !forced && !now.deaf ? now.line : -1,
-			  .events = POLLIN },
+			/* Of a cell that is being ended only its end counts, once its copy is
+			 * reported. */
+			{ .fd = now.what != NOTHING && (!forced || now.pid == 0) && !now.deaf
+				? now.line : -1, .events = POLLIN },
 		};
 		int n;
 
@@ -583,8 +681,7 @@ serve(void)
 			  is_cell && now.asked ? &where : NULL, &none);
 		stall_turn();
 		if (n < 0) {
-			/* A cell continues without the snapshot that it was forked from, if the
-			 * cell exists. */
+			/* The state may be in a copy that was just reported. */
 			if (is_cell && now.pid == 0)
 				on_own_report();
 			reap();
@@ -621,21 +718,28 @@ void
 session_live(const struct jail *jail, const struct msg_open *open)
 {
 	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
-	int line = -1, theirs = -1;
+	int line = -1, theirs = -1, out[2], err[2];
 	sigset_t child;
 	pid_t pid = -1;
 
 	memory_counted = jail->memory_counted;
 	weigh_self();
-	if (make_line(&line, &theirs) == 0)
+	if (pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(err, O_CLOEXEC | O_NONBLOCK) == 0 &&
+	    make_line(&line, &theirs) == 0)
 		pid = fork();
 	if (pid < 0)
 		jail_die(JAIL_CONTROL, "a session's first process", errno);
 	if (pid == 0) {
 		close(line);
-		snapshot_live(jail, theirs, open->data_bytes);
+		close(out[0]);
+		close(err[0]);
+		snapshot_live(jail, theirs, (int[2]){ out[1], err[1] }, open->data_bytes);
 	}
+	background[0] = out[0];
+	background[1] = err[0];
 	close(theirs);
+	close(out[1]);
+	close(err[1]);
 	close_range(STDIN_FILENO, STDERR_FILENO, 0);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);

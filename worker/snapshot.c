@@ -1,7 +1,7 @@
-/* Runs in: the processes of a session that hold its states, and the cells forked from them.
- * Owns:    the state. Each order makes a copy by fork: another snapshot, or a cell. A cell
- * becomes a snapshot once it reports that it has ended by itself. It is a script: its process is
- * trusted no more afterwards than before. */
+/* Runs in: the processes of a session that hold its states.
+ * Owns:    the state. Each order makes a copy by fork, which waits. A cell runs in the process
+ * itself, so that its threads and children live on; the copy is what is left when the cell does
+ * not end by itself. The process is a script's: it is never trusted. */
 #include "worker/snapshot.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -45,13 +46,11 @@ take_line(int line)
 	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0)
 		_exit(1);
 	close(line);
-	report(REPORT_FORKED, getpid());
 }
 
 /* ---- offsets ---- */
 
-/* A fork shares the offsets of open files. When a cell has left no process, the offsets from
- * before it are restored. */
+/* A fork shares the offsets of open files. A copy that is used restores them. */
 #define OFFSETS_MAX 1024		/* RLIMIT_NOFILE */
 
 static struct offset {
@@ -95,12 +94,13 @@ restore_offsets(void)
 {
 	for (size_t i = 0; i < n_offsets; i++)
 		lseek(offset[i].fd, offset[i].at, SEEK_SET);
+	n_offsets = 0;
 }
 
 /* ---- standard output and error ---- */
 
-/* Where the streams go while the state waits. A thread that a cell has left runs whenever the
- * main thread gives way; its output belongs to no later cell. */
+/* Where the streams go while the state waits: a thread that a cell has left runs whenever the main
+ * thread gives way, and its output belongs to no cell. */
 static struct stream {
 	int fd, kept;		/* kept: a copy of fd; -1: none */
 } stream[] = { { STDOUT_FILENO, -1 }, { STDERR_FILENO, -1 } };
@@ -108,12 +108,10 @@ static struct stream {
 static void
 close_streams(void)
 {
-	own_fd int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-	for (size_t i = 0; null >= 0 && i < sizeof(stream) / sizeof(stream[0]); i++) {
+	for (size_t i = 0; i < sizeof(stream) / sizeof(stream[0]); i++) {
 		stream[i].kept = fcntl(stream[i].fd, F_DUPFD_CLOEXEC, JAIL_CONTROL + 1);
 		if (stream[i].kept >= 0)
-			dup2(null, stream[i].fd);
+			dup2(JAIL_BACKGROUND + (int)i, stream[i].fd);
 	}
 	interpreter_streams_closed();
 }
@@ -155,15 +153,6 @@ above_ours(int fd)
 	return above;
 }
 
-/* Init is ending all processes that the cell has started. It cannot fork while our zombies use
- * up the limit, so they are reaped here. */
-static void
-reap_all(void)
-{
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
-}
-
 /* What runs here, such as a repr of the script's own, changes only this process, which ends. */
 static _Noreturn void
 look_at_state(const struct msg_run *run, struct msg *done)
@@ -172,9 +161,20 @@ look_at_state(const struct msg_run *run, struct msg *done)
 	_exit(frame_send(JAIL_CONTROL, done, NULL, 0) < 0);
 }
 
-/* Returns only in the cell's process, which is a snapshot from then on. */
+/* Before anything can go wrong, since afterwards only the copy is left, which had none of it. */
 static void
-run_cell(int line, int control, uint32_t port)
+tell_stake(const struct msg_run *run)
+{
+	struct msg msg = { .type = MSG_AT_STAKE };
+
+	if (interpreter_at_stake(run, &msg.at_stake) &&
+	    frame_send(JAIL_CONTROL, &msg, NULL, 0) < 0)
+		_exit(1);
+}
+
+/* look: in the copy, which does not return. */
+static void
+run_cell(int control, uint32_t port, bool look)
 {
 	struct msg done = { .type = MSG_DONE };
 	struct frame frame = { 0 };
@@ -184,18 +184,19 @@ run_cell(int line, int control, uint32_t port)
 
 	clock_gettime(CLOCK_REALTIME_COARSE, &since);
 	control = above_ours(control);
-	line = above_ours(line);
 	if (dup3(control, JAIL_CONTROL, O_CLOEXEC) < 0)
 		_exit(1);
 	close(control);
-	take_line(line);
 	if (execution_receive(&frame, true, &error) < 0 || frame.msg.type != MSG_RUN ||
 	    take_stdin(&frame) < 0 || jail_limit_cell(&frame.msg.run) < 0)
 		_exit(1);
 	if (port != 0 && interpreter_use_proxy(port) < 0)
 		_exit(1);
-	if (frame.msg.run.inspect)
+	if (frame.msg.run.inspect != look)
+		_exit(1);
+	if (look)
 		look_at_state(&frame.msg.run, &done);
+	tell_stake(&frame.msg.run);
 	if (error != 0)
 		execution_refuse_input(&frame.msg.run, error, &done.done);
 	else
@@ -211,7 +212,6 @@ run_cell(int line, int control, uint32_t port)
 	close(JAIL_CONTROL);
 	close_streams();
 	report(REPORT_COMMITTED, self);
-	reap_all();
 }
 
 /* ---- signals ---- */
@@ -229,6 +229,24 @@ block_signals(void)
 	sigprocmask(SIG_BLOCK, &all, &state_mask);
 }
 
+/* Not the script's: a child's stop and continuation between cells, and the end of the process
+ * between this one and a copy. */
+static void
+drop_child_signal(void)
+{
+	static const struct timespec now;
+	siginfo_t child = { .si_pid = 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGCONT);
+	while (sigtimedwait(&set, NULL, &now) > 0)
+		;
+	if (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid != 0)
+		kill(getpid(), SIGCHLD);
+}
+
 /* ---- orders ---- */
 
 static int
@@ -238,61 +256,122 @@ wait_for(pid_t pid)
 
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return status;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
 }
 
-/* True in the copy. */
-static bool
-fork_state(pid_t *pid_r)
+/* Makes the copy a child of init: a script that waits for all its children has no other. */
+static _Noreturn void
+tell_of_copy(int line, pid_t pid)
 {
+	struct report r = { .kind = REPORT_FORKED, .value = pid };
+
+	if (pid < 0)
+		_exit(errno);
+	_exit(fdpass_send(line, &r, sizeof(r), NULL, 0, 0) == (ssize_t)sizeof(r) ? 0 : EPIPE);
+}
+
+/* The limit that the last cell had is not one for the copy. */
+static void
+lift_limit(void)
+{
+	struct rlimit now;
+
+	if (getrlimit(RLIMIT_NPROC, &now) == 0) {
+		now.rlim_cur = now.rlim_max;
+		setrlimit(RLIMIT_NPROC, &now);
+	}
+}
+
+enum forked { IS_COPY, HAS_COPY, HAS_NONE };
+
+/* When it returns in the process itself, init has been told of the copy. */
+static enum forked
+fork_state(int line)
+{
+	pid_t between, pid;
 	int error;
 
+	lift_limit();
 	interpreter_before_copy();
-	*pid_r = fork();
+	between = fork();
 	error = errno;
-	if (*pid_r == 0) {
+	if (between == 0) {
+		pid = _Fork();
+		if (pid != 0)
+			tell_of_copy(line, pid);
 		interpreter_after_copy(true);
-		return true;
+		take_line(line);
+		return IS_COPY;
 	}
 	interpreter_after_copy(false);
-	if (*pid_r < 0)
-		report(REPORT_REFUSED, error);
-	return false;
+	if (between > 0)
+		error = wait_for(between);
+	if (error == 0 || between < 0)
+		drop_child_signal();
+	if (error == 0)
+		return HAS_COPY;
+	report(REPORT_REFUSED, error);
+	return HAS_NONE;
 }
 
 static void
 on_copy(struct fdpass_set *fds)
 {
-	pid_t pid;
-
-	if (fork_state(&pid)) {
-		take_line(fds->fd[0]);
+	if (fork_state(fds->fd[0]) == IS_COPY)
 		fds->n = 0;
-	}
 }
 
 static void
-on_cell(struct fdpass_set *fds, uint32_t port)
+begin_cell(int control, uint32_t port, bool look)
 {
-	int status;
-	pid_t pid;
+	open_streams();
+	sigprocmask(SIG_SETMASK, &state_mask, NULL);
+	run_cell(control, port, look);
+	block_signals();
+}
+
+static void
+on_cell(struct fdpass_set *fds, uint32_t port, bool look)
+{
+	enum forked forked;
 
 	remember_offsets();
-	if (fork_state(&pid)) {
-		open_streams();
-		sigprocmask(SIG_SETMASK, &state_mask, NULL);
-		run_cell(fds->fd[0], fds->fd[1], port);
-		block_signals();
-		fds->n = 0;
+	forked = fork_state(fds->fd[0]);
+	if (forked == HAS_NONE)
 		return;
+	if (forked == HAS_COPY)
+		close(fds->fd[0]);
+	fds->n = 0;
+	if ((forked == IS_COPY) == look) {
+		if (!look)
+			n_offsets = 0;
+		begin_cell(fds->fd[1], port, look);
+	} else {
+		close(fds->fd[1]);
 	}
-	fdpass_close(fds);
-	if (pid < 0)
-		return;
-	/* A cell that has taken our place reports to init, which then ends us. */
-	status = wait_for(pid);
+}
+
+/* A signal to the group of a cell came to its copy too, which is the state now. */
+static void
+drop_signals(void)
+{
+	static const struct timespec now;
+	sigset_t all;
+
+	sigfillset(&all);
+	while (sigtimedwait(&all, NULL, &now) > 0)
+		;
+}
+
+/* The cell that was to be run has not ended by itself, or it has only looked. */
+static void
+on_answer(uint32_t ended)
+{
+	drop_signals();
 	restore_offsets();
-	report(REPORT_ENDED, status);
+	if (ended > 0)
+		interpreter_rolled_back();
+	report(REPORT_HERE, 0);
 }
 
 static _Noreturn void
@@ -307,20 +386,30 @@ wait_for_orders(void)
 		/* Init is gone, or has given us up. */
 		if (n != (ssize_t)sizeof(order))
 			_exit(0);
-		/* Processes of a cell that is over; no other process waits for them. */
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
+		drop_child_signal();
 		interpreter_drop_signals();
 		if (order.kind == ORDER_COPY && fds.n == 1)
 			on_copy(&fds);
-		else if (order.kind == ORDER_CELL && fds.n == 2)
-			on_cell(&fds, order.port);
+		else if ((order.kind == ORDER_CELL || order.kind == ORDER_LOOK) && fds.n == 2)
+			on_cell(&fds, order.port, order.kind == ORDER_LOOK);
+		else if ((order.kind == ORDER_ANSWER || order.kind == ORDER_RETURN) && fds.n == 0)
+			on_answer(order.ended);
 		fdpass_close(&fds);
 	}
 }
 
+static int
+take_background(const int background[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (dup3(background[i], JAIL_BACKGROUND + i, O_CLOEXEC) < 0 ||
+		    close(background[i]) < 0)
+			return -errno;
+	return 0;
+}
+
 void
-snapshot_live(const struct jail *jail, int line, uint64_t data_bytes)
+snapshot_live(const struct jail *jail, int line, const int background[2], uint64_t data_bytes)
 {
 	struct jail_state state;
 	sigset_t none;
@@ -335,7 +424,8 @@ snapshot_live(const struct jail *jail, int line, uint64_t data_bytes)
 		_exit(1);
 	warm_up();
 	interpreter_after_fork();
-	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0 || interpreter_fresh() < 0 ||
+	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0 || take_background(background) < 0 ||
+	    interpreter_fresh() < 0 ||
 	    jail_settle(jail, &state) < 0)
 		_exit(1);
 	close(line);

@@ -1,4 +1,5 @@
-/* A process that holds a state of a session's interpreter, and waits.
+/* A process that holds a state of a session's interpreter: it runs the cells, and forks a copy
+ * before each, which waits and is what is left if the cell does not end by itself.
  */
 #ifndef WORKER_SNAPSHOT_H
 #define WORKER_SNAPSHOT_H
@@ -8,7 +9,9 @@
 #include "worker/jail.h"
 
 /* Called in a process forked from init: becomes the first snapshot of a session, with a fresh
- * interpreter. line: its end, CLOEXEC, of the socket to init. data_bytes: as in OPEN. */
-_Noreturn void snapshot_live(const struct jail *jail, int line, uint64_t data_bytes);
+ * interpreter. line: its end, CLOEXEC, of the socket to init. background: pipes that do not block,
+ * for what threads of earlier cells write to standard output and error. data_bytes: as in OPEN. */
+_Noreturn void snapshot_live(const struct jail *jail, int line, const int background[2],
+			     uint64_t data_bytes);
 
 #endif

@@ -1,10 +1,13 @@
-/* Runs in: a script's process, whenever a stream of the interpreter is flushed.
- * Owns:    the stream that was written to last. */
+/* Runs in: a script's process, whenever a stream of the interpreter is written to or flushed.
+ * Owns:    the stream that was written to last; which threads are of earlier cells. */
 #define PY_SSIZE_T_CLEAN
 #include "worker/turns.h"
 
+#include <errno.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LOOKS_MAX 60			/* for one turn */
 #define LOOK_NS 20000			/* between two looks */
@@ -12,13 +15,123 @@
 #define CLOSED_LOOK_NS 1000000
 
 static PyObject *file_write;		/* _io.FileIO.write */
+static PyObject *buffered_write, *buffered_flush;	/* _io.BufferedWriter's */
 static PyObject *last;			/* the stream written to last; borrowed, compared only */
 static int last_fd;
-static unsigned int writing, stale;	/* threads in turns_write(), since the last close or
-					 * before */
+static unsigned int writing, stale;	/* threads in a stream's functions, since the last close
+					 * or before */
 static unsigned int closes;
 static int patience = 64;		/* how often the reader may be late before the writer
 					 * stops waiting for it */
+
+/* ---- threads of earlier cells ---- */
+
+/* Interpreters number their threads, in the order of their beginnings. */
+static bool divided;
+static uint64_t own_thread, newest_thread;	/* of the cell; of the earlier ones */
+
+static struct background {
+	int fd;			/* where the threads write */
+	struct stat is, was;	/* the files of both descriptors of the stream, at the beginning */
+} background[2];		/* by the descriptor of the stream, 1 or 2, less 1 */
+
+void
+turns_divide(void)
+{
+	PyThreadState *own = PyThreadState_Get(), *one;
+
+	divided = true;
+	own_thread = newest_thread = PyThreadState_GetID(own);
+	for (one = PyInterpreterState_ThreadHead(PyThreadState_GetInterpreter(own)); one;
+	     one = PyThreadState_Next(one))
+		if (PyThreadState_GetID(one) > newest_thread)
+			newest_thread = PyThreadState_GetID(one);
+}
+
+int
+turns_background(int out, int err)
+{
+	background[0].fd = out;
+	background[1].fd = err;
+	for (int i = 0; i < 2; i++)
+		if (fstat(background[i].fd, &background[i].is) < 0 ||
+		    fstat(i + 1, &background[i].was) < 0)
+			return -1;
+	return 0;
+}
+
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Where the calling thread's output goes instead of into this descriptor; NULL: nowhere else. A
+ * script may have put another file in its place. */
+static const struct background *
+elsewhere(long fd)
+{
+	const struct background *to;
+	struct stat now;
+	uint64_t self;
+
+	if (!divided || fd < 1 || fd > 2)
+		return NULL;
+	self = PyThreadState_GetID(PyThreadState_Get());
+	if (self == own_thread || self > newest_thread)
+		return NULL;
+	to = &background[fd - 1];
+	return fstat((int)fd, &now) == 0 && (is_same(&now, &to->is) || is_same(&now, &to->was))
+		? to : NULL;
+}
+
+/* What does not fit is lost: nothing may wait for a reader that comes with the next answer. */
+static PyObject *
+write_elsewhere(const struct background *to, PyObject *data)
+{
+	Py_buffer bytes;
+	Py_ssize_t len;
+
+	if (PyObject_GetBuffer(data, &bytes, PyBUF_SIMPLE) < 0)
+		return NULL;
+	len = bytes.len;
+	/* What is not written is lost. */
+	if (len > 0 && write(to->fd, bytes.buf, (size_t)len) < 0)
+		errno = 0;
+	PyBuffer_Release(&bytes);
+	return PyLong_FromSsize_t(len);
+}
+
+/* The descriptor of a stream's layer; -1: it is closed, detached, or not a file. */
+static long
+descriptor_of(PyObject *layer)
+{
+	PyObject *fileno = PyObject_CallMethod(layer, "fileno", NULL);
+	long fd = fileno ? PyLong_AsLong(fileno) : -1;
+
+	Py_XDECREF(fileno);
+	PyErr_Clear();
+	return fd;
+}
+
+/* Counts the threads that are in a function of a stream. */
+static unsigned int
+enter(void)
+{
+	writing++;
+	return closes;
+}
+
+static void
+leave(unsigned int entered)
+{
+	if (entered == closes)
+		writing--;
+	else
+		stale--;
+}
+
+/* ---- the raw layer ---- */
 
 static void
 wait_until_read(int fd)
@@ -39,39 +152,77 @@ wait_until_read(int fd)
 	patience--;
 }
 
+/* What is written to one stream after the other one waits until that is read. */
+static void
+take_turn(PyObject *self, long fd)
+{
+	if (self == last)
+		return;
+	if (last && patience > 0) {
+		int other = last_fd;
+
+		Py_BEGIN_ALLOW_THREADS
+		wait_until_read(other);
+		Py_END_ALLOW_THREADS
+	}
+	last = self;
+	last_fd = (int)fd;
+}
+
 static PyObject *
 turns_write(PyObject *self, PyObject *data)
 {
-	unsigned int seen = closes;
+	/* For a closed stream the code below raises the error. */
+	long fd = divided || self != last ? descriptor_of(self) : last_fd;
+	const struct background *to = elsewhere(fd);
+	unsigned int entered;
 	PyObject *written;
 
-	writing++;
-	if (self != last) {
-		PyObject *fileno = PyObject_CallMethod(self, "fileno", NULL);
-		long fd = fileno ? PyLong_AsLong(fileno) : -1;
-
-		Py_XDECREF(fileno);
-		/* For a closed stream the code below raises the error. */
-		PyErr_Clear();
-		if (last && patience > 0) {
-			int other = last_fd;
-
-			Py_BEGIN_ALLOW_THREADS
-			wait_until_read(other);
-			Py_END_ALLOW_THREADS
-		}
-		last = self;
-		last_fd = (int)fd;
-	}
+	if (to)
+		return write_elsewhere(to, data);
+	entered = enter();
+	take_turn(self, fd);
 	written = PyObject_CallFunctionObjArgs(file_write, self, data, NULL);
-	if (seen == closes)
-		writing--;
-	else
-		stale--;
+	leave(entered);
 	return written;
 }
 
-void
+/* ---- the buffer above it ---- */
+
+/* A thread of an earlier cell never takes the lock of the buffer, and leaves nothing in it. */
+static PyObject *
+buffer_write(PyObject *self, PyObject *data)
+{
+	const struct background *to = divided ? elsewhere(descriptor_of(self)) : NULL;
+	unsigned int entered;
+	PyObject *written;
+
+	if (to)
+		return write_elsewhere(to, data);
+	entered = enter();
+	written = PyObject_CallFunctionObjArgs(buffered_write, self, data, NULL);
+	leave(entered);
+	return written;
+}
+
+static PyObject *
+buffer_flush(PyObject *self, PyObject *none)
+{
+	unsigned int entered;
+	PyObject *flushed;
+
+	(void)none;
+	if (divided && elsewhere(descriptor_of(self)))
+		Py_RETURN_NONE;
+	entered = enter();
+	flushed = PyObject_CallFunctionObjArgs(buffered_flush, self, NULL);
+	leave(entered);
+	return flushed;
+}
+
+/* ---- between cells ---- */
+
+bool
 turns_closed(void)
 {
 	const struct timespec pause = { .tv_nsec = CLOSED_LOOK_NS };
@@ -84,6 +235,7 @@ turns_closed(void)
 		nanosleep(&pause, NULL);
 		Py_END_ALLOW_THREADS
 	}
+	return stale == 0;
 }
 
 bool
@@ -95,21 +247,31 @@ turns_forked(void)
 	return some;
 }
 
+/* ---- the types ---- */
+
+/* A type of this name in the module _io, with methods in place of its own. */
+static PyObject *
+subtype(PyObject *base, const char *name, PyMethodDef *methods)
+{
+	PyType_Slot slots[] = {
+		{ Py_tp_methods, methods },
+		{ 0, NULL },
+	};
+	PyType_Spec spec = {
+		.name = name,
+		.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+		.slots = slots,
+	};
+
+	return PyType_FromSpecWithBases(&spec, base);
+}
+
 PyObject *
 turns_type(void)
 {
 	static PyMethodDef methods[] = {
 		{ "write", turns_write, METH_O, NULL },
 		{ NULL, NULL, 0, NULL },
-	};
-	static PyType_Slot slots[] = {
-		{ Py_tp_methods, methods },
-		{ 0, NULL },
-	};
-	static PyType_Spec spec = {
-		.name = "_io.FileIO",
-		.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-		.slots = slots,
 	};
 	PyObject *io = PyImport_ImportModule("_io"), *base = NULL, *type = NULL;
 
@@ -118,7 +280,30 @@ turns_type(void)
 	if (base)
 		file_write = PyObject_GetAttrString(base, "write");
 	if (file_write)
-		type = PyType_FromSpecWithBases(&spec, base);
+		type = subtype(base, "_io.FileIO", methods);
+	Py_XDECREF(io);
+	Py_XDECREF(base);
+	return type;
+}
+
+PyObject *
+turns_buffer_type(void)
+{
+	static PyMethodDef methods[] = {
+		{ "write", buffer_write, METH_O, NULL },
+		{ "flush", buffer_flush, METH_NOARGS, NULL },
+		{ NULL, NULL, 0, NULL },
+	};
+	PyObject *io = PyImport_ImportModule("_io"), *base = NULL, *type = NULL;
+
+	if (io)
+		base = PyObject_GetAttrString(io, "BufferedWriter");
+	if (base)
+		buffered_write = PyObject_GetAttrString(base, "write");
+	if (buffered_write)
+		buffered_flush = PyObject_GetAttrString(base, "flush");
+	if (buffered_flush)
+		type = subtype(base, "_io.BufferedWriter", methods);
 	Py_XDECREF(io);
 	Py_XDECREF(base);
 	return type;

@@ -73,4 +73,4 @@ def inspect_names(value_max):
         lines.append(line)
     result = [b"\n".join(lines), b"[%b]" % b",".join(told), cut, True] + [None] * 4
     flush_output()
-    return (0, False, *result, None, [])
+    return (0, False, *result, None)

@@ -133,25 +133,32 @@ def states_are_ended_before_the_host(ctx):
             equal(s.value("weight()"), "500")
 
 
-# A thread that knows nothing of Python: nanosleep for 10 ms until getppid() is 1, for the process
-# that held the state is ended when the cell has taken its place; then fork ten times and, in each
-# child, mmap of 30 MiB with MAP_POPULATE; pause.
-GROW_LATER = """import ctypes, mmap
-page = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
-page.write(bytes.fromhex("68809698006a004889e731f6b8230000000f05b86e0000000f0583f80175e8"
-                         "bb0a000000b8390000000f0585c07522b80900000031"
-                         "ffbe0000e001ba0300000041ba228000004983c8ff4531c90f05eb04ffcb75cfb8220000000f05ebf7"))
-at = ctypes.addressof(ctypes.c_char.from_buffer(page))
-thread = ctypes.c_ulong()
-ctypes.CDLL(None).pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(at), None)
+# A child whose timers continue it whenever it is stopped. When its own child is stopped, their cell
+# is over, and it grows.
+GROW_LATER = """import ctypes, os, signal, time
+ready, tell = os.pipe()
+if os.fork() == 0:
+    libc, timer = ctypes.CDLL(None), ctypes.c_void_p()
+    event = (ctypes.c_int * 16)(0, 0, signal.SIGCONT)
+    for n in range(1, 500):
+        libc.timer_create(1, event, ctypes.byref(timer))
+        libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 0, n // 50, n % 50 * 20_000_000), None)
+    other = os.fork()
+    while other == 0: signal.pause()
+    os.write(tell, b'x')
+    os.waitpid(other, os.WUNTRACED)
+    for _ in range(10):
+        if os.fork() == 0:
+            kept = bytearray(30 << 20)
+            break
+    while True: signal.pause()
+os.read(ready, 1)
 """
 
 
 @test
 def a_session_does_not_grow_between_cells(ctx):
     """Where nothing counts memory, it is looked at again when it rests."""
-    if platform.machine() != "x86_64":
-        raise Skip("the machine code is of another processor")
     with begun(ctx, "x = 1", memory_mb=96) as s:
         s.well(GROW_LATER)
         deadline = time.monotonic() + ctx.seconds(30)
@@ -270,16 +277,90 @@ def what_holds_state_goes_on_after_rollbacks(ctx):
         equal(s.value("out.seek(0)\nout.read()"), repr("one\n0\n1\n2\n3\n4\n5\n"))
 
 
+STARTED = """import concurrent.futures, http.server, multiprocessing, os, signal, sqlite3
+import subprocess, threading, time, urllib.request
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *a): pass
+executor = concurrent.futures.ThreadPoolExecutor(2)
+first = list(executor.map(abs, [-1, -2]))
+server = http.server.ThreadingHTTPServer(('127.0.0.1', 8111), Quiet)
+threading.Thread(target=server.serve_forever, daemon=True, name='web').start()
+child = subprocess.Popen(['sh', '-c', 'sleep 0.3; exit 7'])
+long = subprocess.Popen(['sleep', '600'])
+pool = multiprocessing.Pool(2)
+db = sqlite3.connect(':memory:', isolation_level=None)
+c = db.execute('create table t (n)')
+c = db.execute('begin')
+c = db.execute('insert into t values (1)')
+"""
+
+
 @test
-def what_cannot_be_carried_is_told(ctx):
-    with begun(ctx) as s:
-        o = s.well("import threading, time\nt = threading.Thread(target=time.sleep, args=(600,),"
-                   " daemon=True)\nt.start()")
-        assert o.structured["not_carried"], o.structured
-        assert "thread" in " ".join(o.structured["not_carried"]), o.structured["not_carried"]
-        assert "not carried: " in o.text, o.text
-        o = s.well("1")
-        assert "thread" not in " ".join(o.structured["not_carried"]), o.structured["not_carried"]
+def what_a_cell_starts_goes_on(ctx):
+    """Threads, children, servers, executors, pools and databases are there in the next cell."""
+    with begun(ctx, STARTED) as s:
+        equal(s.value("list(executor.map(abs, [-3, -4]))"), "[3, 4]")
+        o = s.well("os.environ['no_proxy'] = '*'\n"
+                   "urllib.request.urlopen('http://127.0.0.1:8111/', timeout=30).status")
+        equal((o.result["repr"], o.structured["not_carried"]), ("200", []))
+        equal(s.value("child.wait()"), "7")
+        equal(s.value("repr(long.poll())"), "'None'")
+        equal(s.value("pool.map(abs, [-5, -6])"), "[5, 6]")
+        equal(s.value("db.in_transaction, db.execute('select n from t').fetchall()"), "(True, [(1,)])")
+        # Inspected, it is as before.
+        o = s.call(inspect=True)
+        assert o.status == "ok" and o.state is None, repr(o)
+        equal(s.value("pool.map(abs, [-7]), long.poll()"), "([7], None)")
+        # What a cell does to the processes of its session it does to all but itself.
+        equal(s.well("os.kill(-1, 9)\nlong.wait()").result["repr"], "-9")
+
+
+@test
+def what_is_lost_with_a_cell_is_named(ctx):
+    with begun(ctx, memory_mb=512) as s:
+        for end, statuses in (("while True: pass", ("timeout",)),
+                              (EAT, ("memory_limit", "error")),
+                              ("import ctypes; ctypes.string_at(0)", ("crashed",)),
+                              ("os._exit(3)", ("error",)),
+                              (BOMB, ("pids_limit", "timeout", "cpu_limit")),
+                              ("os.kill(os.getpid(), 9)", ("killed",))):
+            # In a cell of its own: the copy that waits has the port too.
+            s.well("try: server.server_close()\nexcept NameError: pass")
+            s.well(STARTED)
+            o = s.call("x = 1\n" + end, 120, timeout_seconds=3, pids=24)
+            if end == EAT and o.state == "kept":	# by RLIMIT_DATA, which makes an exception of it
+                o = s.call("os._exit(3)")
+                s.well("del x")
+            assert o.status in statuses and o.state == "rolled_back", (end, repr(o))
+            told = " ".join(o.structured["not_carried"])
+            for word in "thread 'web' has ended", "a socket is open", "processes that cells had started":
+                assert word in told, (end, told)
+            equal(s.value("'x' in globals(), db.in_transaction, long.poll(),"
+                          " [t.name for t in threading.enumerate()]"),
+                  "(False, True, -9, ['MainThread'])")
+            equal(s.value("os.listdir('/proc').count(str(long.pid))"), "0")
+        equal(s.value("try: os.wait()\nexcept ChildProcessError: said = 'none'\nsaid"), "'none'")
+
+
+@test
+def processes_that_are_left_are_bounded(ctx):
+    """A session does not grow by its limit with each cell; when it is full, they are ended."""
+    with begun(ctx, "import os, subprocess, time\nleft = []") as s:
+        seen = []
+        for _ in range(8):
+            o = s.call("try:\n    for _ in range(8): left.append(subprocess.Popen(['sleep', '600']))\n"
+                       "except OSError: pass\n"
+                       "sum(n.isdigit() for n in os.listdir('/proc'))", 120, pids=10,
+                       timeout_seconds=60)
+            assert o.status in ("ok", "crashed", "pids_limit"), repr(o)
+            if o.status == "ok":
+                seen.append(int(o.result["repr"]))
+            else:
+                assert "processes that cells had started were ended" in o.text, o.text
+        # Init, the state and its copy, what is left, what the last cell may have.
+        assert 12 < max(seen) <= 3 + 10 + 10, seen
+        if s.call("1").status != "ok":
+            equal(s.value("1"), "1")
 
 
 @test
@@ -435,7 +516,9 @@ def states_that_are_lost_are_not_offered(ctx):
         refused(s.call("x", restore="a"), "no_checkpoint", "there is no checkpoint a")
         equal(s.well("x", checkpoint="c").result["repr"], "3", "after a restore that failed")
         # One that is killed is lost alone.
-        o = s.call("os.kill(os.getppid(), 9)\nos._exit(1)")
+        # The copy is the youngest process beside the cell's own.
+        o = s.call("others = {int(n) for n in os.listdir('/proc') if n.isdigit()} - {os.getpid()}\n"
+                   "os.kill(max(others), 9)\nos._exit(1)")
         equal((o.state, o.structured["checkpoints"]), ("lost", ["c"]), repr(o))
         assert "Restore one of its checkpoints" in o.text, o.text
         refused(s.call("x"), "no_session", "the state of this session was lost")

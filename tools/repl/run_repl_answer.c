@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "base/jsonout.h"
+#include "tools/script/readable.h"
+
+#define BACKGROUND_SAID 2000	/* bytes of a stream, in the text */
 
 void
 repl_tell(const struct repl_session *session, struct repl_told *told_r)
@@ -85,6 +88,17 @@ has_exited(const struct outcome *outcome)
 	       strcmp(outcome->error_type, "SystemExit") == 0;
 }
 
+static const char *const background[] = { "background_stdout", "background_stderr" };
+
+static void
+write_background(struct jsonout *out, const char *name, const struct outcome_stream *stream)
+{
+	if (stream->len == 0)
+		return;
+	jsonout_key(out, name);
+	jsonout_text(out, stream->text, stream->len);
+}
+
 static void
 write_told(const void *arg, struct jsonout *out)
 {
@@ -96,6 +110,8 @@ write_told(const void *arg, struct jsonout *out)
 	write_text(out, "state_text", told->text);
 	if (told->outcome && has_exited(told->outcome))
 		jsonout_member_bool(out, "exited", true);
+	for (size_t i = 0; told->outcome && i < STREAM_COUNT; i++)
+		write_background(out, background[i], &told->outcome->background[i]);
 	jsonout_key(out, "not_carried");
 	jsonout_open(out, '[');
 	for (size_t i = 0; told->outcome && i < told->outcome->n_notes; i++)
@@ -106,6 +122,20 @@ write_told(const void *arg, struct jsonout *out)
 	for (size_t i = 0; i < told->n_checkpoints; i++)
 		jsonout_text(out, told->checkpoint[i], strlen(told->checkpoint[i]));
 	jsonout_close(out, ']');
+}
+
+static void
+say_background(FILE *to, const char *name, const struct outcome_stream *stream)
+{
+	/* The structured answer has the whole. */
+	static const struct reader nobody = { .execution_id = NULL };
+	const struct readable readable = { stream->text, stream->len, NULL };
+
+	if (stream->len == 0)
+		return;
+	fprintf(to, "%s: ", name);
+	readable_say(to, &readable, BACKGROUND_SAID, &nobody);
+	fputc('\n', to);
 }
 
 static void
@@ -120,6 +150,8 @@ say_told(const void *arg, FILE *to)
 			told->state && *told->text ? ": " : "", told->text);
 	for (size_t i = 0; told->outcome && i < told->outcome->n_notes; i++)
 		fprintf(to, "not carried: %s\n", told->outcome->note[i]);
+	for (size_t i = 0; told->outcome && i < STREAM_COUNT; i++)
+		say_background(to, background[i], &told->outcome->background[i]);
 	for (size_t i = 0; i < told->n_checkpoints; i++)
 		fprintf(to, "%s%s%s", i ? ", " : "checkpoints: ", told->checkpoint[i],
 			i + 1 == told->n_checkpoints ? "\n" : "");

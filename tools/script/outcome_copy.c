@@ -81,9 +81,12 @@ outcome_copy_new(const struct outcome *from)
 
 	*to = *from;
 	to->id = copy_text(copy, from->id);
-	for (size_t i = 0; i < STREAM_COUNT; i++)
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		to->stream[i].text = copy_bytes(copy, from->stream[i].text,
 						from->stream[i].len);
+		to->background[i].text = copy_bytes(copy, from->background[i].text,
+						    from->background[i].len);
+	}
 	to->transcript = copy_bytes(copy, from->transcript, from->transcript_len);
 	to->value_repr = copy_text(copy, from->value_repr);
 	to->value_json = copy_text(copy, from->value_json);

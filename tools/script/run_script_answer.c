@@ -320,7 +320,9 @@ char *
 run_script_output_schema(enum run_for tool)
 {
 	static const char *const of_sessions[] = { "session", "expires", "state", "state_text",
-						   "exited", "not_carried", "checkpoints", NULL };
+						   "exited", "background_stdout",
+						   "background_stderr", "not_carried",
+						   "checkpoints", NULL };
 	json_t *schema = schema_load(run_output_schema);
 
 	schema_set(schema, "status", "enum", statuses(1u << tool));

@@ -4,6 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,19 +74,22 @@ python(const char *code)
 static int
 start(void **state)
 {
-	PyObject *type;
+	PyObject *type, *buffer;
 	char code[256];
 
 	(void)state;
 	Py_InitializeEx(0);
 	type = turns_type();
+	buffer = turns_buffer_type();
 	names = PyDict_New();
-	if (!type || pipe2(out, O_CLOEXEC | O_NONBLOCK) < 0 ||
+	if (!type || !buffer || pipe2(out, O_CLOEXEC | O_NONBLOCK) < 0 ||
 	    pipe2(err, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -1;
 	PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins());
 	PyDict_SetItemString(names, "Turn", type);
+	PyDict_SetItemString(names, "Buffer", buffer);
 	Py_DECREF(type);
+	Py_DECREF(buffer);
 	snprintf(code, sizeof(code),
 		 "import io\nout = Turn(%d, 'wb', closefd=False)\n"
 		 "err = Turn(%d, 'wb', closefd=False)\n", out[1], err[1]);
@@ -163,6 +167,47 @@ what_was_read_already_needs_no_wait(void **state)
 	assert_int_equal(reader.looks, 0);
 }
 
+/* In a process of its own, whose standard output is the pipe. */
+static void
+threads_of_earlier_cells_write_elsewhere(void **state)
+{
+	int background[2], status;
+	char text[64] = "";
+	pid_t pid;
+
+	(void)state;
+	assert_return_code(pipe2(background, O_CLOEXEC | O_NONBLOCK), errno);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (dup2(out[1], 1) < 0 || turns_background(background[1], background[1]) < 0 ||
+		    !python("import threading\n"
+			    "text = io.TextIOWrapper(Buffer(Turn(1, 'wb', closefd=False)), 'utf-8',\n"
+			    "                        line_buffering=True, write_through=True)\n"
+			    "go, done = threading.Event(), threading.Event()\n"
+			    "def later():\n"
+			    "    go.wait()\n"
+			    "    text.write('half of ')\n    text.write('a line')\n"
+			    "    text.buffer.raw.write(b'!')\n    text.buffer.flush()\n"
+			    "    done.set()\n"
+			    "threading.Thread(target=later).start()\n"))
+			_exit(1);
+		turns_divide();
+		_exit(python("text.write('own ')\ngo.set()\ndone.wait()\n"
+			     "t = threading.Thread(target=text.write, args=('new ',))\n"
+			     "t.start()\nt.join()\ntext.write('line\\n')\n") ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(read(out[0], text, sizeof(text) - 1) > 0);
+	assert_string_equal(text, "own new line\n");
+	memset(text, 0, sizeof(text));
+	assert_true(read(background[0], text, sizeof(text) - 1) > 0);
+	assert_string_equal(text, "half of a line!");
+	close(background[0]);
+	close(background[1]);
+}
+
 /* In a process of its own, for it changes for good how patient writers are. */
 static void
 a_descriptor_that_is_gone_ends_the_waiting(void **state)
@@ -214,6 +259,7 @@ main(void)
 		cmocka_unit_test_setup(one_stream_never_waits, fresh),
 		cmocka_unit_test_setup(the_other_waits_until_it_was_read, fresh),
 		cmocka_unit_test_setup(what_was_read_already_needs_no_wait, fresh),
+		cmocka_unit_test_setup(threads_of_earlier_cells_write_elsewhere, fresh),
 		cmocka_unit_test_setup(a_descriptor_that_is_gone_ends_the_waiting, fresh),
 		cmocka_unit_test_setup(nobody_waits_for_ever, fresh),
 	};
