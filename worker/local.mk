@@ -115,12 +115,12 @@ EXTRA_DIST += worker/bootstrap.py worker/rich.py worker/jsonable.py worker/noteb
 
 # What `mcp-python interpreter add` builds other workers from.
 workersourcesdir = $(pkgdatadir)/worker
-WORKER_SOURCES = $(libworker_a_SOURCES) worker/main.c worker/preloaded.c $(libproto_a_SOURCES) \
+WORKER_FILES = $(libworker_a_SOURCES) worker/main.c worker/preloaded.c $(libproto_a_SOURCES) \
 	base/quote.c base/stall.c base/utf8.c base/*.h worker/*.py worker/preloaded.map \
 	worker/standalone.mk policy/import_check.py
 install-worker-sources:
 	$(MKDIR_P) "$(DESTDIR)$(workersourcesdir)"
-	cd $(srcdir) && tar -cf - $(WORKER_SOURCES) | \
+	cd $(srcdir) && tar -cf - $(WORKER_FILES) | \
 		tar -C "$(DESTDIR)$(workersourcesdir)" --no-same-owner --mode=u=rwX,go=rX -xf -
 	echo $(PACKAGE_VERSION) >"$(DESTDIR)$(workersourcesdir)/version"
 uninstall-worker-sources:
