@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the contents of the files of [auth], and the texts of
  * challenges.
  * Reads:   Authorization of clients, hostile, bounded by the size of a request's head. */

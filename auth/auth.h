@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may use the service over HTTP, by what they show: a token that the service gave out, or one
  * of an OAuth 2.1 issuer, whose resource server this is (RFC 6750, RFC 9728). What the kernel says
  * of a peer, and which header a proxy may set, is http/principal.h.

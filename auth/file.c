@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, after it has dropped privilege: a file that it cannot read then it
  * could not read again later.   Owns: nothing.
  * Reads:   a file of the administrator. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A file that administrators change while we run: looked at once a second at most, read
  * whole when it is another one than before. Files are small and local, and opened so that
  * a FIFO in their place holds nothing up.

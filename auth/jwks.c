@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the keys of a JWKS.
  * Reads:   a file that the administrator keeps, usually fetched from the issuer. */
 #include "auth/jwks.h"

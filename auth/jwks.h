@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A JWKS (RFC 7517): the public keys that may sign access tokens. Text in, keys out. */
 #ifndef AUTH_JWKS_H
 #define AUTH_JWKS_H

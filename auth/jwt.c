@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the keys of the JWKS file's last valid state.
  * Reads:   tokens of clients, hostile until their signature is proved. Sizes, header and claims
  * are checked here, the signature by cjose. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* OAuth 2.1 access tokens in the form of RFC 9068: signed by a key of the JWKS file, issued
  * by the one issuer, for this service, now. The file is read again when it changes; one that
  * cannot be read or understood changes nothing.

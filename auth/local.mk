@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # auth: whose an HTTP request is, by tokens.
 noinst_LIBRARIES += libauth.a
 libauth_a_SOURCES = \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the records of the token file's last valid state.
  * Reads:   tokens of clients, hostile; and the file, which an administrator wrote. */
 #include "auth/tokens.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Is a bearer token one of those in the token file (policy/tokens.h)? The file is read again
  * when it changes; one that is broken changes nothing, one that is gone holds no token.
  */

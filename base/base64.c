@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: any process.   Owns: nothing.
  * Reads:   texts of clients and of scripts. */
 #include "base/base64.h"

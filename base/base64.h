@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base64 (RFC 4648), by OpenSSL's functions: programs that use it link libcrypto.
  *
  * Bytes have one right spelling, and no other is read: nothing stands between the characters, and

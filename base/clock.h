@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The time that deadlines and spans are counted in: CLOCK_MONOTONIC, in whole units. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Handles: names of things that a client uses again, such as a REPL session, a job or a task. They
  * cannot be guessed. Each ends with the name of this host, so that a proxy in front of several
  * hosts finds the right one. A handle alone gives no right: the code that accepts one also checks

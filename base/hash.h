@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A hash of texts (FNV-1a), for buckets and for noticing changes. Texts with the same hash are easy
  * to find, so a table must work with them too. */
 #ifndef BASE_HASH_H

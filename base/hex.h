@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes as hexadecimal digits, in lower case. */
 #ifndef BASE_HEX_H
 #define BASE_HEX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: any process.   Owns: random bytes that are not used yet. */
 #include "base/id.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names that nobody can guess: of executions, approvals, sessions, jobs and sealed states.
  */
 #ifndef BASE_ID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the text of one answer while it is written. */
 #include "base/jsonout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes JSON text, value by value, into memory of its own.
  *
  * Answers are written rather than built as trees: ids and a script's result go out in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: any process with a loop.   Owns: the timers of what is kept. */
 #include "base/kept.h"
 

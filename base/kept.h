@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Things that are kept for an owner, with bounds for their number, their bytes and their time.
  *
  * The user of this module puts a struct kept into its own structure, as the first member, and

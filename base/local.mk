@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # base: the ground floor. What all programs share; includes no other folder.
 noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \

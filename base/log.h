@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Log lines on standard error: one event, then key=value.
  *
  *   log_line(LOG_INFO, "keeper-ready", "removed=%u", n);

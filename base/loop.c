@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the event_base, signal events, objects that wait to be freed.
  * The free event queues behind every callback that is already active. A priority of its own
  * would starve it: libevent serves a lower priority only when the higher ones are idle. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The one event loop, and the rule for objects with callbacks: they die after the turn.
  *
  * An object may be closed from within any of its own callbacks. It then marks itself, leaves its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: two timers of the loop. When the loop hangs, the keep-alive
  * messages stop, and systemd restarts the service. */
 #include "base/notify.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Notifications to systemd: readiness, a status line, signs of life, the end. Without a systemd
  * that wants them these functions do nothing.
  */

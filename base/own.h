@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ownership where a variable is declared: closed or freed on every way out of its block.
  *
  *   own_fd int fd = open(...);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every process that has sockets.   Owns: nothing. */
 #include "base/passrights.h"
 

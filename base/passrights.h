@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a peer of a unix socket may pass descriptors (SO_PASSRIGHTS, Linux 6.16).
  *
  * The kernel opens a passed descriptor in the receiving process. If the process does not take it,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every program that shows text to a person.   Owns: nothing.
  * Reads:   text of strangers, with any bytes. */
 #include "base/quote.h"

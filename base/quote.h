@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Text of strangers in the form for people: in forms, on terminals, in the journal.
  *
  * A stranger is everybody but the reader and this program: a model, a script, a file's name, a

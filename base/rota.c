@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the queue of owners. Entries are part of the objects that wait.
  * The event is a timer that is due at once: libevent looks for other events before it calls it. An
  * event that makes itself active would be called again in the same turn. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A rota does long pieces of work one at a time. A turn of the loop has at most one piece, and
  * tenants alternate.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before privilege is dropped.   Owns: the lock of a socket. */
 #include "base/socketfile.h"
 

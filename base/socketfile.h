@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A listening unix socket that we make ourselves, and the lock that says whose it is.
  *
  * PATH.lock is held with flock(2) for as long as the process lives, so two supervisors that

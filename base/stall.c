@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, the egress proxy, zygotes, the keeper, a session's init.
  * Owns:    one timer and the action of one signal. */
 #include "base/stall.h"

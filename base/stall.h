@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A guard against waits in the middle of a turn of an event loop.
  *
  * A process that receives a descriptor may have to wait when it closes it: a TCP socket with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor and the egress proxy, whose loops are libevent's.
  * Owns:    epoll_wait(2) and poll(2) of these programs. */
 #undef _FORTIFY_SOURCE		/* otherwise poll() is an inline function already */

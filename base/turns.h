@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Guards a loop of libevent: tells stall.h when it rests and when its turns begin.
  *
  * Version 2.1 has no callback around its wait for events (2.2 has: evwatch). So this file has an

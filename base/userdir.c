@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor and the client, before they serve.   Owns: nothing. */
 #include "base/userdir.h"
 

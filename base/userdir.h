@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where a user's own files lie, by the XDG Base Directory Specification 0.8
  * (https://specifications.freedesktop.org/basedir-spec/0.8/).
  */

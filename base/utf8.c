@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every program.   Owns: nothing.
  * Reads:   bytes of unknown origin. */
 #include "base/utf8.h"

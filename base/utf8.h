@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8 (RFC 3629): the one rule for what a character is.
  *
  * Overlong forms, surrogates and numbers above U+10FFFF are ill-formed. NUL is a character like

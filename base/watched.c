@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * A bufferevent reads before it calls its user. To watch the read, this file replaces the
  * callback of the read event. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets of strangers: what they may pass, and what they make us wait for (base/stall.h).
  */
 #ifndef BASE_WATCHED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why something was refused, in words for the person or model who asked.
  * Used where a message is shown; everywhere else a negative errno is enough.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing all of some bytes to a descriptor that blocks. */
 #ifndef BASE_WRITEALL_H
 #define BASE_WRITEALL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for sizes that we chose ourselves: there is no sensible way on without it, so
  * these abort instead of failing. What a peer sizes is bounded before it gets here.
  */

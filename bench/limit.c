@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The physical limit that our path is measured against: the bare clone.
  *
  * A process that already holds libpython and the default profile's modules is cloned into the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A lean load client: N connections to a supervisor's socket, each with one call in flight.
  *
  *   load --socket PATH [--clients N] [--count N] [--pace-ms MS] [--burst N] [--script PY]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The physical limit and a load client; bench/run drives both. Not installed, not built by default.
 EXTRA_PROGRAMS = bench/limit bench/load
 bench_limit_SOURCES = bench/limit.c

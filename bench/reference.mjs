@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Servers made with the official TypeScript SDK, for bench/transports: one tool, run_script,
 // that hands its script to a python3 of its own, without any jail.
 //   node reference.mjs stdio | http | stdio-modern | http-modern      (http: prints its port)

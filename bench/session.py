@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the programs of this folder share: a private service, calls of its tools, and a session of run_repl."""
 import contextlib
 import itertools

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python's operators' commands.   Owns: a connection to the operators' socket.
  * Reads:   answers of the service, in which tenants' texts are hostile to a terminal. */
 #include "client/admin.h"

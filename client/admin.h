@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operators' socket as a command sees it: one JSON line asked, one answered. */
 #ifndef CLIENT_ADMIN_H
 #define CLIENT_ADMIN_H

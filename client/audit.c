@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python audit.   Owns: the audit log's files while it reads them.
  * Reads:   lines that anybody may have changed: this program finds such changes. */
 #include "client/operator.h"

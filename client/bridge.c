@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python connect. It has one poll loop, two fixed buffers, and owns no descriptor.
  *
  * Standard streams belong to the caller too, so O_NONBLOCK is not set on them. They are read

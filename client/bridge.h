@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Carries bytes between two standard streams and a socket, unread and unchanged. */
 #ifndef CLIENT_BRIDGE_H
 #define CLIENT_BRIDGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run and repl.   Owns: unsent and unread bytes.
  * One poll loop over one socket; the service may answer while the request is still being
  * written. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of tools over a connected socket, each with its one answer. */
 #ifndef CLIENT_CALL_H
 #define CLIENT_CALL_H

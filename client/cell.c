@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl, on typed lines. No I/O, no memory of its own. */
 #include "client/cell.h"
 

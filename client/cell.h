@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where a cell ends: as much of Python's lexical rules as tells whether what was typed so
  * far is whole. What is wrong Python is whole, too: the interpreter says what is wrong. */
 #ifndef CLIENT_CELL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python, once, before anything is sent.   Owns: nothing afterwards: the socket is
  * the caller's. */
 #include "client/endpoint.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the service listens, and why it cannot be reached. */
 #ifndef CLIENT_ENDPOINT_H
 #define CLIENT_ENDPOINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exit codes of mcp-python itself; sysexits(3) where a name there fits. A script's own
  * exit code, or 128 + signal, is passed on as it is. */
 #ifndef CLIENT_EXITS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python get.   Owns: the file that it makes; what is not whole is removed. */
 #include "client/get.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python get: the bytes of a file that a script left. */
 #ifndef CLIENT_GET_H
 #define CLIENT_GET_H

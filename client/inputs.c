@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run and repl, before the call.   Owns: nothing.
  * Reads:   files and directories of the user. */
 #include "client/inputs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of this machine that a script or a session gets into its /workspace. */
 #ifndef CLIENT_INPUTS_H
 #define CLIENT_INPUTS_H

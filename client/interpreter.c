@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python interpreter.   Owns: nothing: another program does the work. */
 #include <errno.h>
 #include <limits.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # client: the mcp-python program; jansson, for repl also libedit, for token libcrypto and
 # policy's form of the file; nothing of the supervisor or the worker.
 noinst_LIBRARIES += libclient.a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python: the command that people type and that MCP clients start.
  *
  *   connect                    bridge.c copies standard input and output to and from the

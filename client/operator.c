@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python approvals, approve and deny.   Owns: a connection to the operators'
  * socket.
  * The service decides what a user may do, by the uid that the kernel reports.

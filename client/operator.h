@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What operators type: approvals, approve, deny, audit, status, metrics, top and check-host.
  * Their arguments are read where they are run, because no other command has them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python, first.   Owns: nothing.
  * One row per option; the help text below and the manual page doc/man/mcp-python.1 list the same
  * options. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of mcp-python: pure parsing, nothing is opened or printed here. */
 #ifndef CLIENT_OPTIONS_H
 #define CLIENT_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl.   Owns: files below a directory of its own, which stay.
  * Reads:   pictures that a script made. Only what begins as PNG goes to a terminal, as base64 of
  * this program. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pictures that a cell shows: on a terminal that can, or as files. */
 #ifndef CLIENT_PICTURES_H
 #define CLIENT_PICTURES_H

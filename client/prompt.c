@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run and repl, while a call waits.   Owns: the open prompt.
  * Reads:   prompts, whose text may be a script's, and lines from the terminal, which has its own
  * line editing.

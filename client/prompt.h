@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the service asks the user at the terminal: a line for a script's input(), or
  * whether they agree to something. What is shown of it cannot steer the terminal. */
 #ifndef CLIENT_PROMPT_H

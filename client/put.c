@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python put.   Owns: the connection, and the pipe that the service passes on it. */
 #include "client/put.h"
 

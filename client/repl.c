@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl.   Owns: the session that it began.
  * Reads cells from standard input and runs them one after the other in a session of the tool
  * run_repl. Ctrl-C cancels the running cell or its prompt. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python repl. */
 #ifndef CLIENT_REPL_H
 #define CLIENT_REPL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl.   Owns: nothing.
  * Lines that begin with "%" and are this program's; others are the session's (%time, %cd ...). */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl.   Owns: the terminal while a line is typed, and the history, which
  * is the only file that mcp-python writes by itself: $XDG_STATE_HOME/mcp-python/history. */
 #include "client/repl_input.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the lines of mcp-python repl come from: a terminal, with editing and history by
  * libedit, or anything else. */
 #ifndef CLIENT_REPL_INPUT_H

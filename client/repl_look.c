@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python repl, while a line is typed or for a command.   Owns: nothing.
  * Asks the session without a change to it: by a copy that is closed after the call.
  * Reads:   what code of the session printed. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of mcp-python repl: one object in several files. repl.c reads and runs cells,
  * repl_commands.c has what begins with "%", repl_look.c what is asked about the live state. */
 #ifndef CLIENT_REPL_PARTS_H

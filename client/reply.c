@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run and repl.
  * The service is trusted, but may have bugs: a message that does not fit is -EBADMSG, never a
  * crash. */

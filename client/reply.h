@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the service answers, taken apart: text to struct, no I/O. */
 #ifndef CLIENT_REPLY_H
 #define CLIENT_REPLY_H

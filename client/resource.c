@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run and repl, after the answer; mcp-python get.   Owns: nothing. */
 #include "client/resource.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contents that the service keeps after an answer: files that a script left, and long output. */
 #ifndef CLIENT_RESOURCE_H
 #define CLIENT_RESOURCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run, after the answer.   Owns: files below the directories of --save, --rw.
  * Reads:   names that a script chose. Files are written only inside that directory: a name leads
  * downwards only, through no link, and to an existing file only with --force, or with --rw if that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a script showed and left: said, and with --save written into a directory. */
 #ifndef CLIENT_RESULTS_H
 #define CLIENT_RESULTS_H

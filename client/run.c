@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run. A file, one call, its output and its exit code.
  *
  * When a connection ends, the service stops its calls. So signals keep their default actions

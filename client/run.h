@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python run: one file, one execution, its output and its exit code. */
 #ifndef CLIENT_RUN_H
 #define CLIENT_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What mcp-python says about itself on standard error; a script's output never goes
  * here. */
 #ifndef CLIENT_SAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run, before anything is sent. */
 #include "client/script.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading what is sent: the script, and the standard input that goes with it. */
 #ifndef CLIENT_SCRIPT_H
 #define CLIENT_SCRIPT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run and repl.   Owns: the connection, and a private supervisor.
  * A private supervisor is a child with one client, this program: it has one end of a pair of
  * sockets as standard input and output, and ends when the other end is closed. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The service that run and repl talk to: one that listens, or one that they start themselves. */
 #ifndef CLIENT_SERVICE_H
 #define CLIENT_SERVICE_H

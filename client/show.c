@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run and repl.
  * Shows output as it arrives. The answer's stdout and stderr are complete; only the part that
  * was not shown yet is added at the end. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a script writes, on the terminal or wherever it is to go. */
 #ifndef CLIENT_SHOW_H
 #define CLIENT_SHOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python status and metrics.   Owns: one request and its answer.
  * The operators' socket answers. Without it a user's own status comes from the MCP socket, by
  * the tool check_environment. */

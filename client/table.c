@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python's operators' commands.   Owns: the cells of a table. */
 #include "client/table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of text for people: right-aligned where they are numbers. */
 #ifndef CLIENT_TABLE_H
 #define CLIENT_TABLE_H

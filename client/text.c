@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python, on files and arguments before they are sent.
  * A wrong script is refused here with its file name and position; the service does not know the
  * file name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether bytes are text that the service takes, and where they stop being it. */
 #ifndef CLIENT_TEXT_H
 #define CLIENT_TEXT_H

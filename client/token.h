@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python token: keeps the file of bearer tokens that mcp-pythond reads (policy/tokens.h).
  */
 #ifndef CLIENT_TOKEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python token.   Owns: the token file while it changes it.
  * The lock is on the directory, because each change replaces the file. */
 #include "client/token_file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The token file on disk: read, and replaced whole or not at all.
  */
 #ifndef CLIENT_TOKEN_FILE_H

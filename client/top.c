@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python top.   Owns: the terminal while it runs, and its earlier settings; the
  * last answer, for the differences.
  * Signals come through a descriptor, so a single poll() waits for everything. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python run, on the answer. The table is the one in doc/man/mcp-python.1.
  */
 #include "client/verdict.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an outcome means for the user of the command line: an exit code, and a line to say.
  */
 #ifndef CLIENT_VERDICT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Times as people write them. */
 #ifndef CLIENT_WHEN_H
 #define CLIENT_WHEN_H

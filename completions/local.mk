@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # completions: for bash and zsh; both read --help. A distribution may have another zshcompletiondir.
 bashcompletiondir = $(datadir)/bash-completion/completions
 zshcompletiondir = $(datadir)/zsh/site-functions

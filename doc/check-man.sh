@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The manual pages format without a warning, and name every option that --help names.
 srcdir=${srcdir:-.}
 status=0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # doc: manual pages, written by hand; the table of configuration keys is checked by
 # systemd/check-units.sh, the formatting here.
 dist_man_MANS += \

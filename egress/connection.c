@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-egress.   Owns: connections: a script's socket, and the origin's.
  * Reads:   both, hostile from the first byte; bounded in time, bytes and memory.
  *

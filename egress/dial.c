@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-egress.   Owns: a lookup and a socket that is being connected.
  * Reads:   answers of name servers, hostile: any name may lead anywhere. */
 #include "egress/dial.h"

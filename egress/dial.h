@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a target to a connected socket: looked up once, each address judged, and what was
  * judged is what is connected to.
  */

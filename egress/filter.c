@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-egress, once, before it receives the first listening socket.
  * Owns:    nothing.
  * Two barriers against files, because a kernel may lack Landlock. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The jail of mcp-python-egress: no capability, no file, no program, no other process; what
  * is left is sockets of version 4 and 6 and the descriptors that are open.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-egress.   Owns: grants and their listening sockets.
  * Reads:   messages of the supervisor. A worker can only connect. */
 #include "egress/proxy.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-egress.   Owns: nothing.
  * Reads:   requests of scripts, hostile from the first byte. Any deviation from RFC 9112 is
  * refused, so that no origin can read a request differently. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a request to a proxy: parsed strictly, and written again for its origin.
  * Pure code.
  */

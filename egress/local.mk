@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # egress: the program that connects to the outside for scripts; libevent, libseccomp, rules
 # of policy and proto, nothing else.
 noinst_LIBRARIES += libegress.a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python-egress: connects to the outside for scripts, where the policy allows it.
  *
  * mcp-pythond starts one process for all workers, when the first execution with network access

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The proxy from inside: grants, one per execution that may have a network, and their
  * connections. Everything runs in one loop and nothing in it waits.
  */

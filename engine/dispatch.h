@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gives warm workers to the executions, sessions and cells that wait for them. For struct
  * pool_hooks.
  */

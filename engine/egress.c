@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the proxy's process, and grants.
  * Reads:   frames from mcp-python-egress, which talks to strangers: their contents go to the log
  * and the audit log only. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The egress proxy (mcp-python-egress) as the supervisor sees it. It is started for the first
  * execution that may have a network, and ended when it was not used for a while. If it fails it
  * is started again, after a longer pause each time. It is told what each execution may do.

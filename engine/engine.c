@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: pool, tenants and executions, and the order in which they are
  * made and freed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The engine: zygotes, pool, scheduler and tenants, as one object that owns them.
  *
  * main.c makes one after privilege is arranged; sessions get tenants from it; tools start

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's inside, which its modules share. No file outside of engine/ includes it.
  */
 #ifndef ENGINE_ENGINE_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: every execution from the call to its one answer.
  * Every execution ends in two steps: close_run() reads the kernel's counters and releases the
  * worker; deliver() gives the answer, and nothing else does. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One execution, from the call that asked for it to its single answer.
  *
  * The tools above see only this header: they start an execution, may watch its output

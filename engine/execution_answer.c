@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the texts of an execution's answer while it is delivered. */
 #include "engine/execution_parts.h"
 

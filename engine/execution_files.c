@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the job for the file that an execution's worker has offered.
  * Reads:   OFFER, from a script's process. It may offer anything, as often as it may leave files;
  * that fills the store of its own tenant, within that tenant's bounds. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of an execution that are kept on disk (host/filestore.h). The worker offers one after the
  * other and waits for the answer to each; the bytes go from it to the store's helper.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the wait for a mount.
  * Reads:   names of modules, hostile: our own worker asks for no more than it may, one at a time,
  * and numbers them. */

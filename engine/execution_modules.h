@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The modules that the imports of an execution ask for: one at a time, and a bounded number. The
  * watcher knows which set of packages has one (engine/execution.h), the keeper mounts that.
  */

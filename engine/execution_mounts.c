@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: holds of the files that executions and sessions read. */
 #include "engine/execution_mounts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stored files (host/filestore.h) that an execution's script reads where they are: the keeper
  * mounts each, read-only, at a place of the worker, and in /workspace is a link to that. Nothing is
  * copied.

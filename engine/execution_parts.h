@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executions as the engine's other modules see them.
  */
 #ifndef ENGINE_EXECUTION_PARTS_H

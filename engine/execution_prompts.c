@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   numbers of prompts, hostile: our own worker sends no more than it may, one at a time,
  * and numbers them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The prompts of an execution: one is open at a time. The time in which a person thinks is
  * excused: up to a bound, the script's wall clock does not count it. Pure: the caller tells the
  * time.

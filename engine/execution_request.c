@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: an execution's copies of its request. */
 #include "engine/execution_request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an execution keeps of its request: copies, which the worker's messages are made of; and
  * what is checked before there is an execution.
  */

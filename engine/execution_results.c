@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the results of an execution beside its streams.
  * Reads:   messages of a worker, each within its bounds already. This file bounds their number
  * and their sum. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The results of an execution beside its streams: objects that it displayed, and files that it
  * left. They are kept as the frames that brought them, and bounded in number and sum.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing for longer than a call.
  * Prepares a worker to run: limits, RUN, standard input, packages and network access. */
 #include "engine/execution_parts.h"

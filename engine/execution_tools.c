@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   calls of tools, hostile: our own worker makes no more than it may, at once and in all,
  * numbers them, and names servers that it was told of. */

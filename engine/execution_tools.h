@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of other servers' tools that an execution has open: a bounded number at once and in
  * all. The watcher decides what becomes of them (engine/execution.h).
  */

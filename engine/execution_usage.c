@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Measures what an execution has used: by the kernel's counters where they exist, else by a look
  * at its processes. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an execution uses: time, memory, processes. Measured by the kernel's counters where they
  * exist, else by looks at its processes; the results are written into its facts.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses of files that executions left. */
 #ifndef ENGINE_FILE_URI_H
 #define ENGINE_FILE_URI_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the keeper's process, and a socket for each environment that
  * is being made.
  * Reads:   KEEPING and TAKEN, from a program that runs no client's code. */

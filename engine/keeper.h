@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The keeper as the supervisor sees it: the process that owns the store of environments
  * (keeper/keeper.h). It is started again when it ends.
  *

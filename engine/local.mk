@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # engine: zygotes, the pool of workers, executions and sessions of the interpreter.
 noinst_LIBRARIES += libengine.a
 libengine_a_SOURCES = \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The observer is told of every execution, and may refuse one. The engine itself knows nothing of
  * quotas and audit.
  */

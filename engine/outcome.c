@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * The kernel's facts go before the supervisor's actions, and those before the worker's report:
  * DONE can make an outcome worse, never better. */

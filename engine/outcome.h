@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From what is known about an execution's end to its one status. Pure: the facts go in,
  * the status and a sentence come out. The order of precedence is the table in
  * outcome.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the kept part of one execution's output.
  * Reads:   bytes of scripts, in the pieces that the pipes give. */
 #include "engine/output.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The part of a script's output that is kept: the head and, past the cap, the tail of each stream
  * and of both together in the order of arrival. Input may be cut anywhere and need not be UTF-8;
  * the resulting texts always are. Pure, no I/O.

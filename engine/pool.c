@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the zygotes, and the list of all workers.
  * The cost of each operation is independent of the number of workers, except for the loss of a
  * zygote and its renewal. */

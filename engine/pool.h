@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pool: all workers, and the zygotes that make them. Workers are made for tenants' shares
  * (share.h); all shares together stay within the pool's bounds.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: a worker that is leased for as long as the session lives, and keeps its interpreter
  * from one execution to the next. An execution in a session is a cell (struct execution_request).
  *

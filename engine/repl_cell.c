@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the socket of the cell that runs in a session.
  * Reads:   messages of the cell's process, hostile from the first byte: a breach of the protocol
  * ends the cell; and init's report of how the cell ended. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, at its start and its end.   Owns: nothing: an adopted session belongs
  * to repl.c, its worker to worker.c.
  * Reads:   /proc and the kernel's facts about processes whose numbers another process wrote

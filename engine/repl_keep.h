@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions that outlive the supervisor. A supervisor that ends describes the sessions that have
  * come to rest (engine_keep_sessions) and gives their descriptors away; the next one adopts them.
  * supervisor/handover.c carries both.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions, for the engine's other modules.
  */
 #ifndef ENGINE_REPL_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Measures what a session uses, and finds sessions that use processor time while they are idle. */
 #include "engine/repl_parts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing; it links objects of other modules.
  * The cost of every operation is independent of the number of waiting items. */
 #include "engine/scheduler.h"

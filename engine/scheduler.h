@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which tenants are served. Two pure structures: a tenant's queue of waiting work,
  * with bounds for what waits and what runs at once; and a ring of tenants' shares that want a
  * worker. They do no I/O, read no clock, and know nothing of workers or executions. Both are

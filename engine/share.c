@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a tenant's share of the pool, but not the workers in it. */
 #include "engine/share.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tenant's share of the pool for one profile: how many workers are kept warm for it. Its target
  * starts at the configured number, grows when an execution finds no warm worker, and shrinks when
  * some were never needed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the engine, for operators and metrics: profiles, tenants, running executions. Each
  * call walks over workers and tenants, and does a few small reads for each tenant with something
  * running. Nothing is changed.

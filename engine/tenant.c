@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the tenants, their queues and shares.
  * A tenant outlives its last session for the idle time, so that a client that returns finds its
  * workers warm. */

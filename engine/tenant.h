@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tenant: a peer uid or another authenticated principal, with its queue, its shares of the pool
  * and its cgroup. It is made for the principal's first connection, and freed when it has had no
  * holder and nothing to run for a while.

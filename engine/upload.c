@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the store's job of each file that comes in.
  * Reads:   names that clients give to files. */
 #include "engine/upload.h"

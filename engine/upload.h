@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A file that a client puts into its tenant's store (host/filestore.h), for the files of scripts
  * and sessions. The client writes the bytes into a pipe; this process sees none of them.
  *

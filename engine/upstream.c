@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the process of mcp-python-tools, calls, and lists of tools.
  * Reads:   frames from that process, which talks to strangers: each text is bounded, names are
  * checked once more, and what is said to be JSON is read before it is kept. */

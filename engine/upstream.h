@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Other MCP servers, as the supervisor sees them: mcp-python-tools is their client. It is started
  * with the engine, if the configuration names any server, and again when it ends, after a longer
  * pause each time. Each call is answered once. What this module has of a server is the server's own

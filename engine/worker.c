@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: every worker from clone to reaped, and its leaf.
  * Reads:   frames and output from workers, hostile from the first byte. */
 #include "engine/worker.h"

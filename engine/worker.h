@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One worker as the supervisor sees it, from the request to the zygote until it is reaped: its
  * state, its descriptors, its leaf and its uid. A worker runs one script, or the cells of one
  * session, and is then ended.

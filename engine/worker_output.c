@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: its ends of the pipes of a worker's standard output and
  * standard error.
  * Reads:   bytes of scripts, at most a buffer at a time. */

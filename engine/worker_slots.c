@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the uids of the outer namespace, and their assignment to
  * workers. */
 #include "engine/worker.h"

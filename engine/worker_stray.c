@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: children without an owner.
  * A zygote makes workers as our children. When it is killed between making one and naming it,
  * this file finds the child by the kernel's list of our children. */

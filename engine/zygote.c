@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the zygote's processes.
  * Reads:   frames from the zygote, which runs no client's code. */
 #include "engine/zygote.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One zygote as the supervisor sees it. The supervisor starts it, asks it for workers, and starts
  * it again when it has ended: at once if it was ready, else after a delay that doubles up to a
  * minute.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The smallest script: what it prints comes back, and so does the value of its last line."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small piece of real work: make a CSV file, load it into SQLite, report on it.
 
 Everything is in the script's own /workspace, which is gone afterwards; the last line's value

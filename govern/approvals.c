@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: requests for approvals, and the decisions.
  * A request changes its state only after the file holds the change: a restart must know everything
  * that has happened. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Approvals: what a person has to agree to before it is done, who was asked, and what was
  * said. A request is of one tenant and about items; an item is a text that names exactly what
  * is approved: "package NAME==VERSION HASH from URL", or "run_script SHA256". What was granted is

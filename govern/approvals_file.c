@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Decisions are made by people, so nobody notices that each one waits for the disk. */
 #include "govern/approvals_file.h"

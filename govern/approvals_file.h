@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The file in which approvals outlive the service: JSON lines, one for each thing that happened
  * to a request, appended and on the disk before it counts. Read at start, and written again
  * without what no longer matters.

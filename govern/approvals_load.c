@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Converts approvals to JSON and back.
  * Reads:   the service's own file. A mistake in it is an error, and never a grant. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Approvals from inside.
  */
 #ifndef GOVERN_APPROVALS_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the audit log: its file, and the count of lost records.
  * A record is made once and goes to the file and to the journal, and as a log line to standard
  * error if that is not the journal. The file comes first: it alone can refuse a record. */

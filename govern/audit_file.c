@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the audit log's file and its lock.
  * A line is one write(2) at the end of the file. A line that a crash has torn lacks its newline,
  * or ends in zero bytes that the file system shows instead. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The audit log's file: appended to, mended after a crash, rotated. It is PATH; those that
  * it was before are PATH.1, PATH.2 and so on, oldest first, and the chain goes on from each
  * one to the next. One service alone writes it: it is locked.

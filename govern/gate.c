@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: an account of each principal: who it is, the configuration in
  * force for it, and its used quotas. An account outlives its tenant in the engine: otherwise a
  * client could evade a quota by coming back. It is freed when the longest quota window has passed.

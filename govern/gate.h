@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is in force for whom, now: the one place that tools, the engine and operators ask.
  * Keeps, by principal, the configuration made for it (policy/config.h, config_for), who it is
  * to the host, and what it has used of its quotas.

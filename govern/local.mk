@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # govern: what policy decides at run time: the gate, approvals, the audit log, counters.
 noinst_LIBRARIES += libgovern.a
 libgovern_a_SOURCES = \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: counters and histograms.
  * Reads:   verdicts and outcomes of the engine; no data of a client. */
 #include "govern/metrics.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What has happened since the start, counted: the owner of every counter. It sits in front of
  * the engine's observer and hears of every execution and connection.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* OpenMetrics text, version 1.0: families of samples with labels. Pure; writes to a stream of
  * memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: names of a user and its groups.
  * A uid that the host does not know has no names: only sections of the uid itself apply to it. */
 #include "govern/subject.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who a principal is to policy: itself, and for a uid its login name and groups, as far as the
  * host's directory has said and the configuration names them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, with privilege only in cgroup_root_new().
  * Owns:    BASE and the directories that it made there. Tenants and leaves: cgroup_leaf.c. */
 #include "host/cgroup_parts.h"

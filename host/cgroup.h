@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cgroup v2 subtree that this service was given or made:
  *
  *   BASE/supervisor               this process and the zygotes

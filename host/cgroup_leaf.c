@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, without privilege.   Owns: tenants' directories and the leaves.
  * A leaf that is busy when it is retired is removed when the kernel reports that it is empty (a
  * change of cgroup.events, seen by inotify). No removal is tried in a loop. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cgroup subtree from inside: what cgroup.c and cgroup_leaf.c share.
  */
 #ifndef HOST_CGROUP_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Parses the kernel's texts about cgroups and mounts; proc(5), cgroups(7). */
 #include "host/cgroup_text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel's cgroup and mount files as text: pure parsing, no I/O.
  */
 #ifndef HOST_CGROUP_TEXT_H

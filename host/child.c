@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a process of another of our programs, its control socket and
  * its timer.
  * Reads:   frames. A breach of the protocol ends the process. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A child: a program of the service that runs beside the supervisor and exchanges frames with it.
  * The zygotes, the keeper and the egress proxy are children, each with messages of its own. This
  * module has what they share: the process, its control socket, the time limit of its start, and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the helper's process, the socket to it, and lookups.
  * Reads:   PERSON, from a process whose children parse the answers of name services. */
 #include "host/directory.h"

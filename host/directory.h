@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The host's directory of users: passwd and group of nsswitch.conf(5), which may be files, or
  * sssd, LDAP and others that answer late or not at all.
  *

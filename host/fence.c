@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, the launcher and the helpers, each before its loop; a child of a helper,
  * before its job.   Owns: nothing. */
 #include "host/fence.h"

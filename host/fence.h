@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fences: filters of system calls that the supervisor, the launcher and the helpers put up for
  * good, before a client's first byte is read. They come after the loss of privilege (privilege.h).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before its loop.   Owns: the descriptor of a set of rules. */
 #include "host/fence_files.h"
 

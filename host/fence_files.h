@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which files the supervisor may still open once it serves: those below the folders that it works
  * in, by Landlock. It cannot open what else its user may, and nothing below /proc: no memory of
  * other processes, and no directory of one, which the kernel takes for a way to signal it.

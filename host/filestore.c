@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the helper's process, the socket to it, the index and the jobs.
  * Reads:   FILE_ENDED, and at the start STORED_FILE, from the helper. */
 #include "host/filestore.h"

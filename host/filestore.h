@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The store of files on disk: what scripts leave that is too large for the memory of the service.
  * It survives a restart.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the file helper and its children.   Owns: nothing for longer than a call.
  * Reads:   bytes of scripts and clients, which are copied and never looked at; and what this file
  * wrote beside them earlier, which is checked like a stranger's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The two sides of the store of files: filestore.c in the supervisor; filestore_process.c and
  * filestore_disk.c in the helper. */
 #ifndef HOST_FILESTORE_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the file helper, and in a child of it for each file that is kept or fetched.
  * Owns:    the descriptor of the store.
  * Reads:   STORE_FILE and the like, from the supervisor. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor and its helpers.   Owns: what helper.h says.   Reads: nothing. */
 #include "host/helper.h"
 

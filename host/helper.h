@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that are forked from the supervisor and go on without it: the launcher, the directory
  * helper and the file helper. Each has one socket to the supervisor.
  *

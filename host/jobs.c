@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the directory helper and the file helper, and in a child of them for each job.
  * Owns:    the children, and a pipe from each.
  * Reads:   orders of the supervisor, and the children's answers, as frames. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loop of a helper (helper.h) that has work which can block: a name service or a disk may
  * answer late or never. The helper forks a child for each order, its job, and kills a child that
  * does not answer in time, so one job holds up no other.

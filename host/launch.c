@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the launcher; run_child() in the forked child, before it becomes the program.
  * Owns:    nothing. */
 #include "host/launch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a fork of the launcher to a program with a socket to the supervisor.
  *
  *   descriptor 0  /dev/null     1 and 2  standard error     3  the socket

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the launcher's process and the socket to it.
  * Reads:   LAUNCHED and ADOPTED, from a process that parses nothing of a client. */
 #include "host/launcher.h"

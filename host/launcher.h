@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher: a process that starts zygotes, the keeper, the egress proxy and the client of other
  * servers' tools for the supervisor, which has given up every means to do that itself (fence.h).
  *

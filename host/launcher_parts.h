@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher's two sides: launcher.c in the supervisor, launcher_process.c in the launcher.
  */
 #ifndef HOST_LAUNCHER_PARTS_H

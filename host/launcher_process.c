@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the launcher.
  * Owns:    descriptors of the outer namespace and of the programs; the list of processes that it
  * started.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # host: what is asked of the kernel at start-up and per worker: namespaces, cgroups, processes.
 noinst_LIBRARIES += libhost.a
 libhost_a_SOURCES = \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor before its loop; a child makes the namespaces and ends.
  * Owns:    the two descriptors that keep the namespaces alive. */
 #include "host/outer.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The outer namespace: a user namespace and a mount namespace below the host's, made by
  * the service's user, in which every zygote lives. Descriptors hold it open, so no process has to
  * stay in it. Its owner, the service's user, may enter it (setns(2)) without any capability on the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before the loop.   Owns: nothing.
  * capabilities(7): afterwards no process of the service has a capability in the host's user
  * namespace. Its power over zygotes and workers comes from its uid, which made the outer

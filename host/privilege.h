@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From root, or the service's user with some capabilities, to that user with none, in two steps,
  * and the proof that nothing is left.
  *

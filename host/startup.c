@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, once, before it serves anybody.   Owns: nothing afterwards.
  * The order matters: cgroups while they can still be handed over, the outer namespace while ids
  * can still be mapped; then all privilege is dropped, and that is proved. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the start of the process to the state in which clients may be served: the cgroup subtree
  * exists, the launcher has the outer namespace, and this process has no capability left.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the usage helper's process, and the socket to it.
  * Reads:   answers of the helper: numbers. */
 #include "host/usage.h"

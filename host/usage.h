@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What /proc says of the processes of workers, and who may ask there.
  *
  * The kernel shows a process to those who may also write its memory. The supervisor is the owner of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The usage helper's two sides: usage.c in the supervisor, usage_process.c in the helper. They
  * are one program, so that messages are the structs themselves, cut behind their last item. */
 #ifndef HOST_USAGE_PARTS_H

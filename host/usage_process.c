@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the usage helper; in unit tests also in their process.   Owns: nothing.
  * Reads:   questions of the supervisor, which a client may have taken over: they hold only numbers.
  * /proc of workers: a pid may be gone or, in theory, belong to another process by the time it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The watchdog replaces the memory and pids controllers where there are none: while something runs,
  * it samples the use of the worker's processes. Only for a service that was started by hand; under
  * systemd the controllers are required.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the counts of peers and tenants of the HTTP server. */
 #include "http/account.h"
 

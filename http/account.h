@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Accounts of the HTTP server: connections and their bytes by peer, sessions and bytes of calls by
  * tenant. Counting only, no I/O.
  */

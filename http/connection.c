@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: our state of one connection; evhttp owns its socket.
  * Reads:   nothing but the number of bytes that arrived.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a file that is being sent by a link.
  * Reads:   nothing but the header Range; the bytes are passed on.
  *

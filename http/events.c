@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the stream of events that answers an exchange, its timers,
  * and the watch for a client that leaves.
  *

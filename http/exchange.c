@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a POST from its body to its answer; also its conversation, if
  * the POST is modern or initializes a session. The same of a GET, which asks nothing.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An HTTP exchange, for its two files: http/exchange.c has its life, http/events.c the stream of
  * events that may be its answer.
  */

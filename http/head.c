@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   header lines of a client, split by evhttp and bounded in size, otherwise of any form. */
 #include "http/head.h"

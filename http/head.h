@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The head of an HTTP request: the headers that the service uses, read from evhttp's list and
  * checked. The length of the body must be unambiguous, and no header that must be unique may occur
  * twice.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The checks of one POST: its era, and whether headers and body agree. The first failure is the
  * result, and no tool is called.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # http: from a listening socket to conversations.
 noinst_LIBRARIES += libhttp.a
 libhttp_a_SOURCES = \

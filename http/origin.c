@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   a client's Host and Origin: any bytes but NUL. */
 #include "http/origin.h"

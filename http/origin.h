@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules for Host and Origin, which keep web pages of strangers from a server on the same
  * machine (DNS rebinding); and addresses of listening sockets.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the HTTP server, for its own files only.
  *
  *   http/server.c      listening sockets; evhttp, and the adoption of its connections

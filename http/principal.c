@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   headers of a client, hostile; and of the proxy, which acts for its clients. */
 #include "http/principal.h"

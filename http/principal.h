@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The principal of a request. It is decided here only, for every request again; a session id proves
  * nothing.
  *

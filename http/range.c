@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.   Reads: a header of a client, in any form. */
 #include "http/range.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The header Range of a request for a file. Pure.
  */
 #ifndef HTTP_RANGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the past events of streams, until they are too old or too
  * many.
  * Reads:   ids of events from clients, in any form. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The events of a stream, kept for a while: a client that has lost the stream asks for the events
  * after the last one that it has seen. The buffers belong to a session, which belongs to a
  * principal. An event's id is valid in its own session only.

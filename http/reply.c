@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing beyond a call.
  * Writes answers that are complete at once. */
 #include "http/reply.h"

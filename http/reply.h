@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers to HTTP requests that are sent in one piece. Each function gives the request back to
  * evhttp: the caller may not use it afterwards.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing beyond a call.
  * Reads:   requests of clients, split into lines and body by evhttp, otherwise hostile. */
 #include "http/parts.h"

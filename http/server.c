@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the listening sockets with their connections.
  *
  * evhttp accepts connections by itself, and reports them only when a whole request has arrived.

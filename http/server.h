@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MCP over HTTP: one endpoint, /mcp, on up to HTTP_ENDPOINTS_MAX listening sockets. Modern requests
  * are independent of each other; legacy ones belong to sessions (http/session.h).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions of legacy revisions over HTTP, each a conversation of several POSTs. A session is bound
  * to the tenant that opened it; other tenants cannot use its id.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a file that comes in by a signed link.
  * Reads:   the head of a request, by anybody; the bytes behind it are passed on.
  *

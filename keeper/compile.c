@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the taker.   Owns: nothing.
  * Reads:   a worker's results of compiling strangers' sources: any bytes. The worker does not
  * choose the file that a result is for. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Has the sources of a tree compiled, by a worker without a network that is given their text and
  * answers bytes; the files are made here. On its socket, numbers most significant byte first:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the keeper and its children.   Owns: contexts of libcrypto. */
 #include "keeper/digest.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SHA-256, of libcrypto. */
 #ifndef KEEPER_DIGEST_H
 #define KEEPER_DIGEST_H

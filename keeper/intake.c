@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a child of the keeper without capabilities.   Owns: the files below tree.
  * Reads:   messages of the reader of a wheel, which a wheel may have taken over. */
 #include "keeper/intake.h"

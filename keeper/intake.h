@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a tree of the files that a stream tells of: hostile to the last byte.
  *
  * The stream is a sequence of files and one end, numbers most significant byte first:

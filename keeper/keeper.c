@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the keeper, root of the outer namespace. Sets are taken in and removed by children.
  * Owns:    everything in the store.
  * Reads:   KEEP once, then ATTACH, ATTACH_FILES, TAKE and DISCARD, from the supervisor alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The keeper: the process that owns the store of sets of packages, makes new ones of wheels, and
  * mounts them in workers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the reader of a wheel.   Owns: nothing.
  * Reads:   entry_points.txt, which a stranger wrote. A launcher made from it is Python that
  * imports a name from the wheel's own modules and calls it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The programs that a wheel wants to have made: [console_scripts] and [gui_scripts] of its
  * entry_points.txt.
  */

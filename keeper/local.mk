@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # keeper: the program that has the store of packages; libarchive, libcrypto, libseccomp, names and
 # versions of policy, and proto.
 noinst_LIBRARIES += libkeeper.a

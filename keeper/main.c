@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python-keeper: keeps the installed packages of mcp-pythond.
  *
  * The supervisor starts it, with a socket on descriptor 3, as root of the outer namespace. It has

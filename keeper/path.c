@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the keeper's children.   Owns: nothing.
  * Reads:   paths that a wheel names. */
 #include "keeper/path.h"

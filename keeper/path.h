@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths of files in a tree of packages, which strangers name. */
 #ifndef KEEPER_PATH_H
 #define KEEPER_PATH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the reader of a wheel.   Owns: nothing.
  * Reads:   RECORD, which a stranger wrote. */
 #include "keeper/record.h"

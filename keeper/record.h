@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* RECORD of a wheel: which files it has, with their SHA-256 and sizes, as CSV. */
 #ifndef KEEPER_RECORD_H
 #define KEEPER_RECORD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Removes trees from the store. */
 #ifndef KEEPER_REMOVE_H
 #define KEEPER_REMOVE_H

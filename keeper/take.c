@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the taker, a child of the keeper for one set, without a capability and under a filter
  * of its own.
  * Owns:    the directory of a set until it has its name.

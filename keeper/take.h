@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a set of packages in the store, of wheels that come as a stream: each is held against the
  * hash that was decided about, unpacked, and its sources are compiled.
  */

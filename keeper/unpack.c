@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the taker (unpack), and a child of it (the rest), the reader of a wheel: a process
  * that can open no file or socket and start no program or child, and that has only the wheel and
  * a pipe.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads wheels in processes of their own: each reads one, and has nothing else. What it finds it
  * writes to a pipe, as keeper/intake.h has it.
  */

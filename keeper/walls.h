@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the keeper and its children give up: capabilities, and what they may ask of the kernel,
  * which is rows of call and reason for the keeper, for the child that works in the store and for
  * the one that reads a wheel.

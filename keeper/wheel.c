@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the reader of a wheel, a process that can only read the wheel and write to a pipe.
  * Owns:    the archive, and the list of its files until the end.
  * Reads:   a wheel, which a stranger made, by libarchive. */

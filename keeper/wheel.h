@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a wheel, the binary distribution format of Python packages: a zip with the files of one
  * package, what it is (NAME-VERSION.dist-info) and RECORD, which tells of each file.
  *

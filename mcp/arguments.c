@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   arguments of clients, which were parsed within their bounds. */
 #include "mcp/arguments.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Repairs arguments of a tool as many frameworks and models send them: null for an argument that is
  * absent, and numbers, lists and objects as strings.
  */

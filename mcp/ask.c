@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: our requests to legacy clients, until their replies.
  * Reads:   responses of a client, in any shape. A response that matches no request is ignored. */
 #include <inttypes.h>

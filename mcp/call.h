@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A request that a run works for, from its dispatch to its answer: tools/call, prompts/get or
  * resources/read. The call writes the run's messages in the form of the request's revision.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The catalog: tools, resources, prompts, completion and log lines that a program offers its
  * clients. Made before the first client and never changed; the server's capabilities follow from
  * it.

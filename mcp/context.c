@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the descriptions of the tools, and the state that all
  * requests share. */
 #include "mcp/context.h"

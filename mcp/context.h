@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The context: data that all conversations, calls and runs of a process share. It has the options,
  * the answers of tools/list, and the tables of things that outlive requests. mcp/mcp.c, the top of
  * this library, makes and frees it; every other module may use it.

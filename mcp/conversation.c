@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the open calls of one conversation, and its end.
  * After the client has cancelled a call, nothing of it is sent. */
 #include "mcp/conversation.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A conversation: the messages between one client and this server, independent of the carrier.
  *
  * A conversation is one byte stream, one session of a legacy revision over HTTP, or one modern HTTP

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cursors of paged lists. Clients can only send one back to get the next page. */
 #ifndef MCP_CURSOR_H
 #define MCP_CURSOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   messages of a client, parsed but otherwise hostile.
  * Decides to which era a message belongs, which method it asks for, and which function answers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The _meta of a request's params: which era it belongs to, and its progress token. */
 #ifndef MCP_ENVELOPE_H
 #define MCP_ENVELOPE_H

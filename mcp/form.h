@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks a user's reply against the flat schemas that elicitation allows. */
 #ifndef MCP_FORM_H
 #define MCP_FORM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Icons of the server and its tools, for clients that show them.
  */
 #ifndef MCP_ICON_H

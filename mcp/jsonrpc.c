@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a line's values until jsonrpc_line_done().
  * Reads:   lines of clients, hostile from the first byte.
  * A first pass over the text bounds depth and number of values before memory is spent on them,

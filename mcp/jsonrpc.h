@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON-RPC 2.0: the text of one line to checked messages, and answers to text.
  * No I/O and no policy; knows nothing of MCP but the rule that params are an object.
  */

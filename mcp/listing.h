@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The input schema of a tool as tools/list shows it. The list costs the model tokens in every
  * session, so arguments that a model has no reason to choose are accepted but not listed. The
  * schemas of tools mark them by the keyword x-unlisted.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Serves the lists, page by page, and completion.
  * Reads:   cursors, which a client can make up; a cursor only names a position to continue from. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # mcp: from a line of JSON to a run of a tool, and back.
 noinst_LIBRARIES += libmcp.a
 libmcp_a_SOURCES = \

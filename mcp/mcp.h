@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the Model Context Protocol that does not depend on one client. A process has one;
  * conversations and calls borrow it, and use its parts by mcp/context.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Serves requests that are answered at once.
  * Reads:   params of a client, in any shape. */

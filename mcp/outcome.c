@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: copies of answers.
  * All texts of a copy are in one piece of memory: its size is known, and one free() releases it. */
 #include "mcp/outcome.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A copy of a run's result, for later readers. */
 #ifndef MCP_OUTCOME_H
 #define MCP_OUTCOME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: parked runs and their timers.
  * Reads:   states that clients send back, sealed or made up. */
 #include "mcp/parking.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parked runs: runs that have asked their client a question in the modern way. The request is over,
  * and the run waits for another request that brings the answers and the sealed requestState that
  * names the run. A state can be used once, by its tenant, for the same call. A run whose answers do

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Derives from a call what has to be approved.
  * Reads:   arguments of a client, hostile, that its tool has not checked yet. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Permission of a person, which policy may want before a tool is started: the item that is
  * approved, and the form that the person is shown. The run waits for the decision
  * (mcp/run_permission.c).

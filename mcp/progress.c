@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: output that was not sent yet, a timer.
  * Reads:   bytes of a script.
  * While a script writes nothing, a notification is sent now and then, because each one renews

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Progress notifications of a running call, for a client that gave a progress token.
  *
  * A notification has the newest line of the output, a few times a second. A client that also sets

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: open questions.
  * Reads:   replies of a client, in any shape. */
 #include "mcp/question.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a run asks its client, and the reading of replies. */
 #ifndef MCP_QUESTION_H
 #define MCP_QUESTION_H

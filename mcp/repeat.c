@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the table of runs by key.
  * Running ones are bounded by the number of runs that the tenant may have at once, ended ones by
  * number, bytes and time. */

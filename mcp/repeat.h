@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Repeated calls. A client may give a call a key; if it sends the call again, because the answer
  * was lost with a connection, the call is not run twice. Runs are kept for a while after their end,
  * within bounds for each tenant.

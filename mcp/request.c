@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: open batches.
  * Sends the messages that belong to a request: alone, or in the answer of its batch. */
 #include "base/xalloc.h"

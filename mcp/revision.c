@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing; it holds tables and writers. */
 #include "mcp/revision.h"
 

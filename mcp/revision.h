@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The revisions of the Model Context Protocol: the one place that knows how they differ.
  *
  * Legacy revisions open with a handshake that binds the stream; a modern one is named in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing; it holds the writers of a run's content. */
 #include <stdio.h>
 #include <stdlib.h>

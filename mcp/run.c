@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: runs of tools, and their results if those are kept.
  * A tool may be on the stack when the last holder leaves; the run is then stopped by the next
  * turn of the loop. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One run of a tool, a read or a prompt, which may outlive the request that started it: as
  * a task, while its client looks for answers to its questions, or because it must not be
  * run twice. Those who hold it keep it alive; without holders it is cancelled. Those who

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a run, for the files that make it up: mcp/run.c has its life and those who
  * hear of it, mcp/run_permission.c waits for a person to agree to it,
  * mcp/run_questions.c has what it asks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the state of a run until it is approved: its arguments, and
  * the open question. */
 #include "mcp/run_parts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * A run's questions and their addressees. Replies reach the tool from the loop, never from
  * within one of its own calls.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the key, which exists only here and in its file.
  * Reads:   sealed texts that clients send back. */
 #include "mcp/seal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Seals what a client carries for us and must not change: HMAC-SHA256 under a key of this
  * host. Nothing in it is secret; it is bound to who got it and what for.
  */

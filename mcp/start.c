@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing for longer than a request's dispatch.
  * Serves the requests that need a run: a new one, one that waits for answers, or one that exists
  * already.

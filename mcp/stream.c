@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the conversation of one byte stream.
  * Reads:   lines of a client, hostile. */
 #include "mcp/stream.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MCP on one byte stream: lines in, lines out. A conversation with a single exchange. Both
  * eras share a stream: a request that names a modern revision in its envelope is served by
  * that, all others by the handshake.

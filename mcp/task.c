@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: tasks, their timers, and their results. */
 #include "mcp/task.h"
 

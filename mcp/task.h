@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks: runs that outlive the request that started them, in the modern era. Each belongs to
  * a tenant, is named by something unguessable, and is kept for a time after its beginning,
  * with what it ended with.

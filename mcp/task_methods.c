@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing. tasks/get, tasks/update, tasks/cancel.
  * Reads:   params of a client; a task is named by its id and belongs to its tenant. */
 #include "mcp/context.h"

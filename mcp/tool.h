@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tool as the MCP side sees it: a description, and runs that end in one answer each.
  *
  * A tool knows nothing of JSON-RPC, revisions or sessions; the MCP side knows nothing of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the lists in use, and a few that may be used again. */
 #include "mcp/tool_list.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tools/list says to whom: the tools of the catalog that policy does not deny, as their
  * descriptions are under one configuration. Made when it is first asked for, and shared.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, and in mcp-python audit.   Owns: nothing.
  * Reads:   lines of a file that may have been changed by anybody. */
 #include "policy/chain.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of the audit log, chained: each is a JSON object on one line, which begins with its
  * number and ends with the hash of the line before it and its own:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before it drops privilege, and when it reads the files again.
  * Owns:    nothing. Checks of several keys at once. */
 #include "policy/config_parts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A configuration from inside: where each value was said, and the sections of tenants.
  */
 #ifndef POLICY_CONFIG_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Prints a configuration, and the differences between two. */
 #include "policy/config_parts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before it drops privilege; mcp-python check-host.   Owns: nothing.
  * Reads:   uid_map and gid_map, which the kernel writes. */
 #include "policy/id_range.h"

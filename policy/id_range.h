@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The range of ids that workers get, of the ids that exist here.
  *
  * On a machine every id exists, and the range is that of [service] subuid_base. In a container of

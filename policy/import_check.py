@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judges a script's imports by its text, before any of it runs.
 
 Runs in workers alone, never in the supervisor: worker/imports.py checks every script with it

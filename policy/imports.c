@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: arrays of names; the names belong to the caller.
  * Reads:   names of clients, in any form. */
 #include "policy/imports.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of modules that a script may import: tiers of the configuration, and what a client
  * makes of them. Names are dotted; one that is listed brings the modules in it along. Only
  * lists are made here: worker/imports.py keeps scripts to them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before it drops privilege.   Owns: strings in a config.
  * Reads:   values that an administrator wrote: trusted, but perhaps mistaken. */
 #include "policy/keys.h"

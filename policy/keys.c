@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the table of all keys; the types of their values are in
  * policy/key_value.c. */
 #include "policy/keys.h"

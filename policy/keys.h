@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The keys of the configuration file, one row each: where the value goes, what it may be
  * and what it is when the file does not say. Reading, checking, printing and the defaults
  * all come from these rows (policy/keys.c); policy/key_value.c does it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Merges numbers. A client's limits are not trusted, the policy's are. */
 #include "policy/limits.h"

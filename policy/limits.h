@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one execution may use, and how a client's wishes are merged with the
  * configuration: a client can only tighten. Pure decisions, no I/O.
  */

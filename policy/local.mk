@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # policy: decisions only; no sockets, no events, no clock or privilege of its own.
 noinst_LIBRARIES += libpolicy.a
 libpolicy_a_SOURCES = \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Finds names that differ in one slip from a well-known name, so that the approver can be
  * warned. */

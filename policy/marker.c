@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   markers from scripts, clients and packages' metadata, by recursive descent of bounded
  * depth. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Environment markers (PEP 508), read and, where asked for, evaluated in one pass. */
 #ifndef POLICY_MARKER_H
 #define POLICY_MARKER_H

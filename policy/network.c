@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor (the configuration) and mcp-python-egress (each connection).
  * Reads:   names from scripts, hostile; names from the administrator.   Owns: nothing. */
 #include "policy/network.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where scripts may connect to: rules of the configuration, targets that a script names,
  * and what kind of address a number is. Pure: no name is looked up here.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing. Decisions without I/O.
  * Reads:   names and versions from an index and from a client, hostile. */
 #include "policy/packages.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which packages may be installed: a pure decision about what a resolver came up with, by
  * the rules of [packages] and the verdict about the tool. No I/O, no memory of approvals:
  * the caller looks for those when the verdict is POLICY_APPROVE.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whom of the host's users a configuration names: as user:NAME or group:NAME, in sections of
  * tenants and in lists of approvers and operators. What the host's directory of users is asked
  * follows from it, and nothing is asked where nobody is named.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a block's content, once found.
  * Reads:   scripts, of any bytes.
  *

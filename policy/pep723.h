@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inline script metadata (PEP 723): finds the block "# /// script" in a script's text.
  *
  * Only the finding is done here, linear in the script's length. The block's content is

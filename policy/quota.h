@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What was used within the last minute or hour: a window that slides over sixty slots. Pure:
  * the caller tells the time, in ms of a clock that does not jump.
  */

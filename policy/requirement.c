@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the parts of requirements.
  * Reads:   requirements from scripts, clients and packages' metadata. */
 #include "policy/requirement.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requirements (PEP 508): "name[extra]>=1,<2; marker" and "name @ url". Pure; every text may
  * be hostile, and is bounded by REQUIREMENT_MAX. A requirement is one line of printable ASCII, as
  * in the grammar of PEP 508, without tabs and "$".

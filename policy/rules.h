@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may do what: verdicts about tools, profiles and approvers, from the configuration in
  * force for one tenant (config_for). Pure decisions.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before it drops privilege.   Owns: nothing.
  * Reads:   its own environment: that of the user who started it by hand. */
 #include "policy/sandbox_environment.h"

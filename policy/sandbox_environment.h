@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The environment variables by which the server is configured whose place the set of tools
  * python-sandbox takes. For a supervisor that is run by hand.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor and mcp-python.   Owns: nothing.
  * Reads:   arguments of a call, in any shape, hostile. */
 #include "policy/shown.h"

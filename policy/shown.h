@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What people are shown of a call before they agree to it: its arguments, all of them, which are
  * a stranger's words (base/quote.h).
  *

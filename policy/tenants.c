@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the tenants' sections, and the configurations made of them.
  * The configuration of one tenant borrows everything that no section changes from the
  * configuration that was read, and keeps that one alive. */

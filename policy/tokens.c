@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, and mcp-python token.   Owns: records of tokens, never a token.
  * Reads:   a file that an administrator or our own client wrote; any deviation from its form is
  * refused. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bearer tokens of this service's own, and the file that lists them.
  *
  * A token is mcp_ID_SECRET: ID names its record, SECRET is 256 random bits in base64url.

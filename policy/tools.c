@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing. Decisions without I/O.
  * Reads:   names of tools, which other servers choose, against patterns of the configuration. */
 #include "policy/tools.h"

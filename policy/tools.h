@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which tools of other MCP servers a tenant's scripts may call. Pure decisions.
  */
 #ifndef POLICY_TOOLS_H

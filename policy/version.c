@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   versions and specifiers from scripts, clients and packages' metadata. */
 #include "policy/version.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Versions and version specifiers (PEP 440): reading, order, containment. Pure; every text
  * may be hostile and is given with its length, bounded by VERSION_MAX.
  */

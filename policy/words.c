@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before it drops privilege.   Owns: nothing.
  * Reads:   words that an administrator wrote: trusted, but perhaps mistaken. */
 #include "policy/words.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a word of the configuration file may be, by the kind of its key.
  */
 #ifndef POLICY_WORDS_H

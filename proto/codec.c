@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, zygotes and workers.   Owns: decoded arrays of strings.
  * Reads:   bodies of messages, hostile from the first byte.
  * Everything about a message comes from the rows of messages.def. */

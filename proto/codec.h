@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Encodes and decodes the body of a message: one msgpack map, held to the table in
  * proto/messages.def in both directions.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, zygotes and workers.   Owns: descriptors in a set.
  * Reads:   ancillary data, whose amount the peer chooses. */
 #include "proto/fdpass.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes with descriptors over a unix stream socket (SCM_RIGHTS, unix(7)).
  *
  * Never more descriptors than the largest message declares are taken in; whatever is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor (non-blocking), zygotes and workers (blocking).
  * Owns:    received frames until the caller takes them, and the send queue with its descriptors.
  * Reads:   bytes of the peer, hostile from the first. */

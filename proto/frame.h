@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames: how messages follow each other on a unix stream socket.
  *
  *   byte 0     PROTO_VERSION

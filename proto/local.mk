@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # proto: the boundary between the processes; depends on msgpack alone.
 noinst_LIBRARIES += libproto.a
 libproto_a_SOURCES = \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The messages between the supervisor and its children as C sees them: numbers,
  * structs and bounds, all made from proto/messages.def.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looks at the bytes of a body before anything is allocated for them. A count in msgpack is
  * a claim: a decoder that believes it can be made to ask for gigabytes by a few bytes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-pythond, before anything else.   Owns: nothing; all strings are argv's. */
 #include "supervisor/arguments.h"
 

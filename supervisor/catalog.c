@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * The tools and resources of mcp-pythond. */
 #include "mcp/catalog.h"

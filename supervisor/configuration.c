@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, at its start and when it reads its files again.
  * Owns:    nothing. */
 #include "supervisor/configuration.h"

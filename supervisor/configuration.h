@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration as a whole: its file, those of conf.d beside it, and what they are checked
  * against.
  */

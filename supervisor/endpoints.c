@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before privilege is dropped.   Owns: listening sockets until they are
  * served, and the locks of those that it made. */
 #include "supervisor/endpoints.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where clients come in: the listening sockets, handed over by systemd or opened by
  * ourselves while we still may.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, once, before its loop.   Owns: nothing afterwards. */
 #include "supervisor/fences.h"
 

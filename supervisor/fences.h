@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The supervisor's last step before its loop, in which the first client is served: from then on it
  * opens only files below the folders that it works in, and makes few system calls.
  */

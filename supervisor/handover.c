@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, at its start and its end.   Owns: nothing in between.
  * Reads:   descriptors of systemd's store, by their names; one of them is a table. */
 #include "supervisor/handover.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From one process of the service to the next: systemd keeps descriptors for a service while it
  * is restarted (FileDescriptorStoreMax= in the unit), and drops them when it is stopped for good
  * or does not start again. So sessions of run_repl that have come to rest outlive a restart, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: an upload, and the pipe until it is passed on.
  * Reads:   the first line of a client. */
 #include "supervisor/intake.h"

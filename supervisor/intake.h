@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A connection that brings a file (mcp-python put), and nothing else. Its first line is
  *
  *   PUT SIZE NAME

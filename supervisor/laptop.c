@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, before it drops privilege.   Owns: the child that asks pip.
  * Reads:   the user's environment, and what pip says of its own configuration. */
 #include "supervisor/laptop.h"

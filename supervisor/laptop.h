@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packages for the one user who starts the service: what --packages sets, so that no configuration
  * has to be written.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: one listening socket.
  * Reads:   only the kernel's facts about a client. */
 #include "supervisor/listener.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Listening sockets, handed over by systemd or made by ourselves: accepts, asks the kernel
  * who the peer is, and opens streams. When descriptors run out it waits instead of spinning.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # mcp-pythond. Libraries of everything but main(), so that tests link the same code. Each is linked
 # to those behind it in SUPERVISOR_ARCHIVES alone: tests/check-layers.
 SUPERVISOR_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) $(CRYPTO_CFLAGS) \

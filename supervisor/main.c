@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-pythond: serves the Model Context Protocol and runs Python scripts in jailed workers.
  *
  * Start: arguments, configuration, listening sockets, the worker program; then privilege is

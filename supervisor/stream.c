@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a client's descriptors and buffers, its MCP stream.
  * Reads:   bytes of a client, hostile from the first; cut into lines here. */
 #include "supervisor/stream.h"

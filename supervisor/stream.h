@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: one connected client each, its buffers and bounds; and the set of them.
  *
  * What a client can make us hold is bounded three times: per stream, per uid, and by the

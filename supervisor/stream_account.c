@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the accounts of connected uids. */
 #include "supervisor/stream_account.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The number of streams of each user, and the bytes that wait in them: the counting part of
  * supervisor/stream.h, without I/O.
  */

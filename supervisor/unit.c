@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, at its start; mcp-pythond --sweep.   Owns: nothing.
  * Reads:   variables that systemd sets: systemd.exec(5). */
 #include "supervisor/unit.h"

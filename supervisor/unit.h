@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What this process is to systemd.
  */
 #ifndef SUPERVISOR_UNIT_H

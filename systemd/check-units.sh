@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The units are part of the defence: systemd finds no mistake in them, their exposure does not
 # rise, their capabilities are those that privilege.c gives up again, and the configuration
 # that is installed says what is built in.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # systemd: units, sysusers, tmpfiles and the default configuration. Paths are filled in at make
 # time, where $(sbindir) is known in full.
 UNIT_TEMPLATES = systemd/mcp-pythond.service.in systemd/mcp-pythond-user.service.in

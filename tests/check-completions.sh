@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Every option and command that --help names is offered by the completions of bash and zsh, and
 # values are completed by their kind. Without zsh its part is left out.
 srcdir=${srcdir:-.}

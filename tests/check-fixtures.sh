@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The conformance suite's fixtures are in mcp-pythond-fixtures, and not a word of them in
 # mcp-pythond. They are written against what any tool knows, and nothing else; but for the one
 # that stands for an older kernel.

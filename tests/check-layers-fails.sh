@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tests/check-layers fails where it has to: a wrong include, a wrong call, a circle of calls, a folder and
 # a file that it was not told of.
 here=${srcdir:-.}

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Where it was built is in no program: scripts can read that of their worker.
 status=0
 grep -q '^HARDEN_CFLAGS = .*-ffile-prefix-map' Makefile || {

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tests/check-schemas fails for each mistake that it is for, and only for those.
 here=${srcdir:-.}
 work=$(mktemp -d) || exit 1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # make check: unit tests, fuzz corpora replayed, and the rules of the tree.
 # Integration and system tests need a running service: tests/integration/run, tests/system/run.
 TEST_CFLAGS = $(CMOCKA_CFLAGS)
@@ -6,10 +7,10 @@ AM_TESTS_ENVIRONMENT = PYTHON3=$(PYTHON3); export PYTHON3;
 
 dist_check_SCRIPTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh \
 	tests/check-threats tests/check-format tests/check-format-fails.sh tests/check-schemas \
-	tests/check-schemas-fails.sh
+	tests/check-schemas-fails.sh tests/check-license
 TESTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh tests/check-threats \
 	tests/check-format tests/check-format-fails.sh tests/check-schemas \
-	tests/check-schemas-fails.sh
+	tests/check-schemas-fails.sh tests/check-license
 EXTRA_DIST += tests/check-all tests/check-pythons tests/conformance tests/corpus tests/integration tests/schema \
 	tests/system
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tools: what clients call. One library a folder, each linked to those above it alone (SUPERVISOR_LIBS).
 # ---- the sets of tools -----------------------------------------------------------
 noinst_LIBRARIES += libtools.a

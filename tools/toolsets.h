@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sets of tools that [mcp] toolsets names: the program's own and those of the servers that
  * it replaces.
  */

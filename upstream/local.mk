@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # upstream: the program that is the client of other MCP servers, whose tools scripts call; libevent,
 # jansson and proto, nothing else.
 noinst_LIBRARIES += libupstream.a

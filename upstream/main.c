@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python-tools: the MCP client of the servers that [tools NAME] names, for scripts.
  *
  * mcp-pythond starts one process, when it starts, if there is such a section. It starts the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The process of another MCP server, which speaks lines on its standard input and output. It is
  * outside of every jail, and what it writes is hostile: a line has a bound, and so has what waits
  * to be written to it. It ends with this process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-tools.
  * Owns:    a server's process, the requests that wait for its answer, and its new list of tools.
  * Reads:   messages of that server, hostile; shape.c bounds what of them is passed on. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Another MCP server: its process, MCP with it as its client, and the calls of its tools.
  *
  *   DOWN ──start──> STARTING: server/discover, or initialize; tools/list, page by page

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-tools.   Owns: nothing.
  * Reads:   JSON of other servers, hostile. */
 #include "upstream/shape.h"

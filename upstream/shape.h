@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What other MCP servers say of their tools, and what these return, in the bounded form in which
  * the supervisor and scripts get it. Pure; everything that comes in is hostile.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Says of the Python that runs it what a worker for it is built with, on one line:
 
     PREFIX VERSION INCLUDE usr|own|shared PROGRAM

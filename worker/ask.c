@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a script's process, in any of its threads.
  * Owns:    the turn to ask, and the questions that wait for an answer.
  * Reads:   answers, which only the supervisor sends. */

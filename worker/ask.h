@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions of a script's process to the supervisor. A thread asks and waits for the answer.
  * Questions that take turns (worker/prompt.h, worker/modules.h) are open one at a time; calls of
  * tools (worker/tools.h) are open beside them and beside each other. One of the threads that wait

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python half of the interpreter: compiles, runs and ends one script.
 In the same namespace, worker/rich.py shows what is more than text, worker/ipython.py lets
 IPython's display() do the same, worker/jsonable.py makes

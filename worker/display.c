@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a script's process, whenever it displays something.
  * Owns:    the number of the run that the displays belong to. */
 #define PY_SSIZE_T_CLEAN

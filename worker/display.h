@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects that a script displays. They are sent to the supervisor at once, so that they are not
  * lost if the script crashes later. worker/rich.py chooses the forms and limits their size; the
  * supervisor checks both.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a worker. init is pid 1, a copy of the zygote that never runs Python again; the
  * script's process is pid 2.
  * Reads:   RUN, or OPEN, from the supervisor.

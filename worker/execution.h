@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One worker's life behind its walls: init, which reaps and reports, and the script's
  * process, which waits for RUN and runs it.
  */

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """freeze.py SOURCE HEADER: compiles a Python file into a C array of marshalled code, which
 has the file's name with _code behind it.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote, before it is used.   Owns: the region from which Python's arenas are cut.
  * Arenas are freed one by one by their users. */
 #define PY_SSIZE_T_CLEAN

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The zygote's heap on huge pages: a fork copies an entry for every page that a process has,
  * and the end of the copy takes each of them away again. Of the 16 MiB that an interpreter with
  * the default profile's modules holds, 14 are then seven entries and not 3,600, in init as long

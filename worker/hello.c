@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote, and the program that starts it.   Owns: whether HELLO was sent. */
 #include "worker/hello.h"
 

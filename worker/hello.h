@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of a zygote to the supervisor before it is ready. */
 #ifndef WORKER_HELLO_H
 #define WORKER_HELLO_H

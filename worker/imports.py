@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps a script to the modules that RUN names, while it runs (policy/import_check.py: before).
 
 The script's own code imports by a function of ours, for its builtins are a copy; all other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds modules in what was installed for the script's tenant before: a finder behind all others,
 which asks the supervisor for a set of packages that has the module.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every process of the worker program; replaces the C library's getifaddrs(),
  * freeifaddrs(), if_nameindex() and if_freenameindex().   Owns: nothing.
  * The C library's ask by netlink, which scripts do not have: what waits in such a socket is memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (start, preload) and a worker's script process (fresh, run).
  * Owns:    the interpreter's configuration and the frozen module that compiles, runs and ends
  * scripts. The script shares this process: nothing here protects anything. */

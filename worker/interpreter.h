@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The embedded CPython: started and filled once in the zygote, used once in a worker.
  *
  * Everything here runs on the one thread that called interpreter_start, which holds the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """IPython.display for scripts that were written for notebooks.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace. Where IPython is

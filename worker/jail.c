@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a new worker's first process (enter), the script's process (prove, limit).
  * Owns:    nothing that outlives the worker.
  * A step that fails ends the worker. The host name alone is no wall: where a filter around the

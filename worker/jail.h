@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The jail of one worker: an ordered list of walls that fails closed and is proved.
  *
  * jail_prepare runs once in the zygote. jail_enter runs in the first process of a new

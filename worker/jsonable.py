@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What values become in JSON that have no form there: numbers and tables of libraries, dates,
 classes that say what they hold. The rest is its repr, in its place.
 

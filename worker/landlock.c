@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every worker. It makes rules after its mounts and before the syscall filter; the
  * script's process enters them.
  * The rules refer to inodes of the root and of the worker's own tmpfs. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The second wall around the file tree, where the kernel has Landlock (landlock(7)).
  *
  * The file tree shows only what may be seen; Landlock holds even for a descriptor or a

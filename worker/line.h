@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a session's init and the processes that hold its states say to each other, over a
  * seqpacket socket for each of them. A cell's process is a script's: init believes it only
  * what concerns its own session.

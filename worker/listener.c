@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a script's process before its script, a session's init.   Owns: nothing. */
 #include "worker/listener.h"
 

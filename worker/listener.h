@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The worker's side of the egress proxy: a listening socket on its loopback device, which the
  * supervisor passes on to the proxy.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # worker: the program that runs scripts; libseccomp, Python, the SHA-256 of libmd and proto, nothing else.
 noinst_LIBRARIES += libworker.a
 libexec_PROGRAMS += mcp-python-worker

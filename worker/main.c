@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python-worker: runs Python scripts that are not trusted.
  *
  * The program is three kinds of process:

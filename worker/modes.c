@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every process of the worker program; replaces the C library's chmod(), fchmod() and
  * fchmodat().   Owns: nothing.
  * The system service may not make set-uid and set-gid files (RestrictSUIDSGID=): the kernel

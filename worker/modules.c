@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a script's process, in an import.
  * Owns:    the number of the last question.
  * Reads:   MODULE_ANSWER, which only the supervisor sends. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules that an import has not found. The worker asks the supervisor, which mounts a set of
  * packages of the tenant that has the module, if there is one. worker/installed.py chooses the
  * imports that ask.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (build, settle) and every worker (enter).
  * Owns:    the root tmpfs while it is being filled.
  * Each mount costs time in every worker, whose namespace copies them all: small files are

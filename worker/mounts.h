@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The file tree of the jail: built once by the zygote, completed by every worker with
  * file systems of its own.
  */

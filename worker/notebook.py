@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a notebook takes beside Python: shell lines, magics, help, fences and a common indent.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace. It is asked only

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The threads of OpenMP and BLAS libraries: as many as a worker has processors, and none in a
  * process that is about to be copied.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the sealed copy of the python3 program.   Owns: nothing.
  * Takes the place of that program's main function. */
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every process of the worker program; replaces the C library's nice(), setpriority(),
  * sched_setaffinity(), sched_setscheduler() and sched_setparam().   Owns: nothing.
  * The unit of the system service refuses these calls (SystemCallFilter=~@resources): EPERM. A

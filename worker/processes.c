@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a session's init.   Owns: the highest process number of the last time.
  * Reads:   /proc of the worker's own pid namespace, if nothing better exists. */
 #include "worker/processes.h"

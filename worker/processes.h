@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All processes of a worker, as its init finds them: by their numbers, which are given out in
  * turn. /proc shows no process that is not dumpable, and a script may be.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (prepare), every worker (mount), the script's process (tell).
  * Owns:    /etc/proc of the jail; /run/meminfo until it is told.
  * Init must not touch the heap (worker/heap.h). */

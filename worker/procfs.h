@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* /proc of a worker: its processes, and a few files about "the machine", which is the worker: its
  * memory limit and its processors. The kernel's own files are not there.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the sealed program, before anything else of the worker.
  * Owns:    the environment that scripts find. */
 #include "worker/program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The worker's program in memory, and what runs in it. mcp-python-worker executes a copy of the
  * python3 program, with the worker's own code as a library that is loaded before all others: so
  * scripts run the machine code that they would run without a jail. A build that is linked with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a script's process, in input().
  * Owns:    the number of the last prompt.
  * Reads:   ANSWER, which only the supervisor sends. */

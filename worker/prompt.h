@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input() of a script that may ask its user. When standard input has no more lines, the prompt is
  * sent to the supervisor, which asks the user; the answer is the line.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a script shows that is more than text: figures, pictures, tables, markup.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace. An object is

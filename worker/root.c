@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the program that starts the zygote.   Owns: nothing that outlives the call. */
 #include "worker/root.h"
 

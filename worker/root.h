@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A root of its own: a directory with another system in it, such as another release, whose Python
  * and libraries a profile's jails have in place of the host's ([interpreter NAME] root).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (compile) and every worker (enter).   Owns: nothing.
  * The table lists the system calls that a script's process may make, and why. */
 #include "worker/seccomp.h"

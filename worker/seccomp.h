@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The syscall filter: rows of call, verdict, condition and reason, compiled to BPF
  * once.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a session's init, pid 1, which never runs Python.
  * Owns:    the snapshots: for each the process that holds a state, and the line to it.
  * Reads:   the supervisor's messages on the control socket, which no other process in the worker

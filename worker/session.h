@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A worker that is a session: its init, which knows the snapshots and has cells run in them.
  */
 #ifndef WORKER_SESSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote and every worker; replaces the C library's mmap().
  * Owns:    nothing; a mapping keeps its file.
  * Programs that a script starts have the library's own mmap(), and the filter refuses these

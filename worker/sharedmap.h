@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared anonymous memory where no controller counts it.
  *
  * Such memory is its own kernel object: what a process once wrote to it stays, also when it

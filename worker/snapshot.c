@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the processes of a session that hold its states.
  * Owns:    the state. Each order makes a copy by fork, which waits. A cell runs in the process
  * itself, so that its threads and children live on; the copy is what is left when the cell does

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A process that holds a state of a session's interpreter: it runs the cells, and forks a copy
  * before each, which waits and is what is left if the cell does not end by itself.
  */

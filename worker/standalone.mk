@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Builds mcp-python-worker for one CPython, without configure, in the current folder:
 #
 #     make -f SOURCES/worker/standalone.mk PYTHON=/opt/python3.13/bin/python3.13

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: every process of the worker program; replaces the C library's fsync() and
  * fdatasync().   Owns: nothing.
  * The filter makes both calls succeed without reading the descriptor: a script can write only to

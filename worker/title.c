@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote and its workers.   Owns: the bytes of the command line. */
 #include "worker/title.h"
 

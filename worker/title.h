@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The title of a process in ps and systemctl status. Zygote, init, script and session are one
  * program with one command line; each writes its title over it.
  */

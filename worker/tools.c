@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a script's process, in any of its threads.
  * Owns:    the number of the last call.
  * Reads:   TOOL_RESULT, which only the supervisor sends. */

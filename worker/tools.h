@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of tools of other MCP servers. The worker asks the supervisor, which decides and has them
  * made. worker/tools_module.py is the module that scripts import.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The module tools: other MCP servers' tools as functions. A script imports it by that name, unless it
 has a tools.py of its own.
 

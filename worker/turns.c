@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a script's process, whenever a stream of the interpreter is written to or flushed.
  * Owns:    the stream that was written to last; which threads are of earlier cells. */
 #define PY_SSIZE_T_CLEAN

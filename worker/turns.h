@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The layers of standard output and error below the text: the raw one as _io.FileIO, but the two
  * take turns; the buffer as _io.BufferedWriter, but what threads of earlier cells write passes it
  * by.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The variables of a session, told without a cell: names, types, sizes and short reprs.
 
 Frozen into the program like worker/bootstrap.py, and run in the same namespace, in a copy of the

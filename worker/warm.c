@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote and a child of its own (learn), a script's process (up).
  * Owns:    the list of ranges, which workers inherit with the zygote's memory. */
 #include "worker/warm.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pages that every run touches, learnt once and fetched at once.
  *
  * A worker shares its memory with the zygote until it writes; then the kernel copies

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (prepare), init (ask) and, on a signal, a script's process in any
  * state.   Owns: the handlers, their stack and their memory.
  * A handler may interrupt malloc() with its lock held. So all memory is reserved beforehand, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The place where a script was stopped: the stacks of its Python threads. They are sent to the
  * supervisor when the script's process crashes, or when init asks because its time is over. Signal
  * handlers do that; they are installed once, in the zygote. In Python the script sees the default

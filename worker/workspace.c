@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a script's process before and after the script; init, if the script's process did not
  * end by itself.
  * Owns:    the state of the directory when it was empty.

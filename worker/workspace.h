@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files in /workspace: input files before the script runs, and the files that it leaves.
  *
  * The worker handles both, in the jail and as the script's uid: a link or a name can reach nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote, root of the outer namespace that the supervisor made.
  * Owns:    the control socket, the interpreter before it is used, the compiled filter.
  * Reads:   CONFIGURE once and then SPAWN, from the supervisor alone.

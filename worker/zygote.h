@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The zygote: one process per profile that holds a started interpreter in a finished
  * file tree and clones workers from it.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """numpy: temporaries of megabytes, reductions, sorting, a product of matrices."""
 import numpy
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """sqlite3 in memory: rows in, an index, a join, a function in Python."""
 import sqlite3
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dictionaries that grow, are counted in, looked up, merged and emptied; sets."""
 import collections
 

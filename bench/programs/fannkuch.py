@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The most reversals that a permutation needs: small integers and slices of lists."""
 import itertools
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pandas: groups, a merge, a pivot, dates and texts of 100,000 rows."""
 import numpy
 import pandas

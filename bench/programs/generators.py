@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generators that feed generators, recursion by yield from, and coroutines."""
 import asyncio
 import itertools

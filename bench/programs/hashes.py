@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checksums and hashes of small and large data, and compression."""
 import base64
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Five bodies under gravitation: floats, and items of lists."""
 import itertools
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraints between variables, solved step by step: classes, inheritance, methods, attributes."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects, and lists of numbers, to bytes and back; once by the part that is written in Python."""
 import fractions
 import pickle

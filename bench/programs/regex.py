@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search, substitution and groups over a log of 400 kB."""
 import re
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of numbers, texts, tuples and objects in order; a heap; bisection."""
 import bisect
 import heapq

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The spectral norm of a matrix that is a function: calls, floats and generator expressions."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text that is built, split, joined, formatted and encoded."""
 
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python check-host.   Owns: the trials' children until they are reaped. */
 #include "client/host/probe.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Trials of what the service needs of a machine. Each is done, in a child where it could do
  * harm, rather than looked up; each leaves nothing behind.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python check-host.   Owns: a cgroup of its own during a trial.
  * The cgroup is made where the service would have its own. Nothing else there is changed: no
  * controller is enabled for others. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python check-host.   Owns: nothing.
  * Checks required programs by running them. */
 #include "client/host/probe.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python check-host.   Owns: nothing.
  * Each wall of a worker is built and tested in a child. As root it drops privilege first where
  * the service does, too. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the operators' socket and its connections.
  * Reads:   lines of local users, hostile; anybody may connect, and may be refused. */
 #include "supervisor/operate/admin.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operators' socket: JSON lines, one request and one answer each, from those that policy
  * admits. The kernel says who a peer is; the peer's own word counts for nothing.
  *

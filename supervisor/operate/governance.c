@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: audit log, approvals and gate. */
 #include "supervisor/operate/governance.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Audit log, approvals and gate together, as main makes and ends them, and as a reload changes
  * them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: its start time.
  * Collects the state of the other modules. */
 #include "supervisor/operate/operation_parts.h"

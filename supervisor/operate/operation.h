@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an operator asks of a running service: its status, and its metrics. Puts together what
  * others know; owns nothing of it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Gauges, from the current state of other modules; metrics.c has the counters. */
 #include "supervisor/operate/operation_parts.h"

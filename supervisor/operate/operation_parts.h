@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What operation.c and operation_metrics.c share.
  */
 #ifndef SUPERVISOR_OPERATE_OPERATION_PARTS_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clients of the official TypeScript SDKs, over every transport, against both programs.
 Each is a process of its own (clients/*.mjs), which says one line per step."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The official suite against one program. A tick of the suite is not enough: what counts are
 the checks that it wrote down, none a FAILURE, and as many of them SUCCESS as expected.json
 says; some scenarios pass when nothing at all was asked."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judges' own npm directory: what package-lock.json names, installed once and cached.
 
 Cached in $MCP_CACHE, or $XDG_CACHE_HOME/mcp-pythond, or ~/.cache/mcp-pythond, in a directory

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Holds what a client recorded of a conversation to the official schema of its revision: every
 message that the server sent, and no field that the revision does not have."""
 

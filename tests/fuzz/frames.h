@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames in inputs. The version in a frame's header is replaced by the current one, so inputs stay
  * useful after a change of the protocol. FRAMES_OTHER_VERSION stays as it is. */
 #ifndef TESTS_FUZZ_FRAMES_H

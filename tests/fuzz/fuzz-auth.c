@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Authentication, by the first byte of the input: a token file (what is accepted is printed
  * and read the same), a JWKS, the text of an access token, or the claims of one that is
  * signed as it must be. Must hold: whoever is admitted has a name of visible ASCII, and the

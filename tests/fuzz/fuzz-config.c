@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Configuration files. Must hold: a file is refused if and only if something was said of
  * it, each line of which names the file; and what an accepted one is printed as is
  * accepted and printed the same. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The directory helper's answers to the supervisor. Each bit of the first byte cancels a lookup;
  * the second byte is the size of the pieces. The rest is the answers: frames, then the end. The
  * target asserts:

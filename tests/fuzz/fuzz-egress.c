@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a script sends to its proxy: a head, and a body behind it.
  *
  * - a head that is taken is whole, within bounds, and names a target that is one;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* File names of strangers. The first byte is the kind of the rest:
  *
  *   'F'  the argument files of a call, JSON

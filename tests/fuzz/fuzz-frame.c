@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of frames. Three bytes choose who the peer is, in which pieces the rest comes and how
  * many descriptors come with each piece. The version that a frame begins with stands for the
  * current one, so that what was found once is good for ever. Must hold: in pieces through a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table that a supervisor leaves to its successor. The target asserts that an accepted table is
  * written, read again and written the same, and that nothing unique is in it twice. */
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The head and body of a POST, as evhttp would hand them over: header lines, an empty line,
  * the body. Whatever they say,
  *

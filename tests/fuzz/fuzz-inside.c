@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Workers' answers to the service's own questions. The first byte is the tool that asks. Answers
  * follow, a line each; the last one answers all further questions. The target asserts:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of files from the reader of a wheel. The first two bytes are the most files and pages.
  * The target asserts:
  *

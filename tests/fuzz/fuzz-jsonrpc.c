@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of a client: whatever the bytes, what comes out of the parser keeps its promises.
  *
  * - there is always at least one message, and each has one of the four kinds;

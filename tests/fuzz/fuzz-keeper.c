@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The keeper's messages to the supervisor. The first byte says whether the keeper is ready first,
  * and the number of descriptors of its messages. Two bytes are the length of the frames on its
  * line, which follow. Then come the bytes for the gate of a mount, after their number. The rest is

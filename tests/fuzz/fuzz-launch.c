@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to the launcher from a supervisor that an attacker controls. Each bit of the first
  * byte says whether a started process ends at once; the rest is frames. The target asserts:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher's answers to the supervisor. The first byte has the questions, and the number of
  * descriptors of each answer. The rest is the answers: frames, then the end. The target asserts:
  *

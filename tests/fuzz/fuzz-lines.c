@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of a client. The first two bytes are the sizes of the pieces in which it comes; the
  * rest is the stream. If the low three bits of the second byte are set, a byte 1 of the stream
  * stands for so many blanks that its line must wait for its turn. That is slow, so it is rare. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Media types of what a script shows, and of its files. The first byte is the kind; the rest is
  * content, or a name. The target asserts:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operators' socket. The first byte says whether the client is an operator, and the size of the
  * pieces; the rest is its stream. A byte @ in it stands for the id of a request that waits for a
  * decision. The target asserts:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kept part of a script's output. Two bytes are the limits: of the texts, and of the bytes
  * that are kept as they were written. Pieces follow. The first byte of a piece has the stream, the
  * length, and whether output_keep_no_more() is called after the piece. The target remembers all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments of a call that a client repeats in headers. The first line is the params, JSON; each
  * further line is a header. The target asserts:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Event ids that clients send back. Steps come first, a byte each, up to a newline. A step begins a
  * stream, says news or an answer on a stream, or ends a stream. The rest is a Last-Event-ID. The
  * target asserts:

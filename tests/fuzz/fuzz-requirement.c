@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requirements, and scripts with blocks of them. Must hold: a requirement that is taken is one
  * printable line, is taken again from its parts, and merged with itself stays itself; a block's
  * content is never longer than its script, and its line is within it. */

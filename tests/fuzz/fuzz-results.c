@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Displays and files of a script, from the frames of its worker to the answer of the call. The
  * target asserts:
  *

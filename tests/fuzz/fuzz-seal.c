@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that the service gives to a client and gets back. The first byte is the kind of the rest:
  *
  *   'T'  a text as any client may send it. Nobody has sealed it, so it does not open.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sets of packages. The first byte is the kind of the rest:
  *
  *   'M'  a manifest from the store

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A stranger's text as people see it, and as JSON has it. The first two bytes are the space that
  * is available. The target asserts:
  *

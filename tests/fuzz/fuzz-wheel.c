@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Wheels, as the keeper has them read: any bytes, whose hash is the right one. Must hold: it
  * ends with 0 or in words; a file that goes to the sink has a path that is safe and gets as many
  * bytes as was said; they are no more than they may be; and a wheel that is taken has told of

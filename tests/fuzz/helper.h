@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The helper's end of a socket, for the target. The supervisor's side forks its helper and calls
  * the function that never returns. The target defines that function: it sends the socket to the
  * target (helper_give) and exits. */

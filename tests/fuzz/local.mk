@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fuzz targets. make check replays their corpora (tests/fuzz/corpus/NAME); configured with
 # --enable-fuzzing they are linked with the fuzzing engine, and make fuzz-short runs each
 # for FUZZ_SECONDS, FUZZ_JOBS of them at a time. A target tests/fuzz/fuzz-NAME adds itself to

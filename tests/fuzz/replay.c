@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for libFuzzer: runs a target over its corpus, and over every prefix of each
  * input, so that make check needs no special compiler. Files may be named instead. */
 #include "fuzz.h"

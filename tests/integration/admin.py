@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators' socket, and commands of mcp-python that ask it."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The audit log of a running service: what is in it, that its chain holds whatever happens to
 the service, that changes are found, and what happens when it cannot be written."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An audit log in a file of its own, and mcp-python audit about it."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Authentication over HTTP: tokens of the service's own, tokens of an OAuth issuer, and the
 header of a proxy; the answers to requests without them, and what tenants share."""
 

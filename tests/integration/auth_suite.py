@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What suites that talk to a service with tokens share: a directory with a token file, a service
 that reads it, and a client that has a token."""
 

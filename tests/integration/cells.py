@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What ordinary programs do in a session, over several cells: the second one is the assertion.
 
 A suite of tests/integration/run. What sessions are and promise is repl.py's."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """mcp-python run and repl as people use them: files in and out, standard input, all of the output,
 a private supervisor when no service runs, and ./quickstart run from another directory."""
 

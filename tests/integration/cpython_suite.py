@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """CPython's own tests inside a worker: the same numbers of tests run, skipped, failed as outside.
 
 The modules are those of cpython-modules.txt, from Debian's libpython3.11-testsuite; those of

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """64 calls in flight from one client and 64 from another, each printing its own nonce: every
 answer holds its own nonce and nobody else's. And who says much makes nobody else wait."""
 

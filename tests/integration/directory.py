@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The host's directory of users, which policy asks who somebody is: one that hangs stops nobody
 else, one that is down makes nobody a member of no group. The service has an nsswitch.conf of its
 own, with a name service that does as it is told (tests/fixtures/nss_odd.c)."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Clients that go away, cancel or close half of their connection: the work is stopped, its
 resources come back, and nothing is answered that should not be."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The way out: scripts that reach what the configuration allows through their proxy, and
 nothing else. The outside is a name server and origins on loopback (outside.py)."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Inline metadata (PEP 723), validate_script, check_environment, and the dependencies of
 run_script, as clients see them. Every result is validated against its tool's schema."""
 

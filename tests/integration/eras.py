@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What a client of a byte stream sees of tasks, subscriptions, calls sent again and resources, and
 of both eras on one stream. Every message is validated against the schema of its revision.
 

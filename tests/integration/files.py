@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Files of any size: what a script leaves on disk, how it is read in parts, whose it is, and what
 is said of what was not kept.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Clients that read nothing, write a byte at a time, or come and go by the thousand: each hurts
 itself alone."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames of the worker's protocol, as a script can write them to its own control socket."""
 
 from harness import proto_version

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """A service that is stopped and started again keeps the sessions of run_repl by way of systemd's
 store of descriptors. Here the test plays systemd: it receives what is stored, and starts the next
 process with it. The service has no cgroups, for by hand those are of one process."""

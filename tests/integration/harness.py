@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every suite shares: a list of tests, a private service or the one given by --socket,
 one line per test, and a sum. A suite is a program:
 

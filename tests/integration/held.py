@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scripts that wait until a test lets them go on. What a test wants to see before their end comes
 before it, however slow the machine is meanwhile."""
 

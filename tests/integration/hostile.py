@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Hostile scripts: each must be contained, be answered with an expected status within its
 bounds, and leave the service as it was, for the same client and for a new one.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small and strict HTTP/1.1 client over raw sockets, and MCP on top of it.
 
 Everything the server sends is checked as it arrives: the framing of the answer, its media

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Streamable HTTP: clients that go away, that do not read, that are slow, or too many."""
 
 import contextlib

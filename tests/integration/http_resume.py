@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Streams over HTTP that are lost, left or closed before their end, and taken up again: whose
 they are, what comes again, for how long; and the streams that belong to no request."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the suites of Streamable HTTP share: places to connect to, and scripts that can be seen."""
 
 import contextlib

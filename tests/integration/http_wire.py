@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Streamable HTTP as HTTP: framing, bounds, garbage; and how it starts and ends."""
 
 import contextlib

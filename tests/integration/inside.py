@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """System calls from inside another process, as code would make them that has taken the process
 over. By ptrace, as root, on x86-64: the process is stopped while it waits in a system call, its
 registers are lent for one call, and it goes on as if nothing had been."""

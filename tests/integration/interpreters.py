@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Several interpreters: each profile's own, and how a call chooses one.
 
 A suite of tests/integration/run."""

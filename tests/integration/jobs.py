@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs in the background: the handle, the tool job, what is kept of them and for whom.
 
 A suite of tests/integration/run."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Sends malformed and unusual messages to a live server and judges the replies.
 
 Each line of tests/corpus/jsonrpc-*.jsonl is a case. What to send: frame (text), frame_b64,

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Start, stop, death and revival of the service and of its parts."""
 
 import json

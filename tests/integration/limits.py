@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Every limit is provoked and reported under its own name, with the limit and the peak; wishes
 above a cap are refused, by name; another tenant does not notice."""
 

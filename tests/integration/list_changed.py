@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Changes of tools/list by a reload, and their notifications: descriptions contain limits, and
 denied tools are not offered; each client by its revision's way, and only when there is a change."""
 

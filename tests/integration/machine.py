@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What a script sees of its machine: files of /proc, interfaces, terminals. They are the worker's,
 and libraries that look at them work.
 

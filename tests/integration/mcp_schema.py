@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Validates what a live server sends, in every revision, against the official schemas.
 
 Also holds the tool to its own word: structuredContent must fit its outputSchema, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small and strict MCP client: a unix socket or a subprocess, one thread, no blocking call.
 
 Everything the server sends is checked as it arrives: one JSON object per line, UTF-8, no

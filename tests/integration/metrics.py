@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What a service counts: mcp-python metrics, and what a scraper gets by HTTP."""
 
 import contextlib

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What operators have: status, top and check-host, beside a running service."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What scripts reach through the proxy in tests: a name server, and origins of several kinds,
 all on loopback. Threads of the test program; each counts and remembers what it saw."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What a tenant has had installed is found by a plain import: in scripts and cells, in no other
 tenant's, not after policy has changed its mind; and scripts that ask for what they like."""
 

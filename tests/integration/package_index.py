@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A private package index: wheels written by hand, served by nginx on a loopback port as
 PEP 503 (HTML) or PEP 691 (JSON) has it."""
 

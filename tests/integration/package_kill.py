@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 in the middle of installations, at points of their own work: the store and the audit
 log are whole afterwards, every time.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Packages in sessions: install_package for an existing one, and dependencies of a new one."""
 
 import os

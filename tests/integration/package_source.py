@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Packages that are built from source, by an operator's leave: what that gives, and what a source
 cannot do while it is built.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages as tests see them: a store that a service keeps, what is in it, and calls of
 install_package."""
 

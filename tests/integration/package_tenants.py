@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Environments and tenants: who may have a package shares what is in the store; for who may not, or
 has to ask, what others have installed never was. Not by timing it, which no test could decide on a
 busy machine: they are given the same answer, of the same work, and the store is not looked into."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """install_package and what scripts depend on, against a package index of our own.
 
 Wheels are made here, an index on a loopback port is served by nginx, and pip asks it through

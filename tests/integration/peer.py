@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client of a byte stream that speaks several revisions at once, and holds every message that it
 gets to the schema of its revision."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What policy lets be: verdicts by tenant, quotas, a reload, approvals in the session and by an
 operator, before and after a restart."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """After start-up no process of the service holds a capability in the host's user namespace, each
 worker has a uid of its own from the subordinate range, and nothing is shared that should not be.
 

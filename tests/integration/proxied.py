@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Three hosts behind HAProxy, as doc/haproxy has it: each supervisor in a network namespace and
 under a host name of its own, the proxy between them and the clients. Calls go round, what a
 host gave out finds its way back, and a host that stops takes only its own with it."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Other CPythons beside the service's own, each in a directory of its own: what runs is the one that
 was asked for. tests/check-pythons builds the workers: mcp-python-worker-py3XX beside the others.
 

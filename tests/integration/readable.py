@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What the model reads: the text of an answer, beside its structured form."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """run_repl: sessions that survive their own mistakes, checkpoints and branches, whose they are
 and for how long; and mcp-python repl on top of it.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Questions of the modern era and a real restart between them and their answers: what a client
 brings back is known by its seal, and the call that asked is gone."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What a script shows and what it leaves: figures, pictures, tables, display(), files in
 /workspace, and the files that a call puts there.
 

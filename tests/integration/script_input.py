@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Scripts that ask their user for input, in the three shapes of asking: a request of the server's,
 input_required with a sealed state, a task; what may happen while it waits; and scripts that lie."""
 

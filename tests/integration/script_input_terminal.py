@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Scripts that ask the user at the terminal of mcp-python run and repl: answers, the end of
 input, Ctrl-C, prompts that lie, consent, and no terminal at all."""
 

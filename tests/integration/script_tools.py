@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Scripts call the tools of other MCP servers: what they get, what they may, and that no server and no
 script harms another."""
 

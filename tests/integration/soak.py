@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """200 concurrent clients, 20,000 executions of hello-world (--count): nothing is lost, and no
 descriptor, cgroup, process, uid or memory leaks, counted before and after."""
 

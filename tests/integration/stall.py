@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """No client makes the service wait: closing a stranger's descriptor may take as long as the
 stranger likes, and the calls of all others are answered meanwhile. The descriptor is a TCP socket
 with SO_LINGER and data that nobody reads. Each test runs twice: against the program that is

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Streamable HTTP: both eras over TCP and unix sockets, every rung of the ladder of checks,
 sessions, and streams of events."""
 

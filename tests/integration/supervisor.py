@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts a private mcp-pythond on a socket in a temporary directory, watches it, ends it, and
 looks for what it left behind. Waits for events (inotify, pidfd), never for a time to pass."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """How mcp-pythond starts, serves and ends, with real workers.
 
 Everything happens below temporary directories; nothing of the system is touched.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mcp-python on a terminal of its own: what is typed there, and what is seen (log: as it came)."""
 
 import codecs

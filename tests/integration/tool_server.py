@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """An MCP server on standard input and output, for script_tools.py: tools that do what they should, and
 tools that do not.
 

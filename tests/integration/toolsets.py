@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Sets of tools: the calls that the documentation of the servers shows whose places they take,
 with the documented answers; and which sets exclude each other."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """inotify: what happens in files, as it happens."""
 
 import ctypes

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Ordinary programs: each must end as it does on the host, or, where it speaks of a server's own
 things (values, bounds, top-level await), as the line says.
 

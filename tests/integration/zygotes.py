@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Zygotes are renewed beside the old ones: what workers of one have in common does not last, and
 no call waits for a new one. When a zygote is ready is in the test's hands: it imports a module
 that reads from a FIFO, and the test has the other end."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs inside the virtual machine, as root, with the service installed and not yet started.
 
 Everything here is about what only a real systemd and real controllers can show; what a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators' socket as it is installed, and sockets that are enabled when the service runs."""
 
 import contextlib

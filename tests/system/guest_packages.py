@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages, approvals, the audit log and reloads, as a unit of systemd has them."""
 
 import contextlib

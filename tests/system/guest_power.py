@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The power fails while packages are installed. The state directory is on a disk whose writes and
 flushes are logged in their order (dm-log-writes). What a disk may hold after a loss of power is all
 that was written before some flush, and any part of what was written after it: such disks are made

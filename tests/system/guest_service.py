@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service as a unit of systemd: started, walled in, limited, stopped, killed, misconfigured."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions of run_repl under the kernel's controllers: whom it ends when memory is short, what
 is counted against whom, and what sleeps."""
 

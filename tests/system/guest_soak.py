@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Three tenants for a long time: two work honestly, one runs hostile scripts of the corpora, one
 after the other. Nobody honest fails or waits long, and the service stays as it was.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs inside the virtual machine, once in each of its lives: examines what the stop before has
 left, continues the interrupted installation, and installs until it is stopped again (hard_stops.py
 is outside). The argument is what is known outside, as JSON."""

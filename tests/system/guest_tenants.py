@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two operators and three tenants: whom requests reach, and that what is another's cannot be told
 from what never was, by its answer or by the time that takes."""
 

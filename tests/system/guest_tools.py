@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests inside the virtual machine share: the service, its processes and cgroups, other
 people. Waits are for events with a deadline, never for time to pass."""
 

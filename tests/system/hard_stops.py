@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual machine is killed while packages are installed in it, and booted again with the
 same data disk (guest_stops.py is inside): tests/system/run --stops N hard_stops.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Preloaded into user-mode Linux, whose kernel 6.1 has room for 2,696 bytes of a processor's
  * extended state. Where the host's is larger (AMX: 11,008 bytes), PTRACE_SETREGSET with fewer
  * bytes fails with EFAULT, and the first process of the guest dies. So what the guest does not

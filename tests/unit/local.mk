@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Unit tests, one program per module. Each folder's block stands by itself.
 
 # ---- base ----

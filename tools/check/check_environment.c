@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: check_environment calls that wait for a worker. */
 #include "tools/check/check_environment.h"
 

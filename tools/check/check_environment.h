@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tool check_environment: lists the interpreter, packages and limits that scripts will have. */
 #ifndef TOOLS_CHECK_CHECK_ENVIRONMENT_H
 #define TOOLS_CHECK_CHECK_ENVIRONMENT_H

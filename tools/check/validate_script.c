@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the checks of validate_script calls.
  * The script is parsed in a jailed worker, and never run. */
 #include "tools/check/validate_script.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tool validate_script: checks a script's metadata and syntax without running it. */
 #ifndef TOOLS_CHECK_VALIDATE_SCRIPT_H
 #define TOOLS_CHECK_VALIDATE_SCRIPT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   values of a client, of any type.
  * Runs and checks are those of run_script and its relatives; this file has other arguments and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The set of tools "exec-sandbox": those of the server mcp-python-exec-sandbox, with its
  * names, arguments, defaults and texts, so that its clients need no change. Their answers
  * are texts; as structured content each is {"result": text}.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looks at code for validate_code, in a jailed worker; runs nothing of it. Put behind
 policy/import_check.py, whose functions it calls.
 

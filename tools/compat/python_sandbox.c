@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   values of a client, of any type, and outcomes whose texts a script wrote.
  * Runs are those of run_script; this file has other arguments and other answers. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The set of tools "python-sandbox": those of the server python_sandbox_server, with its
  * names, arguments, defaults and answers, so that its clients need no change. Which modules
  * code may import is the configuration's: tiers, [python-sandbox].

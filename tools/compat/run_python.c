@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   values of a client, of any type.
  * Runs are those of run_script; this set has other arguments, and its answers are in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The set of tools "run-python": that of the server mcp-run-python, with its name, arguments and
  * answers, so that its clients need no change.
  */

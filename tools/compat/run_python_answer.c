@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   outcomes, whose texts a script wrote. */
 #include "tools/compat/run_python.h"

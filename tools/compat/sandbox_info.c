@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reports the configuration of a set of tools. */
 #include "tools/compat/python_sandbox.h"

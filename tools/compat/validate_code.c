@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the checks of validate_code calls.
  * The code is parsed in a jailed worker, and never run. The worker's answer may be any JSON. */
 #include "tools/compat/python_sandbox.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: jobs, from their start until they are forgotten.
  * A running job is charged with all the output that may be kept of it, so nothing is counted
  * while it writes; an ended job is charged with the output that it has. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs: runs of tools that continue after their call was answered.
  *
  * A tool with the argument "background" gives its call to background_start and answers with the

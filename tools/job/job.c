@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: calls that wait for news of a job.
  * Reads:   handles of clients. A handle of another tenant is treated as unknown. */
 #include "tools/job/job.h"

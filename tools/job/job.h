@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tool job: follows runs that were started in the background (tools/job/background.h).
  */
 #ifndef TOOLS_JOB_JOB_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the wheel of a package from its source, which runs the source's code: without a network.
 
 argv[1] is JSON: {"file": name of the source's archive, "sha256": its hash, "max_bytes": of the

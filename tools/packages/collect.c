@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing; the keeper removes.
  * A store has hundreds of environments rather than thousands: a look at each one is cheap. */
 #include "tools/packages/collect.h"

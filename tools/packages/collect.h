@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Removal of environments from the store: those that were not used for a long time and, if the
  * store is too large, those that were not used for longest.
  */

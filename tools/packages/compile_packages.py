@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles what standard input, a socket to the keeper, sends, and sends back what it made, as
 keeper/compile.h has it. Nothing of it is run, and there is no network here."""
 

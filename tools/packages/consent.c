@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the items of a set, and the text that is shown of it. */
 #include "tools/packages/consent.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Consent of a person to the installation of a set of packages. There is one item for each package
  * that policy wants approved: its exact name, version, hash and origin.
  */

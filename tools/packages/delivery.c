@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: deliveries, from the wait for a session's turn to the mount.
  * The keeper mounts. A delivery that is abandoned keeps the mounts that it has made. */
 #include "tools/packages/delivery.h"

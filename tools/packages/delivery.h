@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Delivery of installed packages to an existing session of run_repl. They are mounted in a turn of
  * the session, so that the next cell can import them. A session keeps all packages that it has: a
  * new set must contain them unchanged.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends the wheels of a set to standard input, a socket to the keeper, one behind the other. It looks
 at none of them: the keeper takes nothing but the very files that were decided about.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packages that a tenant has had installed before are found by a plain import. When the script's
  * own code imports a module that does not exist, one of the tenant's sets that has it is mounted,
  * and the import continues. Nothing is installed, and no index is asked.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the programs of installations share: descriptors of files that other programs wrote, which
 the supervisor hands over by standard input, a socket; the way to an index; and what of the
 supervisor's words is checked again."""

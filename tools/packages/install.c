@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: installations from the request to the answer.
  * Reads:   answers of the resolver's worker, checked in set.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Installation: from requirements to an environment in the store. The requirements are looked up
  * in the store, or else resolved, checked by policy, approved, installed and stored. For
  * install_package and for scripts that declare dependencies.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the files that the workers of one installation pass on, which
  * have no name: sources, and the wheels that were built of them.
  * Reads:   answers of workers; a build's worker ran a stranger's code, and may answer anything.

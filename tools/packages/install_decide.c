@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Compares a resolved set with policy, and asks those who have to agree. */
 #include "tools/packages/install_parts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tool install_package.
  */
 #ifndef TOOLS_PACKAGES_INSTALL_PACKAGE_H

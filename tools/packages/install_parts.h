@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An installation from inside: what its modules share. install.c finds out what there is to
  * install; install_build.c has what is built from source for that; install_decide.c whether it may
  * be; install_make.c makes it.

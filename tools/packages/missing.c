@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   the error of an outcome, which a script wrote. */
 #include "tools/packages/missing.h"

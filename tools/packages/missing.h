@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Advice about a module that a script could not import: how its package can be installed, or that
  * it cannot.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the way from a script's requirements to a set that satisfies
  * them: a check, then an installation. */
 #include "tools/packages/needs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Declared dependencies of code. They are compared with the packages of its profile; missing ones
  * are found in the store or installed, if that is configured. For run_script, and for run_repl
  * when a session begins. Not needed for code without dependencies: requirements_any.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the executions of the installer's programs.
  * Reads:   their output and answers, which come from a worker and an index: any bytes. */
 #include "tools/packages/program.h"

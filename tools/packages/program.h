@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The service's own Python programs for packages, run in a worker with the installer's limits:
  * what pip writes becomes progress, and the words of a failure.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resolves a list of requirements, and describes the resulting packages.
 
 Asks pip, which downloads them: size and hash are those of the files. argv[1] is JSON:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the calls of run_repl.
  * A call lives from an accepted start to its answer. A call whose client has left continues
  * until the session is in a defined state. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tool run_repl: cells in sessions that keep their state (tools/session/repl_sessions.h).
  *
  * A call waits for its turn, then goes through what was asked for: reset, or a copy of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * The parts of run_repl's answers that run_script's lack.
  * Reads:   the notes of an outcome, which a worker wrote. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the steps in a session before the cell of a call: packages
  * and a new engine's session, or a copy of a state. */
 #include "tools/repl/run_repl_parts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: calls of run_repl from the start of their cell on, and the
  * end of calls without a cell. */
 #include "tools/repl/run_repl_parts.h"

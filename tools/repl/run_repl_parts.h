@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A call of run_repl as its modules see it: run_repl.c has its start and its turn, run_repl_begin.c
  * what is done before the cell, run_repl_cell.c the cell and the end.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: copies of everything that an outcome points to. */
 #include "tools/script/outcome_copy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A copy of an outcome, which itself is valid only during its callback. */
 #ifndef TOOLS_SCRIPT_OUTCOME_COPY_H
 #define TOOLS_SCRIPT_OUTCOME_COPY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: a copy of a text while it is written.
  * Reads:   output of a script. */
 #include "tools/script/readable.h"

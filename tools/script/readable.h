@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Output as the model reads it: without the overwritten states of progress bars, and within a
  * budget. What is left out is kept and can be read as a resource. The structured form of an answer
  * is not changed.

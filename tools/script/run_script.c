@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the executions of run_script calls.
  * A run lives from an accepted start to its outcome or cancellation. */
 #include "tools/script/run_script.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tool run_script, and what run_repl (tools/repl/run_repl.h) shares with it.
  *
  * run_script.c runs; run_script_arguments.c checks what a client sent, by a table, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: an answer's texts while it is written.
  * Reads:   an outcome whose texts a script wrote: its JSON is checked before it is sent. */
 #include "tools/script/run_script.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the table of arguments.
  * Reads:   values of a client, of any type. */
 #include "tools/script/run_script_table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: decoded base64.
  * Reads:   values of a client, of any type. An accepted path leads below /workspace, by plain
  * names, and no two paths are the same. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The argument files of run_script: what is put into /workspace before the script starts.
  */
 #ifndef TOOLS_SCRIPT_RUN_SCRIPT_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the plan of what is shown while an answer is written.
  * Reads:   displays and files of a script, which chooses kinds, bytes and names. */
 #include "tools/script/run_script_results.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Displayed objects and left files in the answer of run_script: blocks for clients that show them,
  * members of structuredContent, and lines of the text.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * The schema of the arguments for clients: that of both tools, without what the other tool has and
  * with the limits in force. */

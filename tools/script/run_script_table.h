@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The arguments of run_script and run_repl: one table, by which they are read
  * (run_script_arguments.c). schema/run_input.json describes them to clients.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   prompts of scripts, which may try to win a person's trust, and replies of a client. */
 #include "tools/script/script_input.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines that a script's input() asks its user for, when policy lets it and the client can
  * show forms: who may ask, what the user gets to see, what comes back. The engine does the
  * waiting (engine/execution.h), the run's host the asking (mcp/tool.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the calls of a script that have no answer yet.
  * Reads:   arguments of scripts, hostile; results of other servers, which it passes on as they are,
  * within bounds: only the script reads them. */

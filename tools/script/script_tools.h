@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of other MCP servers' tools by a script: which servers it is told of, what policy says of a
  * call, who is asked, the records, and the bounds of a run. The engine numbers the calls
  * (engine/execution.h), engine/upstream.h has them made.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, at its start and its end.   Owns: nothing.
  * Reads:   the table of the previous supervisor; nothing in it is trusted. */
 #include "tools/session/handover_table.h"

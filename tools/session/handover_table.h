@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of sessions that a supervisor leaves to its successor: messages of proto/messages.def,
  * one after the other. It comes back from systemd, and no other process can write it; it is read as
  * strictly as a stranger's text nevertheless: one fault, and there is no table.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the assignment of an engine's snapshots to sessions, and the
  * names of checkpoints.
  * Reads:   names from clients, which are compared and never parsed. */

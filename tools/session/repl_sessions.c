@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: handles, the turns in them, and the engine's sessions behind
  * them.
  * Reads:   handles from clients, which are compared and never parsed. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sessions of run_repl by their handles: their tenants, number, lifetimes and turns.
  *
  * A handle is a head: a snapshot of an engine's session (engine/repl.h) in which its cells run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor, at its start and its end.   Owns: nothing: what it makes belongs to
  * repl_sessions.c.
  * Reads:   a table that was checked as a whole; this file compares it with what exists. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sessions of run_repl as they are handed over from one supervisor to the next: handles with
  * what is behind them (engine/repl_keep.h).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions of run_repl from inside: what their two modules share. repl_sessions.c has handles,
  * turns and clocks; repl_checkpoints.c which states there are.
  */

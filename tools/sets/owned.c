@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the table of tenants, and the directory "tenants" of the store.
  * The files are empty: a file's name is a set, its time is the last use. They are read once, at the
  * start. Nothing is synced; a crash may lose the latest uses. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which sets of the store each tenant has had installed, and when it last used each. The table is
  * in memory, so that a question never waits for the disk. Each change is also written to the store,
  * where the next start of the service reads it: a directory per tenant, an empty file per set.

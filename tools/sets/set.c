@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing.
  * Reads:   the resolver's result as a worker reports it: any JSON. */
 #include "tools/sets/set.h"

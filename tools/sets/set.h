@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A set of packages with their exact versions and hashes: what a resolver found, what an
  * environment holds. As JSON, an array of objects, ordered by name:
  *   {"name", "version", "hash": "sha256:...", "index", "size"}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the directory "requests" of the store: one small file per
  * request, with the name of an environment.
  * The files are written without waiting for the disk. After a crash a file may not hold a name;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The supervisor's view of the store: manifests of environments, and the requests that an
  * environment has answered before. The keeper makes and removes environments (engine/keeper.h);
  * the requests are a cache of the supervisor.

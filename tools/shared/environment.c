@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the remembered environment of each profile.
  * Reads:   a worker's description of it; every value is checked once, before it is kept. */
 #include "tools/shared/environment.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The Python of a profile: versions, values of markers, packages. A worker without any client's
  * data reports it; the report is used for a while, for all tenants.
  */

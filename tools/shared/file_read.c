@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: reads of files on disk that are under way.
  * Reads:   uris of clients; and bytes of files, to see if they are text. */
 #include "tools/shared/file_read.h"

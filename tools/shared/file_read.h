@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of kept files as the answers of resources/read: a uri may end in ?bytes=FIRST-LAST or
  * ?bytes=FIRST-, as in HTTP's Range. Files on disk are read by the store's helper.
  */

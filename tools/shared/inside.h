@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Probes: questions that only an interpreter can answer. A program of the service runs in a jailed
  * worker, as an execution of the tenant who asked; its trailing expression is the answer. The
  * answer is a stranger's data, and the module that reads it checks it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the key, and the numbers of tenants in links.
  * Reads:   paths of requests by anybody; nothing of them is used before the signature is right. */
 #include "tools/shared/links.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signed links: addresses at which a kept file is read over HTTP, or a file is uploaded, without a
  * token, by anybody who has the link, until it expires ([http] links).
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports the Python version, the values of environment markers, and the installed packages.
 
 The answer is the trailing expression: {"program": its path, "markers": {variable: text},

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a script's metadata and compiles the script, in a jailed worker; runs nothing of it.
 
 Standard input: one line of JSON, {"toml": text or null, "compile": bool}, then the script.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Media types: of what a script showed, and of files by their names. Pure.
  */
 #ifndef TOOLS_SHARED_MEDIA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statuses of answers that no execution has decided (those are engine/outcome.h's, and those of
  * policy mcp/tool.h's): why a call was not run, or that it runs in the background.
  */

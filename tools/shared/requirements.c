@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the findings about a script until they are told.
  * Reads:   scripts and lists of clients, and a worker's answers about a block's TOML.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requirements of a script: its inline metadata (PEP 723) and the client's list. They are read,
  * merged, and compared with the environment of a profile. For run_script and validate_script.
  *

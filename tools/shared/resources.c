@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: contents of small files that scripts left, until they expire.
  * Reads:   uris from clients, which are compared; only a range at their end is parsed. */
 #include "tools/shared/resources.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The resources of mcp-pythond: files that calls left behind, for a while.
  *
  * What a run's end tells of a small file's content is kept here for its tenant, who alone can

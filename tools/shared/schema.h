@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON schemas of tools. Each is a file, tools/FOLDER/schema/NAME.json, and after the build a C
  * string NAME_schema (embed.py). A tool whose schema depends on the configuration loads it, sets
  * what depends on it, and takes the text.

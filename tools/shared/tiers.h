@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tiers of modules that scripts may import (policy/imports.h), as tools and their arguments
  * name them.
  */

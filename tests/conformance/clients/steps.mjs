@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every client has to bring about, whichever it is. A client here is
 //   { call(name, arguments, options), tools(), read(uri), prompt(name, arguments), close(),
 //     subscribe(uri): to a resource, however that is done; returns what ends it,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a client goes: { http: URL, fetch? } or { command, args }.
 //   target.mjs's parse(["tcp", URL] | ["unix", SOCKET] | ["bridge", COMMAND, ARGS...])
 import { Agent, fetch as undiciFetch } from 'undici';

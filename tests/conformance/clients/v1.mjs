@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first generation of the official SDK, which speaks legacy revisions alone.
 //   node v1.mjs shipped|fixtures TRANSPORT PLACE [ARGS...]
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The second generation of the official SDK, which speaks both eras.
 //   node v2.mjs legacy|auto|pin shipped|fixtures TRANSPORT PLACE [ARGS...]
 import assert from 'node:assert/strict';

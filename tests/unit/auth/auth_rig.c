@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See auth_rig.h. */
 #include "tests/unit/auth/auth_rig.h"
 

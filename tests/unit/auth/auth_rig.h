@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of authentication share: a directory of their own with files in it, keys,
  * and tokens signed with them. */
 #ifndef TESTS_UNIT_AUTH_AUTH_RIG_H

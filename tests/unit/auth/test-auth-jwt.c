@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Access tokens of OAuth: the right ones are taken, everything else is refused for the
  * reason that it has. */
 #include "auth/jwt.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who is it, by what a request shows: tokens of our own, of an issuer, a proxy's header, the
  * kernel's word; and what those are told who are refused. */
 #include "http/principal.h"

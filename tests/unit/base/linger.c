@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two ends of a connection over loopback, and one message. */
 #include "tests/unit/base/linger.h"
 

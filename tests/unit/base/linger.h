@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: a descriptor that keeps the one who closes it last. */
 #ifndef TESTS_LINGER_H
 #define TESTS_LINGER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base64 both ways, and that each text but the one right spelling is refused. */
 #include "base/base64.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is kept: how room is made, for whom, and when it ends. */
 #include "base/kept.h"
 

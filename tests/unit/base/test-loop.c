@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A loop of libevent's is guarded against what strangers pass. passrights_set() is of a kernel
  * that does not know it, or nobody could pass anything. */
 #include <errno.h>

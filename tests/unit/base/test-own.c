@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Owned variables are closed and freed on the way out, unless they were given away. */
 #include "base/own.h"
 

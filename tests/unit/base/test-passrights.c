@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets that take no descriptors. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What people see of text that strangers wrote. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who is called, in which turn of the loop, and who is not. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The guard ends waits in the middle of a turn, and nothing else. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A user's own files lie where the variables say, and else at home. */
 #include "base/userdir.h"
 

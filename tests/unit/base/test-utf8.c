@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a character is, and what is none. */
 #include <setjmp.h>
 #include <stdarg.h>

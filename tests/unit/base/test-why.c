@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reasons are one clean line, however long and strange what they quote. */
 #include "base/why.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmocka.h and what it wants to be included before it. */
 #ifndef TESTS_UNIT_CLIENT_CMOCKA_ALL_H
 #define TESTS_UNIT_CLIENT_CMOCKA_ALL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The bridge with a child process on every side: bytes come through whole and in order,
  * a slow side holds the other back, ends are passed on, and nothing spins. */
 #include "client/bridge.h"

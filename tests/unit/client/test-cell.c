@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where cells end, as people type them and as a pipe brings them. */
 #include "client/cell.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: what is taken, and that a mistake is answered with its remedy. */
 #include "client/options.h"
 

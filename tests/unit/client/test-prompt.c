@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions as people see them, and what of their lines becomes an answer. */
 #include "client/prompt.h"
 

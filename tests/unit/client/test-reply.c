@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the service may say, what it may not, and the exit code that an outcome becomes.
  */
 #include "client/reply.h"

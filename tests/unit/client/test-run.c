@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcp-python run against a service that plays a part: the whole way from the file to
  * the exit code, over a real socket in a directory of its own. */
 #include "client/run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables and figures for people. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where text stops being text, and how a script file with such a place is refused. */
 #include "client/text.h"
 

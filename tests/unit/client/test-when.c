@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Times as people write them: each is the right second, and what is no time is refused. */
 #include "client/when.h"
 

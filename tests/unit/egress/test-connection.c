@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One connection through the proxy, the script, the origin and the name server being sockets
  * of this program: what is reported of it at each of its ends. */
 #include "egress/proxy.h"

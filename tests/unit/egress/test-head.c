@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Heads of requests to a proxy and their bodies: tables of what is taken and what is refused,
  * and every way of cutting a body into pieces. */
 #include "egress/head.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: tests.   Owns: the engine under test and the process around it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A real engine for tests: made as a supervisor makes it, in a process of its own, and the
  * watch over that process from outside. The path of the worker program is taken from
  * $MCP_PYTHON_WORKER. Functions that find something wrong fail the cmocka test.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The whole engine with real zygotes and workers, as root (then as the service's user)
  * and as an ordinary user. Each way is a process of its own, because start-up cannot be
  * undone; this one stays outside, is the reaper of whatever they leave behind, and so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A worker that the keeper may have given a tenant's files, and whose order cannot be written,
  * runs nothing else. Exits 77 when the worker program is not built. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The precedence of what is known about an end, and the sentence that comes of it. */
 #include <setjmp.h>
 #include <stdarg.h>

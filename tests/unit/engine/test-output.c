@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is kept of output: head and tail, whole characters, the order of arrival. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prompts are numbered, one at a time, and no more than were allowed; the time of their answers is
  * excused up to a bound. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions in a real engine: what becomes of their state when cells end in all the ways that
  * they can. As root (then as the service's user) and as an ordinary user, each in a process of
  * its own. Exits 77 when the worker program is not built. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Queues are bounded and first come, first served; the ring is fair. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What can be told of a worker without one: its states, and who has which uid. */
 #include <setjmp.h>
 #include <stdarg.h>

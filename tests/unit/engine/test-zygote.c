@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The processes of one zygote: started, renewed, lost. Each is a process that waits; what a zygote
  * says the test says in its place. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Approvals: who may decide, once; what is remembered, used up, revoked, over in time; and that
  * a restart knows the same, wherever the file was torn. */
 #include "govern/approvals.h"

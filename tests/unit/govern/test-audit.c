@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The audit log's file: its chain holds over restarts, rotation, a line torn at any byte and a
  * full disk; and what is no chain is put aside, not continued. */
 #include "govern/audit.h"

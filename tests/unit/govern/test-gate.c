@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who somebody is to policy: what waits for the host's directory, and what becomes of those of whom
  * it says nothing. */
 #include <setjmp.h>

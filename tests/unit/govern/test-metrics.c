@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counters and their text: what is counted where, how bounded, and how it is written. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel writes about cgroups and mounts, and the ranges of /etc/subuid. */
 #include <setjmp.h>
 #include <stdarg.h>

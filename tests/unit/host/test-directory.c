@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The directory helper: who somebody is, and directories that hang, crash or say no. */
 #include <setjmp.h>
 #include <stdarg.h>

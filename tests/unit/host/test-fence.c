@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a process can and cannot do behind each fence; each try in a process of its own. */
 #include <setjmp.h>
 #include <stdarg.h>

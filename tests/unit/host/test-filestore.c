@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The store of files: what is kept, for whom, how much of it, and what a crash leaves. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher against a supervisor that has fallen to somebody: what it starts it knows
  * itself, and what it is asked for it checks. As root and as nobody. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The way from root to nothing, each try in a process of its own; and that the unit
  * grants what privilege.c lists, no more and no less. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The usage helper answers what this process would find by itself, and its end is survived. */
 #include <setjmp.h>
 #include <stdarg.h>

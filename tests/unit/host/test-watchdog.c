@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the watchdog sees of a tree of processes without a cgroup: the tree is made here. */
 #include <poll.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signed links: only what was signed leads to a file, and only until it expires. And the header
  * Range. */
 #include <setjmp.h>

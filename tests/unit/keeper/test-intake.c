@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams that a worker may send, honest and hostile, and what comes of them on the disk. */
 #include "keeper/intake.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Wheels unpacked by a process of their own, and sources compiled by a worker that may say
  * anything. */
 #include "keeper/unpack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the keeper's children cannot do, tried from inside: a process that was taken over by what it
  * reads. */
 #include "keeper/walls.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Wheels as they are read: where their files go, and what is no wheel or not the one that was
  * asked for. */
 #include "keeper/wheel.h"

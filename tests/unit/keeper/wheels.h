@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Wheels for tests, written by hand: each byte may be wrong in them. */
 #ifndef TESTS_WHEELS_H
 #define TESTS_WHEELS_H

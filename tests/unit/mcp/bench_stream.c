@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See bench_stream.h. */
 #include "tests/unit/mcp/bench_stream.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An MCP stream over the fake engine for tests: feed it lines, look at what it sends. */
 #ifndef TESTS_UNIT_MCP_BENCH_STREAM_H
 #define TESTS_UNIT_MCP_BENCH_STREAM_H

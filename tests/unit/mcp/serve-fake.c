@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* serve-fake SOCKET: the whole way from a socket to the tools, over the fake engine, for
  * tests that drive a live server. Ends on SIGTERM. */
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What clients send for arguments, and what a tool gets of it. */
 #include "mcp/arguments.h"
 

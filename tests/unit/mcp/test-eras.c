@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tools can say beyond one answer, in each era's shape: questions, tasks, subscriptions,
  * calls sent again, resources, prompts. Over the catalog of test_catalog.h. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tools/list shows of a schema. */
 #include <setjmp.h>
 #include <stdarg.h>

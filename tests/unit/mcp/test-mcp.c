@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Message in, message out, for every revision: what must be in the answer and what must
  * not. "$" stands for the modern envelope. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Seals, their key in its file, handles, and the forms that users fill in. */
 #include <setjmp.h>
 #include <stdarg.h>

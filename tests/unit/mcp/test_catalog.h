@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A catalog for tests: small tools that say whatever tools can say.
  *
  *   ask       asks "name" (a form with the required string name), then says "hello NAME",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Configuration files, right and wrong: every mistake is told with its line, and what
  * is printed can be read back. */
 #include "policy/config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The workers' range: that of the configuration on a machine, and what is mapped in a container. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of modules, and the environment variables of the set python-sandbox. */
 #include <errno.h>
 #include <setjmp.h>

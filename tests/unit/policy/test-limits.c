@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A client can only tighten: tables of wishes, and a search for one that gets too much. */
 #include "policy/limits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules, targets and kinds of addresses: tables. */
 #include "policy/network.h"
 

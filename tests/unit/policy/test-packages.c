@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which packages may be installed: a row per rule, and that neither one more package nor one
  * more deny makes a verdict milder. */
 #include "policy/packages.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of inline metadata are found as the reference expression of PEP 723 finds them. */
 #include "policy/pep723.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Windows of a minute and an hour: what was used slides out of them, and the wait that is told
  * is long enough and not too long. */
 #include "policy/quota.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Versions and specifiers (PEP 440), requirements and markers (PEP 508), merging. */
 #include "policy/requirement.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may do what: presets, verdicts, sections of tenants in their order, approvers. And
  * whatever is written, one more "deny" never allows more. */
 #include "policy/rules.h"

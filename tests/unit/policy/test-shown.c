@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What people see of a call's arguments before they agree to it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The token file: what is printed is read back, and nothing that deviates is taken. */
 #include "policy/tokens.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which tools of other servers may be called: lists before hints, the strictest list first, and
  * servers that a tenant does not have. */
 #include "policy/tools.h"

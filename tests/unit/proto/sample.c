@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: unit tests.   Owns: one large text that samples of strings point into. */
 #include "sample.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values and bodies of any message, made from the rows of its shape, so that what is
  * tested follows messages.def by itself.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The codec against every row of messages.def: what goes in comes out, and everything
  * else is refused. */
 #include "proto/codec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors over a socket: the declared number arrives, more never does. */
 #include "proto/fdpass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames over real sockets: whole ones arrive with their own descriptors, a bad header
  * is refused before its body, and what waits to be sent is bounded. */
 #include "proto/frame.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The walk alone: every first byte, the end of the bytes, depth, and number of objects. */
 #include "proto/walk.h"
 

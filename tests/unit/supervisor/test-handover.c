@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is handed over to systemd, where it stops listening in the middle of it. */
 #include "supervisor/handover.h"
 

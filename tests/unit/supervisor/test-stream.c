@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions over a socketpair, on the fake engine. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See fake_engine.h. One engine at a time. */
 #include "tests/unit/tools/fake_engine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An engine for tests of what is above it: no processes; a script is a command to it.
  *
  *   hang                 no outcome until it is cancelled

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fake engine's sessions: snapshots that hold a state or not, and copies between them, which
  * are told of from a later turn of the loop. */
 #include "tests/unit/tools/fake_engine.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an environment satisfies, and what a call learns of it on the fake engine. */
 #include "tools/shared/environment.h"
 

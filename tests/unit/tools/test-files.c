@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The argument files: every rule of paths and contents, and base64 in both directions. */
 #include <setjmp.h>
 #include <stdarg.h>

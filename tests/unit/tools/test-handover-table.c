@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of kept sessions: what is written is read, and everything that cannot be is no
  * table, down to the last byte. */
 #include "tools/session/handover_table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in the background and the tool job, on the fake engine. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Media types by content and by name. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sets of a tenant, in the order of their use; and what modules a set has. In a store that the
  * test makes. */
 #include <setjmp.h>

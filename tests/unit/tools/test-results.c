@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a worker tells beside its streams is bounded; what is kept of it expires, and is its
  * tenant's alone. On the fake engine, for its tenants; no worker runs. */
 #include <errno.h>

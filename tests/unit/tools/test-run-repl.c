@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_repl from its arguments to its answer, and the handles of sessions, on the fake
  * engine. */
 #include <setjmp.h>

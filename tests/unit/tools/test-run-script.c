@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_script from its arguments to its answer, on the fake engine. */
 #include <setjmp.h>
 #include <stdarg.h>

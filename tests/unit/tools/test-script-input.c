@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scripts that ask for a line, on the fake engine: who is asked, what they see, and what of their
  * replies becomes a line. */
 #include <setjmp.h>

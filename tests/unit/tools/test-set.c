@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sets of packages: what is read of one, and what an environment's name is made of. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sets of tools that stand in for those of other servers, on the fake engine: what of a
  * call reaches it, and what answers make of whatever it says. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is made of a server's tools and results: what is known of them, within bounds. */
 #include "upstream/shape.h"
 

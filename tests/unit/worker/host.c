@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: test programs. Blocking and simple where the supervisor is neither. */
 #include "tests/unit/worker/host.h"
 

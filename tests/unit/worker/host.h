@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tests of the worker have in place of a supervisor: it makes an outer namespace,
  * starts a real zygote in it, spawns workers and runs scripts, one at a time.
  */

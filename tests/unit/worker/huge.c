@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: tests.   Owns: nothing. */
 #include "tests/unit/worker/huge.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Huge pages, as the kernel counts them. */
 #ifndef TESTS_UNIT_WORKER_HUGE_H
 #define TESTS_UNIT_WORKER_HUGE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tests of the worker. run-script is for people: it runs a script in a real worker
 # without a supervisor.
 WORKER_TESTS = \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Linked into tests that embed Python: the interpreter does not give back all that it has when it
  * ends. */
 #ifdef WITH_SANITIZERS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run-script [-ct] [-m MODULE]... [-n COUNT] FILE [ARG]...
  *
  * Runs a script in a real worker without a supervisor, for people who work on the jail.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A heap that was gathered and put on huge pages is a heap like any other: with what was in
  * it, with room for more than it has, and freed where Python frees. */
 #define PY_SSIZE_T_CLEAN

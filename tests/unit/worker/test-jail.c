@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every line of the jail's table, attacked from inside: by the script, by raw system
  * calls, and by a program that the script executes. Each attack prints "held", or what
  * it got. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chmod() where set-uid and set-gid bits are refused, as the system service's unit does. */
 #include <setjmp.h>
 #include <stdarg.h>

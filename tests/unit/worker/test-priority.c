@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Priorities and affinity where the calls are refused, as the system service's unit does. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a script finds, and what is told of its end: scripts run in real workers. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The syscall filter, row by row: first the compiled program is executed here for every
  * row, condition, ABI and number, then the kernel is asked about all that is refused.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The two standard streams taking turns. The C library's nanosleep() is replaced by one
  * that lets a reader read, so that what depends on time in a worker depends on nothing
  * here. */

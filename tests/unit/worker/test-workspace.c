@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tree of files as it is told, with the SHA-256 of each. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The zygote as its supervisor sees it: what it accepts, what it says when it cannot
  * be, and that nothing outlives whom it belongs to. */
 #include <errno.h>
