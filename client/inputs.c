@@ -140,10 +140,25 @@ add_named(struct inputs *inputs, const char *path)
 
 /* ---- a directory ---- */
 
+#define CACHE "__pycache__"
+
 static bool
-is_left_out(const char *name)
+is_left_out(const char *name, size_t len)
 {
-	return *name == '.' || strcmp(name, "__pycache__") == 0;
+	return *name == '.' || (len == strlen(CACHE) && memcmp(name, CACHE, len) == 0);
+}
+
+const char *
+inputs_left_out(const char *path)
+{
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (is_left_out(path, len))
+			return path;
+		path += len + (path[len] == '/');
+	}
+	return NULL;
 }
 
 static int add_directory(struct inputs *inputs, int fd, const char *top, const char *below,
@@ -191,7 +206,7 @@ add_directory(struct inputs *inputs, int fd, const char *top, const char *below,
 		return EX_NOINPUT;
 	}
 	while (code == 0 && (entry = readdir(directory)))
-		if (!is_left_out(entry->d_name))
+		if (!is_left_out(entry->d_name, strlen(entry->d_name)))
 			code = add_entry(inputs, dirfd(directory), top, below, entry->d_name,
 					 depth);
 	closedir(directory);

@@ -18,6 +18,9 @@ struct options;
  * begin with "." are left out. 0, or the exit code after the reason was printed. */
 int inputs_add(json_t *arguments, const struct options *options);
 
+/* The first of a path's names for which --dir leaves it out, within path; NULL: none. */
+const char *inputs_left_out(const char *path);
+
 /* The path and the SHA-256 (hexadecimal) of each file in arguments, for inputs_forget. The
  * caller's. */
 json_t *inputs_hashes(const json_t *arguments);

@@ -64,6 +64,9 @@ results_say(const json_t *outcome, bool saves)
 		    kept ? "" : ", too large to be kept");
 		any = any || kept;
 	}
+	if (number(json_object_get(outcome, "omitted"), "files") > 0)
+		say("left: %lld more files, which the service does not name or keep",
+		    number(json_object_get(outcome, "omitted"), "files"));
 	if (any)
 		say_more("not kept here; --save DIR writes them into a directory");
 }
@@ -165,14 +168,23 @@ is_unchanged(const struct target *to, int dir, const char *name, const char *pat
 	return true;
 }
 
-/* 0; else the error was printed. */
+/* 0; else the error was printed. With --rw a script does not choose names that programs obey, such
+ * as .git/config or .envrc, whether they exist or not. */
 static int
 save(const struct target *to, const char *path, const char *bytes, size_t len)
 {
-	const char *directory = to->place->directory, *name;
-	int dir = open_parent(to->top, path, &name), r = dir;
+	const char *directory = to->place->directory;
+	const char *name = to->place->handed_in ? inputs_left_out(path) : NULL;
 	mode_t mode = ANY_MODE;
+	int dir, r;
 
+	if (name) {
+		if (*name == '.')	/* a cache is not worth a line */
+			say("not written back: %s/%s: --rw leaves out what --dir does", directory,
+			    path);
+		return 0;
+	}
+	dir = r = open_parent(to->top, path, &name);
 	if (dir >= 0) {
 		bool replace = (to->place->handed_in &&
 				is_unchanged(to, dir, name, path, &mode)) || to->place->force;

@@ -20,7 +20,8 @@ struct results_place {
 	bool pictures;		/* as picture-1.png ... */
 	bool force;		/* any file of the same name is replaced */
 	const json_t *handed_in;	/* inputs_hashes: so are files that are still as they were
-					 * handed in, and keep their mode; NULL: none */
+					 * handed in, and keep their mode; what --dir leaves out is
+					 * never written. NULL: none */
 };
 
 /* Writes pictures, and files under their names, which it asks the service for, and says where each

@@ -183,6 +183,36 @@ def what_changes_in_a_directory_comes_back(ctx):
 
 
 @test
+def files_beyond_the_bound_are_counted(ctx):
+    text = "for i in range(150): open('f%d' % i, 'w').write('x')\n"
+    with directory(x_py=text) as d:
+        os.mkdir(d + "/in")
+        code, out, err = run(ctx, "--socket", ctx.socket, "--dir", "in", "--rw", "x.py", cwd=d)
+        equal(code, 0, err)
+        left = int(re.search(r"left: (\d+) more files", err)[1])
+        equal((len(os.listdir(d + "/in")) + left, left > 0), (150, True), err)
+
+
+@test
+def no_hidden_name_comes_back(ctx):
+    """Programs obey files such as .git/config. A script does not write them, nor does --force."""
+    text = ("import os\nfor name in '.bashrc', '.git/config', 'a/.git/hooks/b', 'a/__pycache__/c.pyc', "
+            "'a/b.txt':\n    os.makedirs(os.path.dirname(name) or '.', exist_ok=True)\n"
+            "    open(name, 'w').write('evil')\n")
+    with directory(x_py=text) as d:
+        write(d + "/in/.git/config", "mine")
+        for more in [], ["--force"]:
+            code, out, err = run(ctx, "--socket", ctx.socket, "--dir", "in", "--rw", *more, "x.py",
+                                 cwd=d)
+            equal(code, 0, err)
+            equal(sorted(os.listdir(d + "/in")), [".git", "a"])
+            equal((os.listdir(d + "/in/a"), os.listdir(d + "/in/.git")), (["b.txt"], ["config"]))
+            equal(content(d, "in/.git/config"), b"mine")
+            equal(err.count("not written back: in/"), 3, err)
+            os.unlink(d + "/in/a/b.txt")
+
+
+@test
 def a_file_that_changes_meanwhile_is_left_alone(ctx):
     text = "open('a.txt', 'a').write('+')\nprint('x' * 300000)\n"
     with directory(x_py=text) as d:
