@@ -285,7 +285,9 @@ lift_limit(void)
 
 enum forked { IS_COPY, HAS_COPY, HAS_NONE };
 
-/* When it returns in the process itself, init has been told of the copy. */
+/* When it returns in the process itself, init has been told of the copy. The process between the
+ * two shares the memory of this one, which waits for its end: so there is one copy and not two. It
+ * returns from nothing, and the handlers of pthread_atfork(3) run around the one real fork. */
 static enum forked
 fork_state(int line)
 {
@@ -294,10 +296,10 @@ fork_state(int line)
 
 	lift_limit();
 	interpreter_before_copy();
-	between = fork();
+	between = vfork();
 	error = errno;
 	if (between == 0) {
-		pid = _Fork();
+		pid = fork();
 		if (pid != 0)
 			tell_of_copy(line, pid);
 		interpreter_after_copy(true);
