@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "base/utf8.h"
+#include "base/quote.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/file_uri.h"
@@ -77,11 +77,9 @@ on_end(void *arg, int error)
 static bool
 is_name(const char *name, size_t len)
 {
-	if (len == 0 || len > UPLOAD_NAME_MAX || utf8_prefix(name, len) < len)
+	if (len == 0 || len > UPLOAD_NAME_MAX || memchr(name, '/', len) ||
+	    !quote_is_plain(name, len))
 		return false;
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)name[i] < ' ' || name[i] == '\177' || name[i] == '/')
-			return false;
 	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
 
@@ -100,7 +98,7 @@ start(struct tenant *tenant, const char *id, const char *name, size_t name_len, 
 
 	*why_r = !store ? "the service keeps no files on disk ([files] directory)"
 		: !is_name(name, name_len)
-			? "a name has 1 to 255 bytes of UTF-8, no / and no control character"
+			? "a name has 1 to 255 bytes of UTF-8, no / and no character that is not shown"
 			: size == 0 ? "the file is empty" : NULL;
 	if (*why_r)
 		return NULL;
@@ -109,7 +107,9 @@ start(struct tenant *tenant, const char *id, const char *name, size_t name_len, 
 	upload->calls = *calls;
 	upload->uri = file_uri(id, name, name_len);
 	upload->job = filestore_keep(store, tenant_principal(tenant), upload->uri, name, name_len,
-				     size, &(struct filestore_calls){ on_begin, on_end, upload });
+				     size, &(struct filestore_calls){
+					     .begin = on_begin, .end = on_end, .arg = upload,
+					     .is_slow = true });
 	return upload;
 }
 

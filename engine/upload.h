@@ -36,9 +36,9 @@ struct upload_calls {
 	void *arg;
 };
 
-/* Makes room for a file of size bytes and keeps what will be written. name: one name, UTF-8 without
- * control characters. The tenant is borrowed until the end. NULL with *why_r, a clause: it is
- * refused, and nothing was called. */
+/* Makes room for a file of size bytes and keeps what will be written. name: one name, UTF-8 that is
+ * shown as it is (quote_is_plain). The tenant is borrowed until the end. NULL with *why_r, a
+ * clause: it is refused, and nothing was called. */
 struct upload *upload_new(struct tenant *tenant, const char *name, size_t name_len, uint64_t size,
 			  const struct upload_calls *calls, const char **why_r);
 

@@ -25,6 +25,8 @@
 
 #define WAITING_BYTES (4 * 1024 * 1024)	/* orders that the helper has not read yet */
 #define TENANT_JOBS 4			/* of one tenant at once; further ones wait */
+#define SLOW_JOBS (FILESTORE_JOBS / 2)	/* that clients write into, of all tenants, and */
+#define TENANT_SLOW_JOBS 2		/* of one; so files of scripts find a place */
 #define KEEP_S 120			/* that a file may take to come in, and */
 #define KEEP_BYTES_S (4 << 20)		/* a second more for each so many bytes */
 #define INDEX_S 30			/* that the helper may take to read the store */
@@ -49,6 +51,7 @@ struct shelf {
 	char *principal;
 	struct stored_list files;
 	size_t n_files, n_jobs, n_active;	/* jobs that wait count as jobs only */
+	size_t n_slow;				/* of the active ones */
 	uint64_t bytes;				/* of files, and of those that are coming in */
 	char directory[FILE_DIRECTORY + 1];	/* "": not needed yet */
 };
@@ -90,7 +93,7 @@ struct filestore {
 	struct event *readable, *writable, *sweep;
 	struct shelf_list shelves;
 	struct filestore_jobs jobs;	/* in the order in which they were made */
-	size_t n_active;
+	size_t n_active, n_slow;
 	uint64_t bytes;			/* of all shelves */
 	uint64_t last_number;
 };
@@ -316,6 +319,8 @@ detach(struct filestore_job *job)
 	TAILQ_REMOVE(&store->jobs, job, link);
 	store->n_active -= job->active;
 	job->shelf->n_active -= job->active;
+	store->n_slow -= job->active && job->calls.is_slow;
+	job->shelf->n_slow -= job->active && job->calls.is_slow;
 	job->shelf->n_jobs--;
 	if (job->active && job->coming)
 		discharge(store, job->shelf, job->coming->size);
@@ -517,13 +522,23 @@ start(struct filestore_job *job)
 	job->active = true;
 	store->n_active++;
 	job->shelf->n_active++;
+	store->n_slow += job->calls.is_slow;
+	job->shelf->n_slow += job->calls.is_slow;
 	if (job->coming)
 		charge(store, job->shelf, job->coming->size);
 	job->calls.begin(job->calls.arg, pipe[!helpers]);
 	return 0;
 }
 
-/* Starts jobs in their order; one whose tenant has enough of them lets the others pass. */
+static bool
+has_place(const struct filestore_job *job)
+{
+	return job->shelf->n_active < TENANT_JOBS &&
+	       (!job->calls.is_slow || (job->store->n_slow < SLOW_JOBS &&
+					job->shelf->n_slow < TENANT_SLOW_JOBS));
+}
+
+/* Starts jobs in their order; one that has no place lets the others pass. */
 static void
 start_waiting(struct filestore *store)
 {
@@ -533,7 +548,7 @@ start_waiting(struct filestore *store)
 		int r;
 
 		next = TAILQ_NEXT(job, link);
-		if (job->active || job->error || job->shelf->n_active >= TENANT_JOBS)
+		if (job->active || job->error || !has_place(job))
 			continue;
 		r = start(job);
 		if (r < 0)

@@ -79,6 +79,7 @@ struct filestore_calls {
 	 * or another -errno. The job is gone. */
 	void (*end)(void *arg, int error);
 	void *arg;
+	bool is_slow;	/* a client writes at its own pace: such jobs never have all places */
 };
 
 /* Keeps size bytes that will be written to the pipe as the tenant's file. Older files of the tenant

@@ -155,7 +155,7 @@ on_end(void *arg, int error)
 static void
 next_part(struct http_download *d)
 {
-	const struct filestore_calls calls = { on_begin, on_end, d };
+	const struct filestore_calls calls = { .begin = on_begin, .end = on_end, .arg = d };
 	struct filestore *store = tenant_filestore(d->tenant->tenant);
 	struct filestore_file file;
 

@@ -86,7 +86,8 @@ store_with_a_file(void)
 						 .keep_seconds = 3600 };
 	struct filestore *store;
 	bool kept = false;
-	const struct filestore_calls calls = { on_begin, on_end, &kept };
+	const struct filestore_calls calls = { .begin = on_begin, .end = on_end,
+					       .arg = &kept };
 
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(filestore_new(directory, &bounds, &store), 0);

@@ -429,6 +429,46 @@ test_jobs_at_once(void **state)
 	assert_true(has("uid:1", "u:4"));
 }
 
+/* Clients that write nothing keep no file of a script waiting, of their own tenant or another. */
+static void
+test_slow_jobs_leave_places(void **state)
+{
+	struct job slow[40], own, other;
+	struct filestore_calls calls;
+	unsigned int begun = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 40; i++) {
+		char principal[16], uri[16];
+
+		snprintf(principal, sizeof(principal), "uid:%u", 1 + i / 4);
+		snprintf(uri, sizeof(uri), "u:%u", i);
+		calls = calls_of(&slow[i]);
+		calls.is_slow = true;
+		filestore_keep(store, principal, uri, "x", 1, 1000, &calls);
+	}
+	assert_true(slow[1].begun && !slow[2].begun);
+	for (unsigned int i = 0; i < 40; i++)
+		begun += slow[i].begun;
+	assert_int_equal(begun, 16);
+	calls = calls_of(&own);
+	filestore_keep(store, "uid:1", "u:own", "x", 1, 1000, &calls);
+	calls = calls_of(&other);
+	filestore_keep(store, "uid:99", "u:other", "x", 1, 1000, &calls);
+	assert_true(own.begun && other.begun);
+	close(own.fd);
+	close(other.fd);
+	until(&own.ended);
+	until(&other.ended);
+	/* A place that becomes free goes to the next of them. */
+	for (unsigned int i = 0; i < 40; i++) {
+		until(&slow[i].begun);
+		event_base_loop(base, EVLOOP_NONBLOCK);
+		close(slow[i].fd);
+		until(&slow[i].ended);
+	}
+}
+
 /* The bytes that are coming in are a tenant's own: it cannot have more by writing slowly. */
 static void
 test_what_comes_in_counts(void **state)
@@ -689,6 +729,7 @@ main(void)
 		TEST(test_bounds),
 		TEST(test_the_fullest_gives_way),
 		TEST(test_jobs_at_once),
+		TEST(test_slow_jobs_leave_places),
 		TEST(test_what_comes_in_counts),
 		TEST(test_files_expire),
 		TEST(test_a_slow_file_is_kept_as_long),
