@@ -180,6 +180,10 @@ give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
 	return -ENOENT;
 }
 
+/* The copy that the last cell did not need, until it is reaped. Sockets and files that the cell
+ * closed are open in it until then. */
+static pid_t spent;
+
 static void
 reap(void)
 {
@@ -192,6 +196,8 @@ reap(void)
 			now.gone = true;
 			now.status = status;
 		}
+		if (pid == spent)
+			spent = 0;
 		for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
 			if (snapshot[i].pid == pid) {
 				close(snapshot[i].line);
@@ -288,6 +294,9 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	now.id = cell->id;
 	now.look = cell->inspect;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
+	/* What the cell before has closed is free, such as a port. */
+	if (spent > 0)
+		processes_outlives(spent, DROP_MS);
 	if (cell->network)
 		r = now.listener = listener_offer(cell->id, &port);
 	if (!now.look)
@@ -357,6 +366,7 @@ await_deaths(void)
 static void
 commit(void)
 {
+	spent = snapshot[now.snapshot].pid;
 	put(&snapshot[now.snapshot], now.pid, now.line);
 	weigh(now.pid, WEIGHT_STATE);
 	reap();

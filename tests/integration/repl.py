@@ -344,6 +344,20 @@ def what_is_lost_with_a_cell_is_named(ctx):
 
 
 @test
+def what_a_cell_closes_is_free_in_the_next(ctx):
+    """The copy of before had it too. It takes a while to end on a busy machine, if the state is large."""
+    with begun(ctx, "import socket\nheld = [str(i) for i in range(1500000)]\n"
+               "s = socket.create_server(('127.0.0.1', 8111))") as s, contextlib.ExitStack() as busy:
+        for _ in range(3 * os.cpu_count()):
+            one = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+            busy.callback(one.wait)
+            busy.callback(one.kill)
+        for _ in range(200):
+            s.well("s.close()")
+            s.well("s = socket.create_server(('127.0.0.1', 8111))")
+
+
+@test
 def processes_that_are_left_are_bounded(ctx):
     """A session does not grow by its limit with each cell; when it is full, they are ended."""
     with begun(ctx, "import os, subprocess, time\nleft = []") as s:
