@@ -132,12 +132,14 @@ confine(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		give_up("no new privileges", errno);
-	setrlimit(RLIMIT_CORE, &none);
+	if (setrlimit(RLIMIT_CORE, &none) < 0)
+		give_up("the limit of core dumps", errno);
 #ifndef WITH_SANITIZERS
-	if (getrlimit(RLIMIT_DATA, &data) == 0) {
-		data.rlim_cur = data.rlim_max < DATA_MAX ? data.rlim_max : DATA_MAX;
-		setrlimit(RLIMIT_DATA, &data);
-	}
+	if (getrlimit(RLIMIT_DATA, &data) < 0)
+		give_up("the limit of memory", errno);
+	data.rlim_cur = data.rlim_max < DATA_MAX ? data.rlim_max : DATA_MAX;
+	if (setrlimit(RLIMIT_DATA, &data) < 0)
+		give_up("the limit of memory", errno);
 #else
 	(void)data;
 #endif

@@ -266,9 +266,7 @@ run_program(char *const *argv, int in, int out, int err, pid_t parent)
 	struct sigaction standard = { .sa_handler = SIG_DFL };
 	struct rlimit data;
 
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (setpgid(0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(127);
 	sigaction(SIGPIPE, &standard, NULL);
 	/* The bound on memory is this program's own (main.c). */
@@ -278,7 +276,8 @@ run_program(char *const *argv, int in, int out, int err, pid_t parent)
 	}
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
 		_exit(127);
-	syscall(SYS_close_range, 3, ~0u, 0);
+	if (syscall(SYS_close_range, 3, ~0u, 0) < 0)
+		_exit(127);
 	execve(argv[0], argv, envp);
 	dprintf(2, "%s: %s\n", argv[0], strerror(errno));
 	_exit(127);
