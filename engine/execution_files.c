@@ -97,6 +97,7 @@ on_end(void *arg, int error)
 	struct execution *e = arg;
 
 	e->files.job = NULL;
+	e->files.no_place = error == -EBUSY;
 	answer_offer(e, error);
 }
 
@@ -119,6 +120,8 @@ execution_on_offer(struct execution *e, struct frame *frame)
 	if (store == NULL || e->request.internal || e->stopping != GOES_ON ||
 	    e->state != EXECUTION_RUNNING)
 		answer_offer(e, -ECANCELED);
+	else if (files->no_place)
+		answer_offer(e, -EBUSY);
 	else
 		files->job = filestore_keep(store, e->tenant->principal, files->uri, path,
 					    path_len, size, &calls);

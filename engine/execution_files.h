@@ -20,6 +20,7 @@ struct frame;
 struct execution_files {
 	bool open;			/* an offer has no answer yet */
 	bool pulled;			/* ... but its worker has the pipe */
+	bool no_place;			/* one has waited in vain: no further one waits */
 	struct filestore_job *job;	/* NULL: none */
 	char *uri;			/* of the file that is offered */
 	size_t at;			/* its number among the results */

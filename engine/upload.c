@@ -43,6 +43,8 @@ why(int error)
 		return "fewer bytes came than were announced";
 	case -ETIMEDOUT:
 		return "it took too long";
+	case -EBUSY:
+		return "too many files come in or go out already; try again";
 	default:
 		return strerror(-error);
 	}

@@ -65,6 +65,7 @@ struct filestore_hold {
 TAILQ_HEAD(shelf_list, shelf);
 
 /* WAITS ──STORE_FILE, FETCH_FILE──> ACTIVE ──FILE_ENDED, end of the helper──> end
+ * WAITS ──place_seconds──> end with -EBUSY
  *   any of them ──filestore_cancel──> gone; while it is ACTIVE the helper still answers */
 struct filestore_job {
 	TAILQ_ENTRY(filestore_job) link;
@@ -77,7 +78,7 @@ struct filestore_job {
 	uint64_t offset, len;
 	unsigned int seconds;
 	int error;			/* passed to the owner by due */
-	struct event *due;
+	struct event *due;		/* until it is ACTIVE also: it has waited too long */
 	struct filestore_calls calls;
 };
 
@@ -366,7 +367,7 @@ on_due(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	settle(job, job->error);
+	settle(job, job->error ? job->error : -EBUSY);
 }
 
 /* A file with the same address is replaced: its tenant has changed it. */
@@ -519,6 +520,7 @@ start(struct filestore_job *job)
 		close(pipe[!helpers]);
 		return r;
 	}
+	evtimer_del(job->due);
 	job->active = true;
 	store->n_active++;
 	job->shelf->n_active++;
@@ -560,6 +562,7 @@ start_waiting(struct filestore *store)
 static struct filestore_job *
 job_new(struct filestore *store, const char *principal, const struct filestore_calls *calls)
 {
+	const struct timeval patience = { .tv_sec = store->bounds.place_seconds };
 	struct filestore_job *job = xcalloc(1, sizeof(*job));
 
 	job->store = store;
@@ -568,6 +571,7 @@ job_new(struct filestore *store, const char *principal, const struct filestore_c
 	job->number = ++store->last_number;
 	job->calls = *calls;
 	job->due = xalloc_check(evtimer_new(store->base, on_due, job));
+	evtimer_add(job->due, &patience);
 	TAILQ_INSERT_TAIL(&store->jobs, job, link);
 	return job;
 }

@@ -35,6 +35,7 @@ struct filestore_bounds {
 	uint64_t bytes_max;		/* of all files */
 	uint32_t tenant_files;		/* files of one tenant */
 	uint32_t keep_seconds;
+	uint32_t place_seconds;		/* that a job may wait until it can begin */
 };
 
 /* A file that is kept. Borrowed until the store is used again. */
@@ -76,6 +77,7 @@ struct filestore_calls {
 	 * -ENOSPC    there is no room in the store, or on the disk
 	 * -ESTALE    fewer bytes came than were announced, or the file is gone
 	 * -ETIMEDOUT it took too long
+	 * -EBUSY     others used all places for place_seconds, and it has not begun
 	 * or another -errno. The job is gone. */
 	void (*end)(void *arg, int error);
 	void *arg;

@@ -62,6 +62,7 @@
 #define FLUSH_S 2		/* for clients to read their last answers */
 #define SLOW_EVERY_MS 10000	/* between lines of the log, at least */
 #define STOP_S 10		/* for the whole end */
+#define FILES_PLACE_S 20	/* a script whose file waits to be kept has not ended yet */
 
 struct supervisor {
 	struct config *config;
@@ -158,6 +159,7 @@ open_files(struct supervisor *s)
 		.bytes_max = config->files.bytes_max,
 		.tenant_files = config->files.tenant_files,
 		.keep_seconds = config->files.keep_seconds,
+		.place_seconds = FILES_PLACE_S,
 	};
 	struct log_quoted quoted;
 	int r;

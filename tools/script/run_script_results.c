@@ -419,6 +419,8 @@ why_not_kept(const struct outcome_file *file)
 		return "; its content was not kept: there is no more room for your files";
 	case ENOSPC:
 		return "; its content was not kept: the service has no more room for files";
+	case EBUSY:
+		return "; its content was not kept: too many files were being kept";
 	case ESTALE:
 		return "; its content was not kept: it became shorter meanwhile";
 	default:

@@ -83,7 +83,7 @@ store_with_a_file(void)
 {
 	const struct filestore_bounds bounds = { .file_bytes = 4096, .tenant_bytes = 4096,
 						 .bytes_max = 4096, .tenant_files = 4,
-						 .keep_seconds = 3600 };
+						 .keep_seconds = 3600, .place_seconds = 60 };
 	struct filestore *store;
 	bool kept = false;
 	const struct filestore_calls calls = { .begin = on_begin, .end = on_end,

@@ -235,7 +235,7 @@ set_up(void **state)
 	snprintf(directory, sizeof(directory), "%s/files", top);
 	bounds = (struct filestore_bounds){ .file_bytes = 8 * MiB, .tenant_bytes = 16 * MiB,
 					    .bytes_max = 24 * MiB, .tenant_files = 5,
-					    .keep_seconds = 3600 };
+					    .keep_seconds = 3600, .place_seconds = 60 };
 	base = event_base_new();
 	open_store();
 	return 0;
@@ -466,6 +466,36 @@ test_slow_jobs_leave_places(void **state)
 		event_base_loop(base, EVLOOP_NONBLOCK);
 		close(slow[i].fd);
 		until(&slow[i].ended);
+	}
+}
+
+/* A job that gets no place in its time has not begun, and says so; the others go on. */
+static void
+test_no_place_in_time(void **state)
+{
+	struct job job[5];
+	struct filestore_calls calls;
+
+	(void)state;
+	filestore_free(store);
+	bounds.place_seconds = 1;
+	open_store();
+	for (unsigned int i = 0; i < 5; i++) {
+		char uri[16];
+
+		snprintf(uri, sizeof(uri), "u:%u", i);
+		calls = calls_of(&job[i]);
+		filestore_keep(store, "uid:1", uri, "x", 1, 1000, &calls);
+	}
+	until(&job[4].ended);
+	assert_int_equal(job[4].error, -EBUSY);
+	assert_false(job[4].begun);
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_true(job[i].begun && !job[i].ended);
+		feed(job[i].fd, 1000, i);
+		close(job[i].fd);
+		until(&job[i].ended);
+		assert_int_equal(job[i].error, 0);
 	}
 }
 
@@ -730,6 +760,7 @@ main(void)
 		TEST(test_the_fullest_gives_way),
 		TEST(test_jobs_at_once),
 		TEST(test_slow_jobs_leave_places),
+		TEST(test_no_place_in_time),
 		TEST(test_what_comes_in_counts),
 		TEST(test_files_expire),
 		TEST(test_a_slow_file_is_kept_as_long),
