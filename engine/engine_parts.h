@@ -45,7 +45,7 @@ struct engine {
 	struct pool pool;
 	const struct worker_owner *owner;	/* of all workers: pool.c */
 	struct worker_slots slots;
-	uint64_t next_serial;
+	uint64_t next_serial, next_share;
 	uint64_t next_look_us;		/* at the memory of adopted sessions: repl_keep.c */
 
 	LIST_HEAD(, tenant) tenants[TENANT_BUCKETS];

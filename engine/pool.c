@@ -600,6 +600,8 @@ on_gone(struct worker *w)
 	LIST_REMOVE(w, all_link);
 	pool->n_workers--;
 	pool->n_ending--;
+	zygote_free_network(w->share->profile->zygote, w->generation, w->serial,
+			    w->share->target > 0);
 	w->share->tenant->workers--;
 	share_update(w->share);
 }

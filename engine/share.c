@@ -8,6 +8,7 @@
 #include "engine/pool.h"
 #include "engine/tenant.h"
 #include "engine/worker.h"
+#include "engine/zygote.h"
 
 void
 share_init(struct share *share, struct tenant *tenant, struct pool_profile *profile)
@@ -17,6 +18,7 @@ share_init(struct share *share, struct tenant *tenant, struct pool_profile *prof
 	TAILQ_INIT(&share->opening);
 	share->tenant = tenant;
 	share->profile = profile;
+	share->number = ++profile->engine->next_share;
 }
 
 struct worker *
@@ -105,6 +107,8 @@ share_shrink(struct share *share)
 void
 share_cool(struct share *share)
 {
+	if (share->target > 0)
+		zygote_drop_networks(share->profile->zygote, share->number);
 	share->target = 0;
 	while (!TAILQ_EMPTY(&share->warm))
 		worker_end(TAILQ_FIRST(&share->warm));

@@ -6,6 +6,7 @@
 #ifndef ENGINE_SHARE_H
 #define ENGINE_SHARE_H
 
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "engine/scheduler.h"
@@ -19,6 +20,7 @@ struct worker;
 struct share {
 	struct tenant *tenant;
 	struct pool_profile *profile;
+	uint64_t number;		/* never used twice: the owner of its workers' networks */
 	struct sched_entity entity;
 	TAILQ_HEAD(share_warm, worker) warm;	/* the one warm longest first */
 	unsigned int n_warm, n_starting;
@@ -47,7 +49,7 @@ void share_replace(struct share *share);
 /* Called each second: lowers the target if some workers were never needed. */
 void share_shrink(struct share *share);
 
-/* Ends all its warm workers. */
+/* Ends all its warm workers, and lets go of the networks that are kept for others. */
 void share_cool(struct share *share);
 
 #endif

@@ -175,8 +175,7 @@ tenant_free(struct tenant *tenant)
 	for (unsigned int i = 0; i < tenant->n_shares; i++) {
 		struct share *share = &tenant->share[i];
 
-		share->target = 0;
-		share_update(share);
+		share_cool(share);
 		pool_give_zygote_up(share);
 	}
 	cgroup_tenant_release(tenant->cgroup);

@@ -508,7 +508,8 @@ worker_start(struct engine *engine, struct share *share, const char **step_r)
 	if (r == 0) {
 		*step_r = "ask the zygote for it";
 		w->generation = zygote_generation(share->profile->zygote);
-		r = zygote_spawn(share->profile->zygote, w->serial, w->slot, fd, n_fds);
+		r = zygote_spawn(share->profile->zygote, w->serial, share->number, w->slot, fd,
+				 n_fds);
 	}
 	if (r < 0) {
 		release(w);

@@ -297,7 +297,7 @@ on_message(void *arg, struct frame *frame)
 	case MSG_SPAWN_FAILED:
 		return on_spawn_failed(p, &frame->msg.spawn_failed);
 	case MSG_CONFIGURE:
-	case MSG_SPAWN:
+	case MSG_SPAWN: case MSG_NETWORK_FREE: case MSG_NETWORK_DROP:
 	case MSG_READY:
 	case MSG_JAIL_FAILED:
 	case MSG_TOOL_CALL: case MSG_TOOL_RESULT: case MSG_TOOLS_CONFIGURE: case MSG_TOOLS_READY:
@@ -478,11 +478,11 @@ zygote_room(const struct zygote *z)
 }
 
 int
-zygote_spawn(struct zygote *z, uint64_t worker, uint32_t uid, const int *fd,
-	     size_t n_fds)
+zygote_spawn(struct zygote *z, uint64_t worker, uint64_t owner, uint32_t uid,
+	     const int *fd, size_t n_fds)
 {
 	struct msg msg = { .type = MSG_SPAWN, .spawn = {
-		.worker = worker, .uid = uid, .into_cgroup = n_fds == 4,
+		.worker = worker, .uid = uid, .into_cgroup = n_fds == 4, .owner = owner,
 	} };
 	int sent[4], r;
 
@@ -502,4 +502,26 @@ zygote_spawn(struct zygote *z, uint64_t worker, uint32_t uid, const int *fd,
 	if (r == 0)
 		z->now->spawns++;
 	return r;
+}
+
+/* A zygote that cannot be told is lost, and its networks with it. */
+void
+zygote_free_network(struct zygote *z, uint64_t generation, uint64_t worker, bool keep)
+{
+	struct msg msg = { .type = MSG_NETWORK_FREE,
+			   .network_free = { .worker = worker, .keep = keep } };
+	struct process *p = of_generation(z, generation);
+
+	if (p != NULL && p->child.state == CHILD_SERVING)
+		(void)child_send(&p->child, &msg, NULL, 0);
+}
+
+void
+zygote_drop_networks(struct zygote *z, uint64_t owner)
+{
+	struct msg msg = { .type = MSG_NETWORK_DROP, .network_drop.owner = owner };
+
+	for (size_t i = 0; i < 2; i++)
+		if (z->process[i].child.state == CHILD_SERVING)
+			(void)child_send(&z->process[i].child, &msg, NULL, 0);
 }

@@ -103,9 +103,16 @@ const char *zygote_extension(const struct zygote *zygote);
 /* The number of SPAWNs that it takes now. */
 unsigned int zygote_room(const struct zygote *zygote);
 
-/* Asks for a worker, of this generation. n_fds is 3, or 4 with the leaf. The first 3 descriptors
- * belong to the zygote from now on; the leaf is duplicated. 0, or -errno: no answer follows. */
-int zygote_spawn(struct zygote *zygote, uint64_t worker, uint32_t uid, const int *fd,
-		 size_t n_fds);
+/* Asks for a worker, of this generation. Its network may be one that another worker of the same
+ * owner has used. n_fds is 3, or 4 with the leaf. The first 3 descriptors belong to the zygote from
+ * now on; the leaf is duplicated. 0, or -errno: no answer follows. */
+int zygote_spawn(struct zygote *zygote, uint64_t worker, uint64_t owner, uint32_t uid,
+		 const int *fd, size_t n_fds);
+
+/* The worker of that generation is reaped. keep: its owner will need its network again. */
+void zygote_free_network(struct zygote *zygote, uint64_t generation, uint64_t worker, bool keep);
+
+/* The owner needs no workers for the time being. */
+void zygote_drop_networks(struct zygote *zygote, uint64_t owner);
 
 #endif

@@ -10,7 +10,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
-#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -170,39 +169,6 @@ jail_has_host_name(void)
 	return has_host_name;
 }
 
-/* The buffers of one TCP connection can grow to megabytes. Where no controller counts them, both
- * together get the size of another socket's buffer. These sysctls belong to the new network
- * namespace. */
-static int
-buffers(const struct jail_birth *b)
-{
-	static const char *const files[] = {
-		"/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem",
-	};
-	static const char sizes[] = "4096 65536 106496";
-
-	for (size_t i = 0; !b->jail->memory_counted && i < sizeof(files) / sizeof(files[0]);
-	     i++) {
-		own_fd int fd = open(files[i], O_WRONLY | O_CLOEXEC);
-
-		if (fd < 0 || write(fd, sizes, sizeof(sizes) - 1) < 0)
-			return -errno;
-	}
-	return 0;
-}
-
-static int
-loopback(const struct jail_birth *b)
-{
-	own_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-
-	(void)b;
-	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
-		return -errno;
-	return 0;
-}
-
 static int
 file_tree(const struct jail_birth *b)
 {
@@ -276,8 +242,6 @@ jail_enter(const struct jail_birth *birth)
 		{ "descriptors", keep_only_declared },
 		{ "identity", identity },
 		{ "host name", host_name },
-		{ "loopback", loopback },
-		{ "buffers of TCP", buffers },
 		{ "file tree", file_tree },
 		{ "capabilities", capabilities },
 		{ "no new privileges", no_new_privs },

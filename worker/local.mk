@@ -18,6 +18,7 @@ libworker_a_SOURCES = \
 	worker/modes.c \
 	worker/modules.c worker/modules.h \
 	worker/mounts.c worker/mounts.h \
+	worker/networks.c worker/networks.h \
 	worker/parallel.c worker/parallel.h \
 	worker/snapshot.c worker/snapshot.h worker/line.h \
 	worker/priority.c \

@@ -7,12 +7,13 @@
  *            descriptor 3. CONFIGURE describes the jail of its profile, once. The zygote builds
  *            that file tree, makes it its root, starts Python inside, imports the profile's
  *            modules and compiles the syscall filter. From then on it clones a worker for each
- *            SPAWN and does nothing else. It reads from the supervisor alone and never runs a
- *            line that a client wrote.
+ *            SPAWN, keeps networks for them, and does nothing else. It reads from the supervisor
+ *            alone and never runs a line that a client wrote.
  *
- *   init     The first process of a worker, cloned into seven new namespaces and its cgroup. It
- *            builds the walls in order (worker/jail.c), forks the script's process, reaps, and
- *            reports how that process ended if the process did not report it itself.
+ *   init     The first process of a worker, cloned into six new namespaces, a network in which
+ *            nothing is left (worker/networks.h), and its cgroup. It builds the walls in order
+ *            (worker/jail.c), forks the script's process, reaps, and reports how that process
+ *            ended if the process did not report it itself.
  *
  *   script   Proves the walls from inside, sends READY, waits for RUN, runs the script to its very
  *            end and sends DONE. Its messages after RUN are not trusted.

@@ -487,17 +487,23 @@ static const struct seccomp_row rows[] = {
 
 /* What a zygote and a worker that is not yet jailed do beside that; whatever rows say of these
  * calls holds for scripts alone. */
-static const char *const for_walls[] = {
-	"clone3",			/* a worker, with its namespaces */
-	"setgroups", "sethostname", "mount", "ioctl", "prctl",		/* jail.c, mounts.c */
-	"landlock_create_ruleset", "landlock_add_rule", "seccomp",
+static const struct {
+	const char *call;
+	struct scmp_arg_cmp when;
+} for_walls[] = {
+	{ "clone3", { 0 } },			/* a worker, with its namespaces */
+	{ "unshare", IS(0, CLONE_NEWNET) },	/* networks.c */
+	{ "setns", IS(1, CLONE_NEWNET) },
+	{ "setgroups", { 0 } }, { "sethostname", { 0 } }, { "mount", { 0 } },	/* jail.c, mounts.c */
+	{ "ioctl", { 0 } }, { "prctl", { 0 } },
+	{ "landlock_create_ruleset", { 0 } }, { "landlock_add_rule", { 0 } }, { "seccomp", { 0 } },
 };
 
 static bool
 is_for_walls(const char *call)
 {
 	for (size_t i = 0; i < sizeof(for_walls) / sizeof(for_walls[0]); i++)
-		if (strcmp(for_walls[i], call) == 0)
+		if (strcmp(for_walls[i].call, call) == 0)
 			return true;
 	return false;
 }
@@ -612,9 +618,10 @@ add_rows(scmp_filter_ctx ctx, const struct seccomp_host *host, bool for_zygote,
 	}
 	for (size_t i = 0; r == 0 && for_zygote && i < sizeof(for_walls) / sizeof(for_walls[0]);
 	     i++) {
-		*what_r = for_walls[i];
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-				     seccomp_syscall_resolve_name(for_walls[i]), 0);
+		*what_r = for_walls[i].call;
+		r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW,
+					   seccomp_syscall_resolve_name(for_walls[i].call),
+					   for_walls[i].when.op ? 1 : 0, &for_walls[i].when);
 	}
 	return r;
 }
@@ -652,10 +659,12 @@ leave_others(struct sock_fprog *program)
 		return -ENOMEM;
 	filter[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						 offsetof(struct seccomp_data, nr));
-	for (size_t i = 0; i < n; i++)
-		filter[1 + i] = (struct sock_filter)BPF_JUMP(
-			BPF_JMP | BPF_JEQ | BPF_K,
-			(uint32_t)seccomp_syscall_resolve_name(for_walls[i]), (uint8_t)(n - i), 0);
+	for (size_t i = 0; i < n; i++) {
+		int nr = seccomp_syscall_resolve_name(for_walls[i].call);
+
+		filter[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							     (uint32_t)nr, (uint8_t)(n - i), 0);
+	}
 	filter[1 + n] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	memcpy(&filter[n + 2], program->filter, program->len * sizeof(*filter));
 	free(program->filter);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote, root of the outer namespace that the supervisor made.
  * Owns:    the control socket, the interpreter before it is used, the compiled filter.
- * Reads:   CONFIGURE once and then SPAWN, from the supervisor alone.
+ * Reads:   CONFIGURE once; then SPAWN, NETWORK_FREE and NETWORK_DROP; from the supervisor alone.
  * It never has a second thread. The processes that it clones belong to the supervisor. */
 #include "worker/zygote.h"
 
@@ -30,14 +30,16 @@
 #include "worker/interpreter.h"
 #include "worker/jail.h"
 #include "worker/mounts.h"
+#include "worker/networks.h"
 #include "worker/parallel.h"
 #include "worker/title.h"
 #include "worker/warm.h"
 #include "worker/where.h"
 #include "worker/workspace.h"
 
+/* The seventh is its network (worker/networks.h). */
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | \
-	CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET)
+	CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 #define ALONE_LOOKS 100
 #define ALONE_LOOK_MS 10
@@ -323,7 +325,8 @@ on_spawn(const struct jail *jail, const struct frame *frame)
 		.flags = NAMESPACES | CLONE_PARENT | CLONE_PIDFD,
 		.pidfd = (uintptr_t)&pidfd,
 	};
-	int pipefd[2], error;
+	const char *what;
+	int pipefd[2], error, r;
 	pid_t pid;
 
 	if (spawn->into_cgroup != (frame->fds.n == 4)) {
@@ -340,9 +343,15 @@ on_spawn(const struct jail *jail, const struct frame *frame)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)frame->fds.fd[3];
 	}
+	r = networks_enter(spawn->owner, spawn->worker, !jail->memory_counted, &what);
+	if (r < 0) {
+		spawn_failed(spawn->worker, what, -r);
+		return;
+	}
 	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 	if (pid < 0) {
 		spawn_failed(spawn->worker, "clone", errno);
+		networks_free(spawn->worker, true);
 		return;
 	}
 	if (pid == 0) {
@@ -408,13 +417,16 @@ zygote_main(void)
 	}
 	free(missing.item);
 	frame_done(&frame);
-	/* Ends when the supervisor closes its end of the socket; any message but SPAWN is a
-	 * fault.
-	 */
+	/* Ends when the supervisor closes its end of the socket; any other message is a fault. */
 	while (receive(&reader, &frame) == 0) {
-		if (frame.msg.type != MSG_SPAWN)
+		if (frame.msg.type == MSG_SPAWN)
+			on_spawn(&jail, &frame);
+		else if (frame.msg.type == MSG_NETWORK_FREE)
+			networks_free(frame.msg.network_free.worker, frame.msg.network_free.keep);
+		else if (frame.msg.type == MSG_NETWORK_DROP)
+			networks_drop(frame.msg.network_drop.owner);
+		else
 			return EXIT_FAILURE;
-		on_spawn(&jail, &frame);
 		frame_done(&frame);
 	}
 	return EXIT_SUCCESS;

@@ -75,6 +75,21 @@ def two_tenants(ctx):
         exchange(ctx, [a, b], 64)
 
 
+NETWORK = "import os, socket\nsocket.socketpair()\nprint(os.readlink('/proc/self/ns/net'))"
+
+
+@test(private=True, root=True)
+def networks_are_used_again_by_one_tenant(ctx):
+    """Those of both tenants exist while the test runs, so that no name is given twice."""
+    with ctx.private() as s, ctx.client(path=s.socket) as a, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as b:
+        names = [[c.run(NETWORK, ctx.seconds(60)).stdout for _ in range(12)] for c in (a, b, a)]
+    assert all(name.startswith("net:[") for each in names for name in each), names
+    assert not set(names[0] + names[2]) & set(names[1]), names
+    for each in names:
+        assert len(set(each)) < len(each), "each script had a new network: %s" % each
+
+
 @test(single=True)
 def two_revisions(ctx):
     with ctx.client(LEGACY[0]) as a, ctx.client(MODERN) as b, ctx.client(LEGACY[-1]) as c:

@@ -213,7 +213,7 @@ ask_for_worker(uint64_t worker)
 
 	for (size_t i = 0; i < 3; i++)
 		fd[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
-	assert_int_equal(zygote_spawn(zygote, worker, 1, fd, 3), 0);
+	assert_int_equal(zygote_spawn(zygote, worker, 1, 1, fd, 3), 0);
 }
 
 static void

@@ -232,7 +232,7 @@ host_start(const struct host_options *options, struct host *host_r)
 	struct frame frame = { 0 };
 	int r;
 
-	*host_r = (struct host){ .control = -1, .zygote = -1, .leaf = -1 };
+	*host_r = (struct host){ .control = -1, .zygote = -1, .leaf = -1, .owner = 1 };
 	host_r->own_uids = geteuid() == 0 && !options->single_id;
 	frame_reader_init(&host_r->reader, FROM_ZYGOTE);
 	r = start_process(host_r, program ? program : "./mcp-python-worker",
@@ -290,7 +290,8 @@ host_spawn(struct host *host, struct host_worker *worker_r, struct frame *failed
 					     : host->own_uids
 						     ? (uint32_t)(1 + w.serial % 60000)
 						     : 0,
-				      .into_cgroup = host->leaf >= 0 } };
+				      .into_cgroup = host->leaf >= 0,
+				      .owner = host->owner } };
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0 ||
 	    pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)

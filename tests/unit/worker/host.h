@@ -30,6 +30,7 @@ struct host {
 	int control;			/* to the zygote */
 	bool own_uids;
 	uint64_t serial;
+	uint64_t owner;			/* of the next worker's network */
 	int leaf;			/* cgroup to spawn into; -1: none */
 	uint32_t uid;			/* to spawn with; 0: the serial's own */
 	struct frame_reader reader;

@@ -6,6 +6,7 @@ WORKER_TESTS = \
 	tests/unit/worker/test-modes \
 	tests/unit/worker/test-priority \
 	tests/unit/worker/test-jail \
+	tests/unit/worker/test-networks \
 	tests/unit/worker/test-run \
 	tests/unit/worker/test-seccomp \
 	tests/unit/worker/test-turns \
@@ -24,6 +25,9 @@ tests_unit_worker_run_script_LDADD = $(WORKER_TEST_LDADD)
 tests_unit_worker_test_jail_SOURCES = tests/unit/worker/test-jail.c $(WORKER_HOST)
 tests_unit_worker_test_jail_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_jail_LDADD = libworker.a $(SECCOMP_LIBS) $(WORKER_TEST_LDADD)
+tests_unit_worker_test_networks_SOURCES = tests/unit/worker/test-networks.c $(WORKER_HOST)
+tests_unit_worker_test_networks_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
+tests_unit_worker_test_networks_LDADD = $(WORKER_TEST_LDADD)
 tests_unit_worker_test_run_SOURCES = tests/unit/worker/test-run.c $(WORKER_HOST)
 tests_unit_worker_test_run_CPPFLAGS = $(WORKER_TEST_CPPFLAGS)
 tests_unit_worker_test_run_LDADD = $(WORKER_TEST_LDADD)

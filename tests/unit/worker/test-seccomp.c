@@ -225,6 +225,10 @@ a_zygote_has_scripts_calls_and_the_walls(void **state)
 		"fsopen", "mount_setattr", "ptrace", "bpf", "keyctl", "userfaultfd",
 		"io_uring_setup", "name_to_handle_at", "openat2",
 	};
+	static const uint64_t others[] = {
+		0, CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET | CLONE_NEWNS,
+		CLONE_NEWNET | CLONE_FILES, ~0ULL,
+	};
 	size_t n;
 	const struct seccomp_row *rows = seccomp_rows(&n);
 
@@ -246,6 +250,17 @@ a_zygote_has_scripts_calls_and_the_walls(void **state)
 		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 			assert_int_not_equal(ask_zygote(h, seccomp_syscall_resolve_name(refused[i]),
 							ARGS(0)), SAYS_ALLOW);
+		/* From one network to another, and nowhere else; a worker not even that. */
+		assert_int_equal(ask_zygote(h, SCMP_SYS(unshare), ARGS(CLONE_NEWNET)), SAYS_ALLOW);
+		assert_int_equal(ask_zygote(h, SCMP_SYS(setns), ARGS(3, CLONE_NEWNET)), SAYS_ALLOW);
+		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+			assert_int_not_equal(ask_zygote(h, SCMP_SYS(unshare), ARGS(others[i])),
+					     SAYS_ALLOW);
+			assert_int_not_equal(ask_zygote(h, SCMP_SYS(setns), ARGS(3, others[i])),
+					     SAYS_ALLOW);
+		}
+		assert_int_equal(ask(h, SCMP_SYS(unshare), ARGS(CLONE_NEWNET)), SAYS(EPERM));
+		assert_int_equal(ask(h, SCMP_SYS(setns), ARGS(3, CLONE_NEWNET)), SAYS(EPERM));
 		assert_int_not_equal(ask_zygote(h, SCMP_SYS(socket),
 						ARGS(AF_NETLINK, SOCK_RAW, 12)), SAYS_ALLOW);
 		assert_int_not_equal(ask_zygote(h, SCMP_SYS(socket), ARGS(AF_INET, SOCK_RAW)),

@@ -267,7 +267,8 @@ static void
 a_spawn_that_contradicts_itself_is_refused(void **state)
 {
 	struct msg spawn = { .type = MSG_SPAWN,
-			     .spawn = { .worker = 9, .uid = 1, .into_cgroup = true } };
+			     .spawn = { .worker = 9, .uid = 1, .into_cgroup = true,
+				       .owner = 1 } };
 	struct host_run run = { .script = "print(1)\n" };
 	struct host_result r;
 	struct frame frame = { 0 };

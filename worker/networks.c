@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the zygote.   Owns: a descriptor of each network namespace that is used or rests.
+ * Reads:   the kernel's counters of the network that it is in. */
+#include "worker/networks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+#define NETWORKS 256		/* that are known; a network beyond is used once */
+#define RESTING_MOST 8		/* of one owner */
+#define LOOKS 2			/* at networks that may not be empty yet, for one worker */
+
+/* owner 0: no network. worker 0: it rests. */
+static struct network {
+	uint64_t owner, worker;
+	uint64_t rested;	/* in the order of their ends, and of looks since */
+	int fd;
+} networks[NETWORKS];
+
+static uint64_t last_rest;
+
+static void
+close_network(struct network *n)
+{
+	close(n->fd);
+	*n = (struct network){ 0 };
+}
+
+static bool
+rests(const struct network *n)
+{
+	return n->owner != 0 && n->worker == 0;
+}
+
+/* The one that has rested longest, or NULL. owner 0: of all. */
+static struct network *
+longest_resting(uint64_t owner)
+{
+	struct network *found = NULL;
+
+	for (size_t i = 0; i < NETWORKS; i++) {
+		struct network *n = &networks[i];
+
+		if (rests(n) && (owner == 0 || n->owner == owner) &&
+		    (!found || n->rested < found->rested))
+			found = n;
+	}
+	return found;
+}
+
+static size_t
+count_resting(uint64_t owner)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < NETWORKS; i++)
+		count += rests(&networks[i]) && networks[i].owner == owner;
+	return count;
+}
+
+/* ---- is anything left in it? ---- */
+
+/* A file that cannot be read whole has no text. */
+static bool
+says(const char *path, const char *const *texts)
+{
+	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[1024];
+	ssize_t len = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+
+	if (len < 0 || len == (ssize_t)sizeof(text))
+		return false;
+	text[len] = '\0';
+	for (; *texts; texts++)
+		if (!strstr(text, *texts))
+			return false;
+	return true;
+}
+
+/* "used" counts sockets of all families, orphans of TCP too; "tw" what is left of connections
+ * after that (net/ipv4/proc.c of the kernel). A kernel that writes something else has no empty
+ * network. */
+static bool
+is_empty(void)
+{
+	static const char *const all[] = { "sockets: used 0\n", " tw 0 ",
+					   "\nFRAG: inuse 0 memory 0\n", NULL };
+	static const char *const v6[] = { "\nFRAG6: inuse 0 memory 0\n", NULL };
+
+	return says("/proc/self/net/sockstat", all) &&
+	       (access("/proc/self/net/sockstat6", F_OK) < 0 ||
+		says("/proc/self/net/sockstat6", v6));
+}
+
+/* ---- a new one ---- */
+
+static int
+loopback_up(void)
+{
+	own_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
+}
+
+/* The buffers of one TCP connection can grow to megabytes. Here both together get the size of
+ * another socket's buffer. */
+static int
+bound_buffers(void)
+{
+	static const char *const files[] = {
+		"/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem",
+	};
+	static const char sizes[] = "4096 65536 106496";
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		own_fd int fd = open(files[i], O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0 || write(fd, sizes, sizeof(sizes) - 1) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* A place for one more; of those that rest the one that has done so longest gives way. NULL: all
+ * are used. */
+static struct network *
+find_place(void)
+{
+	struct network *n;
+
+	for (size_t i = 0; i < NETWORKS; i++)
+		if (networks[i].owner == 0)
+			return &networks[i];
+	n = longest_resting(0);
+	if (n)
+		close_network(n);
+	return n;
+}
+
+static int
+make(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
+{
+	struct network *n;
+	int r, fd;
+
+	*what_r = "network namespace";
+	if (unshare(CLONE_NEWNET) < 0)
+		return -errno;
+	*what_r = "loopback";
+	r = loopback_up();
+	if (r == 0 && small_buffers) {
+		*what_r = "buffers of TCP";
+		r = bound_buffers();
+	}
+	if (r < 0)
+		return r;
+	/* One that cannot be remembered ends with its worker. */
+	n = find_place();
+	fd = n ? open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0)
+		*n = (struct network){ .owner = owner, .worker = worker, .fd = fd };
+	return 0;
+}
+
+/* ---- for workers ---- */
+
+/* True: this process is in one of the owner's that is empty. */
+static bool
+enter_resting(uint64_t owner, uint64_t worker)
+{
+	for (unsigned int look = 0; look < LOOKS; look++) {
+		struct network *n = longest_resting(owner);
+
+		if (!n)
+			return false;
+		if (setns(n->fd, CLONE_NEWNET) < 0) {
+			close_network(n);
+		} else if (is_empty()) {
+			n->worker = worker;
+			return true;
+		} else {
+			n->rested = ++last_rest;
+		}
+	}
+	return false;
+}
+
+int
+networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
+{
+	return enter_resting(owner, worker) ? 0 : make(owner, worker, small_buffers, what_r);
+}
+
+void
+networks_free(uint64_t worker, bool keep)
+{
+	for (size_t i = 0; i < NETWORKS; i++) {
+		struct network *n = &networks[i];
+
+		if (n->owner == 0 || n->worker != worker)
+			continue;
+		n->worker = 0;
+		n->rested = ++last_rest;
+		if (!keep)
+			close_network(n);
+		else if (count_resting(n->owner) > RESTING_MOST)
+			close_network(longest_resting(n->owner));
+		return;
+	}
+}
+
+void
+networks_drop(uint64_t owner)
+{
+	for (size_t i = 0; i < NETWORKS; i++)
+		if (rests(&networks[i]) && networks[i].owner == owner)
+			close_network(&networks[i]);
+}
