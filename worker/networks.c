@@ -15,7 +15,7 @@
 #include "base/own.h"
 
 #define NETWORKS 256		/* that are known; a network beyond is used once */
-#define RESTING_MOST 8		/* of one owner */
+#define RESTING_MOST 16		/* of one owner: as many workers may end together */
 #define LOOKS 2			/* at networks that may not be empty yet, for one worker */
 
 /* owner 0: no network. worker 0: it rests. */

@@ -157,27 +157,27 @@ they_are_bounded_and_go_with_their_owner(void **state)
 {
 	static const struct msg drop = { .type = MSG_NETWORK_DROP, .network_drop.owner = 1 };
 	struct host_run run = { .script = "pass\n" };
-	struct host_worker worker[12];
+	struct host_worker worker[20];
 	struct host_result r;
-	uint64_t serial[12];
+	uint64_t serial[20];
 	char name[64];
 
 	(void)state;
 	host.owner = 1;
-	for (size_t i = 0; i < 12; i++) {
+	for (size_t i = 0; i < 20; i++) {
 		assert_int_equal(host_spawn(&host, &worker[i], NULL), 0);
 		serial[i] = worker[i].serial;
 	}
-	assert_int_equal(count_open(), 12);
+	assert_int_equal(count_open(), 20);
 	host.owner = 1;
-	for (size_t i = 0; i < 12; i++) {
+	for (size_t i = 0; i < 20; i++) {
 		host_finish(&worker[i], &run, &r);
 		host_result_done(&r);
 		say_free(serial[i], true);
 	}
-	assert_int_equal(count_open(), 8);
+	assert_int_equal(count_open(), 16);
 	use(2, NAME, name, sizeof(name));
-	assert_int_equal(count_open(), 9);
+	assert_int_equal(count_open(), 17);
 	assert_int_equal(frame_send(host.control, &drop, NULL, 0), 0);
 	assert_int_equal(count_open(), 1);
 	run_as(2, NAME, name, sizeof(name));
