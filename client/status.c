@@ -153,6 +153,21 @@ print_summary(const json_t *answer)
 	print_governance(answer);
 }
 
+/* A line for each of a list that has a trouble. */
+static void
+print_troubles(const json_t *list, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		if (*admin_text(one, "trouble")) {
+			printf("%s: ", admin_text(one, name));
+			admin_print(stdout, admin_text(one, "trouble"));
+			putchar('\n');
+		}
+	}
+}
+
 static void
 print_profiles(const json_t *list)
 {
@@ -175,15 +190,32 @@ print_profiles(const json_t *list)
 	putchar('\n');
 	table_print(table, stdout, ROWS, WIDTH, "", "");
 	table_free(table);
+	print_troubles(list, "profile");
+}
+
+static void
+print_tool_servers(const json_t *list)
+{
+	static const char *const titles[] = { "TOOL SERVER", "STATE", "REVISION", ">TOOLS",
+					      ">LEFT OUT", NULL };
+	struct table *table;
+
+	if (json_array_size(list) == 0)
+		return;
+	table = table_new(titles);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *one = json_array_get(list, i);
 
-		if (*admin_text(one, "trouble")) {
-			printf("%s: ", admin_text(one, "profile"));
-			admin_print(stdout, admin_text(one, "trouble"));
-			putchar('\n');
-		}
+		table_add(table, "%s", admin_text(one, "server"));
+		table_add(table, "%s", admin_text(one, "state"));
+		table_add(table, "%s", admin_text(one, "revision"));
+		table_add(table, "%ld", count(one, "tools"));
+		table_add(table, "%ld", count(one, "left_out"));
 	}
+	putchar('\n');
+	table_print(table, stdout, ROWS, WIDTH, "", "");
+	table_free(table);
+	print_troubles(list, "server");
 }
 
 static void
@@ -251,6 +283,7 @@ show(const struct asked *asked, const json_t *answer)
 		print_summary(answer);
 		if (json_object_get(answer, "profiles"))
 			print_profiles(json_object_get(answer, "profiles"));
+		print_tool_servers(json_object_get(answer, "tool_servers"));
 		print_tenants(json_object_get(answer, "tenants"));
 		print_sessions(json_object_get(answer, "sessions"));
 	}

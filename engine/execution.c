@@ -119,6 +119,7 @@ execution_free(struct execution *e)
 	frame_done(&e->stake);
 	output_done(&e->background);
 	results_done(&e->results);
+	tools_done(&e->tools);
 	egress_grant_end(e->grant);
 	request_copy_done(&e->request);
 	execution_mounts_done(&e->mounts);
@@ -291,7 +292,7 @@ close_run(struct execution *e)
 	worker_drain(w);
 	egress_grant_end(give_ptr(e->grant));
 	modules_end(&e->modules);
-	e->tools.n_open = 0;
+	tools_end(e);
 	e->worker = NULL;
 	w->execution = NULL;
 	if (e->repl != NULL) {

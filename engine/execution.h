@@ -95,6 +95,38 @@ struct outcome_part {
 
 #define OUTCOME_PART_MAX (4 * 1024 * 1024)
 
+/* How a call of another server's tool ended: a status of its answer; or TOOL_CANCELLED, its
+ * execution ended before there was one. */
+enum { TOOL_CANCELLED = TOOL_STATUS_COUNT, TOOL_ENDS };
+
+/* The name in answers, in the audit log and in metrics. Static. */
+static inline const char *
+tool_end_name(unsigned int end)
+{
+	static const char *const names[TOOL_ENDS] = {
+		[TOOL_RETURNED] = "ok",
+		[TOOL_RAISED] = "error",
+		[TOOL_REFUSED] = "refused",
+		[TOOL_FAILED] = "failed",
+		[TOOL_CANCELLED] = "cancelled",
+	};
+
+	return names[end];
+}
+
+#define OUTCOME_ARGUMENTS_MAX 120	/* bytes of the arguments of a call */
+#define OUTCOME_CALLS_MAX 32		/* calls that an outcome names */
+
+/* A call of another server's tool, in the order of calling. The texts are a script's, UTF-8. */
+struct outcome_tool_call {
+	char server[TOOL_SERVER_MAX + 1], tool[TOOL_NAME_MAX + 1];
+	char arguments[OUTCOME_ARGUMENTS_MAX + 1];	/* their beginning */
+	bool arguments_cut;
+	unsigned int end;	/* tool_end_name(); TOOL_REFUSED: nothing was done */
+	uint64_t ms;		/* from when it was sent to its server; 0: it was not */
+	uint64_t bytes;		/* of the result */
+};
+
 /* What became of a session's state (engine/repl.h). */
 enum outcome_state {
 	STATE_NONE,		/* it was no cell, or never ran */
@@ -148,6 +180,10 @@ struct outcome {
 	const char *const *refused_import;	/* names that its list of modules did not allow, the
 						 * first ones. Told by the script's process */
 	size_t n_refused_imports;	/* at most REFUSED_IMPORTS_MAX, of IMPORT_NAME_MAX bytes */
+	const struct outcome_tool_call *tool_call;
+	size_t n_tool_calls;		/* at most OUTCOME_CALLS_MAX */
+	uint32_t more_tool_calls;	/* that are not among these: first those that only read and
+					 * ended well */
 	uint64_t duration_ms, cpu_ms;
 	uint64_t peak_memory_bytes;	/* 0: not known */
 	uint32_t retry_after_ms;	/* with OUTCOME_OVERLOADED */
@@ -278,6 +314,10 @@ void execution_answer_module(struct execution *execution, const char *environmen
  * UTF-8 without NUL, at most TOOL_RESULT_MAX bytes. Fine when the call is not open. */
 void execution_answer_tool(struct execution *execution, uint32_t number, enum tool_status status,
 			   const char *body, size_t len);
+
+/* A call of a tool is sent to its server now: until then nothing was done for it. reads: it changes
+ * nothing, as its server says. */
+void execution_begin_tool(struct execution *execution, uint32_t number, bool reads);
 
 /* Whether a person is being asked about a call of a tool: then the wall clock stands still, for
  * consent_ms at most. */

@@ -218,6 +218,7 @@ execution_answer(struct execution *e)
 	outcome.transcript_len = transcript.len;
 	outcome.part = part = output_parts(&e->output, &outcome.n_parts);
 	results_show(&e->results, &outcome);
+	tools_show(&e->tools, &outcome);
 	outcome.state = e->became;
 	outcome.n_notes = make_notes(e, note);
 	outcome.note = (const char *const *)note;

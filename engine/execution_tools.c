@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: nothing.
+/* Runs in: the supervisor.   Owns: what is told of calls.
  * Reads:   calls of tools, hostile: our own worker makes no more than it may, at once and in all,
  * numbers them, and names servers that it was told of. */
 #include "engine/execution_tools.h"
@@ -10,9 +10,146 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
+#include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
+#include "engine/observer.h"
 #include "engine/worker.h"
+
+/* ---- what is told of calls ---- */
+
+static void
+copy_text(char *to, size_t size, const struct msg_str *from)
+{
+	size_t len = from->len < size ? from->len : size - 1;
+
+	if (len < from->len)
+		len -= utf8_begun(from->at, len);
+	memcpy(to, from->at, len);
+	to[len] = '\0';
+}
+
+static void
+forget(struct execution_tools *t, size_t at)
+{
+	memmove(&t->call[at], &t->call[at + 1], (--t->n - at) * sizeof(*t->call));
+}
+
+/* Which of the ended calls is told of least: the first one that only read and ended well, or else
+ * the first one. */
+static size_t
+dullest(const struct execution_tools *t)
+{
+	size_t first = t->n;
+
+	for (size_t i = t->n; i-- > 0;)
+		if (!t->call[i].open)
+			first = i;
+	for (size_t i = first; i < t->n; i++)
+		if (!t->call[i].open && t->call[i].reads && t->call[i].told.end == TOOL_RETURNED)
+			return i;
+	return first;
+}
+
+static void
+add(struct execution_tools *t, const struct msg_tool_call *call)
+{
+	struct tool_call *made;
+
+	t->call = xrealloc(t->call, (t->n + 1) * sizeof(*t->call));
+	made = &t->call[t->n++];
+	*made = (struct tool_call){ .number = call->number, .open = true,
+				    .is_list = !call->has_tool };
+	copy_text(made->told.server, sizeof(made->told.server), &call->server);
+	if (call->has_tool) {
+		copy_text(made->told.tool, sizeof(made->told.tool), &call->tool);
+		copy_text(made->told.arguments, sizeof(made->told.arguments), &call->arguments);
+		made->told.arguments_cut = call->arguments.len > OUTCOME_ARGUMENTS_MAX;
+	}
+	t->n_open++;
+}
+
+/* NULL: it is not open. */
+static struct tool_call *
+find_open(const struct execution_tools *t, uint32_t number)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->call[i].open && t->call[i].number == number)
+			return &t->call[i];
+	return NULL;
+}
+
+static void
+end_call(struct execution *e, struct tool_call *call, unsigned int end, size_t bytes)
+{
+	const struct engine_observer *observer = e->engine->options.observer;
+	struct execution_tools *t = &e->tools;
+
+	call->open = false;
+	t->n_open--;
+	if (call->is_list) {
+		forget(t, (size_t)(call - t->call));
+		return;
+	}
+	call->told.end = end == TOOL_CANCELLED && !call->began_us ? TOOL_REFUSED : end;
+	call->told.bytes = end == TOOL_RETURNED || end == TOOL_RAISED ? bytes : 0;
+	if (call->began_us)
+		call->told.ms = (clock_us() - call->began_us) / 1000;
+	if (observer != NULL && observer->on_tool_call != NULL)
+		observer->on_tool_call(observer->arg, &(struct engine_tool_call){
+			.server = call->told.server,
+			.tool = call->began_us ? call->told.tool : NULL,
+			.end = call->told.end, .ms = call->told.ms, .bytes = call->told.bytes });
+	if (t->n - t->n_open > OUTCOME_CALLS_MAX) {
+		forget(t, dullest(t));
+		t->left_out++;
+	}
+}
+
+void
+execution_begin_tool(struct execution *e, uint32_t number, bool reads)
+{
+	struct tool_call *call = find_open(&e->tools, number);
+
+	if (call == NULL)
+		return;
+	call->reads = reads;
+	call->began_us = clock_us();
+}
+
+void
+tools_end(struct execution *e)
+{
+	struct execution_tools *t = &e->tools;
+
+	while (t->n_open > 0)
+		for (size_t i = 0; i < t->n; i++)
+			if (t->call[i].open) {
+				end_call(e, &t->call[i], TOOL_CANCELLED, 0);
+				break;
+			}
+}
+
+void
+tools_show(struct execution_tools *t, struct outcome *outcome)
+{
+	t->shown = xcalloc(t->n + 1, sizeof(*t->shown));
+	for (size_t i = 0; i < t->n; i++)
+		t->shown[i] = t->call[i].told;
+	outcome->tool_call = t->shown;
+	outcome->n_tool_calls = t->n;
+	outcome->more_tool_calls = t->left_out;
+}
+
+void
+tools_done(struct execution_tools *t)
+{
+	free(t->call);
+	free(t->shown);
+}
+
+/* ---- calls ---- */
 
 static bool
 is_told_of(const struct msg_strs *servers, const struct msg_str *name)
@@ -35,7 +172,7 @@ tools_take(struct execution *e, const struct msg_tool_call *call)
 	    call->has_tool != call->has_arguments || !is_told_of(&e->request.tools, &call->server))
 		return -EBADMSG;
 	t->number = call->number;
-	t->open[t->n_open++] = call->number;
+	add(t, call);
 	if (e->stopping != GOES_ON || e->watcher.on_tool == NULL) {
 		static const char text[] = "the run is being ended";
 
@@ -53,19 +190,6 @@ tools_take(struct execution *e, const struct msg_tool_call *call)
 	return 0;
 }
 
-/* False: it is not open. */
-static bool
-close_call(struct execution_tools *t, uint32_t number)
-{
-	for (size_t i = 0; i < t->n_open; i++) {
-		if (t->open[i] != number)
-			continue;
-		t->open[i] = t->open[--t->n_open];
-		return true;
-	}
-	return false;
-}
-
 static int
 answer(struct execution *e, const struct msg_tool_result *result)
 {
@@ -81,9 +205,11 @@ execution_answer_tool(struct execution *e, uint32_t number, enum tool_status sta
 {
 	struct msg_tool_result result = { .number = number, .status = status,
 					  .body = { body, len } };
+	struct tool_call *call = find_open(&e->tools, number);
 
-	if (e->state != EXECUTION_RUNNING || !close_call(&e->tools, number))
+	if (e->state != EXECUTION_RUNNING || call == NULL)
 		return;
+	end_call(e, call, status, len);
 	/* Another failed send means that the process has ended; its end is reported elsewhere. */
 	if (answer(e, &result) == -ENOBUFS) {
 		result.status = TOOL_FAILED;

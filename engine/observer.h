@@ -67,6 +67,15 @@ engine_input_name(enum engine_input what)
 	return names[what];
 }
 
+/* A call of another server's tool that has ended. */
+struct engine_tool_call {
+	const char *server;
+	const char *tool;		/* NULL: it was not sent to its server, which may have no
+					 * such tool */
+	unsigned int end;		/* as in struct outcome_tool_call, like the following */
+	uint64_t ms, bytes;
+};
+
 struct engine_observer {
 	/* Before it runs. 0, or -errno and why_r: it does not run, and execution_start returns
 	 * that. */
@@ -82,6 +91,8 @@ struct engine_observer {
 	void (*on_connection)(void *arg, const struct engine_connection *connection);
 	/* NULL: of no interest. */
 	void (*on_input)(void *arg, enum engine_input what);
+	/* NULL: of no interest. */
+	void (*on_tool_call)(void *arg, const struct engine_tool_call *call);
 	void *arg;
 };
 

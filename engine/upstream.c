@@ -88,6 +88,14 @@ upstream_server(const struct upstream *u, size_t i)
 	return u != NULL && i < u->n_servers ? &u->server[i].seen : NULL;
 }
 
+const char *
+upstream_state_name(enum tool_server_state state)
+{
+	static const char *const names[TOOL_SERVER_STATE_COUNT] = { "starting", "serving", "down" };
+
+	return names[state];
+}
+
 const struct upstream_server *
 upstream_find(const struct upstream *u, const char *name)
 {
@@ -286,12 +294,11 @@ on_tool(struct upstream *u, const struct msg_tools_tool *tool)
 static void
 log_server(const struct server *s)
 {
-	static const char *const names[] = { "starting", "serving", "down" };
 	struct log_quoted text, revision;
 
 	log_line(s->seen.state == TOOL_SERVER_DOWN ? LOG_WARNING : LOG_INFO, "tools-server",
 		 "name=%s state=%s revision=%s tools=%zu left_out=%u text=%s", s->seen.name,
-		 names[s->seen.state],
+		 upstream_state_name(s->seen.state),
 		 log_quote(&revision, s->seen.revision, strlen(s->seen.revision)),
 		 s->seen.n_tools, s->seen.left_out,
 		 log_quote(&text, s->seen.text, strlen(s->seen.text)));

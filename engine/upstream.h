@@ -55,6 +55,8 @@ pid_t upstream_pid(const struct upstream *upstream);	/* 0: there is none now; NU
 /* Number i, as in the configuration; NULL: there are no more. Valid until the loop's next turn. */
 const struct upstream_server *upstream_server(const struct upstream *upstream, size_t i);
 
+const char *upstream_state_name(enum tool_server_state state);	/* static */
+
 /* NULL: there is none of that name. */
 const struct upstream_server *upstream_find(const struct upstream *upstream, const char *name);
 const struct upstream_tool *upstream_find_tool(const struct upstream_server *server,

@@ -22,6 +22,13 @@ struct slot {
 	uint64_t heard_ms;
 };
 
+/* Calls of a tool of another server. */
+struct tool_slot {
+	char *server;			/* NULL: free */
+	char *tool;			/* NULL: those that were not sent to the server */
+	uint64_t ended[TOOL_ENDS], ms, bytes;
+};
+
 struct metrics {
 	struct engine_observer observer;
 	const struct engine_observer *next;
@@ -37,6 +44,7 @@ struct metrics {
 	uint64_t sent, received;
 	uint64_t input[INPUT_COUNT];
 	uint64_t imports_refused;
+	struct tool_slot tool[METRICS_TOOLS + 1];	/* the last one: all others */
 };
 
 static bool
@@ -188,6 +196,40 @@ on_input(void *arg, enum engine_input what)
 		metrics->next->on_input(metrics->next->arg, what);
 }
 
+static bool
+is_slot_of(const struct tool_slot *slot, const struct engine_tool_call *call)
+{
+	return strcmp(slot->server, call->server) == 0 && !slot->tool == !call->tool &&
+	       (!slot->tool || strcmp(slot->tool, call->tool) == 0);
+}
+
+static struct tool_slot *
+tool_of(struct metrics *metrics, const struct engine_tool_call *call)
+{
+	struct tool_slot *others = &metrics->tool[METRICS_TOOLS], *slot = metrics->tool;
+
+	while (slot < others && slot->server && !is_slot_of(slot, call))
+		slot++;
+	if (!slot->server) {
+		slot->server = xstrdup(slot < others ? call->server : "other");
+		slot->tool = slot < others && call->tool ? xstrdup(call->tool) : NULL;
+	}
+	return slot;
+}
+
+static void
+on_tool_call(void *arg, const struct engine_tool_call *call)
+{
+	struct metrics *metrics = arg;
+	struct tool_slot *slot = tool_of(metrics, call);
+
+	slot->ended[call->end]++;
+	slot->ms += call->ms;
+	slot->bytes += call->bytes;
+	if (metrics->next && metrics->next->on_tool_call)
+		metrics->next->on_tool_call(metrics->next->arg, call);
+}
+
 const struct engine_observer *
 metrics_observer(struct metrics *metrics, const struct engine_observer *next)
 {
@@ -204,6 +246,7 @@ metrics_new(void)
 						      .on_answered = on_answered,
 						      .on_connection = on_connection,
 						      .on_input = on_input,
+						      .on_tool_call = on_tool_call,
 						      .arg = metrics };
 	return metrics;
 }
@@ -215,6 +258,10 @@ metrics_free(struct metrics *metrics)
 		return;
 	for (size_t i = 0; i < METRICS_TENANTS; i++)
 		free(metrics->tenant[i].principal);
+	for (size_t i = 0; i <= METRICS_TOOLS; i++) {
+		free(metrics->tool[i].server);
+		free(metrics->tool[i].tool);
+	}
 	free(metrics);
 }
 
@@ -286,7 +333,42 @@ write_questions(const struct metrics *metrics, FILE *out)
 				 engine_input_name(i), NULL);
 }
 
+static void
+write_tool(FILE *out, const char *name, const struct tool_slot *slot, double value)
+{
+	openmetrics_real(out, name, value, "server", slot->server, "tool",
+			 slot->tool ? slot->tool : "other", NULL);
+}
+
 /* The samples of a family must stand together, so each family is a walk of its own. */
+static void
+write_tools(const struct metrics *metrics, FILE *out)
+{
+	const struct tool_slot *slot = metrics->tool;
+	size_t n = 0;
+
+	while (n <= METRICS_TOOLS && slot[n].server)
+		n++;
+	openmetrics_family(out, NAME("tool_calls"), "counter", NULL,
+			   "Calls of other servers' tools, by how they ended.");
+	for (size_t i = 0; i < n; i++)
+		for (unsigned int end = 0; end < TOOL_ENDS; end++)
+			if (slot[i].ended[end] > 0)
+				openmetrics_uint(out, NAME("tool_calls_total"), slot[i].ended[end],
+						 "server", slot[i].server, "tool",
+						 slot[i].tool ? slot[i].tool : "other", "status",
+						 tool_end_name(end), NULL);
+	openmetrics_family(out, NAME("tool_call_seconds"), "counter", "seconds",
+			   "How long these servers took.");
+	for (size_t i = 0; i < n; i++)
+		write_tool(out, NAME("tool_call_seconds_total"), &slot[i], (double)slot[i].ms / 1000);
+	openmetrics_family(out, NAME("tool_call_bytes"), "counter", "bytes",
+			   "Results that scripts have got.");
+	for (size_t i = 0; i < n; i++)
+		write_tool(out, NAME("tool_call_bytes_total"), &slot[i], (double)slot[i].bytes);
+}
+
+/* As write_tools. */
 static void
 write_tenants(const struct metrics *metrics, FILE *out)
 {
@@ -328,6 +410,7 @@ metrics_write(const struct metrics *metrics, bool tenants, FILE *out)
 	write_executions(metrics, out);
 	write_connections(metrics, out);
 	write_questions(metrics, out);
+	write_tools(metrics, out);
 	if (tenants)
 		write_tenants(metrics, out);
 }

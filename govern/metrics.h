@@ -3,7 +3,8 @@
  * the engine's observer and hears of every execution and connection.
  *
  * Numbers of tenants are kept for METRICS_TENANTS of them; those of others, and of one that has
- * to make room, are added to "other", so that sums stay true and labels bounded.
+ * to make room, are added to "other", so that sums stay true and labels bounded. The same holds for
+ * other servers' tools, of which METRICS_TOOLS are named.
  */
 #ifndef GOVERN_METRICS_H
 #define GOVERN_METRICS_H
@@ -16,6 +17,7 @@ struct engine_observer;
 struct metrics;
 
 #define METRICS_TENANTS 128
+#define METRICS_TOOLS 128
 #define METRICS_PREFIX "mcp_python_"
 
 struct metrics *metrics_new(void);

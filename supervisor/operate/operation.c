@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "engine/survey.h"
+#include "engine/upstream.h"
 #include "govern/approvals.h"
 #include "govern/audit.h"
 #include "govern/gate.h"
@@ -298,6 +299,21 @@ egress(const struct operation *o)
 }
 
 static json_t *
+tool_servers(const struct operation *o)
+{
+	const struct upstream *upstream = engine_upstream(o->from.engine);
+	const struct upstream_server *server;
+	json_t *list = json_array();
+
+	for (size_t i = 0; (server = upstream_server(upstream, i)); i++)
+		json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:I,s:I}", "server",
+			server->name, "state", upstream_state_name(server->state), "trouble",
+			server->text, "revision", server->revision, "tools",
+			(json_int_t)server->n_tools, "left_out", (json_int_t)server->left_out));
+	return list;
+}
+
+static json_t *
 audit(const struct operation *o)
 {
 	const struct audit *log = gate_audit(governance_gate(o->from.governance));
@@ -341,6 +357,7 @@ operation_status(const struct operation *o)
 	put(answer, "approvals", json_pack("{s:I}", "pending",
 		(json_int_t)approvals_pending(gate_approvals(gate))));
 	put(answer, "egress", egress(o));
+	put(answer, "tool_servers", tool_servers(o));
 	put(answer, "audit", audit(o));
 	put(answer, "reload", reloads(o));
 	return answer;

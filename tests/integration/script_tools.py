@@ -4,6 +4,7 @@
 script harms another."""
 
 import contextlib
+import json
 import os
 import re
 import select
@@ -266,6 +267,72 @@ print(t.add(a=1))
         equal((called["tool"], ended["tool"], ended["status"]), ("add", "add", "ok"))
         equal(len(ended["result_sha256"]), 64)
         assert called["arguments_sha256"] == ended["arguments_sha256"]
+
+
+def told(outcome):
+    return [(call["server"], call["tool"], call["status"]) for call in outcome.structured["tool_calls"]]
+
+
+@test(private=True)
+def an_answer_tells_of_the_calls(ctx):
+    more = "[tool-calls]\nothers = deny\nread_only = allow\ncalls = 1000\nallow = legacy.write\n"
+    with service(ctx, "legacy", more=more) as s, ctx.client(path=s.socket) as c:
+        assert "tool_calls" not in run(c, "import tools\ntools.legacy.add").structured
+        o = run(c, ERRORS + """
+tools.legacy.add(a=1)
+error(tools.legacy.fail); error(tools.legacy.refuse)
+call_tool = tools.legacy.add.__globals__["call_tool"]
+error(lambda: call_tool("legacy", "no\\nsuch", {"x": "\u00e4" * 100}))
+1 / 0
+""", "error")
+        equal(told(o), [("legacy", "add", "ok"), ("legacy", "fail", "error"), ("legacy", "refuse", "failed"),
+                        ("legacy", "no\nsuch", "refused")])
+        first, *_, last = o.structured["tool_calls"]
+        equal((first["arguments"], last["arguments"]), ('{"a": 1}', '{"x": "' + 56 * "\u00e4" + "..."))
+        assert first["bytes"] > 20 and (last["bytes"], last["ms"]) == (0, 0), (first, last)
+        assert "tools called: legacy.add 1 ok, legacy.fail 1 error, legacy.refuse 1 failed, legacy.no\\x0asuch " \
+            "1 refused\n" in o.text, o.text
+        # Of many calls those are named that have changed something.
+        o = run(c, "import tools\ntools.legacy.write(line='x')\nfor i in range(100): tools.legacy.add(a=i)")
+        equal((told(o)[0], len(told(o)), o.structured["tool_calls_left_out"]),
+              (("legacy", "write", "ok"), 32, 69))
+        equal(o.structured["tool_calls"][-1]["arguments"], '{"a": 99}')
+        o = run(c, "import tools\nfor i in range(40): tools.legacy.write(line=str(i))")
+        equal([call["arguments"] for call in o.structured["tool_calls"]],
+              ['{"line": "%d"}' % i for i in range(8, 40)])
+        o = run(c, "import tools\ntools.legacy.hang()", "timeout", timeout_seconds=2)
+        equal(told(o), [("legacy", "hang", "cancelled")])
+        cell = c.ask("tools/call", {"name": "run_repl", "arguments": {
+            "code": "import tools\ntools.legacy.fail()", "checkpoint": "one"}})["structuredContent"]
+        equal([call["status"] for call in cell["tool_calls"]], ["error"])
+
+
+@test(private=True)
+def operators_see_servers_and_calls(ctx):
+    with Servers() as servers:
+        os.chmod(servers.path, 0o777)
+        admin = servers.path + "/admin"
+        more = "[admin]\nsocket = %s\n[tool-calls]\nothers = deny\nread_only = allow\n" % admin
+        with ctx.private(servers.config("legacy", "broken", more=more)) as s, \
+                ctx.client(path=s.socket) as c:
+            s.wait_logged("tools-server name=broken state=down")
+            run(c, ERRORS + """
+for i in range(3): tools.legacy.add(a=i)
+call_tool = tools.legacy.add.__globals__["call_tool"]
+for i in range(20): error(lambda: call_tool("legacy", "tool%d" % i, {}))
+""")
+            text = command(ctx, "metrics", "--admin-socket", admin)
+            samples = set(line for line in text.splitlines() if line.startswith("mcp_python_tool_call"))
+            for line in ('s_total{server="legacy",tool="add",status="ok"} 3',
+                         's_total{server="legacy",tool="other",status="refused"} 20'):
+                assert "mcp_python_tool_call" + line in samples, samples
+            equal(len(samples), 6)
+            seen = json.loads(command(ctx, "status", "--json", "--admin-socket", admin))["tool_servers"]
+            equal([(one["server"], one["state"], one["revision"], one["tools"], one["left_out"])
+                   for one in seen][0], ("legacy", "serving", "2025-11-25", 19, 3))
+            assert "it is broken" in seen[1]["trouble"], seen
+            text = command(ctx, "status", "--admin-socket", admin)
+            assert "\nbroken: " in text and re.search(r"\nlegacy +serving +2025-11-25 +19 +3\n", text), text
 
 
 @contextlib.contextmanager

@@ -47,7 +47,7 @@ describe(const struct config *config, struct tool_description *description_r)
 			"call with the same session; use it to look at data.",
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_REPL, config),
-		.output_schema = run_script_output_schema(RUN_FOR_REPL),
+		.output_schema = run_script_output_schema(RUN_FOR_REPL, config),
 		/* A session changes only its own worker, and reaches only hosts that [network]
 		 * names. */
 		.read_only = false,

@@ -72,6 +72,8 @@ copy_lists(struct outcome_copy *copy, const struct outcome *from)
 	to->part = part;
 	to->note = note;
 	to->found_module = found;
+	to->tool_call = copy_bytes(copy, from->tool_call,
+				   from->n_tool_calls * sizeof(*from->tool_call));
 }
 
 struct outcome_copy *

@@ -73,7 +73,7 @@ describe(const struct config *config, struct tool_description *description_r)
 			"call.",
 		.description = make_description(config),
 		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
-		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT),
+		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT, config),
 		/* The script changes nothing outside its own worker, and reaches only hosts that
 		 * [network] names. */
 		.read_only = false,

@@ -101,7 +101,7 @@ const char *run_script_once(const json_t *arguments);
 
 /* JSON texts, malloc'd, with the limits in force. */
 char *run_script_input_schema(enum run_for tool, const struct config *config);
-char *run_script_output_schema(enum run_for tool);
+char *run_script_output_schema(enum run_for tool, const struct config *config);
 
 /* What a script has of the network, for a description; static. */
 const char *run_script_network_text(const struct config *config);

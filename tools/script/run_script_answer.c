@@ -14,6 +14,7 @@
 #include "tools/packages/found.h"
 #include "tools/packages/missing.h"
 #include "tools/script/readable.h"
+#include "tools/script/run_script_calls.h"
 #include "tools/script/run_script_results.h"
 #include "tools/script/schema/run_output.h"
 #include "tools/shared/schema.h"
@@ -294,6 +295,7 @@ write_structured(struct jsonout *out, const struct report *report)
 	write_truncated(out, report);
 	run_results_write(report->results, out);
 	write_found(out, report);
+	run_calls_write(outcome, out);
 	if (report->job)
 		jsonout_member_text(out, "job", report->job);
 	if (outcome && outcome->status == OUTCOME_OVERLOADED)
@@ -318,16 +320,19 @@ statuses(unsigned int tool)
 }
 
 char *
-run_script_output_schema(enum run_for tool)
+run_script_output_schema(enum run_for tool, const struct config *config)
 {
 	static const char *const of_sessions[] = { "session", "expires", "state", "state_text",
 						   "exited", "background_stdout",
 						   "background_stderr", "not_carried",
 						   "checkpoints", NULL };
+	static const char *const of_calls[] = { "tool_calls", "tool_calls_left_out", NULL };
 	json_t *schema = schema_load(run_output_schema);
 
 	schema_set(schema, "status", "enum", statuses(1u << tool));
 	for (const char *const *name = of_sessions; tool == RUN_FOR_SCRIPT && *name; name++)
+		schema_drop(schema, *name);
+	for (const char *const *name = of_calls; config->n_tools == 0 && *name; name++)
 		schema_drop(schema, *name);
 	return schema_take(schema);
 }
@@ -484,6 +489,7 @@ say(FILE *to, const struct report *report)
 	say_result(to, report);
 	run_results_say(report->results, to);
 	say_found(to, report);
+	run_calls_say(report->outcome, to);
 	if (!said && !report->error_type.at)
 		fputs("(no output)\n", to);
 	if (report->supplement)

@@ -33,6 +33,7 @@ struct script_call {
 	char *tool;			/* NULL: it asks for the list */
 	char *arguments;		/* canonical JSON: what is approved, recorded and sent */
 	char hash[CHAIN_DIGITS + 1];	/* of the arguments */
+	bool reads;			/* the tool changes nothing, as its server says */
 	struct upstream_call *call;	/* NULL: it was not made yet */
 	json_t *shown;			/* it waits for somebody to agree: what they see */
 	bool waits;			/* ... for an operator; else for the session's user */
@@ -124,15 +125,15 @@ record(const struct script_call *c, enum audit_event event, json_t *more)
 }
 
 static void
-record_end(const struct script_call *c, const char *status, const char *body, size_t len)
+record_end(const struct script_call *c, unsigned int end, const char *body, size_t len)
 {
 	char hash[CHAIN_DIGITS + 1];
 	uint64_t ms = (clock_us() - c->since_us) / 1000;
 
 	chain_hash(body, len, hash);
-	record(c, AUDIT_TOOL_ENDED, json_pack("{s:s,s:I,s:I,s:s}", "status", status, "ms",
-					      (json_int_t)ms, "bytes", (json_int_t)len,
-					      "result_sha256", hash));
+	record(c, AUDIT_TOOL_ENDED, json_pack("{s:s,s:I,s:I,s:s}", "status",
+					      tool_end_name(end), "ms", (json_int_t)ms,
+					      "bytes", (json_int_t)len, "result_sha256", hash));
 }
 
 void
@@ -145,7 +146,7 @@ script_tools_end(struct script_tools *t)
 	for (c = LIST_FIRST(&t->calls); c; c = next) {
 		next = LIST_NEXT(c, link);
 		if (c->tool && c->call)
-			record_end(c, "cancelled", "", 0);
+			record_end(c, TOOL_CANCELLED, "", 0);
 		free_call(c);
 	}
 }
@@ -176,13 +177,12 @@ charge(struct script_tools *t, size_t len)
 static void
 on_called(void *arg, enum tool_status status, const char *body, size_t len)
 {
-	static const char *const names[] = { "ok", "error", "refused", "failed" };
 	static const char full[] = "the results of this run have used up [tool-calls] "
 				   "results_bytes; the call was made";
 	struct script_call *c = arg;
 
 	c->call = NULL;
-	record_end(c, names[status], body, len);
+	record_end(c, status, body, len);
 	if (!charge(c->tools, len))
 		answer(c, TOOL_FAILED, full, strlen(full));
 	else
@@ -200,6 +200,7 @@ make(struct script_call *c)
 		return;
 	}
 	c->since_us = clock_us();
+	execution_begin_tool(c->tools->execution, c->number, c->reads);
 	c->call = upstream_call(upstream_of(c->tools), c->server, c->tool, c->arguments,
 				calls->seconds, (uint32_t)calls->result_bytes, on_called, c);
 }
@@ -437,7 +438,8 @@ decide(struct script_call *c, const json_t *arguments)
 		refuse(c, text);
 		return;
 	}
-	switch (tools_verdict(t->host->config, c->server->name, c->tool, tool->read_only)) {
+	c->reads = tool->read_only;
+	switch (tools_verdict(t->host->config, c->server->name, c->tool, c->reads)) {
 	case POLICY_ALLOW:
 		make(c);
 		break;

@@ -108,7 +108,7 @@ sums_are_exact(void **state)
 /* ---- counters ---- */
 
 struct heard {
-	unsigned int started, ended, answered, connections, questions;
+	unsigned int started, ended, answered, connections, questions, calls;
 	int verdict;		/* of on_start */
 };
 
@@ -153,6 +153,13 @@ hear_input(void *arg, enum engine_input what)
 	((struct heard *)arg)->questions++;
 }
 
+static void
+hear_tool_call(void *arg, const struct engine_tool_call *call)
+{
+	(void)call;
+	((struct heard *)arg)->calls++;
+}
+
 struct rig {
 	struct metrics *metrics;
 	const struct engine_observer *front;
@@ -165,7 +172,8 @@ set_up(struct rig *rig)
 {
 	*rig = (struct rig){ .metrics = metrics_new() };
 	rig->next = (struct engine_observer){ hear_start, hear_end, hear_answered,
-					      hear_connection, hear_input, &rig->heard };
+					      hear_connection, hear_input, hear_tool_call,
+					      &rig->heard };
 	rig->front = metrics_observer(rig->metrics, &rig->next);
 }
 
@@ -223,6 +231,32 @@ everything_is_passed_on_and_counted(void **state)
 	assert_says(&rig, "mcp_python_executions_refused_total{why=\"other\"} 1\n");
 	assert_says(&rig, "mcp_python_limits_hit_total{limit=\"memory_limit\"} 1\n");
 	assert_says(&rig, "mcp_python_tenant_cpu_seconds_total{tenant=\"uid:1\"} 2.000000\n");
+	metrics_free(rig.metrics);
+}
+
+/* Names of servers and tools have a bounded number of labels; what has no room is still counted. */
+static void
+calls_of_tools_are_counted(void **state)
+{
+	struct rig rig;
+
+	(void)state;
+	set_up(&rig);
+	for (int i = 0; i < METRICS_TOOLS + 20; i++) {
+		char name[16];
+		const struct engine_tool_call call = { "s", i ? name : NULL,
+						       i ? TOOL_RETURNED : TOOL_REFUSED, 250, 7 };
+
+		snprintf(name, sizeof(name), "t%d", i);
+		rig.front->on_tool_call(rig.front->arg, &call);
+		rig.front->on_tool_call(rig.front->arg, &call);
+	}
+	assert_int_equal(rig.heard.calls, 2 * (METRICS_TOOLS + 20));
+	assert_says(&rig, "calls_total{server=\"s\",tool=\"other\",status=\"refused\"} 2\n");
+	assert_says(&rig, "calls_total{server=\"s\",tool=\"t1\",status=\"ok\"} 2\n");
+	assert_says(&rig, "calls_total{server=\"other\",tool=\"other\",status=\"ok\"} 40\n");
+	assert_says(&rig, "call_seconds_total{server=\"s\",tool=\"t127\"} 0.500000\n");
+	assert_says(&rig, "call_bytes_total{server=\"other\",tool=\"other\"} 280.000000\n");
 	metrics_free(rig.metrics);
 }
 
@@ -343,6 +377,7 @@ main(void)
 		cmocka_unit_test(histograms_are_cumulative),
 		cmocka_unit_test(sums_are_exact),
 		cmocka_unit_test(everything_is_passed_on_and_counted),
+		cmocka_unit_test(calls_of_tools_are_counted),
 		cmocka_unit_test(what_never_ran_has_no_time),
 		cmocka_unit_test(refused_imports_are_counted_once_per_execution),
 		cmocka_unit_test(labels_are_bounded),

@@ -517,6 +517,14 @@ upstream_drop(struct upstream_call *call)
 }
 
 void
+execution_begin_tool(struct execution *execution, uint32_t number, bool reads)
+{
+	(void)execution;
+	(void)number;
+	(void)reads;
+}
+
+void
 execution_answer_tool(struct execution *execution, uint32_t number, enum tool_status status,
 		      const char *body, size_t len)
 {
