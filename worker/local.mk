@@ -14,6 +14,7 @@ libworker_a_SOURCES = \
 	worker/interpreter.c worker/interpreter.h \
 	worker/jail.c worker/jail.h \
 	worker/landlock.c worker/landlock.h \
+	worker/libraries.c worker/libraries.h \
 	worker/listener.c worker/listener.h \
 	worker/modes.c \
 	worker/modules.c worker/modules.h \

@@ -29,6 +29,7 @@
 #include "worker/hello.h"
 #include "worker/interpreter.h"
 #include "worker/jail.h"
+#include "worker/libraries.h"
 #include "worker/mounts.h"
 #include "worker/networks.h"
 #include "worker/parallel.h"
@@ -257,6 +258,7 @@ prepare(const struct msg_configure *configure, struct jail *jail,
 	*what = "an import has started a thread";
 	if (!is_alone())
 		return -EDEADLK;
+	libraries_join();
 	*what = "file system of imports";
 	return mounts_settle();
 }

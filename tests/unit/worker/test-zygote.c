@@ -246,6 +246,34 @@ its_heap_is_on_huge_pages(void **state)
 	host_stop(&host);
 }
 
+/* The read-only part of a library is one mapping, and nothing that can be written is executable. */
+static void
+its_libraries_are_joined(void **state)
+{
+	struct host host;
+	char path[64], line[512], may[5];
+	unsigned long offset;
+	unsigned int n = 0;
+	FILE *maps;
+
+	(void)state;
+	start_with(&plain, &host);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)host.zygote);
+	maps = fopen(path, "re");
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		assert_int_equal(sscanf(line, "%*s %4s %lx", may, &offset), 2);
+		assert_false(may[1] == 'w' && may[2] == 'x');
+		if (!strstr(line, "/libc.so.6") || may[2] != 'x')
+			continue;
+		assert_int_equal(offset, 0);
+		n++;
+	}
+	fclose(maps);
+	assert_int_equal(n, 1);
+	host_stop(&host);
+}
+
 static void
 only_configure_comes_first(void **state)
 {
@@ -654,6 +682,7 @@ main(void)
 		cmocka_unit_test(imports_that_fail_are_told_and_the_others_are_there),
 		cmocka_unit_test(hooks_of_a_module_run_once),
 		cmocka_unit_test(its_heap_is_on_huge_pages),
+		cmocka_unit_test(its_libraries_are_joined),
 		cmocka_unit_test(only_configure_comes_first),
 		cmocka_unit_test(a_spawn_that_contradicts_itself_is_refused),
 		cmocka_unit_test(a_uid_that_is_not_ours_fails_closed),
