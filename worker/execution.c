@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -104,7 +106,7 @@ execution_refuse_input(const struct msg_run *run, int error, struct msg_done *do
 
 /* RUN or OPEN; what else comes is not run. */
 static void
-tell_memory(const struct msg *msg)
+tell_machine(const struct msg *msg)
 {
 	int r = 0;
 
@@ -113,7 +115,7 @@ tell_memory(const struct msg *msg)
 	else if (msg->type == MSG_OPEN)
 		r = procfs_tell(msg->open.memory_bytes);
 	if (r < 0)
-		jail_die(JAIL_CONTROL, "/proc/meminfo", -r);
+		jail_die(JAIL_CONTROL, "/proc", -r);
 }
 
 /* 0, or the errno of an input file that could not be put in place. */
@@ -123,7 +125,7 @@ receive_run(struct frame *frame)
 	int error = 0, r = execution_receive(frame, false, &error);
 
 	if (r == 0)
-		tell_memory(&frame->msg);
+		tell_machine(&frame->msg);
 	if (r == 0 && frame->msg.type == MSG_OPEN) {
 		shared->open = frame->msg.open;
 		shared->is_session = true;
@@ -263,28 +265,44 @@ now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Waits for one of init's signals until then; -1: there was none. */
 static int
-await_signal(const sigset_t *set, uint64_t until_ms)
+left_ms(uint64_t until_ms)
 {
-	uint64_t now = now_ms(), left = until_ms > now ? until_ms - now : 0;
-	const struct timespec wait = { .tv_sec = (time_t)(left / 1000),
-				       .tv_nsec = (long)(left % 1000 * 1000000) };
+	uint64_t now = now_ms();
 
-	return sigtimedwait(set, NULL, &wait);
+	return until_ms > now ? (int)(until_ms - now) : 0;
+}
+
+/* Waits for one of init's signals, but not for longer than that; 0: there was none. */
+static int
+await_signal(int signals, bool *runs, int ms)
+{
+	struct pollfd events[] = {
+		{ .fd = signals, .events = POLLIN },
+		{ .fd = *runs ? -1 : procfs_begun() },
+	};
+	struct signalfd_siginfo info;
+
+	if (poll(events, 2, ms) <= 0)
+		return 0;
+	if (events[1].revents != 0)
+		*runs = true;
+	if (events[0].revents == 0 || read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return 0;
+	return (int)info.ssi_signo;
 }
 
 /* Reaps until the script's process has ended. SIGTERM from the supervisor ends it with all other
  * processes; at SIGUSR1 it has a moment before that to tell where it is. A script that sends one
- * ends itself. False: the process is not init's child any more. */
+ * ends itself. From the start of a run on, the uptime is told. False: the process is not init's
+ * child any more. */
 static bool
-wait_for_script(pid_t script, int *status_r)
+wait_for_script(int signals, pid_t script, int *status_r)
 {
 	uint64_t until_ms = 0;		/* not 0: it was asked where it is */
-	sigset_t set;
+	bool runs = false;
 	pid_t pid;
 
-	init_signals(&set);
 	while ((pid = waitpid(-1, status_r, WNOHANG)) != script) {
 		int signal;
 
@@ -292,7 +310,10 @@ wait_for_script(pid_t script, int *status_r)
 			return false;
 		if (pid != 0)
 			continue;
-		signal = until_ms ? await_signal(&set, until_ms) : sigwaitinfo(&set, NULL);
+		if (runs)
+			procfs_tell_uptime();
+		signal = await_signal(signals, &runs, until_ms ? left_ms(until_ms) :
+						      runs ? PROCFS_TICK_MS : -1);
 		if (signal == SIGUSR1 && until_ms == 0) {
 			until_ms = now_ms() + WHERE_WAIT_MS;
 			where_ask(script);
@@ -305,15 +326,19 @@ wait_for_script(pid_t script, int *status_r)
 
 /* All other processes end with init. */
 static _Noreturn void
-live_as_init(const struct jail *jail, pid_t script, uint64_t serial)
+live_as_init(const struct jail *jail, const sigset_t *set, pid_t script, uint64_t serial)
 {
+	int signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 	struct msg anew = { .type = MSG_LEFT_ANEW, .left_anew.worker = serial };
 	struct msg exited = { .type = MSG_EXITED };
 	int status;
 
+	if (signals < 0)
+		jail_die(JAIL_CONTROL, "init's signals", errno);
 	title_set("python-init", "init");
-	if (!wait_for_script(script, &status))
+	if (!wait_for_script(signals, script, &status))
 		_exit(0);
+	close(signals);
 	if (shared->is_session) {
 		struct msg_open open = shared->open;
 
@@ -356,7 +381,8 @@ execution_live(const struct jail *jail, uint64_t serial)
 		jail_die(JAIL_CONTROL, "the script's process", errno);
 	if (script == 0) {
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		procfs_leave();
 		live_as_script(jail, serial);
 	}
-	live_as_init(jail, script, serial);
+	live_as_init(jail, &set, script, serial);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the zygote (prepare), every worker (mount), the script's process (tell).
- * Owns:    /etc/proc of the jail; /run/meminfo until it is told.
+ * Owns:    /etc/proc of the jail; /run/meminfo, /run/uptime and /run/begun until a run begins.
  * Init must not touch the heap (worker/heap.h). */
 #include "worker/procfs.h"
 
@@ -20,6 +20,8 @@
 
 #define PLACE "etc/proc"		/* in the root; read-only for workers */
 #define MEMINFO "/run/meminfo"		/* its name until it is told */
+#define UPTIME "/run/uptime"		/* likewise */
+#define BEGUN "/run/begun"		/* a FIFO, likewise */
 #define FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 #define PROCESSORS_MAX 8192
 
@@ -42,8 +44,6 @@ static const struct {
 	{ "filesystems", "nodev\tproc\nnodev\ttmpfs\n" },
 	{ "loadavg", "0.00 0.00 0.00 1/1 1\n" },
 	{ "partitions", "major minor  #blocks  name\n\n" },
-	/* It stands still; the kernel has none that counts from a worker's start. */
-	{ "uptime", "0.00 0.00\n" },
 	{ "swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n" },
 	{ "vmstat", "pgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\n" },
 };
@@ -182,6 +182,8 @@ write_processors(int place, const char **what_r)
  * /proc/PID/stat count from btime, and CLOCK_BOOTTIME and sysinfo say how old the zygote is. One
  * namespace for all workers; a kernel without it is no obstacle. CLOCK_MONOTONIC stays, because
  * times by that clock are compared with those of other processes. */
+static bool booted;
+
 static void
 boot_now(void)
 {
@@ -195,7 +197,7 @@ boot_now(void)
 	/* Whole seconds, rounded down: the kernel refuses a time below 0. */
 	len = snprintf(text, sizeof(text), "boottime %lld 0\n", -(long long)since.tv_sec);
 	/* Where it is refused, they count from the machine's boot. */
-	(void)!write(fd, text, (size_t)len);
+	booted = write(fd, text, (size_t)len) == len;
 }
 
 int
@@ -262,14 +264,13 @@ keep_link(const char *name)
 	return mount(path, path, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
 }
 
-/* The worker's own file system can be written to, unlike the root. */
+/* A file of the worker's own file system, which can be written to, unlike the root. */
 static int
-cover_meminfo(void)
+cover_by_own(const char *from, const char *to)
 {
-	int r = cover(MEMINFO, "meminfo");
+	int r = mount(from, to, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
 
-	if (r == 0 && mount(NULL, "/proc/meminfo", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | FLAGS,
-			    NULL) < 0)
+	if (r == 0 && mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | FLAGS, NULL) < 0)
 		r = -errno;
 	return r;
 }
@@ -277,8 +278,10 @@ cover_meminfo(void)
 static int
 keep_names(void)
 {
-	int r = cover_meminfo();
+	int r = cover_by_own(MEMINFO, "/proc/meminfo");
 
+	if (r == 0)
+		r = cover_by_own(UPTIME, "/proc/uptime");
 	for (size_t i = 0; r == 0 && i < sizeof(constant) / sizeof(constant[0]); i++)
 		r = cover_by_shared(constant[i].name);
 	for (size_t i = 0; r == 0 && i < sizeof(processors) / sizeof(processors[0]); i++)
@@ -309,12 +312,55 @@ write_meminfo(int fd, uint64_t memory_bytes)
 	return write(fd, text, (size_t)len) == len ? 0 : -EIO;
 }
 
+static int uptime = -1, begun = -1;	/* init's descriptors */
+
+/* Ahead by a second: programs take a process's start from it, as an unsigned number, so it must not
+ * be earlier. Without a time namespace it would be the machine's. The time that processors had
+ * nothing to do is not told. */
+static int
+write_uptime(int fd)
+{
+	struct timespec since = { .tv_sec = -1 };
+	char text[64];
+	int len;
+
+	if (booted && clock_gettime(CLOCK_BOOTTIME, &since) < 0)
+		return -errno;
+	len = snprintf(text, sizeof(text), "%lld.%02ld 0.00\n", (long long)since.tv_sec + 1,
+		       since.tv_nsec / 10000000);
+	/* It is never shorter than the last one. */
+	return pwrite(fd, text, (size_t)len, 0) == len ? 0 : -EIO;
+}
+
+static int
+create(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A signal would not do: from ABI 6 on Landlock lets the script's process send init none. */
+static int
+make_begun(void)
+{
+	if (mkfifo(BEGUN, 0600) < 0)
+		return -errno;
+	begun = open(BEGUN, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return begun < 0 ? -errno : 0;
+}
+
 int
 procfs_mount(uint64_t memory_bytes)
 {
-	own_fd int fd = open(MEMINFO, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	int r = fd < 0 ? -errno : write_meminfo(fd, memory_bytes);
+	own_fd int meminfo = create(MEMINFO);
+	int r = meminfo < 0 ? meminfo : write_meminfo(meminfo, memory_bytes);
 
+	uptime = create(UPTIME);
+	if (r == 0)
+		r = uptime < 0 ? uptime : write_uptime(uptime);
+	if (r == 0)
+		r = make_begun();
 	if (r == 0 && mount("proc", "/proc", "proc", FLAGS, "hidepid=2") < 0)
 		r = -errno;
 	if (r == 0)
@@ -325,15 +371,58 @@ procfs_mount(uint64_t memory_bytes)
 	return r;
 }
 
+void
+procfs_leave(void)
+{
+	close(uptime);
+	close(begun);
+	uptime = begun = -1;
+}
+
+int
+procfs_begun(void)
+{
+	return begun;
+}
+
+void
+procfs_tell_uptime(void)
+{
+	(void)write_uptime(uptime);
+}
+
+/* Its reader sees that it had a writer. */
+static int
+tell_begun(void)
+{
+	int fd = open(BEGUN, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return unlink(BEGUN) < 0 ? -errno : 0;
+}
+
+static int
+tell_uptime(void)
+{
+	own_fd int fd = open(UPTIME, O_WRONLY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : write_uptime(fd);
+
+	return r == 0 && unlink(UPTIME) < 0 ? -errno : r;
+}
+
 int
 procfs_tell(uint64_t memory_bytes)
 {
-	int r = 0;
+	int r = tell_uptime();
 
-	if (memory_bytes != told) {
+	if (r == 0 && memory_bytes != told) {
 		own_fd int fd = open(MEMINFO, O_WRONLY | O_TRUNC | O_CLOEXEC);
 
 		r = fd < 0 ? -errno : write_meminfo(fd, memory_bytes);
 	}
-	return r == 0 && unlink(MEMINFO) < 0 ? -errno : r;
+	if (r == 0 && unlink(MEMINFO) < 0)
+		r = -errno;
+	return r == 0 ? tell_begun() : r;
 }

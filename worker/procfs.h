@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /proc of a worker: its processes, and a few files about "the machine", which is the worker: its
- * memory limit and its processors. The kernel's own files are not there.
+ * memory limit, its processors and its age. The kernel's own files are not there.
  *
  * A procfs with subset=pid has processes only. But libraries (psutil, and with it joblib and dask)
  * do not work without /proc/stat and /proc/meminfo, and nothing can be mounted on a name that does
@@ -23,8 +23,22 @@ int procfs_prepare(int root, const char **what_r);
  * memory_bytes: the limit that most workers get. 0 or -errno. */
 int procfs_mount(uint64_t memory_bytes);
 
-/* In the script's process, once, before any line of a script: writes /proc/meminfo again if the
- * limit is another, and removes the name by which it could be written to. 0 or -errno. */
+/* In a process that init has forked, before any line of a script: closes the descriptors that only
+ * init may have. */
+void procfs_leave(void);
+
+/* In the script's process, once, before any line of a script: writes /proc/uptime, and
+ * /proc/meminfo if the limit is another, and removes the names by which they could be written to.
+ * Init sees that a run begins. 0 or -errno. */
 int procfs_tell(uint64_t memory_bytes);
+
+/* In init: a descriptor for poll(), on which POLLHUP says that procfs_tell was called. Stays the
+ * module's. */
+int procfs_begun(void);
+
+/* In init, at least every PROCFS_TICK_MS while a script or cell runs: writes /proc/uptime again.
+ * It counts from the zygote's start, and is 0.00 where the kernel has no time namespaces. */
+#define PROCFS_TICK_MS 500
+void procfs_tell_uptime(void);
 
 #endif

@@ -25,6 +25,7 @@
 #include "worker/interpreter.h"
 #include "worker/line.h"
 #include "worker/listener.h"
+#include "worker/procfs.h"
 #include "worker/snapshot.h"
 #include "worker/processes.h"
 #include "worker/where.h"
@@ -294,6 +295,7 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	now.id = cell->id;
 	now.look = cell->inspect;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
+	procfs_tell_uptime();
 	/* What the cell before has closed is free, such as a port. */
 	if (spent > 0)
 		processes_outlives(spent, DROP_MS);
@@ -673,6 +675,7 @@ serve(void)
 		static const struct timespec soon = { .tv_nsec = LOOK_AGAIN_MS * 1000000 };
 		static const struct timespec late = { .tv_sec = COPY_S };
 		static const struct timespec where = { .tv_nsec = WHERE_WAIT_MS * 1000000 };
+		static const struct timespec tick = { .tv_nsec = PROCFS_TICK_MS * 1000000 };
 		bool is_cell = now.what == CELL, forced = is_cell && now.looks > 0;
 		struct pollfd poll[3] = {
 			{ .fd = JAIL_CONTROL, .events = POLLIN },
@@ -687,9 +690,11 @@ serve(void)
 
 		if (now.what == NOTHING)
 			tell_states();
+		if (is_cell)
+			procfs_tell_uptime();
 		stall_rest();
 		n = ppoll(poll, 3, forced ? &soon : now.what == COPY ? &late :
-			  is_cell && now.asked ? &where : NULL, &none);
+			  is_cell ? now.asked ? &where : &tick : NULL, &none);
 		stall_turn();
 		if (n < 0) {
 			/* The state may be in a copy that was just reported. */
@@ -698,7 +703,8 @@ serve(void)
 			reap();
 			check();
 		} else if (n == 0 && is_cell && !forced) {
-			end_cell();
+			if (now.asked)
+				end_cell();
 		} else if (n == 0 && !forced) {
 			give_up_snapshot();
 		} else if (n == 0) {
@@ -741,6 +747,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 	if (pid < 0)
 		jail_die(JAIL_CONTROL, "a session's first process", errno);
 	if (pid == 0) {
+		procfs_leave();
 		close(line);
 		close(out[0]);
 		close(err[0]);
