@@ -25,7 +25,7 @@ MIME = {"image/png": PNG, "image/jpeg": JPEG, "image/svg+xml": SVG, "text/html":
 METHODS = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_svg_", SVG),
            ("_repr_html_", HTML), ("_repr_markdown_", MARKDOWN), ("_repr_json_", JSON))
 NAMES = ("PNG", "JPEG", "SVG", "HTML", "Markdown", "text", "JSON")
-ENDS = {PNG: "png", JPEG: "jpg"}
+ENDS = {PNG: "png", JPEG: "jpg", SVG: "svg", HTML: "html"}
 WORKSPACE = "/workspace"
 ROOM_MIN = 16 << 10  # for a smaller picture and a word about it
 SCALINGS_MAX = 8
@@ -73,10 +73,11 @@ def as_picture(got, form):
 
 
 def as_text(got, most):
-    """Markup that is cut is broken markup: it is whole or not there."""
+    """Markup that is cut is broken markup: it is whole or not there. Markup to look at can be of
+    any size (fit_markup)."""
     if not isinstance(got, str):
         return None
-    data, cut = plain(got, most)
+    data, cut = plain(got, most or 6 * str.__len__(got))
     return None if cut else data
 
 
@@ -95,7 +96,7 @@ def take(forms, form, got, notes):
         elif form == PLAIN and isinstance(got, str):
             data = plain(got, TEXT_MAX)[0]
         else:
-            data = as_text(got, TEXT_MAX if form == MARKDOWN else MARKUP_MAX)
+            data = as_text(got, TEXT_MAX if form == MARKDOWN else None)
     except BaseException:
         pass
     if data:
@@ -183,7 +184,7 @@ def choose(forms):
 
 
 def keep_whole(number, form, data):
-    """Leaves a picture among the script's files. Returns its name; None: there is no room."""
+    """Leaves a picture or markup among the script's files. Returns its name; None: there is no room."""
     for i in range(100):
         name = "display-%d%s.%s" % (number, "-%d" % i if i else "", ENDS[form])
         try:
@@ -218,27 +219,52 @@ def make_smaller(data, form, most):
     return None
 
 
-def fit_picture(forms, room):
-    """These forms, if they have a picture that is too large, with a smaller one; the script's
-    files get the whole one."""
-    form = PNG if PNG in forms else JPEG
-    data = forms.get(form)
-    if data is None or room < ROOM_MIN:
-        return forms
+def say(number, form, data, what):
+    """What became of a form that is too large, whose whole the script's files get."""
+    name = keep_whole(number, form, data)
+    return ("%s of %d bytes is %s%s" % (
+        "a picture" if form in SIGNATURE else NAMES[form], len(data), what,
+        "; the whole one is %s/%s" % (WORKSPACE, name) if name else "")).encode()
+
+
+def fit_picture(forms, form, room):
+    """A smaller picture."""
     # The next one may be large, too.
-    smaller, said = make_smaller(data, form, room // 2) or (None, "too large to be shown")
-    name = keep_whole(Shown.objects, form, data)
-    said = "a picture of %d bytes is %s%s" % (
-        len(data), said, "; the whole one is %s/%s" % (WORKSPACE, name) if name else "")
-    return {**({form: smaller} if smaller else {}), PLAIN: said.encode()}
+    smaller, said = make_smaller(forms[form], form, room // 2) or (None, "too large to be shown")
+    return {**({form: smaller} if smaller else {}),
+            PLAIN: say(Shown.objects, form, forms[form], said)}
+
+
+def fit_markup(forms, form):
+    """The other forms alone. What is to be read says where the markup is."""
+    said = say(Shown.objects, form, forms[form], "too large to be shown")
+    forms = {other: data for other, data in forms.items() if other != form}
+    read = MARKDOWN if MARKDOWN in forms else PLAIN
+    text = forms.get(read)
+    forms[read] = said + b"\n\n" + text if text else said
+    return forms
+
+
+def fit(forms, room):
+    """These forms, if the one to look at is too large, with less in its place."""
+    form = min(forms)
+    large = total(forms) > room
+    if form > HTML or room < ROOM_MIN:
+        return forms
+    if form in SIGNATURE:
+        return fit_picture(forms, form, room) if large else forms
+    return fit_markup(forms, form) if large or len(forms[form]) > MARKUP_MAX else forms
+
+
+def total(forms):
+    return sum(len(data) for data in forms.values())
 
 
 def put(forms):
     """Shows these forms of one object, or, past the caps, none of them."""
-    size, room = sum(len(data) for data in forms.values()), BYTES_MAX - Shown.bytes
-    if size > room and Shown.objects < OBJECTS_MAX:
-        forms = fit_picture(forms, room)
-        size = sum(len(data) for data in forms.values())
+    if Shown.objects < OBJECTS_MAX:
+        forms = fit(forms, BYTES_MAX - Shown.bytes)
+    size = total(forms)
     if Shown.objects >= OBJECTS_MAX or Shown.bytes + size > BYTES_MAX:
         Shown.undisplayed += 1
         return

@@ -414,6 +414,34 @@ def a_picture_that_is_too_large_is_scaled(ctx):
 
 
 @test
+def markup_that_is_too_large_is_a_file(ctx):
+    """It is not cut. The text says where it is, and what else the object has is shown."""
+    script = ("class Page:\n"
+              "    def __init__(self, size): self.size = size\n"
+              "    def _repr_html_(self): return '<p>' + '\u00e9' * (self.size // 2)\n"
+              "    def __repr__(self): return 'a page'\n")
+    with ctx.client() as client:
+        o = well(client.run(script + "display(Page(3 << 20))\nPage(2 << 20)", timeout_seconds=60))
+        equal(shown(o), [(0, "text/plain"), (1, "text/plain")])
+        equal(o.structured["omitted"], None)
+        equal([(f["path"], f["size"]) for f in o.structured["files"]],
+              [("display-0.html", 3 + (3 << 20)), ("display-1.html", 3 + (2 << 20))])
+        for file in o.structured["files"]:
+            assert "HTML of %d bytes is too large to be shown; the whole one is /workspace/%s" % (
+                file["size"], file["path"]) in o.text, o.text
+            whole = read(client, file["uri"])["text"].encode()
+            equal((len(whole), hashlib.sha256(whole).hexdigest()), (file["size"], file["sha256"]))
+        assert "\n\na page" in o.text, o.text
+        # Within the bound it is shown, as long as there is room for all. What is Markdown stays so.
+        o = well(client.run("for i in range(5):\n"
+                            "    display({'image/svg+xml': '<svg>' + ' ' * (900 << 10) + '</svg>',"
+                            " 'text/markdown': '*m*'}, raw=True)", timeout_seconds=60))
+        equal(shown(o), [(i, t) for i in range(4) for t in ("image/svg+xml", "text/markdown")] + [(4, "text/markdown")])
+        equal([f["path"] for f in o.structured["files"]], ["display-4.svg"])
+        assert "SVG of %d bytes is too large" % (11 + (900 << 10)) in o.text and "*m*" in o.text, o.text
+
+
+@test
 def processes_of_the_script_show_nothing(ctx):
     with ctx.client() as client:
         o = well(client.run("import os\nif os.fork() == 0:\n    display(1)\n    os._exit(0)\n"
@@ -957,7 +985,7 @@ def results_have_the_configured_bounds(ctx):
         equal(o.structured["omitted"], {"displays": 3, "files": 2})
         assert "at most 2 objects and 64 KiB are" in o.text, o.text
         o = well(client.run("display({'text/html': 'x' * 70_000}, raw=True)\nNone"))
-        equal((o.structured["displays"], o.structured["omitted"]["displays"]), ([], 1))
+        equal((shown(o), [f["path"] for f in o.structured["files"]]), ([(0, "text/plain")], ["display-0.html"]))
         o = well(client.run("open('a', 'wb').write(b'x' * (2 << 20))"))
         equal(len(read(client, o.structured["files"][0]["uri"])["text"]), 2 << 20, "a large file")
         one = {"path": "a", "text": "x" * 1024}
