@@ -50,6 +50,8 @@ struct upstream {
 	uint32_t n_servers;
 	uint64_t last_id;
 	LIST_HEAD(, upstream_call) calls;
+	void (*on_listed)(void *arg);	/* NULL: of no interest */
+	void *on_listed_arg;
 };
 
 _Static_assert(CONFIG_TOOLS_MAX <= TOOL_SERVERS_MAX, "messages have room for all of them");
@@ -329,6 +331,8 @@ on_server(struct upstream *u, const struct msg_tools_server *told)
 	log_server(s);
 	if (told->state != TOOL_SERVER_STARTING)
 		finish_waiting(u, s, false);
+	if (told->state == TOOL_SERVER_SERVING && u->on_listed != NULL)
+		u->on_listed(u->on_listed_arg);
 	return 0;
 }
 
@@ -447,6 +451,13 @@ upstream_new(const struct upstream_options *options)
 	child_init(&u->child, &upstream_kind, options->base, u);
 	start(u);
 	return u;
+}
+
+void
+upstream_watch(struct upstream *u, void (*on_listed)(void *arg), void *arg)
+{
+	u->on_listed = on_listed;
+	u->on_listed_arg = arg;
 }
 
 void

@@ -50,6 +50,9 @@ void upstream_free(struct upstream *upstream);
 
 pid_t upstream_pid(const struct upstream *upstream);	/* 0: there is none now; NULL is fine */
 
+/* on_listed is called from the loop each time a server has listed its tools. */
+void upstream_watch(struct upstream *upstream, void (*on_listed)(void *arg), void *arg);
+
 /* ---- servers ---- */
 
 /* Number i, as in the configuration; NULL: there are no more. Valid until the loop's next turn. */

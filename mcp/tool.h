@@ -203,6 +203,8 @@ struct tool {
 	const char *name;
 	/* The key of [policy] that says whether it may be called; NULL: it may. */
 	const char *policy;
+	/* Whether it is listed for a tenant with this configuration. NULL: always. */
+	bool (*is_there)(const struct config *config);
 	/* Answers, as on_answer, that nothing was done, in the form that its answers have. reason:
 	 * a status such as TOOL_DENIED. NULL: text alone. */
 	void (*refuse)(const char *reason, const char *text, const struct tool_host *host);

@@ -66,7 +66,8 @@ hash_tool(uint64_t hash, const struct tool_description *tool)
 static bool
 is_offered(const struct tool *tool, const struct config *config)
 {
-	return !tool->policy || policy_tool(config, tool->policy) != POLICY_DENY;
+	return (!tool->policy || policy_tool(config, tool->policy) != POLICY_DENY) &&
+	       (!tool->is_there || tool->is_there(config));
 }
 
 /* As the tool describes itself, with its arguments as the list shows them. */

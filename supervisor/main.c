@@ -34,6 +34,7 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "engine/upstream.h"
 #include "govern/gate.h"
 #include "govern/metrics.h"
 #include "host/directory.h"
@@ -320,6 +321,16 @@ on_reloaded(void *arg)
 	notify_ready(s->notify);
 }
 
+/* Descriptions say how many tools other servers have. */
+static void
+on_tools_listed(void *arg)
+{
+	struct supervisor *s = arg;
+
+	if (!s->stopping && s->mcp)
+		mcp_tools_changed(s->mcp);
+}
+
 /* systemd waits for READY after RELOADING (Type=notify-reload knows the signal). */
 static void
 reload(struct supervisor *s)
@@ -471,6 +482,8 @@ on_ready(void *arg, int error, const char *text)
 	if (s->stopping)
 		return;
 	toolsets_renew(s->engine);
+	if (engine_upstream(s->engine))
+		upstream_watch(engine_upstream(s->engine), on_tools_listed, s);
 	say_enforcement(s);
 	r = accept_clients(s);
 	if (r < 0) {

@@ -21,6 +21,7 @@ libtools_compat_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 noinst_LIBRARIES += libtools-check.a
 libtools_check_a_SOURCES = \
 	tools/check/check_environment.c tools/check/check_environment.h \
+	tools/check/search_tools.c tools/check/search_tools.h \
 	tools/check/validate_script.c tools/check/validate_script.h
 libtools_check_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
@@ -102,6 +103,7 @@ libtools_shared_a_SOURCES = \
 	tools/shared/inside.c tools/shared/inside.h \
 	tools/shared/links.c tools/shared/links.h \
 	tools/shared/media.c tools/shared/media.h \
+	tools/shared/other_tools.c tools/shared/other_tools.h \
 	tools/shared/reasons.h \
 	tools/shared/requirements.c tools/shared/requirements.h \
 	tools/shared/file_read.c tools/shared/file_read.h \
@@ -115,6 +117,7 @@ EMBED = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(PYTHON3) $^ $@
 EMBEDDED = \
 	tools/shared/look_script.h \
 	tools/shared/look_environment.h \
+	tools/check/look_tools.h \
 	tools/compat/look_code.h \
 	tools/packages/resolve_packages.h \
 	tools/packages/build_package.h \
@@ -123,10 +126,12 @@ EMBEDDED = \
 BUILT_SOURCES += $(EMBEDDED)
 CLEANFILES += $(EMBEDDED)
 EXTRA_DIST += tools/shared/embed.py tools/shared/look_script.py tools/shared/look_environment.py \
-	tools/compat/look_code.py tools/packages/handed.py tools/packages/resolve_packages.py \
+	tools/check/look_tools.py tools/compat/look_code.py tools/packages/handed.py tools/packages/resolve_packages.py \
 	tools/packages/build_package.py tools/packages/fetch_packages.py \
 	tools/packages/compile_packages.py
 tools/shared/look_script.h: tools/shared/embed.py tools/shared/look_script.py
+	$(EMBED)
+tools/check/look_tools.h: tools/shared/embed.py tools/check/look_tools.py
 	$(EMBED)
 tools/shared/look_environment.h: tools/shared/embed.py tools/shared/look_environment.py
 	$(EMBED)
@@ -155,6 +160,8 @@ tools/packages/libtools_packages_a-install_build.$(OBJEXT): tools/packages/build
 SCHEMAS = \
 	tools/check/schema/check_environment_input.json \
 	tools/check/schema/check_environment_output.json \
+	tools/check/schema/search_tools_input.json \
+	tools/check/schema/search_tools_output.json \
 	tools/check/schema/validate_script_input.json \
 	tools/check/schema/validate_script_output.json \
 	tools/compat/schema/execute_code_input.json \
@@ -185,6 +192,8 @@ tools/job/libtools_job_a-job.$(OBJEXT): tools/job/schema/job_input.h \
 	tools/job/schema/job_output.h
 tools/check/libtools_check_a-validate_script.$(OBJEXT): tools/check/schema/validate_script_input.h \
 	tools/check/schema/validate_script_output.h
+tools/check/libtools_check_a-search_tools.$(OBJEXT): tools/check/look_tools.h \
+	tools/check/schema/search_tools_input.h tools/check/schema/search_tools_output.h
 tools/check/libtools_check_a-check_environment.$(OBJEXT): tools/check/schema/check_environment_input.h \
 	tools/check/schema/check_environment_output.h
 tools/packages/libtools_packages_a-install_package.$(OBJEXT): tools/packages/schema/install_package_input.h \

@@ -12,6 +12,7 @@
 #include "mcp/catalog.h"
 #include "policy/config.h"
 #include "tools/check/check_environment.h"
+#include "tools/check/search_tools.h"
 #include "tools/check/validate_script.h"
 #include "tools/compat/exec_sandbox.h"
 #include "tools/compat/python_sandbox.h"
@@ -25,6 +26,7 @@
 #include "tools/session/repl_sessions.h"
 #include "tools/sets/owned.h"
 #include "tools/shared/environment.h"
+#include "tools/shared/other_tools.h"
 #include "tools/shared/resources.h"
 
 #define SET_TOOLS_MAX 16
@@ -35,7 +37,8 @@ static const struct {
 	const struct tool *tool[SET_TOOLS_MAX];		/* up to the first NULL */
 } sets[] = {
 	{ "native", { &run_script_tool, &run_repl_tool, &validate_script_tool,
-		      &install_package_tool, &check_environment_tool, &job_tool } },
+		      &install_package_tool, &check_environment_tool, &job_tool,
+		      &search_tools_tool } },
 	{ "exec-sandbox", { &execute_python_tool, &exec_sandbox_environment_tool,
 			    &exec_sandbox_validate_tool } },
 	{ "python-sandbox", { &execute_code_tool, &validate_code_tool,
@@ -97,6 +100,8 @@ is_offered(const struct tool *tool, const struct config *config)
 {
 	struct why why;
 
+	if (tool == &search_tools_tool)
+		return config->n_tools > 0;
 	return tool != &install_package_tool || install_is_configured(config, &why) == 0;
 }
 
@@ -126,12 +131,14 @@ void
 toolsets_renew(const struct engine *engine)
 {
 	environment_name(engine_packages(engine));
+	other_tools_know(engine_upstream(engine));
 }
 
 void
 toolsets_stop(void)
 {
 	background_forget();
+	other_tools_know(NULL);
 }
 
 void

@@ -245,6 +245,43 @@ print(tools.describe("legacy.add"))
         assert '"outputSchema' not in o.stdout and "outputSchema: {" in o.stdout, o.stdout
 
 
+def search(client, query, want_error=False, **more):
+    answer = client.ask("tools/call", {"name": "search_tools", "arguments": dict(query=query, **more)})
+    equal(answer.get("isError", False), want_error, answer)
+    return answer["content"][0]["text"] if want_error else answer["structuredContent"]["tools"]
+
+
+@test(private=True)
+def a_model_can_search_tools(ctx):
+    more = "[tool-calls]\ndeny = legacy.picture\n"
+    with service(ctx, "legacy", "modern", more=more) as s, ctx.client(path=s.socket) as c:
+        # As a script finds them.
+        queries = ["add numbers", "returns a sentence", "picture", "", "file line", "late"]
+        o = run(c, "import tools\n[tools.search(query) for query in %r]" % queries)
+        equal([search(c, query) for query in queries], o.result["json"])
+        equal(search(c, "picture", detail="name"), [{"name": "modern.picture"}])
+        equal(search(c, "picture", server="legacy"), [])
+        equal(len(search(c, "", limit=100)), 37)
+        one = search(c, "add numbers", server="modern", detail="full")[0]
+        equal(one["usage"].splitlines()[0], "tools.modern.add(*, a: float, b: float = 1) -> dict")
+        assert "outputSchema: {" in one["usage"], one
+        equal(search(c, "x", True, server="other"), "there is no server other; there are: legacy, modern")
+        for arguments, text in (({"limit": 0}, "limit must be"), ({"detail": "all"}, "detail must be"),
+                                ({"other": 1}, "other is not an argument"), ({"server": 1}, "server must be")):
+            assert text in search(c, "x", True, **arguments), arguments
+        description = {tool["name"]: tool["description"] for tool in c.ask("tools/list")["tools"]}["run_script"]
+        assert "calls tools of legacy (18), modern (19) (search_tools)." in description, description
+
+
+@test(private=True)
+def only_who_has_servers_can_search(ctx):
+    more = "[tool-calls]\nservers = none\n"
+    with service(ctx, "legacy", more=more) as s, ctx.client(path=s.socket) as c:
+        listed = {tool["name"]: tool["description"] for tool in c.ask("tools/list")["tools"]}
+        assert "search_tools" not in listed and "import tools" not in listed["run_script"], listed
+        assert "no other server" in search(c, "x", True)
+
+
 @test(private=True)
 def policy_decides(ctx):
     more = "[tool-calls]\ndeny = legacy.die *.flood\nothers = deny\nread_only = allow\n"

@@ -93,12 +93,13 @@ def code_and_script_are_the_same(ctx):
 
 
 TOKENS = 1600
+SERVER_TOKENS = 90  # what another MCP server adds: its name, and the tool search_tools
 BYTES_OF_A_TOKEN = 4.2  # a little less than measured: o200k_base has 4.30 to 4.37 of the whole list
 OTHER_ARGUMENTS = {"run_script": {"script_name", "args", "cpu_seconds", "pids", "python_version", "allowed_imports",
                                   "tier", "spill", "text_tokens", "idempotency_key", "profile"},
                    "run_repl": {"cpu_seconds", "pids", "spill", "text_tokens", "idempotency_key", "profile"},
                    "validate_script": set(), "check_environment": {"profile"}, "job": set(),
-                   "install_package": set()}
+                   "install_package": set(), "search_tools": {"limit"}}
 
 
 def size_of(tools):
@@ -115,10 +116,14 @@ def the_list_is_short(ctx):
         os.chmod(here, 0o755)
         more = "[packages]\nindex = http://127.0.0.1:9/simple/\nstore = %s/store\n" % here
         with ctx.private(more) as service, ctx.client(path=service.socket) as client:
+            size = size_of(tools_of(client))
+            assert size <= TOKENS * BYTES_OF_A_TOKEN, "%d bytes" % size
+        more += "[tools files]\ncommand = /bin/cat\n"
+        with ctx.private(more) as service, ctx.client(path=service.socket) as client:
             tools = tools_of(client)
             equal(set(tools), set(OTHER_ARGUMENTS))
             size = size_of(tools)
-            assert size <= TOKENS * BYTES_OF_A_TOKEN, "%d bytes" % size
+            assert size <= (TOKENS + SERVER_TOKENS) * BYTES_OF_A_TOKEN, "%d bytes" % size
             assert "x-unlisted" not in json.dumps(tools), tools
         with ctx.private(more + "[mcp]\narguments = all\n") as service, \
                 ctx.client(path=service.socket) as client:

@@ -18,6 +18,7 @@
 #include "tools/script/script_tools.h"
 #include "tools/sets/set.h"
 #include "tools/shared/environment.h"
+#include "tools/shared/other_tools.h"
 #include "tools/shared/resources.h"
 
 /* First the script's requirements are checked, if it has any; then it runs. */
@@ -44,6 +45,7 @@ static char *
 make_description(const struct config *config)
 {
 	char *packages = environment_names_text(config), *text;
+	char *others = other_tools_text(config);
 	int n;
 
 	n = asprintf(&text,
@@ -53,12 +55,13 @@ make_description(const struct config *config)
 		"where it starts.\n"
 		"Nothing survives the call: send a whole program each time, or use run_repl. "
 		"The script sees no files of the machine and %s. Top-level await, threads and "
-		"subprocesses work.%s%s\n"
+		"subprocesses work.%s%s%s\n"
 		"Example: {\"script\": \"import math\\nmath.factorial(10)\"} gives result "
 		"3628800.",
 		PYTHON_VERSION, run_script_network_text(config), script_input_text(config),
-		packages);
+		packages, others);
 	free(packages);
+	free(others);
 	return xalloc_check(n < 0 ? NULL : text);
 }
 

@@ -30,7 +30,7 @@ struct script_call {
 	struct script_tools *tools;
 	uint32_t number;
 	const struct upstream_server *server;
-	char *tool;			/* NULL: it asks for the list */
+	char *tool;
 	char *arguments;		/* canonical JSON: what is approved, recorded and sent */
 	char hash[CHAIN_DIGITS + 1];	/* of the arguments */
 	bool reads;			/* the tool changes nothing, as its server says */
@@ -85,16 +85,11 @@ void
 script_tools_offer(struct script_tools *t, const struct tool_host *host,
 		   const struct script_input *input, struct execution_request *request)
 {
-	const struct upstream *upstream = engine_upstream(host->engine);
 	const struct config_tool_calls *calls = &host->config->tool_calls;
-	const struct upstream_server *server;
 
 	*t = (struct script_tools){ .host = host, .input = input };
 	LIST_INIT(&t->calls);
-	for (size_t i = 0; (server = upstream_server(upstream, i)) != NULL; i++)
-		if (tools_allows_server(host->config, server->name))
-			t->server[request->n_tools++] = server->name;
-	request->tools = t->server;
+	other_tools_offer(&t->others, host, request);
 	request->consent_ms = host->config->limits.input_ms;
 	request->tool_calls = calls->calls;
 	request->tool_calls_at_once = calls->at_once;
@@ -143,9 +138,10 @@ script_tools_end(struct script_tools *t)
 
 	if (!t->host)
 		return;
+	other_tools_end(&t->others);
 	for (c = LIST_FIRST(&t->calls); c; c = next) {
 		next = LIST_NEXT(c, link);
-		if (c->tool && c->call)
+		if (c->call)
 			record_end(c, TOOL_CANCELLED, "", 0);
 		free_call(c);
 	}
@@ -157,8 +153,7 @@ script_tools_end(struct script_tools *t)
 static void
 refuse(struct script_call *c, const char *why)
 {
-	if (c->tool)
-		record(c, AUDIT_TOOL_REFUSED, json_pack("{s:s}", "reason", why));
+	record(c, AUDIT_TOOL_REFUSED, json_pack("{s:s}", "reason", why));
 	answer(c, TOOL_REFUSED, why, strlen(why));
 }
 
@@ -453,56 +448,24 @@ decide(struct script_call *c, const json_t *arguments)
 	}
 }
 
-/* The list as the tenant may see it: tools that are denied are not there. */
-static void
-on_known(void *arg, enum tool_status status, const char *body, size_t len)
-{
-	struct script_call *c = arg;
-	const char *between = "";
-	char *text = NULL;
-	size_t text_len;
-	FILE *to;
-
-	c->call = NULL;
-	if (status != TOOL_RETURNED) {
-		answer(c, status, body, len);
-		return;
-	}
-	to = xalloc_check(open_memstream(&text, &text_len));
-	fputc('[', to);
-	for (size_t i = 0; i < c->server->n_tools; i++) {
-		const struct upstream_tool *tool = &c->server->tool[i];
-
-		if (tools_verdict(c->tools->host->config, c->server->name, tool->name,
-				  tool->read_only) == POLICY_DENY)
-			continue;
-		fprintf(to, "%s%s", between, tool->about);
-		between = ",";
-	}
-	fputc(']', to);
-	if (fclose(to) != 0)
-		abort();
-	answer(c, TOOL_RETURNED, text, text_len);
-	free(text);
-}
-
 void
 script_tools_call(struct script_tools *t, struct execution *execution,
 		  const struct execution_tool *asked)
 {
-	struct script_call *c = xcalloc(1, sizeof(*c));
+	struct script_call *c;
 	json_error_t error;
 	json_t *arguments;
 
-	t->execution = execution;
-	*c = (struct script_call){ .tools = t, .number = asked->number,
-				   .server = upstream_find(upstream_of(t), asked->server),
-				   .tool = asked->tool ? xstrdup(asked->tool) : NULL };
-	LIST_INSERT_HEAD(&t->calls, c, link);
 	if (!asked->tool) {
-		c->call = upstream_await(upstream_of(t), c->server, on_known, c);
+		other_tools_answer(&t->others, execution, asked);
 		return;
 	}
+	t->execution = execution;
+	c = xcalloc(1, sizeof(*c));
+	*c = (struct script_call){ .tools = t, .number = asked->number,
+				   .server = upstream_find(upstream_of(t), asked->server),
+				   .tool = xstrdup(asked->tool) };
+	LIST_INSERT_HEAD(&t->calls, c, link);
 	arguments = json_loadb(asked->arguments, asked->arguments_len,
 			       JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
 	if (json_is_object(arguments)) {

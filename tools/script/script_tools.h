@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "mcp/tool.h"
+#include "tools/shared/other_tools.h"
 
 struct script_call;
 struct script_input;
@@ -21,7 +22,7 @@ struct script_tools {
 	const struct tool_host *host;	/* of the run; NULL: nothing was offered */
 	const struct script_input *input;	/* of the run: its question may be open */
 	struct execution *execution;	/* that makes calls; NULL: none has */
-	const char *server[TOOL_SERVERS_MAX];	/* that the tenant may use */
+	struct other_tools others;	/* the servers, and their lists */
 	uint64_t bytes;			/* of results so far */
 	uint32_t asking;		/* number of the call that the session's user is asked
 					 * about; 0: none */

@@ -7,12 +7,14 @@
 #include "base/xalloc.h"
 #include "mcp/jsonrpc.h"
 #include "policy/config.h"
+#include "tools/shared/other_tools.h"
 
 struct inside {
 	struct execution *execution;
 	inside_answered *answered;
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
 	void *arg;
+	struct other_tools tools;
 };
 
 static json_t *
@@ -44,9 +46,18 @@ on_outcome(void *arg, const struct outcome *outcome)
 	struct inside inside = *(struct inside *)arg;
 	json_t *answer = read_answer(outcome);
 
+	other_tools_end(&((struct inside *)arg)->tools);
 	free(arg);
 	inside.answered(inside.arg, answer, outcome);
 	json_decref(answer);
+}
+
+static void
+on_tool(void *arg, const struct execution_tool *asked)
+{
+	struct inside *inside = arg;
+
+	other_tools_answer(&inside->tools, inside->execution, asked);
 }
 
 static int
@@ -86,6 +97,7 @@ inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	struct execution_watcher watcher = {
 		.on_output = probe->on_output ? on_output : NULL,
 		.on_outcome = on_outcome,
+		.on_tool = probe->lists ? on_tool : NULL,
 		.arg = inside,
 	};
 	int r = limits_of(host, probe, &request.limits, why_r);
@@ -93,6 +105,8 @@ inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	inside->answered = answered;
 	inside->on_output = probe->on_output;
 	inside->arg = arg;
+	if (probe->lists)
+		other_tools_offer(&inside->tools, host, &request);
 	if (r == 0)
 		r = execution_start(host->engine, host->tenant, &request, &watcher,
 				    &inside->execution, why_r);
@@ -108,5 +122,6 @@ inside_cancel(struct inside *inside, enum cancel_reason reason)
 {
 	execution_cancel(inside->execution, reason);
 	execution_unwatch(inside->execution);
+	other_tools_end(&inside->tools);
 	free(inside);
 }

@@ -26,6 +26,7 @@ struct inside_probe {
 	const struct limits *limits;	/* NULL: the standard ones, INSIDE_WALL_MS at most */
 	const int *channel;		/* as execution_request has these two */
 	const struct config_network *network;
+	bool lists;			/* it may ask which tools other servers have */
 	/* Output as it comes, to answered's arg; NULL: of no interest. */
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
 };
@@ -35,7 +36,8 @@ struct inside_probe {
 typedef void inside_answered(void *arg, const json_t *answer, const struct outcome *outcome);
 
 /* Asks; answered is called once from a later turn of the loop, after which the result is
- * gone. 0, or what execution_start returns, with why_r filled. */
+ * gone; with lists, the host stays until then. 0, or what execution_start returns, with why_r
+ * filled. */
 int inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	       inside_answered *answered, void *arg, struct inside **inside_r,
 	       struct why *why_r);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the supervisor.   Owns: searches.
+ * Reads:   values of a client, of any type; the answer of a worker, which other servers' texts have
+ * made: its form is checked. */
+#include "tools/check/search_tools.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "policy/config.h"
+#include "proto/message.h"
+#include "tools/check/look_tools.h"
+#include "tools/check/schema/search_tools_input.h"
+#include "tools/check/schema/search_tools_output.h"
+#include "tools/shared/environment.h"
+#include "tools/shared/inside.h"
+#include "tools/shared/other_tools.h"
+
+#define QUERY_MAX 4000		/* bytes: 1000 characters */
+#define LIMIT_MAX 100
+#define LIMIT_DEFAULT 10
+
+struct tool_run {
+	struct tool_host host;
+	struct inside *inside;
+};
+
+static void
+describe(const struct config *config, struct tool_description *description_r)
+{
+	(void)config;
+	*description_r = (struct tool_description){
+		.name = search_tools_tool.name,
+		.title = "Search tools for scripts",
+		.icon = ICON_ENVIRONMENT,
+		.description = xstrdup("Find tools for scripts: "
+				       "tools.SERVER.TOOL(argument=value)."),
+		.input_schema = xstrdup(search_tools_input_schema),
+		.output_schema = xstrdup(search_tools_output_schema),
+		.read_only = true,
+		.idempotent = true,
+	};
+}
+
+/* ---- the answer ---- */
+
+static bool
+is_found(const json_t *one)
+{
+	const char *key;
+	const json_t *value;
+
+	if (!json_is_string(json_object_get(one, "name")))
+		return false;
+	json_object_foreach((json_t *)one, key, value)
+		if (!json_is_string(value) || (strcmp(key, "name") != 0 &&
+					       strcmp(key, "description") != 0 &&
+					       strcmp(key, "usage") != 0))
+			return false;
+	return true;
+}
+
+static bool
+is_answer(const json_t *answer)
+{
+	const json_t *found = json_object_get(answer, "tools"), *one;
+	size_t i;
+
+	if (!json_is_array(found) || json_object_size(answer) != 1)
+		return false;
+	json_array_foreach(found, i, one)
+		if (!is_found(one))
+			return false;
+	return true;
+}
+
+static void
+say(FILE *to, const json_t *found)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(found, i, one) {
+		const char *text = json_string_value(json_object_get(one, "description"));
+		const char *usage = json_string_value(json_object_get(one, "usage"));
+
+		if (usage)
+			fprintf(to, "%s\n\n", usage);
+		else
+			fprintf(to, "%s%s%s\n", json_string_value(json_object_get(one, "name")),
+				text && *text ? ": " : "", text ? text : "");
+	}
+	if (json_array_size(found) == 0)
+		fputs("No tool fits.\n", to);
+}
+
+static void
+give(const struct tool_host *host, const json_t *answer)
+{
+	struct tool_answer given = { .is_error = false };
+	char *structured = xalloc_check(json_dumps(answer, JSON_COMPACT)), *text = NULL;
+	FILE *to = xalloc_check(open_memstream(&text, &given.text_len));
+
+	say(to, json_object_get(answer, "tools"));
+	xalloc_check(fclose(to) == 0 ? text : NULL);
+	given.text = text;
+	given.structured = structured;
+	given.structured_len = strlen(structured);
+	host->on_answer(host->arg, &given);
+	free(structured);
+	free(text);
+}
+
+static void
+on_looked(void *arg, const json_t *answer, const struct outcome *outcome)
+{
+	struct tool_run run = *(struct tool_run *)arg;
+	const char *error = json_string_value(json_object_get(answer, "error"));
+
+	free(arg);
+	if (is_answer(answer))
+		give(&run.host, answer);
+	else
+		tool_refuse(&run.host, error ? error : outcome->status != OUTCOME_OK &&
+						       outcome->message ? outcome->message
+						     : "the tools could not be searched");
+}
+
+/* ---- the run ---- */
+
+static bool
+is_detail(const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	return text && (strcmp(text, "name") == 0 || strcmp(text, "summary") == 0 ||
+			strcmp(text, "full") == 0);
+}
+
+static int
+read_field(const char *key, json_t *value, json_t *asked, struct why *why_r)
+{
+	if (!json_object_get(asked, key))
+		return why_say(why_r, -EINVAL, key, "%.60s is not an argument of search_tools; "
+			       "there are query, detail, server, limit", key);
+	if (json_is_null(value))
+		return 0;
+	if (strcmp(key, "query") == 0 &&
+	    (!json_is_string(value) || json_string_length(value) > QUERY_MAX))
+		return why_say(why_r, -EINVAL, key, "query must be a string of at most %d bytes",
+			       QUERY_MAX);
+	if (strcmp(key, "detail") == 0 && !is_detail(value))
+		return why_say(why_r, -EINVAL, key, "detail must be name, summary or full");
+	if (strcmp(key, "server") == 0 &&
+	    (!json_is_string(value) || json_string_length(value) > TOOL_SERVER_MAX))
+		return why_say(why_r, -EINVAL, key, "server must be the name of a server");
+	if (strcmp(key, "limit") == 0 &&
+	    (!json_is_integer(value) || json_integer_value(value) < 1 ||
+	     json_integer_value(value) > LIMIT_MAX))
+		return why_say(why_r, -EINVAL, key, "limit must be an integer from 1 to %d",
+			       LIMIT_MAX);
+	json_object_set(asked, key, value);
+	return 0;
+}
+
+static int
+read_arguments(const json_t *json, json_t *asked, struct why *why_r)
+{
+	const char *key;
+	json_t *value;
+	int r = 0;
+
+	if (!json_object_get(json, "query"))
+		return why_say(why_r, -EINVAL, "query", "query is required: a string");
+	json_object_foreach((json_t *)json, key, value)
+		if (r == 0)
+			r = read_field(key, value, asked, why_r);
+	return r;
+}
+
+static struct tool_run *
+start(const struct tool_host *host, const json_t *json)
+{
+	json_t *asked = xalloc_check(json_pack("{s:s,s:s,s:n,s:i}", "query", "", "detail",
+					       "summary", "server", "limit", LIMIT_DEFAULT));
+	struct inside_probe probe = { .program = look_tools, .lists = true };
+	struct why why = { .field = "" };
+	struct tool_run *run;
+	char *input;
+	int r = -ENOENT;
+
+	if (other_tools_any(host->config))
+		r = read_arguments(json, asked, &why);
+	else
+		why_say(&why, r, "query", "there is no other server whose tools you may call");
+	if (r == 0)
+		r = environment_profile(host, NULL, &probe.profile, &why);
+	input = xalloc_check(json_dumps(asked, JSON_COMPACT));
+	json_decref(asked);
+	probe.input = input;
+	probe.input_len = strlen(input);
+	run = xcalloc(1, sizeof(*run));
+	run->host = *host;
+	if (r == 0)
+		r = inside_ask(&run->host, &probe, on_looked, run, &run->inside, &why);
+	free(input);
+	if (r == 0)
+		return run;
+	free(run);
+	tool_refuse(host, why.text);
+	return NULL;
+}
+
+static void
+cancel(struct tool_run *run, enum cancel_reason reason)
+{
+	inside_cancel(run->inside, reason);
+	free(run);
+}
+
+const struct tool search_tools_tool = {
+	.name = "search_tools",
+	.is_there = other_tools_any,
+	.describe = describe,
+	.start = start,
+	.cancel = cancel,
+};

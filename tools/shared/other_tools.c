@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the supervisor.   Owns: requests for lists that have no answer yet.
+ * Reads:   what other servers say of their tools, which it passes on as it is. */
+#include "tools/shared/other_tools.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/upstream.h"
+#include "policy/config.h"
+#include "policy/tools.h"
+
+struct other_list {
+	LIST_ENTRY(other_list) link;
+	struct other_tools *tools;
+	uint32_t number;
+	const struct upstream_server *server;
+	struct upstream_call *call;
+};
+
+static bool
+is_seen(const struct config *config, const struct upstream_server *server,
+	const struct upstream_tool *tool)
+{
+	return tools_verdict(config, server->name, tool->name, tool->read_only) != POLICY_DENY;
+}
+
+/* ---- lists ---- */
+
+void
+other_tools_offer(struct other_tools *t, const struct tool_host *host,
+		  struct execution_request *request)
+{
+	const struct upstream *upstream = engine_upstream(host->engine);
+	const struct upstream_server *server;
+
+	*t = (struct other_tools){ .host = host };
+	LIST_INIT(&t->lists);
+	for (size_t i = 0; (server = upstream_server(upstream, i)); i++)
+		if (tools_allows_server(host->config, server->name))
+			t->server[request->n_tools++] = server->name;
+	request->tools = t->server;
+	request->tool_calls = TOOL_SERVERS_MAX;
+	request->tool_calls_at_once = 1;
+}
+
+static void
+free_list(struct other_list *list)
+{
+	if (list->call)
+		upstream_drop(list->call);
+	LIST_REMOVE(list, link);
+	free(list);
+}
+
+/* As the tenant may see it: tools that are denied are not there. */
+static void
+on_known(void *arg, enum tool_status status, const char *body, size_t len)
+{
+	struct other_list list = *(struct other_list *)arg;
+	const struct other_tools *t = list.tools;
+	const char *between = "";
+	char *text = NULL;
+	size_t text_len;
+	FILE *to;
+
+	((struct other_list *)arg)->call = NULL;
+	free_list(arg);
+	if (status != TOOL_RETURNED) {
+		execution_answer_tool(t->execution, list.number, status, body, len);
+		return;
+	}
+	to = xalloc_check(open_memstream(&text, &text_len));
+	fputc('[', to);
+	for (size_t i = 0; i < list.server->n_tools; i++) {
+		if (!is_seen(t->host->config, list.server, &list.server->tool[i]))
+			continue;
+		fprintf(to, "%s%s", between, list.server->tool[i].about);
+		between = ",";
+	}
+	fputc(']', to);
+	if (fclose(to) != 0)
+		abort();
+	execution_answer_tool(t->execution, list.number, TOOL_RETURNED, text, text_len);
+	free(text);
+}
+
+void
+other_tools_answer(struct other_tools *t, struct execution *execution,
+		   const struct execution_tool *asked)
+{
+	static const char refusal[] = "this program calls no tools";
+	struct upstream *upstream = engine_upstream(t->host->engine);
+	struct other_list *list;
+
+	t->execution = execution;
+	if (asked->tool) {
+		execution_answer_tool(execution, asked->number, TOOL_REFUSED, refusal,
+				      strlen(refusal));
+		return;
+	}
+	list = xcalloc(1, sizeof(*list));
+	*list = (struct other_list){ .tools = t, .number = asked->number,
+				     .server = upstream_find(upstream, asked->server) };
+	LIST_INSERT_HEAD(&t->lists, list, link);
+	list->call = upstream_await(upstream, list->server, on_known, list);
+}
+
+void
+other_tools_end(struct other_tools *t)
+{
+	while (t->host && !LIST_EMPTY(&t->lists))
+		free_list(LIST_FIRST(&t->lists));
+}
+
+bool
+other_tools_any(const struct config *config)
+{
+	for (size_t i = 0; i < config->n_tools; i++)
+		if (tools_allows_server(config, config->tools[i].name))
+			return true;
+	return false;
+}
+
+/* ---- descriptions ---- */
+
+static const struct upstream *known;
+
+void
+other_tools_know(const struct upstream *upstream)
+{
+	known = upstream;
+}
+
+/* 0: none, or its list has not come yet. */
+static size_t
+count(const struct config *config, const char *name)
+{
+	const struct upstream_server *server = upstream_find(known, name);
+	size_t n = 0;
+
+	for (size_t i = 0; server && i < server->n_tools; i++)
+		n += is_seen(config, server, &server->tool[i]);
+	return n;
+}
+
+char *
+other_tools_text(const struct config *config)
+{
+	const char *between = " `import tools` calls tools of ";
+	char *text = NULL;
+	size_t len;
+	FILE *to = xalloc_check(open_memstream(&text, &len));
+
+	for (size_t i = 0; i < config->n_tools; i++) {
+		const char *name = config->tools[i].name;
+		size_t n = count(config, name);
+
+		if (!tools_allows_server(config, name))
+			continue;
+		fprintf(to, "%s%s", between, name);
+		if (n)
+			fprintf(to, " (%zu)", n);
+		between = ", ";
+	}
+	if (other_tools_any(config))
+		fputs(" (search_tools).", to);
+	xalloc_check(fclose(to) == 0 ? text : NULL);
+	return text;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Other MCP servers and their tools as a tenant may see them: what an execution is told of, the
+ * lists that it asks for, and how descriptions name them.
+ */
+#ifndef TOOLS_SHARED_OTHER_TOOLS_H
+#define TOOLS_SHARED_OTHER_TOOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "mcp/tool.h"
+
+struct other_list;
+
+/* Of one execution. Zeroed: it is told of no server. */
+struct other_tools {
+	const struct tool_host *host;		/* NULL: nothing was offered */
+	struct execution *execution;		/* that asks for lists; NULL: none has */
+	const char *server[TOOL_SERVERS_MAX];	/* that the tenant may use */
+	LIST_HEAD(, other_list) lists;		/* that have no answer yet */
+};
+
+/* Lets a request ask for the lists of the servers that are there for its tenant, once each. host:
+ * of the run, as long as that lives. */
+void other_tools_offer(struct other_tools *tools, const struct tool_host *host,
+		       struct execution_request *request);
+
+/* Answers the execution, now or later; a call of a tool is refused. As on_tool of
+ * execution_watcher. */
+void other_tools_answer(struct other_tools *tools, struct execution *execution,
+			const struct execution_tool *asked);
+
+/* The execution is over, or given up. Fine when nothing was offered. */
+void other_tools_end(struct other_tools *tools);
+
+/* Does the configuration name a server that is there for the tenant? */
+bool other_tools_any(const struct config *config);
+
+/* ---- descriptions ---- */
+
+/* From now on other_tools_text counts tools. NULL: there is no server. */
+struct upstream;
+void other_tools_know(const struct upstream *upstream);
+
+/* A sentence with a blank before it, for a description: the names of the servers, and how many
+ * tools each has. "": there are none. Malloc'd. */
+char *other_tools_text(const struct config *config);
+
+#endif
