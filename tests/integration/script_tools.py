@@ -273,6 +273,47 @@ def a_model_can_search_tools(ctx):
         assert "calls tools of legacy (18), modern (19) (search_tools)." in description, description
 
 
+CHECKED = """import tools, asyncio
+from tools import legacy as old, mordern
+t = tools
+tools.legacy.add(a=1)
+tools.legacy.add(b=1)
+tools.legacy.add(a=1, c=2)
+tools.legacy.ad(a=1)
+tools.legasy.add(a=1)
+async def main(): await old.get_thing_of.aio(x=1)
+old["get-thing.of"]()
+old["get_thing.of"]()
+tools.legacy.add(1)
+tools.legacy.add(**{})
+tools.search("x"); tools.ToolError("x")
+t.legacy.nothing()
+def f(old): return old.nothing()
+"""
+
+
+@test(private=True)
+def a_scripts_calls_are_checked(ctx):
+    with service(ctx, "legacy", "modern") as s, ctx.client(path=s.socket) as c:
+        run(c, "import tools\ntools.legacy.words, tools.modern.words")
+
+        def errors(script):
+            answer = c.ask("tools/call", {"name": "validate_script", "arguments": {"script": script}})
+            return [(one["line"], one["message"]) for one in answer["structuredContent"]["errors"]]
+        wrong = [(2, "there is no tool server mordern; did you mean modern?"),
+                 (5, "legacy.add: the argument a is missing"),
+                 (6, "legacy.add has no argument c"),
+                 (7, "the server legacy has no tool ad; did you mean add?"),
+                 (8, "there is no tool server legasy; did you mean legacy?"),
+                 (12, "legacy.add: arguments are passed by name")]
+        equal(errors(CHECKED), wrong)
+        # The name is certain now.
+        wrong[5:5] = [(9, "legacy.get_thing_of has no argument x"),
+                      (11, "the server legacy has no tool get_thing.of; did you mean get-thing.of?")]
+        equal(errors(CHECKED[:CHECKED.index("def f(")]), wrong)
+        equal(errors("tools = 1\nimport tools\ntools.legacy.nothing()"), [])
+
+
 @test(private=True)
 def only_who_has_servers_can_search(ctx):
     more = "[tool-calls]\nservers = none\n"

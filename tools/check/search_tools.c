@@ -186,7 +186,7 @@ start(const struct tool_host *host, const json_t *json)
 {
 	json_t *asked = xalloc_check(json_pack("{s:s,s:s,s:n,s:i}", "query", "", "detail",
 					       "summary", "server", "limit", LIMIT_DEFAULT));
-	struct inside_probe probe = { .program = look_tools, .lists = true };
+	struct inside_probe probe = { .program = look_tools, .lists = LISTS_AWAITED };
 	struct why why = { .field = "" };
 	struct tool_run *run;
 	char *input;

@@ -89,7 +89,7 @@ script_tools_offer(struct script_tools *t, const struct tool_host *host,
 
 	*t = (struct script_tools){ .host = host, .input = input };
 	LIST_INIT(&t->calls);
-	other_tools_offer(&t->others, host, request);
+	other_tools_offer(&t->others, host, true, request);
 	request->consent_ms = host->config->limits.input_ms;
 	request->tool_calls = calls->calls;
 	request->tool_calls_at_once = calls->at_once;

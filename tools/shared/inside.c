@@ -106,7 +106,7 @@ inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	inside->on_output = probe->on_output;
 	inside->arg = arg;
 	if (probe->lists)
-		other_tools_offer(&inside->tools, host, &request);
+		other_tools_offer(&inside->tools, host, probe->lists == LISTS_AWAITED, &request);
 	if (r == 0)
 		r = execution_start(host->engine, host->tenant, &request, &watcher,
 				    &inside->execution, why_r);

@@ -16,6 +16,13 @@
 
 struct inside;
 
+/* Whether a program may ask which tools other servers have. */
+enum inside_lists {
+	LISTS_NONE,
+	LISTS_NOW,		/* those that are known now */
+	LISTS_AWAITED,		/* a server that is just being started is waited for */
+};
+
 struct inside_probe {
 	const char *program;		/* Python, ends with NUL */
 	const char *input;		/* its standard input */
@@ -26,7 +33,7 @@ struct inside_probe {
 	const struct limits *limits;	/* NULL: the standard ones, INSIDE_WALL_MS at most */
 	const int *channel;		/* as execution_request has these two */
 	const struct config_network *network;
-	bool lists;			/* it may ask which tools other servers have */
+	enum inside_lists lists;
 	/* Output as it comes, to answered's arg; NULL: of no interest. */
 	void (*on_output)(void *arg, enum stream stream, const char *bytes, size_t len);
 };

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a script's metadata and compiles the script, in a jailed worker; runs nothing of it.
 
-Standard input: one line of JSON, {"toml": text or null, "compile": bool}, then the script.
+Standard input: one line of JSON, {"toml": text or null, "compile": bool}, then the script. A script
+that is compiled has its calls of other servers' tools checked as well, if there are servers.
 The answer is the trailing expression: {"dependencies": [...], "requires_python": text or null,
 "errors": [{"key", "line", "message"}]}; line counts from 1 within the TOML, or, with the key
 "script", within the script.
@@ -50,6 +51,140 @@ def read_metadata(text):
         answer["requires_python"] = requires
 
 
+# ---- calls of other servers' tools ----
+
+
+class Names(ast.NodeVisitor):
+    """What the names of a script stand for, as far as it is certain: those that an import of the module
+    tools binds, and nothing else. modules: of the module itself; servers: {name: server}."""
+
+    def __init__(self, tree):
+        self.modules, self.servers, self.others, self.calls = set(), {}, set(), []
+        self.visit(tree)
+        self.modules -= self.others
+        self.servers = {name: of for name, of in self.servers.items()
+                        if name not in self.others | self.modules}
+
+    def visit_Import(self, node):
+        for one in node.names:
+            if one.name == "tools":
+                self.modules.add(one.asname or one.name)
+            else:
+                self.others.add(one.asname or one.name.split(".")[0])
+
+    def visit_ImportFrom(self, node):
+        for one in node.names:
+            name = one.asname or one.name
+            if node.module == "tools" and not node.level and name not in self.servers:
+                self.servers[name] = (one.name, node.lineno)
+            else:
+                self.others.add(name)
+
+    def visit_Name(self, node):
+        if not isinstance(node.ctx, ast.Load):
+            self.others.add(node.id)
+
+    def visit_arg(self, node):
+        self.others.add(node.arg)
+        self.generic_visit(node)
+
+    def visit_FunctionDef(self, node):
+        self.others.add(node.name)
+        self.generic_visit(node)
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
+
+    def visit_ExceptHandler(self, node):
+        self.others.add(node.name)
+        self.generic_visit(node)
+
+    def visit_Call(self, node):
+        self.calls.append(node)
+        self.generic_visit(node)
+
+
+def called(node, names):
+    """(server, tool, exact) of a call, or None. exact: the tool's own name, not Python's."""
+    of = node.func
+    if isinstance(of, ast.Attribute) and of.attr == "aio":
+        of = of.value
+    if isinstance(of, ast.Attribute):
+        tool, exact = of.attr, False
+    elif isinstance(of, ast.Subscript) and isinstance(of.slice, ast.Constant):
+        tool, exact = of.slice.value, True
+    else:
+        return None
+    server = of.value
+    if isinstance(server, ast.Name) and server.id in names.servers:
+        return names.servers[server.id][0], tool, exact
+    if isinstance(server, ast.Attribute) and isinstance(server.value, ast.Name) \
+            and server.value.id in names.modules:
+        return server.attr, tool, exact
+    return None
+
+
+def nearest(name, names):
+    import difflib
+    near = difflib.get_close_matches(str(name), names, 1)
+    return "; did you mean %s?" % near[0] if near else ""
+
+
+def check_arguments(node, where, schema):
+    properties, required = schema.get("properties"), schema.get("required")
+    properties = properties if isinstance(properties, dict) else {}
+    given = [one.arg for one in node.keywords]
+    if node.args:
+        wrong("script", node.lineno, "%s: arguments are passed by name" % where)
+    if not schema.get("additionalProperties") and "patternProperties" not in schema:
+        for name in given:
+            if name is not None and name not in properties:
+                wrong("script", node.lineno, "%s has no argument %s%s" % (
+                    where, name, nearest(name, properties)))
+    if None not in given and not node.args:  # **more may have any
+        for name in required if isinstance(required, list) else ():
+            if name not in given:
+                wrong("script", node.lineno, "%s: the argument %s is missing" % (where, name))
+
+
+def check_calls(source):
+    """Says what is certainly wrong. Of a server that does not run now nothing is."""
+    try:
+        import tools
+        names = Names(ast.parse(source))
+    except (ModuleNotFoundError, RecursionError):
+        return
+    if type(tools).__name__ != "ToolsModule":  # a package of that name
+        return
+    skipped = set(dir(tools)) - set(tools.servers())
+    uses = [(server, line, None) for server, line in names.servers.values()]
+    for node in names.calls:
+        use = called(node, names)
+        if use:
+            uses.append((use[0], node.lineno, (node, *use[1:])))
+    for server, line, call in uses:
+        if server in skipped:
+            continue
+        if server not in tools.servers():
+            wrong("script", line, "there is no tool server %s%s" % (server, nearest(server, tools.servers())))
+            skipped.add(server)
+            continue
+        if call is None:
+            continue
+        node, tool, exact = call
+        try:
+            about = getattr(tools, server)._list()
+        except tools.ToolError:
+            skipped.add(server)
+            continue
+        known = getattr(tools, server)._names
+        name = tool if exact else known.get(tool)
+        if name not in about:
+            wrong("script", node.lineno, "the server %s has no tool %s%s" % (
+                server, tool, nearest(tool, about if exact else known)))
+        else:
+            check_arguments(node, "%s.%s" % (server, tool), about[name]["inputSchema"])
+
+
 def compile_script(source):
     nul = source.find(b"\0")
     if nul >= 0:
@@ -57,6 +192,7 @@ def compile_script(source):
         return
     try:
         compile(source, "script.py", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        check_calls(source)
     except SyntaxError as e:
         wrong("script", e.lineno, "%s: %s" % (type(e).__name__, e.msg))
     except (RecursionError, MemoryError):

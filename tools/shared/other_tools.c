@@ -30,13 +30,13 @@ is_seen(const struct config *config, const struct upstream_server *server,
 /* ---- lists ---- */
 
 void
-other_tools_offer(struct other_tools *t, const struct tool_host *host,
+other_tools_offer(struct other_tools *t, const struct tool_host *host, bool waits,
 		  struct execution_request *request)
 {
 	const struct upstream *upstream = engine_upstream(host->engine);
 	const struct upstream_server *server;
 
-	*t = (struct other_tools){ .host = host };
+	*t = (struct other_tools){ .host = host, .waits = waits };
 	LIST_INIT(&t->lists);
 	for (size_t i = 0; (server = upstream_server(upstream, i)); i++)
 		if (tools_allows_server(host->config, server->name))
@@ -91,19 +91,21 @@ void
 other_tools_answer(struct other_tools *t, struct execution *execution,
 		   const struct execution_tool *asked)
 {
-	static const char refusal[] = "this program calls no tools";
 	struct upstream *upstream = engine_upstream(t->host->engine);
+	const struct upstream_server *server = upstream_find(upstream, asked->server);
+	const char *refusal = asked->tool ? "this program calls no tools" :
+			      !t->waits && server->state == TOOL_SERVER_STARTING
+			      ? "the server is just being started" : NULL;
 	struct other_list *list;
 
 	t->execution = execution;
-	if (asked->tool) {
+	if (refusal) {
 		execution_answer_tool(execution, asked->number, TOOL_REFUSED, refusal,
 				      strlen(refusal));
 		return;
 	}
 	list = xcalloc(1, sizeof(*list));
-	*list = (struct other_list){ .tools = t, .number = asked->number,
-				     .server = upstream_find(upstream, asked->server) };
+	*list = (struct other_list){ .tools = t, .number = asked->number, .server = server };
 	LIST_INSERT_HEAD(&t->lists, list, link);
 	list->call = upstream_await(upstream, list->server, on_known, list);
 }

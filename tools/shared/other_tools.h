@@ -16,14 +16,15 @@ struct other_list;
 /* Of one execution. Zeroed: it is told of no server. */
 struct other_tools {
 	const struct tool_host *host;		/* NULL: nothing was offered */
+	bool waits;				/* for servers that are being started */
 	struct execution *execution;		/* that asks for lists; NULL: none has */
 	const char *server[TOOL_SERVERS_MAX];	/* that the tenant may use */
 	LIST_HEAD(, other_list) lists;		/* that have no answer yet */
 };
 
 /* Lets a request ask for the lists of the servers that are there for its tenant, once each. host:
- * of the run, as long as that lives. */
-void other_tools_offer(struct other_tools *tools, const struct tool_host *host,
+ * of the run, as long as that lives. waits: for servers that are just being started. */
+void other_tools_offer(struct other_tools *tools, const struct tool_host *host, bool waits,
 		       struct execution_request *request);
 
 /* Answers the execution, now or later; a call of a tool is refused. As on_tool of

@@ -311,6 +311,7 @@ look_at_script(struct requirements_check *check, struct why *why_r)
 	struct inside_probe probe = {
 		.program = look_script,
 		.profile = asked->profile,
+		.lists = asked->compile ? LISTS_NOW : LISTS_NONE,
 	};
 	struct jsonout input;
 	int r;
