@@ -23,6 +23,7 @@
 #include "host/helper.h"
 #include "host/launch.h"
 #include "host/outer.h"
+#include "host/secret.h"
 #include "policy/config.h"
 #include "proto/frame.h"
 
@@ -108,14 +109,25 @@ configure_tools(const struct config *config)
 	struct msg_strs names = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
 	struct msg_strs commands = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
 
-	if (names.item == NULL || commands.item == NULL)
+	struct msg_strs urls = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
+	struct msg_strs ca_files = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
+	struct msg_strs headers = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
+
+	if (!names.item || !commands.item || !urls.item || !ca_files.item || !headers.item)
 		abort();
 	for (size_t i = 0; i < config->n_tools; i++) {
-		names.item[names.n++] = msg_str(config->tools[i].name);
-		commands.item[commands.n++] = joined(&config->tools[i].command);
+		const struct config_tools *tools = &config->tools[i];
+
+		names.item[names.n++] = msg_str(tools->name);
+		commands.item[commands.n++] = joined(&tools->command);
+		urls.item[urls.n++] = msg_str(tools->url ? tools->url : "");
+		ca_files.item[ca_files.n++] = msg_str(tools->ca_file ? tools->ca_file : "");
+		headers.item[headers.n++] =
+			msg_str(tools->credential_header ? tools->credential_header : "");
 	}
-	return (struct msg){ .type = MSG_TOOLS_CONFIGURE,
-			     .tools_configure = { .names = names, .commands = commands } };
+	return (struct msg){ .type = MSG_TOOLS_CONFIGURE, .tools_configure = {
+		.names = names, .commands = commands, .urls = urls, .ca_files = ca_files,
+		.headers = headers } };
 }
 
 /* users: how many of it may be in use. */
@@ -219,13 +231,43 @@ find_place(struct row *row)
 
 /* ---- LAUNCH ---- */
 
+/* The credentials are read for each start, and not kept. */
+static int
+send_with_credentials(const struct config *config, const struct msg *first, int socket,
+		      const char **what_r)
+{
+	static char secret[CONFIG_TOOLS_MAX][SECRET_MAX + 1], what[160];
+	struct msg_str item[CONFIG_TOOLS_MAX];
+	struct msg msg = *first;
+	int r = 0;
+
+	for (size_t i = 0; i < config->n_tools && r == 0; i++) {
+		const struct config_tools *tools = &config->tools[i];
+
+		secret[i][0] = '\0';
+		snprintf(what, sizeof(what), "read credential_file of [tools %s]", tools->name);
+		if (tools->credential_file)
+			r = secret_read(tools->credential_file, secret[i]);
+		item[i] = msg_str(secret[i]);
+	}
+	*what_r = what;
+	msg.tools_configure.credentials = (struct msg_strs){ item, config->n_tools };
+	if (r == 0)
+		r = frame_send(socket, &msg, NULL, 0);
+	explicit_bzero(secret, sizeof(secret));
+	return r;
+}
+
 /* Puts the first message into the socket before the supervisor has its end. */
 static int
-say_first(const struct row *row, int socket)
+say_first(const struct launcher_process *l, const struct row *row, int socket,
+	  const char **what_r)
 {
 	int room = (int)codec_shape(row->first.type)->body_max + 65536;
 
 	setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	if (row == &l->tools)
+		return send_with_credentials(l->options->config, &row->first, socket, what_r);
 	return frame_send(socket, &row->first, NULL, 0);
 }
 
@@ -254,7 +296,7 @@ launch(const struct launcher_process *l, struct row *row, int fd[3], const char 
 	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
 	*what_r = "tell it its configuration";
-	r = say_first(row, ours);
+	r = say_first(l, row, ours, what_r);
 	if (r < 0)
 		return r;
 	*what_r = "clone it";

@@ -20,6 +20,7 @@ libhost_a_SOURCES = \
 	host/launcher_parts.h host/launcher_process.c \
 	host/outer.c host/outer.h \
 	host/privilege.c host/privilege.h \
+	host/secret.c host/secret.h \
 	host/startup.c host/startup.h \
 	host/usage.c host/usage.h \
 	host/usage_parts.h host/usage_process.c \

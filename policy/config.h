@@ -57,7 +57,11 @@ struct config_profile {
 /* [tools NAME]: another MCP server, whose tools scripts may call. */
 struct config_tools {
 	char name[65];			/* as Python spells a name */
-	struct config_list command;	/* a program and its arguments */
+	struct config_list command;	/* a program and its arguments; or: */
+	char *url;			/* http://, https:// or unix:PATH[:TARGET] */
+	char *ca_file;			/* NULL: the machine's own */
+	char *credential_file;		/* NULL: none */
+	char *credential_header;	/* NULL: Authorization: Bearer */
 };
 
 /* [tool-calls]: which of these tools scripts may call, and how much. */

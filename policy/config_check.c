@@ -191,6 +191,50 @@ check_profiles(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
+/* A credential must not travel in the clear, but on this machine. */
+static bool
+is_closed(const char *url)
+{
+	static const char *const beginnings[] = { "https://", "unix:", "http://localhost",
+						  "http://127.0.0.1", "http://[::1]" };
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+		size_t len = strlen(beginnings[i]);
+
+		if (strncmp(url, beginnings[i], len) == 0)
+			is = i < 2 || strchr(":/", url[len]);
+		if (is)
+			break;
+	}
+	return is;
+}
+
+/* NULL: nothing is wrong; else with the key that *name_r is set to. */
+static const char *
+wrong_of_tools(const struct config_tools *tools, const char **name_r)
+{
+	bool has_url = tools->url != NULL;
+
+	*name_r = "command";
+	if (tools->command.n == 0 && !has_url)
+		return "has neither command nor url";
+	if (tools->command.n > 0 && has_url)
+		return "has a command and a url: it can be reached in one way only";
+	if (!has_url && tools->command.item[0][0] != '/')
+		return "command: its first word is not an absolute path";
+	*name_r = "ca_file";
+	if (tools->ca_file && (!has_url || strncmp(tools->url, "https://", 8) != 0))
+		return "ca_file: is for a url with https:// alone";
+	*name_r = "credential_header";
+	if (tools->credential_header && !tools->credential_file)
+		return "credential_header: there is no credential_file";
+	*name_r = "credential_file";
+	if (tools->credential_file && (!has_url || !is_closed(tools->url)))
+		return "credential_file: is for a url with https:// or unix:, or of this machine";
+	return NULL;
+}
+
 static int
 check_tools(const struct config *config, const char *path, FILE *errors)
 {
@@ -198,15 +242,11 @@ check_tools(const struct config *config, const char *path, FILE *errors)
 
 	for (size_t i = 0; i < config->n_tools; i++) {
 		const struct config_tools *tools = &config->tools[i];
-		const char *wrong = NULL;
+		const char *key, *wrong = wrong_of_tools(tools, &key);
 
-		if (tools->command.n == 0)
-			wrong = "has no command";
-		else if (tools->command.item[0][0] != '/')
-			wrong = "command: its first word is not an absolute path";
 		if (!wrong)
 			continue;
-		config_print_said(config, said_of(config, "tools", "command"), path, errors);
+		config_print_said(config, said_of(config, "tools", key), path, errors);
 		fprintf(errors, "[tools %s] %s\n", tools->name, wrong);
 		r = -EINVAL;
 	}

@@ -46,6 +46,7 @@ shape_of(const struct key *key)
 	case KEY_ADDRESS:
 	case KEY_HEADER:
 	case KEY_URI:
+	case KEY_SERVER_URL:
 	case KEY_VERSION:
 		return SHAPE_STRING;
 	case KEY_MODULES:

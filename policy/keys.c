@@ -274,7 +274,11 @@ static const struct key keys[] = {
 	PROFILE_KEY("terminals",   BOOL,    terminals,   0, 1,               "no"),
 	PROFILE_KEY("zygote_per_tenant", BOOL, zygote_per_tenant, 0, 1,      "no"),
 
-	TOOLS_KEY("command", COMMAND, command, 1, 64, ""),
+	TOOLS_KEY("command",           COMMAND,    command,           1, 64,   ""),
+	TOOLS_KEY("url",               SERVER_URL, url,               1, 2000, ""),
+	TOOLS_KEY("ca_file",           PATH,       ca_file,           1, 4095, ""),
+	TOOLS_KEY("credential_file",   PATH,       credential_file,   1, 4095, ""),
+	TOOLS_KEY("credential_header", HEADER,     credential_header, 1, 64,   ""),
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))

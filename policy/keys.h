@@ -27,6 +27,7 @@ enum key_kind {
 	KEY_ORIGINS,	/* words: http://NAME or https://NAME, a port may follow */
 	KEY_HEADER,	/* the name of an HTTP header; empty: NULL */
 	KEY_URI,	/* http:// or https:// and more; empty: NULL */
+	KEY_SERVER_URL,	/* likewise, or unix:PATH[:TARGET]; empty: NULL */
 	KEY_SCOPES,	/* words: of OAuth */
 	KEY_VERSION,	/* of Python, 3 or 3.11 or 3.11.2; empty: NULL */
 	KEY_RULES,	/* words: of policy/network.h */

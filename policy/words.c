@@ -12,6 +12,8 @@
 #include "policy/network.h"
 #include "policy/requirement.h"
 
+#define UNIX_PATH_MAX 108	/* bytes of a socket's path, with NUL */
+
 /* A dotted name, as in an import statement. */
 static bool
 is_module(const char *word, size_t len)
@@ -142,6 +144,25 @@ is_uri(const char *word, size_t len)
 		if (word[i] <= ' ' || word[i] > '~' || strchr("\"<>\\^`{|}#?", word[i]))
 			return false;
 	return scheme && is_host(word + scheme, host - scheme);
+}
+
+/* unix:PATH, and behind a colon what is asked for: "/mcp" is the standard. */
+static bool
+is_server_url(const char *word, size_t len)
+{
+	const char *path, *target, *end = word + len;
+
+	if (len <= 5 || memcmp(word, "unix:", 5) != 0)
+		return is_uri(word, len);
+	path = word + 5;
+	target = memchr(path, ':', len - 5);
+	if (!is_path(path, (size_t)((target ? target : end) - path)) ||
+	    (target ? target : end) - path >= UNIX_PATH_MAX)
+		return false;
+	for (const char *at = target; at && at < end; at++)
+		if (strchr("\"<>\\^`{|}#", *at))
+			return false;
+	return !target || (end - target > 1 && target[1] == '/');
 }
 
 /* RFC 6749, "scope-token". */
@@ -297,6 +318,8 @@ word_kind(enum key_kind kind)
 				  "a numeric address and a port such as 127.0.0.1:8080" },
 		[KEY_HEADER] = { is_header, "the name of a header" },
 		[KEY_URI] = { is_uri, "http:// or https://, a host and a path, if need be," },
+		[KEY_SERVER_URL] = { is_server_url, "http:// or https://, a host and a path, or "
+				     "unix:PATH or unix:PATH:/TARGET" },
 		[KEY_MODULES] = { is_module, "the name of a Python module" },
 		[KEY_PATHS] = { is_path, "an absolute path without blanks, \".\" or \"..\"" },
 		[KEY_HOSTS] = { is_host, "the name of a host, with or without a port" },

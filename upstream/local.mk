@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # upstream: the program that is the client of other MCP servers, whose tools scripts call; libevent,
-# jansson and proto, nothing else.
+# jansson, libcurl and proto, nothing else.
 noinst_LIBRARIES += libupstream.a
 libexec_PROGRAMS += mcp-python-tools
 
 libupstream_a_SOURCES = \
+	upstream/events.c upstream/events.h \
 	upstream/process.c upstream/process.h \
+	upstream/remote.c upstream/remote.h \
 	upstream/server.c upstream/server.h \
 	upstream/shape.c upstream/shape.h
-libupstream_a_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS)
+libupstream_a_CPPFLAGS = $(AM_CPPFLAGS) $(CURL_CFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS)
 mcp_python_tools_SOURCES = upstream/main.c
 mcp_python_tools_CPPFLAGS = $(libupstream_a_CPPFLAGS)
-mcp_python_tools_LDADD = libupstream.a libproto.a libbase.a $(EVENT_LIBS) $(JANSSON_LIBS) \
+mcp_python_tools_LDADD = libupstream.a libproto.a libbase.a $(CURL_LIBS) $(EVENT_LIBS) $(JANSSON_LIBS) \
 	$(MSGPACK_LIBS)

@@ -2,7 +2,8 @@
 /* mcp-python-tools: the MCP client of the servers that [tools NAME] names, for scripts.
  *
  * mcp-pythond starts one process, when it starts, if there is such a section. It starts the
- * servers, outside of every jail, as the same user, and is the client of each. Scripts call their
+ * servers that are commands, outside of every jail, as the same user, speaks HTTP with those that
+ * have a url, and is the client of each. Scripts call their
  * tools through the supervisor, which decides what they may call (policy/tools.h).
  *
  * What servers write is hostile. So this process has a uid of its own where spare uids exist, which
@@ -145,16 +146,31 @@ confine(void)
 #endif
 }
 
+/* Kept for ever. */
+static const char *
+text_of(const struct msg_strs *strs, size_t i)
+{
+	return xmemdup0(strs->item[i].at, strs->item[i].len);
+}
+
 static void
 make_servers(struct client *c, const struct msg_tools_configure *configure)
 {
-	if (configure->names.n != configure->commands.n)
-		give_up("the configuration", EBADMSG);
+	const struct msg_strs *all[] = { &configure->commands, &configure->urls,
+					 &configure->ca_files, &configure->headers,
+					 &configure->credentials };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (configure->names.n != all[i]->n)
+			give_up("the configuration", EBADMSG);
 	for (size_t i = 0; i < configure->names.n; i++) {
-		const struct msg_str *name = &configure->names.item[i];
 		const struct server_options options = {
-			.base = c->base, .name = xmemdup0(name->at, name->len),
-			.number = (uint32_t)i, .command = &configure->commands.item[i],
+			.base = c->base, .name = text_of(&configure->names, i),
+			.number = (uint32_t)i, .command = text_of(&configure->commands, i),
+			.url = text_of(&configure->urls, i),
+			.ca_file = text_of(&configure->ca_files, i),
+			.header = text_of(&configure->headers, i),
+			.credential = text_of(&configure->credentials, i),
 			.tell = tell, .arg = c,
 		};
 
@@ -167,7 +183,7 @@ start(struct client *c)
 {
 	struct msg ready = { .type = MSG_TOOLS_READY,
 			     .tools_ready.build = msg_str(PROTO_BUILD) };
-	static struct frame frame;	/* the servers' commands are in it */
+	struct frame frame = { 0 };
 	int r;
 
 	frame_reader_init(&c->reader, FROM_SUPERVISOR);
@@ -185,6 +201,7 @@ start(struct client *c)
 	if (fcntl(CONTROL, F_SETFL, O_NONBLOCK) < 0 || fcntl(CONTROL, F_SETFD, FD_CLOEXEC) < 0)
 		give_up("the control socket", errno);
 	make_servers(c, &frame.msg.tools_configure);
+	frame_done(&frame);
 	tell(c, &ready);
 	for (uint32_t i = 0; i < c->n_servers; i++)
 		server_start(c->server[i]);

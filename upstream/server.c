@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-tools.
- * Owns:    a server's process, the requests that wait for its answer, and its new list of tools.
+ * Owns:    a server's process or its transfers by HTTP, the requests that wait for its answer, and
+ * its new list of tools.
  * Reads:   messages of that server, hostile; shape.c bounds what of them is passed on. */
 #include "upstream/server.h"
 
@@ -19,6 +20,7 @@
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "upstream/process.h"
+#include "upstream/remote.h"
 #include "upstream/shape.h"
 
 #define MODERN "2026-07-28"
@@ -26,6 +28,8 @@
 #define REVISION_MAX 32
 #define DISCOVER_MS 5000	/* then it does not know the method, and says nothing */
 #define START_MS 60000		/* for each other answer until it serves */
+#define RELISTEN_MS 2000	/* before an ended stream of changes is opened again, first */
+#define RELISTEN_DOUBLED 5	/* so often it is doubled */
 #define RELIST_MS 1000		/* between two lists, however often it says that it has changed */
 #define AGAIN_FIRST_MS 500
 #define AGAIN_MOST_MS 60000
@@ -34,7 +38,7 @@
 #define CURSOR_MAX 4096		/* bytes */
 #define ENVELOPE_MAX 65536	/* bytes around the arguments of a call */
 
-enum kind { DISCOVER, INITIALIZE, LIST, LISTEN, CALL };
+enum kind { DISCOVER, INITIALIZE, INITIALIZED, LIST, LISTEN, CALL };
 
 struct request {
 	LIST_ENTRY(request) link;
@@ -48,6 +52,7 @@ struct request {
 
 struct server {
 	struct server_options options;
+	struct remote *remote;		/* NULL: it is a process, which the next three are for */
 	char *words;			/* of the command, each with NUL behind it */
 	char **argv;
 	struct process process;
@@ -62,7 +67,8 @@ struct server {
 	size_t listed_bytes;
 	unsigned int pages, left_out;
 	bool is_stale;			/* it has changed meanwhile */
-	struct event relist;
+	struct event relist, relisten;
+	unsigned int relistened;	/* times since the start */
 	/* Its next start. */
 	struct event again;
 	unsigned int failed;
@@ -70,6 +76,7 @@ struct server {
 	uint32_t n_tools, n_left_out;	/* that the supervisor was told of */
 };
 
+static void initialize(struct server *s);
 static void list(struct server *s, const char *cursor);
 static void give_up(struct server *s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -119,12 +126,31 @@ forget(struct request *request)
 	free(request);
 }
 
+/* HTTP repeats in its headers what is in the message. */
 static int
-write_json(struct server *s, json_t *message)
+post(struct server *s, const json_t *message, uint64_t id, const char *text)
+{
+	const char *method = json_string_value(json_object_get(message, "method"));
+	const json_t *params = json_object_get(message, "params");
+	bool is_modern = s->is_modern || json_object_get(params, "_meta");
+
+	return remote_send(s->remote, &(struct remote_message){
+		.id = id, .method = method, .name = json_string_value(json_object_get(params, "name")),
+		.revision = is_modern ? MODERN : s->revision, .is_modern = is_modern,
+		.text = text, .len = strlen(text) });
+}
+
+/* id: of the request whose end is waited for; 0: of none. */
+static int
+write_json(struct server *s, json_t *message, uint64_t id)
 {
 	char *line = json_dumps(message, JSON_COMPACT);
-	int r = line ? process_write(&s->process, line, strlen(line)) : -EINVAL;
+	int r = -EINVAL;
 
+	if (line && s->remote)
+		r = post(s, message, id, line);
+	else if (line)
+		r = process_write(&s->process, line, strlen(line));
 	free(line);
 	json_decref(message);
 	return r;
@@ -149,16 +175,22 @@ notify(struct server *s, const char *method, json_t *params)
 	if (params)
 		json_object_set_new(message, "params", params);
 	/* If it does not read, its requests are late. */
-	(void)write_json(s, message);
+	(void)write_json(s, message, 0);
 }
 
 /* The server is told that a request is not waited for any more. */
 static void
 notify_cancelled(struct server *s, const struct request *request, const char *why)
 {
-	json_t *params = xalloc_check(json_pack("{s:I,s:s}", "requestId",
-						(json_int_t)request->id, "reason", why));
+	json_t *params;
 
+	if (s->remote)
+		remote_cancel(s->remote, request->id);
+	/* To a modern server the end of the connection says it. */
+	if (s->remote && s->is_modern)
+		return;
+	params = xalloc_check(json_pack("{s:I,s:s}", "requestId", (json_int_t)request->id,
+					"reason", why));
 	if (s->is_modern)
 		json_object_set_new(params, "_meta", envelope());
 	notify(s, "notifications/cancelled", params);
@@ -166,27 +198,35 @@ notify_cancelled(struct server *s, const struct request *request, const char *wh
 
 static void on_late(evutil_socket_t fd, short what, void *arg);
 
+static struct request *
+new_request(struct server *s, enum kind kind)
+{
+	struct request *request = xcalloc(1, sizeof(*request));
+
+	*request = (struct request){ .server = s, .kind = kind, .id = ++s->last_id };
+	LIST_INSERT_HEAD(&s->requests, request, link);
+	evtimer_assign(&request->late, s->options.base, on_late, request);
+	return request;
+}
+
 /* params: taken over. 0; or -errno: nothing was sent, and there is no request. */
 static int
 ask(struct server *s, enum kind kind, const char *method, json_t *params, uint32_t ms,
     struct request **request_r)
 {
-	struct request *request = xcalloc(1, sizeof(*request));
+	struct request *request = new_request(s, kind);
 	struct timeval late = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
 	int r;
 
-	*request = (struct request){ .server = s, .kind = kind, .id = ++s->last_id };
 	if (s->is_modern || kind == DISCOVER)
 		json_object_set_new(params, "_meta", envelope());
 	r = write_json(s, xalloc_check(json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id",
 						 (json_int_t)request->id, "method", method,
-						 "params", params)));
+						 "params", params)), request->id);
 	if (r < 0) {
-		free(request);
+		forget(request);
 		return r;
 	}
-	LIST_INSERT_HEAD(&s->requests, request, link);
-	evtimer_assign(&request->late, s->options.base, on_late, request);
 	if (ms > 0)
 		event_add(&request->late, &late);
 	if (request_r)
@@ -223,7 +263,7 @@ arm(struct event *timer, uint32_t ms)
 	event_add(timer, &delay);
 }
 
-/* It has no process any more: answers what is open, and plans its next start. */
+/* It has no process or session any more: answers what is open, and plans its next start. */
 static void
 go_down(struct server *s, const char *text)
 {
@@ -233,7 +273,7 @@ go_down(struct server *s, const char *text)
 	s->state = TOOL_SERVER_DOWN;
 	for (request = LIST_FIRST(&s->requests); request; request = next) {
 		next = LIST_NEXT(request, link);
-		if (request->kind == DISCOVER)
+		if (request->kind == DISCOVER && !s->remote)
 			s->skips_discover = true;
 		if (request->kind == CALL)
 			tell_failure(s, request->call, "the server %s ended in the middle of the "
@@ -244,6 +284,7 @@ go_down(struct server *s, const char *text)
 	json_decref(s->listed);
 	s->listed = NULL;
 	event_del(&s->relist);
+	event_del(&s->relisten);
 	if (s->served_since && now_ms() - s->served_since > SERVED_MS)
 		s->failed = 0;
 	s->served_since = 0;
@@ -268,7 +309,10 @@ give_up(struct server *s, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	process_end(&s->process);
+	if (s->remote)
+		remote_end(s->remote);
+	else
+		process_end(&s->process);
 	go_down(s, text);
 }
 
@@ -309,6 +353,25 @@ on_discovered(struct server *s, const json_t *result)
 	list(s, NULL);
 }
 
+/* By HTTP messages could pass each other, and some servers list nothing before this one. */
+static void
+say_initialized(struct server *s)
+{
+	struct request *request;
+	json_t *message;
+
+	if (!s->remote) {
+		notify(s, "notifications/initialized", NULL);
+		list(s, NULL);
+		return;
+	}
+	request = new_request(s, INITIALIZED);
+	arm(&request->late, START_MS);
+	message = json_pack("{s:s,s:s}", "jsonrpc", "2.0", "method", "notifications/initialized");
+	if (write_json(s, xalloc_check(message), request->id) < 0)
+		give_up(s, "it cannot be told that the session has begun");
+}
+
 static void
 on_initialized(struct server *s, const json_t *result)
 {
@@ -319,8 +382,7 @@ on_initialized(struct server *s, const json_t *result)
 		return;
 	}
 	shape_text(s->revision, sizeof(s->revision), revision);
-	notify(s, "notifications/initialized", NULL);
-	list(s, NULL);
+	say_initialized(s);
 }
 
 /* ---- its tools ---- */
@@ -395,14 +457,43 @@ tell_tools(struct server *s)
 	s->listed = NULL;
 }
 
-/* A modern server tells of changes on the answer of a request that stays open. */
+/* A modern server tells of changes on the answer of a request that stays open, an earlier one by
+ * HTTP on the answer of GET. */
 static void
 listen_for_changes(struct server *s)
 {
-	if (s->is_modern)
+	struct request *request;
+
+	if (s->is_modern) {
 		(void)ask(s, LISTEN, "subscriptions/listen",
 			  xalloc_check(json_pack("{s:{s:b}}", "notifications", "toolsListChanged",
 						 1)), 0, NULL);
+	} else if (s->remote) {
+		request = new_request(s, LISTEN);
+		if (remote_listen(s->remote, request->id, s->revision) < 0)
+			forget(request);
+	}
+}
+
+static void
+listen_later(struct server *s)
+{
+	arm(&s->relisten, RELISTEN_MS << (s->relistened < RELISTEN_DOUBLED ? s->relistened
+									  : RELISTEN_DOUBLED));
+	s->relistened++;
+}
+
+/* The stream had ended: what has changed meanwhile was not heard. */
+static void
+on_relisten(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *s = arg;
+
+	(void)fd;
+	(void)what;
+	listen_for_changes(s);
+	if (!s->listed)
+		list(s, NULL);
 }
 
 /* A server that serves keeps the list that it has. */
@@ -471,7 +562,7 @@ on_request(struct server *s, const json_t *id, const char *method)
 	else
 		json_object_set_new(message, "error", xalloc_check(json_pack("{s:i,s:s}", "code",
 			-32601, "message", "mcp-pythond's scripts have no such method")));
-	(void)write_json(s, message);
+	(void)write_json(s, message, 0);
 }
 
 static void
@@ -522,7 +613,11 @@ on_answer(struct server *s, struct request *request, const json_t *result, const
 		else
 			not_listed(s, error);
 		break;
+	case INITIALIZED:
+		break;
 	case LISTEN:
+		if (result && s->remote)
+			listen_later(s);
 		break;
 	case CALL:
 		on_called(s, request, result, error);
@@ -552,10 +647,62 @@ take_answer(struct server *s, const json_t *message, const json_t *id)
 
 	if (!request)
 		return;
+	if (s->remote)
+		remote_release(s->remote, request->id);
 	shape_text(text, sizeof(text), said ? said : "no message");
 	answered = *request;
 	forget(request);
 	on_answer(s, &answered, result, text);
+}
+
+/* A server that knows no discovery refuses it in its own way; one that wants a credential, or has
+ * trouble, says nothing about its era. */
+static bool
+is_unknown(long status)
+{
+	return status >= 400 && status < 500 && status != 401 && status != 403 && status != 429;
+}
+
+static void
+on_failed(void *arg, uint64_t id, long status, const char *text)
+{
+	struct server *s = arg;
+	json_t *number = xalloc_check(json_integer((json_int_t)id));
+	struct request *request = find(s, number), failed;
+
+	json_decref(number);
+	if (!request)
+		return;
+	failed = *request;
+	forget(request);
+	if (failed.kind == DISCOVER && is_unknown(status))
+		initialize(s);
+	else if (failed.kind == CALL)
+		tell_failure(s, failed.call, "the server %s has not answered the call, which may "
+			     "have been done or not: %s", s->options.name, text);
+	else if (failed.kind == INITIALIZED && status >= 200 && status < 300)
+		list(s, NULL);
+	else if (failed.kind == LIST)
+		not_listed(s, text);
+	else if (failed.kind != LISTEN)
+		give_up(s, "%s", text);
+	else if (status == 0 || status == 200)
+		listen_later(s);
+}
+
+/* A message that is no JSON, or none that has one meaning: a call whose answer it was meant to be
+ * is over. */
+static void
+on_unreadable(struct server *s, const char *line, size_t len)
+{
+	static const char key[] = "\"id\":";
+	const char *end = line + len, *at = line;
+
+	while ((at = memmem(at, (size_t)(end - at), key, strlen(key)))) {
+		at += strlen(key);
+		at += strspn(at, " ");
+		on_failed(s, strtoull(at, NULL, 10), 200, "its answer cannot be read as JSON");
+	}
 }
 
 static void
@@ -566,7 +713,9 @@ on_line(void *arg, char *line, size_t len)
 	const json_t *id = json_object_get(message, "id");
 	const char *method = json_string_value(json_object_get(message, "method"));
 
-	/* What is no message is ignored: some servers write a greeting there. */
+	/* What else is no message is ignored: some servers write a greeting there. */
+	if (!message)
+		on_unreadable(s, line, len);
 	if (method && id && !json_is_null(id))
 		on_request(s, id, method);
 	else if (method)
@@ -585,6 +734,8 @@ on_late(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	forget(request);
+	if (s->remote)
+		remote_cancel(s->remote, late.id);
 	if (late.kind == DISCOVER) {
 		initialize(s);
 	} else if (late.kind == CALL) {
@@ -649,13 +800,15 @@ server_cancel(struct server *s, uint64_t call)
 void
 server_start(struct server *s)
 {
-	int r;
+	int r = 0;
 
 	s->state = TOOL_SERVER_STARTING;
 	s->revision[0] = '\0';
 	s->is_modern = false;
+	s->relistened = 0;
 	tell_state(s, "");
-	r = process_start(&s->process);
+	if (!s->remote)
+		r = process_start(&s->process);
 	if (r < 0) {
 		char text[128];
 
@@ -683,8 +836,8 @@ split_words(struct server *s)
 	size_t n = 0;
 	char *at, *word;
 
-	s->words = xmemdup0(s->options.command->at, s->options.command->len);
-	s->argv = xcalloc(s->options.command->len / 2 + 2, sizeof(*s->argv));
+	s->words = xstrdup(s->options.command);
+	s->argv = xcalloc(strlen(s->words) / 2 + 2, sizeof(*s->argv));
 	for (word = strtok_r(s->words, " ", &at); word; word = strtok_r(NULL, " ", &at))
 		s->argv[n++] = word;
 }
@@ -697,11 +850,18 @@ server_new(const struct server_options *options)
 	s->options = *options;
 	s->state = TOOL_SERVER_DOWN;
 	LIST_INIT(&s->requests);
+	if (*options->url)
+		s->remote = remote_new(&(struct remote_options){
+			.base = options->base, .url = options->url, .ca_file = options->ca_file,
+			.header = options->header, .credential = options->credential,
+			.on_message = on_line, .on_failed = on_failed, .on_end = on_end,
+			.arg = s });
 	split_words(s);
 	s->process = (struct process){ .base = options->base, .argv = s->argv,
 				       .on_line = on_line, .on_end = on_end, .arg = s };
 	process_init(&s->process);
 	evtimer_assign(&s->relist, options->base, on_relist, s);
+	evtimer_assign(&s->relisten, options->base, on_relisten, s);
 	evtimer_assign(&s->again, options->base, on_again, s);
 	return s;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another MCP server: its process, MCP with it as its client, and the calls of its tools.
+/* Another MCP server: its process or its address, MCP with it as its client, and the calls of its
+ * tools.
  *
  *   DOWN ──start──> STARTING: server/discover, or initialize; tools/list, page by page
  *    ^                 │
@@ -24,7 +25,8 @@ struct server_options {
 	struct event_base *base;	/* borrowed, as is all of this */
 	const char *name;
 	uint32_t number;
-	const struct msg_str *command;	/* words, parted by a blank */
+	const char *command;		/* words, parted by a blank; "": it has a url */
+	const char *url, *ca_file, *header, *credential;	/* upstream/remote.h; "": none */
 	/* Sends a message to the supervisor. */
 	void (*tell)(void *arg, const struct msg *msg);
 	void *arg;

@@ -197,6 +197,7 @@ ENGINE_TESTS = \
 	tests/unit/engine/test-output \
 	tests/unit/engine/test-prompts \
 	tests/unit/host/test-privilege \
+	tests/unit/host/test-secret \
 	tests/unit/engine/test-repl \
 	tests/unit/engine/test-scheduler \
 	tests/unit/host/test-usage \
@@ -247,6 +248,9 @@ tests_unit_engine_test_prompts_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_privilege_SOURCES = tests/unit/host/test-privilege.c
 tests_unit_host_test_privilege_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_privilege_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_secret_SOURCES = tests/unit/host/test-secret.c
+tests_unit_host_test_secret_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
+tests_unit_host_test_secret_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_scheduler_SOURCES = tests/unit/engine/test-scheduler.c
 tests_unit_engine_test_scheduler_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_scheduler_LDADD = $(ENGINE_TEST_LDADD)
@@ -442,8 +446,14 @@ tests_unit_auth_test_auth_jwt_CPPFLAGS = $(AUTH_TEST_CPPFLAGS)
 tests_unit_auth_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
 
 # ---- upstream ----
-check_PROGRAMS += tests/unit/upstream/test-shape
-TESTS += tests/unit/upstream/test-shape
+UPSTREAM_TESTS = \
+	tests/unit/upstream/test-events \
+	tests/unit/upstream/test-shape
+check_PROGRAMS += $(UPSTREAM_TESTS)
+TESTS += $(UPSTREAM_TESTS)
+tests_unit_upstream_test_events_SOURCES = tests/unit/upstream/test-events.c
+tests_unit_upstream_test_events_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
+tests_unit_upstream_test_events_LDADD = libupstream.a libbase.a $(TEST_LIBS)
 tests_unit_upstream_test_shape_SOURCES = tests/unit/upstream/test-shape.c
 tests_unit_upstream_test_shape_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
 tests_unit_upstream_test_shape_LDADD = libupstream.a libproto.a libbase.a $(JANSSON_LIBS) \

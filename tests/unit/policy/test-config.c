@@ -134,6 +134,8 @@ a_file_goes_over_the_built_in_values(void **state)
 	config_free(config);
 }
 
+#define SERVER_URL "http:// or https://, a host and a path, or unix:PATH or unix:PATH:/TARGET of at " \
+	"most 2000 bytes\n"
 #define SECTIONS \
 	"[service], [http], [mcp], [exec-sandbox], [python-sandbox], [run-python], [tiers], [auth], [pool], [repl], [limits], [network], " \
 	"[tool-calls], [quota], [policy], [packages], [audit], [metrics], [admin], [results], [files], [profile NAME], [interpreter NAME], [tools NAME] and [tenant WHO]"
@@ -259,6 +261,27 @@ static const struct bad_case {
 	{ "strange bytes", "[pool]\nwarm = \xff\x1b\n[po\xc3\xa9l]\n",
 	  "FILE:2: the line holds a control character\n"
 	  "FILE:3: [po??l]: unknown section; right are " SECTIONS "\n" },
+	{ "no way to a server", "[tools a]\nca_file = /c\n",
+	  "FILE: [tools a] has neither command nor url\n" },
+	{ "two ways to a server", "[tools a]\ncommand = /c\nurl = https://h/mcp\n",
+	  "FILE:2: [tools a] has a command and a url: it can be reached in one way only\n" },
+	{ "a credential in the clear", "[tools a]\nurl = http://localhost.example/\n"
+	  "credential_file = /c\n",
+	  "FILE:3: [tools a] credential_file: is for a url with https:// or unix:, or of this "
+	  "machine\n" },
+	{ "a credential for a command", "[tools a]\ncommand = /c\ncredential_file = /c\n",
+	  "FILE:3: [tools a] credential_file: is for a url with https:// or unix:, or of this "
+	  "machine\n" },
+	{ "a header without a credential", "[tools a]\nurl = unix:/s\ncredential_header = X\n",
+	  "FILE:3: [tools a] credential_header: there is no credential_file\n" },
+	{ "certificates without TLS", "[tools a]\nurl = http://h/\nca_file = /c\n",
+	  "FILE:3: [tools a] ca_file: is for a url with https:// alone\n" },
+	{ "no url", "[tools a]\nurl = unix:s\n[tools b]\nurl = unix:/s:t\n[tools c]\nurl = ftp://h/\n"
+	  "[tools d]\nurl = https://user@h/\n",
+	  "FILE:2: url: \"unix:s\" is not " SERVER_URL
+	  "FILE:4: url: \"unix:/s:t\" is not " SERVER_URL
+	  "FILE:6: url: \"ftp://h/\" is not " SERVER_URL
+	  "FILE:8: url: \"https://user@h/\" is not " SERVER_URL },
 	{ "sets of tools", "[mcp]\ntoolsets = native, other\n",
 	  "FILE:2: toolsets: \"other\" is not native, exec-sandbox, python-sandbox or run-python\n" },
 	{ "no set of tools", "[mcp]\ntoolsets =\n", "FILE:2: [mcp] toolsets: names no set\n" },

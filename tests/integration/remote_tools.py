@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts call the tools of MCP servers that are reached by HTTP, some of which lie, and never see the
+credentials for them."""
+
+import contextlib
+import os
+import pwd
+import re
+
+from audit_log import Log
+from harness import equal, main, test
+from remote_server import RemoteServer
+from supervisor import read_text
+
+ERRORS = """
+import tools
+def error(call):
+    try:
+        call()
+    except tools.ToolError as e:
+        return str(e)
+    return "no error"
+"""
+SECRET = "s3cr3t-of-the-upstream-server"
+
+
+def config_of(name, server, more=""):
+    return "[tools %s]\nurl = %s\n%s" % (name, server.url, more)
+
+
+@contextlib.contextmanager
+def service(ctx, server, more="", rest=""):
+    with ctx.private(rest + config_of("far", server, more)) as s, ctx.client(path=s.socket) as c:
+        yield s, c
+
+
+def run(client, script, status="ok", **arguments):
+    o = client.run(script, 120, **arguments)
+    equal(o.status, status, "status of %r" % o)
+    return o.stdout
+
+
+def in_era(ctx, era, where, more="", **of_server):
+    with RemoteServer(era, where, **of_server) as server:
+        if where == "tls":
+            more += "ca_file = %s\n" % server.ca
+        with service(ctx, server, more) as (s, c):
+            equal(run(c, "import tools\nprint(tools.far.echo(value='a'), tools.far.stream(), "
+                      "tools.far.stream())"), "{'value': 'a'} streamed streamed\n")
+            equal(run(c, "import asyncio, tools\nasync def main():\n    return await asyncio.gather("
+                      "*[tools.far.echo.aio(n=n) for n in range(20)])\n"
+                      "print([one['n'] for one in asyncio.run(main())] == list(range(20)))"), "True\n")
+            assert "revision=\"%s\"" % {"legacy": "2025-11-25", "modern": "2026-07-28"}[era] in s.log()
+        return server
+
+
+@test(private=True)
+def a_server_of_the_old_era_is_called(ctx):
+    server = in_era(ctx, "legacy", "tcp")
+    equal(server.methods()[:4], ["server/discover", "initialize", "notifications/initialized", "tools/list"])
+    assert "GET" in server.methods(), server.methods()
+    assert server.calls("echo")[0]["Mcp-Session-Id"] == "session-1", server.calls("echo")
+
+
+@test(private=True)
+def a_server_of_the_new_era_is_called_over_tls(ctx):
+    server = in_era(ctx, "modern", "tls")
+    assert not {"initialize", "GET"} & set(server.methods()), server.methods()
+
+
+@test(private=True)
+def a_server_is_called_by_a_unix_socket(ctx):
+    in_era(ctx, "modern", "unix")
+    in_era(ctx, "legacy", "unix", path="/other/path")
+
+
+@test(private=True)
+def a_certificate_is_always_verified(ctx):
+    with RemoteServer(where="tls") as server:
+        with ctx.private(config_of("far", server)) as s:
+            s.wait_logged("state=down")
+            assert "certificate" in s.log(), s.log()
+            equal(server.methods(), [])
+    with RemoteServer(where="tls", certificate="elsewhere.example") as server:
+        with ctx.private(config_of("far", server, "ca_file = %s\n" % server.ca)) as s:
+            s.wait_logged("state=down")
+            equal(server.methods(), [])
+
+
+@test(private=True)
+def lies_fail_the_call_at_once(ctx):
+    want = {
+        "wrong": "its answer is none to this request, or cannot be read",
+        "unreadable": "its answer (is none to this request, or )?cannot be read",
+        "unreadable_event": "its answer cannot be read as JSON",
+        "flood": "its answer has more than 16 MiB",
+        "flood_events": "its answer has more than 16 MiB",
+        "heads": "its headers have more than 64 KiB",
+        "cut": "it answers|its answer is none",
+        "slam": "Empty reply|Server returned nothing|Send failure|Recv failure|Connection",
+        "elsewhere": "it redirects to another address",
+        "page": "neither JSON nor events",
+    }
+    with RemoteServer("legacy") as other:
+        for era in "legacy", "modern":
+            with RemoteServer(era) as server:
+                server.server.__class__.other = other.url
+                with service(ctx, server) as (s, c):
+                    run(c, "import tools\ntools.far.echo()")
+                    out = run(c, ERRORS + "for name in %r:\n    print(error(getattr(tools.far, name)))\n"
+                              "print(tools.far.echo(still='here'))" % list(want)).splitlines()
+                for (name, pattern), got in zip(want.items(), out, strict=False):
+                    assert re.match("far.%s: the server far .*(%s)" % (name, pattern), got), (era, name, got)
+                    equal(len(server.calls(name)), 1, "calls of %s" % name)
+                equal(out[-1], "{'still': 'here'}")
+        equal(other.methods(), [])
+
+
+@test(private=True)
+def slow_bytes_are_waited_for_as_long_as_a_call_may_take(ctx):
+    with RemoteServer("modern") as server, \
+            service(ctx, server, rest="[tool-calls]\nseconds = 2\n") as (s, c):
+        out = run(c, ERRORS + "print(error(tools.far.trickle))")
+        assert "has not answered within 2 seconds" in out, out
+        equal(run(c, "import tools\nprint(tools.far.echo())"), "{}\n")
+
+
+@test(private=True)
+def a_session_that_is_gone_is_begun_again(ctx):
+    with RemoteServer("legacy") as server, service(ctx, server) as (s, c):
+        out = run(c, ERRORS + """
+import time
+print(tools.far.forget())
+print(error(tools.far.echo))
+while error(lambda: print(tools.far.echo(again=1))) != "no error":
+    time.sleep(0.1)
+""").splitlines()
+        equal(out[0], "forgotten")
+        assert "it has ended the session" in out[1] or "does not run now" in out[1], out
+        equal(out[-1], "{'again': 1}")
+        equal(server.server.sessions, 2)
+
+
+@test(private=True)
+def a_list_that_changes_is_read_again(ctx):
+    for era in "legacy", "modern":
+        with RemoteServer(era) as server, service(ctx, server) as (s, c):
+            s.wait_logged("tools=17")
+            run(c, "import tools\nprint(tools.far.grow())")
+            s.wait_logged("tools=18")
+            equal(run(c, "import tools\nprint(tools.far.late())"), "called late\n")
+
+
+# The service becomes this user, who alone can read the file of a credential.
+USER = "[service]\nuser = nobody\n" if os.geteuid() == 0 else ""
+
+
+def credential(server, text=SECRET + "\n", more=""):
+    path = server.secret_file(text)
+    if USER:
+        os.chown(path, pwd.getpwnam("nobody").pw_uid, -1)
+    return "credential_file = %s\n%s" % (path, more)
+
+
+@test(private=True)
+def a_credential_goes_to_the_server_alone(ctx):
+    for header, value in ("Authorization", "Bearer " + SECRET), ("X-Api-Key", SECRET):
+        with RemoteServer("modern", header=header, secret=value) as server, Log(ctx) as log:
+            more = credential(server, more="credential_header = %s\n" % header if header[0] == "X" else "")
+            with service(ctx, server, more, log.config(USER)) as (s, c):
+                id = c.start_script("""
+import os, tools
+print(tools.far.leak())
+try:
+    print(open(%r).read())
+except OSError as e:
+    print(type(e).__name__)
+print(dict(os.environ))
+tools.far.hold()
+""" % (server.folder + "/secret"))
+                assert server.state["held"].wait(ctx.seconds(60)), "the script holds no call"
+                if os.geteuid() == 0:
+                    have = {(read_text("/proc/%d/comm" % pid) or "").strip() for pid in [s.pid, *s.below()]
+                            if memory_has(pid, SECRET.encode())}
+                    assert "mcp-python-tool" in have and have <= {"mcp-python-tool", "mcp-launcher"}, have
+                server.state["ended"].set()
+                o = c.outcome(id)
+                equal(o.status, "ok", repr(o))
+                assert header in o.stdout and "*" * len(SECRET) in o.stdout, o
+                assert SECRET not in repr(o), o
+                for pid in s.below():
+                    assert SECRET not in (read_text("/proc/%d/environ" % pid) or "")
+                assert SECRET not in s.log()
+                log.verify()
+                assert SECRET not in read_text(log.path)
+
+
+def memory_has(pid, secret):
+    """Is it in any memory of a process that can be read? One that has ended has none."""
+    try:
+        with open("/proc/%d/maps" % pid, encoding="utf-8", errors="replace") as maps, \
+                open("/proc/%d/mem" % pid, "rb", 0) as memory:
+            return any(mapping_has(line, memory, secret) for line in maps)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def mapping_has(line, memory, secret):
+    begin, end = (int(text, 16) for text in line.split()[0].split("-"))
+    if "r" not in line.split()[1] or end - begin > 1 << 30:
+        return False
+    try:
+        return secret in os.pread(memory.fileno(), end - begin, begin)
+    except (OSError, OverflowError):
+        return False
+
+
+@test(private=True)
+def without_its_credential_a_server_is_not_asked(ctx):
+    with RemoteServer("modern", secret="Bearer " + SECRET) as server:
+        for text, what in (SECRET[:5], "Bad message"), (SECRET + "\nmore\n", "Bad message"):
+            with ctx.private(USER + config_of("far", server, credential(server, text))) as s:
+                s.wait_logged("tools-failed")
+                assert "credential_file of [tools far]" in s.log() and what in s.log(), s.log()
+                assert text.strip() not in s.log()
+            os.remove(server.folder + "/secret")
+        equal(server.methods(), [])
+        with ctx.private(USER + config_of("far", server, credential(server, SECRET + "-old"))) as s:
+            s.wait_logged("it refuses the credential")
+
+
+main(__doc__)
