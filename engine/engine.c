@@ -15,12 +15,14 @@
 
 #include <event2/event.h>
 
+#include "base/log.h"
 #include "engine/dispatch.h"
 #include "engine/egress.h"
 #include "engine/upstream.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/keeper.h"
+#include "engine/renewal.h"
 #include "engine/observer.h"
 #include "engine/repl_parts.h"
 #include "engine/tenant.h"
@@ -220,6 +222,7 @@ engine_free(struct engine *engine)
 	while ((repl = LIST_FIRST(&engine->repls)) != NULL)
 		repl_free(repl);
 	each_tenant(engine, forget_tenant);
+	renewal_free(engine->renewal);
 	pool_done(engine);
 	egress_free(engine->egress);
 	upstream_free(engine->upstream);
@@ -342,6 +345,23 @@ static const struct pool_hooks hooks = {
 	.count_staying = count_staying,
 };
 
+static void
+on_host_changed(void *arg)
+{
+	pool_renew_zygotes(arg);
+}
+
+/* Without it zygotes see what the host has when they are replaced anyway (zygote_seconds). */
+static void
+set_up_renewal(struct engine *engine)
+{
+	int r = renewal_new(engine->base, engine->config, on_host_changed, engine,
+			    &engine->renewal);
+
+	if (r < 0)
+		log_line(LOG_NOTICE, "host-unwatched", "err=%s", strerrorname_np(-r));
+}
+
 int
 engine_new(const struct engine_options *options, struct engine **engine_r)
 {
@@ -359,6 +379,8 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 		r = pool_init(engine, &hooks);
 	if (r == 0 && config_has_keeper(engine->config))
 		r = set_up_keeper(engine);
+	if (r == 0)
+		set_up_renewal(engine);
 	if (r < 0) {
 		engine_free(engine);
 		return r;

@@ -46,6 +46,7 @@ struct engine {
 	const struct worker_owner *owner;	/* of all workers: pool.c */
 	struct worker_slots slots;
 	uint64_t next_serial, next_share;
+	struct renewal *renewal;	/* NULL: changes of the host are not seen */
 	uint64_t next_look_us;		/* at the memory of adopted sessions: repl_keep.c */
 
 	LIST_HEAD(, tenant) tenants[TENANT_BUCKETS];

@@ -25,6 +25,7 @@ libengine_a_SOURCES = \
 	engine/outcome.c engine/outcome.h \
 	engine/output.c engine/output.h \
 	engine/pool.c engine/pool.h \
+	engine/renewal.c engine/renewal.h \
 	engine/repl.c engine/repl.h \
 	engine/repl_cell.c \
 	engine/repl_keep.c engine/repl_keep.h \

@@ -785,6 +785,21 @@ pool_init(struct engine *engine, const struct pool_hooks *hooks)
 }
 
 void
+pool_renew_zygotes(struct engine *engine)
+{
+	struct pool *pool = &engine->pool;
+	struct pool_profile *own;
+
+	if (engine->shutting_down)
+		return;
+	for (unsigned int i = 0; i < pool->n_profiles; i++)
+		zygote_renew(pool->profile[i].zygote);
+	LIST_FOREACH(own, &pool->own, link)
+		if (own->share != NULL)
+			zygote_renew(own->zygote);
+}
+
+void
 pool_stop(struct engine *engine)
 {
 	struct pool *pool = &engine->pool;

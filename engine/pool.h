@@ -82,6 +82,9 @@ void pool_done(struct engine *engine);	/* kills at once */
 void pool_stop(struct engine *engine);
 bool pool_is_empty(const struct engine *engine);
 
+/* The host has changed: every zygote is replaced, beside the old one. */
+void pool_renew_zygotes(struct engine *engine);
+
 /* Asks zygotes for workers, within the bounds: at once for executions that wait; for workers
  * that are only kept warm after a pause while something runs, because making them would slow
  * that down. */

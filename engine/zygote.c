@@ -21,6 +21,7 @@
 #include "proto/frame.h"
 
 #define START_SECONDS 30
+#define STALE_LOOK_MS 1000	/* whether the predecessor of a stale one has ended */
 #define WRITER_MAX (2 * FRAME_MAX)
 
 struct process {
@@ -29,6 +30,7 @@ struct process {
 	uint64_t generation;
 	bool said_hello;
 	bool was_used;			/* has been asked for a worker */
+	bool is_stale;			/* the host has changed since it started */
 	unsigned int spawns;		/* unanswered */
 };
 
@@ -64,7 +66,7 @@ of_generation(const struct zygote *z, uint64_t generation)
 static void
 start(struct process *p)
 {
-	p->said_hello = p->was_used = false;
+	p->said_hello = p->was_used = p->is_stale = false;
 	p->generation = ++p->zygote->generations;
 	child_start(&p->child, p->zygote->options.launcher, p->zygote->options.index);
 }
@@ -72,7 +74,9 @@ start(struct process *p)
 static void
 arm_renewal(struct zygote *z)
 {
-	if (z->options.renew_seconds > 0)
+	if (z->now->is_stale)
+		child_arm(&z->now->child, STALE_LOOK_MS);
+	else if (z->options.renew_seconds > 0)
 		child_arm(&z->now->child, z->options.renew_seconds * 1000);
 }
 
@@ -82,7 +86,7 @@ renew(struct zygote *z)
 {
 	struct process *other = other_than(z, z->now);
 
-	if (z->now->was_used && other->child.state == CHILD_DOWN)
+	if ((z->now->was_used || z->now->is_stale) && other->child.state == CHILD_DOWN)
 		start(other);
 	else
 		arm_renewal(z);
@@ -352,6 +356,15 @@ zygote_new(const struct zygote_options *options, struct zygote **zygote_r)
 	child_arm(&z->now->child, 0);
 	*zygote_r = z;
 	return 0;
+}
+
+void
+zygote_renew(struct zygote *z)
+{
+	for (size_t i = 0; i < 2; i++)
+		z->process[i].is_stale = child_is_up(&z->process[i].child);
+	if (z->now->child.state == CHILD_SERVING)
+		renew(z);
 }
 
 void

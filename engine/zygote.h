@@ -66,6 +66,9 @@ void zygote_free(struct zygote *zygote);
 /* Kills it and starts it no more; on_stopped follows from the loop, once. */
 void zygote_stop(struct zygote *zygote);
 
+/* Replaces its process by a new one, as when its time has come: the host has changed. */
+void zygote_renew(struct zygote *zygote);
+
 bool zygote_is_ready(const struct zygote *zygote);
 pid_t zygote_pid(const struct zygote *zygote);	/* 0: there is none now */
 

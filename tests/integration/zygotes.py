@@ -155,6 +155,35 @@ def a_renewed_zygote_has_other_secrets_and_nobody_waits(ctx):
             assert "zygote-renewed profile=basic" in service.log(), service.log()
 
 
+@test(private=True)
+def what_changes_on_the_host_is_seen(ctx):
+    """A file that is replaced, as packages do it; a zygote that is never replaced otherwise."""
+    if os.getuid():
+        raise Skip("needs root: workers see no folder that they may not enter")
+    folder = tempfile.mkdtemp(prefix="mcp-shown-", dir="/var/lib")
+    shown = folder + "/version"
+    try:
+        os.chmod(folder, 0o755)
+        for text in ("1", "2"):
+            with open(shown + ".new", "w", encoding="ascii") as f:
+                f.write(text)
+            if text == "1":
+                os.rename(shown + ".new", shown)
+        with ctx.private("[pool]\nzygote_seconds = 0\n[profile basic]\npaths = %s\n" % shown) as s, \
+                ctx.client(path=s.socket) as client:
+            look = "print(open(%r).read())" % shown
+            equal(client.run(look).stdout, "1\n", "before")
+            session = cell(client, code="kept = 1")["session"]
+            os.rename(shown + ".new", shown)
+            deadline = time.monotonic() + ctx.seconds(60)
+            while client.run(look).stdout != "2\n":
+                assert time.monotonic() < deadline, s.log()
+            assert "host-changed" in s.log(), s.log()
+            equal(cell(client, session=session, code="print(kept)")["stdout"], "1\n", "a session")
+    finally:
+        shutil.rmtree(folder)
+
+
 def waiting_workers_are_replaced(ctx, pool):
     """Without a call that would use them up."""
     with gated(ctx, "zygote_seconds = 1\n" + pool) as (service, gate):

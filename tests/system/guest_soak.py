@@ -25,7 +25,9 @@ MALLORY = 4666
 ALONE = 0.15		# the part of the time in which the honest ones are by themselves
 REST_S = 0.25		# between two calls of one tenant
 LOOK_S = 15
-CONFIG = "[pool]\nidle_seconds = 2\n"	# so that what is held without calls does not depend on when
+# So that what is held without calls does not depend on when: workers, and up to 16 MiB a tenant of
+# what scripts have left.
+CONFIG = "[pool]\nidle_seconds = 2\n[results]\nkeep_seconds = 2\n"
 CORPORA = ("/payload/corpus/hostile-public.jsonl",
            os.path.join(os.path.dirname(INTEGRATION), "corpus", "hostile-own.jsonl"))
 MORE_MEMORY = 8 << 20	# at the end than before
