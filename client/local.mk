@@ -15,6 +15,7 @@ libclient_a_SOURCES = \
 	client/inputs.c client/inputs.h \
 	client/interpreter.c \
 	client/operator.c client/operator.h \
+	client/tools_command.c \
 	client/options.c client/options.h \
 	client/host/probe.c client/host/probe.h \
 	client/host/probe_cgroup.c client/host/probe_install.c client/host/probe_jail.c \

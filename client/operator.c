@@ -369,7 +369,7 @@ static const struct {
 	{ "deny", approvals_command }, { "audit", audit_command },
 	{ "status", status_command }, { "metrics", metrics_command },
 	{ "top", top_command }, { "check-host", check_host_command },
-	{ "interpreter", interpreter_command },
+	{ "interpreter", interpreter_command }, { "tools", tools_command },
 };
 
 operator_run *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operators type: approvals, approve, deny, audit, status, metrics, top and check-host.
+/* What operators type: approvals, approve, deny, audit, status, metrics, top, tools and check-host.
  * Their arguments are read where they are run, because no other command has them.
  */
 #ifndef CLIENT_OPERATOR_H
@@ -12,6 +12,6 @@ typedef int operator_run(int argc, char **argv);
 operator_run *operator_command(const char *name);
 
 operator_run audit_command, status_command, metrics_command, top_command, check_host_command,
-	     interpreter_command;
+	     interpreter_command, tools_command;
 
 #endif

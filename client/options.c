@@ -89,6 +89,7 @@ static const char overview_help[] =
 	"  repl           type Python in a session that keeps its state\n"
 	"  status         what the service does now; metrics: as OpenMetrics text\n"
 	"  token          add, list and revoke tokens for HTTP clients\n"
+	"  tools          tools of other servers: list, describe, call\n"
 	"  top            what tenants use, again and again\n"
 	"\n"
 	"  --version      the version of this program\n"
@@ -279,7 +280,7 @@ unknown_command(const char *typed, struct why *why_r)
 	/* Those of client/operator.c, which reads their words itself. */
 	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
 					      "interpreter",
-					      "metrics", "status", "top" };
+					      "metrics", "status", "tools", "top" };
 	size_t len = strlen(typed);
 
 	if (len > 3 && strcmp(typed + len - 3, ".py") == 0)

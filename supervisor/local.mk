@@ -31,6 +31,7 @@ libsupervisor_a_SOURCES = \
 	supervisor/operate/governance.c supervisor/operate/governance.h \
 	supervisor/operate/operation.c supervisor/operate/operation.h \
 	supervisor/operate/operation_metrics.c \
+	supervisor/operate/operator_tools.c supervisor/operate/operator_tools.h \
 	supervisor/operate/operation_parts.h
 libsupervisor_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 

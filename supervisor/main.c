@@ -590,6 +590,7 @@ build(struct supervisor *s)
 	});
 	s->admin = admin_new(&(struct admin_options){
 		.base = engine.base, .gate = mcp.gate, .operation = s->operation,
+		.engine = s->engine,
 		.fd = { give_fd(s->admin_fd[0]), give_fd(s->admin_fd[1]) },
 	});
 	handover_take(&(struct handover_takers){
@@ -634,9 +635,9 @@ tear_down(struct supervisor *s)
 	toolsets_forget();
 	mcp_seal_free(s->seal);
 	notify_free(s->notify);
+	admin_free(s->admin);	/* its calls of tools are the engine's */
 	engine_free(s->engine);
 	filestore_free(s->filestore);
-	admin_free(s->admin);
 	governance_free(s->governance);
 	directory_free(s->directory);
 	usage_stop();

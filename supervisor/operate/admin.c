@@ -23,6 +23,7 @@
 #include "govern/gate.h"
 #include "policy/config.h"
 #include "supervisor/operate/operation.h"
+#include "supervisor/operate/operator_tools.h"
 
 #define CONNECTIONS_MAX 64		/* operators have room even if all others have used
 					 * theirs */
@@ -41,6 +42,7 @@ struct peer {
 	char principal[32];
 	json_t *request;		/* the request to answer; NULL: none, or not JSON */
 	bool is_asked;			/* a request waits until all principals in it are known */
+	struct operator_call *call;	/* whose result is the answer; NULL: none */
 	struct gate_wait identity;
 	bool is_admitted;		/* the peer was known, and there was room */
 	bool watches, is_stranger;
@@ -61,6 +63,7 @@ close_peer(struct peer *peer)
 	LIST_REMOVE(peer, link);
 	peer->admin->n--;
 	gate_unwait(&peer->identity);
+	operator_tools_drop(peer->call);
 	bufferevent_free(peer->buffer);
 	json_decref(peer->request);
 	free(peer);
@@ -95,6 +98,12 @@ static json_t *
 say_error(const char *text)
 {
 	return json_pack("{s:b,s:s}", "ok", 0, "error", text);
+}
+
+static json_t *
+say_not_operator(void)
+{
+	return say_error("you are not an operator ([admin] operators)");
 }
 
 static bool
@@ -212,11 +221,56 @@ answer_metrics(struct peer *peer, const json_t *request)
 
 	(void)request;
 	if (!is_operator(peer))
-		return say_error("you are not an operator ([admin] operators)");
+		return say_not_operator();
 	text = operation_metrics(peer->admin->options.operation, true, &len);
 	answer = json_pack("{s:b,s:s%}", "ok", 1, "metrics", text, len);
 	free(text);
 	return answer;
+}
+
+static json_t *
+answer_tools(struct peer *peer, const json_t *request)
+{
+	(void)request;
+	return is_operator(peer) ? operator_tools_list(peer->admin->options.engine)
+				 : say_not_operator();
+}
+
+static json_t *
+answer_describe_tool(struct peer *peer, const json_t *request)
+{
+	struct why why = { .field = "" };
+	json_t *answer;
+
+	if (!is_operator(peer))
+		return say_not_operator();
+	answer = operator_tools_describe(peer->admin->options.engine, request, &why);
+	return answer ? answer : say_error(why.text);
+}
+
+static void give(struct peer *peer, json_t *answer);
+
+static void
+on_called(void *arg, json_t *answer)
+{
+	struct peer *peer = arg;
+
+	peer->call = NULL;
+	give(peer, answer);
+}
+
+/* NULL: the answer comes later. */
+static json_t *
+answer_call_tool(struct peer *peer, const json_t *request)
+{
+	const struct admin_options *options = &peer->admin->options;
+	struct why why = { .field = "" };
+
+	if (!is_operator(peer))
+		return say_not_operator();
+	peer->call = operator_tools_call(options->engine, gate_audit(options->gate),
+					 peer->principal, request, on_called, peer, &why);
+	return peer->call ? NULL : say_error(why.text);
 }
 
 static const struct {
@@ -226,18 +280,20 @@ static const struct {
 	{ "list", answer_list }, { "show", answer_show }, { "watch", answer_watch },
 	{ "approve", answer_approve }, { "deny", answer_deny }, { "revoke", answer_revoke },
 	{ "status", answer_status }, { "metrics", answer_metrics },
+	{ "tools", answer_tools }, { "describe-tool", answer_describe_tool },
+	{ "call-tool", answer_call_tool },
 };
 
+/* NULL: the answer comes later. */
 static json_t *
 answer(struct peer *peer)
 {
 	const char *what = json_string_value(json_object_get(peer->request, "do"));
-	json_t *result = NULL;
 
 	for (size_t i = 0; what && i < sizeof(requests) / sizeof(requests[0]); i++)
 		if (strcmp(requests[i].name, what) == 0)
-			result = requests[i].answer(peer, peer->request);
-	return result ? result : say_error("not understood");
+			return requests[i].answer(peer, peer->request);
+	return say_error("not understood");
 }
 
 /* ---- whom it is about ---- */
@@ -303,15 +359,12 @@ made_us_wait(struct peer *peer)
 	return true;
 }
 
-/* Answers the request, now or later. */
 static void
-serve(struct peer *peer)
+give(struct peer *peer, json_t *answer)
 {
 	struct evbuffer *in = bufferevent_get_input(peer->buffer);
 
-	if (!all_are_settled(peer))
-		return;
-	send_line(peer, answer(peer));
+	send_line(peer, answer);
 	json_decref(peer->request);
 	peer->request = NULL;
 	peer->is_asked = false;
@@ -321,12 +374,25 @@ serve(struct peer *peer)
 				    BEV_TRIG_IGNORE_WATERMARKS);
 }
 
+/* Answers the request, now or later. */
+static void
+serve(struct peer *peer)
+{
+	json_t *given;
+
+	if (!all_are_settled(peer))
+		return;
+	given = answer(peer);
+	if (given)
+		give(peer, given);
+}
+
 static void
 on_settled(void *arg)
 {
 	struct peer *peer = arg;
 
-	if (peer->is_asked)
+	if (peer->is_asked && !peer->call)
 		serve(peer);
 }
 

@@ -6,6 +6,8 @@
  *   {"do":"approve","id":ID}  {"do":"deny","id":ID,"reason":TEXT}  {"do":"revoke","id":ID}
  *   {"do":"watch"}            a list now and after each change
  *   {"do":"metrics"}          OpenMetrics text, as a string
+ *   {"do":"tools"}  {"do":"describe-tool","server":NAME,"tool":NAME}
+ *   {"do":"call-tool","server":NAME,"tool":NAME,"arguments":OBJECT}
  *
  * Answers are {"ok":true, ...} or {"ok":false,"error":TEXT}. Others may list and
  * decide what policy lets them, and get the status of themselves alone.
@@ -16,6 +18,7 @@
 #define ADMIN_SOCKETS 2		/* systemd's and our own */
 
 struct admin;
+struct engine;
 struct event_base;
 struct gate;
 struct operation;
@@ -24,6 +27,7 @@ struct admin_options {
 	struct event_base *base;	/* borrowed */
 	struct gate *gate;		/* borrowed */
 	const struct operation *operation;	/* borrowed */
+	const struct engine *engine;	/* borrowed */
 	int fd[ADMIN_SOCKETS];		/* listening; taken over. -1: none */
 };
 

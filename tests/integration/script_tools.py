@@ -413,6 +413,48 @@ for i in range(20): error(lambda: call_tool("legacy", "tool%d" % i, {}))
             assert "\nbroken: " in text and re.search(r"\nlegacy +serving +2025-11-25 +19 +3\n", text), text
 
 
+@test(private=True)
+def operators_call_tools(ctx):
+    with Servers() as servers, Log(ctx) as log:
+        os.chmod(servers.path, 0o777)
+        admin = servers.path + "/admin"
+        config = servers.config("legacy", more="[admin]\nsocket = %s\n[tool-calls]\nothers = deny\n" % admin)
+        with ctx.private(log.config(config)) as s, ctx.client(path=s.socket) as c:
+            def tools(*words, want=0):
+                return command(ctx, "tools", *words, "--admin-socket", admin, want=want)
+            run(c, "import tools\ntools.legacy.words")
+            listed = tools().splitlines()
+            equal((len(listed), listed[1]), (19, "legacy.add  Adds two numbers."))
+            assert "legacy.write (may change things)  Writes a line to a file." in listed, listed
+            equal(json.loads(tools("list", "--json"))[1]["tool"], "add")
+            assert "inputSchema" in json.loads(tools("describe", "legacy.add", "--json")), "a schema"
+            equal(json.loads(tools("call", "legacy.add", "a=2", "b=3", "--json"))["structuredContent"], {"sum": 5})
+            tools("call", "legacy.write", "line=an operator's")
+            equal(servers.lines(), ["an operator's"])
+            equal(tools("call", "legacy.fail", want=1), "> it cannot be done\n")
+            for wrong in (["call", "legacy.nothing"], ["call", "other.add"], ["describe", "legacy.nothing"]):
+                tools(*wrong, want=77)
+            for wrong in (["call", "legacy"], ["call", "legacy.add", "x"], ["other"]):
+                tools(*wrong, want=64)
+            # One who does not wait.
+            with Admin(admin) as one:
+                print(json.dumps({"do": "call-tool", "server": "legacy", "tool": "hang", "arguments": {}}),
+                      file=one.file, flush=True)
+                servers.wait_line("hang")
+            equal(tools("call", "legacy.words"), "> plain words\n")
+            ends = [(record["tool"], record["status"], record["by"]) for record in of(log, "tool-ended")]
+            equal(sorted(ends), sorted((tool, end, "operator") for tool, end in (
+                ("add", "ok"), ("write", "ok"), ("fail", "error"), ("hang", "cancelled"), ("words", "ok"))))
+            log.verify()
+            # The service stops while one waits.
+            open(servers.written, "w", encoding="utf-8").close()
+            waiting = Admin(admin)
+            print(json.dumps({"do": "call-tool", "server": "legacy", "tool": "hang", "arguments": {}}),
+                  file=waiting.file, flush=True)
+            servers.wait_line("hang")
+        equal(waiting.file.readline(), "")
+
+
 @contextlib.contextmanager
 def approving(ctx, log, more=""):
     """A service whose operators are asked, by a socket in the servers' folder."""

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the supervisor.   Owns: operators' calls that have no answer yet.
+ * Reads:   requests of operators; what other servers say, bounded by engine/upstream.h. */
+#include "supervisor/operate/operator_tools.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/execution.h"
+#include "engine/upstream.h"
+#include "govern/audit.h"
+#include "policy/chain.h"
+
+#define CALL_SECONDS 60
+#define RESULT_MAX (1024 * 1024)	/* bytes */
+
+struct operator_call {
+	struct upstream_call *call;
+	struct audit *audit;
+	const struct upstream_server *server;
+	char *tool, *principal;
+	char hash[CHAIN_DIGITS + 1];		/* of the arguments */
+	uint64_t since_us;
+	void (*done)(void *arg, json_t *answer);
+	void *arg;
+};
+
+/* ---- what there is ---- */
+
+static json_t *
+first_line(const struct upstream_tool *tool)
+{
+	json_t *about = json_loads(tool->about, JSON_ALLOW_NUL, NULL);
+	const char *text = json_string_value(json_object_get(about, "description"));
+	json_t *line = json_stringn(text ? text : "", text ? strcspn(text, "\n") : 0);
+
+	json_decref(about);
+	return line;
+}
+
+json_t *
+operator_tools_list(const struct engine *engine)
+{
+	const struct upstream_server *server;
+	json_t *list = json_array();
+
+	for (size_t i = 0; (server = upstream_server(engine_upstream(engine), i)); i++)
+		for (size_t k = 0; k < server->n_tools; k++)
+			json_array_append_new(list, json_pack("{s:s,s:s,s:b,s:o}", "server",
+				server->name, "tool", server->tool[k].name, "read_only",
+				server->tool[k].read_only, "description",
+				first_line(&server->tool[k])));
+	return json_pack("{s:b,s:o}", "ok", 1, "tools", list);
+}
+
+static const struct upstream_tool *
+find(const struct engine *engine, const json_t *request, const struct upstream_server **server_r,
+     struct why *why_r)
+{
+	const char *server = json_string_value(json_object_get(request, "server"));
+	const char *name = json_string_value(json_object_get(request, "tool"));
+	const struct upstream_tool *tool = NULL;
+
+	*server_r = server ? upstream_find(engine_upstream(engine), server) : NULL;
+	if (!*server_r) {
+		why_say(why_r, -ENOENT, "server", "there is no server of that name");
+		return NULL;
+	}
+	if (name)
+		tool = upstream_find_tool(*server_r, name);
+	if (!tool)
+		why_say(why_r, -ENOENT, "tool", "the server %s %s", server,
+			(*server_r)->state == TOOL_SERVER_SERVING ? "has no such tool"
+								  : "does not run now");
+	return tool;
+}
+
+json_t *
+operator_tools_describe(const struct engine *engine, const json_t *request, struct why *why_r)
+{
+	const struct upstream_server *server;
+	const struct upstream_tool *tool = find(engine, request, &server, why_r);
+
+	if (!tool)
+		return NULL;
+	return json_pack("{s:b,s:o}", "ok", 1, "about", json_loads(tool->about, JSON_ALLOW_NUL,
+								  NULL));
+}
+
+/* ---- calls ---- */
+
+static void
+free_call(struct operator_call *call)
+{
+	free(call->tool);
+	free(call->principal);
+	free(call);
+}
+
+static int
+record(const struct operator_call *call, enum audit_event event, json_t *more)
+{
+	xalloc_check(more);
+	json_object_set_new(more, "by", json_string("operator"));
+	json_object_set_new(more, "server", json_string(call->server->name));
+	json_object_set_new(more, "tool", json_string(call->tool));
+	json_object_set_new(more, "arguments_sha256", json_string(call->hash));
+	return audit_write(call->audit, event, call->principal, NULL, more);
+}
+
+static void
+record_end(const struct operator_call *call, unsigned int end, const char *body, size_t len)
+{
+	char hash[CHAIN_DIGITS + 1];
+
+	chain_hash(body, len, hash);
+	record(call, AUDIT_TOOL_ENDED, json_pack("{s:s,s:I,s:I,s:s}", "status", tool_end_name(end),
+		"ms", (json_int_t)((clock_us() - call->since_us) / 1000), "bytes",
+		(json_int_t)len, "result_sha256", hash));
+}
+
+static void
+on_called(void *arg, enum tool_status status, const char *body, size_t len)
+{
+	struct operator_call call = *(struct operator_call *)arg;
+	bool has_result = status == TOOL_RETURNED || status == TOOL_RAISED;
+	json_t *result = has_result ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL;
+
+	record_end(&call, status, body, len);
+	free_call(arg);
+	if (result)
+		call.done(call.arg, json_pack("{s:b,s:s,s:o}", "ok", 1, "status",
+					      tool_end_name(status), "result", result));
+	else
+		call.done(call.arg, json_pack("{s:b,s:s%}", "ok", 0, "error", body, len));
+}
+
+struct operator_call *
+operator_tools_call(const struct engine *engine, struct audit *audit, const char *principal,
+		    const json_t *request, void (*done)(void *arg, json_t *answer), void *arg,
+		    struct why *why_r)
+{
+	const json_t *arguments = json_object_get(request, "arguments");
+	const struct upstream_server *server;
+	const struct upstream_tool *tool = find(engine, request, &server, why_r);
+	struct operator_call *call;
+	char *text;
+
+	if (tool && !json_is_object(arguments))
+		why_say(why_r, -EINVAL, "arguments", "arguments: must be an object");
+	if (!tool || !json_is_object(arguments))
+		return NULL;
+	text = xalloc_check(json_dumps(arguments, JSON_COMPACT | JSON_SORT_KEYS));
+	call = xcalloc(1, sizeof(*call));
+	*call = (struct operator_call){ .audit = audit, .server = server,
+					.tool = xstrdup(tool->name),
+					.principal = xstrdup(principal), .since_us = clock_us(),
+					.done = done, .arg = arg };
+	chain_hash(text, strlen(text), call->hash);
+	/* The record comes first: without it nothing may happen. */
+	if (record(call, AUDIT_TOOL_CALLED, json_object()) < 0) {
+		why_say(why_r, -EIO, "audit", "the audit log cannot be written");
+		free_call(call);
+		call = NULL;
+	} else {
+		call->call = upstream_call(engine_upstream(engine), server, tool->name, text,
+					   CALL_SECONDS, RESULT_MAX, on_called, call);
+	}
+	free(text);
+	return call;
+}
+
+void
+operator_tools_drop(struct operator_call *call)
+{
+	if (!call)
+		return;
+	upstream_drop(call->call);
+	record_end(call, TOOL_CANCELLED, "", 0);
+	free_call(call);
+}
