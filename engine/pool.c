@@ -600,8 +600,7 @@ on_gone(struct worker *w)
 	LIST_REMOVE(w, all_link);
 	pool->n_workers--;
 	pool->n_ending--;
-	zygote_free_network(w->share->profile->zygote, w->generation, w->serial,
-			    w->share->target > 0);
+	share_free_network(w->share, w->generation, w->serial);
 	w->share->tenant->workers--;
 	share_update(w->share);
 }

@@ -107,10 +107,21 @@ share_shrink(struct share *share)
 void
 share_cool(struct share *share)
 {
-	if (share->target > 0)
+	/* Its target may be 0 already: others needed the places of its warm workers. */
+	if (share->keeps_networks)
 		zygote_drop_networks(share->profile->zygote, share->number);
+	share->keeps_networks = false;
 	share->target = 0;
 	while (!TAILQ_EMPTY(&share->warm))
 		worker_end(TAILQ_FIRST(&share->warm));
 	share_update(share);
+}
+
+void
+share_free_network(struct share *share, uint64_t generation, uint64_t worker)
+{
+	bool keep = share->target > 0;
+
+	zygote_free_network(share->profile->zygote, generation, worker, keep);
+	share->keeps_networks |= keep;
 }

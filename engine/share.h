@@ -6,6 +6,7 @@
 #ifndef ENGINE_SHARE_H
 #define ENGINE_SHARE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -28,6 +29,7 @@ struct share {
 	TAILQ_HEAD(, repl) opening;	/* sessions that wait for a worker */
 	unsigned int n_opening;
 	unsigned int target;		/* 0: nothing is kept warm */
+	bool keeps_networks;		/* the zygote may have some for it */
 	unsigned int least_warm;	/* since the last share_shrink: workers that were never
 					 * needed */
 };
@@ -51,5 +53,8 @@ void share_shrink(struct share *share);
 
 /* Ends all its warm workers, and lets go of the networks that are kept for others. */
 void share_cool(struct share *share);
+
+/* A worker of its is reaped: its network is kept for another one while some are kept warm. */
+void share_free_network(struct share *share, uint64_t generation, uint64_t worker);
 
 #endif
