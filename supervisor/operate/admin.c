@@ -289,11 +289,12 @@ static json_t *
 answer(struct peer *peer)
 {
 	const char *what = json_string_value(json_object_get(peer->request, "do"));
+	json_t *result = NULL;
 
 	for (size_t i = 0; what && i < sizeof(requests) / sizeof(requests[0]); i++)
 		if (strcmp(requests[i].name, what) == 0)
-			return requests[i].answer(peer, peer->request);
-	return say_error("not understood");
+			result = requests[i].answer(peer, peer->request);
+	return result || peer->call ? result : say_error("not understood");
 }
 
 /* ---- whom it is about ---- */
