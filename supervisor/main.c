@@ -649,9 +649,9 @@ tear_down(struct supervisor *s)
 			close(s->admin_fd[i]);
 	if (s->deadline)
 		event_free(s->deadline);
-	loop_free(s->loop);
 	cgroup_root_free(s->cgroups);
 	launcher_free(s->launcher);
+	loop_free(s->loop);	/* after all that has an event in it */
 	endpoints_free(s->endpoints);
 	config_free(s->config);
 }

@@ -317,7 +317,8 @@ class Supervisor:
         if self.process is None:
             return None
         below, _ = descendants(self.pid), self.base	# looked up while it is there
-        if self.process.poll() is None:
+        running = self.process.poll() is None
+        if running:
             self.process.send_signal(sig)
         try:
             status = self.process.wait(timeout)
@@ -340,6 +341,8 @@ class Supervisor:
             reap(orphans)
             self.process = None
         assert not left, "left running: " + ", ".join(describe(p) for p, _ in left)
+        assert not running or status in (-sig, *range(256)), "it ended by signal %d when %s " \
+            "asked it to stop:\n%s" % (-status, sig, self.log()[-4000:])
         return status
 
     def remove(self):
