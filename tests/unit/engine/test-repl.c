@@ -360,8 +360,9 @@ checkpoints_count_as_memory(void **state)
 	repl_close(session.repl);
 	open_with(160);
 	for (i = 1; i < REPL_SNAPSHOTS_MAX; i++) {
-		/* Too quick to be met by a look now and then. */
-		snprintf(code, sizeof(code), "x = b'%c' * (20 << 20)", 'a' + (int)i);
+		/* Too quick to be met by a look now and then. Five of them fit with their
+		 * copies' own 3 MiB each, and a sixth is 14 MiB too much. */
+		snprintf(code, sizeof(code), "x = b'%c' * (25 << 20)", 'a' + (int)i);
 		run_in(&r, 0, code);
 		if (r.status != OUTCOME_OK)
 			break;
