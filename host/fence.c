@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -250,6 +251,7 @@ static const struct row usage_rows[] = {
 	{ "openat", { { 2, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY } } },
 	{ "mmap", { WITHOUT(2, PROT_EXEC) } },
 	{ "mprotect", { WITHOUT(2, PROT_EXEC) } },
+	{ "kcmp", { IS_INT(2, KCMP_VM) } },
 };
 
 int

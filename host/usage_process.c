@@ -8,11 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -210,6 +212,16 @@ waited_cpu_us(pid_t pid)
 	return (user + system) * 1000000 / (unsigned long long)sysconf(_SC_CLK_TCK);
 }
 
+/* Between vfork and exec a child has its parent's memory, and each shows all of it. It is the
+ * parent's. Where the kernel does not say so, it counts twice. */
+static bool
+has_memory_of_parent(pid_t pid, const char *status)
+{
+	pid_t parent = (pid_t)field(status, "\nPPid:");
+
+	return parent > 0 && syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0) == 0;
+}
+
 static void
 sum_up(struct usage_answer *answer)
 {
@@ -222,6 +234,8 @@ sum_up(struct usage_answer *answer)
 		if (read_proc(process->pid, "status", text, sizeof(text)) <= 0)
 			continue;
 		answer->tasks += (uint32_t)field(text, "\nThreads:");
+		if (has_memory_of_parent(process->pid, text))
+			continue;
 		living_thread(process->pid, text, sizeof(text));
 		answer->memory_bytes += (field(text, "\nRssAnon:") +
 					 (answer->files ? 0 : field(text, "\nRssShmem:")) +
@@ -234,7 +248,7 @@ look_at_one(pid_t pid, struct usage_answer *answer)
 {
 	char text[4096];
 
-	if (read_proc(pid, "status", text, sizeof(text)) <= 0)
+	if (read_proc(pid, "status", text, sizeof(text)) <= 0 || has_memory_of_parent(pid, text))
 		return;
 	pid = living_thread(pid, text, sizeof(text));
 	/* Page tables belong to one process alone. */

@@ -7,12 +7,14 @@
 
 #include <cmocka.h>
 
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +102,59 @@ helper_sees_the_same(void **state)
 	assert_int_equal(usage_uid(0), 0);
 }
 
+/* Stands for a worker that is just starting a program. Ready when the child runs. */
+static int
+begin_with_vfork(void **state)
+{
+	int ready[2];
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	worker = fork();
+	if (worker == 0) {
+		char *held = mmap(NULL, HELD, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		memset(held, 1, HELD);
+		if (syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL, 0, 0, 0) == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			(void)!write(ready[1], "x", 1);
+			for (;;)
+				pause();
+		}
+		_exit(0);
+	}
+	assert_true(worker > 0);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return 0;
+}
+
+static void
+memory_of_a_child_that_shares_it_counts_once(void **state)
+{
+	struct usage_asked asked = { .question = USAGE_ALL, .pid = worker };
+	struct usage_answer all, one;
+	uint64_t memory = 0;
+
+	(void)state;
+	assert_int_equal(usage_start(), 0);
+	usage_ask(&asked, &all);
+	assert_int_equal(all.n, 2);
+	assert_int_equal(all.tasks, 2);
+	assert_in_range(all.memory_bytes, HELD, 2 * HELD - SLACK);
+	for (unsigned int i = 0; i < all.n; i++) {
+		asked = (struct usage_asked){ .question = USAGE_ONE,
+					      .pid = all.process[i].pid };
+		usage_ask(&asked, &one);
+		memory += one.private_bytes;
+	}
+	assert_in_range(memory, HELD, 2 * HELD - SLACK);
+}
+
 static void
 note(void *arg)
 {
@@ -134,6 +189,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(helper_sees_the_same, begin, end),
+		cmocka_unit_test_setup_teardown(memory_of_a_child_that_shares_it_counts_once,
+						begin_with_vfork, end),
 		cmocka_unit_test_setup_teardown(end_of_helper_is_seen, begin, end),
 	};
 
