@@ -16,12 +16,11 @@
 
 #define NETWORKS 256		/* that are known; a network beyond is used once */
 #define RESTING_MOST 16		/* of one owner: as many workers may end together */
-#define LOOKS 2			/* at networks that may not be empty yet, for one worker */
 
 /* owner 0: no network. worker 0: it rests. */
 static struct network {
 	uint64_t owner, worker;
-	uint64_t rested;	/* in the order of their ends, and of looks since */
+	uint64_t rested;	/* in the order of their ends */
 	int fd;
 } networks[NETWORKS];
 
@@ -173,25 +172,26 @@ make(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r)
 
 /* ---- for workers ---- */
 
-/* True: this process is in one of the owner's that is empty. */
+static bool
+enter(const struct network *n)
+{
+	return setns(n->fd, CLONE_NEWNET) == 0;
+}
+
+/* True: this process is in one of the owner's. */
 static bool
 enter_resting(uint64_t owner, uint64_t worker)
 {
-	for (unsigned int look = 0; look < LOOKS; look++) {
-		struct network *n = longest_resting(owner);
+	struct network *n = longest_resting(owner);
 
-		if (!n)
-			return false;
-		if (setns(n->fd, CLONE_NEWNET) < 0) {
-			close_network(n);
-		} else if (is_empty()) {
-			n->worker = worker;
-			return true;
-		} else {
-			n->rested = ++last_rest;
-		}
+	if (!n)
+		return false;
+	if (!enter(n)) {
+		close_network(n);
+		return false;
 	}
-	return false;
+	n->worker = worker;
+	return true;
 }
 
 int
@@ -210,7 +210,7 @@ networks_free(uint64_t worker, bool keep)
 			continue;
 		n->worker = 0;
 		n->rested = ++last_rest;
-		if (!keep)
+		if (!keep || !enter(n) || !is_empty())
 			close_network(n);
 		else if (count_resting(n->owner) > RESTING_MOST)
 			close_network(longest_resting(n->owner));

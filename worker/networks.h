@@ -5,14 +5,17 @@
  *
  * They belong to the outer user namespace, not to a worker's own. So no process of a worker has a
  * capability over its network, and none can change an address, a route or a sysctl of it. What a
- * script can leave is sockets and what their protocols remember. All processes of the last worker
- * have ended when a network rests; before it is used again the kernel's counters must show that it
- * has no socket of any family, no connection in TIME_WAIT, and no fragment of a packet. What stays
- * are statistics and TCP's memory of its own loopback: the next script of the same owner may see
- * these.
+ * script can leave is sockets and what their protocols remember. When all processes of a worker
+ * have ended, the kernel's counters must show that its network has no socket of any family, no
+ * connection in TIME_WAIT, and no fragment of a packet; else it is closed, so that the kernel keeps
+ * none of this for a script that has ended. Nothing can come into an empty network that no process
+ * is in. What stays are statistics and TCP's memory of its own loopback: the next script of the
+ * same owner may see these.
  *
- *   made ──> used by a worker ──its end──> rests ──is empty──> used ...
- *                                            └── too many, or its owner is gone ──> closed
+ *   made ──> used by a worker ──its end, is empty──> rests ──> used ...
+ *                 └── its end, something is left ──> closed <──┴── too many, or no owner
+ *
+ * The zygote itself is in the network that it used last, which exists for that long.
  */
 #ifndef WORKER_NETWORKS_H
 #define WORKER_NETWORKS_H
@@ -25,8 +28,8 @@
  * and the step that failed. */
 int networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r);
 
-/* No process of the worker exists any more. keep: its owner will need the network again. A worker
- * that has none is ignored. */
+/* No process of the worker exists any more. keep: its owner will need the network again, if it is
+ * empty. A worker that has none is ignored. */
 void networks_free(uint64_t worker, bool keep);
 
 /* The owner needs none for the time being, or is gone. */
