@@ -17,6 +17,8 @@ enum order_kind {
 	ORDER_CELL,	/* fork; fds: the line of the copy, which waits; the control socket of a
 			 * cell, which the process itself runs */
 	ORDER_LOOK,	/* fork; fds: as ORDER_CELL, but the copy looks at the state and ends */
+	ORDER_BEGIN,	/* no fd, after ORDER_CELL or ORDER_LOOK: the kernel would now end it before
+			 * any state, so it may run strangers' code */
 	ORDER_ANSWER,	/* no fd: is it alive? */
 	ORDER_RETURN,	/* likewise; the state goes on with this copy */
 };

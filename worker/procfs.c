@@ -178,12 +178,12 @@ write_processors(int place, const char **what_r)
 	return r;
 }
 
+static bool booted;	/* boot_now() was allowed */
+
 /* For the processes that this one makes from now on, the machine has booted now: start times in
  * /proc/PID/stat count from btime, and CLOCK_BOOTTIME and sysinfo say how old the zygote is. One
  * namespace for all workers; a kernel without it is no obstacle. CLOCK_MONOTONIC stays, because
  * times by that clock are compared with those of other processes. */
-static bool booted;
-
 static void
 boot_now(void)
 {

@@ -560,8 +560,11 @@ on_snapshot_report(void)
 static void
 after_forked(void)
 {
+	struct order begin = { .kind = ORDER_BEGIN };
+
 	weigh(now.pid, WEIGHT_CELL);
-	if (now.kill)
+	if (now.kill || fdpass_send_patiently(now.line, &begin, sizeof(begin), NULL, 0,
+					      MSG_DONTWAIT) != (ssize_t)sizeof(begin))
 		end_cell();
 	else if (now.interrupt)
 		kill(now.pid, SIGINT);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -324,9 +325,24 @@ on_copy(struct fdpass_set *fds)
 		fds->n = 0;
 }
 
+/* If memory got short before init has weighed this process, the kernel might end the copy. */
+static void
+wait_to_begin(void)
+{
+	struct order order = { 0 };
+	ssize_t n;
+
+	do
+		n = recv(JAIL_LINE, &order, sizeof(order), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(order) || order.kind != ORDER_BEGIN)
+		_exit(0);
+}
+
 static void
 begin_cell(int control, uint32_t port, bool look)
 {
+	wait_to_begin();
 	open_streams();
 	sigprocmask(SIG_SETMASK, &state_mask, NULL);
 	run_cell(control, port, look);

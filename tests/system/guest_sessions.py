@@ -123,6 +123,14 @@ def a_session_survives_files_that_fill_its_memory():
 
 
 @test
+def a_session_survives_because_its_cells_weigh_more():
+    """From a cell's first line: the kernel must not end the state in its place."""
+    with begun("def weight(): return int(open('/proc/self/oom_score_adj').read())") as s:
+        for _ in range(30):
+            equal(s.value("weight()"), "1000")
+
+
+@test
 def processes_of_a_cell_are_bounded():
     with begun("x = 1") as s:
         leaf = leaf_of(s)
