@@ -234,6 +234,9 @@ struct execution_request {
 	unsigned int cell;		/* its number, from 1: tracebacks say <cell 1>; 0: none */
 	bool inspect;			/* in place of a cell: the value is a list of the state's
 					 * variables, and the state is not touched (STATE_NONE) */
+	enum background_mode background;	/* what the cell may leave running when it has ended
+					 * by itself */
+	uint32_t background_ms;		/* BACKGROUND_RUN: how long after its end */
 	bool internal;			/* one of the service's own programs, run for a tenant */
 	uint32_t prompts;		/* that its input() may ask when there is no more standard
 					 * input, at most PROMPTS_OF_RUN_MAX; 0: none */

@@ -80,6 +80,8 @@ request_copy_init(struct request_copy *copy, const struct execution_request *req
 		.snapshot = request->snapshot,
 		.cell = request->cell,
 		.inspect = request->inspect,
+		.background = request->background,
+		.background_ms = request->background_ms,
 		.prompts = request->prompts,
 		.modules = request->modules,
 		.tool_calls = request->tool_calls,

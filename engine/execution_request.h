@@ -26,6 +26,8 @@ struct request_copy {
 	struct msg_egress_open *network;	/* NULL: none is allowed */
 	int channel;				/* -1: none, or given away */
 	unsigned int snapshot, cell;
+	enum background_mode background;
+	uint32_t background_ms;
 	uint32_t prompts;			/* that it may ask */
 	uint32_t modules;			/* that it may ask for */
 	struct msg_strs tools;			/* n 0: none */

@@ -87,6 +87,9 @@ struct engine_observer {
 	/* The same, right after the outcome was delivered: for work that need not delay it. */
 	void (*on_answered)(void *arg, const struct engine_event *event,
 			    const struct outcome *outcome);
+	/* Processor time that a session of the tenant has used between cells. False: the tenant has
+	 * no more of it, and what goes on between cells is to be stopped. */
+	bool (*on_background)(void *arg, const struct tenant *tenant, uint64_t cpu_ms);
 	/* NULL: of no interest. May come after the end of its execution. */
 	void (*on_connection)(void *arg, const struct engine_connection *connection);
 	/* NULL: of no interest. */

@@ -100,6 +100,7 @@ repl_on_worker_gone(struct repl *repl, const char *text)
 	if (repl->phase == REPL_ENDED)
 		return;
 	assert(repl->execution == NULL);
+	repl_background_count(repl);
 	repl_set_phase(repl, REPL_ENDED);
 	if (waited)
 		share_update(repl->share);
@@ -388,7 +389,7 @@ repl_turn(struct repl *repl)
 		}
 	}
 	if (repl->engine->shutting_down && repl->engine->keeps_sessions)
-		repl_hold(repl);
+		repl_hold(repl, true);
 }
 
 void

@@ -239,6 +239,23 @@ memory_limit(const struct repl *repl, uint64_t used, uint64_t kept)
 	return kept + (used < repl->memory_bytes ? used : repl->memory_bytes) + CELL_ROOM;
 }
 
+/* What earlier cells' threads and processes have written to the pipes since the last cell. */
+static void
+take_background(const struct repl *repl, struct execution *e)
+{
+	static unsigned char text[BACKGROUND_MAX];
+	struct worker *w = repl->worker;
+
+	for (int i = 0; repl->background.until_ms > 0 && i < STREAM_COUNT; i++) {
+		ssize_t n = w->pipe[i] >= 0 ? read(w->pipe[i], text, sizeof(text)) : 0;
+
+		if (n > 0)
+			output_add(&e->background, (enum stream)i, text, (size_t)n);
+	}
+	/* A thread of an earlier cell may have been in the middle of a write. */
+	worker_output_discard(w);
+}
+
 void
 repl_start_cell(struct repl *repl, struct execution *e)
 {
@@ -248,7 +265,8 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	};
 	struct msg cell = { .type = MSG_CELL, .cell = { .id = e->serial,
 							.snapshot = e->request.snapshot,
-							.inspect = e->request.inspect } };
+							.inspect = e->request.inspect,
+							.background = e->request.background } };
 	int theirs = -1, r = 0;
 	struct watchdog_usage usage;
 	uint64_t uncounted, used, kept, memory_max;
@@ -257,6 +275,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 	repl_set_phase(repl, REPL_CELL);
 	repl->execution = e;
 	repl->ready = false;
+	repl_background_count(repl);
 	tasks = take_stock(repl, e, &usage);
 	uncounted = repl_uncounted(repl);
 	used = held_memory(repl, &usage, &kept) + uncounted;
@@ -272,8 +291,7 @@ repl_start_cell(struct repl *repl, struct execution *e)
 		r = make_channel(repl, &theirs);
 	execution_start_clock(e);
 	execution_begin(e, w);
-	/* A thread of an earlier cell may have been in the middle of a write. */
-	worker_output_discard(w);
+	take_background(repl, e);
 	worker_run_cell(w, e);
 	execution_grant_network(e);
 	cell.cell.network = e->grant != NULL;
@@ -382,6 +400,7 @@ repl_on_cell_ended(struct repl *repl, const struct msg_cell_ended *ended)
 	if (repl->phase != REPL_CELL || ended->id != e->serial)
 		return -EBADMSG;
 	read_messages(repl);
+	repl_background_begin(repl, e, ended->goes_on);
 	execution_on_cell_ended(e, state[ended->state], ended);
 	repl_rest(repl);
 	return 0;

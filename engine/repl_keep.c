@@ -39,18 +39,21 @@ smaller(uint64_t a, uint64_t b)
 /* ---- at rest ---- */
 
 void
-repl_hold(struct repl *repl)
+repl_hold(struct repl *repl, bool stays)
 {
-	struct msg hold = { .type = MSG_HOLD, .hold.number = repl->holds + 1 };
+	struct msg hold = { .type = MSG_HOLD, .hold = { .number = repl->holds + 1,
+							.stays = stays } };
 
 	if (repl->held || repl->phase != REPL_IDLE)
 		return;
+	repl_background_count(repl);
+	repl->background.runs = false;
 	if (repl_send(repl, &hold, -1) < 0) {
 		worker_end(repl->worker);
 		return;
 	}
 	repl->holds++;
-	repl->held = true;
+	repl->held = stays;
 }
 
 int

@@ -94,6 +94,13 @@ struct repl {
 	uint64_t uncounted_lasting;		/* beside them */
 	bool was_looked_at;			/* since it rests */
 	uint64_t idle_since_ms;
+	struct {				/* what goes on between cells */
+		bool runs;
+		uint64_t until_ms;		/* 0: nothing did since the last cell */
+		uint64_t cpu_us;		/* that the worker had used when last counted */
+		uint64_t untold_us;		/* since then, below a millisecond */
+		uint64_t cpu_left_us;		/* that it may use */
+	} background;
 	uint64_t idle_cpu_us;			/* used until then; while not frozen */
 	uint64_t looked_cpu_us;			/* ... until the last look */
 	TAILQ_HEAD(repl_jobs, repl_job) jobs, answers;
@@ -156,13 +163,20 @@ void repl_look_after(struct repl *repl);
  * sent a message or ends before. */
 bool repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg));
 
+/* A cell has ended. goes_on: something of the session runs on. */
+void repl_background_begin(struct repl *repl, const struct execution *cell, bool goes_on);
+
+/* Counts what goes on between cells, if anything does. */
+void repl_background_count(struct repl *repl);
+
 /* Whether it is within its limit, by the last look. */
 bool repl_fits_memory(struct repl *repl);
 
 /* ---- repl_keep.c ---- */
 
-/* Has init stop all other processes of the session until the next message. */
-void repl_hold(struct repl *repl);
+/* Has init stop all other processes of the session until the next message. stays: also over the
+ * end of this process. */
+void repl_hold(struct repl *repl, bool stays);
 int repl_on_held(struct repl *repl, const struct msg_held *held);
 
 /* Whether it has a state that can be kept, once it rests. */

@@ -5,12 +5,79 @@
 
 #include "base/clock.h"
 #include "engine/engine_parts.h"
+#include "engine/execution_parts.h"
+#include "engine/observer.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
 #include "host/watchdog.h"
 
 #define FREEZE_AFTER_MS 1000
 #define IDLE_CPU_US 1000000	/* a session that uses more is not idle */
+
+/* ---- between cells ---- */
+
+static uint64_t
+cpu_used_us(struct repl *repl)
+{
+	struct worker *w = repl->worker;
+	struct watchdog_usage usage = { 0 };
+
+	if (w->leaf != NULL)
+		cgroup_leaf_cpu(w->leaf, &usage.cpu_us);
+	else
+		watchdog_measure(w->pid, NULL, &w->seen, &usage);
+	return usage.cpu_us;
+}
+
+void
+repl_background_begin(struct repl *repl, const struct execution *cell, bool goes_on)
+{
+	/* Looking at the variables changes nothing. */
+	if (cell->request.inspect)
+		goes_on = goes_on && repl->background.runs;
+	else
+		repl->background.until_ms = 0;
+	repl->background.runs = goes_on;
+	if (!goes_on)
+		return;
+	repl->background.cpu_us = cpu_used_us(repl);
+	if (cell->request.inspect)
+		return;
+	repl->background.until_ms = clock_ms() + cell->request.background_ms;
+	repl->background.cpu_left_us = cell->limits.cpu_ms * 1000;
+}
+
+/* False: it may use no more. */
+static bool
+count_background(struct repl *repl)
+{
+	const struct engine_observer *observer = repl->engine->options.observer;
+	uint64_t now_us, used_us;
+	bool may = true;
+
+	if (!repl->background.runs || repl->worker == NULL)
+		return false;
+	now_us = cpu_used_us(repl);
+	used_us = now_us > repl->background.cpu_us ? now_us - repl->background.cpu_us : 0;
+	repl->background.cpu_us = now_us;
+	if (used_us > repl->background.cpu_left_us)
+		may = false;
+	repl->background.cpu_left_us -= may ? used_us : repl->background.cpu_left_us;
+	used_us += repl->background.untold_us;
+	repl->background.untold_us = used_us % 1000;
+	if (observer != NULL && observer->on_background != NULL &&
+	    !observer->on_background(observer->arg, repl->tenant, used_us / 1000))
+		may = false;
+	return may;
+}
+
+void
+repl_background_count(struct repl *repl)
+{
+	count_background(repl);
+}
+
+/* ---- idle ---- */
 
 bool
 repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg))
@@ -51,21 +118,17 @@ repl_fits_memory(struct repl *repl)
 static bool
 look_for_idle_work(struct repl *repl)
 {
-	struct worker *w = repl->worker;
-	struct watchdog_usage usage = { 0 };
+	uint64_t used_us = cpu_used_us(repl);
 	bool worked;
 
-	if (w->leaf != NULL)
-		cgroup_leaf_cpu(w->leaf, &usage.cpu_us);
-	else
-		watchdog_measure(w->pid, NULL, &w->seen, &usage);
 	if (repl->idle_cpu_us == 0)
-		repl->idle_cpu_us = usage.cpu_us;
-	else if (usage.cpu_us > repl->idle_cpu_us + IDLE_CPU_US)
+		repl->idle_cpu_us = used_us;
+	else if (used_us > repl->idle_cpu_us + IDLE_CPU_US)
 		repl_end(repl, "it went on using the processor while no cell ran");
 	/* A leaf counts in microseconds. */
-	worked = w->leaf == NULL || usage.cpu_us != repl->looked_cpu_us;
-	repl->looked_cpu_us = usage.cpu_us;
+	worked = repl->worker == NULL || repl->worker->leaf == NULL ||
+		 used_us != repl->looked_cpu_us;
+	repl->looked_cpu_us = used_us;
 	return worked;
 }
 
@@ -90,11 +153,28 @@ look_at_memory(struct repl *repl)
 	return true;
 }
 
+/* Stops what goes on between cells when its time is over. */
+static void
+look_after_background(struct repl *repl)
+{
+	bool may = count_background(repl);
+
+	if (!may || clock_ms() >= repl->background.until_ms)
+		repl_hold(repl, false);
+	else
+		look_at_memory(repl);
+}
+
 void
 repl_look_after(struct repl *repl)
 {
-	if (repl->phase != REPL_IDLE ||
-	    clock_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
+	if (repl->phase != REPL_IDLE)
+		return;
+	if (repl->background.runs) {
+		look_after_background(repl);
+		return;
+	}
+	if (clock_ms() - repl->idle_since_ms < FREEZE_AFTER_MS)
 		return;
 	if (repl->frozen) {
 		if (!repl->was_looked_at)
@@ -102,7 +182,7 @@ repl_look_after(struct repl *repl)
 	} else if (repl->adopted && !repl->held) {
 		/* The end of the supervisor sends it no signal: its init has to see the end of
 		 * the socket. */
-		repl_hold(repl);
+		repl_hold(repl, true);
 	} else if (repl->worker->leaf != NULL && !repl->held) {
 		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
 		repl->was_looked_at = false;

@@ -630,6 +630,16 @@ on_end(void *arg, const struct engine_event *event, const struct outcome *outcom
 	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, clock_ms(), outcome->cpu_ms);
 }
 
+static bool
+on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+{
+	struct account *account = find(arg, tenant_principal(tenant));
+	uint64_t now = clock_ms(), most = account->config->quota.cpu_seconds_per_hour;
+
+	quota_add(&account->cpu, QUOTA_HOUR_SLOT_MS, now, cpu_ms);
+	return most == 0 || quota_wait_ms(&account->cpu, QUOTA_HOUR_SLOT_MS, now, most * 1000) == 0;
+}
+
 static json_t *
 describe_refused(const struct outcome *outcome)
 {
@@ -712,6 +722,7 @@ gate_new(const struct gate_options *options)
 	gate->directory_seconds = options->config->service.directory_seconds;
 	gate->identity_seconds = options->config->service.identity_seconds;
 	gate->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
+						   .on_background = on_background,
 						   .on_answered = on_answered,
 						   .on_connection = on_connection,
 						   .arg = gate };

@@ -169,6 +169,17 @@ on_answered(void *arg, const struct engine_event *event, const struct outcome *o
 		metrics->next->on_answered(metrics->next->arg, event, outcome);
 }
 
+static bool
+on_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+{
+	struct metrics *metrics = arg;
+
+	if (cpu_ms > 0)
+		count_of(metrics, tenant_principal(tenant))->cpu_ms += cpu_ms;
+	return !metrics->next || !metrics->next->on_background ||
+	       metrics->next->on_background(metrics->next->arg, tenant, cpu_ms);
+}
+
 static void
 on_connection(void *arg, const struct engine_connection *connection)
 {
@@ -244,6 +255,7 @@ metrics_new(void)
 
 	metrics->observer = (struct engine_observer){ .on_start = on_start, .on_end = on_end,
 						      .on_answered = on_answered,
+						      .on_background = on_background,
 						      .on_connection = on_connection,
 						      .on_input = on_input,
 						      .on_tool_call = on_tool_call,

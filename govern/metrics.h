@@ -29,7 +29,7 @@ const struct engine_observer *metrics_observer(struct metrics *metrics,
 
 struct metrics_tenant {
 	uint64_t executions;		/* that are over */
-	uint64_t cpu_ms;		/* of them */
+	uint64_t cpu_ms;		/* of them, and of sessions between cells */
 	uint64_t limits_hit;
 	uint64_t imports_refused;	/* executions of which an import was refused */
 };

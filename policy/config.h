@@ -164,6 +164,8 @@ struct config {
 		uint64_t memory_total;	/* bytes that the limits of a tenant's may add up to */
 		uint32_t idle_seconds;	/* since the last cell; then it is closed */
 		uint32_t age_seconds;	/* since its beginning, likewise */
+		uint32_t background;	/* enum background_mode */
+		uint32_t background_ms;	/* of BACKGROUND_RUN */
 	} repl;
 	struct {			/* likewise */
 		uint32_t text_tokens;	/* as in mcp */

@@ -154,6 +154,9 @@ static const struct key keys[] = {
 	TENANT_KEY("repl", "memory_total_mb", U64,   repl.memory_total, 0, 16777216, MiB, "8192"),
 	TENANT_KEY("repl", "idle_seconds",    U32,   repl.idle_seconds, 1, 2592000, 1,   "3600"),
 	TENANT_KEY("repl", "age_seconds",     U32,   repl.age_seconds,  1, 2592000, 1,   "86400"),
+	/* in the order of enum background_mode */
+	TENANT_CHOICE_KEY("repl", "background", repl.background, "run|freeze|end", "run"),
+	TENANT_KEY("repl", "background_seconds", U32, repl.background_ms, 1, 86400, 1000, "60"),
 
 	TENANT_KEY("limits", "timeout_seconds", U32, limits.standard.wall_ms,      1, 86400,   1000, "30"),
 	TENANT_KEY("limits", "timeout_max",     U32, limits.cap.wall_ms,           1, 86400,   1000, "600"),

@@ -142,6 +142,16 @@ enum tool_server_state {
 	TOOL_SERVER_STATE_COUNT
 };
 
+/* What a cell that has ended by itself leaves running: its threads, the processes that it has
+ * started. */
+enum background_mode {
+	BACKGROUND_UNSAID,	/* as BACKGROUND_FREEZE */
+	BACKGROUND_RUN,		/* it goes on */
+	BACKGROUND_FREEZE,	/* it is stopped until the next cell */
+	BACKGROUND_END,		/* processes are ended, threads are stopped */
+	BACKGROUND_MODES
+};
+
 /* What became of the state that a cell of a session ran in. */
 enum cell_state {
 	CELL_COMMITTED,		/* it is what the cell made of it */

@@ -654,6 +654,7 @@ interpreter_streams_closed(void)
 	/* What one of them has left in a buffer is not the next cell's. */
 	if (turns_closed())
 		call_plain("flush_buffers");
+	turns_rest();
 }
 
 bool
@@ -675,6 +676,20 @@ void
 interpreter_rolled_back(void)
 {
 	call_plain("rolled_back");
+}
+
+static PyThreadState *waiting;
+
+void
+interpreter_give_way(void)
+{
+	waiting = PyEval_SaveThread();
+}
+
+void
+interpreter_take_back(void)
+{
+	PyEval_RestoreThread(waiting);
 }
 
 void

@@ -84,6 +84,10 @@ bool interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_
  * process had. */
 void interpreter_rolled_back(void);
 
+/* While the state waits: other threads run between the two. */
+void interpreter_give_way(void);
+void interpreter_take_back(void);
+
 /* Forgets what signals came while nothing ran. */
 void interpreter_drop_signals(void);
 

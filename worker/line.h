@@ -25,8 +25,10 @@ enum order_kind {
 
 struct order {
 	uint32_t kind;
+	uint32_t number;	/* reports about it repeat this */
 	uint32_t port;		/* of a cell: where its proxy listens; 0: it has none */
 	uint32_t ended;		/* ORDER_RETURN: processes of earlier cells that were ended */
+	uint32_t goes_on;	/* ORDER_CELL: threads that it leaves run after its end too */
 };
 
 enum report_kind {
@@ -38,6 +40,7 @@ enum report_kind {
 
 struct report {
 	uint32_t kind;
+	uint32_t number;	/* of the order */
 	int32_t value;
 };
 

@@ -22,6 +22,7 @@
 /* For killed processes to die: large ones take long, and each look slows them down. */
 #define PAUSE_FIRST_NS 200000
 #define PAUSE_MOST_NS 20000000
+#define OURS_LOOKS_MAX 500	/* with a pause of the first kind after each */
 
 static pid_t seen = 1;		/* processes with this number or a lower one were met before */
 
@@ -75,12 +76,50 @@ processes_weigh(pid_t pid, const char *weight)
 		return;
 }
 
+/* The name before the numbers is the script's, and may have anything in it. False: unknown. */
+static bool
+read_stat(pid_t pid, int *parent_r, unsigned int *threads_r)
+{
+	own_fd int fd = -1;
+	char text[1024], *at;
+	ssize_t len;
+
+	snprintf(text, sizeof(text), "/proc/%d/stat", (int)pid);
+	fd = open(text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[len > 0 ? len : 0] = '\0';
+	at = strrchr(text, ')');
+	return at != NULL && sscanf(at, ") %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+				    "%*s %*s %*s %u", parent_r, threads_r) == 2;
+}
+
+unsigned int
+processes_threads(pid_t pid)
+{
+	unsigned int threads;
+	int parent;
+
+	return read_stat(pid, &parent, &threads) ? threads : 0;
+}
+
+bool
+processes_becomes_ours(pid_t pid)
+{
+	unsigned int threads;
+	int parent = 1;
+
+	for (int i = 0; i < OURS_LOOKS_MAX && read_stat(pid, &parent, &threads) && parent != 1;
+	     i++)
+		processes_pause(PAUSE_FIRST_NS);
+	return parent == 1;
+}
+
 /* Processes that outlived their cell. */
 static struct left {
 	pid_t pid;
 	unsigned int owner;
 } left[PROCESSES_LEFT_MAX];
-static size_t n_left;
+static size_t n_left, n_met;
 static int leaves_to = -1;	/* who has what is met; -1: it is killed */
 
 static bool
@@ -102,6 +141,7 @@ end_one(pid_t pid, const pid_t *keep, size_t n)
 		return false;
 	if (leaves_to >= 0 && n_left < PROCESSES_LEFT_MAX) {
 		left[n_left++] = (struct left){ pid, (unsigned int)leaves_to };
+		n_met++;
 		return false;
 	}
 	return kill(pid, SIGKILL) == 0;
@@ -210,6 +250,12 @@ processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r)
 		return -EAGAIN;
 	seen = next;
 	return 0;
+}
+
+size_t
+processes_met(void)
+{
+	return n_met;
 }
 
 unsigned int

@@ -22,6 +22,9 @@ int processes_end_others(const pid_t *keep, size_t n, unsigned int *found_r);
 #define PROCESSES_LEFT_MAX 4096
 unsigned int processes_leave(const pid_t *keep, size_t n, unsigned int owner);
 
+/* How many processes_leave() has listed, ever. */
+size_t processes_met(void);
+
 /* Signals those of an owner; after SIGKILL it has none. How many were alive. */
 unsigned int processes_signal_left(unsigned int owner, int signal);
 
@@ -38,6 +41,12 @@ bool processes_is_alive(pid_t pid);
 
 /* The same after so many milliseconds, or as soon as it has ended: its memory is free then. */
 bool processes_outlives(pid_t pid, int ms);
+
+/* Waits a while until it is a child of this process, as its own parent has ended. */
+bool processes_becomes_ours(pid_t pid);
+
+/* How many threads it has; 0: unknown. */
+unsigned int processes_threads(pid_t pid);
 
 /* Waits, to the end, for processes that are about to end or to begin. At most a second. */
 void processes_pause(long ns);

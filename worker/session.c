@@ -39,6 +39,7 @@
 #define DROP_MS 1000
 #define ANSWER_MS 5000		/* for a copy that is to be the state */
 #define COPY_S 5		/* for a snapshot to fork */
+#define STALE_MAX 256		/* reports about earlier orders, during one operation */
 
 static bool memory_counted;	/* by a controller: sampling is not needed */
 
@@ -52,8 +53,8 @@ static int background[2];
 
 /* Slots hold states. A cell runs in the process that held the state of its slot, the head; the
  * slot has its copy until the cell has ended by itself. What cells have started belongs to their
- * slot (processes.h), and is stopped unless a cell of that slot runs. What only looks at the state
- * is a copy that is nothing's state, and the head rests.
+ * slot (processes.h), and is stopped unless a cell of that slot runs, or it goes on after one. What
+ * only looks at the state is a copy that is nothing's state, and the head rests.
  *
  * The current operation; one at a time. */
 static struct {
@@ -61,6 +62,9 @@ static struct {
 	unsigned int snapshot, to;	/* to: of a copy */
 	uint64_t id;		/* of a cell */
 	bool look;		/* the cell only looks */
+	enum background_mode background;	/* what becomes of what the cell leaves */
+	int awake;		/* the slot that goes on when this is over; -1: none */
+	unsigned int stale;	/* reports about earlier orders */
 	int line;		/* of the copy, until it is reported; then of the cell */
 	int listener;		/* the socket on which a cell reaches its proxy; -1: none */
 	pid_t pid;		/* of the cell; 0: its copy is not reported yet */
@@ -75,6 +79,12 @@ static struct {
 	bool asked;		/* it may still tell where it is; then it is stopped */
 	struct timespec since;
 } now;
+
+/* The slot whose processes run while there is no operation, as its last cell has left them; -1:
+ * none. Those that they have started since then are not listed yet. */
+static int awake = -1;
+
+static uint32_t orders;		/* the number of the last one */
 
 static void
 tell(const struct msg *msg)
@@ -112,12 +122,83 @@ empty(struct snapshot *p)
 	p->pid = 0;
 }
 
+static size_t
+list_states(pid_t *keep_r, pid_t one)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
+		if (snapshot[i].pid > 0)
+			keep_r[n++] = snapshot[i].pid;
+	keep_r[n++] = one;
+	return n;
+}
+
+/* What was made since the last time is the slot's, except for states and one more process. How many
+ * were ended because they are too many. */
+static unsigned int
+list_new(unsigned int slot, pid_t one)
+{
+	pid_t keep[REPL_SNAPSHOTS_MAX + 1];
+
+	return processes_leave(keep, list_states(keep, one), slot);
+}
+
+/* What is in a slot, stopped between its cells. A stopped process may be continued by a timer of
+ * its own; the supervisor looks at what a session uses while it is idle. */
+static void
+signal_slot(unsigned int slot, int signal)
+{
+	if (snapshot[slot].pid > 0)
+		kill(snapshot[slot].pid, signal);
+	processes_signal_left(slot, signal);
+}
+
+/* Stops what is in a slot, with all that is new but one. A process that another one made before it
+ * was stopped is met in the next turn. Never while a process is between a state and its copy: while
+ * that one is stopped, the copy's end is not seen. */
+static void
+halt(unsigned int slot, pid_t one)
+{
+	size_t met;
+
+	do {
+		met = processes_met();
+		signal_slot(slot, SIGSTOP);
+		list_new(slot, one);
+	} while (processes_met() != met);
+}
+
+/* The same after a copy of the slot's process was made. */
+static void
+halt_copied(unsigned int slot, pid_t copy)
+{
+	if (processes_becomes_ours(copy))
+		halt(slot, copy);
+	else
+		signal_slot(slot, SIGSTOP);
+}
+
+/* Nothing goes on any more until an operation needs it. The slot that did; -1: none. */
+static int
+rest(void)
+{
+	int was = awake;
+
+	awake = -1;
+	if (was >= 0)
+		halt((unsigned int)was, 0);
+	return was;
+}
+
 /* Its memory is free when the next cell begins and memory is measured. */
 static void
 drop(struct snapshot *p)
 {
 	pid_t pid = p->pid;
 
+	if (awake == p - snapshot)
+		rest();
 	empty(p);
 	processes_signal_left((unsigned int)(p - snapshot), SIGKILL);
 	if (pid > 0)
@@ -159,7 +240,8 @@ make_line(int *ours_r, int *theirs_r)
 static int
 give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
 {
-	struct order order = { .kind = kind, .port = port };
+	struct order order = { .kind = kind, .number = ++orders, .port = port,
+			       .goes_on = now.background == BACKGROUND_RUN };
 	int fd[2] = { -1, more };
 	ssize_t n;
 	int r;
@@ -209,14 +291,13 @@ reap(void)
 
 /* ---- copies ---- */
 
-/* What is in a slot, stopped between its cells. A stopped process may be continued by a timer of
- * its own; the supervisor looks at what a session uses while it is idle. */
+/* After an operation: what was going on before it does so again. */
 static void
-signal_slot(unsigned int slot, int signal)
+wake(int slot)
 {
-	if (snapshot[slot].pid > 0)
-		kill(snapshot[slot].pid, signal);
-	processes_signal_left(slot, signal);
+	awake = slot >= 0 && snapshot[slot].pid > 0 ? slot : -1;
+	if (awake >= 0)
+		signal_slot((unsigned int)slot, SIGCONT);
 }
 
 static void
@@ -226,8 +307,13 @@ copied(int error)
 		.to = now.to, .error = (uint32_t)error } };
 
 	/* A session's first process has not been told to wait yet. */
-	if (now.what == COPY && snapshot[now.snapshot].pid > 0)
-		kill(snapshot[now.snapshot].pid, SIGSTOP);
+	if (now.what == COPY) {
+		if (error != 0)
+			halt(now.snapshot, 0);
+		else
+			halt_copied(now.snapshot, snapshot[now.to].pid);
+		wake(now.awake);
+	}
 	now.what = NOTHING;
 	tell_states();
 	tell(&msg);
@@ -242,8 +328,9 @@ on_copy(const struct msg_copy *copy)
 	now.what = COPY;
 	now.snapshot = copy->from;
 	now.to = copy->to;
-	if (snapshot[now.snapshot].pid > 0)
-		kill(snapshot[now.snapshot].pid, SIGCONT);
+	now.awake = rest();
+	/* All of it: the head may wait for the process between it and its last copy. */
+	signal_slot(now.snapshot, SIGCONT);
 	r = give_order(&snapshot[copy->from], ORDER_COPY, 0, -1);
 	if (r < 0)
 		copied(-r);
@@ -264,6 +351,14 @@ read_background(int fd, char *to)
 	return (struct msg_bin){ to, n > 0 ? (size_t)n : 0 };
 }
 
+/* Whether threads or processes that cells have started are there. */
+static bool
+leaves_some(void)
+{
+	return processes_threads(snapshot[now.snapshot].pid) != 1 ||
+	       processes_signal_left(now.snapshot, 0) > 0;
+}
+
 static void
 cell_ended(enum cell_state state, int status, int error, bool by_state)
 {
@@ -276,7 +371,13 @@ cell_ended(enum cell_state state, int status, int error, bool by_state)
 
 	now.what = NOTHING;
 	listener_end(now.listener);
-	signal_slot(now.snapshot, SIGSTOP);
+	if (state == CELL_COMMITTED && now.background == BACKGROUND_RUN && leaves_some())
+		awake = (int)now.snapshot;
+	else
+		signal_slot(now.snapshot, SIGSTOP);
+	if (now.look)
+		wake(now.awake);
+	msg.cell_ended.goes_on = awake >= 0;
 	tell_states();
 	tell(&msg);
 }
@@ -294,6 +395,12 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	now.snapshot = cell->snapshot;
 	now.id = cell->id;
 	now.look = cell->inspect;
+	now.background = (enum background_mode)cell->background;
+	now.awake = -1;
+	/* Those that its own slot has started meanwhile are listed when it has ended. */
+	if (now.look || awake != (int)cell->snapshot)
+		now.awake = rest();
+	awake = -1;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
 	procfs_tell_uptime();
 	/* What the cell before has closed is free, such as a port. */
@@ -301,10 +408,7 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 		processes_outlives(spent, DROP_MS);
 	if (cell->network)
 		r = now.listener = listener_offer(cell->id, &port);
-	if (!now.look)
-		signal_slot(cell->snapshot, SIGCONT);
-	else if (snapshot[cell->snapshot].pid > 0)
-		kill(snapshot[cell->snapshot].pid, SIGCONT);
+	signal_slot(cell->snapshot, SIGCONT);
 	if (r >= 0)
 		r = give_order(&snapshot[cell->snapshot], now.look ? ORDER_LOOK : ORDER_CELL, port,
 			       control);
@@ -312,18 +416,6 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 		cell_ended(CELL_LOST, 0, ENOENT, true);
 	else if (r < 0)
 		cell_ended(CELL_ROLLED_BACK, 0, -r, false);
-}
-
-static size_t
-list_states(pid_t *keep_r, pid_t one)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
-		if (snapshot[i].pid > 0)
-			keep_r[n++] = snapshot[i].pid;
-	keep_r[n++] = one;
-	return n;
 }
 
 /* Ends all processes but the snapshots and one, and what other slots have; how many were found. If
@@ -368,6 +460,8 @@ await_deaths(void)
 static void
 commit(void)
 {
+	if (now.background == BACKGROUND_END)
+		end_others(now.pid);
 	spent = snapshot[now.snapshot].pid;
 	put(&snapshot[now.snapshot], now.pid, now.line);
 	weigh(now.pid, WEIGHT_STATE);
@@ -380,9 +474,8 @@ static void
 on_committed(void)
 {
 	struct msg msg = { .type = MSG_CELL_READY, .cell_ready.id = now.id };
-	pid_t keep[REPL_SNAPSHOTS_MAX + 1];
 
-	now.ended = processes_leave(keep, list_states(keep, now.pid), now.snapshot);
+	now.ended = list_new(now.snapshot, now.pid);
 	now.ready = true;
 	await_deaths();
 	if (memory_counted)
@@ -399,6 +492,14 @@ on_commit(const struct msg_commit *message)
 		commit();
 }
 
+/* A process that its own threads keep from its orders reports when the operation is over. */
+static bool
+is_stale(const struct report *report)
+{
+	return (report->kind == REPORT_REFUSED || report->kind == REPORT_HERE) &&
+	       report->number != orders && now.stale++ < STALE_MAX;
+}
+
 /* 1; 0: nothing for now; -EPIPE: the other end is closed; or -EBADMSG. */
 static int
 receive(int line, struct report *report_r)
@@ -412,15 +513,18 @@ receive(int line, struct report *report_r)
 		return -EBADMSG;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	return n == (ssize_t)sizeof(*report_r) ? 1 : n == 0 ? -EPIPE : -EBADMSG;
+	if (n == (ssize_t)sizeof(*report_r))
+		return is_stale(report_r) ? 0 : 1;
+	return n == 0 ? -EPIPE : -EBADMSG;
 }
 
-/* Makes sure that the copy has not been killed by the cell: it may take time to die. */
+/* Makes sure that the copy has not been killed by the cell: it may take time to die. What was only
+ * looked at answers when its own threads let it, and is not waited for. */
 static void
 prove(struct snapshot *p)
 {
 	struct order order = { .kind = now.look ? ORDER_ANSWER : ORDER_RETURN,
-			       .ended = now.ended };
+			       .number = ++orders, .ended = now.ended };
 	struct pollfd answer = { .fd = p->line, .events = POLLIN };
 	struct report report;
 	int n = -1;
@@ -429,6 +533,8 @@ prove(struct snapshot *p)
 	kill(p->pid, SIGCONT);
 	if (fdpass_send_patiently(p->line, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) ==
 	    (ssize_t)sizeof(order)) {
+		if (now.look)
+			return;
 		stall_rest();
 		do
 			n = poll(&answer, 1, ANSWER_MS);
@@ -513,12 +619,9 @@ look_again(void)
 
 	reap();
 	check();
-	/* Freeing much memory takes time. */
-	if (now.what == CELL && !some && now.looks++ == LOOKS_MAX) {
-		if (now.pid == 0)
-			empty(&snapshot[now.snapshot]);
-		roll_back(SIGKILL, 0);
-	}
+	/* Freeing much memory takes time. A state whose threads do not let it fork is as it was. */
+	if (now.what == CELL && !some && now.looks++ == LOOKS_MAX)
+		roll_back(SIGKILL, now.pid == 0 ? EBUSY : 0);
 }
 
 /* ---- what is reported ---- */
@@ -576,6 +679,8 @@ on_forked(pid_t pid)
 	struct snapshot head;
 
 	if (now.what == COPY) {
+		if (now.awake == (int)now.to)
+			now.awake = -1;
 		processes_signal_left(now.to, SIGKILL);
 		put(&snapshot[now.to], pid, now.line);
 		copied(0);
@@ -583,6 +688,7 @@ on_forked(pid_t pid)
 	}
 	if (now.look) {
 		now.pid = pid;
+		halt_copied(now.snapshot, pid);
 		after_forked();
 		return;
 	}
@@ -621,17 +727,19 @@ on_own_report(void)
 
 /* ---- the supervisor ---- */
 
-/* Stops all processes but init, which waits for the end of the socket; nothing can grow
- * meanwhile. A process cannot evade SIGSTOP to all: a fork during it is repeated after it is
+/* Nothing can grow meanwhile. A session that stays waits for the end of the socket, and each of its
+ * processes is stopped; none can evade that, because a fork during it is repeated after it is
  * over. */
 static void
 on_hold(const struct msg_hold *hold)
 {
 	struct msg msg = { .type = MSG_HELD, .held.number = hold->number };
 
-	if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0)
+	if (hold->stays && prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0)
 		_exit(1);
-	kill(-1, SIGSTOP);
+	rest();
+	if (hold->stays)
+		kill(-1, SIGSTOP);
 	tell(&msg);
 }
 
@@ -709,7 +817,7 @@ serve(void)
 			if (now.asked)
 				end_cell();
 		} else if (n == 0 && !forced) {
-			give_up_snapshot();
+			on_refused(EAGAIN);
 		} else if (n == 0) {
 			look_again();
 		} else if (poll[2].revents != 0) {

@@ -31,10 +31,13 @@
 #include "worker/warm.h"
 #include "worker/workspace.h"
 
+static uint32_t number;			/* of the order that is carried out */
+static bool goes_on;			/* threads run while the state waits */
+
 static void
 report(enum report_kind kind, int value)
 {
-	struct report r = { .kind = kind, .value = value };
+	struct report r = { .kind = kind, .number = number, .value = value };
 
 	/* Nobody listens: init is gone, and so are we. */
 	if (fdpass_send(JAIL_LINE, &r, sizeof(r), NULL, 0, 0) != (ssize_t)sizeof(r))
@@ -48,6 +51,18 @@ take_line(int line)
 	if (dup3(line, JAIL_LINE, O_CLOEXEC) < 0)
 		_exit(1);
 	close(line);
+}
+
+/* The limit that the last cell had; was: what it is after this. */
+static void
+lift_limit(__rlimit_resource_t what, struct rlimit *was)
+{
+	struct rlimit lifted;
+
+	if (getrlimit(what, was) < 0)
+		return;
+	lifted = (struct rlimit){ was->rlim_max, was->rlim_max };
+	setrlimit(what, &lifted);
 }
 
 /* ---- offsets ---- */
@@ -181,6 +196,7 @@ run_cell(int control, uint32_t port, bool look)
 	struct msg done = { .type = MSG_DONE };
 	struct frame frame = { 0 };
 	struct timespec since;
+	struct rlimit processor;
 	pid_t self = getpid();
 	int error = 0;
 
@@ -213,6 +229,8 @@ run_cell(int control, uint32_t port, bool look)
 	frame_done(&frame);
 	close(JAIL_CONTROL);
 	close_streams();
+	/* From here on the supervisor counts. */
+	lift_limit(RLIMIT_CPU, &processor);
 	report(REPORT_COMMITTED, self);
 }
 
@@ -265,23 +283,11 @@ wait_for(pid_t pid)
 static _Noreturn void
 tell_of_copy(int line, pid_t pid)
 {
-	struct report r = { .kind = REPORT_FORKED, .value = pid };
+	struct report r = { .kind = REPORT_FORKED, .number = number, .value = pid };
 
 	if (pid < 0)
 		_exit(errno);
 	_exit(fdpass_send(line, &r, sizeof(r), NULL, 0, 0) == (ssize_t)sizeof(r) ? 0 : EPIPE);
-}
-
-/* The limit that the last cell had is not one for the copy. */
-static void
-lift_limit(void)
-{
-	struct rlimit now;
-
-	if (getrlimit(RLIMIT_NPROC, &now) == 0) {
-		now.rlim_cur = now.rlim_max;
-		setrlimit(RLIMIT_NPROC, &now);
-	}
 }
 
 enum forked { IS_COPY, HAS_COPY, HAS_NONE };
@@ -292,10 +298,11 @@ enum forked { IS_COPY, HAS_COPY, HAS_NONE };
 static enum forked
 fork_state(int line)
 {
+	struct rlimit processes = { RLIM_INFINITY, RLIM_INFINITY };
 	pid_t between, pid;
 	int error;
 
-	lift_limit();
+	lift_limit(RLIMIT_NPROC, &processes);
 	interpreter_before_copy();
 	between = vfork();
 	error = errno;
@@ -303,6 +310,7 @@ fork_state(int line)
 		pid = fork();
 		if (pid != 0)
 			tell_of_copy(line, pid);
+		goes_on = false;
 		interpreter_after_copy(true);
 		take_line(line);
 		return IS_COPY;
@@ -310,6 +318,8 @@ fork_state(int line)
 	interpreter_after_copy(false);
 	if (between > 0)
 		error = wait_for(between);
+	/* Threads of earlier cells may go on. */
+	setrlimit(RLIMIT_NPROC, &processes);
 	if (error == 0 || between < 0)
 		drop_child_signal();
 	if (error == 0)
@@ -350,8 +360,9 @@ begin_cell(int control, uint32_t port, bool look)
 }
 
 static void
-on_cell(struct fdpass_set *fds, uint32_t port, bool look)
+on_cell(struct fdpass_set *fds, const struct order *order)
 {
+	bool look = order->kind == ORDER_LOOK;
 	enum forked forked;
 
 	remember_offsets();
@@ -364,7 +375,8 @@ on_cell(struct fdpass_set *fds, uint32_t port, bool look)
 	if ((forked == IS_COPY) == look) {
 		if (!look)
 			n_offsets = 0;
-		begin_cell(fds->fd[1], port, look);
+		begin_cell(fds->fd[1], order->port, look);
+		goes_on = order->goes_on;
 	} else {
 		close(fds->fd[1]);
 	}
@@ -400,17 +412,23 @@ wait_for_orders(void)
 	for (;;) {
 		struct fdpass_set fds = { 0 };
 		struct order order = { 0 };
-		ssize_t n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);
+		ssize_t n;
 
+		if (goes_on)
+			interpreter_give_way();
+		n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);
+		if (goes_on)
+			interpreter_take_back();
 		/* Init is gone, or has given us up. */
 		if (n != (ssize_t)sizeof(order))
 			_exit(0);
+		number = order.number;
 		drop_child_signal();
 		interpreter_drop_signals();
 		if (order.kind == ORDER_COPY && fds.n == 1)
 			on_copy(&fds);
 		else if ((order.kind == ORDER_CELL || order.kind == ORDER_LOOK) && fds.n == 2)
-			on_cell(&fds, order.port, order.kind == ORDER_LOOK);
+			on_cell(&fds, &order);
 		else if ((order.kind == ORDER_ANSWER || order.kind == ORDER_RETURN) && fds.n == 0)
 			on_answer(order.ended);
 		fdpass_close(&fds);

@@ -49,6 +49,12 @@ turns_divide(void)
 			newest_thread = PyThreadState_GetID(one);
 }
 
+void
+turns_rest(void)
+{
+	newest_thread = UINT64_MAX;
+}
+
 int
 turns_background(int out, int err)
 {

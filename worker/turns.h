@@ -28,6 +28,9 @@ int turns_background(int out, int err);
 /* All threads that there are now are of earlier cells, but the calling one. */
 void turns_divide(void);
 
+/* The same for threads that begin from now on, until they are divided again. */
+void turns_rest(void);
+
 /* Both descriptors are others now: waits, for about a second at most, until no other thread writes
  * to those of before. False: some still do, and may have the lock of a buffer. */
 bool turns_closed(void);

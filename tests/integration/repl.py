@@ -157,22 +157,38 @@ os.read(ready, 1)
 """
 
 
+# A child that grows while its session goes on.
+GROW_SOON = """import os, time
+if os.fork() == 0:
+    for _ in range(10):
+        time.sleep(.05)
+        if os.fork() == 0:
+            kept = bytearray(30 << 20)
+            break
+    time.sleep(3600)
+"""
+
+
 @test
 def a_session_does_not_grow_between_cells(ctx):
-    """Where nothing counts memory, it is looked at again when it rests."""
-    with begun(ctx, "x = 1", memory_mb=96) as s:
-        s.well(GROW_LATER)
-        deadline = time.monotonic() + ctx.seconds(30)
-        while True:
-            seen = [r for r in mine(s.client) if r["session"] == s.handle]
-            if not seen:
-                break			# ended for it
-            if seen[0]["state"] == "frozen" and not ctx.fallback:
-                break			# the kernel kept it within its limit
-            assert time.monotonic() < deadline, seen
-        if seen:
-            assert seen[0]["memory_bytes"] <= 112 << 20, seen
-        ctx.healthy(s.client)
+    """Where nothing counts memory, it is looked at again when it rests, and while it goes on."""
+    for how, code in ("freeze", GROW_LATER), ("run\nbackground_seconds = 2", GROW_SOON):
+        with ctx.private("[repl]\nbackground = %s\n" % how) as service, \
+             ctx.client(path=service.socket) as client:
+            s = Session(client)
+            s.well("x = 1", memory_mb=96)
+            s.well(code)
+            deadline = time.monotonic() + ctx.seconds(30)
+            while True:
+                seen = [r for r in mine(client) if r["session"] == s.handle]
+                if not seen:
+                    break			# ended for it
+                if seen[0]["state"] == "frozen" and not ctx.fallback:
+                    break			# the kernel kept it within its limit
+                assert time.monotonic() < deadline, seen
+            if seen:
+                assert seen[0]["memory_bytes"] <= 112 << 20, seen
+            equal(client.run("print(6 * 7)").stdout, "42\n")
 
 
 # ---- what is kept ----

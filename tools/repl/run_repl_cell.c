@@ -303,6 +303,8 @@ repl_run_cell(struct tool_run *run, struct why *why_r)
 		.limits = run->limits,
 		.repl = repl_session_repl(session),
 		.snapshot = repl_session_snapshot(session),
+		.background = run->host.config->repl.background,
+		.background_ms = run->host.config->repl.background_ms,
 	};
 	int r = 0;
 

@@ -108,7 +108,7 @@ sums_are_exact(void **state)
 /* ---- counters ---- */
 
 struct heard {
-	unsigned int started, ended, answered, connections, questions, calls;
+	unsigned int started, ended, answered, background, connections, questions, calls;
 	int verdict;		/* of on_start */
 };
 
@@ -137,6 +137,16 @@ hear_answered(void *arg, const struct engine_event *event, const struct outcome 
 	(void)event;
 	(void)outcome;
 	((struct heard *)arg)->answered++;
+}
+
+static bool
+hear_background(void *arg, const struct tenant *tenant, uint64_t cpu_ms)
+{
+	struct heard *heard = arg;
+
+	(void)tenant;
+	heard->background += cpu_ms;
+	return heard->background < 1000;
 }
 
 static void
@@ -172,8 +182,8 @@ set_up(struct rig *rig)
 {
 	*rig = (struct rig){ .metrics = metrics_new() };
 	rig->next = (struct engine_observer){ hear_start, hear_end, hear_answered,
-					      hear_connection, hear_input, hear_tool_call,
-					      &rig->heard };
+					      hear_background, hear_connection, hear_input,
+					      hear_tool_call, &rig->heard };
 	rig->front = metrics_observer(rig->metrics, &rig->next);
 }
 
@@ -231,6 +241,22 @@ everything_is_passed_on_and_counted(void **state)
 	assert_says(&rig, "mcp_python_executions_refused_total{why=\"other\"} 1\n");
 	assert_says(&rig, "mcp_python_limits_hit_total{limit=\"memory_limit\"} 1\n");
 	assert_says(&rig, "mcp_python_tenant_cpu_seconds_total{tenant=\"uid:1\"} 2.000000\n");
+	metrics_free(rig.metrics);
+}
+
+static void
+time_between_cells_counts(void **state)
+{
+	struct tenant tenant = { .principal = (char *)"uid:1" };
+	struct rig rig;
+
+	(void)state;
+	set_up(&rig);
+	run(&rig, "uid:1", OUTCOME_OK, 500);
+	assert_true(rig.front->on_background(rig.front->arg, &tenant, 900));
+	assert_false(rig.front->on_background(rig.front->arg, &tenant, 100));
+	assert_int_equal(rig.heard.background, 1000);
+	assert_says(&rig, "mcp_python_tenant_cpu_seconds_total{tenant=\"uid:1\"} 1.500000\n");
 	metrics_free(rig.metrics);
 }
 
@@ -377,6 +403,7 @@ main(void)
 		cmocka_unit_test(histograms_are_cumulative),
 		cmocka_unit_test(sums_are_exact),
 		cmocka_unit_test(everything_is_passed_on_and_counted),
+		cmocka_unit_test(time_between_cells_counts),
 		cmocka_unit_test(calls_of_tools_are_counted),
 		cmocka_unit_test(what_never_ran_has_no_time),
 		cmocka_unit_test(refused_imports_are_counted_once_per_execution),
