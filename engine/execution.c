@@ -425,6 +425,8 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	e->became = looked ? STATE_NONE : became;
 	results_end(&e->results);
 	e->processes_ended = ended->ended;
+	e->fell = ended->fell;
+	e->fell_status = (int)ended->fell_status;
 	output_add(&e->background, STREAM_STDOUT, ended->background_stdout.at,
 		   ended->background_stdout.len);
 	output_add(&e->background, STREAM_STDERR, ended->background_stderr.at,

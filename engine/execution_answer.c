@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/utf8.h"
 #include "engine/engine_parts.h"
@@ -88,9 +89,25 @@ free_done(struct done_texts *t)
 	free(t->names);
 }
 
+/* Those of its process, the processes that were ended, and what was undone before it. */
+#define NOTES_OF_CELL (NOTES_MAX + 2)
+
+static char *
+note_of_fall(int status)
+{
+	char *note;
+
+	if (asprintf(&note, "since the last cell the session's process has ended (%s %d): what earlier "
+		     "cells had started has ended too, and variables are as that cell left them",
+		     WIFEXITED(status) ? "exit status" : "signal",
+		     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)) < 0)
+		abort();
+	return note;
+}
+
 /* What the session has lost with the cell. The list and its texts belong to the caller. */
 static size_t
-make_notes(const struct execution *e, char *note_r[NOTES_MAX + 1])
+make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 {
 	const struct msg_at_stake *stake = &e->stake.msg.at_stake;
 	size_t n = 0;
@@ -103,6 +120,8 @@ make_notes(const struct execution *e, char *note_r[NOTES_MAX + 1])
 		     e->processes_ended == 1 ? "process" : "processes",
 		     e->processes_ended == 1 ? "was" : "were") < 0)
 		abort();
+	if (e->fell)
+		note_r[n++] = note_of_fall(e->fell_status);
 	return n;
 }
 
@@ -185,7 +204,7 @@ tell(struct execution *e, const struct outcome *outcome)
 void
 execution_answer(struct execution *e)
 {
-	char *note[NOTES_MAX + 1], *refused[REFUSED_IMPORTS_MAX];
+	char *note[NOTES_OF_CELL], *refused[REFUSED_IMPORTS_MAX];
 	const char *found[MODULES_OF_RUN_MAX];
 	struct output_text text[STREAM_COUNT], background[STREAM_COUNT], transcript;
 	struct outcome_verdict verdict;

@@ -62,6 +62,8 @@ struct execution {
 	struct repl_job job;			/* WAITING */
 	enum outcome_state became;
 	uint32_t processes_ended;		/* of earlier cells, with it */
+	bool fell;				/* what held the state, before it */
+	int fell_status;			/* how its process ended, as wait(2) gives it */
 	struct frame stake;			/* its AT_STAKE, kept for the texts in it */
 	struct output background;		/* of threads of earlier cells */
 	/* While it runs. */

@@ -389,7 +389,7 @@ repl_turn(struct repl *repl)
 		}
 	}
 	if (repl->engine->shutting_down && repl->engine->keeps_sessions)
-		repl_hold(repl, true);
+		repl_hold(repl, HOLD_STAYS);
 }
 
 void

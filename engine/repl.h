@@ -12,7 +12,8 @@
  *
  * A session does one cell or copy at a time; others wait in the order of the calls.
  * Threads and processes that a cell has started go on in the next cells of its snapshot, and
- * between them as the cell's request says. They end when a cell is undone, and are not copied.
+ * between them as the cell's request says. They end when a cell is undone, or the state's process
+ * ends between cells, and are not copied.
  *
  * Runs in the supervisor; nothing here blocks, nothing calls back from within a call.
  */

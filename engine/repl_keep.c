@@ -39,10 +39,11 @@ smaller(uint64_t a, uint64_t b)
 /* ---- at rest ---- */
 
 void
-repl_hold(struct repl *repl, bool stays)
+repl_hold(struct repl *repl, enum hold_kind kind)
 {
-	struct msg hold = { .type = MSG_HOLD, .hold = { .number = repl->holds + 1,
-							.stays = stays } };
+	bool stays = kind == HOLD_STAYS;
+	struct msg hold = { .type = MSG_HOLD, .hold = { .number = repl->holds + 1, .stays = stays,
+							.undo = kind == HOLD_UNDO } };
 
 	if (repl->held || repl->phase != REPL_IDLE)
 		return;

@@ -174,9 +174,13 @@ bool repl_fits_memory(struct repl *repl);
 
 /* ---- repl_keep.c ---- */
 
-/* Has init stop all other processes of the session until the next message. stays: also over the
- * end of this process. */
-void repl_hold(struct repl *repl, bool stays);
+/* Has init stop all other processes of the session until the next message. */
+enum hold_kind {
+	HOLD_RESTS,
+	HOLD_STAYS,	/* also over the end of this process */
+	HOLD_UNDO,	/* what went on since the last cell is ended, and the state as then */
+};
+void repl_hold(struct repl *repl, enum hold_kind kind);
 int repl_on_held(struct repl *repl, const struct msg_held *held);
 
 /* Whether it has a state that can be kept, once it rests. */

@@ -137,7 +137,12 @@ repl_on_idle_looked(void *arg)
 {
 	struct repl *repl = arg;
 
-	if (!repl_fits_memory(repl))
+	if (repl_fits_memory(repl))
+		return;
+	/* What it was at the end of the last cell may fit. */
+	if (repl->background.runs)
+		repl_hold(repl, HOLD_UNDO);
+	else
 		repl_end(repl, "it took more memory than it may while no cell ran");
 }
 
@@ -160,7 +165,7 @@ look_after_background(struct repl *repl)
 	bool may = count_background(repl);
 
 	if (!may || clock_ms() >= repl->background.until_ms)
-		repl_hold(repl, false);
+		repl_hold(repl, HOLD_RESTS);
 	else
 		look_at_memory(repl);
 }
@@ -182,7 +187,7 @@ repl_look_after(struct repl *repl)
 	} else if (repl->adopted && !repl->held) {
 		/* The end of the supervisor sends it no signal: its init has to see the end of
 		 * the socket. */
-		repl_hold(repl, true);
+		repl_hold(repl, HOLD_STAYS);
 	} else if (repl->worker->leaf != NULL && !repl->held) {
 		repl->frozen = cgroup_leaf_freeze(repl->worker->leaf, true) == 0;
 		repl->was_looked_at = false;

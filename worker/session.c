@@ -39,6 +39,7 @@
 #define DROP_MS 1000
 #define ANSWER_MS 5000		/* for a copy that is to be the state */
 #define COPY_S 5		/* for a snapshot to fork */
+#define SPARE_S 1		/* likewise, while no message is read */
 #define STALE_MAX 256		/* reports about earlier orders, during one operation */
 
 static bool memory_counted;	/* by a controller: sampling is not needed */
@@ -58,7 +59,7 @@ static int background[2];
  *
  * The current operation; one at a time. */
 static struct {
-	enum { NOTHING, CELL, COPY } what;
+	enum { NOTHING, CELL, COPY, SPARE } what;
 	unsigned int snapshot, to;	/* to: of a copy */
 	uint64_t id;		/* of a cell */
 	bool look;		/* the cell only looks */
@@ -84,6 +85,21 @@ static struct {
  * none. Those that they have started since then are not listed yet. */
 static int awake = -1;
 
+/* Its copy from the end of that cell, which is the state if its process ends by itself. */
+static struct spare {
+	struct snapshot copy;	/* pid 0: there is none */
+	unsigned int slot;
+	bool tried;		/* there is one, or cannot be */
+	int status;		/* of the slot's process, as wait(2) gives it */
+} spare;
+
+/* A spare that has become the state, until a cell of the slot tells it. */
+static struct {
+	bool told;		/* there is none to tell of */
+	unsigned int slot;
+	int status;
+} fallen = { .told = true };
+
 static uint32_t orders;		/* the number of the last one */
 
 static void
@@ -96,6 +112,8 @@ tell(const struct msg *msg)
 
 /* ---- snapshots ---- */
 
+static void use_spare(void);
+
 /* Sent before any other report. */
 static void
 tell_states(void)
@@ -103,6 +121,7 @@ tell_states(void)
 	static uint32_t told;
 	struct msg msg = { .type = MSG_STATES };
 
+	use_spare();
 	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
 		if (snapshot[i].pid > 0)
 			msg.states.snapshots |= 1U << i;
@@ -122,6 +141,9 @@ empty(struct snapshot *p)
 	p->pid = 0;
 }
 
+/* The states, the spare, and one more. */
+#define KEPT_MAX (REPL_SNAPSHOTS_MAX + 2)
+
 static size_t
 list_states(pid_t *keep_r, pid_t one)
 {
@@ -130,6 +152,8 @@ list_states(pid_t *keep_r, pid_t one)
 	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
 		if (snapshot[i].pid > 0)
 			keep_r[n++] = snapshot[i].pid;
+	if (spare.copy.pid > 0)
+		keep_r[n++] = spare.copy.pid;
 	keep_r[n++] = one;
 	return n;
 }
@@ -139,7 +163,7 @@ list_states(pid_t *keep_r, pid_t one)
 static unsigned int
 list_new(unsigned int slot, pid_t one)
 {
-	pid_t keep[REPL_SNAPSHOTS_MAX + 1];
+	pid_t keep[KEPT_MAX];
 
 	return processes_leave(keep, list_states(keep, one), slot);
 }
@@ -191,14 +215,48 @@ rest(void)
 	return was;
 }
 
+/* Only where memory can run short in the worker's own cgroup. Where it can run short on the
+ * whole machine only, all our processes must end before any of the host's. */
+static void
+weigh(pid_t pid, const char *weight)
+{
+	if (memory_counted)
+		processes_weigh(pid, weight);
+}
+
+/* Its memory, and what it has open, are free afterwards. */
+static void
+end_spare(void)
+{
+	pid_t pid = spare.copy.pid;
+
+	if (pid == 0)
+		return;
+	empty(&spare.copy);
+	if (snapshot[spare.slot].pid > 0)
+		weigh(snapshot[spare.slot].pid, WEIGHT_STATE);
+	processes_outlives(pid, DROP_MS);
+}
+
+/* The slot gets another state, or none. */
+static void
+forget(unsigned int slot)
+{
+	if (awake == (int)slot)
+		rest();
+	if (spare.slot == slot)
+		end_spare();
+	if (fallen.slot == slot)
+		fallen.told = true;
+}
+
 /* Its memory is free when the next cell begins and memory is measured. */
 static void
 drop(struct snapshot *p)
 {
 	pid_t pid = p->pid;
 
-	if (awake == p - snapshot)
-		rest();
+	forget((unsigned int)(p - snapshot));
 	empty(p);
 	processes_signal_left((unsigned int)(p - snapshot), SIGKILL);
 	if (pid > 0)
@@ -210,15 +268,6 @@ put(struct snapshot *p, pid_t pid, int line)
 {
 	empty(p);
 	*p = (struct snapshot){ .pid = pid, .line = line };
-}
-
-/* Only where memory can run short in the worker's own cgroup. Where it can run short on the
- * whole machine only, all our processes must end before any of the host's. */
-static void
-weigh(pid_t pid, const char *weight)
-{
-	if (memory_counted)
-		processes_weigh(pid, weight);
 }
 
 /* Makes a new line; *theirs_r is the other end. 0 or -errno. */
@@ -281,8 +330,14 @@ reap(void)
 		}
 		if (pid == spent)
 			spent = 0;
+		if (pid == spare.copy.pid) {
+			close(spare.copy.line);
+			spare.copy.pid = 0;
+		}
 		for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
 			if (snapshot[i].pid == pid) {
+				if (i == spare.slot)
+					spare.status = status;
 				close(snapshot[i].line);
 				snapshot[i].pid = 0;
 			}
@@ -298,6 +353,29 @@ wake(int slot)
 	awake = slot >= 0 && snapshot[slot].pid > 0 ? slot : -1;
 	if (awake >= 0)
 		signal_slot((unsigned int)slot, SIGCONT);
+}
+
+/* Until it is made no message is read. */
+static void
+make_spare(void)
+{
+	memset(&now, 0, sizeof(now));
+	now.what = SPARE;
+	now.snapshot = (unsigned int)awake;
+	spare.tried = true;
+	if (give_order(&snapshot[now.snapshot], ORDER_COPY, 0, -1) < 0)
+		now.what = NOTHING;
+}
+
+static void
+spare_made(pid_t pid)
+{
+	spare.copy = (struct snapshot){ .pid = pid, .line = now.line };
+	spare.slot = now.snapshot;
+	spare.status = SIGKILL;
+	now.what = NOTHING;
+	processes_becomes_ours(pid);
+	weigh(snapshot[spare.slot].pid, WEIGHT_CELL);
 }
 
 static void
@@ -377,7 +455,13 @@ cell_ended(enum cell_state state, int status, int error, bool by_state)
 		signal_slot(now.snapshot, SIGSTOP);
 	if (now.look)
 		wake(now.awake);
+	else
+		spare.tried = false;
 	msg.cell_ended.goes_on = awake >= 0;
+	if (!fallen.told && fallen.slot == now.snapshot && !now.look) {
+		fallen.told = msg.cell_ended.fell = true;
+		msg.cell_ended.fell_status = (uint32_t)fallen.status & 0xffff;
+	}
 	tell_states();
 	tell(&msg);
 }
@@ -389,6 +473,8 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	uint16_t port = 0;
 	int r = 0;
 
+	reap();
+	tell_states();
 	memset(&now, 0, sizeof(now));
 	now.what = CELL;
 	now.listener = -1;
@@ -401,6 +487,8 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	if (now.look || awake != (int)cell->snapshot)
 		now.awake = rest();
 	awake = -1;
+	if (!now.look)
+		end_spare();
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
 	procfs_tell_uptime();
 	/* What the cell before has closed is free, such as a port. */
@@ -424,7 +512,7 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 static unsigned int
 end_others(pid_t one)
 {
-	pid_t keep[REPL_SNAPSHOTS_MAX + 1];
+	pid_t keep[KEPT_MAX];
 	unsigned int found = now.look ? 0 : processes_signal_left(now.snapshot, SIGKILL), first;
 	size_t n = list_states(keep, one);
 
@@ -545,6 +633,29 @@ prove(struct snapshot *p)
 		empty(p);
 }
 
+/* If the process that went on is gone: ends what it has left. */
+static void
+use_spare(void)
+{
+	struct snapshot *p = &snapshot[spare.slot];
+
+	if (spare.copy.pid == 0 || p->pid > 0 || now.what != NOTHING)
+		return;
+	memset(&now, 0, sizeof(now));
+	now.snapshot = spare.slot;
+	awake = -1;
+	*p = spare.copy;
+	spare.copy.pid = 0;
+	end_others(0);
+	await_deaths();
+	if (p->pid > 0)
+		prove(p);
+	signal_slot(now.snapshot, SIGSTOP);
+	fallen.told = false;
+	fallen.slot = now.snapshot;
+	fallen.status = spare.status;
+}
+
 /* error: the process could not fork, and is as it was. */
 static void
 roll_back(int status, int error)
@@ -600,7 +711,10 @@ on_stop(const struct msg_stop *stop)
 static void
 check(void)
 {
-	if (now.what == COPY && snapshot[now.snapshot].pid == 0) {
+	if (now.what == SPARE && snapshot[now.snapshot].pid == 0) {
+		close(now.line);
+		now.what = NOTHING;
+	} else if (now.what == COPY && snapshot[now.snapshot].pid == 0) {
 		close(now.line);
 		await_deaths();
 		copied(ENOENT);
@@ -639,10 +753,13 @@ on_refused(int error)
 {
 	if (now.what == CELL) {
 		roll_back(0, error > 0 && error < 4096 ? error : EAGAIN);
-	} else {
-		close(now.line);
-		copied(EAGAIN);
+		return;
 	}
+	close(now.line);
+	if (now.what == SPARE)
+		now.what = NOTHING;
+	else
+		copied(EAGAIN);
 }
 
 static void
@@ -678,9 +795,14 @@ on_forked(pid_t pid)
 {
 	struct snapshot head;
 
+	if (now.what == SPARE) {
+		spare_made(pid);
+		return;
+	}
 	if (now.what == COPY) {
 		if (now.awake == (int)now.to)
 			now.awake = -1;
+		forget(now.to);
 		processes_signal_left(now.to, SIGKILL);
 		put(&snapshot[now.to], pid, now.line);
 		copied(0);
@@ -710,9 +832,8 @@ on_own_report(void)
 		return;
 	if (r > 0 && report.kind == REPORT_FORKED && now.pid == 0 && report.value > 1) {
 		on_forked(report.value);
-	} else if (now.what == COPY) {
-		close(now.line);
-		copied(EAGAIN);
+	} else if (now.what != CELL) {
+		on_refused(EAGAIN);
 	} else if (r > 0 && report.kind == REPORT_COMMITTED && now.pid > 0 && !now.ready &&
 		   !now.look) {
 		on_committed();
@@ -738,6 +859,11 @@ on_hold(const struct msg_hold *hold)
 	if (hold->stays && prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0)
 		_exit(1);
 	rest();
+	if (hold->undo && spare.copy.pid > 0) {
+		empty(&snapshot[spare.slot]);
+		tell_states();
+	}
+	end_spare();
 	if (hold->stays)
 		kill(-1, SIGSTOP);
 	tell(&msg);
@@ -773,6 +899,12 @@ on_child(int signal)
 	(void)signal;
 }
 
+static bool
+wants_spare(void)
+{
+	return now.what == NOTHING && awake >= 0 && !spare.tried;
+}
+
 static _Noreturn void
 serve(void)
 {
@@ -785,11 +917,13 @@ serve(void)
 	for (;;) {
 		static const struct timespec soon = { .tv_nsec = LOOK_AGAIN_MS * 1000000 };
 		static const struct timespec late = { .tv_sec = COPY_S };
+		static const struct timespec spare_late = { .tv_sec = SPARE_S };
+		static const struct timespec at_once;
 		static const struct timespec where = { .tv_nsec = WHERE_WAIT_MS * 1000000 };
 		static const struct timespec tick = { .tv_nsec = PROCFS_TICK_MS * 1000000 };
 		bool is_cell = now.what == CELL, forced = is_cell && now.looks > 0;
 		struct pollfd poll[3] = {
-			{ .fd = JAIL_CONTROL, .events = POLLIN },
+			{ .fd = now.what == SPARE ? -1 : JAIL_CONTROL, .events = POLLIN },
 			{ .fd = now.what != NOTHING && snapshot[now.snapshot].pid > 0
 				? snapshot[now.snapshot].line : -1, .events = POLLIN },
 			/* Of a cell that is being ended only its end counts, once its copy is
@@ -805,6 +939,7 @@ serve(void)
 			procfs_tell_uptime();
 		stall_rest();
 		n = ppoll(poll, 3, forced ? &soon : now.what == COPY ? &late :
+			  now.what == SPARE ? &spare_late : wants_spare() ? &at_once :
 			  is_cell ? now.asked ? &where : &tick : NULL, &none);
 		stall_turn();
 		if (n < 0) {
@@ -816,6 +951,8 @@ serve(void)
 		} else if (n == 0 && is_cell && !forced) {
 			if (now.asked)
 				end_cell();
+		} else if (n == 0 && now.what == NOTHING) {
+			make_spare();
 		} else if (n == 0 && !forced) {
 			on_refused(EAGAIN);
 		} else if (n == 0) {

@@ -273,6 +273,25 @@ def one_that_holds_the_interpreter_between_cells_holds_up_no_state(ctx):
 
 
 @test
+def what_ends_between_cells_is_undone(ctx):
+    """The state is that of the end of the last cell, and the next answer says what has ended."""
+    with begun(ctx, "import os, subprocess, threading") as s:
+        def falls(how):
+            # On a slow machine it comes during a cell, which is undone then.
+            s.call("x = 1\ndef fall():\n    global x\n    x = 2\n    %s\n"
+                   "p = subprocess.Popen(['sleep', '1000'])\n"
+                   "threading.Timer(.3, fall).start()" % how, **SOON)
+            time.sleep(1)
+            o = s.call("[x, p.poll(), threading.active_count()]", **SOON)
+            return o if o.state == "kept" and o.structured["not_carried"] else None
+        for how, said in ("os._exit(3)", "exit status 3"), ("os.kill(os.getpid(), 11)", "signal 11"):
+            o = until(lambda: falls(how), ctx)
+            equal((o.status, o.result["json"]), ("ok", [1, -9, 1]), repr(o))
+            assert said in o.structured["not_carried"][0], o.structured
+            equal(s.well("x").structured["not_carried"], [])	# told once
+
+
+@test
 def branches_do_not_mix_what_goes_on(ctx):
     """A cell in one branch stops what goes on in the other."""
     with begun(ctx, TICKS) as s:

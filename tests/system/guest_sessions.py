@@ -123,6 +123,23 @@ def a_session_survives_files_that_fill_its_memory():
 
 
 @test
+def a_session_survives_what_grows_between_cells():
+    """The kernel ends the process that goes on, and not its copy."""
+    with begun(STATE, memory_mb=160) as s:
+        want = s.value(CHECKSUM, seconds(60))
+        s.well("import threading, time\ndef grow():\n    time.sleep(1)\n    kept = []\n"
+               "    while True: kept.append(bytearray(b'x') * (1 << 22))\n"
+               "threading.Thread(target=grow).start()", seconds(60))
+        deadline = time.monotonic() + seconds(60)
+        o = None
+        while not o or not o.structured["not_carried"]:
+            assert time.monotonic() < deadline, repr(o)
+            time.sleep(2)
+            o = s.call("1", seconds(120))
+        equal(s.value(CHECKSUM, seconds(60)), want)
+
+
+@test
 def a_session_survives_because_its_cells_weigh_more():
     """From a cell's first line: the kernel must not end the state in its place."""
     with begun("def weight(): return int(open('/proc/self/oom_score_adj').read())") as s:
