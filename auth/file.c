@@ -5,10 +5,10 @@
 #include "auth/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/ownerfile.h"
 #include "base/xalloc.h"
 
 static bool
@@ -52,16 +52,12 @@ read_all(int fd, size_t bytes_max, char **text_r, size_t *len_r)
 static int
 look(struct auth_file *file, char **text_r, size_t *len_r)
 {
-	own_fd int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
+	own_fd int fd = ownerfile_open(file->path, &st);
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return -EPERM;
+	if (fd < 0)
+		return fd;
 	if (file->looked && file->error == 0 && is_same(&st, &file->stat))
 		return 0;
 	r = read_all(fd, file->bytes_max, text_r, len_r);

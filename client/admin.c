@@ -80,10 +80,9 @@ admin_read(FILE *stream)
 }
 
 json_t *
-admin_ask(FILE *stream, const char *what, int *code_r, char *text_r, size_t size)
+admin_ask(FILE *stream, json_t *request, int *code_r, char *text_r, size_t size)
 {
-	json_t *answer = admin_send(stream, json_pack("{s:s}", "do", what))
-			 ? admin_read(stream) : NULL;
+	json_t *answer = admin_send(stream, request) ? admin_read(stream) : NULL;
 
 	*code_r = 0;
 	if (json_is_true(json_object_get(answer, "ok")))
@@ -93,6 +92,12 @@ admin_ask(FILE *stream, const char *what, int *code_r, char *text_r, size_t size
 					    : "the service does not answer");
 	json_decref(answer);
 	return NULL;
+}
+
+json_t *
+admin_ask_for(FILE *stream, const char *what, int *code_r, char *text_r, size_t size)
+{
+	return admin_ask(stream, json_pack("{s:s}", "do", what), code_r, text_r, size);
 }
 
 void

@@ -26,7 +26,10 @@ bool admin_send(FILE *stream, json_t *request);
 json_t *admin_read(FILE *stream);
 
 /* Both, and looks whether it went well: NULL, *code_r and in text_r what is wrong. */
-json_t *admin_ask(FILE *stream, const char *what, int *code_r, char *text_r, size_t size);
+json_t *admin_ask(FILE *stream, json_t *request, int *code_r, char *text_r, size_t size);
+
+/* admin_ask() for what needs no arguments. */
+json_t *admin_ask_for(FILE *stream, const char *what, int *code_r, char *text_r, size_t size);
 
 /* From now on no answer is waited for longer. */
 void admin_bound(FILE *stream, const struct timeval *most);

@@ -409,7 +409,7 @@ status_command(int argc, char **argv)
 	stream = asked.socket && !named ? NULL : admin_connect(path, !named);
 	if (!stream)
 		return named ? EX_UNAVAILABLE : ask_as_client(&asked);
-	answer = admin_ask(stream, "status", &code, text, sizeof(text));
+	answer = admin_ask_for(stream, "status", &code, text, sizeof(text));
 	if (answer)
 		code = show(&asked, answer);
 	else
@@ -437,7 +437,7 @@ metrics_command(int argc, char **argv)
 	stream = admin_connect(admin_path(asked.admin_socket, NULL), false);
 	if (!stream)
 		return EX_UNAVAILABLE;
-	answer = admin_ask(stream, "metrics", &code, text, sizeof(text));
+	answer = admin_ask_for(stream, "metrics", &code, text, sizeof(text));
 	if (answer) {
 		fputs(admin_text(answer, "metrics"), stdout);
 		code = fflush(stdout) == 0 ? 0 : EX_IOERR;

@@ -129,25 +129,19 @@ ask(const struct asked *asked)
 {
 	FILE *stream = admin_connect(admin_path(asked->socket, NULL), false);
 	json_t *answer;
+	char text[1024];
 	int code;
 
 	if (!stream) {
 		json_decref(asked->request);
 		return EX_UNAVAILABLE;
 	}
-	admin_send(stream, asked->request);
-	answer = admin_read(stream);
+	answer = admin_ask(stream, asked->request, &code, text, sizeof(text));
 	fclose(stream);
-	if (!answer) {
-		say("the service does not answer");
-		return EX_UNAVAILABLE;
-	}
-	if (json_is_true(json_object_get(answer, "ok"))) {
+	if (answer)
 		code = show(asked, answer);
-	} else {
-		say("%s", admin_text(answer, "error"));
-		code = EX_NOPERM;
-	}
+	else
+		say("%s", text);
 	json_decref(answer);
 	return code;
 }

@@ -4,12 +4,11 @@
 #include "host/secret.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/ownerfile.h"
 
 /* Cuts the line's end off. 0 or -EBADMSG. */
 static int
@@ -31,18 +30,14 @@ check(char *text, size_t len)
 int
 secret_read(const char *path, char *text)
 {
-	own_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char bytes[SECRET_MAX + 3];	/* with CR, LF and one that is too many */
 	struct stat st;
+	own_fd int fd = ownerfile_open(path, &st);
 	ssize_t n;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return -EPERM;
+	if (fd < 0)
+		return fd;
 	n = read(fd, bytes, sizeof(bytes));
 	if (n < 0)
 		return -errno;

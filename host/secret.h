@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A secret of the administrator's that another program needs: one line of a file.
+/* A secret that the administrator keeps in a file, for another program: its only line.
  */
 #ifndef HOST_SECRET_H
 #define HOST_SECRET_H

@@ -100,8 +100,6 @@ is_offered(const struct tool *tool, const struct config *config)
 {
 	struct why why;
 
-	if (tool == &search_tools_tool)
-		return config->n_tools > 0;
 	return tool != &install_package_tool || install_is_configured(config, &why) == 0;
 }
 

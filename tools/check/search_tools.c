@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"
@@ -189,7 +190,7 @@ start(const struct tool_host *host, const json_t *json)
 	struct inside_probe probe = { .program = look_tools, .lists = LISTS_AWAITED };
 	struct why why = { .field = "" };
 	struct tool_run *run;
-	char *input;
+	own_mem char *input = NULL;
 	int r = -ENOENT;
 
 	if (other_tools_any(host->config))
@@ -200,18 +201,15 @@ start(const struct tool_host *host, const json_t *json)
 		r = environment_profile(host, NULL, &probe.profile, &why);
 	input = xalloc_check(json_dumps(asked, JSON_COMPACT));
 	json_decref(asked);
+	if (r < 0) {
+		tool_refuse(host, why.text);
+		return NULL;
+	}
 	probe.input = input;
 	probe.input_len = strlen(input);
 	run = xcalloc(1, sizeof(*run));
 	run->host = *host;
-	if (r == 0)
-		r = inside_ask(&run->host, &probe, on_looked, run, &run->inside, &why);
-	free(input);
-	if (r == 0)
-		return run;
-	free(run);
-	tool_refuse(host, why.text);
-	return NULL;
+	return inside_run(&run->host, &probe, on_looked, run, &run->inside);
 }
 
 static void

@@ -208,13 +208,9 @@ start(const struct tool_host *host, const json_t *json)
 	run->host = *host;
 	count(&arguments, run);
 	probe.input = input = make_input(host->config, &arguments, &probe.input_len);
-	r = inside_ask(host, &probe, answered, run, &run->inside, &why);
+	run = inside_run(host, &probe, answered, run, &run->inside);
 	free(input);
-	if (r == 0)
-		return run;
-	free(run);
-	tool_refuse(host, why.text);
-	return NULL;
+	return run;
 }
 
 static void

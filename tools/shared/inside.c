@@ -117,6 +117,19 @@ inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	return r;
 }
 
+struct tool_run *
+inside_run(const struct tool_host *host, const struct inside_probe *probe,
+	   inside_answered *answered, struct tool_run *run, struct inside **inside_r)
+{
+	struct why why;
+
+	if (inside_ask(host, probe, answered, run, inside_r, &why) == 0)
+		return run;
+	tool_refuse(host, why.text);
+	free(run);
+	return NULL;
+}
+
 void
 inside_cancel(struct inside *inside, enum cancel_reason reason)
 {

@@ -49,6 +49,12 @@ int inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	       inside_answered *answered, void *arg, struct inside **inside_r,
 	       struct why *why_r);
 
+/* Asks for a run that is nothing but its question; run is its arg, and malloc'd. run, or NULL: the
+ * host was told why, and run is freed. */
+struct tool_run *inside_run(const struct tool_host *host, const struct inside_probe *probe,
+			    inside_answered *answered, struct tool_run *run,
+			    struct inside **inside_r);
+
 /* The caller waits no longer; answered is not called. */
 void inside_cancel(struct inside *inside, enum cancel_reason reason);
 
