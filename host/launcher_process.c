@@ -17,8 +17,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/own.h"
 #include "base/passrights.h"
+#include "base/xalloc.h"
 #include "host/fence.h"
 #include "host/helper.h"
 #include "host/launch.h"
@@ -95,9 +97,7 @@ joined(const struct config_list *words)
 
 	for (size_t i = 0; i < words->n; i++)
 		size += strlen(words->item[i]) + 1;
-	text = calloc(1, size + 1);
-	if (text == NULL)
-		abort();
+	text = xcalloc(1, size + 1);
 	for (size_t i = 0; i < words->n; i++)
 		len += (size_t)sprintf(text + len, "%s%s", i > 0 ? " " : "", words->item[i]);
 	return (struct msg_str){ text, len };
@@ -106,15 +106,11 @@ joined(const struct config_list *words)
 static struct msg
 configure_tools(const struct config *config)
 {
-	struct msg_strs names = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
-	struct msg_strs commands = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
+	const size_t n = config->n_tools + 1, size = sizeof(struct msg_str);
+	struct msg_strs names = { xcalloc(n, size), 0 }, commands = { xcalloc(n, size), 0 };
+	struct msg_strs urls = { xcalloc(n, size), 0 }, ca_files = { xcalloc(n, size), 0 };
+	struct msg_strs headers = { xcalloc(n, size), 0 };
 
-	struct msg_strs urls = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
-	struct msg_strs ca_files = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
-	struct msg_strs headers = { calloc(config->n_tools + 1, sizeof(*names.item)), 0 };
-
-	if (!names.item || !commands.item || !urls.item || !ca_files.item || !headers.item)
-		abort();
 	for (size_t i = 0; i < config->n_tools; i++) {
 		const struct config_tools *tools = &config->tools[i];
 
@@ -137,9 +133,7 @@ fill_row(struct row *row, int fd, const char *const *argv, enum launch_as as,
 {
 	*row = (struct row){ .program = { fd, argv, as }, .first = *first,
 			     .alive_max = users * LAUNCHER_ALIVE_MAX };
-	row->alive = calloc(row->alive_max, sizeof(*row->alive));
-	if (row->alive == NULL)
-		abort();
+	row->alive = xcalloc(row->alive_max, sizeof(*row->alive));
 	for (size_t i = 0; i < row->alive_max; i++)
 		row->alive[i] = -1;
 }
@@ -231,43 +225,60 @@ find_place(struct row *row)
 
 /* ---- LAUNCH ---- */
 
+#define TROUBLE_MAX 160		/* bytes of a sentence why a server cannot be used */
+
+/* Reads the credential of a server. If that fails, the log says which file it is; trouble, which
+ * scripts can read, does not. */
+static void
+read_credential(const struct config_tools *tools, char *secret, char *trouble)
+{
+	struct log_quoted quoted;
+	int r;
+
+	*secret = *trouble = '\0';
+	if (!tools->credential_file)
+		return;
+	r = secret_read(tools->credential_file, secret);
+	if (r == 0)
+		return;
+	snprintf(trouble, TROUBLE_MAX, "its credential_file cannot be used: %s", strerror(-r));
+	log_line(LOG_ERR, "tools-credential", "section=\"tools %s\" key=credential_file file=%s "
+		 "err=%s text=\"this server is not started\"", tools->name,
+		 log_quote(&quoted, tools->credential_file, strlen(tools->credential_file)),
+		 strerrorname_np(-r));
+}
+
 /* The credentials are read for each start, and not kept. */
 static int
-send_with_credentials(const struct config *config, const struct msg *first, int socket,
-		      const char **what_r)
+send_with_credentials(const struct config *config, const struct msg *first, int socket)
 {
-	static char secret[CONFIG_TOOLS_MAX][SECRET_MAX + 1], what[160];
-	struct msg_str item[CONFIG_TOOLS_MAX];
+	static char secret[CONFIG_TOOLS_MAX][SECRET_MAX + 1];
+	char trouble[CONFIG_TOOLS_MAX][TROUBLE_MAX];
+	struct msg_str credential[CONFIG_TOOLS_MAX], why[CONFIG_TOOLS_MAX];
 	struct msg msg = *first;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < config->n_tools && r == 0; i++) {
-		const struct config_tools *tools = &config->tools[i];
-
-		secret[i][0] = '\0';
-		snprintf(what, sizeof(what), "read credential_file of [tools %s]", tools->name);
-		if (tools->credential_file)
-			r = secret_read(tools->credential_file, secret[i]);
-		item[i] = msg_str(secret[i]);
+	for (size_t i = 0; i < config->n_tools; i++) {
+		read_credential(&config->tools[i], secret[i], trouble[i]);
+		credential[i] = msg_str(secret[i]);
+		why[i] = msg_str(trouble[i]);
 	}
-	*what_r = what;
-	msg.tools_configure.credentials = (struct msg_strs){ item, config->n_tools };
-	if (r == 0)
-		r = frame_send(socket, &msg, NULL, 0);
+	msg.tools_configure.credentials = (struct msg_strs){ credential, config->n_tools };
+	msg.tools_configure.troubles = (struct msg_strs){ why, config->n_tools };
+	r = frame_send_secret(socket, &msg);
 	explicit_bzero(secret, sizeof(secret));
 	return r;
 }
 
 /* Puts the first message into the socket before the supervisor has its end. */
 static int
-say_first(const struct launcher_process *l, const struct row *row, int socket,
-	  const char **what_r)
+say_first(const struct launcher_process *l, const struct row *row, int socket)
 {
 	int room = (int)codec_shape(row->first.type)->body_max + 65536;
 
 	setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	if (row == &l->tools)
-		return send_with_credentials(l->options->config, &row->first, socket, what_r);
+		return send_with_credentials(l->options->config, &row->first, socket);
 	return frame_send(socket, &row->first, NULL, 0);
 }
 
@@ -296,7 +307,7 @@ launch(const struct launcher_process *l, struct row *row, int fd[3], const char 
 	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
 	*what_r = "tell it its configuration";
-	r = say_first(l, row, ours, what_r);
+	r = say_first(l, row, ours);
 	if (r < 0)
 		return r;
 	*what_r = "clone it";

@@ -257,6 +257,25 @@ frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds)
 	return r;
 }
 
+int
+frame_send_secret(int socket, const struct msg *msg)
+{
+	/* With room for all of it, the buffer is never copied to a larger one. */
+	const size_t size = FRAME_HEADER + codec_shape(msg->type)->body_max;
+	struct codec_buffer bytes = { .at = malloc(size), .size = size };
+	size_t sent = 0;
+	int r;
+
+	if (!bytes.at)
+		return -ENOMEM;
+	r = frame_encode(msg, 0, &bytes);
+	if (r == 0)
+		r = send_rest(fdpass_send_patiently, socket, &bytes, &sent, NULL, 0, 0);
+	explicit_bzero(bytes.at, bytes.size);
+	codec_buffer_done(&bytes);
+	return r;
+}
+
 struct frame_out {
 	struct frame_out *next;
 	struct codec_buffer bytes;

@@ -85,6 +85,10 @@ int frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffe
  * frame_encode. */
 int frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds);
 
+/* frame_send() of a message that has secrets and no descriptors: no copy of them is left in memory
+ * that is freed. */
+int frame_send_secret(int socket, const struct msg *msg);
+
 /* A bounded queue of frames that wait for a non-blocking socket. */
 struct frame_writer {
 	struct frame_out *first, *last;

@@ -158,7 +158,7 @@ make_servers(struct client *c, const struct msg_tools_configure *configure)
 {
 	const struct msg_strs *all[] = { &configure->commands, &configure->urls,
 					 &configure->ca_files, &configure->headers,
-					 &configure->credentials };
+					 &configure->credentials, &configure->troubles };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (configure->names.n != all[i]->n)
@@ -171,10 +171,14 @@ make_servers(struct client *c, const struct msg_tools_configure *configure)
 			.ca_file = text_of(&configure->ca_files, i),
 			.header = text_of(&configure->headers, i),
 			.credential = text_of(&configure->credentials, i),
+			.trouble = text_of(&configure->troubles, i),
 			.tell = tell, .arg = c,
 		};
 
 		c->server[c->n_servers++] = server_new(&options);
+		/* What was copied is not left in the memory of the message. */
+		explicit_bzero((void *)configure->credentials.item[i].at,
+			       configure->credentials.item[i].len);
 	}
 }
 

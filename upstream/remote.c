@@ -205,6 +205,15 @@ on_rewind(void *arg, curl_off_t offset, int origin)
 	return CURL_SEEKFUNC_FAIL;
 }
 
+/* One of them has the credential. */
+static void
+free_headers(struct curl_slist *headers)
+{
+	for (struct curl_slist *one = headers; one; one = one->next)
+		explicit_bzero(one->data, strlen(one->data));
+	curl_slist_free_all(headers);
+}
+
 static void
 forget(struct transfer *t)
 {
@@ -212,7 +221,7 @@ forget(struct transfer *t)
 
 	curl_multi_remove_handle(r->multi, t->easy);
 	curl_easy_cleanup(t->easy);
-	curl_slist_free_all(t->headers);
+	free_headers(t->headers);
 	TAILQ_REMOVE(&r->transfers, t, link);
 	r->n_transfers--;
 	bytes_free(&t->to_send);

@@ -36,7 +36,7 @@
 #define SERVED_MS 60000		/* after so long it is started again without a delay, once */
 #define PAGES_MAX 200
 #define CURSOR_MAX 4096		/* bytes */
-#define ENVELOPE_MAX 65536	/* bytes around the arguments of a call */
+#define ID_MAX 1024		/* bytes of the id of a server's request */
 
 enum kind { DISCOVER, INITIALIZE, INITIALIZED, LIST, LISTEN, CALL };
 
@@ -234,14 +234,15 @@ ask(struct server *s, enum kind kind, const char *method, json_t *params, uint32
 	return 0;
 }
 
-/* Of those until it serves: failing to ask is a failed start. */
-static void
+/* Failing to ask before it serves is a failed start. 0 or -errno. */
+static int
 ask_first(struct server *s, enum kind kind, const char *method, json_t *params, uint32_t ms)
 {
 	int r = ask(s, kind, method, params, ms, NULL);
 
-	if (r < 0)
+	if (r < 0 && s->state != TOOL_SERVER_SERVING)
 		give_up(s, "it cannot be asked for %s: %s", method, strerror(-r));
+	return r;
 }
 
 /* ---- its end ---- */
@@ -401,7 +402,12 @@ list(struct server *s, const char *cursor)
 	} else {
 		json_object_set_new(params, "cursor", xalloc_check(json_string(cursor)));
 	}
-	ask_first(s, LIST, "tools/list", params, START_MS);
+	if (ask_first(s, LIST, "tools/list", params, START_MS) < 0 &&
+	    s->state == TOOL_SERVER_SERVING) {
+		json_decref(s->listed);
+		s->listed = NULL;
+		arm(&s->relist, RELIST_MS);
+	}
 }
 
 static bool
@@ -550,13 +556,16 @@ on_relist(evutil_socket_t fd, short what, void *arg)
 
 /* ---- what it says ---- */
 
-/* What it asks of its client has no answer here but that; MCP has ping answered. */
+/* Only ping, which MCP wants answered, has a result. An id goes back as it came, so it has a bound:
+ * requests with another id are ignored. */
 static void
 on_request(struct server *s, const json_t *id, const char *method)
 {
-	json_t *message = json_pack("{s:s,s:O}", "jsonrpc", "2.0", "id", id);
+	json_t *message;
 
-	xalloc_check(message);
+	if (!json_is_integer(id) && (!json_is_string(id) || json_string_length(id) > ID_MAX))
+		return;
+	message = xalloc_check(json_pack("{s:s,s:O}", "jsonrpc", "2.0", "id", id));
 	if (strcmp(method, "ping") == 0)
 		json_object_set_new(message, "result", xalloc_check(json_object()));
 	else
@@ -645,7 +654,8 @@ take_answer(struct server *s, const json_t *message, const json_t *id)
 	struct request *request = find(s, id), answered;
 	char text[256];
 
-	if (!request)
+	/* A notification has no answer: only its HTTP status ends it. */
+	if (!request || request->kind == INITIALIZED)
 		return;
 	if (s->remote)
 		remote_release(s->remote, request->id);
@@ -698,7 +708,9 @@ on_unreadable(struct server *s, const char *line, size_t len)
 	static const char key[] = "\"id\":";
 	const char *end = line + len, *at = line;
 
-	while ((at = memmem(at, (size_t)(end - at), key, strlen(key)))) {
+	/* When the server goes down, the line is gone. */
+	while (s->state != TOOL_SERVER_DOWN &&
+	       (at = memmem(at, (size_t)(end - at), key, strlen(key)))) {
 		at += strlen(key);
 		at += strspn(at, " ");
 		on_failed(s, strtoull(at, NULL, 10), 200, "its answer cannot be read as JSON");
@@ -802,6 +814,10 @@ server_start(struct server *s)
 {
 	int r = 0;
 
+	if (*s->options.trouble) {
+		tell_state(s, s->options.trouble);
+		return;
+	}
 	s->state = TOOL_SERVER_STARTING;
 	s->revision[0] = '\0';
 	s->is_modern = false;

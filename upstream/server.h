@@ -27,6 +27,7 @@ struct server_options {
 	uint32_t number;
 	const char *command;		/* words, parted by a blank; "": it has a url */
 	const char *url, *ca_file, *header, *credential;	/* upstream/remote.h; "": none */
+	const char *trouble;		/* why it cannot be used; "": it can */
 	/* Sends a message to the supervisor. */
 	void (*tell)(void *arg, const struct msg *msg);
 	void *arg;
@@ -35,6 +36,7 @@ struct server_options {
 /* Starts nothing yet. */
 struct server *server_new(const struct server_options *options);
 
+/* A server that cannot be used stays down. */
 void server_start(struct server *server);
 
 /* Answered by TOOLS_RESULT, perhaps at once. */

@@ -18,6 +18,7 @@ from forged import FRAMES
 from harness import SOMEBODY, TOP, equal, main, test
 from mcpclient import LEGACY, Client
 from supervisor import libc, read_text
+from tool_scripts import ERRORS, run
 
 IN_MODIFY = 2
 
@@ -73,12 +74,6 @@ def service(ctx, *kinds, more="", log=None):
             yield s
 
 
-def run(client, script, status="ok", **arguments):
-    o = client.run(script, 120, **arguments)
-    equal(o.status, status, "status of %r" % o)
-    return o
-
-
 def tools_process(s):
     return [pid for pid in s.below() if (read_text("/proc/%d/comm" % pid) or "") == "mcp-python-tool\n"]
 
@@ -87,24 +82,13 @@ def of(log, event):
     return [record for record in log.records() if record["event"] == event]
 
 
-ERRORS = """
-import tools
-def error(call):
-    try:
-        call()
-    except tools.ToolError as e:
-        return str(e)
-    return "no error"
-"""
-
-
-def wait_words(client):
+def wait_words(client, server="legacy"):
     """Until the server has been started again."""
     o = run(client, ERRORS + """
 import time
-while error(lambda: print(tools.legacy.words())) != "no error":
+while error(lambda: print(tools.%s.words())) != "no error":
     time.sleep(0.1)
-""")
+""" % server)
     equal(o.stdout, "plain words\n")
 
 
@@ -207,6 +191,16 @@ def a_server_that_floods_is_ended(ctx):
         o = run(c, ERRORS + "print(error(tools.legacy.flood)); print(tools.modern.words())")
         equal(o.stdout, "legacy.flood: the server legacy ended in the middle of the call, which may have been "
               "done or not: it wrote a line of more than 16 MiB, and was ended\nplain words\n")
+
+
+@test(private=True)
+def a_start_that_fails_harms_no_other_server(ctx):
+    with service(ctx, "garbled", "legacy") as s, ctx.client(path=s.socket) as c:
+        s.servers.wait_line("garbled")
+        wait_words(c, "garbled")
+        log = s.log()
+        assert "its answer cannot be read as JSON" in log, log
+        equal(len(re.findall("name=\"?legacy\"? state=serving", log)), 1, "starts in " + log)
 
 
 @test(private=True)

@@ -3,10 +3,11 @@
 """An MCP server on standard input and output, for script_tools.py: tools that do what they should, and
 tools that do not.
 
-    tool_server.py legacy|modern|silent|broken [FILE]
+    tool_server.py legacy|modern|silent|broken|garbled [FILE]
 
 FILE: a line is added to it for each call of "write". silent: it does not answer server/discover;
-broken: it ends with an error when it is started."""
+broken: it ends with an error when it is started;
+garbled: what it answers first to tools/list is no JSON."""
 
 import base64
 import json
@@ -143,6 +144,11 @@ def take(message):
         say({"jsonrpc": "2.0", "id": id, "result": {
             "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
             "serverInfo": {"name": "tools", "version": "1"}}})
+    elif method == "tools/list" and KIND == "garbled" and not os.path.getsize(sys.argv[2]):
+        with open(sys.argv[2], "a", encoding="utf-8") as f:
+            f.write("garbled\n")
+        with lock:
+            print('{"id":%d' % id + " " * 1000000, flush=True)
     elif method == "tools/list":
         at = int(params.get("cursor", 0))
         result = {"tools": TOOLS[at:at + PAGE]}
