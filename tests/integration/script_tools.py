@@ -511,6 +511,37 @@ def an_operator_approves_a_call(ctx):
         log.verify()
 
 
+@test(private=True, root=True)
+def a_tool_that_has_changed_is_asked_about_again(ctx):
+    write = ERRORS + "print(error(lambda: tools.legacy.write(line='%s')))"
+    with Log(ctx) as log, approving(ctx, log) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, ctx.client(path=s.socket, uid=SOMEBODY) as other, \
+            Admin(s.servers.path + "/admin") as admin:
+        # While somebody is asked.
+        id = c.start_script(write % "one")
+        one = asked(ctx, admin)
+        run(other, "import tools\ntools.legacy.grow()")
+        s.wait_logged("tools=20 left_out=3")
+        admin.ask("approve", id=one["id"])
+        assert "has changed what it says of this tool" in c.outcome(id).stdout
+        # Between the approval and its use.
+        id = c.start_script(write % "two")
+        one = asked(ctx, admin)
+        c.cancel(id)
+        c.run("1")
+        admin.ask("approve", id=one["id"])
+        run(other, "import tools\ntools.legacy.grow()")
+        s.wait_logged("tools=20 left_out=4")
+        id = c.start_script(write % "two")
+        again = asked(ctx, admin)
+        assert again["id"] != one["id"], (again, one)
+        equal(s.servers.lines(), [])
+        admin.ask("approve", id=again["id"])
+        equal(c.outcome(id).stdout, "no error\n")
+        equal(s.servers.lines(), ["two"])
+        log.verify()
+
+
 def answer_form(client, content):
     """Answers the next form; its message."""
     form = client.recv()

@@ -43,7 +43,7 @@ TOOLS = [
     tool("large", "Returns many bytes.", properties={"bytes": {"type": "integer"}}),
     tool("lie", "Answers other ids, then its own twice."),
     tool("strange", "Answers with what is no result."),
-    tool("grow", "Adds the tool late, and says so."),
+    tool("grow", "Adds the tool late, describes write in other words, and says so."),
     tool("get-thing.of", "Has a name that is none in Python."),
     tool("class", "Has a name that means something to Python."),
     tool("environment", "Returns what the server sees."),
@@ -115,6 +115,7 @@ def call(id, name, arguments):
         answer(id, {"content": "no blocks"})
     elif name == "grow":
         TOOLS.append(tool("late", "Came late."))
+        next(one for one in TOOLS if one["name"] == "write")["description"] += " And more."
         say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         text(id, "grown")
     elif name == "environment":

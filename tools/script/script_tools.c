@@ -33,6 +33,7 @@ struct script_call {
 	char *tool;
 	char *arguments;		/* canonical JSON: what is approved, recorded and sent */
 	char hash[CHAIN_DIGITS + 1];	/* of the arguments */
+	char about[CHAIN_DIGITS + 1];	/* of what its server said of the tool when it was called */
 	bool reads;			/* the tool changes nothing, as its server says */
 	struct upstream_call *call;	/* NULL: it was not made yet */
 	json_t *shown;			/* it waits for somebody to agree: what they see */
@@ -215,13 +216,14 @@ look_at_consents(const struct script_tools *t)
 		execution_await_consent(t->execution, awaits);
 }
 
-/* What is agreed to: exactly this call. Malloc'd. */
+/* What is agreed to: exactly this call, of the tool as its server describes it now. Malloc'd. */
 static char *
 item_of(const struct script_call *c)
 {
 	char *item;
 
-	if (asprintf(&item, "tool %s.%s %s", c->server->name, c->tool, c->hash) < 0)
+	if (asprintf(&item, "tool %s.%s %s described %s", c->server->name, c->tool, c->hash,
+		     c->about) < 0)
 		abort();
 	return item;
 }
@@ -239,7 +241,26 @@ request_of(const struct script_call *c, const char *const *item)
 	};
 }
 
-/* Makes the call, if there is a grant for it, which is used up. */
+static void
+hash_about(const struct upstream_tool *tool, char *hash_r)
+{
+	chain_hash(tool->about, strlen(tool->about), hash_r);
+}
+
+/* Does its server say the same of the tool as when it was called? Somebody may have thought for an
+ * hour. */
+static bool
+is_as_called(const struct script_call *c)
+{
+	const struct upstream_tool *tool = upstream_find_tool(c->server, c->tool);
+	char now[CHAIN_DIGITS + 1] = "";
+
+	if (tool)
+		hash_about(tool, now);
+	return strcmp(now, c->about) == 0;
+}
+
+/* Makes the call, if there is a grant for it, which is used up. False: there is none. */
 static bool
 make_if_granted(struct script_call *c)
 {
@@ -248,7 +269,11 @@ make_if_granted(struct script_call *c)
 
 	if (!approvals_use(approvals_of(t), tenant_principal(t->host->tenant), item))
 		return false;
-	make(c);
+	if (is_as_called(c))
+		make(c);
+	else
+		refuse(c, "the server has changed what it says of this tool since the call was "
+		       "asked for; call it again, and it is asked about again");
 	return true;
 }
 
@@ -434,6 +459,7 @@ decide(struct script_call *c, const json_t *arguments)
 		return;
 	}
 	c->reads = tool->read_only;
+	hash_about(tool, c->about);
 	switch (tools_verdict(t->host->config, c->server->name, c->tool, c->reads)) {
 	case POLICY_ALLOW:
 		make(c);
