@@ -380,6 +380,26 @@ error(lambda: call_tool("legacy", "no\\nsuch", {"x": "\u00e4" * 100}))
 
 
 @test(private=True)
+def a_thousand_rows_stay_in_the_script(ctx):
+    more = "[mcp]\ntoolsets = %s\n[tool-calls]\ncalls = 1100\n[python-sandbox]\nallowed_imports = tools\n"
+    script = "import tools\nprint(sum(len(tools.modern.large(bytes=1000 + n % 7)) for n in range(1000)))"
+    total = str(sum(1000 + n % 7 for n in range(1000)))
+    for sets, name, argument in (("native", "run_script", "script"), ("exec-sandbox", "execute_python", "code"),
+                                 ("python-sandbox", "execute_code", "code")):
+        with service(ctx, "modern", more=more % sets) as s, ctx.client(path=s.socket) as c:
+            answer = c.ask("tools/call", {"name": name, "arguments": {argument: script}})
+            said = json.dumps(answer)
+            assert total in said and "xxxx" not in said and len(said) < 12000, (name, said)
+            assert "tool_calls" in said, (name, said)
+            if name == "execute_python":
+                assert "--- tool_calls ---\ntools called: modern.large 32 ok, and 968 more\n" in \
+                    answer["structuredContent"]["result"], answer
+            else:
+                equal(answer["structuredContent"]["tool_calls_left_out"], 968, name)
+                equal({call["tool"] for call in answer["structuredContent"]["tool_calls"]}, {"large"}, name)
+
+
+@test(private=True)
 def operators_see_servers_and_calls(ctx):
     with Servers() as servers:
         os.chmod(servers.path, 0o777)

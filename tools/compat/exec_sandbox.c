@@ -25,6 +25,7 @@
 #include "tools/packages/missing.h"
 #include "tools/script/readable.h"
 #include "tools/script/run_script.h"
+#include "tools/script/run_script_calls.h"
 #include "tools/shared/environment.h"
 #include "tools/shared/requirements.h"
 #include "tools/shared/schema.h"
@@ -155,6 +156,10 @@ say_outcome(struct saying *s, const struct outcome *outcome, const char *advice,
 	if (outcome->status != OUTCOME_OK && outcome->status != OUTCOME_ERROR)
 		fprintf(s->to, "--- %s: %s ---\n", outcome_status_name(outcome->status),
 			outcome->message ? outcome->message : "");
+	if (outcome->n_tool_calls > 0) {
+		fputs("--- tool_calls ---\n", s->to);
+		run_calls_say(outcome, s->to);
+	}
 	if (*advice)
 		fprintf(s->to, "--- advice: %s ---\n", advice);
 	say_end(s->to, outcome->exit_code, outcome->duration_ms);

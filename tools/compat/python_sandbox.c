@@ -18,6 +18,7 @@
 #include "tools/compat/schema/execute_code_output.h"
 #include "tools/script/readable.h"
 #include "tools/script/run_script.h"
+#include "tools/script/run_script_calls.h"
 #include "tools/shared/schema.h"
 
 #define MIB (1024 * 1024)
@@ -438,6 +439,7 @@ write_outcome(struct jsonout *out, const struct outcome *outcome, unsigned int f
 	jsonout_real(out, (double)outcome->duration_ms / 1000);
 	if (success)
 		write_names(out, outcome, reader);
+	run_calls_write(outcome, out);
 	/* Always, whatever the client asked for. */
 	jsonout_member_bool(out, "use_container", true);
 	jsonout_close(out, '}');
@@ -495,6 +497,15 @@ make_input_schema(const struct config *config)
 	return schema_take(schema);
 }
 
+static char *
+make_output_schema(const struct config *config)
+{
+	json_t *schema = schema_load(execute_code_output_schema);
+
+	run_script_add_calls(schema, config);
+	return schema_take(schema);
+}
+
 static void
 describe_execute(const struct config *config, struct tool_description *description_r)
 {
@@ -512,7 +523,7 @@ describe_execute(const struct config *config, struct tool_description *descripti
 			"Example: {\"code\": \"result = 2 + 2\\nprint(f'The answer is: {result}')\"} "
 			"gives result 4 and stdout \"The answer is: 4\\n\"."),
 		.input_schema = make_input_schema(config),
-		.output_schema = xstrdup(execute_code_output_schema),
+		.output_schema = make_output_schema(config),
 		.task = TOOL_TASK_MAY,
 	};
 }

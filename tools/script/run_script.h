@@ -103,6 +103,10 @@ const char *run_script_once(const json_t *arguments);
 char *run_script_input_schema(enum run_for tool, const struct config *config);
 char *run_script_output_schema(enum run_for tool, const struct config *config);
 
+/* Adds to the schema of another tool's answer what run_calls_write() writes, if there are other
+ * servers. schema: of schema_load(). */
+void run_script_add_calls(json_t *schema, const struct config *config);
+
 /* What a script has of the network, for a description; static. */
 const char *run_script_network_text(const struct config *config);
 

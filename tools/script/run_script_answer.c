@@ -319,6 +319,22 @@ statuses(unsigned int tool)
 	return names;
 }
 
+/* What run_calls_write() writes. */
+static const char *const of_calls[] = { "tool_calls", "tool_calls_left_out" };
+#define N_OF_CALLS (sizeof(of_calls) / sizeof(of_calls[0]))
+
+void
+run_script_add_calls(json_t *schema, const struct config *config)
+{
+	json_t *own = schema_load(run_output_schema);
+	const json_t *properties = json_object_get(own, "properties");
+
+	for (size_t i = 0; config->n_tools > 0 && i < N_OF_CALLS; i++)
+		json_object_set(json_object_get(schema, "properties"), of_calls[i],
+				json_object_get(properties, of_calls[i]));
+	json_decref(own);
+}
+
 char *
 run_script_output_schema(enum run_for tool, const struct config *config)
 {
@@ -326,14 +342,13 @@ run_script_output_schema(enum run_for tool, const struct config *config)
 						   "exited", "background_stdout",
 						   "background_stderr", "not_carried",
 						   "checkpoints", NULL };
-	static const char *const of_calls[] = { "tool_calls", "tool_calls_left_out", NULL };
 	json_t *schema = schema_load(run_output_schema);
 
 	schema_set(schema, "status", "enum", statuses(1u << tool));
 	for (const char *const *name = of_sessions; tool == RUN_FOR_SCRIPT && *name; name++)
 		schema_drop(schema, *name);
-	for (const char *const *name = of_calls; config->n_tools == 0 && *name; name++)
-		schema_drop(schema, *name);
+	for (size_t i = 0; config->n_tools == 0 && i < N_OF_CALLS; i++)
+		schema_drop(schema, of_calls[i]);
 	return schema_take(schema);
 }
 
