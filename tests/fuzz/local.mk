@@ -158,3 +158,11 @@ tests_fuzz_fuzz_launcher_LDADD = $(FUZZ_LDADD)
 tests_fuzz_fuzz_keeper_SOURCES = tests/fuzz/fuzz-keeper.c tests/fuzz/frames.h $(FUZZ_MAIN)
 tests_fuzz_fuzz_keeper_CPPFLAGS = $(FUZZ_CPPFLAGS)
 tests_fuzz_fuzz_keeper_LDADD = $(FUZZ_LDADD)
+
+# ---- other MCP servers ----
+FUZZ_TARGETS += tests/fuzz/fuzz-events tests/fuzz/fuzz-shape
+tests_fuzz_fuzz_events_SOURCES = tests/fuzz/fuzz-events.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_events_LDADD = libupstream.a libbase.a $(FUZZ_ENGINE)
+tests_fuzz_fuzz_shape_SOURCES = tests/fuzz/fuzz-shape.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_shape_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_fuzz_fuzz_shape_LDADD = libupstream.a libproto.a libbase.a $(JANSSON_LIBS) $(FUZZ_ENGINE)
