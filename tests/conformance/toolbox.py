@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judges' own npm directory: what package-lock.json names, installed once and cached.
+"""The judges' own npm directories: what a package-lock.json names, installed once and cached.
 
 Cached in $MCP_CACHE, or $XDG_CACHE_HOME/mcp-pythond, or ~/.cache/mcp-pythond, in a directory
 that is named after the lock file; it appears there only when it is complete."""
@@ -36,15 +36,15 @@ def cache_root():
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "mcp-pythond"))
 
 
-def read(name):
-    with open(os.path.join(HERE, name), "rb") as f:
+def read(path):
+    with open(path, "rb") as f:
         return f.read()
 
 
-def install(into):
+def install(files, into):
     """npm ci in a new directory; no package runs anything while it is installed."""
-    for name in FILES:
-        shutil.copy(os.path.join(HERE, name), into)
+    for path in files:
+        shutil.copy(path, into)
     npm = shutil.which("npm")
     if npm is None:
         raise Unavailable("npm is not installed", missing=True)
@@ -64,9 +64,11 @@ def install(into):
         raise RuntimeError("npm ci: exit status %d\n%s" % (done.returncode, done.stdout[-4000:]))
 
 
-def prepare():
-    """The directory with node_modules in it; Unavailable, or RuntimeError when npm fails."""
-    digest = hashlib.sha256(b"\0".join(read(name) for name in FILES)).hexdigest()[:16]
+def prepare(what="."):
+    """what: the folder with the lock file, from here. The directory with node_modules in it;
+    Unavailable, or RuntimeError when npm fails."""
+    files = [os.path.join(HERE, what, name) for name in FILES]
+    digest = hashlib.sha256(b"\0".join(map(read, files))).hexdigest()[:16]
     root = cache_root()
     ready = os.path.join(root, "conformance-" + digest)
     os.makedirs(root, exist_ok=True)
@@ -76,7 +78,7 @@ def prepare():
             print("installing the judges into %s" % ready, file=sys.stderr, flush=True)
             new = tempfile.mkdtemp(prefix="conformance-new-", dir=root)
             try:
-                install(new)
+                install(files, new)
                 os.rename(new, ready)
             finally:
                 shutil.rmtree(new, ignore_errors=True)

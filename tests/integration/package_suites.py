@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packages' own tests inside a worker: each test ends as it does outside.
+
+The modules are those of package-suites.txt, from Debian's packages. Outside means: the same driver
+script, the same interpreter, an unprivileged user, an empty directory. It takes long, so only
+tests/check-all --all runs it. MCP_PYTEST is a folder that has pytest and what it needs, where
+Debian's python3-pytest is not installed; numpy's tests need hypothesis, too.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+
+from harness import SOMEBODY, Skip, main, test
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXTRA = os.environ.get("MCP_PYTEST", "")
+SECONDS = 900
+
+DRIVER = r"""
+import json, os, sys
+extra, module, *left_out = sys.argv[1:] or ["", ""]
+if extra:
+    sys.path.append(extra)
+class Outcomes:
+    passed, others = 0, {}
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [i for i in items if getattr(i, "originalname", i.name) not in left_out]
+    def pytest_runtest_logreport(self, report):
+        if report.outcome != "passed":
+            self.others[report.nodeid.split("::", 1)[1]] = "%s: %s" % (
+                report.outcome, str(report.longrepr)[-700:])
+        elif report.when == "call":
+            self.passed += 1
+if __name__ == "__main__":		# multiprocessing's children import this file
+    try:
+        __import__(module)
+        import pytest
+    except ImportError as e:
+        print("MISSING " + str(e.name))
+        sys.exit()
+    outcomes = Outcomes()
+    pytest.main(["-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:warnings", "--pyargs", module],
+                plugins=[outcomes])
+    sys.stdout.flush()
+    os.write(1, ("\nOUTCOMES" + json.dumps([outcomes.passed, outcomes.others]) + "\n").encode())
+"""
+
+
+def modules():
+    """Each with the tests of it that are left out."""
+    with open(os.path.join(HERE, "package-suites.txt"), encoding="utf-8") as f:
+        return [words for line in f if (words := line.split("#")[0].split())]
+
+
+def outcomes_in(text, what):
+    """How many passed, and how each other one ended."""
+    for line in reversed(text.splitlines()):
+        if line.startswith("MISSING "):
+            raise Skip("no %s here" % line[8:], missing=True)
+        if line.startswith("OUTCOMES"):
+            return json.loads(line[8:])
+    raise AssertionError("%s: %s" % (what, text[-1500:]))
+
+
+def become_somebody():
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setresgid(SOMEBODY, SOMEBODY, SOMEBODY)
+        os.setresuid(SOMEBODY, SOMEBODY, SOMEBODY)
+
+
+def outside(args):
+    with tempfile.TemporaryDirectory() as d:
+        os.chmod(d, 0o777)
+        script = os.path.join(d, "script.py")
+        with open(script, "w", encoding="utf-8") as f:
+            f.write(DRIVER)
+        # No pipes: a child that outlives the tests would keep them open.
+        with open(os.path.join(d, "out"), "w+", encoding="utf-8", errors="replace") as out:
+            subprocess.run(
+                ["/usr/bin/python3", script, *args], cwd=d, preexec_fn=become_somebody,
+                timeout=SECONDS, check=False, stdin=subprocess.DEVNULL, stdout=out,
+                stderr=subprocess.STDOUT,
+                env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": d, "TMPDIR": d,
+                     "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1",
+                     "USER": "nobody"})
+            out.seek(0)
+            return outcomes_in(out.read(), "outside")
+
+
+def inside(ctx, args):
+    config = "[profile basic]\npaths = %s\n" % EXTRA if EXTRA else None
+    with ctx.private(config) as service, ctx.client(path=service.socket) as client:
+        o = client.run(DRIVER, SECONDS + 30, args=list(args), timeout_seconds=SECONDS,
+                       cpu_seconds=SECONDS, memory_mb=2048, pids=256)
+        return outcomes_in(o.stdout, "inside: %r" % o)
+
+
+def different(there, here):
+    """Tests by name, with how they ended."""
+    names = sorted(set(there) | set(here))
+    kinds = [(n, there.get(n, "passed:"), here.get(n, "passed:")) for n in names]
+    return ["%s: inside %s\n    outside %s" % (n, a, b) for n, a, b in kinds
+            if a.split(":")[0] != b.split(":")[0]]
+
+
+def compare(ctx, args):
+    native = outside([EXTRA, *args])
+    jailed = inside(ctx, [EXTRA, *args])
+    problems = different(jailed[1], native[1])
+    # Some depend on how busy the machine is.
+    if problems or jailed[0] != native[0]:
+        native, jailed = outside([EXTRA, *args]), inside(ctx, [EXTRA, *args])
+        problems = different(jailed[1], native[1])
+    assert not problems, "\n".join(problems[:20])
+    assert jailed[0] == native[0] > 0, (jailed[0], native[0])
+    return "%d passed, %d other" % (jailed[0], len(jailed[1]))
+
+
+for words in modules():
+    test(lambda ctx, words=words: compare(ctx, words), name=words[0])
+main(__doc__)
