@@ -30,6 +30,7 @@ import site
 import sys
 import threading
 import traceback
+from _signal import set_wakeup_fd
 from importlib.machinery import BuiltinImporter, PathFinder
 from importlib.machinery import SourceFileLoader as ScriptLoader
 from types import CoroutineType
@@ -290,16 +291,20 @@ async def finish(value, names, is_module):
     return value
 
 
-def execute(code, names):
+def run_to_end(coroutine):
+    import asyncio
+
+    return asyncio.run(coroutine)
+
+
+def execute(code, names, run=run_to_end):
     """The value of a trailing expression; of a coroutine what it returns."""
     # Nothing is called here that the script's own trace function would see.
     value, is_module = eval(code, names), code.co_flags & COROUTINE
     if not is_module:
         value = names.pop(RESULT, value)
     if type(value) is CoroutineType:
-        import asyncio
-
-        value = asyncio.run(finish(value, names, is_module))
+        value = run(finish(value, names, is_module))
     return value
 
 
@@ -456,7 +461,8 @@ def flush_output():
 
 FUTURE = 0x1FE0000  # what `from __future__ import` sets in a code's flags
 STANDARD = ("0", "1", "2", "60", "61", "62", "63")  # of every process: worker/line.h, worker/jail.h
-listdir, readlink, stat, threads = os.listdir, os.readlink, os.stat, threading.enumerate
+listdir, readlink, stat, getpid = os.listdir, os.readlink, os.stat, os.getpid
+threads = threading.enumerate
 main_thread, get_referrers = threading.main_thread, gc.get_referrers
 CHILDREN = ("subprocess", "multiprocessing.popen_fork")  # what they have in common
 
@@ -468,6 +474,8 @@ class Session:
     root = None  # the file system that everything is on but installed packages
     packages = None  # which of these this state imports from
     had_stdin = False
+    runner = None  # asyncio's, of the one event loop of all cells
+    runner_of = 0  # the process whose descriptors it has
 
 
 def become_session():
@@ -551,7 +559,11 @@ def run_cell(number, script, value_max, has_stdin):
         remember_source(text)
         code = compile_cell(text, Session.future)
         Session.future |= code.co_flags & FUTURE
-        value = execute(code, names)
+        renew_loop()
+        if not code.co_flags & COROUTINE and not BEGINS_TASKS.isdisjoint(code.co_names):
+            value = run_on_loop(execute_on_loop(code, names))
+        else:
+            value = execute(code, names, run_on_loop)
         if value is not None:
             builtins._ = value
     except BaseException as e:
@@ -569,6 +581,98 @@ def run_cell(number, script, value_max, has_stdin):
     if flush_output():
         status = 120
     return (status, raised, *result, Shown.undisplayed or None)
+
+
+# ---- the event loop of a session -----------------------------------------------------
+
+# A cell without await that has one of these names runs on the loop too, where they work.
+BEGINS_TASKS = frozenset({"create_task", "ensure_future", "get_running_loop"})
+
+
+def run_on_loop(coroutine):
+    """On the loop of all cells: what a cell has begun there goes on when it has ended."""
+    import asyncio
+
+    if Session.runner is None or Session.runner.get_loop().is_closed():
+        Session.runner, Session.runner_of = asyncio.Runner(), getpid()
+    return Session.runner.run(coroutine)
+
+
+async def execute_on_loop(code, names):
+    value = eval(code, names)
+    return await finish(names.pop(RESULT, value), names, False)
+
+
+def renew_loop():
+    """In a copy that is the state now: what the loop waits with is shared with other copies, where
+    it has to stay as it is. Another one takes its place."""
+    if Session.runner is None or Session.runner_of == getpid():
+        return
+    try:
+        loop = Session.runner.get_loop()
+        old, pipe = loop._selector, loop._ssock
+        loop._selector = type(old)()
+        for key in list(old.get_map().values()):
+            if key.fileobj not in (pipe, pipe.fileno()):
+                try:
+                    loop._selector.register(key.fileobj, key.events, key.data)
+                except (OSError, ValueError):  # closed since then
+                    pass
+        old.close()
+        pipe.close()
+        loop._csock.close()
+        loop._internal_fds -= 1
+        loop._make_self_pipe()
+        if loop._signal_handlers:
+            set_wakeup_fd(loop._csock.fileno())
+        Session.runner_of = getpid()
+    except BaseException:  # not a loop of asyncio's own
+        Session.runner = None
+
+
+def own_descriptors():
+    """Those of the loop, which are renewed in a copy."""
+    try:
+        loop = Session.runner.get_loop()
+        return {str(f.fileno()) for f in (loop._selector, loop._ssock, loop._csock)}
+    except BaseException:
+        return set()
+
+
+def has_tasks():
+    """Whether something goes on on the loop while no cell runs."""
+    try:
+        loop = Session.runner and Session.runner.get_loop()
+        if not loop or loop.is_closed():
+            return False
+        return bool(loop._ready or loop._scheduled or len(loop._selector.get_map()) > 1
+                    or sys.modules["asyncio"].all_tasks(loop))
+    except BaseException:
+        return False
+
+
+def go_on(line):
+    """Runs the loop until there is an order on the line of this process."""
+    ordered = []
+
+    def on_order():
+        ordered.append(True)
+        loop.stop()
+
+    try:
+        loop = Session.runner.get_loop()
+        loop.add_reader(line, on_order)
+        # A task may stop the loop, or let SystemExit out.
+        for _ in range(1000):
+            try:
+                loop.run_forever()
+            except BaseException:
+                pass
+            if ordered or loop.is_closed():
+                break
+        loop.remove_reader(line)
+    except BaseException:
+        pass
 
 
 def note_history(error):
@@ -643,9 +747,9 @@ KINDS = (("socket:", "a socket is open"), ("pipe:", "a pipe is open"),
 
 def shared_things():
     """Open descriptors and mappings that a copy of this process has in common with it."""
-    found = set()
+    found, own = set(), own_descriptors()
     for fd in listdir("/proc/self/fd"):
-        if fd in STANDARD:
+        if fd in STANDARD or fd in own:
             continue
         try:
             to = readlink("/proc/self/fd/" + fd)

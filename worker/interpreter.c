@@ -678,6 +678,28 @@ interpreter_rolled_back(void)
 	call_plain("rolled_back");
 }
 
+bool
+interpreter_has_tasks(void)
+{
+	PyObject *none = PyTuple_New(0), *has = call("has_tasks", none);
+	bool some = has && PyObject_IsTrue(has) > 0;
+
+	PyErr_Clear();
+	Py_XDECREF(none);
+	Py_XDECREF(has);
+	return some;
+}
+
+void
+interpreter_go_on(int line)
+{
+	PyObject *args = Py_BuildValue("(i)", line), *result = call("go_on", args);
+
+	PyErr_Clear();
+	Py_XDECREF(args);
+	Py_XDECREF(result);
+}
+
 static PyThreadState *waiting;
 
 void

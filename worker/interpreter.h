@@ -84,6 +84,12 @@ bool interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_
  * process had. */
 void interpreter_rolled_back(void);
 
+/* Whether tasks of its event loop go on while the state waits. */
+bool interpreter_has_tasks(void);
+
+/* Runs these until there is something to read on the line. */
+void interpreter_go_on(int line);
+
 /* While the state waits: other threads run between the two. */
 void interpreter_give_way(void);
 void interpreter_take_back(void);

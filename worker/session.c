@@ -75,6 +75,7 @@ static struct {
 	bool interrupt;		/* as soon as the pid is known */
 	bool kill;		/* likewise */
 	bool ready;		/* it has ended by itself, and waits for COMMIT */
+	bool tasks;		/* then: its event loop has something to do */
 	unsigned int ended;	/* processes of earlier cells that were ended */
 	unsigned int looks;	/* after a forced stop; 0: none */
 	bool asked;		/* it may still tell where it is; then it is stopped */
@@ -429,11 +430,11 @@ read_background(int fd, char *to)
 	return (struct msg_bin){ to, n > 0 ? (size_t)n : 0 };
 }
 
-/* Whether threads or processes that cells have started are there. */
+/* Whether threads, processes or tasks that cells have started are there. */
 static bool
 leaves_some(void)
 {
-	return processes_threads(snapshot[now.snapshot].pid) != 1 ||
+	return now.tasks || processes_threads(snapshot[now.snapshot].pid) != 1 ||
 	       processes_signal_left(now.snapshot, 0) > 0;
 }
 
@@ -836,6 +837,7 @@ on_own_report(void)
 		on_refused(EAGAIN);
 	} else if (r > 0 && report.kind == REPORT_COMMITTED && now.pid > 0 && !now.ready &&
 		   !now.look) {
+		now.tasks = report.value != 0;
 		on_committed();
 	} else if (r == -EPIPE) {
 		/* Its end will be reported by another process; the cell cannot report that it

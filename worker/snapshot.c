@@ -231,7 +231,7 @@ run_cell(int control, uint32_t port, bool look)
 	close_streams();
 	/* From here on the supervisor counts. */
 	lift_limit(RLIMIT_CPU, &processor);
-	report(REPORT_COMMITTED, self);
+	report(REPORT_COMMITTED, interpreter_has_tasks());
 }
 
 /* ---- signals ---- */
@@ -405,6 +405,17 @@ on_answer(uint32_t ended)
 	report(REPORT_HERE, 0);
 }
 
+/* With the signals of a cell: what they start inherits them. */
+static void
+run_tasks(void)
+{
+	if (!interpreter_has_tasks())
+		return;
+	sigprocmask(SIG_SETMASK, &state_mask, NULL);
+	interpreter_go_on(JAIL_LINE);
+	block_signals();
+}
+
 static _Noreturn void
 wait_for_orders(void)
 {
@@ -414,6 +425,8 @@ wait_for_orders(void)
 		struct order order = { 0 };
 		ssize_t n;
 
+		if (goes_on)
+			run_tasks();
 		if (goes_on)
 			interpreter_give_way();
 		n = fdpass_recv(JAIL_LINE, &order, sizeof(order), &fds);

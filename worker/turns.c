@@ -53,6 +53,7 @@ void
 turns_rest(void)
 {
 	newest_thread = UINT64_MAX;
+	own_thread = 0;
 }
 
 int

@@ -28,7 +28,7 @@ int turns_background(int out, int err);
 /* All threads that there are now are of earlier cells, but the calling one. */
 void turns_divide(void);
 
-/* The same for threads that begin from now on, until they are divided again. */
+/* The same for the calling one, and for those that begin from now on, until they are divided. */
 void turns_rest(void);
 
 /* Both descriptors are others now: waits, for about a second at most, until no other thread writes

@@ -212,6 +212,52 @@ def a_session_goes_on_between_cells(ctx):
 
 
 @test
+def tasks_go_on(ctx):
+    """All cells have one event loop. It runs while one of them awaits, and between them."""
+    with begun(ctx, "import asyncio, os") as s:
+        s.well("n = 0\nasync def count():\n    global n\n    while True:\n        n += 1\n"
+               "        await asyncio.sleep(.001)\n"
+               "async def answer(reader, writer):\n    writer.write(await reader.readline())\n"
+               "    writer.close()\n"
+               "async def ask(word):\n"
+               "    reader, writer = await asyncio.open_connection('127.0.0.1', 8200)\n"
+               "    writer.write(word + b'\\n')\n    return await reader.read()")
+        s.well("t = asyncio.create_task(count())\n"
+               "server = await asyncio.start_server(answer, '127.0.0.1', 8200)", **SOON)
+        same(s, ("before = n\nwhile n < before + 9: await asyncio.sleep(.001)\nt.done()", "False"),
+             ("await ask(b'one')", "b'one\\n'"))
+        # A cell that does not await lets no task run.
+        s.well("before = n", **SOON)
+        until(lambda: s.value("n - before") != "0", ctx)
+        # A cell that is undone or cancelled takes no task with it.
+        o = s.call("await asyncio.sleep(1000)", timeout_seconds=1)
+        equal((o.status, o.state), ("timeout", "rolled_back"), repr(o))
+        b = s.branch("before = n\nwhile n < before + 9: await asyncio.sleep(.001)")
+        b.well("server.close()", close=True)
+        equal(s.call("os._exit(1)", **SOON).state, "rolled_back")
+        s.cancel_when_said(ctx, "print('go', flush=True)\nmark = 1\nawait asyncio.sleep(1000)")
+        same(s, ("mark", "1"),	# only the cell's own task was cancelled
+             ("await ask(b'two')", "b'two\\n'"),
+             ("before = n\nwhile n < before + 9: await asyncio.sleep(.001)\nt.done()", "False"),
+             # What a task starts between cells can be ended as what a cell starts.
+             ("async def start():\n    global p\n    await asyncio.sleep(.05)\n"
+              "    p = await asyncio.create_subprocess_exec('sleep', '600')\n"
+              "p, t2 = None, asyncio.create_task(start())\n'begun'", "'begun'"))
+        until(lambda: s.value("p is None") == "False", ctx)
+        same(s, ("p.terminate()\nawait p.wait()", "-15"),
+             # A task that ends the loop, or more than itself, ends neither the session nor others.
+             ("async def stop():\n    await asyncio.sleep(.05)\n"
+              "    asyncio.get_running_loop().stop()\n    raise SystemExit\n"
+              "t2 = asyncio.create_task(stop())\n'begun'", "'begun'"))
+        until(lambda: s.value("t2.done()") == "True", ctx)
+        s.well("before = n", **SOON)
+        until(lambda: s.value("n - before") != "0", ctx)
+        same(s, ("asyncio.run(asyncio.sleep(0, 3))", "3"),
+             ("await asyncio.sleep(0, 4)", "4"),
+             ("asyncio.get_running_loop().close is None", "False"))
+
+
+@test
 def what_goes_on_stops_after_a_while(ctx):
     """And goes on with the next cell; a look at the variables stops and changes nothing."""
     with begun_with(ctx, "background_seconds = 1\n", TICKS) as s:
