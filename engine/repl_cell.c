@@ -246,7 +246,7 @@ take_background(const struct repl *repl, struct execution *e)
 	static unsigned char text[BACKGROUND_MAX];
 	struct worker *w = repl->worker;
 
-	for (int i = 0; repl->background.until_ms > 0 && i < STREAM_COUNT; i++) {
+	for (int i = 0; repl->background.is_heard && i < STREAM_COUNT; i++) {
 		ssize_t n = w->pipe[i] >= 0 ? read(w->pipe[i], text, sizeof(text)) : 0;
 
 		if (n > 0)
@@ -400,7 +400,7 @@ repl_on_cell_ended(struct repl *repl, const struct msg_cell_ended *ended)
 	if (repl->phase != REPL_CELL || ended->id != e->serial)
 		return -EBADMSG;
 	read_messages(repl);
-	repl_background_begin(repl, e, ended->goes_on);
+	repl_background_begin(repl, e, ended);
 	execution_on_cell_ended(e, state[ended->state], ended);
 	repl_rest(repl);
 	return 0;

@@ -96,7 +96,9 @@ struct repl {
 	uint64_t idle_since_ms;
 	struct {				/* what goes on between cells */
 		bool runs;
-		uint64_t until_ms;		/* 0: nothing did since the last cell */
+		bool is_heard;			/* the last cell was kept: what its processes
+						 * have written since then is told */
+		uint64_t until_ms;
 		uint64_t cpu_us;		/* that the worker had used when last counted */
 		uint64_t untold_us;		/* since then, below a millisecond */
 		uint64_t cpu_left_us;		/* that it may use */
@@ -163,8 +165,9 @@ void repl_look_after(struct repl *repl);
  * sent a message or ends before. */
 bool repl_look(struct repl *repl, uint64_t limit, void (*looked)(void *arg));
 
-/* A cell has ended. goes_on: something of the session runs on. */
-void repl_background_begin(struct repl *repl, const struct execution *cell, bool goes_on);
+/* A cell has ended. */
+void repl_background_begin(struct repl *repl, const struct execution *cell,
+			   const struct msg_cell_ended *ended);
 
 /* Counts what goes on between cells, if anything does. */
 void repl_background_count(struct repl *repl);

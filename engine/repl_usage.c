@@ -30,13 +30,18 @@ cpu_used_us(struct repl *repl)
 }
 
 void
-repl_background_begin(struct repl *repl, const struct execution *cell, bool goes_on)
+repl_background_begin(struct repl *repl, const struct execution *cell,
+		      const struct msg_cell_ended *ended)
 {
+	bool goes_on = ended->goes_on;
+
 	/* Looking at the variables changes nothing. */
-	if (cell->request.inspect)
+	if (cell->request.inspect) {
 		goes_on = goes_on && repl->background.runs;
-	else
+	} else {
 		repl->background.until_ms = 0;
+		repl->background.is_heard = ended->state == CELL_COMMITTED;
+	}
 	repl->background.runs = goes_on;
 	if (!goes_on)
 		return;

@@ -192,12 +192,12 @@ def a_session_goes_on_between_cells(ctx):
                "server = http.server.ThreadingHTTPServer(('127.0.0.1', 8123), Hello)\n"
                "threading.Thread(target=server.serve_forever, daemon=True).start()")
         # The answer is written to a file, whose text the next cell finds without having waited.
-        s.well("ask = 'import time, urllib.request\\ntime.sleep(.1)\\n'"
+        o = s.well("ask = 'import time, urllib.request\\ntime.sleep(.1)\\n'"
                "'said = urllib.request.urlopen(\"http://127.0.0.1:8123/\").read().decode()\\n'"
                "'print(said, flush=True)\\nopen(\"said\", \"w\").write(said)'\n"
                "p = subprocess.Popen([sys.executable, '-c', ask])\n"
                "threading.Timer(.1, print, ['fired']).start()", **SOON)
-        seen = []
+        seen = [o]
 
         def there():
             seen.append(s.well("import os\nos.path.exists('said') and open('said').read()", **SOON))
@@ -206,8 +206,10 @@ def a_session_goes_on_between_cells(ctx):
         def heard():
             return "".join(o.stdout + (o.structured.get("background_stdout") or "") for o in seen)
         time.sleep(1)		# no cell runs: nothing that is asserted depends on how long
-        until(there, ctx)
-        assert "hello" in heard() and "fired" in heard(), seen
+        try:
+            until(there, ctx)
+        finally:
+            assert "hello" in heard() and "fired" in heard(), seen[-3:]
         equal(s.value("p.wait()"), "0")
 
 
@@ -294,8 +296,9 @@ def what_runs_between_cells_is_charged_and_bounded(ctx):
             return calls[-1].status == "quota_exceeded"
         until(refused, ctx)
         assert "cpu_seconds_per_hour" in calls[-1].text, calls[-1].text
-        # The cells alone would not have used as much.
-        assert len(calls) < 30, len(calls)
+        # The cells alone have not used as much.
+        used = sum(o.structured["cpu_ms"] for o in calls)
+        assert used < 2000, used
     # Its own limit stops it; the state is not lost.
     with begun_with(ctx, "background_seconds = 600\n") as s:
         s.call("n = 0\ndef run():\n    global n\n    while True: n += sum(range(20000)) > 0\n"
