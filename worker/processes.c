@@ -76,9 +76,18 @@ processes_weigh(pid_t pid, const char *weight)
 		return;
 }
 
+/* Of proc_pid_stat(5). */
+struct status {
+	int parent;
+	unsigned int flags, threads;
+	unsigned long pending;		/* signals */
+};
+
+#define FLAG_EXITING 4			/* PF_EXITING of the kernel */
+
 /* The name before the numbers is the script's, and may have anything in it. False: unknown. */
 static bool
-read_stat(pid_t pid, int *parent_r, unsigned int *threads_r)
+read_status(pid_t pid, struct status *status_r)
 {
 	own_fd int fd = -1;
 	char text[1024], *at;
@@ -89,29 +98,30 @@ read_stat(pid_t pid, int *parent_r, unsigned int *threads_r)
 	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	text[len > 0 ? len : 0] = '\0';
 	at = strrchr(text, ')');
-	return at != NULL && sscanf(at, ") %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-				    "%*s %*s %*s %u", parent_r, threads_r) == 2;
+	return at != NULL && sscanf(at, ") %*c %d %*s %*s %*s %*s %u "
+				    "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u "
+				    "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu",
+				    &status_r->parent, &status_r->flags, &status_r->threads,
+				    &status_r->pending) == 4;
 }
 
 unsigned int
 processes_threads(pid_t pid)
 {
-	unsigned int threads;
-	int parent;
+	struct status status;
 
-	return read_stat(pid, &parent, &threads) ? threads : 0;
+	return read_status(pid, &status) ? status.threads : 0;
 }
 
 bool
 processes_becomes_ours(pid_t pid)
 {
-	unsigned int threads;
-	int parent = 1;
+	struct status status = { .parent = 1 };
 
-	for (int i = 0; i < OURS_LOOKS_MAX && read_stat(pid, &parent, &threads) && parent != 1;
+	for (int i = 0; i < OURS_LOOKS_MAX && read_status(pid, &status) && status.parent != 1;
 	     i++)
 		processes_pause(PAUSE_FIRST_NS);
-	return parent == 1;
+	return status.parent == 1;
 }
 
 /* Processes that outlived their cell. */
@@ -164,6 +174,26 @@ processes_signal_left(unsigned int owner, int signal)
 	}
 	n_left = n;
 	return found;
+}
+
+/* One that was killed may take a while to end. */
+static bool
+is_ending(pid_t pid)
+{
+	struct status status;
+
+	return read_status(pid, &status) &&
+	       ((status.flags & FLAG_EXITING) || (status.pending & 1UL << (SIGKILL - 1)));
+}
+
+bool
+processes_go_on(unsigned int owner)
+{
+	for (size_t i = 0; i < n_left; i++)
+		if (left[i].owner == owner && processes_is_alive(left[i].pid) &&
+		    !is_ending(left[i].pid))
+			return true;
+	return false;
 }
 
 /* In the order of their numbers: a process made by one that is met later, before it is killed,

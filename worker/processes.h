@@ -28,6 +28,9 @@ size_t processes_met(void);
 /* Signals those of an owner; after SIGKILL it has none. How many were alive. */
 unsigned int processes_signal_left(unsigned int owner, int signal);
 
+/* Whether one of an owner's will do anything more: none that has been killed. */
+bool processes_go_on(unsigned int owner);
+
 /* Which process the kernel ends first when memory is short (oom_score_adj): those of a cell before
  * any that holds a state, whatever their sizes. A process that may not be looked into keeps the
  * weight that it has. */

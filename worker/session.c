@@ -435,7 +435,7 @@ static bool
 leaves_some(void)
 {
 	return now.tasks || processes_threads(snapshot[now.snapshot].pid) != 1 ||
-	       processes_signal_left(now.snapshot, 0) > 0;
+	       processes_go_on(now.snapshot);
 }
 
 static void

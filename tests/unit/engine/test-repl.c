@@ -722,6 +722,30 @@ broken_states_are_given_up(void **state)
 	gives(0, "x", "1");
 }
 
+static bool
+goes_on_after(const char *code)
+{
+	struct execution_request request = request_in(0);
+	struct rig_result r;
+
+	request.background = BACKGROUND_RUN;
+	request.background_ms = 60000;
+	rig_start(&r, code, &request);
+	rig_turn_until(&r.over);
+	rig_assert_status(&r, OUTCOME_OK);
+	return session.repl->background.runs;
+}
+
+static void
+what_was_killed_does_not_go_on(void **state)
+{
+	(void)state;
+	assert_false(goes_on_after("import subprocess"));
+	assert_true(goes_on_after("p = subprocess.Popen(['sleep', '1000'])"));
+	assert_false(goes_on_after("p.kill()"));
+	assert_false(goes_on_after("p = subprocess.Popen(['sleep', '1000']); p.kill()"));
+}
+
 static void
 an_ended_session_takes_nothing(void **state)
 {
@@ -846,6 +870,7 @@ run_group(void)
 		TEST(a_hostile_cell_harms_itself),
 		TEST(what_states_there_are_is_known),
 		TEST(broken_states_are_given_up),
+		TEST(what_was_killed_does_not_go_on),
 		TEST(an_ended_session_takes_nothing),
 		TEST(closing_answers_its_cells),
 		TEST(sessions_are_bounded),
