@@ -79,7 +79,7 @@ read_file(struct token_file *file, struct why *why_r)
 	own_mem char *text = NULL;
 	struct stat st;
 	struct why why;
-	size_t len;
+	size_t len = 0;
 	int r;
 
 	if (fd < 0 && errno == ENOENT)
