@@ -12,6 +12,9 @@ expect_no_foreign_frames, expect_text_order.
 import json
 import os
 import re
+import subprocess
+import sys
+import tempfile
 
 from harness import CORPUS, OWN_CORPUS, Skip, equal, main, test
 
@@ -87,7 +90,21 @@ def check_error(case, o):
             case["expect_signal"], o.error)
 
 
+def as_here(case):
+    """The tracebacks in the corpora are Python 3.11's; another one marks other parts of a line."""
+    if sys.version_info[:2] == (3, 11) or "expect_stderr" not in case or case.get("arguments"):
+        return case
+    with tempfile.TemporaryDirectory() as d:
+        with open(os.path.join(d, "script.py"), "w", encoding="utf-8") as f:
+            f.write(case["script"])
+        done = subprocess.run(["/usr/bin/python3", "script.py"], cwd=d, timeout=60, check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+    said = done.stderr.decode(errors="replace")
+    return dict(case, expect_stderr=said.replace(d + "/", ""))
+
+
 def run_case(ctx, case):
+    case = as_here(case)
     with ctx.client() as client:
         for package in case.get("needs", ()):
             if client.run(PROBE % package).result["repr"] != "True":
