@@ -234,7 +234,7 @@ look(struct top *top)
 	top->before = top->answer;
 	top->at_before = top->at;
 	top->answer = admin_ask_for(top->stream, "status", &code, top->complaint,
-				sizeof(top->complaint));
+				    sizeof(top->complaint));
 	clock_gettime(CLOCK_MONOTONIC, &top->at);
 	return code;
 }

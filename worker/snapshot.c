@@ -53,16 +53,15 @@ take_line(int line)
 	close(line);
 }
 
-/* The limit that the last cell had; was: what it is after this. */
-static void
-lift_limit(__rlimit_resource_t what, struct rlimit *was)
+/* Lifts a limit that the last cell had. What it was. */
+static struct rlimit
+lift_limit(__rlimit_resource_t what)
 {
-	struct rlimit lifted;
+	struct rlimit was = { RLIM_INFINITY, RLIM_INFINITY };
 
-	if (getrlimit(what, was) < 0)
-		return;
-	lifted = (struct rlimit){ was->rlim_max, was->rlim_max };
-	setrlimit(what, &lifted);
+	getrlimit(what, &was);
+	setrlimit(what, &(struct rlimit){ was.rlim_max, was.rlim_max });
+	return was;
 }
 
 /* ---- offsets ---- */
@@ -196,7 +195,6 @@ run_cell(int control, uint32_t port, bool look)
 	struct msg done = { .type = MSG_DONE };
 	struct frame frame = { 0 };
 	struct timespec since;
-	struct rlimit processor;
 	pid_t self = getpid();
 	int error = 0;
 
@@ -230,7 +228,7 @@ run_cell(int control, uint32_t port, bool look)
 	close(JAIL_CONTROL);
 	close_streams();
 	/* From here on the supervisor counts. */
-	lift_limit(RLIMIT_CPU, &processor);
+	lift_limit(RLIMIT_CPU);
 	report(REPORT_COMMITTED, interpreter_has_tasks());
 }
 
@@ -298,11 +296,10 @@ enum forked { IS_COPY, HAS_COPY, HAS_NONE };
 static enum forked
 fork_state(int line)
 {
-	struct rlimit processes = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit processes = lift_limit(RLIMIT_NPROC);
 	pid_t between, pid;
 	int error;
 
-	lift_limit(RLIMIT_NPROC, &processes);
 	interpreter_before_copy();
 	between = vfork();
 	error = errno;

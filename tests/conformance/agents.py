@@ -25,17 +25,15 @@ def write(home, name, text):
     return path
 
 
-def claude_code(tools, home, model, place):
+def claude_code(home, model, place):
     server = ({"type": "http", "url": place} if isinstance(place, str)
               else {"command": place[0], "args": place[1:]})
     path = write(home, "mcp.json", json.dumps({"mcpServers": {"python": server}}))
-    tools.env.update(ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="none",
-                     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1")
-    return [os.path.join(tools.modules, CLAUDE), "-p", "run it", "--mcp-config", path, "--strict-mcp-config",
+    return [CLAUDE, "-p", "run it", "--mcp-config", path, "--strict-mcp-config",
             "--allowedTools", "mcp__python__run_script"]
 
 
-def codex(tools, home, model, place):
+def codex(home, model, place):
     server = ("url = %s" % json.dumps(place) if isinstance(place, str) else
               "command = %s\nargs = %s" % (json.dumps(place[0]), json.dumps(place[1:])))
     write(home, ".codex/config.toml", """model = "test"
@@ -49,10 +47,10 @@ wire_api = "responses"
 [mcp_servers.python]
 %s
 """ % (model.url, server))
-    return [os.path.join(tools.modules, CODEX), "exec", "--skip-git-repo-check", "run it"]
+    return [CODEX, "exec", "--skip-git-repo-check", "run it"]
 
 
-def opencode(tools, home, model, place):
+def opencode(home, model, place):
     server = ({"type": "remote", "url": place} if isinstance(place, str)
               else {"type": "local", "command": place})
     write(home, ".config/opencode/opencode.json", json.dumps({
@@ -62,7 +60,7 @@ def opencode(tools, home, model, place):
             "options": {"baseURL": model.url + "/v1", "apiKey": "none"},
             "models": {"test": {"name": "test", "tool_call": True}}}},
         "mcp": {"python": dict(server, enabled=True)}}))
-    return [os.path.join(tools.modules, OPENCODE), "run", "run it"]
+    return [OPENCODE, "run", "run it"]
 
 
 # Whether its model gets pictures: opencode shows them to models that it knows to see.
@@ -86,9 +84,11 @@ def text_in(result):
 
 def calls(tools, home, agent, sees, place):
     os.mkdir(home)
-    tools.env = dict(tools.env, HOME=home, TMPDIR=home)
     with Model("run_script", {"script": SCRIPT}) as model:
-        done = tools.run(agent(tools, home, model, place), SECONDS, cwd=home)
+        program, *options = agent(home, model, place)
+        done = tools.run([os.path.join(tools.modules, program), *options], SECONDS, cwd=home, env={
+            "HOME": home, "TMPDIR": home, "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"})
         why = "exit status %d\n%s%s" % (done.returncode, done.stdout[-1500:], done.stderr[-1500:])
         assert done.returncode == 0 and END in done.stdout.split(), why
         assert model.schema and "script" in model.schema["properties"], model.schema
@@ -104,7 +104,6 @@ def run(tools, services, out, report, wanted):
     service = services["shipped"]
     places = {"bridge": [service.bridge, "connect", "--socket", service.socket],
               "tcp": service.url}
-    environment = tools.env
     for name, (agent, sees) in AGENTS.items():
         for transport, place in places.items():
             test = "%s by %s" % (name, transport)
@@ -112,4 +111,3 @@ def run(tools, services, out, report, wanted):
             if wanted.search(test):
                 report.check(test, lambda h=home, a=agent, s=sees, p=place:
                              calls(tools, h, a, s, p))
-            tools.env = environment

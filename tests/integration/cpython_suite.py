@@ -9,13 +9,11 @@ same interpreter, an unprivileged user, an empty directory.
 
 import json
 import os
-import signal
-import subprocess
-import tempfile
 import zlib
 
-from harness import SOMEBODY, Skip, main, test, tests
+from harness import Skip, main, test, tests
 from repl import begun
+from unjailed import run_unjailed
 
 tests.clear()	# those of repl.py
 
@@ -86,35 +84,6 @@ def counts_in(text):
     return None
 
 
-def become_somebody():
-    # As a shell in the foreground has them, though we may run in the background of one.
-    for number in signal.SIGINT, signal.SIGQUIT, signal.SIGHUP:
-        signal.signal(number, signal.SIG_DFL)
-    if os.getuid() == 0:
-        os.setgroups([])
-        os.setresgid(SOMEBODY, SOMEBODY, SOMEBODY)
-        os.setresuid(SOMEBODY, SOMEBODY, SOMEBODY)
-
-
-def outside(line, timeout):
-    with tempfile.TemporaryDirectory() as d:
-        os.chmod(d, 0o777)
-        os.mkdir(d + "/tmp")
-        os.chmod(d + "/tmp", 0o1777)
-        script = os.path.join(d, "script.py")
-        with open(script, "w", encoding="utf-8") as f:
-            f.write(DRIVER)
-        os.mkdir(d + "/cwd")
-        os.chmod(d + "/cwd", 0o777)
-        done = subprocess.run(
-            ["/usr/bin/python3", script, *line.split()], cwd=d + "/cwd", preexec_fn=become_somebody,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=timeout, env={
-                "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": d, "LANG": "C.UTF-8",
-                "PYTHONUTF8": "1", "TMPDIR": d + "/tmp", "USER": "nobody", "LOGNAME": "nobody"})
-        return counts_in(done.stdout), done
-
-
 def in_script(ctx, line, timeout):
     with ctx.client() as client:
         o = client.run(DRIVER, timeout + 30, args=line.split(), timeout_seconds=timeout,
@@ -137,8 +106,9 @@ def difference(here, there):
 
 def once(ctx, line, inside, timeout):
     """The counts inside, and what is wrong with them, or None."""
-    native, done = outside(line, timeout)
-    assert native, "outside: %s %s" % (done.returncode, done.stderr[-2000:])
+    said, complaint, status = run_unjailed(DRIVER, line.split(), timeout)
+    native = counts_in(said)
+    assert native, "outside: %s %s" % (status, complaint[-2000:])
     jailed, o = inside(ctx, line, timeout)
     assert jailed, "inside: %r" % o
     here = {k: native[k] for k in COUNTED}

@@ -10,14 +10,13 @@ Debian's python3-pytest is not installed; numpy's tests need hypothesis, too.
 
 import json
 import os
-import subprocess
-import tempfile
 
-from harness import SOMEBODY, Skip, main, test
+from harness import Skip, main, test
+from unjailed import run_unjailed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXTRA = os.environ.get("MCP_PYTEST", "")
-SECONDS = 900
+SECONDS = 600
 
 DRIVER = r"""
 import json, os, sys
@@ -65,30 +64,9 @@ def outcomes_in(text, what):
     raise AssertionError("%s: %s" % (what, text[-1500:]))
 
 
-def become_somebody():
-    if os.getuid() == 0:
-        os.setgroups([])
-        os.setresgid(SOMEBODY, SOMEBODY, SOMEBODY)
-        os.setresuid(SOMEBODY, SOMEBODY, SOMEBODY)
-
-
 def outside(args):
-    with tempfile.TemporaryDirectory() as d:
-        os.chmod(d, 0o777)
-        script = os.path.join(d, "script.py")
-        with open(script, "w", encoding="utf-8") as f:
-            f.write(DRIVER)
-        # No pipes: a child that outlives the tests would keep them open.
-        with open(os.path.join(d, "out"), "w+", encoding="utf-8", errors="replace") as out:
-            subprocess.run(
-                ["/usr/bin/python3", script, *args], cwd=d, preexec_fn=become_somebody,
-                timeout=SECONDS, check=False, stdin=subprocess.DEVNULL, stdout=out,
-                stderr=subprocess.STDOUT,
-                env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": d, "TMPDIR": d,
-                     "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1",
-                     "USER": "nobody"})
-            out.seek(0)
-            return outcomes_in(out.read(), "outside")
+    said, complaint, _ = run_unjailed(DRIVER, args, SECONDS)
+    return outcomes_in(said, "outside: " + complaint[-1000:])
 
 
 def inside(ctx, args):

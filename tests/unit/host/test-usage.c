@@ -27,14 +27,13 @@
 
 static pid_t worker;
 
-/* Stands for a worker: an init that holds memory, and a child. Ready when both do nothing more. */
-static int
-begin(void **state)
+/* Stands for a worker: an init that holds memory, and a child. Ready when the child runs. */
+static void
+begin_with(void (*make_child)(int ready))
 {
 	int ready[2];
 	char c;
 
-	(void)state;
 	assert_int_equal(pipe(ready), 0);
 	worker = fork();
 	if (worker == 0) {
@@ -43,10 +42,7 @@ begin(void **state)
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		memset(held, 1, HELD);
-		if (fork() == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			(void)!write(ready[1], "x", 1);
-		}
+		make_child(ready[1]);
 		for (;;)
 			pause();
 	}
@@ -54,6 +50,45 @@ begin(void **state)
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	close(ready[0]);
 	close(ready[1]);
+}
+
+static void
+live(int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)!write(ready, "x", 1);
+	for (;;)
+		pause();
+}
+
+static void
+make_copy(int ready)
+{
+	if (fork() == 0)
+		live(ready);
+}
+
+/* As one that is just starting a program: init stands still until the child has ended. */
+static void
+make_sharer(int ready)
+{
+	if (syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL, 0, 0, 0) == 0)
+		live(ready);
+}
+
+static int
+begin(void **state)
+{
+	(void)state;
+	begin_with(make_copy);
+	return 0;
+}
+
+static int
+begin_with_sharer(void **state)
+{
+	(void)state;
+	begin_with(make_sharer);
 	return 0;
 }
 
@@ -100,37 +135,6 @@ helper_sees_the_same(void **state)
 	assert_true(by_helper.private_bytes >= HELD / 2);
 	assert_int_equal(usage_uid(worker), getuid());
 	assert_int_equal(usage_uid(0), 0);
-}
-
-/* Stands for a worker that is just starting a program. Ready when the child runs. */
-static int
-begin_with_vfork(void **state)
-{
-	int ready[2];
-	char c;
-
-	(void)state;
-	assert_int_equal(pipe(ready), 0);
-	worker = fork();
-	if (worker == 0) {
-		char *held = mmap(NULL, HELD, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		memset(held, 1, HELD);
-		if (syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL, 0, 0, 0) == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			(void)!write(ready[1], "x", 1);
-			for (;;)
-				pause();
-		}
-		_exit(0);
-	}
-	assert_true(worker > 0);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return 0;
 }
 
 static void
@@ -190,7 +194,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(helper_sees_the_same, begin, end),
 		cmocka_unit_test_setup_teardown(memory_of_a_child_that_shares_it_counts_once,
-						begin_with_vfork, end),
+						begin_with_sharer, end),
 		cmocka_unit_test_setup_teardown(end_of_helper_is_seen, begin, end),
 	};
 
