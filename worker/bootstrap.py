@@ -718,7 +718,7 @@ def at_stake():
             if thread is not main_thread() and thread.is_alive():
                 found.append("thread %r has ended" % thread.name)
         for kind in sorted({kind for kind, _ in shared_things()}):
-            found.append("%s: what the cell did with it is not taken back" % kind)
+            found.append(kind)
     except BaseException:
         pass
     if len(found) > 15:
@@ -741,8 +741,10 @@ def rolled_back():
         pass
 
 
-KINDS = (("socket:", "a socket is open"), ("pipe:", "a pipe is open"),
-         ("anon_inode:", "an event descriptor is open"))
+STAYS = ": what the cell did with it is not taken back"
+KINDS = (("socket:", "a socket is open: its connection has ended"),
+         ("pipe:", "a pipe is open" + STAYS),
+         ("anon_inode:", "an event descriptor is open" + STAYS))
 
 
 def shared_things():
@@ -762,7 +764,7 @@ def shared_things():
         with io.open("/proc/self/maps", "rb", 0) as maps:
             for line in maps.read().splitlines():
                 if line.split(b" ", 2)[1][1::2] == b"ws":
-                    found.add(("memory is mapped shared", line.split(b" ", 1)[0]))
+                    found.add(("memory is mapped shared" + STAYS, line.split(b" ", 1)[0]))
     return found
 
 

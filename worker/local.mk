@@ -7,6 +7,7 @@ libworker_a_SOURCES = \
 	worker/ask.c worker/ask.h \
 	worker/display.c worker/display.h \
 	worker/prompt.c worker/prompt.h \
+	worker/descriptors.c worker/descriptors.h \
 	worker/execution.c worker/execution.h \
 	worker/heap.c worker/heap.h \
 	worker/hello.c worker/hello.h \

@@ -23,6 +23,7 @@
 #include "proto/fdpass.h"
 #include "proto/frame.h"
 #include "worker/ask.h"
+#include "worker/descriptors.h"
 #include "worker/execution.h"
 #include "worker/interpreter.h"
 #include "worker/line.h"
@@ -62,55 +63,6 @@ lift_limit(__rlimit_resource_t what)
 	getrlimit(what, &was);
 	setrlimit(what, &(struct rlimit){ was.rlim_max, was.rlim_max });
 	return was;
-}
-
-/* ---- offsets ---- */
-
-/* A fork shares the offsets of open files. A copy that is used restores them. */
-#define OFFSETS_MAX 1024		/* RLIMIT_NOFILE */
-
-static struct offset {
-	int fd;
-	off_t at;
-} offset[OFFSETS_MAX];
-static size_t n_offsets;
-
-static void
-remember_offsets(void)
-{
-	struct entry {
-		uint64_t ino, off;
-		unsigned short len;
-		unsigned char type;
-		char name[];
-	};
-	own_fd int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_Alignas(struct entry) char list[4096];
-	struct stat st;
-	long n;
-
-	n_offsets = 0;
-	while (dir >= 0 && (n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
-		for (char *at = list; at < list + n;
-		     at += ((struct entry *)(void *)at)->len) {
-			int fd = atoi(((struct entry *)(void *)at)->name);
-			off_t where;
-
-			if (fd == dir || n_offsets == OFFSETS_MAX || fstat(fd, &st) < 0 ||
-			    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
-				continue;
-			where = lseek(fd, 0, SEEK_CUR);
-			if (where >= 0)
-				offset[n_offsets++] = (struct offset){ fd, where };
-		}
-}
-
-static void
-restore_offsets(void)
-{
-	for (size_t i = 0; i < n_offsets; i++)
-		lseek(offset[i].fd, offset[i].at, SEEK_SET);
-	n_offsets = 0;
 }
 
 /* ---- standard output and error ---- */
@@ -290,23 +242,58 @@ tell_of_copy(int line, pid_t pid)
 
 enum forked { IS_COPY, HAS_COPY, HAS_NONE };
 
+/* What a copy shares with its process: more, the descriptor of an order, or -1. */
+static bool
+has_connections(int line, int more)
+{
+	int own[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, stream[0].kept, stream[1].kept,
+		      JAIL_BACKGROUND, JAIL_BACKGROUND + 1, JAIL_LINE, JAIL_CONTROL, line, more };
+
+	return descriptors_look(own, sizeof(own) / sizeof(own[0]));
+}
+
+/* Forks in the process between, and returns in the copy alone. connected: init is told of the copy
+ * when it has given up its connections, or has ended. */
+static void
+make_copy(int line, bool connected)
+{
+	int done[2] = { -1, -1 };
+	char none;
+	pid_t pid;
+
+	/* Without a descriptor that is free, nobody waits for it. */
+	if (connected && pipe2(done, O_CLOEXEC) < 0)
+		done[0] = done[1] = -1;
+	pid = fork();
+	if (pid < 0)
+		tell_of_copy(line, pid);
+	if (pid == 0 && connected)
+		descriptors_disconnect();
+	if (done[1] >= 0)
+		close(done[1]);
+	while (pid > 0 && done[0] >= 0 && read(done[0], &none, 1) < 0 && errno == EINTR)
+		;
+	if (pid > 0)
+		tell_of_copy(line, pid);
+	if (done[0] >= 0)
+		close(done[0]);
+}
+
 /* When it returns in the process itself, init has been told of the copy. The process between the
  * two shares the memory of this one, which waits for its end: so there is one copy and not two. It
  * returns from nothing, and the handlers of pthread_atfork(3) run around the one real fork. */
 static enum forked
-fork_state(int line)
+fork_state(int line, bool connected)
 {
 	struct rlimit processes = lift_limit(RLIMIT_NPROC);
-	pid_t between, pid;
+	pid_t between;
 	int error;
 
 	interpreter_before_copy();
 	between = vfork();
 	error = errno;
 	if (between == 0) {
-		pid = fork();
-		if (pid != 0)
-			tell_of_copy(line, pid);
+		make_copy(line, connected);
 		goes_on = false;
 		interpreter_after_copy(true);
 		take_line(line);
@@ -328,8 +315,12 @@ fork_state(int line)
 static void
 on_copy(struct fdpass_set *fds)
 {
-	if (fork_state(fds->fd[0]) == IS_COPY)
+	bool connected = has_connections(fds->fd[0], -1);
+
+	if (fork_state(fds->fd[0], connected) == IS_COPY)
 		fds->n = 0;
+	else
+		descriptors_keep();
 }
 
 /* If memory got short before init has weighed this process, the kernel might end the copy. */
@@ -361,9 +352,11 @@ on_cell(struct fdpass_set *fds, const struct order *order)
 {
 	bool look = order->kind == ORDER_LOOK;
 	enum forked forked;
+	bool connected;
 
-	remember_offsets();
-	forked = fork_state(fds->fd[0]);
+	descriptors_listen();
+	connected = has_connections(fds->fd[0], fds->fd[1]);
+	forked = fork_state(fds->fd[0], connected && !look);
 	if (forked == HAS_NONE)
 		return;
 	if (forked == HAS_COPY)
@@ -371,7 +364,7 @@ on_cell(struct fdpass_set *fds, const struct order *order)
 	fds->n = 0;
 	if ((forked == IS_COPY) == look) {
 		if (!look)
-			n_offsets = 0;
+			descriptors_keep();
 		begin_cell(fds->fd[1], order->port, look);
 		goes_on = order->goes_on;
 	} else {
@@ -396,7 +389,8 @@ static void
 on_answer(uint32_t ended)
 {
 	drop_signals();
-	restore_offsets();
+	descriptors_rewind();
+	descriptors_listen();
 	if (ended > 0)
 		interpreter_rolled_back();
 	report(REPORT_HERE, 0);

@@ -340,6 +340,81 @@ def what_ends_between_cells_is_undone(ctx):
             equal(s.well("x").structured["not_carried"], [])	# told once
 
 
+CONNECTED = r"""
+import asyncio, http.server, os, socket, subprocess, sys, threading
+class Handler(http.server.SimpleHTTPRequestHandler):
+    log_message = lambda *_: None
+def serve():
+    global server, thread
+    server = http.server.HTTPServer(("127.0.0.1", 8123), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+def leave():
+    server.shutdown()
+    server.server_close()
+    thread.join()
+SORT = "import sys; print(sorted(sys.stdin.read().split()))"
+def sort():
+    return subprocess.Popen([sys.executable, "-c", SORT], stdin=-1, stdout=-1, text=True)
+serve()
+first, second = sort(), sort()
+third = await asyncio.create_subprocess_exec(sys.executable, "-c", SORT, stdin=-1, stdout=-1)
+flood = subprocess.Popen(["sh", "-c", "while echo y; do :; done"], stdout=-1, stderr=-3)
+a, b = socket.create_server(("127.0.0.1", 0)), socket.socket()
+b.connect(a.getsockname())
+c = a.accept()[0]
+"""
+
+
+@test
+def what_a_cell_closes_is_closed(ctx):
+    """The copy that waits, the spare, checkpoints and branches keep no connection open."""
+    with begun(ctx, CONNECTED) as s:
+        branch = s.branch("1")
+        s.well("1", checkpoint="connected")
+        equal(s.value("first.communicate('b a')[0], first.returncode"),
+              repr(("['a', 'b']\n", 0)))
+        for _ in range(3):
+            s.well("leave()\nserve()", **SOON)
+        equal(s.value("await asyncio.wait_for(third.communicate(b'd c'), 20)"),
+              repr((b"['c', 'd']\n", None)))
+        equal(s.value("flood.stdout.close()\nflood.wait() != 0"), "True")
+        equal(s.value("b.close()\nc.recv(1)"), "b''")
+        s.well("leave()", **SOON)
+        equal(branch.value("second.stdin.fileno() > 0"), "True")
+        equal(s.value("second.communicate('f e')[0]"), repr("['e', 'f']\n"))
+
+
+@test
+def connections_end_with_the_cell_that_is_undone(ctx):
+    """The other side has closed; a socket listens again, and pipes inside the process are whole."""
+    with begun(ctx, "import asyncio, os, socket\n"
+               "async def answer(reader, writer):\n"
+               "    writer.write(b'here')\n    await writer.drain()\n    writer.close()\n"
+               "server = await asyncio.start_server(answer, '127.0.0.1', 8124)\n"
+               "a, b = socket.socketpair()\nb.send(b'x')\nr, w = os.pipe()\nos.write(w, b'in')\n"
+               "p = await asyncio.create_subprocess_exec('cat', stdin=-1, stdout=-1)\n"
+               "u = socket.socket(type=socket.SOCK_DGRAM)\nu.bind(('127.0.0.1', 8125))\n"
+               "u.setblocking(False)\nos.set_inheritable(b.fileno(), True)\n"
+               "f = open('f', 'w+b', buffering=0)\nf.write(b'abc')\nf.seek(1)") as s:
+        asks = "reader, writer = await asyncio.open_connection('127.0.0.1', 8124)\nawait reader.read()"
+        for _ in range(2):
+            equal(s.value(asks), "b'here'")
+            o = s.call("f.read()\nos._exit(1)")
+            equal(o.state, "rolled_back")
+            assert "a socket is open: its connection has ended" in o.structured["not_carried"], o
+        equal(s.value(asks), "b'here'")
+        equal(s.value("a.recv(9), b.fileno() != -1, os.get_inheritable(b.fileno()), u.getblocking(),"
+                      " os.get_blocking(u.fileno()), os.read(r, 9), f.read()"),
+              "(b'', True, True, False, False, b'in', b'bc')")
+        o = s.call("b.send(b'x')")
+        equal((o.status, o.error["type"]), ("error", "BrokenPipeError"), repr(o))
+        equal(s.value("await asyncio.wait_for(p.stdout.read(), 20)"), "b''")
+        s.well("server.close()\nawait server.wait_closed()\n"
+               "server = await asyncio.start_server(answer, '127.0.0.1', 8124)", **SOON)
+        equal(s.value(asks), "b'here'")
+
+
 @test
 def branches_do_not_mix_what_goes_on(ctx):
     """A cell in one branch stops what goes on in the other."""

@@ -288,6 +288,47 @@ def a_session_survives_restarts(ctx):
             equal(environment(s.client)["repl_sessions"], [])
 
 
+GOES_ON = """
+import asyncio, subprocess, sys, threading, time
+ticks, leave = [], threading.Event()
+def tick():
+    while not leave.wait(.01):
+        ticks.append(1)
+thread = threading.Thread(target=tick)
+thread.start()
+child = subprocess.Popen([sys.executable, "-c", "print(input())"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+async def count():
+    global turns
+    while True:
+        turns += 1
+        await asyncio.sleep(.01)
+turns = 0
+task = asyncio.get_running_loop().create_task(count())
+await asyncio.sleep(.05)
+"""
+
+
+@test(private=True)
+def what_goes_on_stays(ctx):
+    """A session is stopped over a restart with its threads, children and tasks, and goes on with
+    them."""
+    with Unit(ctx) as unit:
+        handle = unit.begin(GOES_ON)
+        for _ in range(2):
+            unit.restart()
+            with unit.session(handle) as s:
+                s.well("before = len(ticks), turns")
+                s.well("while len(ticks) == before[0] or turns == before[1]:\n"
+                       "    await asyncio.sleep(.01)")
+                equal(s.value("thread.is_alive(), child.poll(), task.done()"),
+                      "(True, None, False)")
+        with unit.session(handle) as s:
+            equal(s.value("child.communicate('it reads', 60)[0], child.returncode"),
+                  "('it reads\\n', 0)")
+            s.well("leave.set()\nthread.join()\ntask.cancel()", close=True)
+
+
 @test(private=True)
 def mounted_files_stay(ctx):
     """A large file that a session reads where it is. It can get no other after a restart, and says so."""

@@ -352,10 +352,9 @@ def what_is_lost_with_a_cell_is_named(ctx):
                               ("os._exit(3)", ("error",)),
                               (BOMB, ("pids_limit", "timeout", "cpu_limit")),
                               ("os.kill(os.getpid(), 9)", ("killed",))):
-            # In a cell of its own: the copy that waits has the port too.
-            s.well("try: server.server_close()\nexcept NameError: pass")
-            s.well(STARTED)
-            o = s.call("x = 1\n" + end, 120, timeout_seconds=3, pids=24)
+            s.well("try: server.server_close()\nexcept NameError: pass\n" + STARTED)
+            o = s.call("x = 1\n" + end, 120, pids=24,
+                       timeout_seconds=3 if "timeout" in statuses else 60)
             if end == EAT and o.state == "kept":	# by RLIMIT_DATA, which makes an exception of it
                 o = s.call("os._exit(3)")
                 s.well("del x")
