@@ -12,6 +12,7 @@ libbase_a_SOURCES = \
 	base/kept.c base/kept.h \
 	base/log.c base/log.h \
 	base/loop.c base/loop.h \
+	base/mask.c base/mask.h \
 	base/notify.c base/notify.h \
 	base/own.h \
 	base/passrights.c base/passrights.h \

@@ -4,6 +4,7 @@
  *
  *   HEAD      a request arrives
  *   DIAL      its target was allowed, is looked up and connected to
+ *   GREET     for a request with a secret, TLS with the origin begins: its certificate is checked
  *   RELAY     bytes go both ways, until both sides have ended or a limit is reached
  *   FAREWELL  a refusal was written, and the script may still be writing
  *
@@ -19,21 +20,27 @@
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "egress/answer.h"
 #include "egress/dial.h"
 #include "egress/head.h"
+#include "egress/secret.h"
 
 #define HEAD_MS 10000		/* for a complete head */
 #define DIAL_MS 15000		/* for a name and its addresses */
+#define GREET_MS 15000		/* for the beginning of TLS */
 #define FAREWELL_MS 2000	/* for a script to read a refusal */
 #define BUFFER_MAX 65536	/* bytes that wait for one side, before reading from the other
 				 * stops */
 #define STATUS_LINE_MAX 1024
 
-enum state { HEAD, DIAL, RELAY, FAREWELL };
+enum state { HEAD, DIAL, GREET, RELAY, FAREWELL };
 
 /* One of the two ends. */
 struct side {
@@ -55,6 +62,11 @@ struct connection {
 	bool asked;			/* there is a connection to report */
 	bool connected;			/* to the origin, even if that failed later */
 	bool status_seen;		/* the origin's status line has passed */
+	/* Of a request with secrets: */
+	struct secret_use secrets;	/* n: 0: of others */
+	const char *hidden[EGRESS_SECRETS_MAX];	/* what the answer may not show */
+	struct answer answer;
+	char why[SECRET_WHY_MAX];
 	struct dial *dial;
 	struct event timer;
 	uint64_t start_ms, state_ms, active_ms;
@@ -92,7 +104,7 @@ side_close(struct side *side)
 	if (!side->io)
 		return;
 	bufferevent_remove_from_rate_limit_group(side->io);
-	bufferevent_free(side->io);
+	bufferevent_free(give_ptr(side->io));
 }
 
 static void
@@ -107,6 +119,7 @@ end(struct connection *c)
 	dial_free(c->dial);
 	side_close(&c->script);
 	side_close(&c->origin);
+	answer_end(&c->answer);
 	free(c);
 	grant_release(grant);
 }
@@ -114,7 +127,7 @@ end(struct connection *c)
 void
 connection_cut(struct connection *c)
 {
-	if (c->state == DIAL || c->state == RELAY)
+	if (c->state == DIAL || c->state == GREET || c->state == RELAY)
 		c->verdict = EGRESS_CUT;
 	end(c);
 }
@@ -138,6 +151,8 @@ deadline_ms(const struct connection *c)
 		return c->state_ms + HEAD_MS;
 	case DIAL:
 		return c->state_ms + DIAL_MS;
+	case GREET:
+		return c->state_ms + GREET_MS;
 	case FAREWELL:
 		return c->state_ms + FAREWELL_MS;
 	case RELAY:
@@ -200,6 +215,7 @@ refuse(struct connection *c, int status, enum egress_verdict verdict, const char
 
 	c->asked = true;
 	c->verdict = verdict;
+	side_close(&c->origin);
 	if (target->host[0])
 		snprintf(where, sizeof(where), "%s port %u: ", target->host, target->port);
 	snprintf(why, sizeof(why), "%s%s%s%s", where, text, c->address[0] ? ", " : "",
@@ -232,6 +248,9 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	case DIAL:
 		dial_free(give_ptr(c->dial));
 		refuse(c, 504, EGRESS_TIMED_OUT, "no connection in time");
+		return;
+	case GREET:
+		refuse(c, 504, EGRESS_TIMED_OUT, "TLS has not begun in time");
 		return;
 	case RELAY:
 		c->verdict = EGRESS_TIMED_OUT;
@@ -356,7 +375,32 @@ relay_status(struct connection *c, struct evbuffer *in, struct evbuffer *out)
 	evbuffer_add_printf(out, "Connection: close\r\n");
 }
 
-/* True: the connection still exists. */
+/* The answer to a request with secrets. True: the connection still exists, and is relayed. */
+static bool
+relay_masked(struct connection *c, struct evbuffer *in, struct evbuffer *out)
+{
+	const char *why;
+
+	if (answer_take(&c->answer, in, out, c->origin.ended, &why)) {
+		if (answer_is_over(&c->answer)) {
+			c->origin.ended = true;
+			bufferevent_disable(c->origin.io, EV_READ);
+			return settle(c);
+		}
+		pace(&c->origin, &c->script);
+		return true;
+	}
+	if (!c->answer.has_head) {
+		refuse(c, 502, EGRESS_BAD_ANSWER, why);
+		return false;
+	}
+	/* The script sees that it is not whole. */
+	c->verdict = EGRESS_BAD_ANSWER;
+	end(c);
+	return false;
+}
+
+/* True: the connection still exists, and is relayed. */
 static bool
 relay_answer(struct connection *c)
 {
@@ -364,6 +408,8 @@ relay_answer(struct connection *c)
 	struct evbuffer *out = bufferevent_get_output(c->script.io);
 	size_t n = evbuffer_get_length(in);
 
+	if (c->secrets.n > 0)
+		return (n == 0 || count(c, &c->received, n)) && relay_masked(c, in, out);
 	if (!c->head.connect && !c->status_seen) {
 		relay_status(c, in, out);
 		if (!c->status_seen)
@@ -382,13 +428,18 @@ static void on_readable(struct bufferevent *io, void *arg);
 static void on_written(struct bufferevent *io, void *arg);
 static void on_event(struct bufferevent *io, short what, void *arg);
 
+/* ssl: taken over; NULL: without TLS. */
 static int
-side_open(struct connection *c, struct side *side, int fd)
+side_open(struct connection *c, struct side *side, int fd, struct ssl_st *ssl)
 {
-	struct bufferevent *io =
-		bufferevent_socket_new(c->grant->proxy->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	struct event_base *base = c->grant->proxy->base;
+	struct bufferevent *io = ssl
+		? bufferevent_openssl_socket_new(base, fd, ssl, BUFFEREVENT_SSL_CONNECTING,
+						 BEV_OPT_CLOSE_ON_FREE)
+		: bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
 
 	if (!io) {
+		SSL_free(ssl);
 		close(fd);
 		return -ENOMEM;
 	}
@@ -400,12 +451,43 @@ side_open(struct connection *c, struct side *side, int fd)
 	return bufferevent_add_to_rate_limit_group(io, c->grant->rate);
 }
 
+/* It may have secrets in it. */
+static void
+wipe(const void *bytes, size_t len, void *arg)
+{
+	(void)arg;
+	explicit_bzero((void *)bytes, len);
+	free((void *)bytes);
+}
+
+/* Sends the head of a request in absolute form. False: there is no connection any more. */
+static bool
+send_head(struct connection *c, struct evbuffer *in)
+{
+	const char *bytes = (const char *)evbuffer_pullup(in, (ev_ssize_t)c->head.len);
+	const char *values[HEAD_SECRETS_MAX];
+	size_t len;
+	char *text;
+
+	for (size_t i = 0; i < c->secrets.n; i++)
+		values[i] = c->secrets.item[i]->value;
+	text = head_for_origin(&c->head, bytes, values, &len);
+	if (!text || evbuffer_add_reference(bufferevent_get_output(c->origin.io), text, len, wipe,
+					    NULL) < 0) {
+		if (text)
+			wipe(text, len, NULL);
+		end(c);
+		return false;
+	}
+	evbuffer_drain(in, c->head.len);
+	head_body_begin(&c->body, c->head.body, c->head.body_len);
+	return count(c, &c->sent, len);
+}
+
 static void
 begin_relay(struct connection *c)
 {
 	struct evbuffer *in = bufferevent_get_input(c->script.io);
-	size_t len;
-	char *text;
 
 	c->connected = true;
 	enter(c, RELAY);
@@ -413,23 +495,44 @@ begin_relay(struct connection *c)
 		evbuffer_drain(in, c->head.len);
 		evbuffer_add_printf(bufferevent_get_output(c->script.io),
 				    "HTTP/1.1 200 Connection established\r\n\r\n");
-	} else {
-		text = head_for_origin(&c->head, (const char *)evbuffer_pullup(in,
-				       (ev_ssize_t)c->head.len), &len);
-		if (!text) {
-			end(c);
-			return;
-		}
-		evbuffer_drain(in, c->head.len);
-		evbuffer_add(bufferevent_get_output(c->origin.io), text, len);
-		free(text);
-		head_body_begin(&c->body, &c->head);
-		if (!count(c, &c->sent, len))
-			return;
+	} else if (!send_head(c, in)) {
+		return;
 	}
 	bufferevent_enable(c->origin.io, EV_READ | EV_WRITE);
 	bufferevent_enable(c->script.io, EV_READ | EV_WRITE);
 	relay_request(c);
+}
+
+/* Nothing of the request is sent before the certificate has been checked. */
+static void
+begin_greeting(struct connection *c, int fd)
+{
+	struct ssl_st *ssl = secret_tls(c->secrets.item[0]);
+
+	if (!ssl) {
+		close(fd);
+		refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
+	} else if (side_open(c, &c->origin, fd, ssl) < 0) {
+		c->verdict = EGRESS_NO_CONNECTION;
+		end(c);
+	} else {
+		enter(c, GREET);
+		bufferevent_enable(c->origin.io, EV_READ | EV_WRITE);
+	}
+}
+
+static void
+on_not_greeted(struct connection *c)
+{
+	struct ssl_st *ssl = bufferevent_openssl_get_ssl(c->origin.io);
+	unsigned long error = bufferevent_get_openssl_error(c->origin.io);
+	long verified = SSL_get_verify_result(ssl);
+	const char *why = verified != X509_V_OK ? X509_verify_cert_error_string(verified)
+						: ERR_reason_error_string(error);
+
+	snprintf(c->why, sizeof(c->why), "TLS could not begin: %s",
+		 why ? why : "the connection was ended");
+	refuse(c, 502, EGRESS_NO_CONNECTION, c->why);
 }
 
 static void
@@ -443,7 +546,9 @@ on_dialled(void *arg, const struct dial_outcome *outcome)
 		refuse(c, outcome->verdict == EGRESS_DENIED_ADDRESS ? 403 :
 		       outcome->verdict == EGRESS_TIMED_OUT ? 504 : 502,
 		       outcome->verdict, outcome->text);
-	} else if (side_open(c, &c->origin, outcome->fd) < 0) {
+	} else if (c->secrets.n > 0) {
+		begin_greeting(c, outcome->fd);
+	} else if (side_open(c, &c->origin, outcome->fd, NULL) < 0) {
 		c->verdict = EGRESS_NO_CONNECTION;
 		end(c);
 	} else {
@@ -476,6 +581,28 @@ begin_dial(struct connection *c)
 		refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
 }
 
+/* False: the request may not have what it asks for. */
+static bool
+take_secrets(struct connection *c, const char *bytes)
+{
+	static const struct secrets none;
+	const struct grant *g = c->grant;
+	const struct secrets *secrets = g->proxy->secrets ? g->proxy->secrets : &none;
+	const bool is_head = c->head.method_len == 4 && memcmp(bytes, "HEAD", 4) == 0;
+
+	if (secrets_find(secrets, g->secrets, &c->head, bytes, &c->secrets, c->why) < 0) {
+		refuse(c, 403, EGRESS_DENIED_SECRET, c->why);
+		return false;
+	}
+	if (c->secrets.n == 0)
+		return true;
+	if (answer_begin(&c->answer, is_head, c->hidden,
+			 secrets_of_host(secrets, &c->secrets, c->hidden)) == 0)
+		return true;
+	refuse(c, 502, EGRESS_NO_CONNECTION, "out of memory");
+	return false;
+}
+
 static void
 read_head(struct connection *c)
 {
@@ -497,7 +624,8 @@ read_head(struct connection *c)
 		return;
 	}
 	c->head = head;
-	begin_dial(c);
+	if (take_secrets(c, (const char *)evbuffer_pullup(in, (ev_ssize_t)head.len)))
+		begin_dial(c);
 }
 
 /* ---- what the loop says ---- */
@@ -514,6 +642,7 @@ on_readable(struct bufferevent *io, void *arg)
 		read_head(c);
 		return;
 	case DIAL:
+	case GREET:
 		return;
 	case RELAY:
 		if (side == &c->script)
@@ -553,6 +682,13 @@ on_event(struct bufferevent *io, short what, void *arg)
 	struct connection *c = side->connection;
 
 	(void)io;
+	if (c->state == GREET && side == &c->origin) {
+		if (what & BEV_EVENT_CONNECTED)
+			begin_relay(c);
+		else
+			on_not_greeted(c);
+		return;
+	}
 	if (!(what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)))
 		return;
 	side->ended = true;
@@ -587,7 +723,7 @@ connection_new(struct grant *grant, int fd)
 	c->verdict = EGRESS_CARRIED;
 	c->start_ms = clock_ms();
 	evtimer_assign(&c->timer, grant->proxy->base, on_timer, c);
-	if (side_open(c, &c->script, fd) < 0) {
+	if (side_open(c, &c->script, fd, NULL) < 0) {
 		if (c->script.io)
 			bufferevent_free(c->script.io);
 		free(c);

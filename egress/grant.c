@@ -13,6 +13,7 @@
 #include <event2/event.h>
 
 #include "base/own.h"
+#include "egress/secret.h"
 
 #define TICKS_PER_S 10
 #define RETRY_MS 200		/* after an accept that failed for lack of a resource */
@@ -254,6 +255,8 @@ grant_open(struct proxy *proxy, const struct msg_egress_open *open, int fd)
 		.bytes_max = open->bytes_max, .at_once = open->connections,
 		.in_all = open->connections_max, .idle_seconds = open->idle_seconds,
 		.connection_seconds = open->connection_seconds };
+	if (proxy->secrets)
+		g->secrets = secrets_named(proxy->secrets, &open->secrets);
 	LIST_INIT(&g->connections);
 	event_assign(&g->acceptable, proxy->base, fd, EV_READ, on_acceptable, g);
 	evtimer_assign(&g->retry, proxy->base, on_retry, g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-egress.   Owns: nothing.
- * Reads:   requests of scripts, hostile from the first byte. Any deviation from RFC 9112 is
- * refused, so that no origin can read a request differently. */
+ * Reads:   requests of scripts and answers of origins, hostile from the first byte. Any deviation
+ * from RFC 9112 is refused, so that nobody can read them differently. */
 #include "egress/head.h"
 
 #include <errno.h>
@@ -11,6 +11,8 @@
 
 #define CHUNK_LINE_MAX 256	/* bytes of a chunk's size line, or of a trailer's line */
 #define TRAILER_MAX 4096
+#define PLACE "{{secret:"
+#define PLACE_END "}}"
 
 struct span {
 	const char *at;
@@ -148,23 +150,49 @@ parse_length(const struct span *value, uint64_t *length_r)
 /* Two headers about the same body, or one twice, are refused: the next reader may believe the
  * other one. */
 static int
-take_header(const struct span *name, const struct span *value, struct head *head)
+take_body_header(const struct span *name, const struct span *value, enum head_body *body,
+		 uint64_t *len)
 {
 	int r = 0;
 
 	if (is(name, "Content-Length")) {
-		if (head->body != HEAD_BODY_NONE)
+		if (*body != HEAD_BODY_NONE)
 			return -400;
-		r = parse_length(value, &head->body_len);
-		head->body = HEAD_BODY_LENGTH;
+		r = parse_length(value, len);
+		*body = HEAD_BODY_LENGTH;
 	} else if (is(name, "Transfer-Encoding")) {
-		if (head->body != HEAD_BODY_NONE)
+		if (*body != HEAD_BODY_NONE)
 			return -400;
 		if (!is(value, "chunked"))
 			return -501;
-		head->body = HEAD_BODY_CHUNKED;
+		*body = HEAD_BODY_CHUNKED;
 	}
 	return r;
+}
+
+/* Notes the places of secrets. One without an end has a name that no secret has. */
+static int
+take_places(const char *bytes, const struct span *name, const struct span *value,
+	    struct head *head)
+{
+	const size_t begin = strlen(PLACE), finish = strlen(PLACE_END);
+	const char *at = value->at, *end = at + value->len, *stop;
+
+	while ((at = memmem(at, (size_t)(end - at), PLACE, begin))) {
+		const char *of = at + begin;
+
+		if (head->n_secrets == HEAD_SECRETS_MAX)
+			return -431;
+		stop = memmem(of, (size_t)(end - of), PLACE_END, finish);
+		head->secret[head->n_secrets++] = (struct head_secret){
+			.header = { (size_t)(name->at - bytes), name->len },
+			.place = { (size_t)(at - bytes),
+				   (size_t)((stop ? stop + finish : end) - at) },
+			.name = { (size_t)(of - bytes), stop ? (size_t)(stop - of) : 0 },
+		};
+		at = stop ? stop + finish : end;
+	}
+	return 0;
 }
 
 static const char *
@@ -198,7 +226,9 @@ head_parse(const char *bytes, size_t len, struct head *head_r)
 			return -431;
 		if (!split_header(&line, &name, &value))
 			return -400;
-		r = take_header(&name, &value, &head);
+		r = take_body_header(&name, &value, &head.body, &head.body_len);
+		if (r == 0)
+			r = take_places(bytes, &name, &value, &head);
 	}
 	if (r < 0)
 		return r;
@@ -269,8 +299,9 @@ put_text(char *to, const char *text)
 	return put(to, text, strlen(text));
 }
 
+/* usual: the port that is not named. */
 static char *
-put_host(char *to, const struct network_target *target)
+put_host(char *to, const struct network_target *target, unsigned int usual)
 {
 	unsigned int port = target->port;
 	char digits[6], *at = digits + sizeof(digits);
@@ -280,7 +311,7 @@ put_host(char *to, const struct network_target *target)
 	to = put_text(to, target->host);
 	if (target->address.family == 6)
 		*to++ = ']';
-	if (port == 80)
+	if (port == usual)
 		return to;
 	*to++ = ':';
 	for (*--at = '\0'; port > 0; port /= 10)
@@ -288,12 +319,48 @@ put_host(char *to, const struct network_target *target)
 	return put_text(to, at);
 }
 
-char *
-head_for_origin(const struct head *head, const char *bytes, size_t *len_r)
+/* Copies a line, its end too, with secrets in their places; *next_io: the first place that is not
+ * before it. */
+static char *
+put_line(char *to, const struct span *line, const struct head *head, const char *bytes,
+	 const char *const *values, size_t *next_io)
 {
-	char *text = malloc(head->len + NETWORK_HOST_MAX + 64), *to = text;
+	const char *at = line->at, *end = at + line->len + 2;
+
+	for (; *next_io < head->n_secrets; ++*next_io) {
+		const struct head_part *place = &head->secret[*next_io].place;
+
+		if (bytes + place->at >= end)
+			break;
+		if (bytes + place->at < at)
+			continue;
+		to = put(to, at, (size_t)(bytes + place->at - at));
+		to = put_text(to, values[*next_io]);
+		at = bytes + place->at + place->len;
+	}
+	return put(to, at, (size_t)(end - at));
+}
+
+/* The proxy has to read the answer, and passes no interim one on. */
+static bool
+is_in_the_way(const struct span *name)
+{
+	return is(name, "Accept-Encoding") || is(name, "Expect");
+}
+
+char *
+head_for_origin(const struct head *head, const char *bytes, const char *const *values,
+		size_t *len_r)
+{
+	size_t size = head->len + NETWORK_HOST_MAX + 128, place = 0;
+	const bool has_secrets = head->n_secrets > 0;
 	const char *at = bytes, *end = bytes + head->len;
 	struct span line, name, value, all;
+	char *text, *to;
+
+	for (size_t i = 0; i < head->n_secrets; i++)
+		size += strlen(values[i]);
+	to = text = malloc(size);
 
 	if (!text)
 		return NULL;
@@ -306,14 +373,100 @@ head_for_origin(const struct head *head, const char *bytes, size_t *len_r)
 	/* The script's own version: the answer is passed on unchanged. */
 	to = put(to, bytes + head->path + head->path_len, sizeof(" HTTP/1.1") - 1);
 	to = put_text(to, "\r\nHost: ");
-	to = put_host(to, &head->target);
+	to = put_host(to, &head->target, has_secrets ? 443 : 80);
 	to = put_text(to, "\r\n");
 	while (next_line(&at, end, &line) && line.len > 0) {
 		split_header(&line, &name, &value);
-		if (!is_ours(&name, &all))
+		if (!is_ours(&name, &all) && !(has_secrets && is_in_the_way(&name)))
+			to = put_line(to, &line, head, bytes, values, &place);
+	}
+	if (has_secrets)
+		to = put_text(to, "Accept-Encoding: identity\r\n");
+	to = put_text(to, "Connection: close\r\n\r\n");
+	*len_r = (size_t)(to - text);
+	return text;
+}
+
+/* ---- answers ---- */
+
+/* HTTP/1.1 200 OK: its status, or 0. */
+static unsigned int
+parse_status_line(const struct span *line)
+{
+	unsigned int status = 0;
+
+	if (line->len < 12 || memcmp(line->at, "HTTP/1.", 7) != 0 ||
+	    (line->at[7] != '0' && line->at[7] != '1') || line->at[8] != ' ' ||
+	    (line->len > 12 && line->at[12] != ' ') || !is_value(line->at, line->len))
+		return 0;
+	for (int i = 9; i < 12; i++) {
+		if (line->at[i] < '0' || line->at[i] > '9')
+			return 0;
+		status = status * 10 + (unsigned int)(line->at[i] - '0');
+	}
+	return status >= 100 && status <= 599 ? status : 0;
+}
+
+static bool
+take_answer_header(const struct span *line, struct head_answer *head)
+{
+	struct span name, value;
+
+	if (!split_header(line, &name, &value) ||
+	    take_body_header(&name, &value, &head->body, &head->body_len) < 0)
+		return false;
+	if (is(&name, "Content-Encoding") && !is(&value, "identity"))
+		head->is_encoded = true;
+	return true;
+}
+
+int
+head_parse_answer(const char *bytes, size_t len, struct head_answer *head_r)
+{
+	const char *end = find_end(bytes, len < HEAD_MAX ? len : HEAD_MAX), *at = bytes;
+	struct head_answer head = { 0 };
+	struct span line;
+
+	if (!end)
+		return len >= HEAD_MAX ? -502 : 0;
+	head.len = (size_t)(end - bytes);
+	if (!next_line(&at, end, &line))
+		return -502;
+	head.status = parse_status_line(&line);
+	if (head.status == 0)
+		return -502;
+	for (unsigned int n = 0; ; n++) {
+		if (!next_line(&at, end, &line) || n > HEAD_LINES_MAX)
+			return -502;
+		if (line.len == 0)
+			break;
+		if (!take_answer_header(&line, &head))
+			return -502;
+	}
+	*head_r = head;
+	return 1;
+}
+
+char *
+head_for_script(const struct head_answer *head, const char *bytes, size_t *len_r)
+{
+	char *text = malloc(head->len + 64), *to = text;
+	const char *at = bytes, *end = bytes + head->len;
+	struct span line, name, value, all;
+
+	if (!text || !next_line(&at, end, &line)) {
+		free(text);
+		return NULL;
+	}
+	to = put(to, line.at, line.len + 2);
+	to = put_text(to, "Connection: close\r\n");
+	all = (struct span){ at, (size_t)(end - at) };
+	while (next_line(&at, end, &line) && line.len > 0) {
+		split_header(&line, &name, &value);
+		if (!is_ours(&name, &all) && !is(&name, "Trailer"))
 			to = put(to, line.at, line.len + 2);
 	}
-	to = put_text(to, "Connection: close\r\n\r\n");
+	to = put_text(to, "\r\n");
 	*len_r = (size_t)(to - text);
 	return text;
 }
@@ -324,12 +477,16 @@ enum { CHUNK_SIZE, CHUNK_EXTENSION, CHUNK_SIZE_LF, CHUNK_DATA, CHUNK_DATA_CR, CH
        CHUNK_TRAILER, CHUNK_TRAILER_LINE, CHUNK_TRAILER_LF, CHUNK_END_LF, CHUNK_OVER };
 
 void
-head_body_begin(struct head_body_state *state, const struct head *head)
+head_body_begin(struct head_body_state *state, enum head_body kind, uint64_t len)
 {
-	*state = (struct head_body_state){ .kind = head->body, .left = head->body_len,
-					   .at = CHUNK_SIZE };
-	if (head->body == HEAD_BODY_CHUNKED)
-		state->left = 0;
+	*state = (struct head_body_state){ .kind = kind, .at = CHUNK_SIZE,
+					   .left = kind == HEAD_BODY_LENGTH ? len : 0 };
+}
+
+uint64_t
+head_body_content(const struct head_body_state *s)
+{
+	return s->kind != HEAD_BODY_CHUNKED || s->at == CHUNK_DATA ? s->left : 0;
 }
 
 static int

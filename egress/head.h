@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of a request to a proxy: parsed strictly, and written again for its origin.
- * Pure code.
+/* The head of a request to a proxy: parsed strictly, and written again for its origin. The head of
+ * an origin's answer, parsed likewise. Pure code.
+ *
+ * A header of a request can have the place of a secret in its value: {{secret:NAME}}.
  */
 #ifndef EGRESS_HEAD_H
 #define EGRESS_HEAD_H
@@ -13,8 +15,20 @@
 
 #define HEAD_MAX 32768		/* bytes of a head, its empty line included */
 #define HEAD_LINES_MAX 128	/* header lines */
+#define HEAD_SECRETS_MAX 8	/* places of secrets */
 
 enum head_body { HEAD_BODY_NONE, HEAD_BODY_LENGTH, HEAD_BODY_CHUNKED };
+
+/* A part of the bytes that were parsed. */
+struct head_part {
+	size_t at, len;
+};
+
+struct head_secret {
+	struct head_part header;	/* the name of the header */
+	struct head_part place;		/* {{secret:NAME}}, or what has no end */
+	struct head_part name;
+};
 
 struct head {
 	struct network_target target;
@@ -24,16 +38,39 @@ struct head {
 	uint64_t body_len;	/* of HEAD_BODY_LENGTH */
 	/* Inside the bytes that were parsed. */
 	size_t method_len, path, path_len;
+	struct head_secret secret[HEAD_SECRETS_MAX];
+	size_t n_secrets;
 };
 
 /* Looks for a whole head at the start. 1: *head_r is filled; 0: more bytes are needed; or
- * the status to answer, negative: -400, -431 (too large), -501 (not spoken here). */
+ * the status to answer, negative: -400, -431 (too large, or has too many secrets), -501 (not
+ * spoken here). */
 int head_parse(const char *bytes, size_t len, struct head *head_r);
 
 /* The head that the origin gets, for a request in absolute form: its path, a Host that is
  * the target, "Connection: close", and of the other lines those that are meant for it.
+ * values: of head->secret, which stand in their places; then the origin is asked by TLS, and not to
+ * compress or to wait. Without secrets it may be NULL.
  * malloc'ed, NULL when out of memory. */
-char *head_for_origin(const struct head *head, const char *bytes, size_t *len_r);
+char *head_for_origin(const struct head *head, const char *bytes, const char *const *values,
+		      size_t *len_r);
+
+/* ---- answers ---- */
+
+struct head_answer {
+	size_t len;			/* bytes of the head */
+	unsigned int status;
+	enum head_body body;		/* HEAD_BODY_NONE: all until the connection's end */
+	uint64_t body_len;
+	bool is_encoded;		/* its Content-Encoding is not identity */
+};
+
+/* As head_parse(), for an answer. 1, 0, or -502: it is none, or not within the bounds. */
+int head_parse_answer(const char *bytes, size_t len, struct head_answer *head_r);
+
+/* The head that the script gets: "Connection: close", and of the other lines those that are about
+ * the answer, and not about the connection to its origin. malloc'ed, NULL when out of memory. */
+char *head_for_script(const struct head_answer *head, const char *bytes, size_t *len_r);
 
 /* ---- bodies ---- */
 
@@ -45,7 +82,11 @@ struct head_body_state {
 	size_t line;		/* bytes of this line of a chunked one */
 };
 
-void head_body_begin(struct head_body_state *state, const struct head *head);
+/* len: of HEAD_BODY_LENGTH. */
+void head_body_begin(struct head_body_state *state, enum head_body kind, uint64_t len);
+
+/* How many of the next bytes are content. 0: the next one is not. */
+uint64_t head_body_content(const struct head_body_state *state);
 
 /* How many of the bytes are the body's; *over_r: it ends with them. -400: not a body. */
 int head_body_take(struct head_body_state *state, const char *bytes, size_t len,

@@ -7,11 +7,13 @@
  * (EGRESS_OPEN). Scripts find it by HTTP_PROXY and HTTPS_PROXY.
  *
  * Bytes of scripts and origins are hostile. So this process has a uid of its own where spare uids
- * exist, no capability, no file and a syscall filter. It holds no secret, and is told the
- * permitted targets of each execution. It reports the end of each connection.
+ * exist, no capability, no file and a syscall filter. It has the secrets that it puts into requests
+ * (secret.h) and no others, and is told the permitted targets of each execution. It reports the end
+ * of each connection.
  *
  *   1. descriptor 3 is the supervisor's socket; EGRESS_CONFIGURE is read from it
- *   2. /etc/resolv.conf and /etc/hosts are read, the sockets for name servers opened
+ *   2. /etc/resolv.conf and /etc/hosts are read, the sockets for name servers opened, certificates
+ *      read if there are secrets
  *   3. the jail is closed (filter.c) and proved; EGRESS_READY is sent
  *   4. the loop: one thread, in which nothing may wait (base/stall.h) */
 #include <errno.h>
@@ -33,6 +35,7 @@
 #include "base/turns.h"
 #include "egress/filter.h"
 #include "egress/proxy.h"
+#include "egress/secret.h"
 #include "proto/frame.h"
 
 #define PROGRAM "mcp-python-egress"
@@ -53,6 +56,7 @@ __asan_default_options(void)
 
 struct egress {
 	struct proxy proxy;
+	struct secrets secrets;
 	struct frame_reader reader;
 	struct frame_writer writer;
 	struct event readable, writable;
@@ -202,6 +206,20 @@ connections_max(void)
 			      DESCRIPTORS_KEPT) / 2;
 }
 
+/* What was copied is not left in the memory of the message. */
+static void
+take_secrets(struct egress *e, const struct msg_egress_configure *configure)
+{
+	int r = secrets_take(&e->secrets, configure);
+
+	for (size_t i = 0; i < configure->values.n; i++)
+		explicit_bzero((void *)configure->values.item[i].at,
+			       configure->values.item[i].len);
+	if (r < 0)
+		give_up("the secrets", -r);
+	e->proxy.secrets = &e->secrets;
+}
+
 static void
 start(struct egress *e)
 {
@@ -222,6 +240,7 @@ start(struct egress *e)
 	e->proxy.dns = open_dns(e->proxy.base, &frame.msg.egress_configure);
 	if (!e->proxy.dns)
 		give_up("names", ENOMEM);
+	take_secrets(e, &frame.msg.egress_configure);
 	frame_done(&frame);
 	e->proxy.connections_max = connections_max();
 	e->proxy.tell = tell;

@@ -18,10 +18,12 @@ struct bufferevent_rate_limit_group;
 struct connection;
 struct evdns_base;
 struct event_base;
+struct secrets;
 
 struct proxy {
 	struct event_base *base;	/* borrowed */
 	struct evdns_base *dns;		/* borrowed */
+	const struct secrets *secrets;	/* borrowed; NULL: none */
 	/* Sends a message to the supervisor. */
 	void (*tell)(void *arg, const struct msg *msg);
 	void *tell_arg;
@@ -38,6 +40,7 @@ struct grant {
 	struct network_rule *rule;
 	struct network_range *range;
 	size_t n_rules, n_ranges;
+	uint32_t secrets;			/* that it may use: secrets_named() */
 	uint64_t bytes_max;
 	unsigned int at_once, in_all;		/* connections */
 	unsigned int idle_seconds, connection_seconds;

@@ -140,7 +140,9 @@ verdict_name(uint32_t verdict)
 		[EGRESS_CARRIED] = "carried",
 		[EGRESS_DENIED_RULE] = "denied-by-rule",
 		[EGRESS_DENIED_ADDRESS] = "denied-address",
+		[EGRESS_DENIED_SECRET] = "denied-secret",
 		[EGRESS_BAD_REQUEST] = "bad-request",
+		[EGRESS_BAD_ANSWER] = "bad-answer",
 		[EGRESS_NO_NAME] = "no-such-name",
 		[EGRESS_NO_CONNECTION] = "no-connection",
 		[EGRESS_TIMED_OUT] = "timed-out",
@@ -347,8 +349,9 @@ egress_terms(const struct config_network *network)
 
 	if (network == NULL || network->allow.n == 0)
 		return NULL;
-	n = network->allow.n + network->allow_private.n;
-	text = text_size(&network->allow) + text_size(&network->allow_private);
+	n = network->allow.n + network->allow_private.n + network->secrets.n;
+	text = text_size(&network->allow) + text_size(&network->allow_private) +
+	       text_size(&network->secrets);
 	terms = malloc(sizeof(*terms) + n * sizeof(*item) + text);
 	if (terms == NULL)
 		abort();
@@ -361,9 +364,11 @@ egress_terms(const struct config_network *network)
 		.idle_seconds = network->idle_seconds,
 		.connection_seconds = network->connection_seconds,
 		.allow.item = item, .allow_private.item = item + network->allow.n,
+		.secrets.item = item + network->allow.n + network->allow_private.n,
 	};
 	copy_list(&network->allow, &terms->allow, &at);
 	copy_list(&network->allow_private, &terms->allow_private, &at);
+	copy_list(&network->secrets, &terms->secrets, &at);
 	return terms;
 }
 

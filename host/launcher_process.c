@@ -126,6 +126,27 @@ configure_tools(const struct config *config)
 		.headers = headers } };
 }
 
+static struct msg
+configure_egress(const struct config *config)
+{
+	const size_t n = config->n_secrets + 1, size = sizeof(struct msg_str);
+	struct msg_strs names = { xcalloc(n, size), 0 }, hosts = { xcalloc(n, size), 0 };
+	struct msg_strs headers = { xcalloc(n, size), 0 }, ca_files = { xcalloc(n, size), 0 };
+	const char *nameserver = config->network.nameserver;
+
+	for (size_t i = 0; i < config->n_secrets; i++) {
+		const struct config_secret *secret = &config->secret[i];
+
+		names.item[names.n++] = msg_str(secret->name);
+		hosts.item[hosts.n++] = msg_str(secret->host);
+		headers.item[headers.n++] = msg_str(secret->header);
+		ca_files.item[ca_files.n++] = msg_str(secret->ca_file ? secret->ca_file : "");
+	}
+	return (struct msg){ .type = MSG_EGRESS_CONFIGURE, .egress_configure = {
+		.has_nameserver = nameserver != NULL, .nameserver = msg_str(nameserver),
+		.names = names, .hosts = hosts, .headers = headers, .ca_files = ca_files } };
+}
+
 /* users: how many of it may be in use. */
 static void
 fill_row(struct row *row, int fd, const char *const *argv, enum launch_as as,
@@ -143,13 +164,11 @@ fill_table(struct launcher_process *l)
 {
 	const struct launcher_options *options = l->options;
 	const struct config *config = options->config;
-	const char *store = config->packages.store, *nameserver = config->network.nameserver;
-	const char *files = config->files.directory;
+	const char *store = config->packages.store, *files = config->files.directory;
 	const struct msg keep = { .type = MSG_KEEP, .keep = {
 		.has_store = store != NULL, .store = msg_str(store),
 		.has_files = files != NULL, .files = msg_str(files) } };
-	const struct msg network = { .type = MSG_EGRESS_CONFIGURE, .egress_configure = {
-		.has_nameserver = nameserver != NULL, .nameserver = msg_str(nameserver) } };
+	const struct msg network = configure_egress(config);
 	const struct msg tools = configure_tools(config);
 
 	for (size_t i = 0; i < config->n_profiles; i++) {
@@ -225,27 +244,35 @@ find_place(struct row *row)
 
 /* ---- LAUNCH ---- */
 
-#define TROUBLE_MAX 160		/* bytes of a sentence why a server cannot be used */
+#define TROUBLE_MAX 160		/* bytes of a sentence why a secret cannot be used */
 
-/* Reads the credential of a server. If that fails, the log says which file it is; trouble, which
- * scripts can read, does not. */
+/* A setting that names the file of a secret. */
+struct secret_file {
+	const char *event;		/* of the log */
+	const char *kind, *name, *key;	/* [kind name] key */
+	const char *path;		/* NULL: there is none */
+	const char *so;			/* what does not happen without it */
+};
+
+/* Reads it. If that fails, the log says which file it is; trouble, which scripts can read, does
+ * not. */
 static void
-read_credential(const struct config_tools *tools, char *secret, char *trouble)
+read_secret(const struct secret_file *file, char *secret, char *trouble)
 {
 	struct log_quoted quoted;
 	int r;
 
 	*secret = *trouble = '\0';
-	if (!tools->credential_file)
+	if (!file->path)
 		return;
-	r = secret_read(tools->credential_file, secret);
+	r = secret_read(file->path, secret);
 	if (r == 0)
 		return;
-	snprintf(trouble, TROUBLE_MAX, "its credential_file cannot be used: %s", strerror(-r));
-	log_line(LOG_ERR, "tools-credential", "section=\"tools %s\" key=credential_file file=%s "
-		 "err=%s text=\"this server is not started\"", tools->name,
-		 log_quote(&quoted, tools->credential_file, strlen(tools->credential_file)),
-		 strerrorname_np(-r));
+	snprintf(trouble, TROUBLE_MAX, "its %s cannot be used: %s", file->key, strerror(-r));
+	log_line(LOG_ERR, file->event, "section=\"%s %s\" key=%s file=%s err=%s text=\"%s\"",
+		 file->kind, file->name, file->key,
+		 log_quote(&quoted, file->path, strlen(file->path)), strerrorname_np(-r),
+		 file->so);
 }
 
 /* The credentials are read for each start, and not kept. */
@@ -259,12 +286,42 @@ send_with_credentials(const struct config *config, const struct msg *first, int 
 	int r;
 
 	for (size_t i = 0; i < config->n_tools; i++) {
-		read_credential(&config->tools[i], secret[i], trouble[i]);
+		const struct secret_file file = { "tools-credential", "tools",
+			config->tools[i].name, "credential_file",
+			config->tools[i].credential_file, "this server is not started" };
+
+		read_secret(&file, secret[i], trouble[i]);
 		credential[i] = msg_str(secret[i]);
 		why[i] = msg_str(trouble[i]);
 	}
 	msg.tools_configure.credentials = (struct msg_strs){ credential, config->n_tools };
 	msg.tools_configure.troubles = (struct msg_strs){ why, config->n_tools };
+	r = frame_send_secret(socket, &msg);
+	explicit_bzero(secret, sizeof(secret));
+	return r;
+}
+
+/* Likewise. */
+static int
+send_with_secrets(const struct config *config, const struct msg *first, int socket)
+{
+	static char secret[CONFIG_SECRETS_MAX][SECRET_MAX + 1];
+	char trouble[CONFIG_SECRETS_MAX][TROUBLE_MAX];
+	struct msg_str value[CONFIG_SECRETS_MAX], why[CONFIG_SECRETS_MAX];
+	struct msg msg = *first;
+	int r;
+
+	for (size_t i = 0; i < config->n_secrets; i++) {
+		const struct secret_file file = { "egress-secret", "secret",
+			config->secret[i].name, "value_file", config->secret[i].value_file,
+			"requests that ask for this secret are refused" };
+
+		read_secret(&file, secret[i], trouble[i]);
+		value[i] = msg_str(secret[i]);
+		why[i] = msg_str(trouble[i]);
+	}
+	msg.egress_configure.values = (struct msg_strs){ value, config->n_secrets };
+	msg.egress_configure.troubles = (struct msg_strs){ why, config->n_secrets };
 	r = frame_send_secret(socket, &msg);
 	explicit_bzero(secret, sizeof(secret));
 	return r;
@@ -279,6 +336,8 @@ say_first(const struct launcher_process *l, const struct row *row, int socket)
 	setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	if (row == &l->tools)
 		return send_with_credentials(l->options->config, &row->first, socket);
+	if (row == &l->egress)
+		return send_with_secrets(l->options->config, &row->first, socket);
 	return frame_send(socket, &row->first, NULL, 0);
 }
 

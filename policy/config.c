@@ -22,6 +22,7 @@
 #define PROFILE_PREFIX "profile "
 #define INTERPRETER_PREFIX "interpreter "
 #define TOOLS_PREFIX "tools "
+#define SECRET_PREFIX "secret "
 #define TENANT_PREFIX "tenant "
 
 /* The state of reading one file. */
@@ -52,14 +53,16 @@ bool
 config_sections(const struct config *config, size_t i, struct config_section *section_r)
 {
 	const struct config_section sections[] = {
-		{ "profile", (char *)config->profile, sizeof(config->profile[0]),
-		  config->n_profiles },
 		{ "interpreter", (char *)config->interpreter, sizeof(config->interpreter[0]),
 		  config->n_interpreters },
+		{ "profile", (char *)config->profile, sizeof(config->profile[0]),
+		  config->n_profiles },
 		{ "tools", (char *)config->tools, sizeof(config->tools[0]), config->n_tools },
+		{ "secret", (char *)config->secret, sizeof(config->secret[0]), config->n_secrets },
 	};
 
 	_Static_assert(CONFIG_TOOLS_MAX <= CONFIG_PROFILES_MAX &&
+		       CONFIG_SECRETS_MAX <= CONFIG_PROFILES_MAX &&
 		       CONFIG_INTERPRETERS_MAX <= CONFIG_PROFILES_MAX,
 		       "struct reading has room for each");
 	if (i >= sizeof(sections) / sizeof(sections[0]))
@@ -274,6 +277,34 @@ enter_tools(struct reading *reading, const char *name)
 }
 
 static void
+enter_secret(struct reading *reading, const char *name)
+{
+	struct config *config = reading->config;
+	struct config_secret *next = &config->secret[config->n_secrets];
+	size_t s = 0;
+
+	if (!is_profile_name(name) || strlen(name) >= sizeof(next->name)) {
+		mistake(reading, "[secret %s]: the name is made of letters, digits, \"_\", "
+			"\"-\" and \".\", at most %zu of them", name, sizeof(next->name) - 1);
+		return;
+	}
+	while (s < config->n_secrets && strcmp(config->secret[s].name, name) != 0)
+		s++;
+	if (s == CONFIG_SECRETS_MAX) {
+		mistake(reading, "[secret %s]: there can be at most %d secrets", name,
+			CONFIG_SECRETS_MAX);
+		return;
+	}
+	if (s == config->n_secrets) {
+		set_standards("secret", next);
+		memcpy(next->name, name, strlen(name) + 1);
+		config->n_secrets++;
+	}
+	reading->section = "secret";
+	reading->instance = s;
+}
+
+static void
 enter_tenant(struct reading *reading, const char *name)
 {
 	if (!word_is_subject(name, strlen(name))) {
@@ -327,6 +358,10 @@ enter_section(struct reading *reading, const char *line)
 		enter_tools(reading, name + sizeof(TOOLS_PREFIX) - 1);
 		return;
 	}
+	if (strncmp(name, SECRET_PREFIX, sizeof(SECRET_PREFIX) - 1) == 0) {
+		enter_secret(reading, name + sizeof(SECRET_PREFIX) - 1);
+		return;
+	}
 	if (strncmp(name, TENANT_PREFIX, sizeof(TENANT_PREFIX) - 1) == 0) {
 		enter_tenant(reading, name + sizeof(TENANT_PREFIX) - 1);
 		return;
@@ -336,7 +371,7 @@ enter_section(struct reading *reading, const char *line)
 			reading->section = key->section;
 	if (!reading->section)
 		mistake(reading, "[%s]: unknown section; right are %s[profile NAME], "
-			"[interpreter NAME], [tools NAME] and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
+			"[interpreter NAME], [tools NAME], [secret NAME] and [tenant WHO]", name, known_sections(sections, sizeof(sections)));
 }
 
 /* Judges a line before inih reads it. False: inih must not read it. */

@@ -14,6 +14,7 @@
 #define CONFIG_PROFILES_MAX 16
 #define CONFIG_INTERPRETERS_MAX 16
 #define CONFIG_TOOLS_MAX 16	/* TOOL_SERVERS_MAX of proto/message.h */
+#define CONFIG_SECRETS_MAX 16	/* EGRESS_SECRETS_MAX of it */
 #define CONFIG_LIST_MAX 512
 
 /* A list of words, NULL-terminated; owned by the config. */
@@ -26,6 +27,7 @@ struct config_list {
 struct config_network {
 	struct config_list allow;	/* rules (policy/network.h); none: no network at all */
 	struct config_list allow_private;	/* ranges that are not public, but may be reached */
+	struct config_list secrets;	/* names of secrets that scripts may use; or *: all */
 	char *nameserver;		/* ADDRESS:PORT; NULL: those of /etc/resolv.conf */
 	uint64_t bytes_max;		/* of an execution, both ways together */
 	uint64_t rate_max;		/* of them in a second */
@@ -62,6 +64,15 @@ struct config_tools {
 	char *ca_file;			/* NULL: the machine's own */
 	char *credential_file;		/* NULL: none */
 	char *credential_header;	/* NULL: Authorization: Bearer */
+};
+
+/* [secret NAME]: a text that the egress proxy puts into requests of scripts, which never see it. */
+struct config_secret {
+	char name[65];
+	char *host;			/* HOST or HOST:PORT (443): it goes nowhere else */
+	char *header;			/* it stands in this header alone */
+	char *value_file;
+	char *ca_file;			/* NULL: the machine's own */
 };
 
 /* [tool-calls]: which of these tools scripts may call, and how much. */
@@ -259,6 +270,8 @@ struct config {
 	size_t n_interpreters;
 	struct config_tools tools[CONFIG_TOOLS_MAX];
 	size_t n_tools;
+	struct config_secret secret[CONFIG_SECRETS_MAX];
+	size_t n_secrets;
 	struct config_origin *origin;	/* of the values; policy/config_parts.h */
 };
 

@@ -253,6 +253,69 @@ check_tools(const struct config *config, const char *path, FILE *errors)
 	return r;
 }
 
+/* NULL: nothing is wrong; else with the key that *name_r is set to. */
+static const char *
+wrong_of_secret(const struct config_secret *secret, const char **name_r)
+{
+	static const char *const written[] = {	/* by the proxy, for each request */
+		"Accept-Encoding", "Connection", "Content-Length", "Expect", "Host", "Keep-Alive",
+		"Proxy-Authorization", "Proxy-Connection", "TE", "Transfer-Encoding", "Upgrade",
+	};
+
+	*name_r = "host";
+	if (!secret->host)
+		return "has no host";
+	*name_r = "value_file";
+	if (!secret->value_file)
+		return "has no value_file";
+	*name_r = "header";
+	if (!secret->header)
+		return "has no header";
+	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++)
+		if (strcasecmp(secret->header, written[i]) == 0)
+			return "header: is one that the proxy writes itself";
+	return NULL;
+}
+
+static int
+check_secrets(const struct config *config, const char *path, FILE *errors)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < config->n_secrets; i++) {
+		const struct config_secret *secret = &config->secret[i];
+		const char *key, *wrong = wrong_of_secret(secret, &key);
+
+		if (!wrong)
+			continue;
+		config_print_said(config, said_of(config, "secret", key), path, errors);
+		fprintf(errors, "[secret %s] %s\n", secret->name, wrong);
+		r = -EINVAL;
+	}
+	return r;
+}
+
+/* Names in [network] secrets; a tenant's too. */
+static int
+check_secret_names(const struct config *config, const char *path, FILE *errors)
+{
+	const struct config_list *names = &config->network.secrets;
+	int r = 0;
+
+	for (size_t i = 0; i < names->n; i++) {
+		size_t s = 0;
+
+		while (s < config->n_secrets && strcmp(config->secret[s].name, names->item[i]) != 0)
+			s++;
+		if (s < config->n_secrets || strcmp(names->item[i], "*") == 0)
+			continue;
+		config_print_said(config, said_of(config, "network", "secrets"), path, errors);
+		fprintf(errors, "[network] secrets: there is no [secret %s]\n", names->item[i]);
+		r = -EINVAL;
+	}
+	return r;
+}
+
 /* Metrics are open to everybody who can connect: the port knows no identities. */
 static int
 check_metrics(const struct config *config, const char *path, FILE *errors)
@@ -282,6 +345,8 @@ config_check(const struct config *config, const char *path, FILE *errors)
 	}
 	wrong |= check_metrics(config, path, errors) < 0;
 	wrong |= check_tools(config, path, errors) < 0;
+	wrong |= check_secrets(config, path, errors) < 0;
+	wrong |= check_secret_names(config, path, errors) < 0;
 	wrong |= check_profiles(config, path, errors) < 0;
 	wrong_itself = wrong;
 	for (size_t i = 0; !wrong_itself && i < origin->n_tenants; i++) {
@@ -296,7 +361,8 @@ config_check(const struct config *config, const char *path, FILE *errors)
 			continue;
 		}
 		r = check_relations(derived, path, errors);
-		if (check_profiles(derived, path, errors) < 0 || r < 0)
+		if (check_profiles(derived, path, errors) < 0 ||
+		    check_secret_names(derived, path, errors) < 0 || r < 0)
 			wrong = true;
 		config_free(derived);
 	}

@@ -47,7 +47,8 @@ struct config_origin {
 	size_t n_from;
 };
 
-/* The sections of a kind that there can be several of: the structs that their keys are of. */
+/* The sections of a kind that there can be several of: the structs that their keys are of, each of
+ * which begins with its name. */
 struct config_section {
 	const char *section;	/* of its keys */
 	char *first;

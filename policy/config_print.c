@@ -54,19 +54,16 @@ dump_tenant(const struct config_tenant *tenant, FILE *out)
 void
 config_dump(const struct config *config, FILE *out)
 {
+	struct config_section kind;
+
 	dump_sections(config, 0, out);
-	for (size_t i = 0; i < config->n_interpreters; i++) {
-		fprintf(out, "\n[interpreter %s]\n", config->interpreter[i].name);
-		dump_section("interpreter", &config->interpreter[i], out);
-	}
-	for (size_t i = 0; i < config->n_profiles; i++) {
-		fprintf(out, "\n[profile %s]\n", config->profile[i].name);
-		dump_section("profile", &config->profile[i], out);
-	}
-	for (size_t i = 0; i < config->n_tools; i++) {
-		fprintf(out, "\n[tools %s]\n", config->tools[i].name);
-		dump_section("tools", &config->tools[i], out);
-	}
+	for (size_t k = 0; config_sections(config, k, &kind); k++)
+		for (size_t i = 0; i < kind.n; i++) {
+			const char *one = kind.first + i * kind.size;
+
+			fprintf(out, "\n[%s %s]\n", kind.section, one);
+			dump_section(kind.section, one, out);
+		}
 	for (size_t i = 0; i < config->origin->n_tenants; i++)
 		dump_tenant(config->origin->tenant[i], out);
 }
@@ -117,39 +114,18 @@ section_differs(const char *section, const void *a, const void *b)
 	return false;
 }
 
+/* Do the sections of one kind differ, in name or in what they say? */
 static bool
-profile_differs(const struct config *a, const struct config *b)
+named_differ(const struct config_section *a, const struct config_section *b)
 {
-	if (a->n_profiles != b->n_profiles)
+	if (a->n != b->n)
 		return true;
-	for (size_t p = 0; p < a->n_profiles; p++)
-		if (strcmp(a->profile[p].name, b->profile[p].name) != 0 ||
-		    section_differs("profile", &a->profile[p], &b->profile[p]))
-			return true;
-	return false;
-}
+	for (size_t i = 0; i < a->n; i++) {
+		const char *one = a->first + i * a->size, *other = b->first + i * b->size;
 
-static bool
-interpreters_differ(const struct config *a, const struct config *b)
-{
-	if (a->n_interpreters != b->n_interpreters)
-		return true;
-	for (size_t i = 0; i < a->n_interpreters; i++)
-		if (strcmp(a->interpreter[i].name, b->interpreter[i].name) != 0 ||
-		    section_differs("interpreter", &a->interpreter[i], &b->interpreter[i]))
+		if (strcmp(one, other) != 0 || section_differs(a->section, one, other))
 			return true;
-	return false;
-}
-
-static bool
-tools_differ(const struct config *a, const struct config *b)
-{
-	if (a->n_tools != b->n_tools)
-		return true;
-	for (size_t t = 0; t < a->n_tools; t++)
-		if (strcmp(a->tools[t].name, b->tools[t].name) != 0 ||
-		    section_differs("tools", &a->tools[t], &b->tools[t]))
-			return true;
+	}
 	return false;
 }
 
@@ -160,6 +136,7 @@ config_needs_restart(const struct config *old, const struct config *new)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 	const char *between = "";
+	struct config_section a, b;
 	const struct key *key;
 
 	if (!out)
@@ -171,16 +148,12 @@ config_needs_restart(const struct config *old, const struct config *new)
 		fprintf(out, "%s[%s] %s", between, key->section, key->name);
 		between = ", ";
 	}
-	if (interpreters_differ(old, new)) {
-		fprintf(out, "%s[interpreter]", between);
+	for (size_t k = 0; config_sections(old, k, &a) && config_sections(new, k, &b); k++) {
+		if (!named_differ(&a, &b))
+			continue;
+		fprintf(out, "%s[%s]", between, a.section);
 		between = ", ";
 	}
-	if (profile_differs(old, new)) {
-		fprintf(out, "%s[profile]", between);
-		between = ", ";
-	}
-	if (tools_differ(old, new))
-		fprintf(out, "%s[tools]", between);
 	fclose(out);
 	return text;
 }

@@ -47,6 +47,7 @@ shape_of(const struct key *key)
 	case KEY_HEADER:
 	case KEY_URI:
 	case KEY_SERVER_URL:
+	case KEY_TARGET:
 	case KEY_VERSION:
 		return SHAPE_STRING;
 	case KEY_MODULES:
@@ -63,6 +64,7 @@ shape_of(const struct key *key)
 	case KEY_TOOLSETS:
 	case KEY_COMMAND:
 	case KEY_SERVERS:
+	case KEY_SECRETS:
 	case KEY_TOOLS:
 		break;
 	}

@@ -54,6 +54,9 @@
 #define TOOLS_KEY(name, kind, member, least, most, standard) \
 	{ "tools", name, KEY_##kind, offsetof(struct config_tools, member), least, most, 1, \
 	  standard, 0, NULL }
+#define SECRET_KEY(name, kind, member, most, standard) \
+	{ "secret", name, KEY_##kind, offsetof(struct config_secret, member), 1, most, 1, \
+	  standard, 0, NULL }
 #define INTERPRETER_KEY(name, member) \
 	{ "interpreter", name, KEY_PATH, offsetof(struct config_interpreter, member), 1, 4000, 1, \
 	  "", 0, NULL }
@@ -173,6 +176,7 @@ static const struct key keys[] = {
 
 	TENANT_KEY("network", "allow",              RULES,  network.allow,              0, CONFIG_LIST_MAX, 1, ""),
 	TENANT_KEY("network", "allow_private",      RANGES, network.allow_private,      0, CONFIG_LIST_MAX, 1, ""),
+	TENANT_KEY("network", "secrets",            SECRETS, network.secrets,           0, CONFIG_SECRETS_MAX, 1, "*"),
 	KEY("network", "nameserver",         ADDRESS, network.nameserver,        1, 64,       1, ""),
 	TENANT_KEY("network", "bytes_max",          BYTES,  network.bytes_max,          1, 1024 * GiB, 1, "256M"),
 	TENANT_KEY("network", "rate_max",           BYTES,  network.rate_max,        4096, GiB,      1, "16M"),
@@ -282,6 +286,11 @@ static const struct key keys[] = {
 	TOOLS_KEY("ca_file",           PATH,       ca_file,           1, 4095, ""),
 	TOOLS_KEY("credential_file",   PATH,       credential_file,   1, 4095, ""),
 	TOOLS_KEY("credential_header", HEADER,     credential_header, 1, 64,   ""),
+
+	SECRET_KEY("host",       TARGET, host,       300,  ""),
+	SECRET_KEY("header",     HEADER, header,     64,   "Authorization"),
+	SECRET_KEY("value_file", PATH,   value_file, 4095, ""),
+	SECRET_KEY("ca_file",    PATH,   ca_file,    4095, ""),
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -296,7 +305,7 @@ bool
 key_is_named(const struct key *key)
 {
 	return strcmp(key->section, "profile") == 0 || strcmp(key->section, "interpreter") == 0 ||
-	       strcmp(key->section, "tools") == 0;
+	       strcmp(key->section, "tools") == 0 || strcmp(key->section, "secret") == 0;
 }
 
 int

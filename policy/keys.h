@@ -31,6 +31,7 @@ enum key_kind {
 	KEY_SCOPES,	/* words: of OAuth */
 	KEY_VERSION,	/* of Python, 3 or 3.11 or 3.11.2; empty: NULL */
 	KEY_RULES,	/* words: of policy/network.h */
+	KEY_TARGET,	/* HOST or HOST:PORT, a target of it; empty: NULL */
 	KEY_RANGES,	/* words: ADDRESS or ADDRESS/BITS */
 	KEY_TOOLSETS,	/* words: names of sets of tools */
 	KEY_CHOICE,	/* U32: 1 for the first of the row's choices ...; empty: 0, not said */
@@ -41,6 +42,7 @@ enum key_kind {
 	KEY_COMMAND,	/* words: a program's path and arguments; only blanks part them */
 	KEY_SERVERS,	/* words: names of other MCP servers, or * */
 	KEY_TOOLS,	/* words: SERVER.TOOL, where * and ? stand for others */
+	KEY_SECRETS,	/* words: names of [secret NAME], or * */
 	KEY_WORD,	/* letters, digits, "_", "-" and "."; empty: NULL */
 };
 
@@ -51,7 +53,8 @@ enum key_flag {
 
 struct key {
 	const char *section;	/* "profile": of struct config_profile; "tools": of struct
-				 * config_tools; else of struct config */
+				 * config_tools; "secret": of struct config_secret; else of
+				 * struct config */
 	const char *name;
 	enum key_kind kind;
 	size_t offset;

@@ -266,6 +266,20 @@ is_profile(const char *word, size_t len)
 }
 
 static bool
+is_secret(const char *word, size_t len)
+{
+	return (len == 1 && *word == '*') || is_profile(word, len);
+}
+
+static bool
+is_target(const char *word, size_t len)
+{
+	struct network_target target;
+
+	return network_target_parse(word, len, 443, &target) == 0;
+}
+
+static bool
 is_argument(const char *word, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -338,6 +352,8 @@ word_kind(enum key_kind kind)
 		[KEY_URIS] = { is_uri, "http:// or https://, a host and a path, if need be" },
 		[KEY_COMMAND] = { is_argument, "a word of printable ASCII" },
 		[KEY_SERVERS] = { is_tool_server, "the name of a [tools NAME], or *" },
+		[KEY_SECRETS] = { is_secret, "the name of a [secret NAME], or *" },
+		[KEY_TARGET] = { is_target, "HOST or HOST:PORT" },
 		[KEY_TOOLS] = { is_tool_pattern, "SERVER.TOOL such as github.list_*" },
 		[KEY_WORD] = { is_profile, "a word of letters, digits, \"_\", \"-\" and \".\"" },
 		[KEY_PROFILES] = { is_profile, "the name of a profile" },

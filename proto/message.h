@@ -60,6 +60,7 @@
 #define MODULES_OF_RUN_MAX 16		/* that imports of a script may ask for */
 #define MODULE_NAME_MAX 64		/* bytes of one */
 #define TOOL_SERVERS_MAX 16		/* other MCP servers, whose tools scripts call */
+#define EGRESS_SECRETS_MAX 16		/* secrets that the proxy puts into requests */
 #define TOOL_SERVER_MAX 64		/* bytes of the name of one */
 #define TOOL_NAME_MAX 128		/* bytes of the name of one of its tools */
 #define TOOLS_MAX 512			/* of one server */
@@ -115,7 +116,9 @@ enum egress_verdict {
 	EGRESS_CARRIED,			/* to its end, whichever side ended it */
 	EGRESS_DENIED_RULE,		/* no rule allows the host and port */
 	EGRESS_DENIED_ADDRESS,		/* the name leads to an address that is never allowed */
+	EGRESS_DENIED_SECRET,		/* it asks for a secret that it may not have there */
 	EGRESS_BAD_REQUEST,
+	EGRESS_BAD_ANSWER,		/* in which a secret could not be masked */
 	EGRESS_NO_NAME,
 	EGRESS_NO_CONNECTION,
 	EGRESS_TIMED_OUT,

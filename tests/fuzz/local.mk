@@ -65,7 +65,10 @@ tests_fuzz_fuzz_requirement_SOURCES = tests/fuzz/fuzz-requirement.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_requirement_LDADD = libpolicy.a libbase.a $(FUZZ_ENGINE)
 
 # ---- egress ----
-FUZZ_TARGETS += tests/fuzz/fuzz-egress
+FUZZ_TARGETS += tests/fuzz/fuzz-answer tests/fuzz/fuzz-egress
+tests_fuzz_fuzz_answer_SOURCES = tests/fuzz/fuzz-answer.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_answer_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS)
+tests_fuzz_fuzz_answer_LDADD = libegress.a libpolicy.a libbase.a $(EVENT_LIBS) $(FUZZ_ENGINE)
 tests_fuzz_fuzz_egress_SOURCES = tests/fuzz/fuzz-egress.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_egress_LDADD = libegress.a libpolicy.a libbase.a $(FUZZ_ENGINE)
 

@@ -271,11 +271,3 @@ class RemoteServer:
 
     def methods(self):
         return [method for method, _, _ in list(self.state["seen"])]
-
-    def secret_file(self, text):
-        """Only the service's user can read it."""
-        path = self.folder + "/secret"
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-        os.chmod(path, 0o400)
-        return path

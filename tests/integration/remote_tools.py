@@ -5,12 +5,12 @@ credentials for them."""
 
 import contextlib
 import os
-import pwd
 import re
 
 from audit_log import Log
 from harness import equal, main, test
 from remote_server import RemoteServer
+from secret_files import USER, names_of_those_with, write_secret
 from supervisor import read_text
 from tool_scripts import ERRORS, printed
 
@@ -138,15 +138,8 @@ def a_list_that_changes_is_read_again(ctx):
             equal(printed(c, "import tools\nprint(tools.far.late())"), "called late\n")
 
 
-# The service becomes this user, who alone can read the file of a credential.
-USER = "[service]\nuser = nobody\n" if os.geteuid() == 0 else ""
-
-
 def credential(server, text=SECRET + "\n", more=""):
-    path = server.secret_file(text)
-    if USER:
-        os.chown(path, pwd.getpwnam("nobody").pw_uid, -1)
-    return "credential_file = %s\n%s" % (path, more)
+    return "credential_file = %s\n%s" % (write_secret(server.folder + "/secret", text), more)
 
 
 @test(private=True)
@@ -167,9 +160,7 @@ tools.far.hold()
 """ % (server.folder + "/secret"))
                 assert server.state["held"].wait(ctx.seconds(60)), "the script holds no call"
                 if os.geteuid() == 0:
-                    have = {(read_text("/proc/%d/comm" % pid) or "").strip() for pid in [s.pid, *s.below()]
-                            if memory_has(pid, SECRET.encode())}
-                    equal(have, {"mcp-python-tool"}, "processes that have the credential in memory")
+                    equal(names_of_those_with(s, SECRET), {"mcp-python-tool"}, "processes that have the credential in memory")
                 server.state["ended"].set()
                 o = c.outcome(id)
                 equal(o.status, "ok", repr(o))
@@ -180,26 +171,6 @@ tools.far.hold()
                 assert SECRET not in s.log()
                 log.verify()
                 assert SECRET not in read_text(log.path)
-
-
-def memory_has(pid, secret):
-    """Is it in any memory of a process that can be read? One that has ended has none."""
-    try:
-        with open("/proc/%d/maps" % pid, encoding="utf-8", errors="replace") as maps, \
-                open("/proc/%d/mem" % pid, "rb", 0) as memory:
-            return any(mapping_has(line, memory, secret) for line in maps)
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def mapping_has(line, memory, secret):
-    begin, end = (int(text, 16) for text in line.split()[0].split("-"))
-    if "r" not in line.split()[1] or end - begin > 1 << 30:
-        return False
-    try:
-        return secret in os.pread(memory.fileno(), end - begin, begin)
-    except (OSError, OverflowError):
-        return False
 
 
 @test(private=True)

@@ -6,6 +6,7 @@ BASE_TESTS = \
 	tests/unit/base/test-base64 \
 	tests/unit/base/test-kept \
 	tests/unit/base/test-loop \
+	tests/unit/base/test-mask \
 	tests/unit/base/test-passrights \
 	tests/unit/base/test-quote \
 	tests/unit/base/test-rota \
@@ -25,6 +26,9 @@ tests_unit_base_test_kept_LDADD = libbase.a $(EVENT_LIBS) $(TEST_LIBS)
 tests_unit_base_test_loop_SOURCES = tests/unit/base/test-loop.c $(LINGER) $(BASE_TURNS)
 tests_unit_base_test_loop_CPPFLAGS = $(BASE_TEST_CPPFLAGS) $(EVENT_CFLAGS)
 tests_unit_base_test_loop_LDADD = libbase.a $(EVENT_LIBS) $(TEST_LIBS)
+tests_unit_base_test_mask_SOURCES = tests/unit/base/test-mask.c
+tests_unit_base_test_mask_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
+tests_unit_base_test_mask_LDADD = $(BASE_TEST_LDADD)
 tests_unit_base_test_passrights_SOURCES = tests/unit/base/test-passrights.c $(LINGER)
 tests_unit_base_test_passrights_CPPFLAGS = $(BASE_TEST_CPPFLAGS)
 tests_unit_base_test_passrights_LDADD = $(BASE_TEST_LDADD)
@@ -461,14 +465,18 @@ tests_unit_upstream_test_shape_LDADD = libupstream.a libproto.a libbase.a $(JANS
 
 # ---- egress ----
 EGRESS_TESTS = \
+	tests/unit/egress/test-answer \
 	tests/unit/egress/test-connection \
 	tests/unit/egress/test-head
 check_PROGRAMS += $(EGRESS_TESTS)
 TESTS += $(EGRESS_TESTS)
+tests_unit_egress_test_answer_SOURCES = tests/unit/egress/test-answer.c
+tests_unit_egress_test_answer_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(TEST_CFLAGS)
+tests_unit_egress_test_answer_LDADD = libegress.a libpolicy.a libbase.a $(EVENT_LIBS) $(TEST_LIBS)
 tests_unit_egress_test_connection_SOURCES = tests/unit/egress/test-connection.c \
 	tests/unit/base/linger.h $(BASE_TURNS)
 tests_unit_egress_test_connection_CPPFLAGS = $(AM_CPPFLAGS) $(EVENT_CFLAGS) $(TEST_CFLAGS)
-tests_unit_egress_test_connection_LDADD = libegress.a libpolicy.a libproto.a libbase.a $(EVENT_LIBS) \
+tests_unit_egress_test_connection_LDADD = libegress.a libpolicy.a libproto.a libbase.a $(EVENT_TLS_LIBS) $(EVENT_LIBS) \
 	$(TEST_LIBS)
 tests_unit_egress_test_head_SOURCES = tests/unit/egress/test-head.c
 tests_unit_egress_test_head_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)

@@ -138,7 +138,7 @@ a_file_goes_over_the_built_in_values(void **state)
 	"most 2000 bytes\n"
 #define SECTIONS \
 	"[service], [http], [mcp], [exec-sandbox], [python-sandbox], [run-python], [tiers], [auth], [pool], [repl], [limits], [network], " \
-	"[tool-calls], [quota], [policy], [packages], [audit], [metrics], [admin], [results], [files], [profile NAME], [interpreter NAME], [tools NAME] and [tenant WHO]"
+	"[tool-calls], [quota], [policy], [packages], [audit], [metrics], [admin], [results], [files], [profile NAME], [interpreter NAME], [tools NAME], [secret NAME] and [tenant WHO]"
 
 #define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define TENANT_IS \
@@ -269,6 +269,16 @@ static const struct bad_case {
 	  "credential_file = /c\n",
 	  "FILE:3: [tools a] credential_file: is for a url with https:// or unix:, or of this "
 	  "machine\n" },
+	{ "a secret without a host", "[secret a]\nvalue_file = /c\n",
+	  "FILE: [secret a] has no host\n" },
+	{ "a secret without a file", "[secret a]\nhost = a.test\n",
+	  "FILE: [secret a] has no value_file\n" },
+	{ "a secret for a suffix", "[secret a]\nhost = .a.test\n",
+	  "FILE:2: host: \".a.test\" is not HOST or HOST:PORT of at most 300 bytes\n" },
+	{ "a secret in a header of the proxy's", "[secret a]\nhost = a\nvalue_file = /c\nheader = host\n",
+	  "FILE:4: [secret a] header: is one that the proxy writes itself\n" },
+	{ "a secret that is none", "[network]\nsecrets = b\n[secret a]\nhost = a\nvalue_file = /c\n",
+	  "FILE:2: [network] secrets: there is no [secret b]\n" },
 	{ "a credential for a command", "[tools a]\ncommand = /c\ncredential_file = /c\n",
 	  "FILE:3: [tools a] credential_file: is for a url with https:// or unix:, or of this "
 	  "machine\n" },
