@@ -167,6 +167,8 @@ processes_signal_left(unsigned int owner, int signal)
 		if (left[i].owner == owner && processes_is_alive(left[i].pid)) {
 			kill(left[i].pid, signal);
 			found++;
+		} else if (left[i].owner == owner && signal == SIGKILL) {
+			found++;
 		}
 		if ((left[i].owner != owner || signal != SIGKILL) &&
 		    processes_is_alive(left[i].pid))

@@ -25,7 +25,8 @@ unsigned int processes_leave(const pid_t *keep, size_t n, unsigned int owner);
 /* How many processes_leave() has listed, ever. */
 size_t processes_met(void);
 
-/* Signals those of an owner; after SIGKILL it has none. How many were alive. */
+/* Signals those of an owner. How many were alive; with SIGKILL, after which it has none, how many
+ * were alive at the last signal: one may have ended with the process that it had a pipe to. */
 unsigned int processes_signal_left(unsigned int owner, int signal);
 
 /* Whether one of an owner's will do anything more: none that has been killed. */

@@ -871,7 +871,7 @@ def a_header_of_what_is_not_listed_may_be_missing(ctx):
 
 # ---- against plain Python ----
 
-BEGIN = "import random\ntable, items, rng = {}, [], random.Random(7)"
+BEGIN = "import random\ntable, items, rng, heard = {}, [], random.Random(7), 0"
 LOOK = "(sorted(table.items()), items, rng.getstate()[2], hash(rng.getstate()[1]))"
 CELLS = (
     "table['k%(a)d'] = table.get('k%(a)d', 0) * 3 + %(b)d",
@@ -890,6 +890,32 @@ CELLS = (
 )
 DEATHS = ("import os\nitems.append('dead')\nrng.random()\nos._exit(0)",
           "import os, signal\ntable.clear()\nos.kill(os.getpid(), signal.SIGKILL)")
+
+
+# What goes on between cells. A thread and a child live in one process: a copy of it does not have
+# them. A task is in its memory, and goes on in each copy.
+LIVE = """import asyncio, queue, subprocess, threading
+thread = child = task = None
+def start_thread():
+    global asked, said, thread
+    asked, said = queue.SimpleQueue(), queue.SimpleQueue()
+    thread = threading.Thread(target=lambda: [said.put(2 * n) for n in iter(asked.get, None)],
+                              daemon=True)
+    thread.start()
+def start_child():
+    global child
+    child = subprocess.Popen(["cat"], stdin=-1, stdout=-1, bufsize=0)
+async def hear():
+    global heard
+    while True:
+        heard += await inbox.get()
+        inbox.task_done()
+def start_task():
+    global inbox, task
+    if not task:
+        inbox, task = asyncio.Queue(), asyncio.get_running_loop().create_task(hear())
+"""
+THREAD, CHILD = "thread 'Thread-", " that cells had started w"
 
 
 class Plain:
@@ -923,7 +949,8 @@ class Pair:
 
     def __init__(self, client, dice):
         self.dice, self.session, self.plain = dice, Session(client), Plain()
-        self.session.well(BEGIN, memory_mb=256)
+        self.alive = set()	# of THREAD, CHILD: those that this session's process has
+        self.session.well(BEGIN + "\n" + LIVE, memory_mb=256)
 
     def code(self):
         return self.dice.choice(CELLS) % {"a": self.dice.randrange(5),
@@ -943,6 +970,9 @@ class Pair:
     def die(self):
         o = self.session.call(self.dice.choice(DEATHS))
         equal(o.state, "rolled_back", repr(o))
+        told = " ".join(o.structured["not_carried"])
+        equal({what for what in (THREAD, CHILD) if what in told}, self.alive, told)
+        self.alive = set()
 
     def check(self, **arguments):
         equal(self.session.well(LOOK, **arguments).result["repr"], self.plain.look())
@@ -958,18 +988,47 @@ class Pair:
         name = self.dice.choice(sorted(self.plain.kept))
         self.plain.names = self.plain.kept[name]
         self.plain.kept[name] = self.plain.copy()
+        self.alive = set()
         return self.check(restore=name)
 
     def branch(self):
         made = copy.copy(self)
-        made.plain = Plain(self.plain.copy())
+        made.plain, made.alive = Plain(self.plain.copy()), set()
         made.session = self.session.branch(LOOK)
         made.check()
         return made
 
     def reset(self):
-        self.plain = Plain()
-        self.session.well(BEGIN, reset=True)
+        self.plain, self.alive = Plain(), set()
+        self.session.well(BEGIN + "\n" + LIVE, reset=True)
+
+    def thread(self):
+        if THREAD not in self.alive:
+            equal(self.session.value("bool(thread and thread.is_alive())"), "False")
+            self.session.well("start_thread()")
+            self.alive.add(THREAD)
+        n = self.dice.randrange(1000)
+        equal(self.session.value("asked.put(%d)\nsaid.get()" % n), str(2 * n))
+
+    def child(self):
+        if CHILD not in self.alive:
+            assert self.session.value("[child and child.stdout.read()]") in ("[None]", "[b'']")
+            self.session.well("start_child()")
+            self.alive.add(CHILD)
+        line = b"%d\n" % self.dice.randrange(1000)
+        equal(self.session.value("_ = child.stdin.write(%r)\nchild.stdout.read(%d)"
+                                 % (line, len(line))), repr(line))
+
+    def task(self):
+        """It hears of a number while a cell awaits, or when that has ended."""
+        n = self.dice.randrange(1000)
+        self.plain.names["heard"] += n
+        put = "asyncio.get_running_loop()\nstart_task()\ninbox.put_nowait(%d)" % n
+        if self.dice.randrange(2):
+            self.session.well(put)
+        else:
+            equal(self.session.value(put + "\nawait inbox.join()\nheard"),
+                  str(self.plain.names["heard"]))
 
 
 @test(single=True)
@@ -985,7 +1044,8 @@ def sessions_do_what_plain_python_does(ctx):
             for i in range(steps):
                 pair = dice.choice(pairs)
                 step = dice.choices(("cell", "die", "check", "keep", "restore", "branch", "close",
-                                     "reset"), (60, 5, 5, 10, 8, 5, 4, 1))[0]
+                                     "reset", "thread", "child", "task"),
+                                    (50, 5, 5, 10, 8, 5, 4, 1, 6, 6, 8))[0]
                 if step == "branch":
                     if len(pairs) < 4:
                         pairs.append(pair.branch())
@@ -1001,6 +1061,43 @@ def sessions_do_what_plain_python_does(ctx):
         except AssertionError as e:
             raise AssertionError("seed %d, step %d, %s: %s" % (seed, i, step, e)) from e
     return "%d steps, seed %d" % (steps, seed)
+
+
+# What each cell starts has ended with it, or is closed by the next.
+ORDINARY = (
+    "x += 1",
+    "threading.Thread(target=int).start()",
+    "subprocess.run(['true'], check=True)",
+    "await asyncio.sleep(0)",
+    "1/0",
+    "f = open('f', 'w')\nf.write('x')\nf.close()",
+    "a, b = socket.socketpair()\na.send(b'x')\nb.recv(1)\na.close()\nb.close()",
+    "pool = concurrent.futures.ThreadPoolExecutor(2)\nlist(pool.map(abs, range(4)))\npool.shutdown()",
+    "text = [str(i) for i in range(10000)]",
+    "print('said', x)",
+)
+HOLDS = ("gc.collect()\n"
+         "(len(os.listdir('/proc/self/fd')), sum(n.isdigit() for n in os.listdir('/proc')),"
+         " threading.active_count(), int(open('/proc/self/statm').read().split()[1]) * 4096)")
+
+
+@test(single=True)
+def a_session_does_not_grow_by_its_cells(ctx):
+    cells = ctx.count(10000) if ctx.options.count or ctx.options.effort >= 1 else 300
+    with begun(ctx, "import asyncio, concurrent.futures, gc, os, socket, subprocess, threading\n"
+               "x = 0") as s:
+        def run(n):
+            for i in range(n):
+                code = ORDINARY[i % len(ORDINARY)]
+                equal(s.call(code).status, "error" if code == "1/0" else "ok", code)
+            return s.well(HOLDS).result["json"], ctx.service.fds()
+        run(60)
+        (before, fds), (after, more) = run(60), run(cells)
+        equal(s.value("x"), str(12 + -(-cells // len(ORDINARY))))
+        for now, was, slack in zip(after, before, (0, 2, 0, 8 << 20)):
+            assert now <= was + slack, (before, after)
+        assert fds is None or more <= fds + 4, (fds, more)
+    return "%d cells: %s, then %s" % (cells, before, after)
 
 
 # ---- mcp-python repl ----
