@@ -113,18 +113,15 @@ tell(const struct msg *msg)
 
 /* ---- snapshots ---- */
 
-static void use_spare(void);
-
-/* Sent before any other report. */
+/* Sent before any other report. A state whose process has ended is there while its spare is. */
 static void
 tell_states(void)
 {
 	static uint32_t told;
 	struct msg msg = { .type = MSG_STATES };
 
-	use_spare();
-	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
-		if (snapshot[i].pid > 0)
+	for (unsigned int i = 0; i < REPL_SNAPSHOTS_MAX; i++)
+		if (snapshot[i].pid > 0 || (spare.copy.pid > 0 && spare.slot == i))
 			msg.states.snapshots |= 1U << i;
 	if (msg.states.snapshots == told)
 		return;
@@ -474,8 +471,6 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	uint16_t port = 0;
 	int r = 0;
 
-	reap();
-	tell_states();
 	memset(&now, 0, sizeof(now));
 	now.what = CELL;
 	now.listener = -1;
@@ -634,13 +629,13 @@ prove(struct snapshot *p)
 		empty(p);
 }
 
-/* If the process that went on is gone: ends what it has left. */
+/* Between operations. If the process that went on is gone: ends what it has left. */
 static void
 use_spare(void)
 {
 	struct snapshot *p = &snapshot[spare.slot];
 
-	if (spare.copy.pid == 0 || p->pid > 0 || now.what != NOTHING)
+	if (spare.copy.pid == 0 || p->pid > 0)
 		return;
 	memset(&now, 0, sizeof(now));
 	now.snapshot = spare.slot;
@@ -863,12 +858,22 @@ on_hold(const struct msg_hold *hold)
 	rest();
 	if (hold->undo && spare.copy.pid > 0) {
 		empty(&snapshot[spare.slot]);
+		use_spare();
 		tell_states();
 	}
 	end_spare();
 	if (hold->stays)
 		kill(-1, SIGSTOP);
 	tell(&msg);
+}
+
+/* Between operations: what has become of the states. */
+static void
+settle(void)
+{
+	reap();
+	use_spare();
+	tell_states();
 }
 
 static void
@@ -879,6 +884,8 @@ on_message(struct frame *frame)
 	/* The supervisor sends no further order before the answer to the last one. */
 	if (now.what != NOTHING && msg->type != MSG_STOP && msg->type != MSG_COMMIT)
 		_exit(1);
+	if (now.what == NOTHING)
+		settle();
 	if (msg->type == MSG_CELL)
 		on_cell(&msg->cell, frame);
 	else if (msg->type == MSG_STOP)
@@ -936,7 +943,7 @@ serve(void)
 		int n;
 
 		if (now.what == NOTHING)
-			tell_states();
+			settle();
 		if (is_cell)
 			procfs_tell_uptime();
 		stall_rest();
