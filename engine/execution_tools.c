@@ -161,6 +161,15 @@ is_told_of(const struct msg_strs *servers, const struct msg_str *name)
 	return false;
 }
 
+static bool
+may_be_made(const struct execution *e, const struct msg_tool_call *call)
+{
+	const struct execution_tools *t = &e->tools;
+
+	return call->has_tool ? t->number - t->n_lists < e->request.tool_calls
+			      : t->n_lists < TOOL_LISTS_MAX && e->request.tool_calls > 0;
+}
+
 int
 tools_take(struct execution *e, const struct msg_tool_call *call)
 {
@@ -168,10 +177,11 @@ tools_take(struct execution *e, const struct msg_tool_call *call)
 	own_mem char *server = NULL, *tool = NULL, *arguments = NULL;
 
 	if (call->id != e->serial || call->number != t->number + 1 ||
-	    call->number > e->request.tool_calls || t->n_open >= e->request.tool_calls_at_once ||
+	    t->n_open >= e->request.tool_calls_at_once || !may_be_made(e, call) ||
 	    call->has_tool != call->has_arguments || !is_told_of(&e->request.tools, &call->server))
 		return -EBADMSG;
 	t->number = call->number;
+	t->n_lists += !call->has_tool;
 	add(t, call);
 	if (e->stopping != GOES_ON || e->watcher.on_tool == NULL) {
 		static const char text[] = "the run is being ended";

@@ -25,6 +25,7 @@ struct tool_call {
 /* Its members belong to execution_tools.c. Zeroed: none was made. */
 struct execution_tools {
 	uint32_t number;			/* of the last one; 0: none */
+	uint32_t n_lists;			/* of them: it asked for a list */
 	struct tool_call *call;			/* in their order: those that are open, and ended
 						 * ones, at most OUTCOME_CALLS_MAX */
 	size_t n, n_open;

@@ -293,8 +293,9 @@ on_tool(struct upstream *u, const struct msg_tools_tool *tool)
 	return 0;
 }
 
+/* told: what is said of it now. */
 static void
-log_server(const struct server *s)
+log_server(const struct server *s, const struct msg_str *told)
 {
 	struct log_quoted text, revision;
 
@@ -303,7 +304,7 @@ log_server(const struct server *s)
 		 upstream_state_name(s->seen.state),
 		 log_quote(&revision, s->seen.revision, strlen(s->seen.revision)),
 		 s->seen.n_tools, s->seen.left_out,
-		 log_quote(&text, s->seen.text, strlen(s->seen.text)));
+		 log_quote(&text, told->at, told->len));
 }
 
 static int
@@ -327,8 +328,12 @@ on_server(struct upstream *u, const struct msg_tools_server *told)
 	drop_next(s);
 	free(s->seen.revision);
 	s->seen.revision = xmemdup0(told->revision.at, told->revision.len);
-	set_state(s, told->state, told->text.at, told->text.len);
-	log_server(s);
+	/* Why it ended is of interest until it serves again. */
+	if (told->state == TOOL_SERVER_STARTING && told->text.len == 0)
+		s->seen.state = told->state;
+	else
+		set_state(s, told->state, told->text.at, told->text.len);
+	log_server(s, &told->text);
 	if (told->state != TOOL_SERVER_STARTING)
 		finish_waiting(u, s, false);
 	if (told->state == TOOL_SERVER_SERVING && u->on_listed != NULL)

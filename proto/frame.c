@@ -74,6 +74,24 @@ judge_header(struct frame_reader *reader)
 	return 0;
 }
 
+/* The body with more room, NULL: no memory. A copy of secrets is not left behind. */
+static unsigned char *
+grow(struct frame_reader *reader, size_t size)
+{
+	const unsigned int type = reader->header[1];
+	unsigned char *body;
+
+	if (type != MSG_EGRESS_CONFIGURE && type != MSG_TOOLS_CONFIGURE)
+		return realloc(reader->body, size);
+	body = malloc(size);
+	if (body && reader->body) {
+		memcpy(body, reader->body, reader->body_len);
+		explicit_bzero(reader->body, reader->body_len);
+		free(reader->body);
+	}
+	return body;
+}
+
 /* Where the next bytes go and how many fit: to the end of the header, then into the allocated
  * part of the body. */
 static int
@@ -90,7 +108,7 @@ reader_space(struct frame_reader *reader, unsigned char **at_r, size_t *len_r)
 
 		if (size > reader->body_total)
 			size = reader->body_total;
-		body = realloc(reader->body, size);
+		body = grow(reader, size);
 		if (!body)
 			return -ENOMEM;
 		reader->body = body;

@@ -18,6 +18,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#include "base/mask.h"
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "upstream/events.h"
@@ -243,14 +244,7 @@ end_because(struct remote *r, const char *text)
 static void
 mask(const struct remote *r, char *text, size_t len)
 {
-	const char *secret = r->options.credential;
-	size_t n = strlen(secret);
-	char *at = text;
-
-	while (n > 0 && (at = memmem(at, len - (size_t)(at - text), secret, n))) {
-		memset(at, '*', n);
-		at += n;
-	}
+	mask_secrets(text, len, &r->options.credential, 1, true);
 }
 
 static void

@@ -512,6 +512,8 @@ not_listed(struct server *s, const char *text)
 	}
 	json_decref(s->listed);
 	s->listed = NULL;
+	if (s->is_stale)
+		arm(&s->relist, RELIST_MS);
 }
 
 static void
@@ -742,10 +744,13 @@ on_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct request *request = arg, late = *request;
 	struct server *s = request->server;
+	char late_text[64];
 
 	(void)fd;
 	(void)what;
 	forget(request);
+	snprintf(late_text, sizeof(late_text), "it has not answered within %d seconds",
+		 START_MS / 1000);
 	if (s->remote)
 		remote_cancel(s->remote, late.id);
 	if (late.kind == DISCOVER) {
@@ -755,8 +760,10 @@ on_late(evutil_socket_t fd, short what, void *arg)
 			     " seconds; what the call does may still be done", s->options.name,
 			     late.seconds);
 		notify_cancelled(s, &late, "it took too long");
+	} else if (late.kind == LIST) {
+		not_listed(s, late_text);
 	} else {
-		give_up(s, "it has not answered within %d seconds", START_MS / 1000);
+		give_up(s, "%s", late_text);
 	}
 }
 

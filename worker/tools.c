@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: a script's process, in any of its threads.
- * Owns:    the number of the last call.
+ * Owns:    the number of the last call, and how many were made.
  * Reads:   TOOL_RESULT, which only the supervisor sends. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -9,13 +9,13 @@
 
 #include "worker/ask.h"
 
-static uint32_t calls_max, number;
+static uint32_t calls_max, number, calls, lists;
 
 void
-tools_begin(uint32_t calls)
+tools_begin(uint32_t most)
 {
-	calls_max = calls;
-	number = 0;
+	calls_max = most;
+	number = calls = lists = 0;
 }
 
 static PyObject *
@@ -37,8 +37,14 @@ ask_once(const struct msg_tool_call *asked)
 	if (msg.tool_call.id == 0 || calls_max == 0)
 		return refusal("this process cannot call tools: only that of the script itself "
 			       "can");
-	if (number == calls_max)
+	if (asked->has_tool && calls == calls_max)
 		return refusal("this run has made all the calls that [tool-calls] calls allows");
+	if (!asked->has_tool && lists == TOOL_LISTS_MAX)
+		return refusal("this run has asked too often what tools there are");
+	if (asked->has_tool)
+		calls++;
+	else
+		lists++;
 	msg.tool_call.number = ++number;
 	if (question_send(&question, &msg, msg.tool_call.number) < 0)
 		return refusal("the service cannot be asked any more");

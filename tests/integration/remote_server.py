@@ -114,7 +114,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif name == "page":
             self.plain(200, b"<html>", "text/html")
         elif name == "leak":
-            self.text(id, str(dict(self.headers)))
+            self.text(id, "".join("%s: %s\n" % one for one in self.headers.items()))
         elif name == "forget":
             self.server.session = None
             self.text(id, "forgotten")

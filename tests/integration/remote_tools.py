@@ -14,7 +14,7 @@ from secret_files import USER, names_of_those_with, write_secret
 from supervisor import read_text
 from tool_scripts import ERRORS, printed
 
-SECRET = "s3cr3t-of-the-upstream-server"
+SECRET = 's3cr3t"of\\the-upstream-server'
 
 
 def config_of(name, server, more=""):
