@@ -35,8 +35,9 @@ def run_unjailed(text, args, timeout):
         with open(script, "w", encoding="utf-8") as f:
             f.write(text)
         # No pipes: a child that outlives the script would keep them open.
-        with open(d + "/out", "w+", encoding="utf-8", errors="replace") as out, \
-                open(d + "/err", "w+", encoding="utf-8", errors="replace") as err:
+        as_written = {"encoding": "utf-8", "errors": "replace", "newline": ""}
+        with open(d + "/out", "w+", **as_written) as out, \
+                open(d + "/err", "w+", **as_written) as err:
             done = subprocess.run(
                 ["/usr/bin/python3", script, *args], cwd=d + "/cwd", preexec_fn=become_somebody,
                 timeout=timeout, check=False, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
