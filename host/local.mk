@@ -20,9 +20,10 @@ libhost_a_SOURCES = \
 	host/launcher_parts.h host/launcher_process.c \
 	host/outer.c host/outer.h \
 	host/privilege.c host/privilege.h \
+	host/scope.c host/scope.h \
 	host/secret.c host/secret.h \
 	host/startup.c host/startup.h \
 	host/usage.c host/usage.h \
 	host/usage_parts.h host/usage_process.c \
 	host/watchdog.c host/watchdog.h
-libhost_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS) $(SECCOMP_CFLAGS)
+libhost_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS) $(SECCOMP_CFLAGS) $(SYSTEMD_CFLAGS)

@@ -22,8 +22,11 @@
 #include "host/launcher.h"
 #include "host/outer.h"
 #include "host/privilege.h"
+#include "host/scope.h"
 #include "policy/config.h"
 #include "policy/id_range.h"
+
+#define SCOPE_MOST_MS 3000
 
 /* Who the service is, and the ids that it may map. */
 struct identity {
@@ -126,6 +129,21 @@ make_outer(const struct identity *identity, struct outer_namespace **outer_r, st
 	return r;
 }
 
+bool
+startup_is_unit(void)
+{
+	const char *pid = getenv("SYSTEMD_EXEC_PID");
+
+	return pid != NULL && strtol(pid, NULL, 10) == getpid();
+}
+
+static bool
+are_counted(const struct cgroup_root *cgroups)
+{
+	return cgroups != NULL && cgroup_root_controllers(cgroups)->memory &&
+	       cgroup_root_controllers(cgroups)->pids;
+}
+
 static void
 warn_about_cgroups(const struct cgroup_root *cgroups, const struct why *why)
 {
@@ -134,13 +152,35 @@ warn_about_cgroups(const struct cgroup_root *cgroups, const struct why *why)
 		cgroups ? cgroup_root_controllers(cgroups) : &none;
 	struct log_quoted quoted;
 
-	if (have->memory && have->pids)
+	if (are_counted(cgroups))
 		return;
 	log_line(LOG_DEBUG, "fallback", "memory=%s pids=%s why=%s text=%s",
 		 have->memory ? "counted" : "sampled", have->pids ? "counted" : "sampled",
 		 cgroups ? "no-controller"
 			 : log_quote(&quoted, why->text, strlen(why->text)),
 		 "\"limits are kept by rlimits and by sampling\"");
+}
+
+/* The cgroup of a login is not the user's, and the one of a terminal has other processes in it,
+ * which allows no controllers. Then the user's manager is asked for a scope. */
+static void
+find_cgroups_by_hand(const struct identity *identity, struct cgroup_root **cgroups_r)
+{
+	struct cgroup_root *cgroups = NULL;
+	struct why why = { .text = "" };
+	struct log_quoted quoted;
+
+	cgroup_root_new(false, identity->uid, identity->gid, &cgroups, &why);
+	if (!are_counted(cgroups) && geteuid() != 0 && !startup_is_unit()) {
+		cgroup_root_free(cgroups);
+		cgroups = NULL;
+		if (scope_enter(SCOPE_MOST_MS, &why) < 0)
+			log_line(LOG_DEBUG, "no-scope", "why=%s",
+				 log_quote(&quoted, why.text, strlen(why.text)));
+		cgroup_root_new(false, identity->uid, identity->gid, &cgroups, &why);
+	}
+	warn_about_cgroups(cgroups, &why);
+	*cgroups_r = cgroups;
 }
 
 /* Each worker needs five descriptors: the soft limit is raised to the hard limit. */
@@ -198,7 +238,6 @@ startup_privilege(const struct config *config, bool as_service,
 {
 	struct cgroup_root *cgroups = NULL;
 	struct outer_namespace *outer = NULL;
-	struct why why = { .text = "" };
 	struct identity identity;
 	int r;
 
@@ -213,14 +252,12 @@ startup_privilege(const struct config *config, bool as_service,
 	if (r < 0)
 		return r;
 	raise_descriptors();
-	r = cgroup_root_new(as_service, identity.uid, identity.gid, &cgroups, &why);
-	if (r < 0 && as_service) {
-		if (why_r != NULL)
-			*why_r = why;
+	if (as_service)
+		r = cgroup_root_new(true, identity.uid, identity.gid, &cgroups, why_r);
+	else
+		find_cgroups_by_hand(&identity, &cgroups);
+	if (r < 0)
 		return r;
-	}
-	if (!as_service)
-		warn_about_cgroups(cgroups, &why);
 	r = make_outer(&identity, &outer, why_r);
 	if (r == 0) {
 		r = privilege_drop();

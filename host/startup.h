@@ -34,6 +34,10 @@ int startup_privilege(const struct config *config, bool as_service,
 		      const struct startup_programs *programs, struct launcher **launcher_r,
 		      struct cgroup_root **cgroups_r, struct why *why_r);
 
+/* Is this very process a unit of systemd's? A shell below one inherits the variables, but has
+ * another pid. */
+bool startup_is_unit(void);
+
 /* The uid that the service will run as, which must own a socket that this process makes. */
 uid_t startup_service_uid(const struct config *config);
 

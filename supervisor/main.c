@@ -122,7 +122,7 @@ static int
 open_seal(struct supervisor *s, struct why *why_r)
 {
 	const char *configured = s->config->mcp.state_key_file;
-	const char *directory = unit_is_service() ? getenv("STATE_DIRECTORY") : NULL;
+	const char *directory = startup_is_unit() ? getenv("STATE_DIRECTORY") : NULL;
 	char *path;
 	int r;
 
@@ -141,7 +141,7 @@ open_seal(struct supervisor *s, struct why *why_r)
 static void
 place_files(struct config *config)
 {
-	const char *directory = unit_is_service() ? getenv("STATE_DIRECTORY") : NULL;
+	const char *directory = startup_is_unit() ? getenv("STATE_DIRECTORY") : NULL;
 
 	if (config->files.directory || !directory || strchr(directory, ':'))
 		return;
@@ -455,7 +455,7 @@ say_enforcement(const struct supervisor *s)
 
 	engine_enforcement(s->engine, &how);
 	counts = how.memory_controller && how.pids_controller;
-	if (!unit_is_service() && !s->verbose) {
+	if (!startup_is_unit() && !s->verbose) {
 		if (!counts || !how.own_uids)
 			log_say(LOG_WARNING, "mcp-pythond: scripts are jailed, but %s%s%s here; "
 				"--verbose says why, and mcp-python check-host what to change",
@@ -706,13 +706,13 @@ main(int argc, char **argv)
 	fill_standard_descriptors();
 	arguments_read(argc, argv, &arguments);
 	log_init(arguments.private ? LOG_ERR
-		 : arguments.verbose || unit_is_service() ? LOG_DEBUG : LOG_INFO);
+		 : arguments.verbose || startup_is_unit() ? LOG_DEBUG : LOG_INFO);
 	signal(SIGPIPE, SIG_IGN);
 	if (arguments.action == SWEEP)
 		return unit_sweep();
 	s.source = (struct configuration_source){
 		.path = arguments.config,
-		.whom = arguments.private ? FOR_PRIVATE : unit_is_service() ? FOR_UNIT : FOR_HAND,
+		.whom = arguments.private ? FOR_PRIVATE : startup_is_unit() ? FOR_UNIT : FOR_HAND,
 		.with_own = !arguments.config && !unit_is_system_service(),
 		.packages = arguments.packages,
 	};

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <systemd/sd-login.h>
 
@@ -15,20 +14,12 @@
 #include "host/startup.h"
 
 bool
-unit_is_service(void)
-{
-	const char *pid = getenv("SYSTEMD_EXEC_PID");
-
-	return pid && strtol(pid, NULL, 10) == getpid();
-}
-
-bool
 unit_is_system_service(void)
 {
 	char *unit = NULL;
 	bool by_user_manager;
 
-	if (!privilege_may_map() || !unit_is_service())
+	if (!privilege_may_map() || !startup_is_unit())
 		return false;
 	by_user_manager = sd_pid_get_user_unit(0, &unit) >= 0;
 	free(unit);

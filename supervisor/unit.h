@@ -8,9 +8,6 @@
 
 #include "supervisor/arguments.h"
 
-/* Is this very process a unit? A shell below one inherits the variables, but has another pid. */
-bool unit_is_service(void);
-
 /* A system service is what the system's systemd itself started, as root or with what start-up
  * needs of it, and no user's manager stands in between. Then nothing may be missing (startup.h). */
 bool unit_is_system_service(void);

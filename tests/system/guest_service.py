@@ -577,20 +577,27 @@ def operators_see_what_the_kernel_counts():
 
 # ---- the same for one person ----
 
+@contextlib.contextmanager
+def manager_of(name):
+    """A new user with a service manager: the beginning of a command that runs as that user."""
+    sh("useradd", "--create-home", name)
+    entry = pwd.getpwnam(name)
+    sh("systemctl", "start", "user@%d.service" % entry.pw_uid)
+    try:
+        yield entry, ["setpriv", "--reuid=" + name, "--regid=" + name, "--clear-groups", "env",
+                      "XDG_RUNTIME_DIR=/run/user/%d" % entry.pw_uid, "HOME=" + entry.pw_dir]
+    finally:
+        sh("systemctl", "stop", "user@%d.service" % entry.pw_uid)
+
+
 @test
 def the_units_of_a_user_work():
-    sh("useradd", "--create-home", "carol")
-    entry = pwd.getpwnam("carol")
-    runtime = "/run/user/%d" % entry.pw_uid
-    sh("systemctl", "start", "user@%d.service" % entry.pw_uid)
+    with manager_of("carol") as (entry, begin):
+        def as_carol(*command, check=True):
+            return sh(*begin, *command, check=check)
 
-    def as_carol(*command, check=True):
-        return sh("setpriv", "--reuid=carol", "--regid=carol", "--clear-groups", "env",
-                  "XDG_RUNTIME_DIR=" + runtime, "HOME=" + entry.pw_dir, *command, check=check)
-
-    try:
         as_carol("systemctl", "--user", "start", "mcp-pythond.socket")
-        mode = os.stat(runtime + "/mcp-pythond.sock")
+        mode = os.stat("/run/user/%d/mcp-pythond.sock" % entry.pw_uid)
         assert stat.S_IMODE(mode.st_mode) == 0o600, oct(mode.st_mode)
         p = as_carol("mcp-python", "run", hello_file(), "--", "carol", check=False)
         assert (p.returncode, p.stdout) == (7, "hello carol\n"), (
@@ -600,5 +607,31 @@ def the_units_of_a_user_work():
         found = check_host(as_carol)
         assert "killed" in found["memory"] and "refused" in found["pids"], found
         as_carol("systemctl", "--user", "stop", UNIT)
-    finally:
-        sh("systemctl", "stop", "user@%d.service" % entry.pw_uid)
+
+
+@test
+def a_start_by_hand_gets_a_scope_of_the_users_manager():
+    with manager_of("erin") as (entry, begin):
+        path = entry.pw_dir + "/mcp.sock"
+        service = subprocess.Popen([*begin, "mcp-pythond", "--verbose", "--socket", path],
+                                   stderr=subprocess.PIPE, text=True)
+        said = ""
+        while not said.endswith(" service=no\n"):	# "ready ..."
+            line = service.stderr.readline()
+            assert line, "it has ended: " + said
+            said += line
+        assert "fallback" not in said and "no-scope" not in said, said
+        home = read("/proc/%d/cgroup" % service.pid).strip().partition("::")[2]
+        scope = "mcp-pythond-%d.scope" % service.pid
+        assert "/user@%d.service/" % entry.pw_uid in home and "/%s/" % scope in home, home
+        with guest_tools.Client.connect(path, uid=entry.pw_uid, timeout=seconds(60)) as c:
+            o = c.run("b = bytearray(200 << 20)", seconds(120), memory_mb=64)
+            assert o.status == "memory_limit", repr(o)
+        service.terminate()
+        assert service.wait(seconds(60)) == 0, service.returncode
+        service.stderr.close()
+        # The manager removes it when it is told that it is empty.
+        deadline = time.monotonic() + seconds(60)
+        while os.path.exists("/sys/fs/cgroup" + home.partition(scope)[0] + scope):
+            assert time.monotonic() < deadline, "the scope is still there"
+            time.sleep(0.1)

@@ -201,6 +201,7 @@ ENGINE_TESTS = \
 	tests/unit/engine/test-output \
 	tests/unit/engine/test-prompts \
 	tests/unit/host/test-privilege \
+	tests/unit/host/test-scope \
 	tests/unit/host/test-secret \
 	tests/unit/engine/test-repl \
 	tests/unit/engine/test-scheduler \
@@ -258,6 +259,9 @@ tests_unit_host_test_secret_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_engine_test_scheduler_SOURCES = tests/unit/engine/test-scheduler.c
 tests_unit_engine_test_scheduler_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_engine_test_scheduler_LDADD = $(ENGINE_TEST_LDADD)
+tests_unit_host_test_scope_SOURCES = tests/unit/host/test-scope.c
+tests_unit_host_test_scope_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS) $(SYSTEMD_CFLAGS)
+tests_unit_host_test_scope_LDADD = $(ENGINE_TEST_LDADD)
 tests_unit_host_test_usage_SOURCES = tests/unit/host/test-usage.c
 tests_unit_host_test_usage_CPPFLAGS = $(ENGINE_TEST_CPPFLAGS)
 tests_unit_host_test_usage_LDADD = $(ENGINE_TEST_LDADD)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the supervisor, at a start by hand.   Owns: a connection to the user's manager, as long
+ * as one call takes.
+ * No call of sd-bus that waits is used: each has a bound of its own, of up to 90 seconds. */
+#include "host/scope.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <systemd/sd-bus.h>
+
+#include "base/clock.h"
+#include "base/why.h"
+
+#define MANAGER "org.freedesktop.systemd1"
+#define MANAGER_PATH "/org/freedesktop/systemd1"
+#define MANAGER_INTERFACE MANAGER ".Manager"
+
+struct asking {
+	sd_bus *bus;
+	char unit[64];
+	bool answered;
+	int error;		/* once answered */
+	struct why *why;
+};
+
+static int
+end(struct asking *asking, int error, const char *text)
+{
+	asking->answered = true;
+	asking->error = error < 0 ? why_say(asking->why, error, "", "the user's service manager: %s",
+					    text) : 0;
+	return 0;
+}
+
+/* The call was taken, or not; that the process was moved is told by a signal. */
+static int
+on_reply(sd_bus_message *message, void *arg, sd_bus_error *unused)
+{
+	const sd_bus_error *error = sd_bus_message_get_error(message);
+
+	(void)unused;
+	if (error == NULL)
+		return 0;
+	return end(arg, -sd_bus_message_get_errno(message), error->message ? error->message
+									  : error->name);
+}
+
+static int
+on_job_removed(sd_bus_message *message, void *arg, sd_bus_error *unused)
+{
+	struct asking *asking = arg;
+	const char *job, *unit, *result;
+	uint32_t id;
+
+	(void)unused;
+	if (sd_bus_message_read(message, "uoss", &id, &job, &unit, &result) < 0 ||
+	    strcmp(unit, asking->unit) != 0)
+		return 0;
+	return end(asking, strcmp(result, "done") == 0 ? 0 : -EIO, result);
+}
+
+/* The manager's own socket serves where no bus runs, as systemctl --user uses it. */
+static int
+connect_privately(sd_bus **bus_r)
+{
+	const char *directory = secure_getenv("XDG_RUNTIME_DIR");
+	char address[PATH_MAX];
+	sd_bus *bus = NULL;
+	int r;
+
+	if (directory == NULL || strpbrk(directory, ",;%") != NULL)
+		return -ENOMEDIUM;
+	snprintf(address, sizeof(address), "unix:path=%s/systemd/private", directory);
+	r = sd_bus_new(&bus);
+	if (r >= 0)
+		r = sd_bus_set_address(bus, address);
+	if (r >= 0)
+		r = sd_bus_start(bus);
+	if (r < 0)
+		sd_bus_unref(bus);
+	else
+		*bus_r = bus;
+	return r;
+}
+
+static int
+ask(struct asking *asking)
+{
+	const char *sender = NULL;
+	int r = connect_privately(&asking->bus);
+
+	if (r < 0) {
+		r = sd_bus_open_user(&asking->bus);
+		sender = MANAGER;
+	}
+	if (r >= 0)
+		r = sd_bus_match_signal_async(asking->bus, NULL, sender, MANAGER_PATH,
+					      MANAGER_INTERFACE, "JobRemoved", on_job_removed, NULL,
+					      asking);
+	/* Process 0 is the one that asks, whatever number the manager has for it. */
+	if (r >= 0)
+		r = sd_bus_call_method_async(asking->bus, NULL, MANAGER, MANAGER_PATH,
+					     MANAGER_INTERFACE, "StartTransientUnit", on_reply, asking,
+					     "ssa(sv)a(sa(sv))", asking->unit, "fail", 4,
+					     "Description", "s", "Python for AI agents, in jails",
+					     "PIDs", "au", 1, UINT32_C(0), "Delegate", "b", 1,
+					     "CollectMode", "s", "inactive-or-failed", 0);
+	return r;
+}
+
+static int
+wait_for_end(struct asking *asking, uint64_t end_ms)
+{
+	int r = 0;
+
+	while (r >= 0 && !asking->answered) {
+		uint64_t now_ms = clock_ms();
+
+		r = sd_bus_process(asking->bus, NULL);
+		if (r != 0 || asking->answered)
+			continue;
+		if (now_ms >= end_ms)
+			return -ETIMEDOUT;
+		r = sd_bus_wait(asking->bus, (end_ms - now_ms) * 1000);
+		r = r == -EINTR ? 0 : r;
+	}
+	return r < 0 ? r : 0;
+}
+
+int
+scope_enter(unsigned int timeout_ms, struct why *why_r)
+{
+	struct asking asking = { .why = why_r };
+	uint64_t end_ms = clock_ms() + timeout_ms;
+	int r;
+
+	snprintf(asking.unit, sizeof(asking.unit), "mcp-pythond-%d.scope", (int)getpid());
+	r = ask(&asking);
+	if (r >= 0)
+		r = wait_for_end(&asking, end_ms);
+	if (r < 0)
+		end(&asking, r, strerror(-r));
+	sd_bus_close_unref(asking.bus);
+	return asking.error;
+}
