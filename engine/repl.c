@@ -256,7 +256,8 @@ repl_lease(struct repl *repl, struct worker *w)
 		.pids = engine->standard.pids,
 		.cpu_percent = engine->standard.cpu_percent,
 	};
-	struct msg open = { .type = MSG_OPEN, .open.memory_bytes = repl->memory_bytes };
+	struct msg open = { .type = MSG_OPEN, .open = { .memory_bytes = repl->memory_bytes,
+							.alone = repl->alone } };
 	int r = 0;
 
 	assert(repl->phase == REPL_WAITING);
@@ -599,6 +600,7 @@ repl_open(struct engine *engine, struct tenant *tenant, const struct repl_option
 			       "hold beside scripts, of all tenants together: close one, or "
 			       "come back later");
 	repl = repl_make(engine, tenant, index, options->limits.memory_bytes, watcher);
+	repl->alone = options->alone;
 	if (options->environment != NULL)
 		snprintf(repl->environment, sizeof(repl->environment), "%s",
 			 options->environment);

@@ -49,6 +49,9 @@ struct repl_options {
 	struct limits limits;
 	unsigned int sessions_max;	/* of the tenant, this one included */
 	const char *environment;	/* mounted before its first cell; NULL: none */
+	/* No copies: a cell that does not end by itself ends the session. The caller asks for no
+	 * copy (repl_copy, or a cell that inspects). */
+	bool alone;
 };
 
 /* Starts a session for a tenant, which is held while the session lives. Cells may be started at

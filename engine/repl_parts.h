@@ -84,6 +84,7 @@ struct repl {
 	uint32_t snapshots;			/* bit n: snapshot n holds a state, as init has
 						 * reported */
 	bool frozen;
+	bool alone;				/* as in repl_options, when it is opened */
 	bool adopted;				/* from the supervisor before this one */
 	bool held;				/* its init has stopped its processes, or is
 						 * about to */

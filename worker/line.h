@@ -17,7 +17,8 @@ enum order_kind {
 	ORDER_CELL,	/* fork; fds: the line of the copy, which waits; the control socket of a
 			 * cell, which the process itself runs */
 	ORDER_LOOK,	/* fork; fds: as ORDER_CELL, but the copy looks at the state and ends */
-	ORDER_BEGIN,	/* no fd, after ORDER_CELL or ORDER_LOOK: the kernel would now end it before
+	ORDER_ALONE,	/* no fork; fd: the control socket of a cell, of which no copy waits */
+	ORDER_BEGIN,	/* no fd, after the order of a cell: the kernel would now end it before
 			 * any state, so it may run strangers' code */
 	ORDER_ANSWER,	/* no fd: is it alive? */
 	ORDER_RETURN,	/* likewise; the state goes on with this copy */
@@ -28,7 +29,7 @@ struct order {
 	uint32_t number;	/* reports about it repeat this */
 	uint32_t port;		/* of a cell: where its proxy listens; 0: it has none */
 	uint32_t ended;		/* ORDER_RETURN: processes of earlier cells that were ended */
-	uint32_t goes_on;	/* ORDER_CELL: threads that it leaves run after its end too */
+	uint32_t goes_on;	/* of a cell: threads that it leaves run after its end too */
 };
 
 enum report_kind {

@@ -43,6 +43,7 @@
 #define STALE_MAX 256		/* reports about earlier orders, during one operation */
 
 static bool memory_counted;	/* by a controller: sampling is not needed */
+static bool alone;		/* no copy is made of the state: what ends its process ends it */
 
 static struct snapshot {
 	pid_t pid;		/* 0: it holds no state */
@@ -53,9 +54,10 @@ static struct snapshot {
 static int background[2];
 
 /* Slots hold states. A cell runs in the process that held the state of its slot, the head; the
- * slot has its copy until the cell has ended by itself. What cells have started belongs to their
- * slot (processes.h), and is stopped unless a cell of that slot runs, or it goes on after one. What
- * only looks at the state is a copy that is nothing's state, and the head rests.
+ * slot has its copy, unless the session is alone, until the cell has ended by itself. What cells
+ * have started belongs to their slot (processes.h), and is stopped unless a cell of that slot runs,
+ * or it goes on after one. What only looks at the state is a copy that is nothing's state, and the
+ * head rests.
  *
  * The current operation; one at a time. */
 static struct {
@@ -281,33 +283,40 @@ make_line(int *ours_r, int *theirs_r)
 	return 0;
 }
 
+/* 0; -ENOENT: the snapshot holds no state, or does not listen and is given up; or another
+ * -errno. */
+static int
+send_order(struct snapshot *p, const struct order *order, const int *fd, size_t n_fds)
+{
+	ssize_t n;
+
+	if (p->pid == 0)
+		return -ENOENT;
+	n = fdpass_send_patiently(p->line, order, sizeof(*order), fd, n_fds, MSG_DONTWAIT);
+	if (n == (ssize_t)sizeof(*order))
+		return 0;
+	if (n != -EPIPE && n != -ECONNRESET && n != -EAGAIN)
+		return n < 0 ? (int)n : -EIO;
+	empty(p);
+	return -ENOENT;
+}
+
 /* Sends the order with the other end of a new line, now.line, and with one more descriptor if
- * that is not -1. 0; -ENOENT: the snapshot holds no state, or does not listen and is given up;
- * or another -errno. */
+ * that is not -1. As send_order. */
 static int
 give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
 {
 	struct order order = { .kind = kind, .number = ++orders, .port = port,
 			       .goes_on = now.background == BACKGROUND_RUN };
-	int fd[2] = { -1, more };
-	ssize_t n;
-	int r;
+	int fd[2] = { -1, more }, r = make_line(&now.line, &fd[0]);
 
-	if (p->pid == 0)
-		return -ENOENT;
-	r = make_line(&now.line, &fd[0]);
 	if (r < 0)
 		return r;
-	n = fdpass_send_patiently(p->line, &order, sizeof(order), fd, more < 0 ? 1 : 2,
-				  MSG_DONTWAIT);
+	r = send_order(p, &order, fd, more < 0 ? 1 : 2);
 	close(fd[0]);
-	if (n == (ssize_t)sizeof(order))
-		return 0;
-	close(now.line);
-	if (n != -EPIPE && n != -ECONNRESET && n != -EAGAIN)
-		return n < 0 ? (int)n : -EIO;
-	empty(p);
-	return -ENOENT;
+	if (r < 0)
+		close(now.line);
+	return r;
 }
 
 /* The copy that the last cell did not need, until it is reaped. Sockets and files that the cell
@@ -464,44 +473,6 @@ cell_ended(enum cell_state state, int status, int error, bool by_state)
 	tell(&msg);
 }
 
-static void
-on_cell(const struct msg_cell *cell, struct frame *frame)
-{
-	own_fd int control = frame_take_fd(frame, 0);
-	uint16_t port = 0;
-	int r = 0;
-
-	memset(&now, 0, sizeof(now));
-	now.what = CELL;
-	now.listener = -1;
-	now.snapshot = cell->snapshot;
-	now.id = cell->id;
-	now.look = cell->inspect;
-	now.background = (enum background_mode)cell->background;
-	now.awake = -1;
-	/* Those that its own slot has started meanwhile are listed when it has ended. */
-	if (now.look || awake != (int)cell->snapshot)
-		now.awake = rest();
-	awake = -1;
-	if (!now.look)
-		end_spare();
-	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
-	procfs_tell_uptime();
-	/* What the cell before has closed is free, such as a port. */
-	if (spent > 0)
-		processes_outlives(spent, DROP_MS);
-	if (cell->network)
-		r = now.listener = listener_offer(cell->id, &port);
-	signal_slot(cell->snapshot, SIGCONT);
-	if (r >= 0)
-		r = give_order(&snapshot[cell->snapshot], now.look ? ORDER_LOOK : ORDER_CELL, port,
-			       control);
-	if (r == -ENOENT)
-		cell_ended(CELL_LOST, 0, ENOENT, true);
-	else if (r < 0)
-		cell_ended(CELL_ROLLED_BACK, 0, -r, false);
-}
-
 /* Ends all processes but the snapshots and one, and what other slots have; how many were found. If
  * even init cannot fork, and still cannot after all visible processes were ended, there are
  * invisible ones, which only the end of the worker ends. */
@@ -534,7 +505,7 @@ await_deaths(void)
 	reap();
 	if (p->pid > 0 && !processes_is_alive(p->pid))
 		empty(p);
-	for (int i = 0; p->pid == 0 && i < DEATHS_MAX; i++) {
+	for (int i = 0; p->pid == 0 && !alone && i < DEATHS_MAX; i++) {
 		processes_pause(TRY_NS);
 		reap();
 	}
@@ -845,6 +816,63 @@ on_own_report(void)
 
 /* ---- the supervisor ---- */
 
+/* The process of the state runs the cell itself. */
+static int
+begin_alone(struct snapshot *p, uint16_t port, int control)
+{
+	struct order order = { .kind = ORDER_ALONE, .number = ++orders, .port = port,
+			       .goes_on = now.background == BACKGROUND_RUN };
+	int r = send_order(p, &order, &control, 1);
+
+	if (r < 0)
+		return r;
+	now.pid = p->pid;
+	now.line = p->line;
+	*p = (struct snapshot){ .pid = 0 };
+	after_forked();
+	return 0;
+}
+
+static void
+on_cell(const struct msg_cell *cell, struct frame *frame)
+{
+	own_fd int control = frame_take_fd(frame, 0);
+	uint16_t port = 0;
+	int r = 0;
+
+	memset(&now, 0, sizeof(now));
+	now.what = CELL;
+	now.listener = -1;
+	now.snapshot = cell->snapshot;
+	now.id = cell->id;
+	now.look = cell->inspect;
+	now.background = (enum background_mode)cell->background;
+	now.awake = -1;
+	/* Those that its own slot has started meanwhile are listed when it has ended. */
+	if (now.look || awake != (int)cell->snapshot)
+		now.awake = rest();
+	awake = -1;
+	if (!now.look)
+		end_spare();
+	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
+	procfs_tell_uptime();
+	/* What the cell before has closed is free, such as a port. */
+	if (spent > 0)
+		processes_outlives(spent, DROP_MS);
+	if (cell->network)
+		r = now.listener = listener_offer(cell->id, &port);
+	signal_slot(cell->snapshot, SIGCONT);
+	if (r >= 0 && alone)
+		r = begin_alone(&snapshot[cell->snapshot], port, control);
+	else if (r >= 0)
+		r = give_order(&snapshot[cell->snapshot], now.look ? ORDER_LOOK : ORDER_CELL, port,
+			       control);
+	if (r == -ENOENT)
+		cell_ended(CELL_LOST, 0, ENOENT, true);
+	else if (r < 0)
+		cell_ended(CELL_ROLLED_BACK, 0, -r, false);
+}
+
 /* Nothing can grow meanwhile. A session that stays waits for the end of the socket, and each of its
  * processes is stopped; none can evade that, because a fork during it is repeated after it is
  * over. */
@@ -911,7 +939,7 @@ on_child(int signal)
 static bool
 wants_spare(void)
 {
-	return now.what == NOTHING && awake >= 0 && !spare.tried;
+	return now.what == NOTHING && awake >= 0 && !spare.tried && !alone;
 }
 
 static _Noreturn void
@@ -997,6 +1025,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 	pid_t pid = -1;
 
 	memory_counted = jail->memory_counted;
+	alone = open->alone;
 	weigh_self();
 	if (pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(err, O_CLOEXEC | O_NONBLOCK) == 0 &&
 	    make_line(&line, &theirs) == 0)

@@ -372,6 +372,14 @@ on_cell(struct fdpass_set *fds, const struct order *order)
 	}
 }
 
+static void
+on_alone(struct fdpass_set *fds, const struct order *order)
+{
+	fds->n = 0;
+	begin_cell(fds->fd[0], order->port, false);
+	goes_on = order->goes_on;
+}
+
 /* A signal to the group of a cell came to its copy too, which is the state now. */
 static void
 drop_signals(void)
@@ -433,6 +441,8 @@ wait_for_orders(void)
 			on_copy(&fds);
 		else if ((order.kind == ORDER_CELL || order.kind == ORDER_LOOK) && fds.n == 2)
 			on_cell(&fds, &order);
+		else if (order.kind == ORDER_ALONE && fds.n == 1)
+			on_alone(&fds, &order);
 		else if ((order.kind == ORDER_ANSWER || order.kind == ORDER_RETURN) && fds.n == 0)
 			on_answer(order.ended);
 		fdpass_close(&fds);

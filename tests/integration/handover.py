@@ -330,6 +330,19 @@ def what_goes_on_stays(ctx):
 
 
 @test(private=True)
+def one_without_snapshots_stays_so(ctx):
+    with Unit(ctx) as unit:
+        handle = unit.begin("x = 1", snapshot=False)
+        unit.restart()
+        with unit.session(handle) as s:
+            o = s.well("import os\nx += 1")
+            assert "It has no snapshots" in o.structured["state_text"], o.structured
+            equal(s.value("x"), "2")
+            equal(s.call("x", branch=True).status, "invalid_arguments")
+            equal(s.call("os._exit(1)").state, "lost")
+
+
+@test(private=True)
 def mounted_files_stay(ctx):
     """A large file that a session reads where it is. It can get no other after a restart, and says so."""
     def look(unit, session=None, **files):

@@ -405,6 +405,58 @@ def processes_that_are_left_are_bounded(ctx):
 
 
 @test
+def a_session_without_snapshots(ctx):
+    """No copy waits: what ends a cell's process ends the session, which is told before and after."""
+    count = "sum(n.isdigit() for n in os.listdir('/proc'))"
+    with ctx.client(timeout=120) as client:
+        def alone(code="x = 1", **arguments):
+            s = Session(client)
+            o = s.well("import os, threading, time\n" + code, snapshot=False, memory_mb=256,
+                       **arguments)
+            assert "It has no snapshots" in o.structured["state_text"], o.structured
+            return s
+
+        with begun(ctx, "import os") as usual:
+            processes = int(usual.value(count))
+        s = alone("x = 1\ngo = threading.Event()\n"
+                  "thread = threading.Thread(target=go.wait)\nthread.start()")
+        equal(s.value(count), str(processes - 1))
+        o = s.call("x = 2\n1/0")
+        equal((o.status, o.state), ("error", "kept"), repr(o))
+        s.cancel_when_said(ctx, "x = 3\nprint('go', flush=True)\ntime.sleep(1000)")
+        equal(s.value("x, thread.is_alive()"), "(3, True)")
+        for arguments in ({"checkpoint": "c"}, {"restore": "c"}, {"branch": True}):
+            refused(s.call("x = 4", **arguments), "invalid_arguments", "needs a copy of the state")
+        refused(s.call(inspect=True), "invalid_arguments", "needs a copy of the state")
+        refused(s.call("x = 4", snapshot=True), "invalid_arguments", "snapshot is chosen when")
+        refused(client.outcome(Session(client).start("1", snapshot=False, checkpoint="c")),
+                "invalid_arguments", "needs a copy of the state")
+        equal(s.value("go.set()\nthread.join()\nx"), "3")
+        for end, statuses in (("while True: pass", ("timeout",)), (EAT, ("memory_limit", "error")),
+                              ("import ctypes; ctypes.string_at(0)", ("crashed",)),
+                              ("os._exit(3)", ("error",)),
+                              ("os.kill(os.getpid(), 9)", ("killed",))):
+            s = alone()
+            handle = s.handle
+            o = s.call(end, 120, timeout_seconds=3 if "timeout" in statuses else 60)
+            if o.state == "kept":	# by RLIMIT_DATA, which makes an exception of it
+                equal(end, EAT)
+                s.well(close=True)
+                continue
+            assert o.status in statuses and o.state == "lost", (end, repr(o))
+            assert "It has no snapshots" in o.structured["state_text"], o.structured
+            equal(o.session, None)
+            refused(Session(client, handle).call("x"), "no_session")
+        s = alone()
+        o = s.well("y = 1", reset=True)
+        assert "It has no snapshots" in o.structured["state_text"], o.structured
+        equal(s.well("y = 1", reset=True, snapshot=True, checkpoint="c").structured["checkpoints"],
+              ["c"])
+        equal(s.call("os = __import__('os')\nos._exit(1)").state, "rolled_back")
+        s.well(close=True)
+
+
+@test
 def variables_are_told_without_a_cell(ctx):
     """By a copy: what a __repr__ does, or does not end, leaves the state as it is."""
     with begun(ctx, "import array, collections\n_hidden = 1\nn = 7\ntext = 'x' * 100000\n"

@@ -29,6 +29,9 @@ repl_tell(const struct repl_session *session, struct repl_told *told_r)
 			 name);
 	if (repl_session_note(session))
 		repl_tell_more(told_r, "%s", repl_session_note(session));
+	if (repl_session_is_alone(session))
+		repl_tell_more(told_r, "It has no snapshots (snapshot: false): a time-out, a "
+			       "crash or a limit loses it.");
 }
 
 void

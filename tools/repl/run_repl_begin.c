@@ -99,6 +99,31 @@ copy_first(struct tool_run *run, struct why *why_r)
 
 /* ---- a session begins, or begins again ---- */
 
+/* Whether the session has no snapshots, or is to have none. */
+static bool
+is_alone(const struct tool_run *run)
+{
+	if (run->arguments.has_snapshot)
+		return !run->arguments.snapshot;
+	return run->turn.session && repl_session_is_alone(run->turn.session);
+}
+
+/* Without snapshots there are no copies of the state. */
+static int
+check_alone(const struct tool_run *run, struct why *why_r)
+{
+	const struct run_script_arguments *arguments = &run->arguments;
+	const char *field = arguments->checkpoint ? "checkpoint"
+			  : arguments->restore ? "restore"
+			  : arguments->branch ? "branch"
+			  : arguments->inspect ? "inspect" : NULL;
+
+	if (!field || !is_alone(run))
+		return 0;
+	return why_say(why_r, -EINVAL, field, "%s needs a copy of the state, and with snapshot: "
+		       "false a session has none", field);
+}
+
 /* Refuses arguments that the session has fixed, and that a later call cannot change. */
 static int
 check_fixed(const struct tool_run *run, const struct repl_session *session,
@@ -120,6 +145,10 @@ check_fixed(const struct tool_run *run, const struct repl_session *session,
 		return why_say(why_r, -EINVAL, "dependencies", "dependencies are chosen when a "
 			       "session begins, or with reset; install_package gives a session "
 			       "more");
+	if (is_alone(run) != repl_session_is_alone(session))
+		return why_say(why_r, -EINVAL, "snapshot", "snapshot is chosen when a session "
+			       "begins, or with reset: this one has %s",
+			       arguments->snapshot ? "false" : "true");
 	if (arguments->asked.memory_bytes && arguments->asked.memory_bytes != memory)
 		return why_say(why_r, -EINVAL, "memory_mb", "memory_mb is chosen when a session "
 			       "begins, or with reset: this one has %llu",
@@ -144,7 +173,7 @@ reset_session(struct tool_run *run, const struct repl_packages *packages,
 	r = repl_session_reset(session, &run->host,
 			       arguments->profile ? arguments->profile
 						  : repl_session_profile(session),
-			       &limits, packages, why_r);
+			       &limits, packages, is_alone(run), why_r);
 	run->limits = limits;
 	run->began = r < 0 && !repl_session_is_open(session);	/* the session is gone */
 	return r;
@@ -163,7 +192,7 @@ begin_session(struct tool_run *run, struct why *why_r)
 		r = reset_session(run, packages, why_r);
 	} else {
 		r = repl_session_new(&run->host, run->arguments.profile, &run->limits,
-				     packages, &run->turn, &session, why_r);
+				     packages, is_alone(run), &run->turn, &session, why_r);
 		run->began = r == 0;
 	}
 	return r < 0 ? r : repl_run_cell(run, why_r);
@@ -219,8 +248,10 @@ repl_run_begin_with_needs(struct tool_run *run, const char *profile, struct why 
 		.dependencies = arguments->dependencies,
 	};
 	struct needs *needs;
-	int r;
+	int r = check_alone(run, why_r);
 
+	if (r < 0)
+		return r;
 	if (!requirements_any(probe.script, probe.script_len, probe.dependencies))
 		return begin_session(run, why_r);
 	r = environment_profile(&run->host, profile, &probe.profile, why_r);
@@ -252,7 +283,9 @@ repl_run_begin(struct tool_run *run)
 						   : repl_session_profile(session), &why);
 	} else if (r == 0) {
 		run->limits.memory_bytes = repl_session_limits(session)->memory_bytes;
-		r = copy_first(run, &why);
+		r = check_alone(run, &why);
+		if (r == 0)
+			r = copy_first(run, &why);
 	}
 	if (r == 1)
 		r = repl_run_cell(run, &why);

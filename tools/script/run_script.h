@@ -76,6 +76,7 @@ struct run_script_arguments {
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
 	bool branch, inspect, reset, close;
+	bool has_snapshot, snapshot;			/* what it is, if it was given */
 	struct import_list imports;			/* item NULL: any; the array is malloc'd */
 	char requires_python[48];			/* beside the script's own; "": nothing */
 	bool tell_names;				/* as in an execution_request */

@@ -50,6 +50,7 @@ const struct row run_script_row[FIELD_COUNT] = {
 	[FIELD_RESTORE] = { "restore", REPL, KIND_NAME, false, 1, RUN_NAME_MAX },
 	[FIELD_BRANCH] = { "branch", REPL, KIND_FLAG, false, 0, 0 },
 	[FIELD_INSPECT] = { "inspect", REPL, KIND_FLAG, false, 0, 0 },
+	[FIELD_SNAPSHOT] = { "snapshot", REPL, KIND_FLAG, false, 0, 0 },
 	[FIELD_RESET] = { "reset", REPL, KIND_FLAG, false, 0, 0 },
 	[FIELD_CLOSE] = { "close", REPL, KIND_FLAG, false, 0, 0 },
 };
@@ -86,6 +87,7 @@ run_script_limit(const struct limits *limits, enum field field)
 	case FIELD_RESTORE:
 	case FIELD_BRANCH:
 	case FIELD_INSPECT:
+	case FIELD_SNAPSHOT:
 	case FIELD_RESET:
 	case FIELD_CLOSE:
 	case FIELD_COUNT:
@@ -338,6 +340,9 @@ read_field(enum field field, const json_t *value, const struct config *config,
 		return read_flag(row, value, &to->branch, why_r);
 	case FIELD_INSPECT:
 		return read_flag(row, value, &to->inspect, why_r);
+	case FIELD_SNAPSHOT:
+		to->has_snapshot = true;
+		return read_flag(row, value, &to->snapshot, why_r);
 	case FIELD_RESET:
 		return read_flag(row, value, &to->reset, why_r);
 	case FIELD_CLOSE:

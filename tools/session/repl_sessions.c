@@ -311,7 +311,7 @@ check_caps(const struct tool_host *host, const struct limits *limits,
 
 static int
 open_origin(const struct tool_host *host, const char *profile, const struct limits *limits,
-	    const struct repl_packages *packages, struct origin **origin_r,
+	    const struct repl_packages *packages, bool alone, struct origin **origin_r,
 	    struct why *why_r)
 {
 	const struct repl_options options = {
@@ -319,6 +319,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 		.limits = *limits,
 		.sessions_max = host->config->repl.sessions_max,
 		.environment = packages ? packages->environment : NULL,
+		.alone = alone,
 	};
 	struct origin *origin = xcalloc(1, sizeof(*origin));
 	const struct repl_watcher watcher = { .on_end = repl_origin_ended, .arg = origin };
@@ -332,6 +333,7 @@ open_origin(const struct tool_host *host, const char *profile, const struct limi
 	origin->tenant = host->tenant;
 	origin->limits = *limits;
 	origin->profile = profile ? xstrdup(profile) : NULL;
+	origin->alone = alone;
 	if (packages)
 		set_packages(origin, packages);
 	repl_origin_add(origin);
@@ -380,14 +382,14 @@ make(const struct tool_host *host, struct repl_turn *turn)
 int
 repl_session_new(const struct tool_host *host, const char *profile,
 		 const struct limits *limits, const struct repl_packages *packages,
-		 struct repl_turn *turn, struct repl_session **session_r,
+		 bool alone, struct repl_turn *turn, struct repl_session **session_r,
 		 struct why *why_r)
 {
 	struct origin *origin;
 	int r = check_caps(host, limits, NULL, why_r);
 
 	if (r == 0)
-		r = open_origin(host, profile, limits, packages, &origin, why_r);
+		r = open_origin(host, profile, limits, packages, alone, &origin, why_r);
 	if (r < 0)
 		return r;
 	*session_r = make(host, turn);
@@ -422,7 +424,7 @@ repl_session_branch(struct repl_session *session, const struct tool_host *host,
 int
 repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		   const char *profile, const struct limits *limits,
-		   const struct repl_packages *packages, struct why *why_r)
+		   const struct repl_packages *packages, bool alone, struct why *why_r)
 {
 	const struct limits new_limits = *limits;	/* they may belong to the origin, which
 							 * is closed */
@@ -439,7 +441,7 @@ repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		leave_origin(session);
 		session->n_checkpoints = 0;
 		r = open_origin(host, new_profile, &new_limits,
-				packages ? &new_packages : NULL, &origin, why_r);
+				packages ? &new_packages : NULL, alone, &origin, why_r);
 		if (r == 0)
 			take_origin(session, origin);
 	}
@@ -496,6 +498,12 @@ const struct limits *
 repl_session_limits(const struct repl_session *session)
 {
 	return &session->origin->limits;
+}
+
+bool
+repl_session_is_alone(const struct repl_session *session)
+{
+	return session->origin && session->origin->alone;
 }
 
 const struct repl_packages *

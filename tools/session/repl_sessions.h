@@ -58,11 +58,12 @@ struct repl_turn {
 };
 
 /* A new session of the host's tenant, its first turn given to turn at once. profile: as the
- * engine takes it. packages: mounted before its first cell; NULL: none. 0 and *session_r, or
- * with why_r filled -ENOSPC when a cap is reached, or what repl_open returns. */
+ * engine takes it. packages: mounted before its first cell; NULL: none. alone: it has no
+ * snapshots, and so no checkpoints and branches. 0 and *session_r, or with why_r filled -ENOSPC
+ * when a cap is reached, or what repl_open returns. */
 int repl_session_new(const struct tool_host *host, const char *profile,
 		     const struct limits *limits, const struct repl_packages *packages,
-		     struct repl_turn *turn, struct repl_session **session_r,
+		     bool alone, struct repl_turn *turn, struct repl_session **session_r,
 		     struct why *why_r);
 
 /* NULL: there is none of this handle, or it is another tenant's: the answer is the same. */
@@ -94,7 +95,7 @@ int repl_session_branch(struct repl_session *session, const struct tool_host *ho
  * open any more, and can only be closed. profile, limits and packages may be its own. */
 int repl_session_reset(struct repl_session *session, const struct tool_host *host,
 		       const char *profile, const struct limits *limits,
-		       const struct repl_packages *packages, struct why *why_r);
+		       const struct repl_packages *packages, bool alone, struct why *why_r);
 
 bool repl_session_is_open(const struct repl_session *session);
 
@@ -121,6 +122,7 @@ unsigned int repl_session_snapshot(const struct repl_session *session);
 const char *repl_session_handle(const struct repl_session *session);
 const char *repl_session_profile(const struct repl_session *session);
 const struct limits *repl_session_limits(const struct repl_session *session);
+bool repl_session_is_alone(const struct repl_session *session);
 /* Its branches have the same. NULL: none. Borrowed. */
 const struct repl_packages *repl_session_packages(const struct repl_session *session);
 /* These packages were mounted. */

@@ -53,6 +53,7 @@ describe_limits(const struct origin *origin, struct msg_kept *kept)
 	kept->output_bytes = origin->limits.output_bytes;
 	kept->output_total = origin->limits.output_total;
 	kept->chosen = origin->profile != NULL;
+	kept->alone = origin->alone;
 	kept->taken = origin->snapshots;
 	kept->handles = origin->heads;
 }
@@ -196,6 +197,7 @@ repl_session_adopt(struct engine *engine, struct event_base *base,
 		.output_bytes = kept->output_bytes, .output_total = kept->output_total,
 		.results = config->limits.standard.results,
 	};
+	origin->alone = kept->alone;
 	if (kept->chosen)
 		origin->profile = xmemdup0(kept->profile.at, kept->profile.len);
 	origin->heads = kept->handles;

@@ -18,6 +18,7 @@ struct origin {
 	struct limits limits;
 	char *profile;			/* NULL: the default one */
 	struct repl_packages packages;	/* environment NULL: none */
+	bool alone;			/* as in repl_options */
 	unsigned int heads;
 	uint32_t snapshots;		/* bit n: snapshot n is in use */
 	bool kept;			/* over a restart: an earlier supervisor made it */
