@@ -109,7 +109,8 @@ configure_tools(const struct config *config)
 	const size_t n = config->n_tools + 1, size = sizeof(struct msg_str);
 	struct msg_strs names = { xcalloc(n, size), 0 }, commands = { xcalloc(n, size), 0 };
 	struct msg_strs urls = { xcalloc(n, size), 0 }, ca_files = { xcalloc(n, size), 0 };
-	struct msg_strs headers = { xcalloc(n, size), 0 };
+	struct msg_strs headers = { xcalloc(n, size), 0 }, token_urls = { xcalloc(n, size), 0 };
+	struct msg_strs client_ids = { xcalloc(n, size), 0 }, scopes = { xcalloc(n, size), 0 };
 
 	for (size_t i = 0; i < config->n_tools; i++) {
 		const struct config_tools *tools = &config->tools[i];
@@ -120,10 +121,16 @@ configure_tools(const struct config *config)
 		ca_files.item[ca_files.n++] = msg_str(tools->ca_file ? tools->ca_file : "");
 		headers.item[headers.n++] =
 			msg_str(tools->credential_header ? tools->credential_header : "");
+		token_urls.item[token_urls.n++] =
+			msg_str(tools->oauth_token_url ? tools->oauth_token_url : "");
+		client_ids.item[client_ids.n++] =
+			msg_str(tools->oauth_client_id ? tools->oauth_client_id : "");
+		scopes.item[scopes.n++] = joined(&tools->oauth_scope);
 	}
 	return (struct msg){ .type = MSG_TOOLS_CONFIGURE, .tools_configure = {
 		.names = names, .commands = commands, .urls = urls, .ca_files = ca_files,
-		.headers = headers } };
+		.headers = headers, .token_urls = token_urls, .client_ids = client_ids,
+		.scopes = scopes } };
 }
 
 static struct msg
@@ -286,9 +293,12 @@ send_with_credentials(const struct config *config, const struct msg *first, int 
 	int r;
 
 	for (size_t i = 0; i < config->n_tools; i++) {
-		const struct secret_file file = { "tools-credential", "tools",
-			config->tools[i].name, "credential_file",
-			config->tools[i].credential_file, "this server is not started" };
+		const struct config_tools *tools = &config->tools[i];
+		const bool is_oauth = tools->oauth_token_url != NULL;
+		const struct secret_file file = { "tools-credential", "tools", tools->name,
+			is_oauth ? "oauth_client_secret_file" : "credential_file",
+			is_oauth ? tools->oauth_client_secret_file : tools->credential_file,
+			"this server is not started" };
 
 		read_secret(&file, secret[i], trouble[i]);
 		credential[i] = msg_str(secret[i]);

@@ -64,6 +64,9 @@ struct config_tools {
 	char *ca_file;			/* NULL: the machine's own */
 	char *credential_file;		/* NULL: none */
 	char *credential_header;	/* NULL: Authorization: Bearer */
+	char *oauth_token_url;		/* NULL: no OAuth */
+	char *oauth_client_id, *oauth_client_secret_file;	/* with it */
+	struct config_list oauth_scope;
 };
 
 /* [secret NAME]: a text that the egress proxy puts into requests of scripts, which never see it. */

@@ -210,7 +210,32 @@ is_closed(const char *url)
 	return is;
 }
 
+static bool
+is_tls(const char *url)
+{
+	return strncmp(url, "https://", 8) == 0;
+}
+
 /* NULL: nothing is wrong; else with the key that *name_r is set to. */
+static const char *
+wrong_of_oauth(const struct config_tools *tools, const char **name_r)
+{
+	*name_r = tools->oauth_client_id ? "oauth_client_id" : tools->oauth_client_secret_file
+		? "oauth_client_secret_file" : "oauth_scope";
+	if (!tools->oauth_token_url)
+		return tools->oauth_client_id || tools->oauth_client_secret_file ||
+		       tools->oauth_scope.n > 0 ? "oauth: there is no oauth_token_url" : NULL;
+	*name_r = "oauth_token_url";
+	if (!tools->oauth_client_id || !tools->oauth_client_secret_file)
+		return "oauth_token_url: needs oauth_client_id and oauth_client_secret_file";
+	if (tools->credential_file)
+		return "oauth_token_url: there is a credential_file too";
+	if (!tools->url || !is_closed(tools->url) || !is_closed(tools->oauth_token_url))
+		return "oauth_token_url: is https://, or of this machine, and for a url that is so";
+	return NULL;
+}
+
+/* As above. */
 static const char *
 wrong_of_tools(const struct config_tools *tools, const char **name_r)
 {
@@ -224,7 +249,8 @@ wrong_of_tools(const struct config_tools *tools, const char **name_r)
 	if (!has_url && tools->command.item[0][0] != '/')
 		return "command: its first word is not an absolute path";
 	*name_r = "ca_file";
-	if (tools->ca_file && (!has_url || strncmp(tools->url, "https://", 8) != 0))
+	if (tools->ca_file && !(has_url && is_tls(tools->url)) &&
+	    !(tools->oauth_token_url && is_tls(tools->oauth_token_url)))
 		return "ca_file: is for a url with https:// alone";
 	*name_r = "credential_header";
 	if (tools->credential_header && !tools->credential_file)
@@ -232,7 +258,7 @@ wrong_of_tools(const struct config_tools *tools, const char **name_r)
 	*name_r = "credential_file";
 	if (tools->credential_file && (!has_url || !is_closed(tools->url)))
 		return "credential_file: is for a url with https:// or unix:, or of this machine";
-	return NULL;
+	return wrong_of_oauth(tools, name_r);
 }
 
 static int

@@ -48,6 +48,7 @@ shape_of(const struct key *key)
 	case KEY_URI:
 	case KEY_SERVER_URL:
 	case KEY_TARGET:
+	case KEY_ID:
 	case KEY_VERSION:
 		return SHAPE_STRING;
 	case KEY_MODULES:

@@ -286,6 +286,10 @@ static const struct key keys[] = {
 	TOOLS_KEY("ca_file",           PATH,       ca_file,           1, 4095, ""),
 	TOOLS_KEY("credential_file",   PATH,       credential_file,   1, 4095, ""),
 	TOOLS_KEY("credential_header", HEADER,     credential_header, 1, 64,   ""),
+	TOOLS_KEY("oauth_token_url",   URI,        oauth_token_url,   1, 2000, ""),
+	TOOLS_KEY("oauth_client_id",   ID,         oauth_client_id,   1, 512,  ""),
+	TOOLS_KEY("oauth_client_secret_file", PATH, oauth_client_secret_file, 1, 4095, ""),
+	TOOLS_KEY("oauth_scope",       SCOPES,     oauth_scope,       0, 32,   ""),
 
 	SECRET_KEY("host",       TARGET, host,       300,  ""),
 	SECRET_KEY("header",     HEADER, header,     64,   "Authorization"),

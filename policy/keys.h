@@ -29,6 +29,7 @@ enum key_kind {
 	KEY_URI,	/* http:// or https:// and more; empty: NULL */
 	KEY_SERVER_URL,	/* likewise, or unix:PATH[:TARGET]; empty: NULL */
 	KEY_SCOPES,	/* words: of OAuth */
+	KEY_ID,		/* printable ASCII without blanks; empty: NULL */
 	KEY_VERSION,	/* of Python, 3 or 3.11 or 3.11.2; empty: NULL */
 	KEY_RULES,	/* words: of policy/network.h */
 	KEY_TARGET,	/* HOST or HOST:PORT, a target of it; empty: NULL */

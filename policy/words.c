@@ -352,6 +352,7 @@ word_kind(enum key_kind kind)
 		[KEY_URIS] = { is_uri, "http:// or https://, a host and a path, if need be" },
 		[KEY_COMMAND] = { is_argument, "a word of printable ASCII" },
 		[KEY_SERVERS] = { is_tool_server, "the name of a [tools NAME], or *" },
+		[KEY_ID] = { is_argument, "a word of printable ASCII" },
 		[KEY_SECRETS] = { is_secret, "the name of a [secret NAME], or *" },
 		[KEY_TARGET] = { is_target, "HOST or HOST:PORT" },
 		[KEY_TOOLS] = { is_tool_pattern, "SERVER.TOOL such as github.list_*" },

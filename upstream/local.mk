@@ -9,7 +9,8 @@ libupstream_a_SOURCES = \
 	upstream/process.c upstream/process.h \
 	upstream/remote.c upstream/remote.h \
 	upstream/server.c upstream/server.h \
-	upstream/shape.c upstream/shape.h
+	upstream/shape.c upstream/shape.h \
+	upstream/token.c upstream/token.h
 libupstream_a_CPPFLAGS = $(AM_CPPFLAGS) $(CURL_CFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS)
 mcp_python_tools_SOURCES = upstream/main.c
 mcp_python_tools_CPPFLAGS = $(libupstream_a_CPPFLAGS)

@@ -158,7 +158,9 @@ make_servers(struct client *c, const struct msg_tools_configure *configure)
 {
 	const struct msg_strs *all[] = { &configure->commands, &configure->urls,
 					 &configure->ca_files, &configure->headers,
-					 &configure->credentials, &configure->troubles };
+					 &configure->token_urls, &configure->client_ids,
+					 &configure->scopes, &configure->credentials,
+					 &configure->troubles };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (configure->names.n != all[i]->n)
@@ -170,6 +172,9 @@ make_servers(struct client *c, const struct msg_tools_configure *configure)
 			.url = text_of(&configure->urls, i),
 			.ca_file = text_of(&configure->ca_files, i),
 			.header = text_of(&configure->headers, i),
+			.token_url = text_of(&configure->token_urls, i),
+			.client_id = text_of(&configure->client_ids, i),
+			.scope = text_of(&configure->scopes, i),
 			.credential = text_of(&configure->credentials, i),
 			.trouble = text_of(&configure->troubles, i),
 			.tell = tell, .arg = c,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: mcp-python-tools.
- * Owns:    the transfers of a server, their connections, and the session's name.
+ * Owns:    the transfers of a server, their connections, the session's name, the token of OAuth.
  * Reads:   HTTP of that server, hostile. libcurl reads it; here it is bounded.
  *
  * libcurl must not be called from its own callbacks. So these keep messages in a queue, which is
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include <curl/curl.h>
 #include <event2/event.h>
@@ -23,11 +24,12 @@
 #include "base/xalloc.h"
 #include "upstream/events.h"
 #include "upstream/shape.h"
+#include "upstream/token.h"
 
 #define TRANSFERS_MAX 256
 #define WAITING_MAX (64 * 1024 * 1024)	/* bytes of a server's unfinished messages */
 #define HEAD_MAX 65536			/* bytes of an answer's headers */
-#define TROUBLE_MAX 65536		/* bytes of an answer that says what is wrong */
+#define TROUBLE_MAX 65536		/* bytes of a token, or of what says what is wrong */
 #define SESSION_MAX 1024
 #define CONNECT_MS 10000
 #define SAID_MS 60000			/* for what has no answer */
@@ -38,7 +40,12 @@ struct transfer {
 	TAILQ_ENTRY(transfer) link;
 	struct remote *remote;
 	CURL *easy;
-	struct curl_slist *headers;
+	struct curl_slist *headers, first;	/* first: the authorization, before the others */
+	char *authorization;		/* NULL: none */
+	bool is_token;			/* it asks the token endpoint */
+	bool waits;			/* for a token */
+	bool has_failed;		/* there is none */
+	bool is_second;			/* the token of the first one was refused */
 	uint64_t id;			/* of the request; 0: nobody waits for it */
 	bool begins;			/* initialize: its answer names the session */
 	struct bytes to_send;
@@ -64,7 +71,9 @@ struct watch {				/* a socket of libcurl's */
 struct remote {
 	struct remote_options options;
 	char *url, *socket;		/* socket: NULL: TCP */
-	char *authorization;		/* a header line; NULL: none */
+	char *authorization;		/* a header line; NULL: none, or OAuth */
+	struct token token, former;	/* former: the server may return it still */
+	struct transfer *fetching;	/* a token; NULL: none is */
 	CURLM *multi;
 	TAILQ_HEAD(, transfer) transfers;
 	size_t n_transfers;
@@ -137,10 +146,12 @@ on_bytes(char *bytes, size_t size, size_t n, void *arg)
 		r = events_feed(&t->events, bytes, n);
 	else
 		r = bytes_add(&t->body, bytes, n,
-			      status_of(t) == 200 ? REMOTE_MESSAGE_MAX : TROUBLE_MAX);
+			      status_of(t) == 200 && !t->is_token ? REMOTE_MESSAGE_MAX
+								  : TROUBLE_MAX);
 	if (r == 0)
 		return n;
-	t->refused = "its answer has more than 16 MiB";
+	t->refused = t->is_token ? "its answer has more than 64 KiB"
+				 : "its answer has more than 16 MiB";
 	return CURL_WRITEFUNC_ERROR;
 }
 
@@ -206,13 +217,13 @@ on_rewind(void *arg, curl_off_t offset, int origin)
 	return CURL_SEEKFUNC_FAIL;
 }
 
-/* One of them has the credential. */
 static void
-free_headers(struct curl_slist *headers)
+wipe(char **text)
 {
-	for (struct curl_slist *one = headers; one; one = one->next)
-		explicit_bzero(one->data, strlen(one->data));
-	curl_slist_free_all(headers);
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
 }
 
 static void
@@ -222,9 +233,14 @@ forget(struct transfer *t)
 
 	curl_multi_remove_handle(r->multi, t->easy);
 	curl_easy_cleanup(t->easy);
-	free_headers(t->headers);
+	curl_slist_free_all(t->headers);
+	wipe(&t->authorization);
 	TAILQ_REMOVE(&r->transfers, t, link);
 	r->n_transfers--;
+	if (r->fetching == t)
+		r->fetching = NULL;
+	if (t->is_token && t->body.at)
+		explicit_bzero(t->body.at, t->body.size);
 	bytes_free(&t->to_send);
 	bytes_free(&t->body);
 	events_free(&t->events);
@@ -244,7 +260,12 @@ end_because(struct remote *r, const char *text)
 static void
 mask(const struct remote *r, char *text, size_t len)
 {
-	mask_secrets(text, len, &r->options.credential, 1, true);
+	const char *const secrets[] = {
+		r->options.credential, r->token.text ? r->token.text : "",
+		r->former.text ? r->former.text : "",
+	};
+
+	mask_secrets(text, len, secrets, sizeof(secrets) / sizeof(secrets[0]), true);
 }
 
 static void
@@ -270,6 +291,146 @@ say_status(const struct transfer *t, long status, char *text, size_t size)
 	else
 		snprintf(text, size, "it answers with HTTP status %ld%s", status,
 			 status == 200 ? " and what is neither JSON nor events" : "");
+}
+
+/* ---- tokens ---- */
+
+static int begin(struct transfer *t);
+static int start(struct transfer *t);
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static struct transfer *
+find_failed(const struct remote *r)
+{
+	struct transfer *t;
+
+	TAILQ_FOREACH(t, &r->transfers, link)
+		if (t->has_failed)
+			break;
+	return t;
+}
+
+/* Ends those that have failed. What is called may send others, or end everything. */
+static void
+end_failed(struct remote *r, const char *text)
+{
+	struct transfer *t;
+
+	while ((t = find_failed(r))) {
+		uint64_t id = t->id;
+
+		forget(t);
+		if (id != 0)
+			r->options.on_failed(r->options.arg, id, 0, text);
+	}
+}
+
+/* There is no token for those that wait for it. */
+static void
+fail_waiting(struct remote *r, const char *why)
+{
+	struct transfer *t;
+	char text[CURL_ERROR_SIZE + 64];
+
+	snprintf(text, sizeof(text), "there is no token: the token endpoint: %s", why);
+	mask(r, text, strlen(text));
+	TAILQ_FOREACH(t, &r->transfers, link)
+		t->has_failed = t->waits;
+	end_failed(r, text);
+}
+
+static void
+start_waiting(struct remote *r)
+{
+	struct transfer *t;
+
+	TAILQ_FOREACH(t, &r->transfers, link)
+		if (t->waits)
+			t->has_failed = start(t) < 0;
+	end_failed(r, "it cannot be asked");
+}
+
+/* What is wrong with the answer; NULL: there is a token. */
+static const char *
+take_token(struct transfer *t, char *text, size_t size)
+{
+	struct remote *r = t->remote;
+	long status = status_of(t);
+	struct token token;
+	const char *wrong;
+	char error[64];
+
+	if (status == 200) {
+		wrong = token_read(t->body.at ? t->body.at : "", t->body.len, now_ms(), &token);
+		if (wrong)
+			return wrong;
+		token_wipe(&r->former);
+		r->former = r->token;
+		r->token = token;
+		return NULL;
+	}
+	token_error(t->body.at ? t->body.at : "", t->body.len, error, sizeof(error));
+	if (status >= 300 && status < 400)
+		snprintf(text, size, "it redirects to another address (HTTP status %ld), which is "
+			 "not followed", status);
+	else
+		snprintf(text, size, "it answers with HTTP status %ld%s%s", status,
+			 *error ? ", and says: " : "", error);
+	return text;
+}
+
+static void
+on_token(struct transfer *t, CURLcode result)
+{
+	struct remote *r = t->remote;
+	char text[CURL_ERROR_SIZE];
+	const char *wrong = text;
+
+	if (result == CURLE_OK)
+		wrong = take_token(t, text, sizeof(text));
+	else
+		shape_text(text, sizeof(text), t->refused ? t->refused : *t->error ? t->error
+					     : curl_easy_strerror(result));
+	forget(t);
+	if (wrong)
+		fail_waiting(r, wrong);
+	else
+		start_waiting(r);
+}
+
+/* Has the server refused the token, and can be asked again? Then it is, with another one. */
+static bool
+ask_again(struct transfer *t)
+{
+	struct remote *r = t->remote;
+	uint64_t id = t->id;
+
+	if (!*r->options.token_url || t->is_second || status_of(t) != 401)
+		return false;
+	/* Another transfer may have renewed it meanwhile. */
+	if (r->token.text && strcmp(strrchr(t->authorization, ' ') + 1, r->token.text) == 0) {
+		token_wipe(&r->former);
+		r->former = r->token;
+		r->token = (struct token){ 0 };
+	}
+	curl_multi_remove_handle(r->multi, t->easy);
+	bytes_free(&t->body);
+	events_free(&t->events);
+	t->sent = t->head_bytes = 0;
+	t->is_body = t->is_events = t->is_json = false;
+	t->error[0] = '\0';
+	t->is_second = true;
+	if (begin(t) < 0 && id != 0)
+		r->options.on_failed(r->options.arg, id, 0, "it cannot be asked again");
+	return true;
 }
 
 /* The server has answered, in whatever way. */
@@ -339,10 +500,12 @@ settle(struct remote *r)
 		if (told->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(told->easy_handle, CURLINFO_PRIVATE, &t);
-		if (result == CURLE_OK)
-			on_answered(t);
-		else
+		if (t->is_token)
+			on_token(t, result);
+		else if (result != CURLE_OK)
 			on_broken(t, result);
+		else if (!ask_again(t))
+			on_answered(t);
 	}
 }
 
@@ -432,7 +595,7 @@ set_options(struct transfer *t)
 	bool ok = true;
 
 #define SET(option, value) ok = ok && curl_easy_setopt(t->easy, option, value) == CURLE_OK
-	SET(CURLOPT_URL, r->url);
+	SET(CURLOPT_URL, t->is_token ? r->options.token_url : r->url);
 	SET(CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
 	SET(CURLOPT_SSL_VERIFYPEER, 1L);
@@ -452,13 +615,13 @@ set_options(struct transfer *t)
 	SET(CURLOPT_WRITEDATA, t);
 	SET(CURLOPT_HEADERFUNCTION, on_header);
 	SET(CURLOPT_HEADERDATA, t);
-	SET(CURLOPT_HTTPHEADER, t->headers);
-	if (r->socket)
+	SET(CURLOPT_HTTPHEADER, t->authorization ? &t->first : t->headers);
+	if (r->socket && !t->is_token)
 		SET(CURLOPT_UNIX_SOCKET_PATH, r->socket);
 	if (*r->options.ca_file)
 		SET(CURLOPT_CAINFO, r->options.ca_file);
 	if (t->id == 0)
-		SET(CURLOPT_TIMEOUT_MS, (long)SAID_MS);
+		SET(CURLOPT_TIMEOUT_MS, t->is_token ? (long)REMOTE_TOKEN_MS : (long)SAID_MS);
 	if (t->to_send.at) {
 		SET(CURLOPT_POST, 1L);
 		SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->to_send.len);
@@ -471,7 +634,7 @@ set_options(struct transfer *t)
 }
 
 static struct transfer *
-new_transfer(struct remote *r, uint64_t id, const char *revision)
+add_transfer(struct remote *r, uint64_t id)
 {
 	struct transfer *t = xcalloc(1, sizeof(*t));
 
@@ -479,21 +642,107 @@ new_transfer(struct remote *r, uint64_t id, const char *revision)
 	t->id = id;
 	t->easy = xalloc_check(curl_easy_init());
 	t->events = (struct events){ .on_message = keep, .arg = r, .max = REMOTE_MESSAGE_MAX };
-	if (*revision)
-		add_header(t, "MCP-Protocol-Version", revision);
-	if (*r->session)
-		add_header(t, SESSION, r->session);
-	if (r->authorization)
-		t->headers = xalloc_check(curl_slist_append(t->headers, r->authorization));
 	TAILQ_INSERT_TAIL(&r->transfers, t, link);
 	r->n_transfers++;
 	return t;
 }
 
+static struct transfer *
+new_transfer(struct remote *r, uint64_t id, const char *revision)
+{
+	struct transfer *t = add_transfer(r, id);
+
+	if (*revision)
+		add_header(t, "MCP-Protocol-Version", revision);
+	if (*r->session)
+		add_header(t, SESSION, r->session);
+	return t;
+}
+
+static void
+authorize(struct transfer *t)
+{
+	const struct remote *r = t->remote;
+
+	wipe(&t->authorization);
+	if (r->authorization)
+		t->authorization = xstrdup(r->authorization);
+	else if (r->token.text && !t->is_token &&
+		 asprintf(&t->authorization, "Authorization: Bearer %s", r->token.text) < 0)
+		abort();
+	t->first = (struct curl_slist){ t->authorization, t->headers };
+}
+
+/* 0 or -EINVAL; then it is to be forgotten. */
+static int
+start(struct transfer *t)
+{
+	t->waits = false;
+	authorize(t);
+	return set_options(t) && curl_multi_add_handle(t->remote->multi, t->easy) == CURLM_OK
+		? 0 : -EINVAL;
+}
+
+static void
+add_parameter(struct transfer *t, const char *name, const char *value)
+{
+	char *escaped = xalloc_check(curl_easy_escape(t->easy, value, 0));
+
+	(void)bytes_add(&t->to_send, name, strlen(name), SIZE_MAX / 2);
+	(void)bytes_add(&t->to_send, escaped, strlen(escaped), SIZE_MAX / 2);
+	curl_free(escaped);
+}
+
+/* The client's name and secret, as RFC 6749 (2.3.1) wants them. */
+static bool
+set_client(struct transfer *t)
+{
+	const struct remote_options *options = &t->remote->options;
+	char *id = xalloc_check(curl_easy_escape(t->easy, options->client_id, 0));
+	char *secret = xalloc_check(curl_easy_escape(t->easy, options->credential, 0));
+	bool ok = curl_easy_setopt(t->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC) == CURLE_OK &&
+		  curl_easy_setopt(t->easy, CURLOPT_USERNAME, id) == CURLE_OK &&
+		  curl_easy_setopt(t->easy, CURLOPT_PASSWORD, secret) == CURLE_OK;
+
+	explicit_bzero(secret, strlen(secret));
+	curl_free(secret);
+	curl_free(id);
+	return ok;
+}
+
+/* Asks for a token, unless that is done already. 0 or -EINVAL. */
+static int
+fetch(struct remote *r)
+{
+	struct transfer *t;
+
+	if (r->fetching)
+		return 0;
+	t = r->fetching = add_transfer(r, 0);
+	t->is_token = true;
+	/* So that the token is in one place. */
+	t->body.size = TROUBLE_MAX + 1;
+	t->body.at = xcalloc(1, t->body.size);
+	add_header(t, "Content-Type", "application/x-www-form-urlencoded");
+	add_header(t, "Accept", "application/json");
+	add_header(t, "Expect", "");
+	add_parameter(t, "grant_type=client_credentials&resource=", r->url);
+	if (*r->options.scope)
+		add_parameter(t, "&scope=", r->options.scope);
+	if (set_client(t) && start(t) == 0)
+		return 0;
+	forget(t);
+	return -EINVAL;
+}
+
+/* 0 or -EINVAL; then there is no such transfer any more. */
 static int
 begin(struct transfer *t)
 {
-	if (set_options(t) && curl_multi_add_handle(t->remote->multi, t->easy) == CURLM_OK)
+	struct remote *r = t->remote;
+
+	t->waits = *r->options.token_url && !token_is_fresh(&r->token, now_ms());
+	if ((t->waits ? fetch(r) : start(t)) == 0)
 		return 0;
 	forget(t);
 	return -EINVAL;
@@ -508,7 +757,7 @@ make_room(struct remote *r)
 	if (r->n_transfers < TRANSFERS_MAX)
 		return true;
 	TAILQ_FOREACH(t, &r->transfers, link)
-		if (t->id == 0)
+		if (t->id == 0 && !t->is_token)
 			break;
 	if (t)
 		forget(t);
@@ -621,7 +870,7 @@ remote_new(const struct remote_options *options)
 	TAILQ_INIT(&r->transfers);
 	STAILQ_INIT(&r->messages);
 	read_url(r);
-	if (*options->credential &&
+	if (*options->credential && !*options->token_url &&
 	    asprintf(&r->authorization, "%s: %s%s", is_bearer ? "Authorization" : options->header,
 		     is_bearer ? "Bearer " : "", options->credential) < 0)
 		abort();

@@ -2,7 +2,8 @@
 /* An MCP server that is reached by HTTP (Streamable HTTP), over TCP, TLS or a unix socket. Each
  * message is a POST of its own, and its answer is JSON or a stream of events. What the server sends
  * is hostile: headers, messages and all that waits have bounds. It is never asked at another
- * address than the configured one: redirects are refused. A message is sent once at most.
+ * address than the configured one: redirects are refused. A message is sent once at most, but once
+ * more if the server has refused the token of OAuth that it came with.
  */
 #ifndef UPSTREAM_REMOTE_H
 #define UPSTREAM_REMOTE_H
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #define REMOTE_MESSAGE_MAX (16 * 1024 * 1024)	/* bytes of one that it may send */
+#define REMOTE_TOKEN_MS 10000	/* for a token endpoint to answer */
 
 struct event_base;
 struct remote;
@@ -22,6 +24,9 @@ struct remote_options {
 	const char *ca_file;		/* "": the machine's own */
 	const char *header;		/* that has the credential; "": Authorization: Bearer */
 	const char *credential;		/* "": none */
+	/* With a token_url a token is fetched there at need, for the scopes ("" or parted by
+	 * blanks), with client_id and the credential, which is the client's secret. */
+	const char *token_url, *client_id, *scope;
 	/* A message, NUL behind it. Everything of this module may be called meanwhile. */
 	void (*on_message)(void *arg, char *text, size_t len);
 	/* No more comes for the request of this id, which may have been answered. status: of HTTP;

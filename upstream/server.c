@@ -841,7 +841,7 @@ server_start(struct server *s)
 		initialize(s);
 	} else {
 		ask_first(s, DISCOVER, "server/discover", xalloc_check(json_object()),
-			  DISCOVER_MS);
+			  DISCOVER_MS + (*s->options.token_url ? REMOTE_TOKEN_MS : 0));
 	}
 }
 
@@ -877,6 +877,8 @@ server_new(const struct server_options *options)
 		s->remote = remote_new(&(struct remote_options){
 			.base = options->base, .url = options->url, .ca_file = options->ca_file,
 			.header = options->header, .credential = options->credential,
+			.token_url = options->token_url, .client_id = options->client_id,
+			.scope = options->scope,
 			.on_message = on_line, .on_failed = on_failed, .on_end = on_end,
 			.arg = s });
 	split_words(s);

@@ -27,6 +27,7 @@ struct server_options {
 	uint32_t number;
 	const char *command;		/* words, parted by a blank; "": it has a url */
 	const char *url, *ca_file, *header, *credential;	/* upstream/remote.h; "": none */
+	const char *token_url, *client_id, *scope;		/* likewise */
 	const char *trouble;		/* why it cannot be used; "": it can */
 	/* Sends a message to the supervisor. */
 	void (*tell)(void *arg, const struct msg *msg);

@@ -2,6 +2,7 @@
 """MCP servers over HTTP, for remote_tools.py: in the test's own process, over TCP, TLS or a unix socket,
 with tools that do what they should, and tools that lie."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -11,6 +12,7 @@ import ssl
 import subprocess
 import tempfile
 import threading
+import urllib.parse
 
 ENDLESS = 1 << 30
 
@@ -155,7 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
         self.server.saw(method, self, message)
         try:
-            if self.server.secret and self.headers[self.server.header] != self.server.secret:
+            if self.server.secret is not None and self.headers[self.server.header] not in self.server.secret:
                 self.plain(401)
             elif self.path != self.server.path:
                 self.plain(404)
@@ -214,7 +216,7 @@ class RemoteServer:
     def __init__(self, era="legacy", where="tcp", path="/mcp", header="Authorization", secret=None,
                  certificate="localhost"):
         self.where, self.certificate = where, certificate
-        self.state = dict(era=era, path=path, header=header, secret=secret, session=None, sessions=0,
+        self.state = dict(era=era, path=path, header=header, secret={secret} if isinstance(secret, str) else secret, session=None, sessions=0,
                           other="http://127.0.0.1:9/", ended=threading.Event(), changed=threading.Event(),
                           held=threading.Event(),
                           tools=[tool(name) for name in NAMES], seen=[], saw=self.saw)
@@ -271,3 +273,69 @@ class RemoteServer:
 
     def methods(self):
         return [method for method, _, _ in list(self.state["seen"])]
+
+
+class TokenHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def plain(self, status, body, **headers):
+        self.send_response(status)
+        for name, value in dict(headers, Content_Length=str(len(body))).items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def do_POST(self):
+        form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        name, owner = self.path[1:], self.server.owner
+        owner.asked.append((name, dict(self.headers), form))
+        good = dict(access_token=owner.make(), token_type="bearer", expires_in=owner.seconds)
+        if name == "slow":
+            owner.ended.wait()
+        elif name == "huge":
+            with contextlib.suppress(OSError):
+                self.plain(200, "x" * 100000)
+        elif name == "redirect":
+            self.plain(307, "", Location="/good")
+        elif name == "refuse":
+            self.plain(401, json.dumps({"error": "invalid_client", "error_description": "x"}))
+        elif name == "echo":
+            self.plain(400, json.dumps({"error": owner.secret}))
+        elif name == "garbage":
+            self.plain(200, "<html>")
+        else:
+            self.plain(200, json.dumps(dict(good, **LIES.get(name, {}))))
+
+
+LIES = {"short": {"access_token": "x"}, "header": {"access_token": "good-token\r\nX: y"}, "none": {"access_token": None},
+        "mac": {"token_type": "mac"}, "past": {"expires_in": -1}, "text": {"expires_in": "soon"}}
+
+
+class TokenServer:
+    """An OAuth token endpoint; its path says how it lies. valid: what its tokens make of the header."""
+
+    def __init__(self, secret, seconds=3600):
+        self.secret, self.seconds, self.asked, self.valid, self.tokens = secret, seconds, [], set(), []
+        self.ended = threading.Event()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), TokenHandler)
+        self.server.owner, self.server.daemon_threads, self.server.block_on_close = self, True, False
+        self.server.handle_error = lambda *_: None
+        self.url = "http://127.0.0.1:%d/" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.ended.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def make(self):
+        token = "t0ken-number-%d-of-the-endpoint" % len(self.tokens)
+        self.tokens.append(token)
+        self.valid.add("Bearer " + token)
+        return token

@@ -3,13 +3,16 @@
 """Scripts call the tools of MCP servers that are reached by HTTP, some of which lie, and never see the
 credentials for them."""
 
+import base64
 import contextlib
 import os
 import re
+import time
+import urllib.parse
 
 from audit_log import Log
 from harness import equal, main, test
-from remote_server import RemoteServer
+from remote_server import RemoteServer, TokenServer
 from secret_files import USER, names_of_those_with, write_secret
 from supervisor import read_text
 from tool_scripts import ERRORS, printed
@@ -191,6 +194,104 @@ def without_its_credential_a_server_is_not_asked(ctx):
         equal(server.methods(), [])
         with ctx.private(USER + config_of("far", server, credential(server, SECRET + "-old"))) as s:
             s.wait_logged("it refuses the credential")
+
+
+# ---- OAuth ----
+
+def oauth(server, tokens, path="good", folder=None):
+    return ("oauth_token_url = %s%s\noauth_client_id = client:1\noauth_client_secret_file = %s\n"
+            "oauth_scope = tools.read, tools.call\n" % (
+                tokens.url, path, write_secret((folder or server.folder) + "/client", SECRET)))
+
+
+@test(private=True)
+def a_token_is_fetched_kept_and_fetched_again_when_refused(ctx):
+    for era in "legacy", "modern":
+        with TokenServer(SECRET) as tokens, RemoteServer(era, secret=tokens.valid) as server, \
+                service(ctx, server, oauth(server, tokens), USER) as (s, c):
+            equal(printed(c, "import asyncio, tools\nasync def main():\n    return await asyncio.gather("
+                          "*[tools.far.echo.aio(n=n) for n in range(20)])\n"
+                          "print(len(asyncio.run(main())))"), "20\n")
+            equal(len(tokens.asked), 1, "tokens")
+            _, headers, form = tokens.asked[0]
+            client = base64.b64decode(headers["Authorization"].removeprefix("Basic ")).decode().split(":")
+            equal([urllib.parse.unquote(part) for part in client], ["client:1", SECRET])
+            equal(form, {"grant_type": ["client_credentials"], "scope": ["tools.read tools.call"],
+                         "resource": [server.url]})
+            tokens.valid.clear()
+            equal(printed(c, "import tools\nprint(tools.far.echo(again=1))"), "{'again': 1}\n")
+            equal(len(tokens.asked), 2, "tokens")
+            equal([one["Authorization"] for one in server.calls("echo")[-2:]],
+                  ["Bearer " + token for token in tokens.tokens], "the call, which was refused once")
+            # A server that refuses every token is not asked for ever.
+            server.state["secret"].clear()
+            tokens.make = lambda: "never-accepted-token"
+            out = printed(c, ERRORS + "print(error(tools.far.echo))")
+            assert "it refuses the credential" in out, out
+            equal((len(tokens.asked), len(server.calls("echo"))), (3, 24))
+
+
+@test(private=True)
+def a_token_is_renewed_before_its_end(ctx):
+    with TokenServer(SECRET, seconds=2) as tokens, RemoteServer("modern", secret=tokens.valid) as server, \
+            service(ctx, server, oauth(server, tokens), USER) as (s, c):
+        deadline = time.monotonic() + ctx.seconds(60)
+        while len(tokens.asked) < 3:
+            equal(printed(c, "import tools\nprint(tools.far.echo())"), "{}\n")
+            assert time.monotonic() < deadline, "no token is renewed"
+        assert len({one["Authorization"] for one in server.calls("echo")}) >= 2, server.calls("echo")
+
+
+@test(private=True)
+def a_token_endpoint_that_lies_stops_its_server_alone(ctx):
+    want = {"garbage": "its answer is no JSON object", "short": "its answer has no access_token",
+            "header": "its answer has no access_token", "none": "its answer has no access_token",
+            "mac": "its token_type is not Bearer", "past": "its expires_in is no number", "text": "its expires_in is",
+            "huge": "its answer has more than 64 KiB", "redirect": r"it redirects .*\(HTTP status 307\)",
+            "refuse": "HTTP status 401, and says: invalid_client", "slow": "[Tt]imed? ?out",
+            "echo": r"HTTP status 400, and says: \*{%d}" % len(SECRET)}
+    with TokenServer(SECRET) as tokens, RemoteServer("modern", secret=tokens.valid) as server:
+        more = "".join(config_of(name, server, oauth(server, tokens, name)) for name in want)
+        with service(ctx, server, oauth(server, tokens), USER + more) as (s, c):
+            for name, pattern in want.items():
+                s.wait_logged("tools-server name=%s state=down" % name)
+                line = re.search("tools-server name=%s state=down .*" % name, s.log())[0]
+                assert re.search("there is no token: the token endpoint: .*" + pattern, line), line
+            equal(printed(c, ERRORS + "print(tools.far.echo())\nprint(error(lambda: tools.garbage.echo()))"),
+                  "{}\ngarbage: the server garbage does not run now: there is no token: the token endpoint: "
+                  "its answer is no JSON object\n")
+            assert SECRET not in s.log(), "the client's secret is in the log"
+        equal({name for name, _, _ in tokens.asked}, {"good", *want})
+
+
+@test(private=True)
+def tokens_and_the_clients_secret_are_seen_by_nobody(ctx):
+    with TokenServer(SECRET) as tokens, RemoteServer("modern", secret=tokens.valid) as server, Log(ctx) as log, \
+            service(ctx, server, oauth(server, tokens), log.config(USER)) as (s, c):
+        id = c.start_script("import os, tools\nprint(tools.far.leak())\nprint(dict(os.environ))\ntools.far.hold()")
+        assert server.state["held"].wait(ctx.seconds(60)), "the script holds no call"
+        token = tokens.tokens[0]
+        if os.geteuid() == 0:
+            for text in SECRET, token:
+                equal(names_of_those_with(s, text), {"mcp-python-tool"}, "processes that have it in memory")
+        server.state["ended"].set()
+        o = c.outcome(id)
+        equal(o.status, "ok", repr(o))
+        assert "Authorization: Bearer " + "*" * len(token) in o.stdout, o
+        log.verify()
+        for text in repr(o), s.log(), read_text(log.path):
+            assert token not in text and SECRET not in text
+
+
+@test(private=True)
+def without_the_clients_secret_no_token_is_asked_for(ctx):
+    with TokenServer(SECRET) as tokens, RemoteServer("modern", secret=tokens.valid) as server:
+        more = oauth(server, tokens)
+        os.remove(server.folder + "/client")
+        with service(ctx, server, more, USER) as (s, c):
+            out = printed(c, ERRORS + "print(error(lambda: tools.far.echo()))")
+            assert "its oauth_client_secret_file cannot be used: No such file" in out, out
+        equal((tokens.asked, server.methods()), ([], []))
 
 
 main(__doc__)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Secrets that the service reads from files, and where else they are."""
 
+import contextlib
 import os
 import pwd
 
@@ -11,6 +12,8 @@ USER = "[service]\nuser = nobody\n" if os.geteuid() == 0 else ""
 
 
 def write_secret(path, text):
+    with contextlib.suppress(FileNotFoundError):	# an earlier one cannot be written to
+        os.remove(path)
     with open(path, "w", encoding="ascii") as file:
         file.write(text)
     os.chmod(path, 0o400)

@@ -456,7 +456,8 @@ tests_unit_auth_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
 # ---- upstream ----
 UPSTREAM_TESTS = \
 	tests/unit/upstream/test-events \
-	tests/unit/upstream/test-shape
+	tests/unit/upstream/test-shape \
+	tests/unit/upstream/test-token
 check_PROGRAMS += $(UPSTREAM_TESTS)
 TESTS += $(UPSTREAM_TESTS)
 tests_unit_upstream_test_events_SOURCES = tests/unit/upstream/test-events.c
@@ -465,6 +466,10 @@ tests_unit_upstream_test_events_LDADD = libupstream.a libbase.a $(TEST_LIBS)
 tests_unit_upstream_test_shape_SOURCES = tests/unit/upstream/test-shape.c
 tests_unit_upstream_test_shape_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
 tests_unit_upstream_test_shape_LDADD = libupstream.a libproto.a libbase.a $(JANSSON_LIBS) \
+	$(TEST_LIBS)
+tests_unit_upstream_test_token_SOURCES = tests/unit/upstream/test-token.c
+tests_unit_upstream_test_token_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
+tests_unit_upstream_test_token_LDADD = libupstream.a libproto.a libbase.a $(JANSSON_LIBS) \
 	$(TEST_LIBS)
 
 # ---- egress ----

@@ -269,6 +269,16 @@ static const struct bad_case {
 	  "credential_file = /c\n",
 	  "FILE:3: [tools a] credential_file: is for a url with https:// or unix:, or of this "
 	  "machine\n" },
+	{ "OAuth without a client", "[tools a]\nurl = unix:/s\noauth_token_url = https://t/\n",
+	  "FILE:3: [tools a] oauth_token_url: needs oauth_client_id and oauth_client_secret_file\n" },
+	{ "a client without OAuth", "[tools a]\nurl = unix:/s\noauth_client_id = x\n",
+	  "FILE:3: [tools a] oauth: there is no oauth_token_url\n" },
+	{ "OAuth in the clear", "[tools a]\nurl = https://h/\noauth_client_id = x\n"
+	  "oauth_client_secret_file = /c\noauth_token_url = http://t/\n",
+	  "FILE:5: [tools a] oauth_token_url: is https://, or of this machine, and for a url that is so\n" },
+	{ "OAuth and a credential", "[tools a]\nurl = https://h/\noauth_client_id = x\n"
+	  "oauth_client_secret_file = /c\noauth_token_url = https://t/\ncredential_file = /c\n",
+	  "FILE:5: [tools a] oauth_token_url: there is a credential_file too\n" },
 	{ "a secret without a host", "[secret a]\nvalue_file = /c\n",
 	  "FILE: [secret a] has no host\n" },
 	{ "a secret without a file", "[secret a]\nhost = a.test\n",
