@@ -20,6 +20,10 @@ from tool_scripts import ERRORS, printed
 SECRET = 's3cr3t"of\\the-upstream-server'
 
 
+# All memory is looked through while a call waits.
+SLOW = "[tool-calls]\nseconds = 600\n"
+
+
 def config_of(name, server, more=""):
     return "[tools %s]\nurl = %s\n%s" % (name, server.url, more)
 
@@ -150,7 +154,7 @@ def a_credential_goes_to_the_server_alone(ctx):
     for header, value in ("Authorization", "Bearer " + SECRET), ("X-Api-Key", SECRET):
         with RemoteServer("modern", header=header, secret=value) as server, Log(ctx) as log:
             more = credential(server, more="credential_header = %s\n" % header if header[0] == "X" else "")
-            with service(ctx, server, more, log.config(USER)) as (s, c):
+            with service(ctx, server, more, log.config(USER) + SLOW) as (s, c):
                 id = c.start_script("""
 import os, tools
 print(tools.far.leak())
@@ -160,10 +164,10 @@ except OSError as e:
     print(type(e).__name__)
 print(dict(os.environ))
 tools.far.hold()
-""" % (server.folder + "/secret"))
+""" % (server.folder + "/secret"), timeout_seconds=600)
                 assert server.state["held"].wait(ctx.seconds(60)), "the script holds no call"
                 if os.geteuid() == 0:
-                    equal(names_of_those_with(s, SECRET), {"mcp-python-tool"}, "processes that have the credential in memory")
+                    equal(names_of_those_with(s, SECRET), [{"mcp-python-tool"}], "processes that have it in memory")
                 server.state["ended"].set()
                 o = c.outcome(id)
                 equal(o.status, "ok", repr(o))
@@ -267,13 +271,13 @@ def a_token_endpoint_that_lies_stops_its_server_alone(ctx):
 @test(private=True)
 def tokens_and_the_clients_secret_are_seen_by_nobody(ctx):
     with TokenServer(SECRET) as tokens, RemoteServer("modern", secret=tokens.valid) as server, Log(ctx) as log, \
-            service(ctx, server, oauth(server, tokens), log.config(USER)) as (s, c):
-        id = c.start_script("import os, tools\nprint(tools.far.leak())\nprint(dict(os.environ))\ntools.far.hold()")
+            service(ctx, server, oauth(server, tokens), log.config(USER) + SLOW) as (s, c):
+        id = c.start_script("import os, tools\nprint(tools.far.leak())\nprint(dict(os.environ))\ntools.far.hold()",
+                            timeout_seconds=600)
         assert server.state["held"].wait(ctx.seconds(60)), "the script holds no call"
         token = tokens.tokens[0]
         if os.geteuid() == 0:
-            for text in SECRET, token:
-                equal(names_of_those_with(s, text), {"mcp-python-tool"}, "processes that have it in memory")
+            equal(names_of_those_with(s, SECRET, token), 2 * [{"mcp-python-tool"}], "processes that have it in memory")
         server.state["ended"].set()
         o = c.outcome(id)
         equal(o.status, "ok", repr(o))

@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pwd
+import re
 
 from supervisor import read_text
 
@@ -22,27 +23,39 @@ def write_secret(path, text):
     return path
 
 
-def names_of_those_with(service, secret):
-    """The processes of a service that have the secret in memory. Root can look."""
-    return {(read_text("/proc/%d/comm" % pid) or "").strip() for pid in [service.pid, *service.below()]
-            if memory_has(pid, secret.encode())}
+def names_of_those_with(service, *secrets):
+    """The processes of a service that have one of them in memory, for each. Root can look."""
+    names = [set() for _ in secrets]
+    for pid in [service.pid, *service.below()]:
+        found = memory_has(pid, [secret.encode() for secret in secrets])
+        for i in found:
+            names[i].add((read_text("/proc/%d/comm" % pid) or "").strip())
+    return names
 
 
-def memory_has(pid, secret):
-    """Is it in any memory of a process that can be read? One that has ended has none."""
+def memory_has(pid, secrets):
+    """Which of them are in any memory of a process that can be read? One that has ended has none."""
+    found = set()
     try:
-        with open("/proc/%d/maps" % pid, encoding="utf-8", errors="replace") as maps, \
+        with open("/proc/%d/smaps" % pid, encoding="utf-8", errors="replace") as maps, \
                 open("/proc/%d/mem" % pid, "rb", 0) as memory:
-            return any(mapping_has(line, memory, secret) for line in maps)
+            mapping = None
+            for line in maps:
+                if re.match("[0-9a-f]+-", line):
+                    mapping = line
+                elif line.startswith("Rss:") and int(line.split()[1]) > 0:
+                    found |= mapping_has(mapping, memory, secrets)
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        pass
+    return found
 
 
-def mapping_has(line, memory, secret):
+def mapping_has(line, memory, secrets):
     begin, end = (int(text, 16) for text in line.split()[0].split("-"))
     if "r" not in line.split()[1] or end - begin > 1 << 30:
-        return False
+        return set()
     try:
-        return secret in os.pread(memory.fileno(), end - begin, begin)
+        bytes = os.pread(memory.fileno(), end - begin, begin)
     except (OSError, OverflowError):
-        return False
+        return set()
+    return {i for i, secret in enumerate(secrets) if secret in bytes}

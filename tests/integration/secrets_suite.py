@@ -135,7 +135,8 @@ def body(*arguments, **more):
 
 @test(private=True)
 def the_host_has_it_and_nobody_else(ctx):
-    with Host() as host, Log(ctx) as log, service(ctx, host, rest=log.config()) as (s, c):
+    with Host() as host, Log(ctx) as log, service(
+            ctx, host, rest=log.config(), network="idle_seconds = 600\n") as (s, c):
         id = c.start_script(GET + """
 import urllib.request
 r = urllib.request.Request("http://api.test/plain", b"a=b", {"Authorization": "Bearer {{secret:key}}"})
@@ -149,10 +150,10 @@ except OSError as e:
 print(get("/hold", "authorization: Bearer {{secret:key}}, {{secret:key}}\\r\\nX-Second: {{secret:second}}"
           "\\r\\nExpect: 100-continue\\r\\nAccept-Encoding: gzip\\r\\nX: {secret:key}"))
 print(body("/other"))
-""" % (host.folder + "/key"))
+""" % (host.folder + "/key"), timeout_seconds=600)
         assert host.held.wait(ctx.seconds(60)), s.log()
         if os.geteuid() == 0:
-            equal(names_of_those_with(s, SECRET), {"mcp-python-egre"}, "processes that have it in memory")
+            equal(names_of_those_with(s, SECRET), [{"mcp-python-egre"}], "processes that have it in memory")
         host.go_on.set()
         o = c.outcome(id)
         equal(o.status, "ok", repr(o))
