@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the zygote, before it is used.   Owns: the region from which Python's arenas are cut.
- * Arenas are freed one by one by their users. */
+/* Runs in: the zygote, before it is used; and a session's first process.
+ * Owns:    the region from which Python's arenas are cut. Arenas are freed one by one by their
+ * users. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "worker/heap.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -90,4 +92,91 @@ heap_settle(void)
 	PyObject_SetArenaAllocator(&usual);
 	collapse(region, round_up(next));
 	unmap(round_up(next), region + REGION);
+}
+
+/* ---- sessions ---- */
+
+#define USUAL_ARENAS 8			/* a session that needs no more has no huge page */
+#define LARGE (4UL << 20)		/* a block that has a huge page in it, and more */
+
+static PyMemAllocatorEx usual_raw;
+static uintptr_t chunk;			/* what is left of it */
+static size_t n_arenas, chunk_left;
+
+/* Pages that a block has only in part are left as they are. */
+static void *
+advise(void *block, size_t size)
+{
+	uintptr_t from = round_up((uintptr_t)block), to = round_down((uintptr_t)block + size);
+
+	if (block && size >= LARGE && from < to)
+		madvise((void *)from, to - from, MADV_HUGEPAGE);
+	return block;
+}
+
+static void *
+session_malloc(void *ctx, size_t size)
+{
+	return advise(usual_raw.malloc(ctx, size), size);
+}
+
+static void *
+session_calloc(void *ctx, size_t n, size_t size)
+{
+	return advise(usual_raw.calloc(ctx, n, size), n * size);
+}
+
+static void *
+session_realloc(void *ctx, void *block, size_t size)
+{
+	return advise(usual_raw.realloc(ctx, block, size), size);
+}
+
+/* False: there is none. */
+static bool
+map_chunk(void)
+{
+	void *mapped = mmap(NULL, 2 * HUGE_PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (mapped == MAP_FAILED)
+		return false;
+	chunk = round_up((uintptr_t)mapped);
+	unmap((uintptr_t)mapped, chunk);
+	unmap(chunk + HUGE_PAGE, (uintptr_t)mapped + 2 * HUGE_PAGE);
+	madvise((void *)chunk, HUGE_PAGE, MADV_HUGEPAGE);
+	chunk_left = HUGE_PAGE;
+	return true;
+}
+
+static void *
+session_arena(void *ctx, size_t size)
+{
+	void *at;
+
+	if (n_arenas++ < USUAL_ARENAS || HUGE_PAGE % size != 0 ||
+	    (chunk_left < size && !map_chunk()))
+		return usual.alloc(ctx, size);
+	at = (void *)chunk;
+	chunk += size;
+	chunk_left -= size;
+	return at;
+}
+
+void
+heap_session(void)
+{
+	PyObjectArenaAllocator arenas;
+	PyMemAllocatorEx raw;
+
+	PyMem_GetAllocator(PYMEM_DOMAIN_RAW, &usual_raw);
+	raw = usual_raw;
+	raw.malloc = session_malloc;
+	raw.calloc = session_calloc;
+	raw.realloc = session_realloc;
+	PyMem_SetAllocator(PYMEM_DOMAIN_RAW, &raw);
+	PyObject_GetArenaAllocator(&usual);
+	arenas = usual;
+	arenas.alloc = session_arena;
+	PyObject_SetArenaAllocator(&arenas);
 }

@@ -614,6 +614,7 @@ interpreter_session(void)
 {
 	if (turns_background(JAIL_BACKGROUND, JAIL_BACKGROUND + 1) < 0)
 		return -EIO;
+	heap_session();
 	return call_plain("become_session");
 }
 

@@ -28,6 +28,7 @@
 
 /* Calls for a huge page, those that got one, and those refused though there may be memory. */
 static unsigned int asked, got, wrong;
+static size_t advised;		/* bytes for which huge pages are wanted from the beginning */
 
 /* In place of the C library's: it notes what the heap asks for. */
 int
@@ -40,6 +41,8 @@ madvise(void *at, size_t len, int advice)
 		got += r == 0;
 		wrong += r < 0 && errno != ENOMEM && errno != EAGAIN && errno != EBUSY;
 	}
+	if (advice == MADV_HUGEPAGE)
+		advised += len;
 	return r;
 }
 
@@ -147,6 +150,32 @@ it_grows_and_goes_back(void **state)
 	assert_true(kib("Rss:") < before - (40 << 10));
 }
 
+/* Large blocks, and many small ones, but nothing of a session that has little. */
+static void
+what_a_session_adds_does(void **state)
+{
+	long before;
+
+	(void)state;
+	heap_session();
+	assert_int_equal(PyRun_SimpleString("little = bytearray(1 << 20), list(range(10000))"), 0);
+	assert_int_equal(advised, 0);
+	before = kib("Rss:");
+	assert_int_equal(PyRun_SimpleString("large = bytearray(b'x' * (64 << 20))"), 0);
+	assert_true(advised >= 62 << 20);
+	advised = 0;
+	assert_int_equal(PyRun_SimpleString("large += b'y' * (64 << 20)"), 0);
+	assert_true(advised >= 62 << 20);
+	advised = 0;
+	assert_int_equal(PyRun_SimpleString("more = [b'z' * 300 + str(i).encode() "
+					    "for i in range(250000)]"), 0);
+	assert_true(advised >= 60 << 20);
+	assert_true(is_true("large[-1] == 121 and len(large) == 128 << 20"));
+	assert_true(is_true("all(b == b'z' * 300 + str(i).encode() for i, b in enumerate(more))"));
+	assert_int_equal(PyRun_SimpleString("del large, more"), 0);
+	assert_true(kib("Rss:") < before + (20 << 10));
+}
+
 int
 main(void)
 {
@@ -155,6 +184,7 @@ main(void)
 		cmocka_unit_test(what_was_in_it_is_there),
 		cmocka_unit_test(a_fork_has_its_own),
 		cmocka_unit_test(it_grows_and_goes_back),
+		cmocka_unit_test(what_a_session_adds_does),
 	};
 
 	return cmocka_run_group_tests(tests, settle, finish);
