@@ -257,7 +257,7 @@ def environment_says_what_can_be_reached(ctx):
                                          "policy": "approve", "asks_session": False})
                 assert ("\ninstalling packages: from index.example, 127.0.0.1:9; an operator has "
                         "to agree\n") in text, text
-                assert "token" not in text + json.dumps(seen), text
+                assert "token/simple" not in text + json.dumps(seen), text
             with ctx.client(path=s.socket, uid=SOMEBODY) as client:
                 seen, text = look(client)
                 equal(seen["installs"]["policy"], "deny")

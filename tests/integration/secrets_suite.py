@@ -256,6 +256,10 @@ def a_tenant_has_the_secrets_that_it_was_given(ctx):
     with Host() as host, service(ctx, host, rest=tenant, network="secrets =\n") as (s, c):
         o = run(c, GET + "print(first('/no'))\nprint(first('/yes', 'X-Second: {{secret:second}}'))")
         no, yes = o.stdout.splitlines()
+        told = c.ask("tools/call", {"name": "check_environment", "arguments": {}})
+        equal(told["structuredContent"]["secrets"],
+              [{"name": "second", "host": "%s:%d" % (HOST, host.port), "header": "X-Second"}])
+        assert "\nsecrets: second for %s:%d" % (HOST, host.port) in told["content"][0]["text"], told
         assert "there is no secret of that name for this script" in no, no
         assert yes.startswith("HTTP/1.1 200 "), yes
         equal(len(host.asked), 1)

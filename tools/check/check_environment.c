@@ -232,6 +232,28 @@ write_index(struct jsonout *out, const char *url)
 	jsonout_text(out, host, (size_t)len);
 }
 
+/* Has [network] secrets this one? */
+static bool
+may_use(const struct config *config, const char *name)
+{
+	const struct config_list *secrets = &config->network.secrets;
+
+	for (size_t i = 0; i < secrets->n && config->network.allow.n > 0; i++)
+		if (strcmp(secrets->item[i], "*") == 0 || strcmp(secrets->item[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void
+write_secret(struct jsonout *out, const struct config_secret *secret)
+{
+	jsonout_open(out, '{');
+	jsonout_member_text(out, "name", secret->name);
+	jsonout_member_text(out, "host", secret->host);
+	jsonout_member_text(out, "header", secret->header);
+	jsonout_close(out, '}');
+}
+
 static void
 write_reach(struct jsonout *out, const struct tool_host *host)
 {
@@ -244,6 +266,12 @@ write_reach(struct jsonout *out, const struct tool_host *host)
 		jsonout_text(out, allow->item[i], strlen(allow->item[i]));
 	jsonout_close(out, ']');
 	jsonout_member_uint(out, "network_rules", allow->n);
+	jsonout_key(out, "secrets");
+	jsonout_open(out, '[');
+	for (size_t i = 0; i < config->n_secrets; i++)
+		if (may_use(config, config->secret[i].name))
+			write_secret(out, &config->secret[i]);
+	jsonout_close(out, ']');
 	jsonout_key(out, "installs");
 	jsonout_open(out, '{');
 	jsonout_key(out, "indexes");
@@ -261,6 +289,24 @@ write_reach(struct jsonout *out, const struct tool_host *host)
 }
 
 static void
+say_secrets(FILE *to, const struct config *config)
+{
+	const char *before = "secrets:";
+
+	for (size_t i = 0; i < config->n_secrets; i++) {
+		const struct config_secret *secret = &config->secret[i];
+
+		if (!may_use(config, secret->name))
+			continue;
+		fprintf(to, "%s %s for %s in %s", before, secret->name, secret->host,
+			secret->header);
+		before = ",";
+	}
+	if (*before == ',')
+		fputs("; ask for http://HOST/ with {{secret:NAME}} in that header\n", to);
+}
+
+static void
 say_reach(FILE *to, const struct tool_host *host)
 {
 	const struct config *config = host->config;
@@ -272,6 +318,7 @@ say_reach(FILE *to, const struct tool_host *host)
 	if (allow->n > RULES_SHOWN)
 		fprintf(to, " and %zu more", allow->n - RULES_SHOWN);
 	fputs(allow->n ? ", through the HTTP proxy in the environment\n" : "\n", to);
+	say_secrets(to, config);
 	if (input_asks(host))
 		fputs("input(): asks the user\n", to);
 	else
