@@ -182,6 +182,18 @@ end_line(const struct repl *repl, const json_t *outcome, const char *name, size_
 		(void)show_bytes(fd, "\n", 1);
 }
 
+/* What threads and processes of earlier cells have written since the last answer. */
+static void
+show_background(const struct repl *repl, const json_t *outcome, const char *name, int fd)
+{
+	size_t len;
+	const char *text = reply_string(outcome, name, &len);
+
+	if (text)
+		(void)show_bytes(fd, text, len);
+	end_line(repl, outcome, name, 0, fd);
+}
+
 static void
 show_answer(struct repl *repl, const struct shown *shown, const struct reply *answer)
 {
@@ -191,6 +203,8 @@ show_answer(struct repl *repl, const struct shown *shown, const struct reply *an
 	end_line(repl, outcome, "stdout", repl->prompt.out_seen, STDOUT_FILENO);
 	(void)show_rest(&shown[REPLY_STDERR], outcome, "stderr");
 	end_line(repl, outcome, "stderr", 0, STDERR_FILENO);
+	show_background(repl, outcome, "background_stdout", STDOUT_FILENO);
+	show_background(repl, outcome, "background_stderr", STDERR_FILENO);
 	(void)show_traceback(outcome);
 	show_result(outcome);
 	show_displays(repl, answer);

@@ -426,6 +426,7 @@ execution_on_cell_ended(struct execution *e, enum outcome_state became,
 	results_end(&e->results);
 	e->processes_ended = ended->ended;
 	e->fell = ended->fell;
+	e->held_up = ended->error == EBUSY;
 	e->fell_status = (int)ended->fell_status;
 	output_add(&e->background, STREAM_STDOUT, ended->background_stdout.at,
 		   ended->background_stdout.len);

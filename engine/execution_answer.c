@@ -89,8 +89,9 @@ free_done(struct done_texts *t)
 	free(t->names);
 }
 
-/* Those of its process, the processes that were ended, and what was undone before it. */
-#define NOTES_OF_CELL (NOTES_MAX + 2)
+/* Those of its process, the processes that were ended, and what was undone before it or was in its
+ * way. */
+#define NOTES_OF_CELL (NOTES_MAX + 3)
 
 static char *
 note_of_fall(int status)
@@ -104,6 +105,9 @@ note_of_fall(int status)
 		abort();
 	return note;
 }
+
+static const char held_up[] = "the cell did not begin, because the session's process did not answer: as a rule "
+			      "a thread of an earlier cell does not let go of the interpreter's lock (GIL)";
 
 /* What the session has lost with the cell. The list and its texts belong to the caller. */
 static size_t
@@ -122,6 +126,8 @@ make_notes(const struct execution *e, char *note_r[NOTES_OF_CELL])
 		abort();
 	if (e->fell)
 		note_r[n++] = note_of_fall(e->fell_status);
+	if (e->held_up)
+		note_r[n++] = copy(held_up, strlen(held_up));
 	return n;
 }
 

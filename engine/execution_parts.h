@@ -64,6 +64,7 @@ struct execution {
 	uint32_t processes_ended;		/* of earlier cells, with it */
 	bool fell;				/* what held the state, before it */
 	int fell_status;			/* how its process ended, as wait(2) gives it */
+	bool held_up;				/* it did not answer when the cell was to begin */
 	struct frame stake;			/* its AT_STAKE, kept for the texts in it */
 	struct output background;		/* of threads of earlier cells */
 	/* While it runs. */

@@ -317,8 +317,35 @@ def one_that_holds_the_interpreter_between_cells_holds_up_no_state(ctx):
                "t = threading.Thread(target=hold)\nt.start()\n"
                "threading.Timer(.05, go.set).start()", **SOON)
         time.sleep(.3)
-        until(lambda: s.call("x", timeout_seconds=1, cpu_seconds=60).status == "ok", ctx)
+        calls = []
+        def runs():
+            calls.append(s.call("x", timeout_seconds=1, cpu_seconds=60))
+            return calls[-1].status == "ok"
+        until(runs, ctx)
+        for o in calls[:-1]:
+            equal((o.status, o.state), ("timeout", "rolled_back"), repr(o))
         equal(s.value("x, t.join()"), "(1, None)")
+        equal(s.well("1").structured["not_carried"], [])
+
+
+@test
+def what_holds_the_interpreter_for_ever_is_named(ctx):
+    with begun(ctx, "import ctypes, threading\nx = 1") as s:
+        # A call of ctypes that keeps the lock, to the end of the session.
+        s.well("go = threading.Event()\n"
+               "def hold():\n    go.wait()\n    ctypes.PyDLL(None).pause()\n"
+               "threading.Thread(target=hold, daemon=True).start()\n"
+               "threading.Timer(.05, go.set).start()", **SOON)
+        def refused():
+            o = s.call("x", timeout_seconds=1, cpu_seconds=60)
+            return o if o.status != "ok" else None
+        o = until(refused, ctx)
+        # When it came during a cell, that one is undone, and the thread is not in the state.
+        if not any("did not begin" in note for note in o.structured["not_carried"]):
+            equal((s.value("x"), o.state), ("1", "rolled_back"))
+            return
+        equal((o.status, o.state), ("timeout", "rolled_back"), repr(o))
+        assert "interpreter's lock (GIL)" in o.text, o.text
 
 
 @test

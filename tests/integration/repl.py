@@ -1177,6 +1177,15 @@ def a_pipe_is_a_terminal_too(ctx):
 
 
 @test
+def what_goes_on_is_heard(ctx):
+    code, out, err = piped(ctx, "import sys, threading\ngo, said = threading.Event(), threading.Event()\n"
+                           "threading.Thread(target=lambda: (go.wait(), print('later'),"
+                           " print('too', file=sys.stderr), said.set())).start()\n"
+                           "go.set()\n_ = said.wait(60)\n'x'\n'y'\n")
+    equal((code, sorted(out.split()), err), (0, ["'x'", "'y'", "later"], "too\n"))
+
+
+@test
 def a_session_goes_on(ctx):
     code, out, err = piped(ctx, "x = 11\n", "--keep")
     equal((code, out), (0, ""))
