@@ -1146,7 +1146,8 @@ def a_session_does_not_grow_by_its_cells(ctx):
         run(60)
         (before, fds), (after, more) = run(60), run(cells)
         equal(s.value("x"), str(12 + -(-cells // len(ORDINARY))))
-        for now, was, slack in zip(after, before, (0, 2, 0, 8 << 20)):
+        # AddressSanitizer keeps 32 MiB of what was freed.
+        for now, was, slack in zip(after, before, (0, 2, 0, 48 << 20)):
             assert now <= was + slack, (before, after)
         assert fds is None or more <= fds + 4, (fds, more)
     return "%d cells: %s, then %s" % (cells, before, after)
