@@ -6,6 +6,7 @@ dist_man_MANS += \
 	doc/man/mcp-pythond.conf.5 \
 	doc/man/mcp-pythond-tokens.5 \
 	doc/man/mcp-python-egress.8 \
+	doc/man/mcp-python-interpreter.8 \
 	doc/man/mcp-python-keeper.8 \
 	doc/man/mcp-python-tools.8 \
 	doc/man/mcp-python-worker.8 \

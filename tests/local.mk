@@ -11,7 +11,7 @@ dist_check_SCRIPTS += tests/check-layers tests/check-layers-fails.sh tests/check
 TESTS += tests/check-layers tests/check-layers-fails.sh tests/check-paths.sh tests/check-threats \
 	tests/check-format tests/check-format-fails.sh tests/check-schemas \
 	tests/check-schemas-fails.sh tests/check-license
-EXTRA_DIST += tests/check-all tests/check-pythons tests/check-releases tests/in-root.sh tests/conformance tests/corpus tests/integration tests/schema \
+EXTRA_DIST += tests/check-all tests/check-podman tests/check-pythons tests/check-releases tests/in-root.sh tests/conformance tests/corpus tests/integration tests/schema \
 	tests/system
 
 include tests/fixtures/local.mk
