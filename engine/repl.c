@@ -466,6 +466,7 @@ static int
 on_states(struct repl *repl, const struct msg_states *states)
 {
 	repl->snapshots = states->snapshots;
+	repl->rests_with = states->bytes;
 	if (repl->phase == REPL_IDLE && repl->snapshots == 0)
 		repl_end(repl, "its last state was lost");
 	return 0;

@@ -209,6 +209,19 @@ roomy_bytes(const struct repl *repl)
 	return repl->memory_bytes > CELL_ROOM ? repl->memory_bytes - CELL_ROOM : 0;
 }
 
+/* A sum of all processes has the copy that waits for the cell, too, which shares its memory with
+ * the state. */
+static struct watchdog_usage
+counted_once(const struct repl *repl, const struct watchdog_usage *usage)
+{
+	struct watchdog_usage once = *usage;
+	uint64_t bytes = repl->rests_with + usage->kept_bytes;
+
+	if (repl->rests_with > 0 && bytes < usage->memory_bytes)
+		once.memory_bytes = bytes;
+	return once;
+}
+
 /* What the session holds in memory, of which *kept_r are files. */
 static uint64_t
 held_memory(const struct repl *repl, const struct watchdog_usage *usage, uint64_t *kept_r)
@@ -218,7 +231,9 @@ held_memory(const struct repl *repl, const struct watchdog_usage *usage, uint64_
 
 	*kept_r = 0;
 	if (!repl->engine->memory_counted) {
-		used = watchdog_looked_memory(&w->look, &w->baseline, usage);
+		struct watchdog_usage once = counted_once(repl, usage);
+
+		used = watchdog_looked_memory(&w->look, &w->baseline, &once);
 		/* More than the limit by what was written between two looks; the file system's
 		 * size bounds it. */
 		*kept_r = usage->kept_bytes < used ? usage->kept_bytes : used;

@@ -94,6 +94,8 @@ struct repl {
 	uint64_t uncounted;			/* of them, when last looked at */
 	uint64_t uncounted_lasting;		/* beside them */
 	bool was_looked_at;			/* since it rests */
+	uint64_t rests_with;			/* bytes of memory, as init has reported; 0:
+						 * unknown */
 	uint64_t idle_since_ms;
 	struct {				/* what goes on between cells */
 		bool runs;

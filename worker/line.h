@@ -17,7 +17,8 @@ enum order_kind {
 	ORDER_CELL,	/* fork; fds: the line of the copy, which waits; the control socket of a
 			 * cell, which the process itself runs */
 	ORDER_LOOK,	/* fork; fds: as ORDER_CELL, but the copy looks at the state and ends */
-	ORDER_ALONE,	/* no fork; fd: the control socket of a cell, of which no copy waits */
+	ORDER_RUN,	/* no fork; fd: the control socket of a cell, whose copy is there unless it
+			 * has none */
 	ORDER_BEGIN,	/* no fd, after the order of a cell: the kernel would now end it before
 			 * any state, so it may run strangers' code */
 	ORDER_ANSWER,	/* no fd: is it alive? */

@@ -113,6 +113,22 @@ processes_threads(pid_t pid)
 	return read_status(pid, &status) ? status.threads : 0;
 }
 
+uint64_t
+processes_memory(pid_t pid)
+{
+	unsigned long resident, shared;
+	char text[128];
+	own_fd int fd = -1;
+	ssize_t len;
+
+	snprintf(text, sizeof(text), "/proc/%d/statm", (int)pid);
+	fd = open(text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[len > 0 ? len : 0] = '\0';
+	return sscanf(text, "%*s %lu %lu", &resident, &shared) == 2 && resident > shared
+	       ? (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
 bool
 processes_becomes_ours(pid_t pid)
 {
@@ -139,6 +155,16 @@ is_left(pid_t pid)
 		if (left[i].pid == pid)
 			return true;
 	return false;
+}
+
+uint64_t
+processes_left_memory(void)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n_left; i++)
+		bytes += processes_memory(left[i].pid);
+	return bytes;
 }
 
 static bool

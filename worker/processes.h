@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Kills every process made since the last time but those to be kept, until none is alive.
@@ -48,6 +49,12 @@ bool processes_outlives(pid_t pid, int ms);
 
 /* Waits a while until it is a child of this process, as its own parent has ended. */
 bool processes_becomes_ours(pid_t pid);
+
+/* Its anonymous memory in bytes; 0: unknown. */
+uint64_t processes_memory(pid_t pid);
+
+/* The same of all that outlived their cells. */
+uint64_t processes_left_memory(void);
 
 /* How many threads it has; 0: unknown. */
 unsigned int processes_threads(pid_t pid);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,9 +41,11 @@
 #define ANSWER_MS 5000		/* for a copy that is to be the state */
 #define COPY_S 5		/* for a snapshot to fork */
 #define SPARE_S 1		/* likewise, while no message is read */
+#define SPARE_ROOM (16 << 20)	/* below the memory limit */
 #define STALE_MAX 256		/* reports about earlier orders, during one operation */
 
 static bool memory_counted;	/* by a controller: sampling is not needed */
+static uint64_t memory_limit;	/* of the session; 0: none */
 static bool alone;		/* no copy is made of the state: what ends its process ends it */
 
 static struct snapshot {
@@ -88,13 +91,15 @@ static struct {
  * none. Those that they have started since then are not listed yet. */
 static int awake = -1;
 
-/* Its copy from the end of that cell, which is the state if its process ends by itself. */
+/* A copy from the end of the last cell. It is the state if the process of its slot ends by itself,
+ * and the copy of the next cell if nothing has run since then. */
 static struct spare {
 	struct snapshot copy;	/* pid 0: there is none */
-	unsigned int slot;
+	unsigned int slot;	/* of the last cell */
 	bool tried;		/* there is one, or cannot be */
+	bool current;		/* nothing goes on in the slot */
 	int status;		/* of the slot's process, as wait(2) gives it */
-} spare;
+} spare = { .tried = true };
 
 /* A spare that has become the state, until a cell of the slot tells it. */
 static struct {
@@ -115,19 +120,39 @@ tell(const struct msg *msg)
 
 /* ---- snapshots ---- */
 
+static bool
+has_spare(unsigned int slot)
+{
+	return spare.copy.pid > 0 && spare.slot == slot;
+}
+
+/* The spare shares its memory with the state. */
+static uint64_t
+resting_memory(void)
+{
+	uint64_t bytes = processes_memory(getpid()) + processes_left_memory();
+
+	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
+		if (snapshot[i].pid > 0)
+			bytes += processes_memory(snapshot[i].pid);
+	return bytes;
+}
+
 /* Sent before any other report. A state whose process has ended is there while its spare is. */
 static void
 tell_states(void)
 {
-	static uint32_t told;
+	static struct msg_states told;
 	struct msg msg = { .type = MSG_STATES };
 
 	for (unsigned int i = 0; i < REPL_SNAPSHOTS_MAX; i++)
-		if (snapshot[i].pid > 0 || (spare.copy.pid > 0 && spare.slot == i))
+		if (snapshot[i].pid > 0 || has_spare(i))
 			msg.states.snapshots |= 1U << i;
-	if (msg.states.snapshots == told)
+	if (!memory_counted && awake < 0)
+		msg.states.bytes = resting_memory();
+	if (msg.states.snapshots == told.snapshots && msg.states.bytes == told.bytes)
 		return;
-	told = msg.states.snapshots;
+	told = msg.states;
 	tell(&msg);
 }
 
@@ -362,27 +387,60 @@ wake(int slot)
 		signal_slot((unsigned int)slot, SIGCONT);
 }
 
+static bool
+wants_spare(void)
+{
+	return now.what == NOTHING && !spare.tried && !alone &&
+	       snapshot[spare.slot].pid > 0;
+}
+
+/* There is one, or there is none. */
+static void
+spare_over(void)
+{
+	now.what = NOTHING;
+	if (spare.current && snapshot[spare.slot].pid > 0)
+		kill(snapshot[spare.slot].pid, SIGSTOP);
+}
+
+/* A fork needs memory for page tables. If there is none, the kernel ends a process, which may be
+ * the state. Before a cell, the supervisor sees to it that there is room. */
+static bool
+has_room(void)
+{
+	struct statvfs files = { 0 };
+
+	statvfs(WORKSPACE, &files);
+	return memory_limit == 0 ||
+	       resting_memory() + (files.f_blocks - files.f_bfree) * files.f_frsize + SPARE_ROOM <=
+	       memory_limit;
+}
+
 /* Until it is made no message is read. */
 static void
 make_spare(void)
 {
+	spare.tried = true;
+	if (!has_room())
+		return;
 	memset(&now, 0, sizeof(now));
 	now.what = SPARE;
-	now.snapshot = (unsigned int)awake;
-	spare.tried = true;
+	now.snapshot = spare.slot;
+	spare.current = awake < 0;
+	if (spare.current)
+		kill(snapshot[now.snapshot].pid, SIGCONT);
 	if (give_order(&snapshot[now.snapshot], ORDER_COPY, 0, -1) < 0)
-		now.what = NOTHING;
+		spare_over();
 }
 
 static void
 spare_made(pid_t pid)
 {
 	spare.copy = (struct snapshot){ .pid = pid, .line = now.line };
-	spare.slot = now.snapshot;
 	spare.status = SIGKILL;
-	now.what = NOTHING;
 	processes_becomes_ours(pid);
 	weigh(snapshot[spare.slot].pid, WEIGHT_CELL);
+	spare_over();
 }
 
 static void
@@ -460,10 +518,12 @@ cell_ended(enum cell_state state, int status, int error, bool by_state)
 		awake = (int)now.snapshot;
 	else
 		signal_slot(now.snapshot, SIGSTOP);
-	if (now.look)
+	if (now.look) {
 		wake(now.awake);
-	else
-		spare.tried = false;
+	} else {
+		spare.tried = has_spare(now.snapshot);
+		spare.slot = now.snapshot;
+	}
 	msg.cell_ended.goes_on = awake >= 0;
 	if (!fallen.told && fallen.slot == now.snapshot && !now.look) {
 		fallen.told = msg.cell_ended.fell = true;
@@ -634,6 +694,10 @@ roll_back(int status, int error)
 	end_others(0);
 	close(now.line);
 	await_deaths();
+	if (p->pid == 0 && has_spare(now.snapshot)) {
+		*p = spare.copy;
+		spare.copy.pid = 0;
+	}
 	if (error == 0 && p->pid > 0)
 		prove(p);
 	if (error == 0 && workspace_tell(WORKSPACE, JAIL_CONTROL, &now.since, NULL, false) < 0)
@@ -724,7 +788,7 @@ on_refused(int error)
 	}
 	close(now.line);
 	if (now.what == SPARE)
-		now.what = NOTHING;
+		spare_over();
 	else
 		copied(EAGAIN);
 }
@@ -772,6 +836,8 @@ on_forked(pid_t pid)
 		forget(now.to);
 		processes_signal_left(now.to, SIGKILL);
 		put(&snapshot[now.to], pid, now.line);
+		/* Beside a spare, the process that it comes from weighs as a cell. */
+		weigh(pid, WEIGHT_STATE);
 		copied(0);
 		return;
 	}
@@ -785,6 +851,7 @@ on_forked(pid_t pid)
 	snapshot[now.snapshot] = (struct snapshot){ .pid = pid, .line = now.line };
 	now.pid = head.pid;
 	now.line = head.line;
+	end_spare();
 	after_forked();
 }
 
@@ -816,11 +883,11 @@ on_own_report(void)
 
 /* ---- the supervisor ---- */
 
-/* The process of the state runs the cell itself. */
+/* The process of the state begins at once: its copy is the spare, or it has none. */
 static int
-begin_alone(struct snapshot *p, uint16_t port, int control)
+begin_at_once(struct snapshot *p, uint16_t port, int control)
 {
-	struct order order = { .kind = ORDER_ALONE, .number = ++orders, .port = port,
+	struct order order = { .kind = ORDER_RUN, .number = ++orders, .port = port,
 			       .goes_on = now.background == BACKGROUND_RUN };
 	int r = send_order(p, &order, &control, 1);
 
@@ -828,7 +895,8 @@ begin_alone(struct snapshot *p, uint16_t port, int control)
 		return r;
 	now.pid = p->pid;
 	now.line = p->line;
-	*p = (struct snapshot){ .pid = 0 };
+	*p = spare.copy;
+	spare.copy.pid = 0;
 	after_forked();
 	return 0;
 }
@@ -837,6 +905,7 @@ static void
 on_cell(const struct msg_cell *cell, struct frame *frame)
 {
 	own_fd int control = frame_take_fd(frame, 0);
+	bool at_once = alone;
 	uint16_t port = 0;
 	int r = 0;
 
@@ -852,8 +921,11 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	if (now.look || awake != (int)cell->snapshot)
 		now.awake = rest();
 	awake = -1;
-	if (!now.look)
+	/* One of this slot is kept until there is another copy. */
+	if (!now.look && spare.slot != cell->snapshot)
 		end_spare();
+	if (!now.look && spare.copy.pid > 0 && spare.current)
+		at_once = true;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
 	procfs_tell_uptime();
 	/* What the cell before has closed is free, such as a port. */
@@ -862,15 +934,19 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 	if (cell->network)
 		r = now.listener = listener_offer(cell->id, &port);
 	signal_slot(cell->snapshot, SIGCONT);
-	if (r >= 0 && alone)
-		r = begin_alone(&snapshot[cell->snapshot], port, control);
+	if (r >= 0 && at_once)
+		r = begin_at_once(&snapshot[cell->snapshot], port, control);
 	else if (r >= 0)
 		r = give_order(&snapshot[cell->snapshot], now.look ? ORDER_LOOK : ORDER_CELL, port,
 			       control);
-	if (r == -ENOENT)
+	if (r == -ENOENT && has_spare(cell->snapshot)) {
+		now.line = -1;
+		roll_back(SIGKILL, 0);
+	} else if (r == -ENOENT) {
 		cell_ended(CELL_LOST, 0, ENOENT, true);
-	else if (r < 0)
+	} else if (r < 0) {
 		cell_ended(CELL_ROLLED_BACK, 0, -r, false);
+	}
 }
 
 /* Nothing can grow meanwhile. A session that stays waits for the end of the socket, and each of its
@@ -934,12 +1010,6 @@ static void
 on_child(int signal)
 {
 	(void)signal;
-}
-
-static bool
-wants_spare(void)
-{
-	return now.what == NOTHING && awake >= 0 && !spare.tried && !alone;
 }
 
 static _Noreturn void
@@ -1025,6 +1095,7 @@ session_live(const struct jail *jail, const struct msg_open *open)
 	pid_t pid = -1;
 
 	memory_counted = jail->memory_counted;
+	memory_limit = open->memory_bytes;
 	alone = open->alone;
 	weigh_self();
 	if (pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(err, O_CLOEXEC | O_NONBLOCK) == 0 &&

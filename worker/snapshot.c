@@ -373,7 +373,7 @@ on_cell(struct fdpass_set *fds, const struct order *order)
 }
 
 static void
-on_alone(struct fdpass_set *fds, const struct order *order)
+on_run(struct fdpass_set *fds, const struct order *order)
 {
 	fds->n = 0;
 	begin_cell(fds->fd[0], order->port, false);
@@ -441,8 +441,8 @@ wait_for_orders(void)
 			on_copy(&fds);
 		else if ((order.kind == ORDER_CELL || order.kind == ORDER_LOOK) && fds.n == 2)
 			on_cell(&fds, &order);
-		else if (order.kind == ORDER_ALONE && fds.n == 1)
-			on_alone(&fds, &order);
+		else if (order.kind == ORDER_RUN && fds.n == 1)
+			on_run(&fds, &order);
 		else if ((order.kind == ORDER_ANSWER || order.kind == ORDER_RETURN) && fds.n == 0)
 			on_answer(order.ended);
 		fdpass_close(&fds);

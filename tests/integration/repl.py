@@ -609,6 +609,7 @@ def states_that_are_lost_are_not_offered(ctx):
         refused(s.call("x", restore="a"), "no_checkpoint", "there is no checkpoint a")
         equal(s.well("x", checkpoint="c").result["repr"], "3", "after a restore that failed")
         # One that is killed is lost alone.
+        s.well("1")
         # The copy is the youngest process beside the cell's own.
         o = s.call("others = {int(n) for n in os.listdir('/proc') if n.isdigit()} - {os.getpid()}\n"
                    "os.kill(max(others), 9)\nos._exit(1)")
