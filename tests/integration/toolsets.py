@@ -97,7 +97,8 @@ SERVER_TOKENS = 90  # what another MCP server adds: its name, and the tool searc
 BYTES_OF_A_TOKEN = 4.2  # a little less than measured: o200k_base has 4.30 to 4.37 of the whole list
 OTHER_ARGUMENTS = {"run_script": {"script_name", "args", "cpu_seconds", "pids", "python_version", "allowed_imports",
                                   "tier", "spill", "text_tokens", "idempotency_key", "profile"},
-                   "run_repl": {"cpu_seconds", "pids", "spill", "text_tokens", "idempotency_key", "profile"},
+                   "run_repl": {"cpu_seconds", "pids", "spill", "text_tokens", "idempotency_key", "profile",
+                                "snapshot"},
                    "validate_script": set(), "check_environment": {"profile"}, "job": set(),
                    "install_package": set(), "search_tools": {"limit"}}
 
