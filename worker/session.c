@@ -408,11 +408,16 @@ spare_over(void)
 static bool
 has_room(void)
 {
+	uint64_t used = resting_memory(), zygote = processes_memory(getpid()), shared = zygote;
 	struct statvfs files = { 0 };
 
+	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
+		if (snapshot[i].pid > 0)
+			shared += zygote;
 	statvfs(WORKSPACE, &files);
+	used = used > shared ? used - shared : 0;
 	return memory_limit == 0 ||
-	       resting_memory() + (files.f_blocks - files.f_bfree) * files.f_frsize + SPARE_ROOM <=
+	       used + (files.f_blocks - files.f_bfree) * files.f_frsize + SPARE_ROOM <=
 	       memory_limit;
 }
 
@@ -421,8 +426,11 @@ static void
 make_spare(void)
 {
 	spare.tried = true;
-	if (!has_room())
+	if (!has_room()) {
+		/* What goes on might grow, and nothing would be left. */
+		rest();
 		return;
+	}
 	memset(&now, 0, sizeof(now));
 	now.what = SPARE;
 	now.snapshot = spare.slot;
