@@ -16,7 +16,7 @@ void heap_gather(void);
  * any Python. A kernel that cannot (MADV_COLLAPSE, since Linux 6.1) leaves it as it is. */
 void heap_settle(void);
 
-/* In a session, which is copied before each cell: what it allocates from here on lies on huge pages
+/* In a session, which is copied for each cell: what it allocates from here on lies on huge pages
  * if that is a large block, or there are many small ones. Where the kernel has none for programs
  * that ask (transparent_hugepage: never), nothing changes. */
 void heap_session(void);

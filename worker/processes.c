@@ -84,19 +84,28 @@ struct status {
 };
 
 #define FLAG_EXITING 4			/* PF_EXITING of the kernel */
+#define FILE_MAX 1024
+
+/* A file of /proc; "": there is none. */
+static void
+read_file(pid_t pid, const char *name, char text[FILE_MAX])
+{
+	own_fd int fd = -1;
+	ssize_t len;
+
+	snprintf(text, FILE_MAX, "/proc/%d/%s", (int)pid, name);
+	fd = open(text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	len = fd < 0 ? -1 : read(fd, text, FILE_MAX - 1);
+	text[len > 0 ? len : 0] = '\0';
+}
 
 /* The name before the numbers is the script's, and may have anything in it. False: unknown. */
 static bool
 read_status(pid_t pid, struct status *status_r)
 {
-	own_fd int fd = -1;
-	char text[1024], *at;
-	ssize_t len;
+	char text[FILE_MAX], *at;
 
-	snprintf(text, sizeof(text), "/proc/%d/stat", (int)pid);
-	fd = open(text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	text[len > 0 ? len : 0] = '\0';
+	read_file(pid, "stat", text);
 	at = strrchr(text, ')');
 	return at != NULL && sscanf(at, ") %*c %d %*s %*s %*s %*s %u "
 				    "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u "
@@ -117,14 +126,9 @@ uint64_t
 processes_memory(pid_t pid)
 {
 	unsigned long resident, shared;
-	char text[128];
-	own_fd int fd = -1;
-	ssize_t len;
+	char text[FILE_MAX];
 
-	snprintf(text, sizeof(text), "/proc/%d/statm", (int)pid);
-	fd = open(text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	text[len > 0 ? len : 0] = '\0';
+	read_file(pid, "statm", text);
 	return sscanf(text, "%*s %lu %lu", &resident, &shared) == 2 && resident > shared
 	       ? (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

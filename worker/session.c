@@ -311,14 +311,16 @@ make_line(int *ours_r, int *theirs_r)
 /* 0; -ENOENT: the snapshot holds no state, or does not listen and is given up; or another
  * -errno. */
 static int
-send_order(struct snapshot *p, const struct order *order, const int *fd, size_t n_fds)
+send_order(struct snapshot *p, enum order_kind kind, uint16_t port, const int *fd, size_t n_fds)
 {
+	struct order order = { .kind = kind, .number = ++orders, .port = port,
+			       .goes_on = now.background == BACKGROUND_RUN };
 	ssize_t n;
 
 	if (p->pid == 0)
 		return -ENOENT;
-	n = fdpass_send_patiently(p->line, order, sizeof(*order), fd, n_fds, MSG_DONTWAIT);
-	if (n == (ssize_t)sizeof(*order))
+	n = fdpass_send_patiently(p->line, &order, sizeof(order), fd, n_fds, MSG_DONTWAIT);
+	if (n == (ssize_t)sizeof(order))
 		return 0;
 	if (n != -EPIPE && n != -ECONNRESET && n != -EAGAIN)
 		return n < 0 ? (int)n : -EIO;
@@ -331,21 +333,19 @@ send_order(struct snapshot *p, const struct order *order, const int *fd, size_t 
 static int
 give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
 {
-	struct order order = { .kind = kind, .number = ++orders, .port = port,
-			       .goes_on = now.background == BACKGROUND_RUN };
 	int fd[2] = { -1, more }, r = make_line(&now.line, &fd[0]);
 
 	if (r < 0)
 		return r;
-	r = send_order(p, &order, fd, more < 0 ? 1 : 2);
+	r = send_order(p, kind, port, fd, more < 0 ? 1 : 2);
 	close(fd[0]);
 	if (r < 0)
 		close(now.line);
 	return r;
 }
 
-/* The copy that the last cell did not need, until it is reaped. Sockets and files that the cell
- * closed are open in it until then. */
+/* The copy that the last cell did not need, until it is reaped. Files that the cell closed are open
+ * in it until then. */
 static pid_t spent;
 
 static void
@@ -404,7 +404,8 @@ spare_over(void)
 }
 
 /* A fork needs memory for page tables. If there is none, the kernel ends a process, which may be
- * the state. Before a cell, the supervisor sees to it that there is room. */
+ * the state. Before a cell, the supervisor sees to it that there is room. What every process shares
+ * with the zygote is not this session's, and init has nothing else. */
 static bool
 has_room(void)
 {
@@ -414,7 +415,8 @@ has_room(void)
 	for (size_t i = 0; i < REPL_SNAPSHOTS_MAX; i++)
 		if (snapshot[i].pid > 0)
 			shared += zygote;
-	statvfs(WORKSPACE, &files);
+	if (statvfs(WORKSPACE, &files) < 0)
+		return false;
 	used = used > shared ? used - shared : 0;
 	return memory_limit == 0 ||
 	       used + (files.f_blocks - files.f_bfree) * files.f_frsize + SPARE_ROOM <=
@@ -895,9 +897,7 @@ on_own_report(void)
 static int
 begin_at_once(struct snapshot *p, uint16_t port, int control)
 {
-	struct order order = { .kind = ORDER_RUN, .number = ++orders, .port = port,
-			       .goes_on = now.background == BACKGROUND_RUN };
-	int r = send_order(p, &order, &control, 1);
+	int r = send_order(p, ORDER_RUN, port, &control, 1);
 
 	if (r < 0)
 		return r;
@@ -936,7 +936,7 @@ on_cell(const struct msg_cell *cell, struct frame *frame)
 		at_once = true;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now.since);
 	procfs_tell_uptime();
-	/* What the cell before has closed is free, such as a port. */
+	/* What the cell before has closed is free, such as the room of a removed file. */
 	if (spent > 0)
 		processes_outlives(spent, DROP_MS);
 	if (cell->network)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the processes of a session that hold its states.
- * Owns:    the state. Each order makes a copy by fork, which waits. A cell runs in the process
+ * Owns:    the state. A copy is made by fork, and waits. A cell runs in the process
  * itself, so that its threads and children live on; the copy is what is left when the cell does
  * not end by itself. The process is a script's: it is never trusted. */
 #include "worker/snapshot.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that holds a state of a session's interpreter: it runs the cells, and forks a copy
- * before each, which waits and is what is left if the cell does not end by itself.
+/* A process that holds a state of a session's interpreter: it runs the cells. A copy of it, forked
+ * before, waits while one runs, and is what is left if the cell does not end by itself.
  */
 #ifndef WORKER_SNAPSHOT_H
 #define WORKER_SNAPSHOT_H

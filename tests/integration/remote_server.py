@@ -320,9 +320,9 @@ class TokenServer:
     def __init__(self, secret, seconds=3600):
         self.secret, self.seconds, self.asked, self.valid, self.tokens = secret, seconds, [], set(), []
         self.ended = threading.Event()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), TokenHandler)
-        self.server.owner, self.server.daemon_threads, self.server.block_on_close = self, True, False
-        self.server.handle_error = lambda *_: None
+        listener = type("Server", (http.server.ThreadingHTTPServer,), dict(
+            owner=self, block_on_close=False, request_queue_size=128, handle_error=lambda *_: None))
+        self.server = listener(("127.0.0.1", 0), TokenHandler)
         self.url = "http://127.0.0.1:%d/" % self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 

@@ -658,7 +658,7 @@ def what_is_written_for_ipython_shows(ctx):
                             "from IPython.display import Markdown, Image, SVG, JSON, Pretty, clear_output\n"
                             "clear_output(wait=True)\nopen('p.png', 'wb').write(%r)\n"
                             "import IPython.display\nIPython.display.display(Markdown('*m*'), Image('p.png'))\n"
-                            "[get_ipython(), repr(Pretty('said'))]" % base64.b64decode(DOT_PNG)))
+                            "[get_ipython(), Pretty('said').data]" % base64.b64decode(DOT_PNG)))
         equal(o.result["json"], [None, "said"])
         equal({d["mime_type"] for d in o.structured["displays"]} - {"text/plain"},
               {"text/markdown", "image/png"})
