@@ -16,6 +16,7 @@
 #include "engine/execution_parts.h"
 #include "engine/observer.h"
 #include "engine/worker.h"
+#include "policy/tools.h"
 
 /* ---- what is told of calls ---- */
 
@@ -99,7 +100,9 @@ end_call(struct execution *e, struct tool_call *call, unsigned int end, size_t b
 	if (observer != NULL && observer->on_tool_call != NULL)
 		observer->on_tool_call(observer->arg, &(struct engine_tool_call){
 			.server = call->told.server,
-			.tool = call->began_us ? call->told.tool : NULL,
+			/* What clients call their tools would fill up the names. */
+			.tool = call->began_us && strcmp(call->told.server, TOOLS_CLIENT) != 0
+				? call->told.tool : NULL,
 			.end = call->told.end, .ms = call->told.ms, .bytes = call->told.bytes });
 	if (t->n - t->n_open > OUTCOME_CALLS_MAX) {
 		forget(t, dullest(t));

@@ -54,7 +54,7 @@ struct upstream {
 	void *on_listed_arg;
 };
 
-_Static_assert(CONFIG_TOOLS_MAX <= TOOL_SERVERS_MAX, "messages have room for all of them");
+_Static_assert(CONFIG_TOOLS_MAX < TOOL_SERVERS_MAX, "messages have room for all of them");
 
 /* ---- servers ---- */
 
@@ -254,7 +254,7 @@ finish_waiting(struct upstream *u, const struct server *s, bool calls)
 
 /* ---- messages ---- */
 
-/* The same rule as in upstream/shape.c. */
+/* The same rule as in policy/shape.c. */
 static bool
 is_name(const struct msg_str *name)
 {

@@ -5,6 +5,7 @@
 
 #include "base/xalloc.h"
 #include "mcp/catalog.h"
+#include "mcp/client_tools.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
 #include "mcp/tool_list.h"
@@ -130,6 +131,7 @@ mcp_conversation_free(struct mcp_conversation *conversation)
 	}
 	mcp_remove_conversation(conversation->mcp, conversation);
 	json_decref(conversation->subscribed);
+	client_tools_release(conversation->client_tools);
 	tool_list_release(conversation->tools);
 	free(conversation);
 }

@@ -35,6 +35,7 @@ struct mcp_conversation {
 	struct mcp *mcp;
 	const struct revision *session;	/* agreed on by the handshake; NULL: none yet */
 	unsigned int abilities;		/* enum client_ability, as the handshake said */
+	struct client_tools *client_tools;	/* that the handshake declared; NULL: none */
 	enum log_level log_level;	/* of legacy calls */
 	TAILQ_HEAD(, mcp_call) calls;
 	size_t in_flight;		/* calls and listenings */
@@ -57,6 +58,7 @@ struct request {
 	struct envelope envelope;
 	const struct revision *revision;	/* NULL: not known yet */
 	unsigned int abilities;			/* of the client, for this request */
+	struct client_tools *client_tools;	/* borrowed; NULL: none */
 };
 
 /* ---- mcp/request.c ---- */

@@ -6,6 +6,7 @@ libmcp_a_SOURCES = \
 	mcp/ask.c \
 	mcp/call.c mcp/call.h \
 	mcp/catalog.c mcp/catalog.h \
+	mcp/client_tools.c mcp/client_tools.h \
 	mcp/context.c mcp/context.h \
 	mcp/conversation.c mcp/conversation.h \
 	mcp/conversation_parts.h \

@@ -6,6 +6,7 @@
 
 #include "base/xalloc.h"
 #include "mcp/catalog.h"
+#include "mcp/client_tools.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
 #include "mcp/tool_list.h"
@@ -28,6 +29,8 @@ serve_initialize(const struct request *request)
 	const json_t *capabilities = json_object_get(params, "capabilities");
 	const json_t *client = json_object_get(params, "clientInfo");
 	const char *wanted = text_member(params, "protocolVersion");
+	struct client_tools *client_tools;
+	const char *wrong;
 	struct tool_list *tools;
 	struct jsonout out;
 
@@ -43,6 +46,12 @@ serve_initialize(const struct request *request)
 				       "clientInfo with name and version");
 		return;
 	}
+	wrong = client_tools_read(json_object_get(capabilities, "experimental"), &client_tools);
+	if (wrong) {
+		refuse_params(request, wrong);
+		return;
+	}
+	conversation->client_tools = client_tools;
 	conversation->session = revision_for_client(revision_negotiate(wanted),
 						    mcp_config(conversation->mcp)->mcp.structured,
 						    text_member(client, "name"));

@@ -6,9 +6,11 @@
 #include <errno.h>
 
 #include "base/jsonout.h"
+#include "base/own.h"
 #include "base/xalloc.h"
 #include "mcp/form.h"
 #include "mcp/revision.h"
+#include "policy/shape.h"
 
 static const struct {
 	const char *method;
@@ -17,6 +19,7 @@ static const struct {
 	[QUESTION_ELICIT] = { "elicitation/create", CLIENT_ELICITS },
 	[QUESTION_SAMPLE] = { "sampling/createMessage", CLIENT_SAMPLES },
 	[QUESTION_ROOTS] = { "roots/list", CLIENT_HAS_ROOTS },
+	[QUESTION_TOOL] = { METHOD_CLIENT_TOOL, CLIENT_HAS_TOOLS },
 };
 
 static bool
@@ -71,7 +74,8 @@ mcp_ask_open(struct mcp_ask *ask, const struct tool_question *question, size_t n
 		*to = (struct mcp_question){ .kind = question[i].kind,
 					     .message = copy_of(question[i].message),
 					     .schema = copy_of(question[i].schema),
-					     .params = copy_of(question[i].params) };
+					     .params = copy_of(question[i].params),
+					     .most = question[i].most };
 		memcpy(to->key, question[i].key, strlen(question[i].key) + 1);
 	}
 	ask->n = n;
@@ -123,6 +127,19 @@ answer_form(struct mcp_question *question, const json_t *result)
 	return true;
 }
 
+/* Any object is an answer: what is wrong with it, the script is told. Only what it may have is kept
+ * until all questions are answered. */
+static void
+answer_call(struct mcp_question *question, const json_t *result)
+{
+	own_mem char *body = NULL;
+	enum tool_status status = shape_result(result, question->most, &body);
+
+	question->action = REPLY_ACCEPT;
+	question->content = xalloc_check(json_pack("{s:i,s:s}", "status", (int)status, "body",
+						   body));
+}
+
 bool
 mcp_question_answer(struct mcp_question *question, const json_t *result)
 {
@@ -133,6 +150,8 @@ mcp_question_answer(struct mcp_question *question, const json_t *result)
 	if (question->kind == QUESTION_ELICIT) {
 		if (!answer_form(question, result))
 			return false;
+	} else if (question->kind == QUESTION_TOOL) {
+		answer_call(question, result);
 	} else {
 		if (!json_object_get(result, must))
 			return false;

@@ -17,6 +17,7 @@ struct mcp_question {
 	char key[QUESTION_KEY_MAX + 1];
 	enum question_kind kind;
 	char *message, *schema, *params;	/* see struct tool_question */
+	size_t most;
 	bool answered;
 	enum reply_action action;
 	json_t *content;			/* NULL: none */

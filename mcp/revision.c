@@ -239,7 +239,10 @@ write_capabilities(const struct revision *revision, struct jsonout *out,
 	if (catalog->logging)
 		jsonout_member_raw(out, "logging", "{}");
 	if (revision->modern)
-		jsonout_member_raw(out, "extensions", "{\"" EXTENSION_TASKS "\":{}}");
+		jsonout_member_raw(out, "extensions", "{\"" EXTENSION_TASKS "\":{},\""
+				   EXTENSION_CLIENT_TOOLS "\":{}}");
+	else
+		jsonout_member_raw(out, "experimental", "{\"" EXTENSION_CLIENT_TOOLS "\":{}}");
 	jsonout_close(out, '}');
 }
 
@@ -300,6 +303,9 @@ revision_abilities(const struct revision *revision, const json_t *capabilities)
 	if (revision->modern &&
 	    declares(json_object_get(capabilities, "extensions"), EXTENSION_TASKS))
 		abilities |= CLIENT_TAKES_TASKS;
+	if (declares(json_object_get(capabilities, revision->modern ? "extensions" : "experimental"),
+		     EXTENSION_CLIENT_TOOLS))
+		abilities |= CLIENT_HAS_TOOLS;
 	return abilities;
 }
 

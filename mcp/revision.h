@@ -32,6 +32,10 @@ struct tool_log;
 /* The extension by which calls may become tasks. */
 #define EXTENSION_TASKS "io.modelcontextprotocol/tasks"
 
+/* Our own: tools that live in the client (mcp/client_tools.h). */
+#define EXTENSION_CLIENT_TOOLS "io.github.mcp-pythond/client-tools"
+#define METHOD_CLIENT_TOOL EXTENSION_CLIENT_TOOLS "/call"
+
 /* Our own: a client that wants a script's output as it comes (mcp/progress.h). */
 #define META_STREAM "mcp-pythond/stream"
 #define META_OUTPUT "mcp-pythond/output"

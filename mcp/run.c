@@ -12,6 +12,7 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
+#include "mcp/client_tools.h"
 #include "mcp/context.h"
 #include "mcp/outcome.h"
 #include "mcp/permission.h"
@@ -63,6 +64,7 @@ free_run(struct mcp_run *run)
 	mcp_outcome_free(run->outcome);
 	mcp_ask_clear(&run->ask);
 	json_decref(run->early);
+	client_tools_release(run->client_tools);
 	tenant_release(run->tenant);
 	free(run);
 }
@@ -130,7 +132,9 @@ mcp_run_join(struct mcp_run *run, struct mcp_audience *audience)
 {
 	assert(!audience->run && !run->is_over);
 	audience->run = run;
-	run->abilities = audience->abilities;
+	/* Its tools are those of the client that it was started by. */
+	run->abilities = audience->abilities |
+			 (run->client_tools ? CLIENT_HAS_TOOLS : 0);
 	LIST_INSERT_HEAD(&run->audience, audience, link);
 	mcp_run_hold(run);
 }
@@ -342,6 +346,12 @@ run_start_tool(struct mcp_run *run, const struct tool_host *host, const json_t *
 }
 
 void
+mcp_run_set_client_tools(struct mcp_run *run, struct client_tools *tools)
+{
+	run->client_tools = client_tools_hold(tools);
+}
+
+void
 mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 {
 	struct why why = { .field = "" };
@@ -350,6 +360,7 @@ mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output)
 	mcp_host(run->mcp, run->tenant, &host);
 	run->config = host.config;
 	host.client = run->abilities;
+	host.client_tools = client_tools_server(run->client_tools);
 	host.is_task = run->task;
 	host.on_output = wants_output ? on_tool_output : NULL;
 	host.on_progress = on_tool_progress;

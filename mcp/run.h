@@ -17,6 +17,7 @@
 #include "mcp/revision.h"
 #include "mcp/tool.h"
 
+struct client_tools;
 struct mcp;
 struct mcp_audience;
 struct mcp_run;
@@ -60,6 +61,9 @@ void mcp_run_join(struct mcp_run *run, struct mcp_audience *audience);
 
 /* Fine when it has not joined. */
 void mcp_run_leave(struct mcp_audience *audience, enum cancel_reason reason);
+
+/* Its script may call these tools of its client; before the start. They are held. */
+void mcp_run_set_client_tools(struct mcp_run *run, struct client_tools *tools);
 
 /* arguments: an object, borrowed for now. on_end may come from within. */
 void mcp_run_start(struct mcp_run *run, const json_t *arguments, bool wants_output);

@@ -9,6 +9,7 @@
 #include "mcp/run.h"
 
 struct mcp_outcome;
+struct client_tools;
 struct permission;
 
 struct mcp_run {
@@ -32,6 +33,7 @@ struct mcp_run {
 	json_t *early;			/* answers from before it asked; NULL: none */
 	const struct config *config;	/* held since it started; NULL: has not */
 	struct permission *permission;	/* that it waits for; NULL: none */
+	struct client_tools *client_tools;	/* held; NULL: none */
 	struct event *soon;
 	struct event *long_now;		/* NULL: it cannot become a task by its time */
 };

@@ -51,8 +51,10 @@ take_early(struct mcp_run *run)
 
 	run->early = NULL;
 	for (size_t i = 0; early && i < run->ask.n; i++)
-		(void)mcp_run_reply(run, i,
-				    json_object_get(early, run->ask.question[i].key));
+		/* A call has no result before it was made. */
+		if (run->ask.question[i].kind != QUESTION_TOOL)
+			(void)mcp_run_reply(run, i, json_object_get(early,
+								    run->ask.question[i].key));
 	json_decref(early);
 }
 

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "mcp/arguments.h"
 #include "mcp/catalog.h"
+#include "mcp/client_tools.h"
 #include "mcp/context.h"
 #include "mcp/conversation_parts.h"
 #include "mcp/parking.h"
@@ -48,7 +49,8 @@ static bool
 may_be_asked(const struct request *request, const struct wanted *wanted)
 {
 	return wanted->tool->reply &&
-	       (request->abilities & (CLIENT_ELICITS | CLIENT_SAMPLES | CLIENT_HAS_ROOTS));
+	       (request->abilities & (CLIENT_ELICITS | CLIENT_SAMPLES | CLIENT_HAS_ROOTS |
+				     CLIENT_HAS_TOOLS));
 }
 
 /* Adds a call for the request to the list of open calls; there is room for it. */
@@ -159,6 +161,8 @@ begin(const struct request *request, const struct wanted *wanted, struct mcp_run
 			    may_be_asked(request, wanted);
 	struct mcp_call *call = enter_call(request, wanted);
 
+	if (request->client_tools)
+		mcp_run_set_client_tools(run, request->client_tools);
 	mcp_call_join(call, run, request);
 	if (request->revision->modern && may_be_asked(request, wanted))
 		bind_to_request(request, &call->binding);
@@ -203,6 +207,8 @@ attach(const struct request *request, const struct wanted *wanted, struct mcp_ru
 	if (!has_room(request))
 		return;
 	call = enter_call(request, wanted);
+	/* Its script calls the tools of the client that has started it, and of no other. */
+	call->audience.abilities &= ~(unsigned int)CLIENT_HAS_TOOLS;
 	if (may_be_asked(request, wanted) || mcp_run_asks_consent(run))
 		bind_to_request(request, &call->binding);
 	if (mcp_run_task(run) && (request->abilities & CLIENT_TAKES_TASKS)) {
@@ -302,6 +308,25 @@ read_arguments(const struct request *request, const json_t **arguments_r, json_t
 	return true;
 }
 
+/* The tools of the request's client; the caller releases *tools_r. False: they are declared
+ * wrongly, and the request was answered. */
+static bool
+find_client_tools(struct request *request, struct client_tools **tools_r)
+{
+	const json_t *declared = json_object_get(request->envelope.capabilities, "extensions");
+	const char *wrong = NULL;
+
+	if (request->revision->modern)
+		wrong = client_tools_read(declared, tools_r);
+	else
+		*tools_r = client_tools_hold(request->conversation->client_tools);
+	if (wrong)
+		refuse_params(request, wrong);
+	else
+		request->client_tools = *tools_r;
+	return !wrong;
+}
+
 void
 serve_tools_call(struct request *request)
 {
@@ -310,6 +335,7 @@ serve_tools_call(struct request *request)
 	const char *name = text_member(request->message->params, "name");
 	struct wanted wanted = { .method = METHOD_TOOLS_CALL };
 	const json_t *given;
+	struct client_tools *client_tools;
 	json_t *made, *settled;
 	size_t at = 0;
 
@@ -330,9 +356,14 @@ serve_tools_call(struct request *request)
 	}
 	if (!read_arguments(request, &given, &made))
 		return;
+	if (!find_client_tools(request, &client_tools)) {
+		json_decref(made);
+		return;
+	}
 	settled = arguments_settle(given, mcp_tool_schema(mcp, at));
 	wanted.arguments = settled;
 	serve_wanted(request, &wanted);
+	client_tools_release(client_tools);
 	json_decref(settled);
 	json_decref(made);
 }

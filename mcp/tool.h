@@ -24,6 +24,7 @@ struct event_base;
 struct gate;
 struct tenant;
 struct tool_run;
+struct upstream_server;
 
 /* ---- description ---- */
 
@@ -128,12 +129,14 @@ enum client_ability {
 	CLIENT_SAMPLES = 2,
 	CLIENT_HAS_ROOTS = 4,
 	CLIENT_TAKES_TASKS = 8,
+	CLIENT_HAS_TOOLS = 16,		/* that scripts call */
 };
 
 enum question_kind {
 	QUESTION_ELICIT,		/* needs CLIENT_ELICITS, and so on */
 	QUESTION_SAMPLE,
 	QUESTION_ROOTS,
+	QUESTION_TOOL,			/* a call of one of the client's tools */
 };
 
 #define QUESTIONS_MAX 16		/* at once */
@@ -147,6 +150,7 @@ struct tool_question {
 	const char *message;		/* QUESTION_ELICIT: what the user is asked */
 	const char *schema;		/* QUESTION_ELICIT: requestedSchema, a JSON object text */
 	const char *params;		/* the others: params, a JSON object text; NULL: none */
+	size_t most;			/* QUESTION_TOOL: bytes of a result */
 };
 
 enum reply_action {
@@ -158,9 +162,11 @@ enum reply_action {
 /* Valid only during the call of reply. */
 struct tool_reply {
 	const char *key;
-	enum reply_action action;	/* of samples and roots: ACCEPT, or CANCEL for an error */
+	enum reply_action action;	/* of all but forms: ACCEPT, or CANCEL for an error */
 	const json_t *content;		/* with ACCEPT: the form's values, which fit its schema
-					 * (NULL: none), or the result, whatever is in it */
+					 * (NULL: none), or the result, whatever is in it;
+					 * of QUESTION_TOOL {"status", "body"}, as
+					 * shape_result has made them */
 };
 
 /* ---- the run ---- */
@@ -174,6 +180,8 @@ struct tool_host {
 	const struct config *config;	/* the tenant's own; config_hold to keep it */
 	struct event_base *base;
 	unsigned int client;		/* enum client_ability */
+	const struct upstream_server *client_tools;	/* with CLIENT_HAS_TOOLS: as the client
+						 * has declared them; NULL: none */
 	bool is_task;			/* it became one before it started: TOOL_TASK_MUST */
 
 	/* Output as it comes, raw bytes. NULL: it is not wanted. */

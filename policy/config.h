@@ -13,7 +13,8 @@
 
 #define CONFIG_PROFILES_MAX 16
 #define CONFIG_INTERPRETERS_MAX 16
-#define CONFIG_TOOLS_MAX 16	/* TOOL_SERVERS_MAX of proto/message.h */
+#define CONFIG_TOOLS_MAX 16	/* TOOL_SERVERS_MAX of proto/message.h, without
+				 * the client itself */
 #define CONFIG_SECRETS_MAX 16	/* EGRESS_SECRETS_MAX of it */
 #define CONFIG_LIST_MAX 512
 

@@ -20,6 +20,7 @@ libpolicy_a_SOURCES = \
 	policy/requirement.c policy/requirement.h \
 	policy/rules.c policy/rules.h \
 	policy/tenants.c \
+	policy/shape.c policy/shape.h \
 	policy/shown.c policy/shown.h \
 	policy/sandbox_environment.c policy/sandbox_environment.h \
 	policy/tokens.c policy/tokens.h \

@@ -10,6 +10,10 @@
 
 struct config;
 
+/* The name under which scripts see the tools of the client that started them. It owns them: what no
+ * list of [tool-calls] names is allowed. */
+#define TOOLS_CLIENT "client"
+
 /* Is the server there for the tenant? config: the tenant's. */
 bool tools_allows_server(const struct config *config, const char *server);
 

@@ -291,7 +291,7 @@ is_argument(const char *word, size_t len)
 bool
 word_is_tool_server(const char *word, size_t len)
 {
-	static const char *const taken[] = { "search", "describe", "servers" };
+	static const char *const taken[] = { "search", "describe", "servers", "client" };
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
 		if (strlen(taken[i]) == len && memcmp(taken[i], word, len) == 0)
@@ -306,7 +306,8 @@ word_is_tool_server(const char *word, size_t len)
 static bool
 is_tool_server(const char *word, size_t len)
 {
-	return (len == 1 && *word == '*') || word_is_tool_server(word, len);
+	return (len == 1 && *word == '*') || (len == 6 && memcmp(word, "client", 6) == 0) ||
+	       word_is_tool_server(word, len);
 }
 
 /* What a pattern may hold is what names of tools may, and * and ?. */
@@ -351,7 +352,7 @@ word_kind(enum key_kind kind)
 				   "versions such as >=1,<2" },
 		[KEY_URIS] = { is_uri, "http:// or https://, a host and a path, if need be" },
 		[KEY_COMMAND] = { is_argument, "a word of printable ASCII" },
-		[KEY_SERVERS] = { is_tool_server, "the name of a [tools NAME], or *" },
+		[KEY_SERVERS] = { is_tool_server, "the name of a [tools NAME], client, or *" },
 		[KEY_ID] = { is_argument, "a word of printable ASCII" },
 		[KEY_SECRETS] = { is_secret, "the name of a [secret NAME], or *" },
 		[KEY_TARGET] = { is_target, "HOST or HOST:PORT" },

@@ -59,7 +59,8 @@
 #define ANSWER_CHARACTERS 4096		/* of a line that answers one */
 #define MODULES_OF_RUN_MAX 16		/* that imports of a script may ask for */
 #define MODULE_NAME_MAX 64		/* bytes of one */
-#define TOOL_SERVERS_MAX 16		/* other MCP servers, whose tools scripts call */
+#define TOOL_SERVERS_MAX 17		/* other MCP servers, whose tools scripts call, and the
+					 * client itself */
 #define TOOL_LISTS_MAX 1000		/* times that a run may ask what tools a server has */
 #define EGRESS_SECRETS_MAX 16		/* secrets that the proxy puts into requests */
 #define TOOL_SERVER_MAX 64		/* bytes of the name of one */

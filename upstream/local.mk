@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # upstream: the program that is the client of other MCP servers, whose tools scripts call; libevent,
-# jansson, libcurl and proto, nothing else.
+# jansson, libcurl, proto and policy/shape.h, nothing else.
 noinst_LIBRARIES += libupstream.a
 libexec_PROGRAMS += mcp-python-tools
 
@@ -9,10 +9,9 @@ libupstream_a_SOURCES = \
 	upstream/process.c upstream/process.h \
 	upstream/remote.c upstream/remote.h \
 	upstream/server.c upstream/server.h \
-	upstream/shape.c upstream/shape.h \
 	upstream/token.c upstream/token.h
 libupstream_a_CPPFLAGS = $(AM_CPPFLAGS) $(CURL_CFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS)
 mcp_python_tools_SOURCES = upstream/main.c
 mcp_python_tools_CPPFLAGS = $(libupstream_a_CPPFLAGS)
-mcp_python_tools_LDADD = libupstream.a libproto.a libbase.a $(CURL_LIBS) $(EVENT_LIBS) $(JANSSON_LIBS) \
+mcp_python_tools_LDADD = libupstream.a libpolicy.a libproto.a libbase.a $(CURL_LIBS) $(EVENT_LIBS) $(JANSSON_LIBS) \
 	$(MSGPACK_LIBS)

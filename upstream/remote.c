@@ -23,7 +23,7 @@
 #include "base/own.h"
 #include "base/xalloc.h"
 #include "upstream/events.h"
-#include "upstream/shape.h"
+#include "policy/shape.h"
 #include "upstream/token.h"
 
 #define TRANSFERS_MAX 256

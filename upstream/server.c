@@ -21,7 +21,7 @@
 #include "base/xalloc.h"
 #include "upstream/process.h"
 #include "upstream/remote.h"
-#include "upstream/shape.h"
+#include "policy/shape.h"
 
 #define MODERN "2026-07-28"
 #define LEGACY "2025-11-25"

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "base/xalloc.h"
-#include "upstream/shape.h"
+#include "policy/shape.h"
 
 #define EARLY_MS 60000			/* before its end it is renewed, or in the last half */
 #define LONGEST_S (10.0 * 365 * 86400)

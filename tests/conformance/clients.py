@@ -52,6 +52,9 @@ def run_client(tools, directory, argv, record):
 
 def run(tools, services, out, report, wanted):
     directory = place_scripts(tools, out)
+    if wanted.search("example client_tools"):
+        report.check("example client_tools: the script calls the client's tool",
+                     lambda: run_example(tools, services["shipped"], out))
     for client, script in CLIENTS.items():
         for program, service in services.items():
             for transport, place in transports(service).items():
@@ -65,6 +68,16 @@ def run(tools, services, out, report, wanted):
                     report.tell("%s: %s" % (name, step), error)
                 report.check(name + ": every message fits the schema",
                              lambda: check_wire(record))
+
+
+def run_example(tools, service, out):
+    """examples/client_tools.mjs: a script that calls a tool of its client."""
+    directory = place_scripts(tools, out)
+    shutil.copy(os.path.join(HERE, "..", "..", "examples", "client_tools.mjs"), directory)
+    done = tools.run(["node", "client_tools.mjs", service.bridge, "connect", "--socket", service.socket],
+                     SECONDS, cwd=directory)
+    if done.returncode or done.stdout != "the tool was called 10 times\n5700\n":
+        raise AssertionError("exit status %d: %s%s" % (done.returncode, done.stdout, done.stderr[-2000:]))
 
 
 def check_wire(record):

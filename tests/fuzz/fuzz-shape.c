@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "upstream/shape.h"
+#include "policy/shape.h"
 
 static json_t *
 read_line(const char *text)

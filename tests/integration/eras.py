@@ -21,6 +21,8 @@ from mcpclient import LEGACY, Closed, id_key
 from peer import META, TASKS, Peer, check
 from supervisor import wait_gone
 
+OWN_TOOLS = {"io.github.mcp-pythond/client-tools": {}}
+
 
 def peer(ctx, uid=None):
     return Peer(ctx, uid)
@@ -58,7 +60,9 @@ ENDLESS = "import time\ntime.sleep(600)"
 def discover_tells_of_tasks_and_resources(ctx):
     with peer(ctx) as p:
         result = p.result("server/discover")
-        assert result["capabilities"] == {"tools": {"listChanged": True}, "resources": {}, **TASKS}, result
+        assert result["capabilities"] == {
+            "tools": {"listChanged": True}, "resources": {},
+            "extensions": {**TASKS["extensions"], **OWN_TOOLS}}, result
         assert result["supportedVersions"] == [MODERN]
 
 
@@ -341,7 +345,8 @@ def resources_are_announced_and_not_found(ctx):
         assert p.code("resources/subscribe", {"uri": "a:b"}) == -32601
     for revision in LEGACY:
         with peer(ctx) as p:
-            assert p.shake(revision)["capabilities"] == {"tools": {"listChanged": True}, "resources": {}}
+            assert p.shake(revision)["capabilities"] == {
+                "tools": {"listChanged": True}, "resources": {}, "experimental": OWN_TOOLS}
             assert p.result("resources/list", revision=revision) == {"resources": []}
             answer = p.ask("resources/read", {"uri": "a:b"}, revision=revision)
             assert answer["error"]["code"] == -32002, answer

@@ -465,11 +465,11 @@ tests_unit_upstream_test_events_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_upstream_test_events_LDADD = libupstream.a libbase.a $(TEST_LIBS)
 tests_unit_upstream_test_shape_SOURCES = tests/unit/upstream/test-shape.c
 tests_unit_upstream_test_shape_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
-tests_unit_upstream_test_shape_LDADD = libupstream.a libproto.a libbase.a $(JANSSON_LIBS) \
+tests_unit_upstream_test_shape_LDADD = libupstream.a libpolicy.a libproto.a libbase.a $(JANSSON_LIBS) \
 	$(TEST_LIBS)
 tests_unit_upstream_test_token_SOURCES = tests/unit/upstream/test-token.c
 tests_unit_upstream_test_token_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
-tests_unit_upstream_test_token_LDADD = libupstream.a libproto.a libbase.a $(JANSSON_LIBS) \
+tests_unit_upstream_test_token_LDADD = libupstream.a libpolicy.a libproto.a libbase.a $(JANSSON_LIBS) \
 	$(TEST_LIBS)
 
 # ---- egress ----

@@ -269,6 +269,7 @@ start_run(struct job *job, const struct tool_host *host, const json_t *arguments
 	struct tool_host self = *host;
 
 	self.client = 0;
+	self.client_tools = NULL;
 	self.is_task = false;
 	self.on_output = on_output;
 	self.on_progress = on_progress;

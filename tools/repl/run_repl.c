@@ -249,12 +249,12 @@ cancel(struct tool_run *run, enum cancel_reason reason)
 static void
 reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
 {
-	(void)n;
 	(void)state;
 	if (run->needs)
 		needs_reply(run->needs, replies);
 	else if (run->execution)
-		script_tools_reply_to(&run->tools, &run->input, run->execution, replies);
+		script_tools_reply_to(&run->tools, &run->input, run->execution, replies,
+				      n);
 }
 
 static bool

@@ -474,12 +474,11 @@ start(const struct tool_host *host, const json_t *json)
 static void
 reply(struct tool_run *run, const struct tool_reply *replies, size_t n, const char *state)
 {
-	(void)n;
 	(void)state;
 	if (run->needs)
 		needs_reply(run->needs, replies);
 	else
-		script_tools_reply_to(&run->tools, &run->input, run->execution, replies);
+		script_tools_reply_to(&run->tools, &run->input, run->execution, replies, n);
 }
 
 const char *

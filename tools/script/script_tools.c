@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <event2/event.h>
+
 #include "base/clock.h"
 #include "base/own.h"
 #include "base/quote.h"
@@ -35,7 +37,10 @@ struct script_call {
 	char hash[CHAIN_DIGITS + 1];	/* of the arguments */
 	char about[CHAIN_DIGITS + 1];	/* of what its server said of the tool when it was called */
 	bool reads;			/* the tool changes nothing, as its server says */
-	struct upstream_call *call;	/* NULL: it was not made yet */
+	bool made;			/* it is with its server */
+	struct upstream_call *call;	/* NULL: it was not made yet, or is its client's */
+	struct event *late;		/* of a call of a client's tool, from when it was made */
+	bool sent;			/* ... the client knows of it */
 	json_t *shown;			/* it waits for somebody to agree: what they see */
 	bool waits;			/* ... for an operator; else for the session's user */
 	uint64_t since_us;
@@ -60,6 +65,8 @@ free_call(struct script_call *c)
 {
 	if (c->call)
 		upstream_drop(c->call);
+	if (c->late)
+		event_free(c->late);
 	if (c->waits)
 		approvals_unwatch(approvals_of(c->tools), c);
 	if (c->tools->asking == c->number)
@@ -142,10 +149,13 @@ script_tools_end(struct script_tools *t)
 	other_tools_end(&t->others);
 	for (c = LIST_FIRST(&t->calls); c; c = next) {
 		next = LIST_NEXT(c, link);
-		if (c->call)
+		if (c->made)
 			record_end(c, TOOL_CANCELLED, "", 0);
 		free_call(c);
 	}
+	/* A late reply finds nothing. */
+	t->execution = NULL;
+	t->n_sent = 0;
 }
 
 /* ---- refusals ---- */
@@ -185,6 +195,131 @@ on_called(void *arg, enum tool_status status, const char *body, size_t len)
 		answer(c, status, body, len);
 }
 
+/* ---- ... of a client's tool ---- */
+
+static void
+on_late(evutil_socket_t fd, short what, void *arg)
+{
+	struct script_call *c = arg;
+	char text[TEXT_MAX];
+
+	(void)fd;
+	(void)what;
+	snprintf(text, sizeof(text), "the client did not answer in time ([tool-calls] seconds is "
+		 "%u); %s", c->tools->host->config->tool_calls.seconds,
+		 c->sent ? "the call may have been done or not" : "it was not told of the call");
+	on_called(c, TOOL_FAILED, text, strlen(text));
+}
+
+/* The oldest one that the client was not told of. NULL: none. */
+static struct script_call *
+next_unsent(const struct script_tools *t)
+{
+	struct script_call *c, *oldest = NULL;
+
+	LIST_FOREACH(c, &t->calls, link)
+		if (c->late && !c->sent && (!oldest || c->number < oldest->number))
+			oldest = c;
+	return oldest;
+}
+
+static struct script_call *
+find_sent(const struct script_tools *t, const char *key)
+{
+	struct script_call *c;
+	unsigned int number;
+
+	if (sscanf(key, "call-%u", &number) != 1)
+		return NULL;
+	LIST_FOREACH(c, &t->calls, link)
+		if (c->sent && c->number == number)
+			return c;
+	return NULL;
+}
+
+/* c->tool was found in the list of tools, so that its name is one. */
+static char *
+params_of(const struct script_call *c)
+{
+	char *text;
+
+	if (asprintf(&text, "{\"name\":\"%s\",\"arguments\":%s}", c->tool, c->arguments) < 0)
+		abort();
+	return text;
+}
+
+/* Tells the client of the calls that it does not know yet, if it is not asked something else. */
+static void
+ask_client(struct script_tools *t)
+{
+	static const char gone[] = "the client that has this tool is not there any more";
+	size_t most = t->host->config->tool_calls.result_bytes;
+	struct tool_question question[QUESTIONS_MAX];
+	struct script_call *sent[QUESTIONS_MAX], *c;
+	char key[QUESTIONS_MAX][QUESTION_KEY_MAX], *params[QUESTIONS_MAX];
+	size_t n = 0;
+	int r = 0;
+
+	if (t->asking || t->input->number || t->n_sent)
+		return;
+	for (; n < QUESTIONS_MAX && (c = next_unsent(t)); n++) {
+		c->sent = true;
+		sent[n] = c;
+		snprintf(key[n], sizeof(key[n]), "call-%u", c->number);
+		params[n] = params_of(c);
+		question[n] = (struct tool_question){ .key = key[n], .kind = QUESTION_TOOL,
+						      .params = params[n],
+						      .most = most };
+	}
+	if (n > 0)
+		r = t->host->on_ask(t->host->arg, question, n, NULL);
+	if (r == 0)
+		t->n_sent = n;
+	for (size_t i = 0; i < n; i++) {
+		free(params[i]);
+		if (r < 0)
+			on_called(sent[i], TOOL_FAILED, gone, strlen(gone));
+	}
+}
+
+static void
+make_in_client(struct script_call *c)
+{
+	struct script_tools *t = c->tools;
+	const struct timeval wait = { .tv_sec = t->host->config->tool_calls.seconds };
+
+	c->late = xalloc_check(evtimer_new(t->host->base, on_late, c));
+	evtimer_add(c->late, &wait);
+	ask_client(t);
+}
+
+static void
+take_result(struct script_call *c, const struct tool_reply *reply)
+{
+	static const char none[] = "the client has not made this call, or has not told its result";
+	json_t *body = json_object_get(reply->content, "body");
+
+	if (reply->action == REPLY_ACCEPT)
+		on_called(c, (enum tool_status)json_integer_value(
+			json_object_get(reply->content, "status")),
+			json_string_value(body), json_string_length(body));
+	else
+		on_called(c, TOOL_FAILED, none, strlen(none));
+}
+
+static void
+take_results(struct script_tools *t, const struct tool_reply *reply, size_t n)
+{
+	t->n_sent = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct script_call *c = find_sent(t, reply[i].key);
+
+		/* Else it was late. */
+		if (c)
+			take_result(c, &reply[i]);
+	}
+}
+
 /* The record comes first: without it nothing may happen. */
 static void
 make(struct script_call *c)
@@ -195,10 +330,15 @@ make(struct script_call *c)
 		refuse(c, "the audit log cannot be written");
 		return;
 	}
+	c->made = true;
 	c->since_us = clock_us();
 	execution_begin_tool(c->tools->execution, c->number, c->reads);
-	c->call = upstream_call(upstream_of(c->tools), c->server, c->tool, c->arguments,
-				calls->seconds, (uint32_t)calls->result_bytes, on_called, c);
+	if (c->server == c->tools->host->client_tools)
+		make_in_client(c);
+	else
+		c->call = upstream_call(upstream_of(c->tools), c->server, c->tool, c->arguments,
+					calls->seconds, (uint32_t)calls->result_bytes, on_called,
+					c);
 }
 
 /* ---- approvals ---- */
@@ -211,7 +351,7 @@ look_at_consents(const struct script_tools *t)
 	bool awaits = false;
 
 	LIST_FOREACH(c, &t->calls, link)
-		awaits |= c->shown != NULL && c->call == NULL;
+		awaits |= c->shown != NULL && !c->made;
 	if (t->execution)
 		execution_await_consent(t->execution, awaits);
 }
@@ -361,7 +501,7 @@ ask_session(struct script_call *c)
 bool
 script_tools_asks(const struct script_tools *t)
 {
-	return t->asking != 0;
+	return t->asking != 0 || t->n_sent > 0;
 }
 
 static void
@@ -369,12 +509,13 @@ ask_next(struct script_tools *t)
 {
 	struct script_call *c, *next;
 
-	for (c = LIST_FIRST(&t->calls); c && !t->asking && !t->input->number; c = next) {
+	for (c = LIST_FIRST(&t->calls); c && !script_tools_asks(t) && !t->input->number; c = next) {
 		next = LIST_NEXT(c, link);
 		/* Who cannot see all of it in a form is not asked in the session. */
-		if (c->shown && !c->waits && !c->call && !ask_session(c))
+		if (c->shown && !c->waits && !c->made && !ask_session(c))
 			ask_operator(c);
 	}
+	ask_client(t);
 }
 
 static void
@@ -402,15 +543,17 @@ take_reply(struct script_tools *t, const struct tool_reply *reply)
 
 void
 script_tools_reply_to(struct script_tools *t, struct script_input *input,
-		      struct execution *execution, const struct tool_reply *reply)
+		      struct execution *execution, const struct tool_reply *reply, size_t n)
 {
-	if (t->asking)
+	if (t->n_sent)
+		take_results(t, reply, n);
+	else if (t->asking)
 		take_reply(t, reply);
 	else
 		script_input_reply(input, t->host, execution, reply);
 	ask_next(t);
 	look_at_consents(t);
-	if (!t->asking)
+	if (!script_tools_asks(t))
 		script_input_ask_kept(input, t->host, execution);
 }
 
@@ -489,7 +632,7 @@ script_tools_call(struct script_tools *t, struct execution *execution,
 	t->execution = execution;
 	c = xcalloc(1, sizeof(*c));
 	*c = (struct script_call){ .tools = t, .number = asked->number,
-				   .server = upstream_find(upstream_of(t), asked->server),
+				   .server = other_tools_find(&t->others, asked->server),
 				   .tool = xstrdup(asked->tool) };
 	LIST_INSERT_HEAD(&t->calls, c, link);
 	arguments = json_loadb(asked->arguments, asked->arguments_len,

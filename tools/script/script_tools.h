@@ -26,6 +26,8 @@ struct script_tools {
 	uint64_t bytes;			/* of results so far */
 	uint32_t asking;		/* number of the call that the session's user is asked
 					 * about; 0: none */
+	size_t n_sent;			/* calls that its client has been asked to make, and has
+					 * not answered for yet */
 	LIST_HEAD(, script_call) calls;	/* that have no answer yet */
 };
 
@@ -38,12 +40,12 @@ void script_tools_offer(struct script_tools *tools, const struct tool_host *host
 void script_tools_call(struct script_tools *tools, struct execution *execution,
 		       const struct execution_tool *tool);
 
-/* Whether the session's user is asked about a call: one question of a run is open at a time. */
+/* Whether the client is asked something: one question of a run is open at a time. */
 bool script_tools_asks(const struct script_tools *tools);
 
-/* Gives the open question what the user has replied, a call's or input's, and asks the next one. */
+/* Gives the open questions what the client has replied, and asks the next one. */
 void script_tools_reply_to(struct script_tools *tools, struct script_input *input,
-			   struct execution *execution, const struct tool_reply *reply);
+			   struct execution *execution, const struct tool_reply *reply, size_t n);
 
 /* The execution is over, or given up: calls that are open are cancelled and recorded. Fine when
  * there is none. */

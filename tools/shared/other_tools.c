@@ -41,6 +41,9 @@ other_tools_offer(struct other_tools *t, const struct tool_host *host, bool wait
 	for (size_t i = 0; (server = upstream_server(upstream, i)); i++)
 		if (tools_allows_server(host->config, server->name))
 			t->server[request->n_tools++] = server->name;
+	if (host->client_tools && (host->client & CLIENT_HAS_TOOLS) &&
+	    tools_allows_server(host->config, TOOLS_CLIENT))
+		t->server[request->n_tools++] = TOOLS_CLIENT;
 	request->tools = t->server;
 	request->tool_calls = TOOL_SERVERS_MAX;
 	request->tool_calls_at_once = 1;
@@ -57,34 +60,47 @@ free_list(struct other_list *list)
 
 /* As the tenant may see it: tools that are denied are not there. */
 static void
-on_known(void *arg, enum tool_status status, const char *body, size_t len)
+answer_list(const struct other_tools *t, uint32_t number, const struct upstream_server *server)
 {
-	struct other_list list = *(struct other_list *)arg;
-	const struct other_tools *t = list.tools;
 	const char *between = "";
 	char *text = NULL;
 	size_t text_len;
-	FILE *to;
+	FILE *to = xalloc_check(open_memstream(&text, &text_len));
 
-	((struct other_list *)arg)->call = NULL;
-	free_list(arg);
-	if (status != TOOL_RETURNED) {
-		execution_answer_tool(t->execution, list.number, status, body, len);
-		return;
-	}
-	to = xalloc_check(open_memstream(&text, &text_len));
 	fputc('[', to);
-	for (size_t i = 0; i < list.server->n_tools; i++) {
-		if (!is_seen(t->host->config, list.server, &list.server->tool[i]))
+	for (size_t i = 0; i < server->n_tools; i++) {
+		if (!is_seen(t->host->config, server, &server->tool[i]))
 			continue;
-		fprintf(to, "%s%s", between, list.server->tool[i].about);
+		fprintf(to, "%s%s", between, server->tool[i].about);
 		between = ",";
 	}
 	fputc(']', to);
 	if (fclose(to) != 0)
 		abort();
-	execution_answer_tool(t->execution, list.number, TOOL_RETURNED, text, text_len);
+	execution_answer_tool(t->execution, number, TOOL_RETURNED, text, text_len);
 	free(text);
+}
+
+static void
+on_known(void *arg, enum tool_status status, const char *body, size_t len)
+{
+	struct other_list list = *(struct other_list *)arg;
+	const struct other_tools *t = list.tools;
+
+	((struct other_list *)arg)->call = NULL;
+	free_list(arg);
+	if (status == TOOL_RETURNED)
+		answer_list(t, list.number, list.server);
+	else
+		execution_answer_tool(t->execution, list.number, status, body, len);
+}
+
+const struct upstream_server *
+other_tools_find(const struct other_tools *t, const char *name)
+{
+	return strcmp(name, TOOLS_CLIENT) == 0 ? t->host->client_tools
+					       : upstream_find(engine_upstream(t->host->engine),
+							       name);
 }
 
 void
@@ -92,7 +108,7 @@ other_tools_answer(struct other_tools *t, struct execution *execution,
 		   const struct execution_tool *asked)
 {
 	struct upstream *upstream = engine_upstream(t->host->engine);
-	const struct upstream_server *server = upstream_find(upstream, asked->server);
+	const struct upstream_server *server = other_tools_find(t, asked->server);
 	const char *refusal = asked->tool ? "this program calls no tools" :
 			      !t->waits && server->state == TOOL_SERVER_STARTING
 			      ? "the server is just being started" : NULL;
@@ -102,6 +118,10 @@ other_tools_answer(struct other_tools *t, struct execution *execution,
 	if (refusal) {
 		execution_answer_tool(execution, asked->number, TOOL_REFUSED, refusal,
 				      strlen(refusal));
+		return;
+	}
+	if (server == t->host->client_tools) {
+		answer_list(t, asked->number, server);
 		return;
 	}
 	list = xcalloc(1, sizeof(*list));

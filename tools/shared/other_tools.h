@@ -12,6 +12,7 @@
 #include "mcp/tool.h"
 
 struct other_list;
+struct upstream_server;
 
 /* Of one execution. Zeroed: it is told of no server. */
 struct other_tools {
@@ -31,6 +32,9 @@ void other_tools_offer(struct other_tools *tools, const struct tool_host *host, 
  * execution_watcher. */
 void other_tools_answer(struct other_tools *tools, struct execution *execution,
 			const struct execution_tool *asked);
+
+/* A server that the execution was told of, which may be its client. */
+const struct upstream_server *other_tools_find(const struct other_tools *tools, const char *name);
 
 /* The execution is over, or given up. Fine when nothing was offered. */
 void other_tools_end(struct other_tools *tools);

@@ -539,7 +539,8 @@ capabilities_follow_the_catalog(void **state)
 	expect(bench, "\"capabilities\":{\"tools\":{\"listChanged\":true},"
 		      "\"resources\":{\"subscribe\":true},"
 		      "\"prompts\":{},\"completions\":{},\"logging\":{},\"extensions\":{"
-		      "\"io.modelcontextprotocol/tasks\":{}}}");
+		      "\"io.modelcontextprotocol/tasks\":{},"
+		      "\"io.github.mcp-pythond/client-tools\":{}}}");
 	ask_modern(bench, "2", "completion/complete", "",
 		   ",\"ref\":{\"type\":\"ref/prompt\",\"name\":\"greet\"},"
 		   "\"argument\":{\"name\":\"who\",\"value\":\"w\"}");

@@ -92,7 +92,7 @@ sections_are_checked(void **state)
 {
 	static const char *const wrong[] = {
 		"[tools a]\n", "[tools a]\ncommand = relative\n", "[tools A]\ncommand = /bin/cat\n",
-		"[tools search]\ncommand = /bin/cat\n", "[tools 1a]\ncommand = /bin/cat\n",
+		"[tools search]\ncommand = /bin/cat\n", "[tools client]\ncommand = /bin/cat\n", "[tools 1a]\ncommand = /bin/cat\n",
 		"[tools ]\ncommand = /bin/cat\n", "[tool-calls]\nallow = a\n",
 		"[tool-calls]\nallow = a.\n", "[tool-calls]\nallow = a.[b]\n",
 		"[tool-calls]\nservers = A\n", "[tools a]\ncommand = /bin/cat\nother = 1\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is made of a server's tools and results: what is known of them, within bounds. */
-#include "upstream/shape.h"
+#include "policy/shape.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python-tools.   Owns: nothing.
+/* Runs in: mcp-python-tools, and the supervisor for the tools of clients.   Owns: nothing.
  * Reads:   JSON of other servers, hostile. */
-#include "upstream/shape.h"
+#include "policy/shape.h"
 
 #include <ctype.h>
 #include <stdio.h>

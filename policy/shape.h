@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other MCP servers say of their tools, and what these return, in the bounded form in which
- * the supervisor and scripts get it. Pure; everything that comes in is hostile.
+/* What other MCP servers, and clients, say of their tools, and what these return, in the bounded
+ * form in which the supervisor and scripts get it. Pure; everything that comes in is hostile.
  */
-#ifndef UPSTREAM_SHAPE_H
-#define UPSTREAM_SHAPE_H
+#ifndef POLICY_SHAPE_H
+#define POLICY_SHAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
