@@ -82,6 +82,12 @@ def owner(ctx, s, revision, **kwargs):
     return Owner.at(ctx, s.socket, revision, capabilities=declared(revision, **kwargs))
 
 
+def reply_to(told):
+    """The result of the one call that an input_required has."""
+    (request,) = told["inputRequests"].values()
+    return result(request["params"])
+
+
 def printed(client, text, reply=result):
     o, made = client.finish(script(text), reply)
     equal(o.status, "ok", o)
@@ -266,23 +272,24 @@ def a_client_that_goes_away_frees_its_worker(ctx):
 
 @test(private=True)
 def another_client_never_gets_a_call(ctx):
-    """Not even one that sends the same call with the same key."""
-    call = script(ONE, idempotency_key="k")
+    """Not even one that sends the same call with the same key, and waits for the same run."""
+    call = script("import tools\nprint(tools.client.double(n=4), tools.client.double(n=5))",
+                  idempotency_key="k")
     for revision in BOTH:
-        with ctx.private("[tool-calls]\nseconds = 5\n") as s, owner(ctx, s, revision) as one, \
-                owner(ctx, s, revision) as other:
+        with ctx.private() as s, owner(ctx, s, revision) as one, owner(ctx, s, revision) as other:
             id = one.request("tools/call", call)
-            if revision == MODERN:
-                asked = one.wait(id)
-                same = other.request("tools/call", call)
-                o = one.end(call, back(asked, {"content": [], "structuredContent": 5}))
+            asked = one.wait(id) if one.modern else one.question()
+            same = other.request("tools/call", call)
+            works(other)
+            if one.modern:
+                second = one.call(call, back(asked, reply_to(asked)))
+                o = one.end(call, back(second, reply_to(second)))
             else:
-                asked = one.question()
-                same = other.request("tools/call", call)
-                works(other)
-                one.answer(asked, {"content": [], "structuredContent": 5})
+                one.answer(asked, result(asked["params"]))
+                second = one.question()
+                one.answer(second, result(second["params"]))
                 o = one.outcome(id)
-            assert o.stdout.startswith("5\n"), o
+            equal(o.stdout, "{'twice': 8} {'twice': 10}\n")
             equal(other.outcome(same).stdout, o.stdout)
             equal(other.asked, [])
 
