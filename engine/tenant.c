@@ -185,6 +185,22 @@ tenant_free(struct tenant *tenant)
 	free(tenant);
 }
 
+/* A weight that cannot be set is tried again with the next look. A tenant that does nothing and
+ * weighs the most needs no look. */
+static void
+weigh(struct tenant *tenant)
+{
+	bool at_rest =
+		tenant->workers == 0 && load_weight(&tenant->load) == LOAD_WEIGHT_MOST;
+	uint64_t used_us;
+
+	if (tenant->cgroup == NULL || at_rest ||
+	    cgroup_tenant_cpu(tenant->cgroup, &used_us) < 0)
+		return;
+	load_note(&tenant->load, clock_ms(), used_us);
+	cgroup_tenant_weigh(tenant->cgroup, load_weight(&tenant->load));
+}
+
 void
 tenant_look_after(struct tenant *tenant)
 {
@@ -202,6 +218,7 @@ tenant_look_after(struct tenant *tenant)
 			share_shrink(&tenant->share[i]);
 		}
 	}
+	weigh(tenant);
 	if (idle && tenant->holders == 0 && tenant->workers == 0)
 		tenant_free(tenant);
 }

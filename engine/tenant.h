@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "engine/engine.h"
+#include "engine/load.h"
 #include "engine/scheduler.h"
 #include "engine/share.h"
 
@@ -28,6 +29,7 @@ struct tenant {
 	unsigned int repls;		/* sessions */
 	uint64_t active_ms;		/* when it was last used */
 	struct cgroup_tenant *cgroup;	/* NULL: no cgroups */
+	struct load load;
 	struct sched_queue queue;
 	uint64_t spilled;		/* bytes of running executions' output that are kept to
 					 * be spilled */

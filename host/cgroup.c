@@ -24,6 +24,7 @@
 #define BY_HAND "mcp-pythond-"
 #define NAMES_MOST 1000
 #define DEPTH_MAX 4
+#define SUPERVISOR_WEIGHT "1000"	/* ten times that of all tenants together */
 #define EMPTY_MOST_MS 3000
 #define SWEEP_MOST_MS 1000
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
@@ -247,6 +248,14 @@ move_in(struct cgroup_root *root)
 	return r < 0 ? r : cgroup_write_at(fd, "cgroup.procs", "0");
 }
 
+/* Every tenant's calls pass through this process, which must not wait behind one tenant's scripts.
+ * Without a controller that weighs it goes on. */
+static void
+favour_supervisor(const struct cgroup_root *root)
+{
+	cgroup_write_at(root->base_fd, "supervisor/cpu.weight", SUPERVISOR_WEIGHT);
+}
+
 /* Makes a directory with a unique name, and moves in. Supervisors in different pid namespaces
  * may have the same process id, and another one's remove_if_stale() may run between the two
  * steps. */
@@ -317,6 +326,7 @@ make_subtree(struct cgroup_root *root, uid_t uid, gid_t gid, const char **step_r
 	if (root->by_hand)
 		cgroup_enable_controllers(root->home_fd, false, &root->enabled_in_own);
 	cgroup_enable_controllers(root->base_fd, false, NULL);
+	favour_supervisor(root);
 	*step_r = "make tenants/";
 	r = cgroup_root_make_tenants(root);
 	if (r < 0)

@@ -78,6 +78,13 @@ int cgroup_tenant_new(struct cgroup_root *root, const char *name,
 /* The memory of all its leaves, where a controller counts it. 0 or -errno. */
 int cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r);
 
+/* The processor time that its leaves have used, those that are gone included. 0 or -errno. */
+int cgroup_tenant_cpu(const struct cgroup_tenant *tenant, uint64_t *cpu_us_r);
+
+/* Its weight beside the other tenants where processors are short, as cpu.weight: 1 to 10,000. 0,
+ * also where no controller weighs, or -errno. */
+int cgroup_tenant_weigh(struct cgroup_tenant *tenant, unsigned int weight);
+
 /* Removes it as soon as its last leaf is gone. NULL is fine. */
 void cgroup_tenant_release(struct cgroup_tenant *tenant);
 

@@ -89,6 +89,7 @@ make_tenant_directory(struct cgroup_tenant *tenant)
 	if (tenant->fd >= 0)
 		close(tenant->fd);
 	tenant->fd = fd;
+	tenant->weight = 0;
 	cgroup_enable_controllers(fd, true, NULL);
 	return 0;
 }
@@ -136,12 +137,12 @@ cgroup_tenant_release(struct cgroup_tenant *tenant)
 }
 
 static int
-set_number(const struct cgroup_leaf *leaf, const char *file, uint64_t value)
+set_number(int directory, const char *file, uint64_t value)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	return cgroup_write_at(leaf->fd, file, text);
+	return cgroup_write_at(directory, file, text);
 }
 
 /* In periods of 100 ms, the kernel's default: cgroup-v2.rst, "CPU Interface Files". */
@@ -161,9 +162,9 @@ cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limits)
 	int r = 0;
 
 	if (have->memory && limits->memory_bytes != leaf->limits.memory_bytes)
-		r = set_number(leaf, "memory.max", limits->memory_bytes);
+		r = set_number(leaf->fd, "memory.max", limits->memory_bytes);
 	if (r == 0 && have->pids && limits->pids != leaf->limits.pids)
-		r = set_number(leaf, "pids.max", limits->pids);
+		r = set_number(leaf->fd, "pids.max", limits->pids);
 	if (r == 0 && have->cpu && limits->cpu_percent != leaf->limits.cpu_percent)
 		r = set_cpu_max(leaf, limits->cpu_percent);
 	if (r == 0)
@@ -299,6 +300,28 @@ int
 cgroup_tenant_memory(const struct cgroup_tenant *tenant, uint64_t *bytes_r)
 {
 	return read_number(tenant->fd, "memory.current", bytes_r);
+}
+
+int
+cgroup_tenant_cpu(const struct cgroup_tenant *tenant, uint64_t *cpu_us_r)
+{
+	char text[1024];
+	ssize_t n = cgroup_read_at(tenant->fd, "cpu.stat", text, sizeof(text));
+
+	return n < 0 ? (int)n : cgroup_text_counter(text, "usage_usec", cpu_us_r);
+}
+
+int
+cgroup_tenant_weigh(struct cgroup_tenant *tenant, unsigned int weight)
+{
+	int r;
+
+	if (!tenant->root->controllers.cpu || weight == tenant->weight)
+		return 0;
+	r = set_number(tenant->fd, "cpu.weight", weight);
+	if (r == 0)
+		tenant->weight = weight;
+	return r;
 }
 
 int

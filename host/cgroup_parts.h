@@ -28,6 +28,7 @@ struct cgroup_tenant {
 	char name[40];
 	int fd;
 	unsigned int leaves;
+	unsigned int weight;		/* 0: not known */
 	bool released;
 };
 

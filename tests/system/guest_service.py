@@ -248,6 +248,30 @@ def tenants_have_their_own_share_of_the_disk():
     return "%d MiB read, %d of them counted" % (int(o.stdout) >> 20, now[0] - before[0] >> 20)
 
 
+def weight(group):
+    return int(read(CGROUP + "/" + group + "/cpu.weight"))
+
+
+def pump_until(c, holds, within):
+    deadline = time.monotonic() + seconds(within)
+    while not holds():
+        assert time.monotonic() < deadline, "still not so after %d s" % seconds(within)
+        c.pump(0.2)
+
+
+@test
+def a_busy_tenant_yields_to_the_others():
+    assert weight("supervisor") == 1000, weight("supervisor")
+    with client(ALICE) as a, client(BOB) as b:
+        assert b.run("print(1)", seconds(60)).status == "ok"
+        pump_until(b, lambda: weight("tenants/%d" % BOB) == 100, 20)
+        id = start_running(a, "while True:\n    pass")
+        pump_until(a, lambda: weight("tenants/%d" % ALICE) <= 20, 20)
+        assert weight("tenants/%d" % BOB) == 100, weight("tenants/%d" % BOB)
+        a.notify("notifications/cancelled", {"requestId": id})
+        pump_until(a, lambda: weight("tenants/%d" % ALICE) == 100, 20)
+
+
 # ---- limits ----
 
 @test

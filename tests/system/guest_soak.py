@@ -24,7 +24,7 @@ from repl import Session
 
 MALLORY = 4666
 ALONE = 0.15		# the part of the time in which the honest ones are by themselves
-REST_S = 0.25		# between two calls of one tenant
+REST_S = 1.0		# between two calls of one tenant
 LOOK_S = 15
 # So that what is held without calls does not depend on when: workers, and up to 16 MiB a tenant of
 # what scripts have left.
@@ -33,6 +33,7 @@ CORPORA = ("/payload/corpus/hostile-public.jsonl",
            os.path.join(os.path.dirname(INTEGRATION), "corpus", "hostile-own.jsonl"))
 MORE_MEMORY = 8 << 20	# at the end than before
 WAITS = 3		# times the alone p99
+CLIENT = "/sys/fs/cgroup/hostile-client"	# beside systemd's slices, as another user's is
 
 
 class Honest:
@@ -95,6 +96,9 @@ class Hostile:
         self.process.start()	# before there are threads
 
     def live(self):
+        os.makedirs(CLIENT, exist_ok=True)
+        with open(os.path.join(CLIENT, "cgroup.procs"), "w") as f:
+            f.write("0")
         self.begun.wait()
         while not self.ended.is_set():
             with contextlib.suppress(Closed, Timeout, OSError, AssertionError), \
@@ -127,6 +131,7 @@ class Hostile:
         self.ended.set()
         self.runs, self.escaped, self.by_status = self.told.get()
         self.process.join()
+        os.rmdir(CLIENT)
 
 
 def look():
@@ -137,6 +142,21 @@ def look():
     cgroups = sum(1 for _ in os.walk(CGROUP))
     return {"rss": rss << 10, "fds": len(os.listdir("/proc/%d/fd" % pid)),
             "processes": len(pids()), "cgroups": cgroups}
+
+
+def processor_s():
+    """What each has used of the processor, in seconds, and its weight."""
+    groups = {"supervisor": CGROUP + "/supervisor", "hostile client": CLIENT}
+    groups.update(("tenant %d" % uid, CGROUP + "/tenants/%d" % uid)
+                  for uid in (ALICE, BOB, MALLORY))
+    used = dict.fromkeys(groups, (0, 0))
+    for name, path in groups.items():
+        with contextlib.suppress(FileNotFoundError):	# a tenant that does not call
+            used[name] = (int(read(path + "/cpu.stat").split()[1]) / 1e6,
+                          int(read(path + "/cpu.weight")))
+    ticks = sum(int(n) for n in read("/proc/stat").split()[1:4])
+    used["all"] = ticks / os.sysconf("SC_CLK_TCK"), 0
+    return used
 
 
 def settled():
@@ -193,8 +213,12 @@ def soak(honest, hostile, most):
     look_on(time.monotonic() + guest_tools.soak * ALONE, honest, {})
     for h in honest:
         h.beside, h.phase = hostile.current, "together"
+    before = processor_s()
     hostile.begun.set()
     look_on(time.monotonic() + guest_tools.soak * (1 - ALONE), honest, most)
+    for name, (used, weight) in processor_s().items():
+        say("%s: %.1f s of processor time together, weight %d" % (name, used - before[name][0],
+                                                                   weight))
     hostile.end()
     ended.set()
     for t in threads:
