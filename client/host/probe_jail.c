@@ -86,24 +86,112 @@ give_up_root(void)
 	return prctl(PR_SET_DUMPABLE, 1) < 0 ? errno : 0;
 }
 
+/* A child that makes a user namespace and keeps it open. Its parent enters it, as in the service:
+ * AppArmor may take all capabilities from the process that makes one. */
+struct holder {
+	pid_t pid;
+	int end;		/* it ends when this is closed */
+};
+
+static void __attribute__((noreturn))
+hold(int to_parent)
+{
+	int error = unshare(CLONE_NEWUSER) < 0 ? errno : 0;
+	char none;
+
+	if (write(to_parent, &error, sizeof(error)) == sizeof(error) &&
+	    read(to_parent, &none, 1) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+static void
+end_holder(const struct holder *holder)
+{
+	close(holder->end);
+	waitpid(holder->pid, NULL, 0);
+}
+
+static int
+start_holder(struct holder *holder_r)
+{
+	int pair[2], error = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return errno;
+	*holder_r = (struct holder){ .pid = fork(), .end = pair[0] };
+	if (holder_r->pid == 0) {
+		close(pair[0]);
+		hold(pair[1]);
+	}
+	close(pair[1]);
+	if (holder_r->pid < 0) {
+		close(pair[0]);
+		return EAGAIN;
+	}
+	if (read(pair[0], &error, sizeof(error)) != sizeof(error))
+		error = ECHILD;
+	if (error != 0)
+		end_holder(holder_r);
+	return error;
+}
+
+static int
+write_of(const struct holder *holder, const char *file, const char *text)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)holder->pid, file);
+	return write_file(path, text);
+}
+
+/* Its root becomes our user. */
+static int
+map_own_ids(const struct holder *holder)
+{
+	char uid[32], gid[32];
+	int r = write_of(holder, "setgroups", "deny");
+
+	snprintf(uid, sizeof(uid), "0 %u 1", getuid());
+	snprintf(gid, sizeof(gid), "0 %u 1", getgid());
+	if (r == 0)
+		r = write_of(holder, "uid_map", uid);
+	return r == 0 ? write_of(holder, "gid_map", gid) : r;
+}
+
+static int
+join(const struct holder *holder)
+{
+	char path[64];
+	int fd, r;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)holder->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	r = setns(fd, CLONE_NEWUSER) < 0 ? errno : 0;
+	close(fd);
+	return r;
+}
+
 /* Enters a new user namespace, as its root, and other namespaces. */
 static int
 enter(int namespaces)
 {
+	struct holder holder;
 	int r = give_up_root();
-	uid_t uid = getuid();
-	gid_t gid = getgid();
-	char text[64];
 
-	if (r == 0 && unshare(CLONE_NEWUSER | namespaces) < 0)
+	if (r == 0)
+		r = start_holder(&holder);
+	if (r != 0)
+		return r;
+	r = map_own_ids(&holder);
+	if (r == 0)
+		r = join(&holder);
+	end_holder(&holder);
+	if (r == 0 && (prctl(PR_SET_DUMPABLE, 1) < 0 || unshare(namespaces) < 0))
 		r = errno;
-	if (r == 0)
-		r = write_file("/proc/self/setgroups", "deny");
-	snprintf(text, sizeof(text), "0 %u 1", uid);
-	if (r == 0)
-		r = write_file("/proc/self/uid_map", text);
-	snprintf(text, sizeof(text), "0 %u 1", gid);
-	return r == 0 ? write_file("/proc/self/gid_map", text) : r;
+	return r;
 }
 
 static int
@@ -258,13 +346,20 @@ struct ids {
 static int
 try_ids(const struct ids *ids)
 {
-	char byte = 0;
+	struct holder holder;
+	char byte;
 	int r = give_up_root();
 
-	if (r == 0 && unshare(CLONE_NEWUSER) < 0)
-		r = errno;
-	if (r == 0 && (write(ids->ready[1], &byte, 1) != 1 || read(ids->mapped[0], &byte, 1) != 1))
+	if (r == 0)
+		r = start_holder(&holder);
+	if (r != 0)
+		return r;
+	if (write(ids->ready[1], &holder.pid, sizeof(holder.pid)) != sizeof(holder.pid) ||
+	    read(ids->mapped[0], &byte, 1) != 1)
 		r = EPIPE;
+	if (r == 0)
+		r = join(&holder);
+	end_holder(&holder);
 	if (r == 0 && (setresgid(SOME_ID, SOME_ID, SOME_ID) < 0 ||
 		       setresuid(SOME_ID, SOME_ID, SOME_ID) < 0))
 		r = errno;
@@ -350,8 +445,8 @@ probe_ids(const struct probe_place *place, struct finding *finding_r)
 {
 	const char *why = "pipe";
 	struct ids ids;
+	pid_t pid, holder;
 	char byte = 0;
-	pid_t pid;
 	int r;
 
 	(void)place;
@@ -366,10 +461,10 @@ probe_ids(const struct probe_place *place, struct finding *finding_r)
 	}
 	close(ids.ready[1]);
 	close(ids.mapped[0]);
-	if (read(ids.ready[0], &byte, 1) != 1)
+	if (read(ids.ready[0], &holder, sizeof(holder)) != sizeof(holder))
 		why = "no user namespace";
 	else
-		why = geteuid() == 0 ? map_by_root(pid) : map_by_program(pid);
+		why = geteuid() == 0 ? map_by_root(holder) : map_by_program(holder);
 	if (!why && write(ids.mapped[1], &byte, 1) != 1)
 		why = "the child is gone";
 	close(ids.mapped[1]);
