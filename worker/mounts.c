@@ -436,8 +436,9 @@ show_built_in(int root, const char **what_r)
 	if (r < 0)
 		return failed(what_r, "directories above", PYTHON_TREE, r);
 #endif
-	/* Only ctypes.util.find_library runs it. /sbin is /usr/bin here. */
-	if (realpath("/sbin/ldconfig", real)) {
+	/* Only ctypes.util.find_library runs it. /sbin is /usr/bin here. Ubuntu's is a shell
+	 * script in front of the program. */
+	if (realpath("/sbin/ldconfig.real", real) || realpath("/sbin/ldconfig", real)) {
 		r = copy_file(root, real, "usr/bin/ldconfig");
 		if (r < 0)
 			return failed(what_r, "show", real, r);
