@@ -185,8 +185,7 @@ tenant_free(struct tenant *tenant)
 	free(tenant);
 }
 
-/* A weight that cannot be set is tried again with the next look. A tenant that does nothing and
- * weighs the most needs no look. */
+/* A tenant that does nothing and weighs the most needs no look. */
 static void
 weigh(struct tenant *tenant)
 {

@@ -99,10 +99,8 @@ hold(int to_parent)
 	int error = unshare(CLONE_NEWUSER) < 0 ? errno : 0;
 	char none;
 
-	if (write(to_parent, &error, sizeof(error)) == sizeof(error) &&
-	    read(to_parent, &none, 1) < 0)
-		_exit(1);
-	_exit(0);
+	_exit(write(to_parent, &error, sizeof(error)) == sizeof(error) &&
+	      read(to_parent, &none, 1) == 0 ? 0 : 1);
 }
 
 static void
@@ -124,10 +122,12 @@ start_holder(struct holder *holder_r)
 		close(pair[0]);
 		hold(pair[1]);
 	}
+	if (holder_r->pid < 0)
+		error = errno;
 	close(pair[1]);
-	if (holder_r->pid < 0) {
+	if (error != 0) {
 		close(pair[0]);
-		return EAGAIN;
+		return error;
 	}
 	if (read(pair[0], &error, sizeof(error)) != sizeof(error))
 		error = ECHILD;

@@ -110,6 +110,17 @@ def a_script_calls_its_clients_tools(ctx):
 
 
 @test(private=True)
+def calls_beside_each_other_are_asked_for_together(ctx):
+    """The first is asked for at once, and those that came meanwhile after it."""
+    with Records(ctx) as log, ctx.private(log.config + "[tool-calls]\nat_once = 8\n") as s, \
+            owner(ctx, s, MODERN) as c:
+        first = c.call(script(GATHER))
+        log.wait("tool-called", 8)
+        second = c.call(script(GATHER), back(first, reply_to(first)))
+        equal((len(first["inputRequests"]), len(second["inputRequests"])), (1, 7))
+
+
+@test(private=True)
 def they_look_like_those_of_other_servers(ctx):
     text = "import tools\nprint(tools.servers())\nprint(tools.describe('client.double'))\n" \
            "print(tools.search('twice'))"

@@ -154,8 +154,6 @@ def processor_s():
         with contextlib.suppress(FileNotFoundError):	# a tenant that does not call
             used[name] = (int(read(path + "/cpu.stat").split()[1]) / 1e6,
                           int(read(path + "/cpu.weight")))
-    ticks = sum(int(n) for n in read("/proc/stat").split()[1:4])
-    used["all"] = ticks / os.sysconf("SC_CLK_TCK"), 0
     return used
 
 

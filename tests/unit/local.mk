@@ -89,6 +89,7 @@ POLICY_TESTS = \
 	tests/unit/policy/test-shown \
 	tests/unit/policy/test-tokens \
 	tests/unit/base/test-userdir \
+	tests/unit/policy/test-shape \
 	tests/unit/policy/test-tools \
 	tests/unit/base/test-why
 check_PROGRAMS += $(POLICY_TESTS)
@@ -124,6 +125,9 @@ tests_unit_policy_test_quota_LDADD = $(POLICY_TEST_LDADD)
 tests_unit_policy_test_rules_SOURCES = tests/unit/policy/test-rules.c
 tests_unit_policy_test_rules_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_rules_LDADD = $(POLICY_TEST_LDADD)
+tests_unit_policy_test_shape_SOURCES = tests/unit/policy/test-shape.c
+tests_unit_policy_test_shape_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
+tests_unit_policy_test_shape_LDADD = libpolicy.a libproto.a libbase.a $(JANSSON_LIBS) $(TEST_LIBS)
 tests_unit_policy_test_tools_SOURCES = tests/unit/policy/test-tools.c
 tests_unit_policy_test_tools_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_policy_test_tools_LDADD = $(POLICY_TEST_LDADD)
@@ -460,17 +464,12 @@ tests_unit_auth_test_auth_jwt_LDADD = $(MCP_TEST_LDADD)
 # ---- upstream ----
 UPSTREAM_TESTS = \
 	tests/unit/upstream/test-events \
-	tests/unit/upstream/test-shape \
 	tests/unit/upstream/test-token
 check_PROGRAMS += $(UPSTREAM_TESTS)
 TESTS += $(UPSTREAM_TESTS)
 tests_unit_upstream_test_events_SOURCES = tests/unit/upstream/test-events.c
 tests_unit_upstream_test_events_CPPFLAGS = $(AM_CPPFLAGS) $(TEST_CFLAGS)
 tests_unit_upstream_test_events_LDADD = libupstream.a libbase.a $(TEST_LIBS)
-tests_unit_upstream_test_shape_SOURCES = tests/unit/upstream/test-shape.c
-tests_unit_upstream_test_shape_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
-tests_unit_upstream_test_shape_LDADD = libupstream.a libpolicy.a libproto.a libbase.a $(JANSSON_LIBS) \
-	$(TEST_LIBS)
 tests_unit_upstream_test_token_SOURCES = tests/unit/upstream/test-token.c
 tests_unit_upstream_test_token_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(TEST_CFLAGS)
 tests_unit_upstream_test_token_LDADD = libupstream.a libpolicy.a libproto.a libbase.a $(JANSSON_LIBS) \
