@@ -329,6 +329,43 @@ def what_goes_on_stays(ctx):
             s.well("leave.set()\nthread.join()\ntask.cancel()", close=True)
 
 
+WRITES = """
+import subprocess, threading, time
+go_on, n = True, 0
+def write():
+    global n
+    while go_on:
+        print(n, flush=True)
+        subprocess.run(["echo", str(n + 1)])
+        n += 2
+        time.sleep(.01)
+threading.Thread(target=write).start()
+"""
+
+
+@test(private=True)
+def what_is_written_is_told_after_a_restart(ctx):
+    """A thread and children write between cells; no line is missing or comes twice."""
+    with Unit(ctx) as unit:
+        with unit.client() as c:
+            s = Session(c)
+            told, handle = s.well(WRITES).stdout, s.handle
+        for _ in range(2):
+            with unit.session(handle) as s:
+                o = s.call("n")
+                told += o.stdout + o.structured.get("background_stdout", "")
+                n = int(o.result["repr"])
+                while max(map(int, told.split())) < n + 6:	# it goes on between cells
+                    o = s.call(inspect=True)
+                    told += o.structured.get("background_stdout", "")
+            unit.restart()
+        with unit.session(handle) as s:
+            o = s.well("go_on = False\nthreading.enumerate()[-1].join()", close=True)
+            told += o.stdout + o.structured.get("background_stdout", "")
+    lines = sorted(map(int, told.split()))	# the thread and its children have a pipe each
+    equal(lines, list(range(len(lines))))
+
+
 @test(private=True)
 def one_without_snapshots_stays_so(ctx):
     with Unit(ctx) as unit:
