@@ -8,10 +8,14 @@
  *
  *   limit [--count N] [--parallel N] [--cgroup DIR] [--kept-net] [--no-namespaces] [--statement PY]
  *   limit --floor [--count N] [--pace-ms MS] [--burst N] [--statement PY]
+ *   limit --relay [--count N] [--pace-ms MS] [--burst N]
  *
  * The second form is the floor of a call that finds its process waiting: client, relay and
  * interpreter, three processes that exist already, with the hops and the sizes of our path and
  * nothing else. One statement is compiled and run per call, always in the same interpreter.
+ *
+ * The third form is the floor of the hops alone: the same three processes, and the last one hands
+ * the message back without an interpreter and without output.
  *
  * --kept-net: clones are made in network namespaces that exist already, one for each clone in
  * flight, and that are used again. Needs root.
@@ -55,7 +59,7 @@ static const char preload[] =
 
 struct options {
 	unsigned int count, parallel, pace_ms, burst;
-	bool floor, kept_net;
+	bool floor, relay, kept_net;
 	const char *cgroup;	/* NULL: none */
 	const char *statement;
 	uint64_t namespaces;
@@ -247,6 +251,28 @@ live_as_interpreter(const struct options *o, int control, int output)
 	}
 }
 
+/* With relay: the last of the three processes. */
+static _Noreturn void
+live_as_end(int control)
+{
+	for (;;) {
+		transfer(control, false, RUN);
+		transfer(control, true, DONE);
+	}
+}
+
+/* With relay: the one between the two. */
+static _Noreturn void
+live_as_middle(int client, int control)
+{
+	for (;;) {
+		transfer(client, false, REQUEST);
+		transfer(control, true, RUN);
+		transfer(control, false, DONE);
+		transfer(client, true, ANSWER);
+	}
+}
+
 static _Noreturn void
 live_as_relay(int client, int control, int output)
 {
@@ -280,21 +306,27 @@ start_floor(const struct options *o)
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0 ||
 	    pipe2(output, O_CLOEXEC) < 0)
 		die("channels");
-	PyOS_BeforeFork();
+	if (!o->relay)
+		PyOS_BeforeFork();
 	if (fork() == 0) {
-		PyOS_AfterFork_Child();
 		close(client[0]);
 		close(client[1]);
 		close(control[0]);
+		if (o->relay)
+			live_as_end(control[1]);
+		PyOS_AfterFork_Child();
 		live_as_interpreter(o, control[1], output[1]);
 	}
 	if (fork() == 0) {
 		close(client[0]);
 		close(control[1]);
 		close(output[1]);
+		if (o->relay)
+			live_as_middle(client[1], control[0]);
 		live_as_relay(client[1], control[0], output[0]);
 	}
-	PyOS_AfterFork_Parent();
+	if (!o->relay)
+		PyOS_AfterFork_Parent();
 	close(client[1]);
 	close(control[0]);
 	close(control[1]);
@@ -334,8 +366,10 @@ usage(FILE *out)
 	fputs("Usage: limit [--count N] [--parallel N] [--cgroup DIR] [--kept-net]\n"
 	      "             [--no-namespaces] [--statement PY]\n"
 	      "       limit --floor [--count N] [--pace-ms MS] [--burst N] [--statement PY]\n"
-	      "The bare clone of a warm interpreter, or the bare call of a waiting one; prints one\n"
-	      "line of JSON on standard error, and what clones print on standard output.\n", out);
+	      "       limit --relay [--count N] [--pace-ms MS] [--burst N]\n"
+	      "The bare clone of a warm interpreter, the bare call of a waiting one, or the bare hops\n"
+	      "of such a call; prints one line of JSON on standard error, and what clones print on\n"
+	      "standard output.\n", out);
 }
 
 static unsigned int
@@ -362,6 +396,7 @@ main(int argc, char **argv)
 		{ "no-namespaces", no_argument, NULL, 'x' },
 		{ "statement", required_argument, NULL, 's' },
 		{ "floor", no_argument, NULL, 'f' },
+		{ "relay", no_argument, NULL, 'r' },
 		{ "pace-ms", required_argument, NULL, 'm' },
 		{ "burst", required_argument, NULL, 'b' },
 		{ "help", no_argument, NULL, 'h' },
@@ -382,12 +417,17 @@ main(int argc, char **argv)
 		case 'k': o.kept_net = true; o.namespaces &= ~(uint64_t)CLONE_NEWNET; break;
 		case 'x': o.namespaces = 0; break;
 		case 'f': o.floor = true; break;
+		case 'r': o.relay = true; break;
 		case 'm': o.pace_ms = number(optarg, 60000); break;
 		case 'b': o.burst = number(optarg, 10000); break;
 		case 's': o.statement = optarg; break;
 		case 'h': usage(stdout); return 0;
 		default: usage(stderr); return 2;
 		}
+	if (o.relay) {
+		run_floor(&o);
+		return 0;
+	}
 	PyConfig_InitIsolatedConfig(&config);
 	if (PyStatus_Exception(Py_InitializeFromConfig(&config)) ||
 	    PyRun_SimpleString(preload) < 0) {
