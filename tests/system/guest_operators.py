@@ -69,6 +69,7 @@ def install():
 def an_upgrade_of_the_packages_keeps_sessions():
     """The last one of its machine: it ends with nothing installed."""
     sh("systemctl", "stop", UNIT)
+    sh("systemctl", "disable", "mcp-pythond.socket", "mcp-pythond-http.socket")
     install()
     sh("systemctl", "start", "mcp-pythond.socket")
     handle, _ = kept("x = 20")
