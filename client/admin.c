@@ -4,6 +4,7 @@
 #include "client/admin.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,6 +18,18 @@
 
 #define LINE_MAX_BYTES 1024	/* of one text on a terminal */
 
+/* The socket of the user's own service; NULL: there is none. */
+static const char *
+own_path(void)
+{
+	static char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	int n = runtime && *runtime == '/'
+		? snprintf(path, sizeof(path), "%s/" ADMIN_SOCKET_OWN, runtime) : -1;
+
+	return n > 0 && n < (int)sizeof(path) && access(path, F_OK) == 0 ? path : NULL;
+}
+
 const char *
 admin_path(const char *asked, bool *named_r)
 {
@@ -24,6 +37,8 @@ admin_path(const char *asked, bool *named_r)
 
 	if (named_r)
 		*named_r = path;
+	if (!path)
+		path = own_path();
 	return path ? path : ADMIN_SOCKET;
 }
 
@@ -112,6 +127,20 @@ admin_text(const json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
+}
+
+const char *
+admin_name(const char *tenant)
+{
+	const struct passwd *user = NULL;
+	char *end;
+
+	if (strncmp(tenant, "uid:", 4) == 0) {
+		unsigned long uid = strtoul(tenant + 4, &end, 10);
+
+		user = *end ? NULL : getpwuid((uid_t)uid);
+	}
+	return user ? user->pw_name : tenant;
 }
 
 void

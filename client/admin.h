@@ -11,9 +11,16 @@
 #include <jansson.h>
 
 #define ADMIN_SOCKET "/run/mcp-pythond/admin.sock"
+#define ADMIN_SOCKET_OWN "mcp-pythond-admin.sock"	/* in $XDG_RUNTIME_DIR */
 
-/* The path in use: asked, else $MCP_PYTHON_ADMIN_SOCKET, else ADMIN_SOCKET. *named_r (may be
- * NULL): somebody said it. */
+/* For --help: the last lines of options. */
+#define ADMIN_SOCKET_HELP \
+	"  --admin-socket PATH   the operators' socket; otherwise $MCP_PYTHON_ADMIN_SOCKET,\n" \
+	"                        $XDG_RUNTIME_DIR/" ADMIN_SOCKET_OWN ", or\n" \
+	"                        " ADMIN_SOCKET "\n"
+
+/* The path in use: asked, else $MCP_PYTHON_ADMIN_SOCKET, else that of the user's own service if it
+ * is there, else ADMIN_SOCKET. *named_r (may be NULL): somebody said it. */
 const char *admin_path(const char *asked, bool *named_r);
 
 /* Connects. quiet: says nothing when there is no listener. NULL after saying why. */
@@ -36,6 +43,9 @@ void admin_bound(FILE *stream, const struct timeval *most);
 
 /* A member's text; "" when there is none. */
 const char *admin_text(const json_t *object, const char *key);
+
+/* "ada" of "uid:1000"; another principal as it is. Until the next call. */
+const char *admin_name(const char *tenant);
 
 /* Prints a stranger's text within a line (quote_line), cut when it is very long. */
 void admin_print(FILE *to, const char *text);

@@ -19,6 +19,7 @@ libclient_a_SOURCES = \
 	client/options.c client/options.h \
 	client/host/probe.c client/host/probe.h \
 	client/host/probe_cgroup.c client/host/probe_install.c client/host/probe_jail.c \
+	client/ps.c \
 	client/put.c client/put.h \
 	client/pictures.c client/pictures.h \
 	client/prompt.c client/prompt.h \

@@ -6,7 +6,6 @@
 #include "client/operator.h"
 
 #include <getopt.h>
-#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +37,7 @@ static const char help[] =
 	"  --watch               the list again after each change\n"
 	"  --json                as JSON\n"
 	"  --reason TEXT         shown to the caller\n"
-	"  --admin-socket PATH   the operators' socket; otherwise\n"
-	"                        $MCP_PYTHON_ADMIN_SOCKET or " ADMIN_SOCKET "\n"
+	ADMIN_SOCKET_HELP
 	"  --help                this text\n";
 
 struct asked {
@@ -86,21 +84,6 @@ print_one(const json_t *approval)
 	putchar('\n');
 }
 
-/* "ada" of "uid:1000"; another principal as it is. */
-static const char *
-name_of(const char *tenant)
-{
-	const struct passwd *user = NULL;
-	char *end;
-
-	if (strncmp(tenant, "uid:", 4) == 0) {
-		unsigned long uid = strtoul(tenant + 4, &end, 10);
-
-		user = *end ? NULL : getpwuid((uid_t)uid);
-	}
-	return user ? user->pw_name : tenant;
-}
-
 /* Of a script its first line says more than its hash. */
 static void
 print_request(const json_t *approval)
@@ -126,7 +109,7 @@ print_row(const json_t *approval, time_t now)
 
 	printf("%s  %-8s  %6s  ", admin_text(approval, "id"), admin_text(approval, "state"),
 	       figure_time(difftime(now, made)));
-	admin_print(stdout, name_of(admin_text(approval, "tenant")));
+	admin_print(stdout, admin_name(admin_text(approval, "tenant")));
 	printf("  ");
 	print_request(approval);
 	print_denied(approval);
@@ -368,7 +351,7 @@ static const struct {
 	{ "approvals", approvals_command }, { "approve", approvals_command },
 	{ "deny", approvals_command }, { "audit", audit_command },
 	{ "status", status_command }, { "metrics", metrics_command },
-	{ "top", top_command }, { "check-host", check_host_command },
+	{ "top", top_command }, { "ps", ps_command }, { "stop", stop_command }, { "check-host", check_host_command },
 	{ "interpreter", interpreter_command }, { "tools", tools_command },
 };
 

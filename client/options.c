@@ -87,6 +87,7 @@ static const char overview_help[] =
 	"  put FILE       store a file for scripts, whatever its size\n"
 	"  run FILE       run a Python file and show its output\n"
 	"  repl           type Python in a session that keeps its state\n"
+	"  ps             what runs and waits; stop ID stops one, or closes a session\n"
 	"  status         what the service does now; metrics: as OpenMetrics text\n"
 	"  token          add, list and revoke tokens for HTTP clients\n"
 	"  tools          tools of other servers: list, describe, call\n"
@@ -280,7 +281,8 @@ unknown_command(const char *typed, struct why *why_r)
 	/* Those of client/operator.c, which reads their words itself. */
 	static const char *const others[] = { "approve", "approvals", "audit", "check-host", "deny",
 					      "interpreter",
-					      "metrics", "status", "tools", "top" };
+					      "metrics", "ps", "status", "stop", "tools",
+					      "top" };
 	size_t len = strlen(typed);
 
 	if (len > 3 && strcmp(typed + len - 3, ".py") == 0)

@@ -30,8 +30,7 @@ static const char status_help[] =
 	"A user who is not in [admin] operators sees only their own data.\n"
 	"\n"
 	"  --json                as JSON\n"
-	"  --admin-socket PATH   the operators' socket; otherwise\n"
-	"                        $MCP_PYTHON_ADMIN_SOCKET or " ADMIN_SOCKET "\n"
+	ADMIN_SOCKET_HELP
 	"  --socket PATH         where MCP is served, for when there is none\n"
 	"  --help                this text\n";
 
@@ -110,8 +109,9 @@ print_governance(const json_t *answer)
 	       count(audit, "bytes") >> 20, count(audit, "most_bytes") >> 20,
 	       count(audit, "free_bytes") >> 20);
 	printf("egress       %s, %ld executions may go out\n",
-	       json_is_true(json_object_get(egress, "installed")) ? admin_text(egress, "state")
-								 : "not installed",
+	       !json_is_true(json_object_get(egress, "installed")) ? "not installed"
+	       : strcmp(admin_text(egress, "state"), "down") == 0 ? "not in use"
+								  : admin_text(egress, "state"),
 	       count(egress, "executions"));
 	if (*admin_text(egress, "trouble"))
 		print_named("", admin_text(egress, "trouble"));
@@ -229,7 +229,7 @@ print_tenants(const json_t *list)
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *one = json_array_get(list, i);
 
-		table_add(table, "%s", admin_text(one, "tenant"));
+		table_add(table, "%s", admin_name(admin_text(one, "tenant")));
 		table_add(table, "%ld/%ld", count(one, "running"), count(one, "running_most"));
 		table_add(table, "%ld/%ld", count(one, "queued"), count(one, "queued_most"));
 		table_add(table, "%ld", count(one, "sessions"));
@@ -259,7 +259,7 @@ print_sessions(const json_t *list)
 		const json_t *one = json_array_get(list, i);
 
 		table_add(table, "%s", admin_text(one, "session"));
-		table_add(table, "%s", admin_text(one, "tenant"));
+		table_add(table, "%s", admin_name(admin_text(one, "tenant")));
 		table_add(table, "%s", admin_text(one, "profile"));
 		table_add(table, "%s%s", admin_text(one, "state"),
 			  json_is_true(json_object_get(one, "kept")) ? ", kept" : "");

@@ -27,8 +27,7 @@ static const char help[] =
 	"that, any other as text. Only operators may; each call is in the audit log.\n"
 	"\n"
 	"  --json                as JSON\n"
-	"  --admin-socket PATH   the operators' socket; otherwise\n"
-	"                        $MCP_PYTHON_ADMIN_SOCKET or " ADMIN_SOCKET "\n"
+	ADMIN_SOCKET_HELP
 	"  --help                this text\n";
 
 struct asked {

@@ -42,8 +42,7 @@ static const char help[] =
 	"                        while it runs c, m, r, w, s, e and n\n"
 	"  --interval SECONDS    between two looks; otherwise 2\n"
 	"  --once                one table, as when this is no terminal\n"
-	"  --admin-socket PATH   the operators' socket; otherwise\n"
-	"                        $MCP_PYTHON_ADMIN_SOCKET or " ADMIN_SOCKET "\n"
+	ADMIN_SOCKET_HELP
 	"  --help                this text\n";
 
 static const struct sort {
@@ -159,7 +158,7 @@ add_row(struct table *table, const struct top *top, const struct row *row)
 {
 	const json_t *tenant = row->tenant;
 
-	table_add(table, "%s", admin_text(tenant, "tenant"));
+	table_add(table, "%s", admin_name(admin_text(tenant, "tenant")));
 	add_rate(table, top, 100 * row->processors);
 	table_add(table, "%s", figure_bytes((uint64_t)number(tenant, "memory_bytes")));
 	table_add(table, "%ld", count(tenant, "running"));

@@ -318,7 +318,8 @@ static bool
 is_to_tell(const struct execution *e, enum stop_reason reason)
 {
 	return !e->request.internal && !e->engine->shutting_down && reason != STOP_PROTOCOL &&
-	       (reason != STOP_CANCEL || e->facts.cancel == CANCEL_BY_CLIENT);
+	       (reason != STOP_CANCEL || e->facts.cancel == CANCEL_BY_CLIENT ||
+		e->facts.cancel == CANCEL_BY_OPERATOR);
 }
 
 /* Whether readers of the answer want to know where the script was. */

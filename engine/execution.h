@@ -45,6 +45,7 @@ const char *outcome_status_name(enum outcome_status status);
 
 enum cancel_reason {
 	CANCEL_BY_CLIENT,
+	CANCEL_BY_OPERATOR,
 	CANCEL_DISCONNECTED,
 	CANCEL_SHUTDOWN,
 	CANCEL_SESSION_ENDED,	/* the cell's, or it was closed */

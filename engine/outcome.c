@@ -290,6 +290,9 @@ cancel_message(const struct outcome_facts *f, char *m, size_t size)
 	case CANCEL_BY_CLIENT:
 		snprintf(m, size, "the client cancelled it");
 		break;
+	case CANCEL_BY_OPERATOR:
+		snprintf(m, size, "an operator of the service stopped it");
+		break;
 	case CANCEL_DISCONNECTED:
 		snprintf(m, size, "the client went away");
 		break;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/egress.h"
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
@@ -128,6 +129,91 @@ survey_tenant(const struct engine *engine, const char *principal,
 				return true;
 			}
 	return false;
+}
+
+/* ---- executions ---- */
+
+/* Calls each with all executions that run, and then all that wait. */
+static void
+each_execution(const struct engine *engine,
+	       void (*each)(void *arg, struct execution *execution), void *arg)
+{
+	const struct tenant *tenant;
+	struct sched_item *item;
+	struct execution *e;
+
+	TAILQ_FOREACH(e, &engine->running, link)
+		each(arg, e);
+	for (unsigned int i = 0; i < TENANT_BUCKETS; i++)
+		LIST_FOREACH(tenant, &engine->tenants[i], link)
+			for (unsigned int kind = 0; kind < SCHED_KINDS_MAX; kind++)
+				TAILQ_FOREACH(item, &tenant->queue.items[kind], link)
+					each(arg, execution_of(item));
+}
+
+struct visitor {
+	void (*visit)(void *arg, const struct survey_execution *execution);
+	void *arg;
+	uint64_t now_us;
+};
+
+static void
+show_execution(void *arg, struct execution *e)
+{
+	const struct visitor *visitor = arg;
+	struct execution_now now = { .cpu_ms = 0 };
+	struct survey_execution seen = {
+		.id = e->id,
+		.principal = e->tenant->principal,
+		.profile = e->engine->config->profile[e->profile].name,
+		.cell = e->repl != NULL,
+		.runs = e->state == EXECUTION_RUNNING,
+		.script = e->request.script.at,
+		.script_len = e->request.script.len,
+		.asked_ms = (visitor->now_us - e->usage.asked_us) / 1000,
+	};
+
+	if (e->request.internal)
+		return;
+	if (execution_uses(e, &now)) {
+		seen.cpu_ms = now.cpu_ms;
+		seen.memory_bytes = now.memory_bytes;
+	}
+	visitor->visit(visitor->arg, &seen);
+}
+
+void
+survey_executions(const struct engine *engine,
+		  void (*visit)(void *arg, const struct survey_execution *execution), void *arg)
+{
+	struct visitor visitor = { visit, arg, clock_us() };
+
+	each_execution(engine, show_execution, &visitor);
+}
+
+struct search {
+	const char *id;
+	struct execution *found;
+};
+
+static void
+match_execution(void *arg, struct execution *e)
+{
+	struct search *search = arg;
+
+	if (!e->request.internal && strcmp(e->id, search->id) == 0)
+		search->found = e;
+}
+
+bool
+survey_stop(struct engine *engine, const char *id)
+{
+	struct search search = { .id = id };
+
+	each_execution(engine, match_execution, &search);
+	if (search.found)
+		execution_cancel(search.found, CANCEL_BY_OPERATOR);
+	return search.found;
 }
 
 void

@@ -45,6 +45,24 @@ void survey_tenants(const struct engine *engine,
 bool survey_tenant(const struct engine *engine, const char *principal,
 		   struct survey_tenant *tenant_r);
 
+/* An execution that runs or waits. Everything in it is valid during the call only. */
+struct survey_execution {
+	const char *id, *principal, *profile;
+	bool cell, runs;		/* not runs: it waits */
+	const char *script;		/* the tenant's: UTF-8 without NUL */
+	size_t script_len;
+	uint64_t asked_ms;		/* since the call that asked for it */
+	uint64_t cpu_ms, memory_bytes;	/* so far; 0 while it waits */
+};
+
+/* Those that run, and then those that wait; but none of the service's own programs. */
+void survey_executions(const struct engine *engine,
+		       void (*visit)(void *arg, const struct survey_execution *execution),
+		       void *arg);
+
+/* Cancels the execution of this id for an operator. False: there is none. */
+bool survey_stop(struct engine *engine, const char *id);
+
 struct survey_egress {
 	bool installed;
 	const char *state;		/* "down", "starting", "serving", "ending" */

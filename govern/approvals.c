@@ -572,6 +572,15 @@ approvals_on_change(struct approvals *approvals, void (*on_change)(void *arg), v
 
 /* ---- showing ---- */
 
+/* Those who asked see their own request, too. */
+static bool
+may_see(const struct approvals *approvals, const struct approval *approval,
+	const struct policy_subject *who)
+{
+	return strcmp(approval->tenant, who->principal) == 0 ||
+	       may_decide(approvals, approval, who);
+}
+
 json_t *
 approvals_list(const struct approvals *approvals, const struct policy_subject *approver,
 	       bool operator, bool with_decided)
@@ -581,7 +590,7 @@ approvals_list(const struct approvals *approvals, const struct policy_subject *a
 
 	TAILQ_FOREACH(approval, &approvals->all, link)
 		if ((with_decided || is_current(approval)) &&
-		    (operator || may_decide(approvals, approval, approver)))
+		    (operator || may_see(approvals, approval, approver)))
 			json_array_append_new(list, approval_describe(approval, false));
 	return list;
 }
@@ -616,7 +625,7 @@ approvals_show(const struct approvals *approvals, const char *id,
 {
 	const struct approval *approval = find(approvals, id);
 
-	if (!approval || (!operator && !may_decide(approvals, approval, approver)))
+	if (!approval || (!operator && !may_see(approvals, approval, approver)))
 		return NULL;
 	return approval_describe(approval, true);
 }

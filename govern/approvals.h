@@ -114,9 +114,9 @@ int approvals_revoke(struct approvals *approvals, const char *id,
 void approvals_grant_by_session(struct approvals *approvals,
 				const struct approval_request *request);
 
-/* Those that approver may decide, and the refusals that stand, oldest first, as a JSON array,
- * without what is shown; operator: all of them. with_decided: all decided ones too. To be
- * decref'd. */
+/* Those that approver may decide or has asked for, and the refusals that stand, oldest first, as a
+ * JSON array, without what is shown; operator: all of them. with_decided: all decided ones too. To
+ * be decref'd. */
 json_t *approvals_list(const struct approvals *approvals,
 		       const struct policy_subject *approver, bool operator,
 		       bool with_decided);

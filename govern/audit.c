@@ -58,6 +58,8 @@ static const struct {
 		"4eb94ad61c424784aa22ce71996eb14e" },
 	[AUDIT_EXECUTION_ENDED] = { "execution-ended", LOG_INFO, false,
 		"77b81cd5ef714fd8965558db710cf4f2" },
+	[AUDIT_STOPPED_BY_OPERATOR] = { "stopped-by-operator", LOG_NOTICE, false,
+		"6a0f27ce1c1f4c5c9f8d5b5e4b0e3d71" },
 	[AUDIT_LIMIT_HIT] = { "limit-hit", LOG_NOTICE, false,
 		"0e5ddaef543d4373a44f9d51dc86b439" },
 	[AUDIT_IMPORT_REFUSED] = { "import-refused", LOG_WARNING, true,

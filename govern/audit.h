@@ -36,6 +36,7 @@ enum audit_event {
 	AUDIT_QUOTA_HIT,
 	AUDIT_EXECUTION_STARTED,
 	AUDIT_EXECUTION_ENDED,
+	AUDIT_STOPPED_BY_OPERATOR,	/* an execution; or a session was closed */
 	AUDIT_LIMIT_HIT,		/* by an execution that has ended */
 	AUDIT_IMPORT_REFUSED,		/* of an execution that has ended: modules that it may not
 					 * import */

@@ -128,7 +128,7 @@ go_down(struct child *c, const siginfo_t *info)
 	if (launch_trouble(&c->launch, &step, &error)) {
 		c->text[0] = '\0';
 		child_note(c, -error, "cannot %s: %s", step, strerror(error));
-	} else if (info != NULL) {
+	} else if (info != NULL && c->state != CHILD_ENDING) {
 		child_note(c, -ECHILD, "%s ended early (%s %d)", c->kind->name,
 			   info->si_code == CLD_EXITED ? "exit code" : "signal",
 			   info->si_status);

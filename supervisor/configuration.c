@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,12 @@
 
 #include "base/own.h"
 #include "base/userdir.h"
+#include "base/why.h"
 #include "base/xalloc.h"
 #include "govern/subject.h"
 #include "host/directory.h"
 #include "policy/config.h"
+#include "policy/keys.h"
 #include "policy/people.h"
 #include "policy/rules.h"
 #include "policy/sandbox_environment.h"
@@ -99,6 +102,23 @@ add_the_rest(struct config *config, const struct configuration_source *source, F
 	return r;
 }
 
+/* Without another word the user who starts a service is its operator. */
+static int
+set_own_operator(struct config *config, FILE *errors)
+{
+	char place[PATH_MAX + 32], who[32];
+	struct why why;
+
+	config_place(config, "admin", "operators", place, sizeof(place));
+	if (place[0] != '[' || geteuid() == 0)
+		return 0;
+	snprintf(who, sizeof(who), "uid:%u", (unsigned int)geteuid());
+	if (key_set(key_at((size_t)key_find("admin", "operators")), config, who, false, &why) == 0)
+		return 0;
+	fprintf(errors, "[admin] operators: %s\n", why.text);
+	return -EINVAL;
+}
+
 struct config *
 configuration_read(const struct configuration_source *source, FILE *errors)
 {
@@ -116,6 +136,8 @@ configuration_read(const struct configuration_source *source, FILE *errors)
 	beside = read_beside(config, file, errors);
 	if (beside == 0 && source->with_own)
 		beside = read_own(config, errors);
+	if (beside == 0 && source->with_own)
+		beside = set_own_operator(config, errors);
 	if (r == 0 && beside == 0 && add_the_rest(config, source, errors) == 0 &&
 	    config_check(config, file, errors) == 0 &&
 	    toolsets_check(config, errors) == 0)

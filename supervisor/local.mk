@@ -32,7 +32,8 @@ libsupervisor_a_SOURCES = \
 	supervisor/operate/operation.c supervisor/operate/operation.h \
 	supervisor/operate/operation_metrics.c \
 	supervisor/operate/operator_tools.c supervisor/operate/operator_tools.h \
-	supervisor/operate/operation_parts.h
+	supervisor/operate/operation_parts.h \
+	supervisor/operate/running.c supervisor/operate/running.h
 libsupervisor_a_CPPFLAGS = $(SUPERVISOR_CPPFLAGS)
 
 sbin_PROGRAMS += mcp-pythond

@@ -56,8 +56,8 @@ command -v systemd-analyze >/dev/null || {
 for unit in mcp-pythond mcp-pythond-user; do
 	mkdir "$work/$unit"
 	for kind in -admin -http -metrics; do
-		[ $unit = mcp-pythond-user ] ||
-			sed '/^Documentation=/d' "$srcdir/systemd/$unit$kind.socket" >"$work/$unit/$unit$kind.socket"
+		[ ! -e "$srcdir/systemd/$unit$kind.socket" ] ||
+			sed '/^Documentation=/d' "$srcdir/systemd/$unit$kind.socket" >"$work/$unit/mcp-pythond$kind.socket"
 	done
 	cp "$srcdir/systemd/$unit.socket" "$work/$unit/mcp-pythond.socket"
 	# Verification wants a program that exists and manual pages that are installed.

@@ -5,7 +5,7 @@ UNIT_TEMPLATES = systemd/mcp-pythond.service.in systemd/mcp-pythond-user.service
 UNITS_MADE = systemd/mcp-pythond.service systemd/mcp-pythond-user.service
 EXTRA_DIST += $(UNIT_TEMPLATES) \
 	systemd/mcp-pythond.socket systemd/mcp-pythond-user.socket \
-	systemd/mcp-pythond-admin.socket \
+	systemd/mcp-pythond-admin.socket systemd/mcp-pythond-user-admin.socket \
 	systemd/mcp-pythond-http.socket \
 	systemd/mcp-pythond-metrics.socket \
 	systemd/mcp-pythond.sysusers systemd/mcp-pythond.tmpfiles systemd/mcp-pythond.conf \
@@ -39,6 +39,8 @@ install-data-local: $(UNITS_MADE)
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-user.socket \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.socket"
+	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond-user-admin.socket \
+		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond-admin.socket"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.sysusers \
 		"$(DESTDIR)$(sysusersdir)/mcp-pythond.conf"
 	$(INSTALL_DATA) $(srcdir)/systemd/mcp-pythond.tmpfiles \
@@ -56,6 +58,7 @@ uninstall-local:
 		"$(DESTDIR)$(systemdsystemunitdir)/mcp-pythond-metrics.socket" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.service" \
 		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond.socket" \
+		"$(DESTDIR)$(systemduserunitdir)/mcp-pythond-admin.socket" \
 		"$(DESTDIR)$(sysusersdir)/mcp-pythond.conf" \
 		"$(DESTDIR)$(tmpfilesdir)/mcp-pythond.conf"
 	! cmp -s "$(DESTDIR)$(mcpconfdir)/mcp-pythond.conf" $(srcdir)/systemd/mcp-pythond.conf || \

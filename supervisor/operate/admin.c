@@ -24,6 +24,7 @@
 #include "policy/config.h"
 #include "supervisor/operate/operation.h"
 #include "supervisor/operate/operator_tools.h"
+#include "supervisor/operate/running.h"
 
 #define CONNECTIONS_MAX 64		/* operators have room even if all others have used
 					 * theirs */
@@ -229,6 +230,27 @@ answer_metrics(struct peer *peer, const json_t *request)
 }
 
 static json_t *
+answer_executions(struct peer *peer, const json_t *request)
+{
+	(void)request;
+	return is_operator(peer) ? running_list(peer->admin->options.engine) : say_not_operator();
+}
+
+static json_t *
+answer_stop(struct peer *peer, const json_t *request)
+{
+	const struct admin_options *options = &peer->admin->options;
+	struct why why = { .field = "" };
+	json_t *answer;
+
+	if (!is_operator(peer))
+		return say_not_operator();
+	answer = running_stop(options->engine, gate_audit(options->gate), peer->principal, request,
+			      &why);
+	return answer ? answer : say_error(why.text);
+}
+
+static json_t *
 answer_tools(struct peer *peer, const json_t *request)
 {
 	(void)request;
@@ -280,6 +302,7 @@ static const struct {
 	{ "list", answer_list }, { "show", answer_show }, { "watch", answer_watch },
 	{ "approve", answer_approve }, { "deny", answer_deny }, { "revoke", answer_revoke },
 	{ "status", answer_status }, { "metrics", answer_metrics },
+	{ "executions", answer_executions }, { "stop", answer_stop },
 	{ "tools", answer_tools }, { "describe-tool", answer_describe_tool },
 	{ "call-tool", answer_call_tool },
 };

@@ -6,6 +6,8 @@
  *   {"do":"approve","id":ID}  {"do":"deny","id":ID,"reason":TEXT}  {"do":"revoke","id":ID}
  *   {"do":"watch"}            a list now and after each change
  *   {"do":"metrics"}          OpenMetrics text, as a string
+ *   {"do":"executions"}       those that run or wait
+ *   {"do":"stop","id":ID}     stops an execution, or closes a session
  *   {"do":"tools"}  {"do":"describe-tool","server":NAME,"tool":NAME}
  *   {"do":"call-tool","server":NAME,"tool":NAME,"arguments":OBJECT}
  *
@@ -27,7 +29,7 @@ struct admin_options {
 	struct event_base *base;	/* borrowed */
 	struct gate *gate;		/* borrowed */
 	const struct operation *operation;	/* borrowed */
-	const struct engine *engine;	/* borrowed */
+	struct engine *engine;	/* borrowed */
 	int fd[ADMIN_SOCKETS];		/* listening; taken over. -1: none */
 };
 

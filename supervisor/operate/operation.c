@@ -24,8 +24,6 @@
 
 #define SESSIONS_MAX 1024	/* listed sessions; all are counted */
 #define TENANTS_MAX 4096	/* likewise */
-#define HANDLE_SHOWN 10		/* bytes: enough to distinguish a handle, not enough to use
-				 * it */
 
 struct operation *
 operation_new(const struct operation_sources *sources)
@@ -190,14 +188,14 @@ describe_session(const struct listing *listing, const char *principal,
 {
 	const struct config *config = listing->operation->from.config;
 	struct repl_session_info info;
-	char handle[HANDLE_SHOWN + 4];
+	char handle[OPERATION_HANDLE_SHOWN + 4];
 	json_t *one;
 
 	if (listing->measured && repl_session_is_open(session))
 		repl_session_look(session, &info);
 	else
 		repl_session_glance(session, &info);
-	snprintf(handle, sizeof(handle), "%.*s...", HANDLE_SHOWN, info.handle);
+	snprintf(handle, sizeof(handle), "%.*s...", OPERATION_HANDLE_SHOWN, info.handle);
 	one = json_pack("{s:s,s:s,s:s,s:s,s:s}", "session", whole_handle ? info.handle : handle,
 			"tenant", principal, "profile",
 			info.profile ? info.profile : config->profile[0].name, "state",

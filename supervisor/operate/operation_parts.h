@@ -9,6 +9,9 @@
 
 #include "supervisor/operate/operation.h"
 
+#define OPERATION_HANDLE_SHOWN 10	/* bytes: enough to distinguish a handle, not enough to
+					 * use it */
+
 struct operation {
 	struct operation_sources from;
 	struct timespec began;		/* CLOCK_BOOTTIME */

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import pwd
 import re
 import select
 import shutil
@@ -24,6 +25,7 @@ from mcpclient import connect_as
 from supervisor import Supervisor
 
 ME = "uid:%d" % os.getuid()
+MY_NAME = pwd.getpwuid(os.getuid()).pw_name
 BUSY = "import time\nwhile time.process_time() < 0.3: pass"
 
 
@@ -109,10 +111,65 @@ def status_tells_what_goes_on(ctx):
         equal((seen["audit"]["lost"], seen["audit"]["failing"]), (0, False))
         equal(seen["reload"]["last"], None)
         text = command(ctx, "status", "--admin-socket", d.socket).stdout
-        for word in (ME, "basic", "ready", shown["session"], "enforcement"):
+        for word in (MY_NAME, "basic", "ready", shown["session"], "enforcement"):
             assert word in text, (word, text)
         c.cancel(running)
         until(ctx, lambda: status(ctx, d)["executions"]["running"] == 0, "it was cancelled")
+
+
+@test(private=True)
+def operators_see_what_runs_and_stop_it(ctx):
+    with Directory() as d, ctx.private(d.config()) as s, ctx.client(path=s.socket) as c, \
+            ctx.client(path=s.socket) as other:
+        script = "# the \x1b[31mreport\nimport time; time.sleep(600)"
+        running = c.start_script(script)
+        other.start_script("import time; time.sleep(599)")
+        seen = until(ctx, lambda: (lambda a: [e["state"] for e in a] == ["running"] * 2 and a)(
+            json.loads(command(ctx, "ps", "--json", "--admin-socket", d.socket).stdout)), "both run")
+        mine = [e for e in seen if "report" in e["first_line"]][0]
+        equal((mine["tenant"], mine["kind"], mine["profile"]), (ME, "script", "basic"))
+        equal(mine["first_line"], script.partition("\n")[0])
+        text = command(ctx, "ps", "--admin-socket", d.socket).stdout
+        assert "FIRST LINE" in text and "report" in text and "\x1b" not in text, repr(text)
+        assert MY_NAME in text, text
+        # Both begin with "x-".
+        for word in ("x-", "x-none"):
+            command(ctx, "stop", word, "--admin-socket", d.socket, want=77)
+        command(ctx, "stop", "--admin-socket", d.socket, want=64)
+        command(ctx, "stop", mine["id"][:12], "--admin-socket", d.socket)
+        o = c.outcome(running)
+        equal(o.status, "cancelled")
+        assert "operator" in o.text, o.text
+        left = json.loads(command(ctx, "ps", "--json", "--admin-socket", d.socket).stdout)
+        equal([e["id"] for e in left], [e["id"] for e in seen if e is not mine])
+
+
+@test(private=True)
+def operators_close_sessions(ctx):
+    with Directory() as d, ctx.private(d.config("[audit]\nfile = %s/audit\n" % d.path)) as s, \
+            ctx.client(path=s.socket) as c:
+        session = tool(c, "run_repl", code="x = 1")["session"]
+        shown = status(ctx, d)["sessions"][0]["session"]
+        command(ctx, "stop", shown, "--admin-socket", d.socket)
+        result = c.ask("tools/call", {"name": "run_repl", "arguments": {
+            "code": "x", "session": session}})
+        assert result.get("isError"), result
+        equal(status(ctx, d)["sessions"], [])
+        with open(d.path + "/audit", encoding="utf-8") as f:
+            record, = (r for r in map(json.loads, f) if r["event"] == "stopped-by-operator")
+        equal((record["tenant"], record["by"]), (ME, ME))
+        assert session.startswith(record["session"]) and record["session"] != session, record
+
+
+@test(private=True)
+def who_is_no_operator_stops_nothing(ctx):
+    with Directory() as d, ctx.private(d.config(operators="uid:4000000")) as s, \
+            ctx.client(path=s.socket) as c:
+        running = c.start_script("print(1, flush=True); import time; time.sleep(600)")
+        for words in (("ps",), ("stop", "x-")):
+            done = command(ctx, *words, "--admin-socket", d.socket, want=77)
+            assert "not an operator" in done.stderr, done
+        c.cancel(running)
 
 
 @test(private=True)
@@ -279,7 +336,7 @@ def without_an_operators_socket_there_is_the_tool(ctx):
         seen = json.loads(done.stdout)
         equal((seen["scope"], [one["session"] for one in seen["sessions"]]), ("self", [session]))
         text = command(ctx, "status", "--socket", s.socket, env=environment).stdout
-        assert session in text and ME in text, text
+        assert session in text and MY_NAME in text, text
         done = command(ctx, "status", "--admin-socket", os.path.join(s.dir, "none"), want=69)
         assert "[admin] socket" in done.stderr, done
         command(ctx, "status", "--nonsense", want=64)
@@ -405,7 +462,7 @@ def top_goes_on_until_it_is_told(ctx):
         c.run("1")
         with Terminal(ctx, d) as t:
             t.read_until(r"\x1b\[\?1049h")
-            assert ME in t.read_until(FRAME % "cpu")
+            assert MY_NAME in t.read_until(FRAME % "cpu")
             assert "\x1b[7m" in t.read_until(FRAME % "cpu")
             t.type("m")
             t.read_until(FRAME % "memory")
@@ -439,7 +496,7 @@ def top_without_a_terminal_is_one_table(ctx):
     with Directory() as d, ctx.private(d.config()) as s, ctx.client(path=s.socket) as c:
         c.run("1")
         text = command(ctx, "top", "--admin-socket", d.socket).stdout
-        assert "\x1b" not in text and "TENANT" in text and ME in text, text
+        assert "\x1b" not in text and "TENANT" in text and MY_NAME in text, text
         command(ctx, "top", "--sort", "colour", want=64)
         command(ctx, "top", "--interval", "0", want=64)
         command(ctx, "top", "--admin-socket", d.socket + "-not", want=69)
@@ -456,11 +513,13 @@ def top_sorts(ctx):
 
         def order(key):
             text = command(ctx, "top", "--sort", key, "--admin-socket", d.socket).stdout
-            return re.findall(r"^(uid:\d+)", text, re.M)
-        there = ["uid:%d" % SOMEBODY, ME]
-        equal(order("executions"), [ME, there[0]])
+            return re.findall(r"^(%s|%s) " % (nobody, MY_NAME), text, re.M)
+        nobody = pwd.getpwuid(SOMEBODY).pw_name
+        there = [nobody, MY_NAME]
+        equal(order("executions"), there[::-1])
         equal(order("cpu"), there)
-        equal(order("name"), sorted(there))
+        by_name = {"uid:%d" % SOMEBODY: nobody, ME: MY_NAME}
+        equal(order("name"), [by_name[uid] for uid in sorted(by_name)])
 
 
 # ---- check-host ----

@@ -296,6 +296,21 @@ def profiles_are_looked_at_before_anybody_is_asked(ctx):
 
 
 @test(private=True, root=True)
+def who_asks_sees_their_own_request(ctx):
+    with Directory() as directory, ctx.private(approving(directory)) as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c:
+        equal(status_of(call(c, "print(1)")), "approval_pending")
+        with Admin(directory + "/admin", uid=SOMEBODY) as admin:
+            one, = admin.ask("list")["approvals"]
+            equal(one["tenant"], "uid:%d" % SOMEBODY)
+            assert admin.ask("show", id=one["id"])["ok"]
+            assert not admin.ask("approve", id=one["id"])["ok"]
+        with Admin(directory + "/admin", uid=SOMEBODY - 1) as admin:
+            equal(admin.ask("list")["approvals"], [])
+            assert not admin.ask("show", id=one["id"])["ok"]
+
+
+@test(private=True, root=True)
 def nobody_decides_for_themselves(ctx):
     with Directory() as directory, ctx.private(approving(directory)) as s, \
             ctx.client(path=s.socket) as c:

@@ -23,6 +23,7 @@ import guest_sessions  # noqa: F401
 import guest_packages  # noqa: F401
 import guest_tenants  # noqa: F401
 import guest_admin  # noqa: F401
+import guest_operators  # noqa: F401
 import guest_soak  # noqa: F401
 
 SUITES = ("workload.py", "hostile.py", "limits.py")
@@ -89,7 +90,8 @@ def main():
     chosen = [t for t in guest_tools.tests if not o.names or any(n in t.__name__ for n in o.names)]
     if not o.names:	# ordinary programs take a minute here; they run on every host
         chosen = [t for t in chosen
-                  if t.__name__ not in ("suite_workload", "a_soak_with_a_hostile_tenant")]
+                  if t.__name__ not in ("suite_workload", "a_soak_with_a_hostile_tenant",
+                                        "an_upgrade_of_the_packages_keeps_sessions")]
     if o.vm == "uml":
         guest_tools.set_lacks(("landlock", "weaker"))	# its kernel is built without
     if o.vm == "uml":

@@ -630,6 +630,13 @@ def the_units_of_a_user_work():
         assert "CapEff:\t0000000000000000" in read("/proc/%d/status" % pid)
         found = check_host(as_carol)
         assert "killed" in found["memory"] and "refused" in found["pids"], found
+        # Its operators' socket is this user's: nothing is asked of the system's service.
+        mode = os.stat("/run/user/%d/mcp-pythond-admin.sock" % entry.pw_uid)
+        assert stat.S_IMODE(mode.st_mode) == 0o600, oct(mode.st_mode)
+        seen = json.loads(as_carol("mcp-python", "status", "--json"))
+        assert (seen["scope"], seen["service"]["pid"]) == ("service", pid), seen
+        assert "Nothing runs" in as_carol("mcp-python", "ps")
+        assert as_carol("mcp-python", "approvals").startswith("No request"), seen
         as_carol("systemctl", "--user", "stop", UNIT)
 
 

@@ -588,6 +588,12 @@ repl_session_look(const struct repl_session *session, struct repl_session_info *
 }
 
 void
+repl_session_stop(struct repl_session *session, const char *text)
+{
+	end_session(session, text);
+}
+
+void
 repl_sessions_close_all(void)
 {
 	while (!TAILQ_EMPTY(&sessions))

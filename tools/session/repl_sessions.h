@@ -160,6 +160,9 @@ void repl_session_look(const struct repl_session *session, struct repl_session_i
 /* The same without a cost, and without memory_bytes. */
 void repl_session_glance(const struct repl_session *session, struct repl_session_info *info_r);
 
+/* Closes it for somebody who is not its client: calls of it are told with text. */
+void repl_session_stop(struct repl_session *session, const char *text);
+
 /* Closes all: when the program ends. */
 void repl_sessions_close_all(void);
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the supervisor.   Owns: nothing.
+ * Reads:   requests of operators; the beginnings of tenants' scripts, which are hostile to a
+ *          terminal (the client quotes them). */
+#include "supervisor/operate/running.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/handle.h"
+#include "base/utf8.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine.h"
+#include "engine/survey.h"
+#include "govern/audit.h"
+#include "supervisor/operate/operation_parts.h"
+#include "tools/session/repl_sessions.h"
+
+#define LINE_MAX_BYTES 120	/* of a script, in the list */
+#define ELLIPSIS 3		/* bytes of "...", at the end of a handle that is not shown whole */
+
+/* ---- what there is ---- */
+
+/* The first line that is not empty, cut in whole characters. */
+static json_t *
+first_line(const char *text, size_t len)
+{
+	size_t blank = strspn(text, " \t\r\n"), line;
+
+	if (blank > len)
+		blank = len;
+	text += blank;
+	line = strcspn(text, "\r\n");
+	if (line > len - blank)
+		line = len - blank;
+	if (line > LINE_MAX_BYTES)
+		line = LINE_MAX_BYTES - utf8_begun(text, LINE_MAX_BYTES);
+	return json_stringn(text, line);
+}
+
+static void
+list_one(void *arg, const struct survey_execution *seen)
+{
+	json_t *list = arg;
+
+	if (json_array_size(list) >= RUNNING_LISTED)
+		return;
+	json_array_append_new(list, xalloc_check(json_pack(
+		"{s:s,s:s,s:s,s:s,s:s,s:f,s:f,s:I,s:o}", "id", seen->id, "tenant", seen->principal,
+		"kind", seen->cell ? "cell" : "script", "profile", seen->profile, "state",
+		seen->runs ? "running" : "waiting", "age_seconds", (double)seen->asked_ms / 1000,
+		"cpu_seconds", (double)seen->cpu_ms / 1000, "memory_bytes",
+		(json_int_t)seen->memory_bytes, "first_line",
+		first_line(seen->script, seen->script_len))));
+}
+
+json_t *
+running_list(const struct engine *engine)
+{
+	json_t *list = json_array();
+
+	survey_executions(engine, list_one, list);
+	return json_pack("{s:b,s:o}", "ok", 1, "executions", list);
+}
+
+/* ---- stopping ---- */
+
+struct search {
+	const char *word;
+	size_t len, n;
+	/* The last one. */
+	char id[HANDLE_MAX + 1];
+	const char *tenant;
+	struct repl_session *session;	/* NULL: it is an execution */
+};
+
+static void
+match(struct search *search, const char *id, const char *tenant, struct repl_session *session)
+{
+	if (strncmp(id, search->word, search->len) != 0)
+		return;
+	snprintf(search->id, sizeof(search->id), "%s", id);
+	search->tenant = tenant;
+	search->session = session;
+	search->n++;
+}
+
+static void
+match_execution(void *arg, const struct survey_execution *seen)
+{
+	match(arg, seen->id, seen->principal, NULL);
+}
+
+static void
+match_sessions(void *arg, const struct survey_tenant *seen)
+{
+	struct repl_session *session = NULL;
+
+	while ((session = repl_session_next(seen->tenant, session)))
+		match(arg, repl_session_handle(session), tenant_principal(seen->tenant), session);
+}
+
+/* Finds the only one. 0, or -errno and why_r. */
+static int
+find(struct engine *engine, const json_t *request, struct search *search_r, struct why *why_r)
+{
+	const json_t *id = json_object_get(request, "id");
+	struct search *search = search_r;
+
+	*search = (struct search){ .word = json_string_value(id), .len = json_string_length(id) };
+	if (search->len >= ELLIPSIS &&
+	    strcmp(search->word + search->len - ELLIPSIS, "...") == 0)
+		search->len -= ELLIPSIS;
+	if (search->len == 0)
+		return why_say(why_r, -EINVAL, "id", "id: which one?");
+	survey_executions(engine, match_execution, search);
+	survey_tenants(engine, match_sessions, search);
+	if (search->n == 0)
+		return why_say(why_r, -ENOENT, "id", "no execution or session has an id that "
+			       "begins so");
+	if (search->n > 1)
+		return why_say(why_r, -EEXIST, "id", "%zu ids begin so; more of the id is needed",
+			       search->n);
+	return 0;
+}
+
+/* A session is recorded by the part of its handle that gives no right to it. */
+static int
+record(struct audit *audit, const struct search *search, const char *by, struct why *why_r)
+{
+	json_t *more = json_pack("{s:s}", "by", by);
+
+	if (search->session)
+		json_object_set_new(more, "session", json_stringn(search->id, OPERATION_HANDLE_SHOWN));
+	if (audit_write(audit, AUDIT_STOPPED_BY_OPERATOR, search->tenant,
+			search->session ? NULL : search->id, more) < 0)
+		return why_say(why_r, -EIO, "", "the audit log cannot be written, so nothing was "
+			       "stopped");
+	return 0;
+}
+
+json_t *
+running_stop(struct engine *engine, struct audit *audit, const char *by, const json_t *request,
+	     struct why *why_r)
+{
+	struct search search;
+
+	if (find(engine, request, &search, why_r) < 0 || record(audit, &search, by, why_r) < 0)
+		return NULL;
+	if (search.session) {
+		repl_session_stop(search.session, "an operator of the service closed the session");
+		return json_pack("{s:b,s:s%}", "ok", 1, "closed", search.id,
+				 (size_t)OPERATION_HANDLE_SHOWN);
+	}
+	survey_stop(engine, search.id);
+	return json_pack("{s:b,s:s}", "ok", 1, "stopped", search.id);
+}
