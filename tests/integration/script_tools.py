@@ -673,6 +673,18 @@ def a_script_that_is_killed_leaves_no_call(ctx):
 
 
 @test(private=True)
+def the_client_of_servers_has_a_guard(ctx):
+    """A timer ends the waits of its loop, and a signal of the same number by a server does nothing."""
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
+        pid, = tools_process(s)
+        assert "signal: 14/" in read_text("/proc/%d/timers" % pid), "it has no guard"
+        os.kill(pid, 14)
+        equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
+        equal(tools_process(s), [pid])
+
+
+@test(private=True)
 def the_client_of_servers_is_started_again(ctx):
     with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
         equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
