@@ -153,11 +153,38 @@ encode(const char *text, size_t len, char out[8], size_t *out_len_r)
 	return n;
 }
 
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
+/* Whether a byte of the word is 0. */
+static bool
+has_zero(uint64_t word)
+{
+	return ((word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80)) != 0;
+}
+
+/* Eight bytes that are written as they are. */
+static bool
+is_plain(uint64_t word)
+{
+	return (word & EACH_BYTE(0x80)) == 0 &&
+	       ((word - EACH_BYTE(' ')) & EACH_BYTE(0x80)) == 0 &&
+	       !has_zero(word ^ EACH_BYTE('"')) && !has_zero(word ^ EACH_BYTE('\\')) &&
+	       !has_zero(word ^ EACH_BYTE(0x7f));
+}
+
+/* How many bytes at the beginning are written as they are: by words, because long outputs are most
+ * of what the loop spends on one tenant. */
 static size_t
 plain_run(const char *text, size_t len)
 {
 	size_t n = 0;
+	uint64_t word;
 
+	for (; len - n >= sizeof(word); n += sizeof(word)) {
+		memcpy(&word, text + n, sizeof(word));
+		if (!is_plain(word))
+			break;
+	}
 	while (n < len && (unsigned char)text[n] >= ' ' &&
 	       (unsigned char)text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
 		n++;
@@ -297,9 +324,13 @@ jsonout_cost(const char *text, size_t len)
 	size_t cost = 2, i = 0;
 
 	while (i < len) {
+		size_t plain = plain_run(text + i, len - i), encoded;
 		char bytes[8];
-		size_t encoded;
 
+		cost += plain;
+		i += plain;
+		if (i == len)
+			break;
 		i += encode(text + i, len - i, bytes, &encoded);
 		cost += encoded;
 	}
@@ -312,9 +343,17 @@ jsonout_fit(const char *text, size_t len, size_t budget)
 	size_t cost = 2, i = 0;
 
 	while (i < len) {
+		size_t left = budget > cost ? budget - cost : 0;
+		size_t plain = plain_run(text + i, len - i), encoded, n;
 		char bytes[8];
-		size_t encoded, n = encode(text + i, len - i, bytes, &encoded);
 
+		if (plain > left)
+			return i + left;
+		cost += plain;
+		i += plain;
+		if (i == len)
+			break;
+		n = encode(text + i, len - i, bytes, &encoded);
 		if (cost + encoded > budget)
 			break;
 		cost += encoded;

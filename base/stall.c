@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor, the egress proxy, zygotes, the keeper, a session's init.
+/* Runs in: the supervisor, the egress proxy, the client of other servers, zygotes, the keeper, a
+ *          session's init.
  * Owns:    one timer and the action of one signal. */
 #include "base/stall.h"
 
@@ -20,7 +21,6 @@
 static struct {
 	timer_t timer;
 	void (*slow)(unsigned int milliseconds);
-	volatile sig_atomic_t is_on;
 	volatile sig_atomic_t rests;
 	volatile sig_atomic_t is_armed;
 	volatile sig_atomic_t woke_loop;	/* the signal came while the loop rested */
@@ -33,6 +33,10 @@ static struct {
 	sig_atomic_t watch_signals;
 	long watch_waits;
 } guard;
+
+/* Of each thread, because others may wait by a function that turns.c replaces: libcurl's, which
+ * look up names. */
+static _Thread_local bool is_on;
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid	/* as for timer_create(2) */
@@ -94,7 +98,7 @@ stall_guard(void (*slow)(unsigned int milliseconds))
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = STALL_SIGNAL };
 	sigset_t set;
 
-	if (guard.is_on)
+	if (is_on)
 		return 0;
 	event.sigev_notify_thread_id = gettid();
 	sigemptyset(&set);
@@ -105,16 +109,17 @@ stall_guard(void (*slow)(unsigned int milliseconds))
 		return -errno;
 	guard.slow = slow;
 	guard.rests = true;
-	guard.is_on = true;
+	is_on = true;
 	return 0;
 }
 
 void
 stall_forget(void)
 {
-	if (!guard.is_on)
+	if (!is_on)
 		return;
-	guard.is_on = guard.is_armed = guard.is_watched = false;
+	is_on = guard.is_watched = false;
+	guard.is_armed = false;
 	signal(STALL_SIGNAL, SIG_DFL);
 }
 
@@ -123,7 +128,7 @@ stall_rest(void)
 {
 	unsigned int ms;
 
-	if (!guard.is_on)
+	if (!is_on)
 		return;
 	/* Otherwise each wake-up would arm the timer for the next one. */
 	if (guard.was_woken)
@@ -140,7 +145,7 @@ stall_rest(void)
 void
 stall_pause(void)
 {
-	if (!guard.is_on)
+	if (!is_on)
 		return;
 	arm(0);
 	guard.rests = true;
@@ -153,7 +158,7 @@ stall_turn(void)
 {
 	bool is_alert;
 
-	if (!guard.is_on)
+	if (!is_on)
 		return;
 	guard.turn_ms = now_ms();
 	guard.rests = false;
@@ -169,7 +174,7 @@ stall_turn(void)
 void
 stall_watch(void)
 {
-	if (!guard.is_on)
+	if (!is_on)
 		return;
 	guard.is_watched = true;
 	guard.watch_signals = guard.signals;
@@ -179,7 +184,7 @@ stall_watch(void)
 bool
 stall_waited(void)
 {
-	if (!guard.is_watched)
+	if (!is_on || !guard.is_watched)
 		return false;
 	guard.is_watched = false;
 	if (guard.signals == guard.watch_signals || count_waits() <= guard.watch_waits)

@@ -15,7 +15,8 @@
  * All calls in a guarded process must cope with EINTR. A call that has to wait and cannot cope with
  * it stands between stall_pause() and stall_turn().
  *
- * One thread of a process can be guarded. A fork has no guard (see stall_forget).
+ * One thread of a process can be guarded; in all others these functions do nothing. A fork has no
+ * guard (see stall_forget).
  */
 #ifndef BASE_STALL_H
 #define BASE_STALL_H

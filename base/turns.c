@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor and the egress proxy, whose loops are libevent's.
+/* Runs in: the supervisor, the egress proxy and the client of other servers, whose loops are
+ *          libevent's.
  * Owns:    epoll_wait(2) and poll(2) of these programs. */
 #undef _FORTIFY_SOURCE		/* otherwise poll() is an inline function already */
 #include "base/turns.h"
@@ -16,7 +17,7 @@
 
 #include "base/stall.h"
 
-static unsigned long turns;
+static _Thread_local unsigned long turns;
 
 static void
 begin_turn(void)

@@ -11,6 +11,7 @@
 #include <event2/event.h>
 
 #include "base/log.h"
+#include "base/passrights.h"
 #include "base/xalloc.h"
 #include "host/directory_parts.h"
 #include "host/helper.h"
@@ -269,6 +270,8 @@ directory_new(directory_look_up_fn *look_up, struct directory **directory_r)
 	if (r == 1)
 		directory_live(directory->helper.socket, directory->helper.pid,
 			       look_up ? look_up : directory_look_up);
+	if (r == 0)
+		passrights_set(directory->helper.socket, false);
 	if (r < 0)
 		directory_free(directory);
 	else

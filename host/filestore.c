@@ -18,6 +18,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/own.h"
+#include "base/passrights.h"
 #include "base/xalloc.h"
 #include "host/filestore_parts.h"
 #include "host/helper.h"
@@ -822,8 +823,10 @@ filestore_new(const char *directory, const struct filestore_bounds *bounds,
 	r = helper_fork(&store->helper);
 	if (r == 1)
 		filestore_live(store->helper.socket, store->helper.pid, directory);
-	if (r == 0)
+	if (r == 0) {
+		passrights_set(store->helper.socket, false);
 		r = read_index(store);
+	}
 	if (r < 0)
 		filestore_free(store);
 	else

@@ -11,7 +11,7 @@ libupstream_a_SOURCES = \
 	upstream/server.c upstream/server.h \
 	upstream/token.c upstream/token.h
 libupstream_a_CPPFLAGS = $(AM_CPPFLAGS) $(CURL_CFLAGS) $(EVENT_CFLAGS) $(JANSSON_CFLAGS)
-mcp_python_tools_SOURCES = upstream/main.c
+mcp_python_tools_SOURCES = upstream/main.c $(BASE_TURNS)
 mcp_python_tools_CPPFLAGS = $(libupstream_a_CPPFLAGS)
 mcp_python_tools_LDADD = libupstream.a libpolicy.a libproto.a libbase.a $(CURL_LIBS) $(EVENT_LIBS) $(JANSSON_LIBS) \
 	$(MSGPACK_LIBS)

@@ -12,7 +12,7 @@
  *
  *   1. descriptor 3 is the supervisor's socket; TOOLS_CONFIGURE is read from it
  *   2. TOOLS_READY is sent, and the servers are started
- *   3. the loop: one thread */
+ *   3. the loop: one thread, whose waits are bounded (base/stall.h) */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,6 +27,8 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#include "base/passrights.h"
+#include "base/turns.h"
 #include "base/xalloc.h"
 #include "proto/frame.h"
 #include "upstream/server.h"
@@ -204,6 +206,11 @@ start(struct client *c)
 	c->base = event_base_new();
 	if (!c->base)
 		give_up("the loop", ENOMEM);
+	/* No message to this process carries descriptors; an older kernel lets them arrive. */
+	passrights_set(CONTROL, false);
+	r = turns_guard(c->base, NULL);
+	if (r < 0)
+		give_up("the guard against waits", -r);
 	event_assign(&c->readable, c->base, CONTROL, EV_READ | EV_PERSIST, on_readable, c);
 	event_assign(&c->writable, c->base, CONTROL, EV_WRITE, on_writable, c);
 	event_add(&c->readable, NULL);

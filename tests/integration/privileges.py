@@ -369,6 +369,11 @@ def core_limit(pid):
     return re.search(r"Max core file size\s+(\S+)", read_text("/proc/%d/limits" % pid))[1]
 
 
+def has_guard(pid):
+    """A timer that interrupts the waits of its loop: base/stall.h."""
+    return "signal: 14/" in (read_text("/proc/%d/timers" % pid) or "")
+
+
 def by_kind(ctx):
     """One process of each kind: launcher, directory helper, zygote, init, script."""
     kinds = {"supervisor": ctx.pid}
@@ -403,13 +408,15 @@ def what_each_process_has(ctx):
             pid = kinds[kind]
             if not fields:
                 continue
-            lines.append("%s: %s filters=%s dumpable=%s core=%s fds: %s" % (
+            lines.append("%s: %s filters=%s dumpable=%s core=%s guard=%s fds: %s" % (
                 kind, " ".join("%s=%x" % (c, int(fields[c], 16)) for c in CAPABILITY_SETS),
                 fields.get("Seccomp_filters", "?"), is_dumpable(pid), core_limit(pid),
-                kinds_of(held(pid))))
+                has_guard(pid), kinds_of(held(pid))))
         for kind in ("supervisor", "launcher", "directory", "usage"):
             equal(core_limit(kinds[kind]), "0", "core of the " + kind)
             equal(is_dumpable(kinds[kind]), False, "dumpable " + kind)
+        for kind in ("supervisor", "zygote"):
+            assert has_guard(kinds[kind]), "the %s waits as long as a peer likes" % kind
         # What name services send is parsed where nothing else is.
         equal(kinds_of(held(kinds["directory"])), "socket*1")
         equal(kinds_of(held(kinds["usage"])), "socket*1")

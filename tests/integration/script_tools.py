@@ -673,6 +673,43 @@ def a_script_that_is_killed_leaves_no_call(ctx):
 
 
 @test(private=True)
+def the_client_of_servers_has_a_guard(ctx):
+    """A timer ends the waits of its loop, and a signal of the same number by a server does nothing."""
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
+        pid, = tools_process(s)
+        assert "signal: 14/" in read_text("/proc/%d/timers" % pid), "it has no guard"
+        os.kill(pid, 14)
+        equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
+        equal(tools_process(s), [pid])
+
+
+@test(private=True)
+def the_client_of_servers_has_little(ctx):
+    """What it holds, and prints it for the log."""
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
+        pid, = tools_process(s)
+        status = dict(re.findall(r"(\w+):\s*(.*)", read_text("/proc/%d/status" % pid)))
+        for key in "CapInh", "CapPrm", "CapEff", "CapAmb":
+            equal(int(status[key], 16), 0, key)
+        equal(status["NoNewPrivs"], "1")
+        if os.getuid():
+            return		# only root may look at the rest
+        uids, own = (set(re.findall(r"Uid:\s*(\d+)", read_text("/proc/%d/status" % n)))
+                     for n in (pid, s.pid))
+        assert "0" not in uids and not uids & own, (uids, own)
+        assert os.stat("/proc/%d/stat" % pid).st_uid not in map(int, uids), "it may be debugged"
+        held = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+        strange = [target for target in held
+                   if not re.match(r"(socket|pipe|anon_inode):|/dev/null$", target)
+                   and target != s.log_path]
+        equal(strange, [])
+        print("        tools: filters=%s fds: %s" % (
+            status.get("Seccomp_filters", "?"), " ".join(sorted(held))), flush=True)
+
+
+@test(private=True)
 def the_client_of_servers_is_started_again(ctx):
     with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
         equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")

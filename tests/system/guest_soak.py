@@ -134,9 +134,10 @@ class Hostile:
         os.rmdir(CLIENT)
 
 
-def look():
-    """What the service holds: memory and descriptors of the supervisor, all processes, all cgroups."""
-    pid = main_pid()
+def look(pid):
+    """What the service holds: memory and descriptors of the supervisor, all processes, all cgroups.
+    The service is not asked for through systemctl: in emulation that takes the processor for as
+    long as some calls, which would wait for it."""
     rss = next(int(line.split()[1]) for line in read("/proc/%d/status" % pid).splitlines()
                if line.startswith("VmRSS"))
     cgroups = sum(1 for _ in os.walk(CGROUP))
@@ -157,12 +158,12 @@ def processor_s():
     return used
 
 
-def settled():
+def settled(pid):
     """The same when nobody calls and the warm workers were given up: the least of some looks."""
     looks = []
     for _ in range(10):
         time.sleep(seconds(1))	# what has ended is cleared away by then, or it is a leak
-        looks.append(look())
+        looks.append(look(pid))
     return {key: min(one[key] for one in looks) for key in looks[0]}
 
 
@@ -175,12 +176,12 @@ def say(text):
     print("    " + text, flush=True)
 
 
-def look_on(until, honest, most):
+def look_on(until, pid, honest, most):
     """Waits until then, or until something went wrong, and keeps the most that was held."""
     pause = threading.Event()
     while time.monotonic() < until and not any(h.wrong for h in honest):
         pause.wait(min(LOOK_S, max(0, until - time.monotonic())))
-        for key, value in look().items():
+        for key, value in look(pid).items():
             most[key] = max(most.get(key, 0), value)
 
 
@@ -202,18 +203,18 @@ def compare(honest):
     return late
 
 
-def soak(honest, hostile, most):
+def soak(pid, honest, hostile, most):
     """The time alone and the time together."""
     ended = threading.Event()
     threads = [threading.Thread(target=h.live, args=[ended]) for h in honest]
     for t in threads:
         t.start()
-    look_on(time.monotonic() + guest_tools.soak * ALONE, honest, {})
+    look_on(time.monotonic() + guest_tools.soak * ALONE, pid, honest, {})
     for h in honest:
         h.beside, h.phase = hostile.current, "together"
     before = processor_s()
     hostile.begun.set()
-    look_on(time.monotonic() + guest_tools.soak * (1 - ALONE), honest, most)
+    look_on(time.monotonic() + guest_tools.soak * (1 - ALONE), pid, honest, most)
     for name, (used, weight) in processor_s().items():
         say("%s: %.1f s of processor time together, weight %d" % (name, used - before[name][0],
                                                                    weight))
@@ -231,9 +232,10 @@ def a_soak_with_a_hostile_tenant():
         for uid in (ALICE, BOB, MALLORY):
             with client(uid) as c:
                 equal(c.run("print(1)", seconds(60)).stdout, "1\n")
-        restarts, pid, before = show("NRestarts"), main_pid(), settled()
-        soak(honest, hostile, most)
-        after = settled()
+        restarts, pid = show("NRestarts"), main_pid()
+        before = settled(pid)
+        soak(pid, honest, hostile, most)
+        after = settled(pid)
         say("seed %d, %d hostile runs: %s" % (seed, hostile.runs, ", ".join(
             "%s %d" % item for item in sorted(hostile.by_status.items()))))
         say("before %s; most %s; after %s" % (before, most, after))

@@ -135,6 +135,34 @@ a_fitting_head_ends_between_characters(void **state)
 	assert_int_equal(jsonout_fit(BYTES(text), 12), 7);
 }
 
+/* Every byte at every place among plain ones, which are written eight at a time: the same as one
+ * by one. */
+static void
+a_byte_is_seen_wherever_it_is(void **state)
+{
+	char text[20];
+
+	(void)state;
+	for (unsigned int byte = 0; byte < 256; byte++)
+		for (size_t at = 0; at < sizeof(text); at++) {
+			const char one = (char)byte;
+			size_t cost = sizeof(text) - 1 + jsonout_cost(&one, 1);
+			struct jsonout out;
+
+			memset(text, 'a', sizeof(text));
+			text[at] = one;
+			jsonout_init(&out);
+			jsonout_text(&out, text, sizeof(text));
+			assert_int_equal(out.len, cost);
+			assert_int_equal(jsonout_cost(text, sizeof(text)), cost);
+			assert_int_equal(jsonout_fit(text, sizeof(text), cost), sizeof(text));
+			assert_true(jsonout_fit(text, sizeof(text), cost - 1) < sizeof(text));
+			assert_int_equal(jsonout_fit(text, sizeof(text), 2 + at), at);
+			assert_int_equal(jsonout_fit(text, sizeof(text), 0), 0);
+			jsonout_done(&out);
+		}
+}
+
 static void
 bytes_become_a_data_uri(void **state)
 {
@@ -165,6 +193,7 @@ main(void)
 		cmocka_unit_test(any_bytes_become_a_string),
 		cmocka_unit_test(two_bytes_are_always_json),
 		cmocka_unit_test(a_fitting_head_ends_between_characters),
+		cmocka_unit_test(a_byte_is_seen_wherever_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The guard ends waits in the middle of a turn, and nothing else. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -121,6 +122,32 @@ a_slow_turn_is_told(void **state)
 }
 
 /* ---- what it leaves alone ---- */
+
+static void *
+rest_elsewhere(void *arg)
+{
+	stall_turn();
+	stall_rest();
+	stall_forget();
+	return arg;
+}
+
+/* A library's thread that waits by a function of turns.c. */
+static void
+another_thread_ends_no_turn(void **state)
+{
+	struct timespec wait = { .tv_sec = HANG_MS / 1000 };
+	unsigned int before = slow_calls;
+	pthread_t thread;
+
+	(void)state;
+	stall_turn();
+	assert_int_equal(pthread_create(&thread, NULL, rest_elsewhere, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(nanosleep(&wait, NULL), -1);
+	stall_rest();
+	assert_int_equal(slow_calls, before + 1);
+}
 
 /* What was armed for the turn comes once, and then there is quiet; also in a loop that takes it for
  * a turn. */
@@ -273,6 +300,7 @@ main(void)
 		cmocka_unit_test(so_are_descriptors_that_nobody_asked_for),
 		cmocka_unit_test(each_turn_is_guarded),
 		cmocka_unit_test(a_slow_turn_is_told),
+		cmocka_unit_test(another_thread_ends_no_turn),
 		cmocka_unit_test(a_rest_lasts),
 		cmocka_unit_test(a_pause_is_not_interrupted),
 		cmocka_unit_test(a_wait_is_found),
