@@ -78,6 +78,11 @@ struct upstream_call *upstream_call(struct upstream *upstream,
 				    const char *arguments, uint32_t seconds, uint32_t result_max,
 				    upstream_done *done, void *arg);
 
+/* From now on the call tells how far it is, as its server says: a sentence of printable ASCII,
+ * valid meanwhile. arg: that of done. From the loop. */
+void upstream_on_progress(struct upstream_call *call,
+			  void (*on_progress)(void *arg, const char *text));
+
 /* Waits until it is known which tools a server has: TOOL_RETURNED, without a body; or until it is
  * down: TOOL_FAILED. */
 struct upstream_call *upstream_await(struct upstream *upstream,

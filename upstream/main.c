@@ -34,6 +34,7 @@
 #define PROGRAM "mcp-python-tools"
 #define CONTROL 3
 #define WRITER_MAX (64 * 1024 * 1024)	/* results that the supervisor has not read */
+#define END_MS 400			/* for servers to be told that their sessions are over */
 #define DATA_MAX (1UL << 30)		/* bytes of memory */
 
 #ifdef WITH_SANITIZERS
@@ -216,6 +217,25 @@ start(struct client *c)
 		server_start(c->server[i]);
 }
 
+/* The supervisor is gone, or wants no more. */
+static void
+end(struct client *c)
+{
+	const struct timeval most = { .tv_usec = END_MS * 1000 };
+	bool is_busy = false;
+
+	event_del(&c->readable);
+	event_del(&c->writable);
+	for (uint32_t i = 0; i < c->n_servers; i++) {
+		server_end(c->server[i]);
+		is_busy |= server_is_busy(c->server[i]);
+	}
+	if (is_busy) {
+		event_base_loopexit(c->base, &most);
+		event_base_dispatch(c->base);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -231,5 +251,6 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	start(&client);
 	event_base_dispatch(client.base);
+	end(&client);
 	return EXIT_SUCCESS;
 }
