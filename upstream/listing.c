@@ -200,12 +200,30 @@ listing_take(struct listing *l, const json_t *tools, bool with_headers)
 			l->left_out++;
 }
 
+void
+listing_add_reader(struct listing *l)
+{
+	json_t *tool;
+
+	if (is_listed(l, LISTING_READER))
+		return;
+	tool = xalloc_check(json_pack(
+		"{s:s,s:s,s:{s:s,s:{s:{s:s}},s:[s]},s:{s:b}}", "name", LISTING_READER,
+		"description", "Reads a resource of this server, such as a resource_link in a "
+		"result: text, or bytes.", "inputSchema", "type", "object", "properties", "uri",
+		"type", "string", "required", "uri", "annotations", "readOnlyHint", 1));
+	if (take(l, tool, false))
+		json_object_set_new(json_array_get(l->tools, json_array_size(l->tools) - 1),
+				    "reader", json_true());
+	json_decref(tool);
+}
+
 /* What a call of it needs, if anything. */
 static void
 know(struct listing *l, const char *name, json_t *one)
 {
 	json_object_del(one, "about");
-	if (json_is_true(json_object_get(one, "task")) ||
+	if (json_is_true(json_object_get(one, "task")) || json_object_get(one, "reader") ||
 	    json_array_size(json_object_get(one, "headers")) > 0)
 		json_object_set(l->known, name, one);
 }
@@ -240,4 +258,10 @@ bool
 listing_wants_task(const struct listing *l, const char *tool)
 {
 	return json_is_true(json_object_get(json_object_get(l->known, tool), "task"));
+}
+
+bool
+listing_is_reader(const struct listing *l, const char *tool)
+{
+	return json_object_get(json_object_get(l->known, tool), "reader") != NULL;
 }

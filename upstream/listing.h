@@ -29,6 +29,11 @@ void listing_begin(struct listing *listing);
  * x-mcp-header in a schema says, and a tool where this is malformed is left out. */
 void listing_take(struct listing *listing, const json_t *tools, bool with_headers);
 
+/* The server has resources, which results can link to: a tool LISTING_READER reads them, unless the
+ * server has one of that name itself. */
+#define LISTING_READER "resources/read"
+void listing_add_reader(struct listing *listing);
+
 /* It is whole: tells each tool as a TOOLS_TOOL of server number. How many there are. */
 uint32_t listing_end(struct listing *listing, uint32_t number,
 		     void (*tell)(void *arg, const struct msg *msg), void *arg);
@@ -38,6 +43,9 @@ void listing_drop(struct listing *listing);
 
 /* Does a call of the tool have to ask for a task, as servers of 2025-11-25 may want? */
 bool listing_wants_task(const struct listing *listing, const char *tool);
+
+/* Is the tool what listing_add_reader() has added? */
+bool listing_is_reader(const struct listing *listing, const char *tool);
 
 /* {header: value} of what HTTP repeats of the arguments, without "Mcp-Param-"; NULL: nothing. */
 json_t *listing_headers(const struct listing *listing, const char *tool, const json_t *arguments);

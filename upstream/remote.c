@@ -466,8 +466,7 @@ transfer_add_header(struct transfer *t, const char *name, const char *value)
 {
 	own_mem char *line = NULL;
 
-	/* libcurl would leave out a header without a value that has a colon. */
-	if (asprintf(&line, *value ? "%s: %s" : "%s;", name, value) < 0)
+	if (asprintf(&line, "%s: %s", name, value) < 0)
 		abort();
 	t->headers = xalloc_check(curl_slist_append(t->headers, line));
 }
@@ -636,6 +635,21 @@ are_short(const json_t *headers)
 }
 
 static void
+add_coded(struct transfer *t, const char *name, const char *text, size_t len)
+{
+	own_mem char *value = header_value(text, len), *empty = NULL;
+
+	if (*value) {
+		transfer_add_header(t, name, value);
+		return;
+	}
+	/* With a colon libcurl would leave it out. */
+	if (asprintf(&empty, "%s;", name) < 0)
+		abort();
+	t->headers = xalloc_check(curl_slist_append(t->headers, empty));
+}
+
+static void
 add_arguments(struct transfer *t, const json_t *headers)
 {
 	char name[128];
@@ -643,11 +657,8 @@ add_arguments(struct transfer *t, const json_t *headers)
 	json_t *value;
 
 	json_object_foreach((json_t *)headers, key, value) {
-		own_mem char *text = header_value(json_string_value(value),
-						  json_string_length(value));
-
 		snprintf(name, sizeof(name), "Mcp-Param-%s", key);
-		transfer_add_header(t, name, text);
+		add_coded(t, name, json_string_value(value), json_string_length(value));
 	}
 }
 
@@ -656,7 +667,8 @@ remote_send(struct remote *r, const struct remote_message *message)
 {
 	struct transfer *t;
 
-	if (!are_short(message->headers))
+	if (!are_short(message->headers) ||
+	    (message->is_modern && message->name && strlen(message->name) > HEADER_VALUE_MAX))
 		return -E2BIG;
 	if (!make_room(r))
 		return -ENOBUFS;
@@ -668,7 +680,7 @@ remote_send(struct remote *r, const struct remote_message *message)
 	if (message->is_modern && message->method)
 		transfer_add_header(t, "Mcp-Method", message->method);
 	if (message->is_modern && message->name)
-		transfer_add_header(t, "Mcp-Name", message->name);
+		add_coded(t, "Mcp-Name", message->name, strlen(message->name));
 	add_arguments(t, message->headers);
 	t->can_resume = !message->is_modern && message->id != 0;
 	snprintf(t->revision, sizeof(t->revision), "%s", message->revision);

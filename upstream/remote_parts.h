@@ -76,6 +76,7 @@ long transfer_status(const struct transfer *transfer);
 
 /* A new one, without headers, that is not begun. id: of the request; 0: nobody waits for it. */
 struct transfer *transfer_add(struct remote *remote, uint64_t id);
+/* value: "": libcurl sends no such header, not even one of its own. */
 void transfer_add_header(struct transfer *transfer, const char *name, const char *value);
 
 /* Begins it, with a token if that is wanted. 0 or -EINVAL; then the transfer is no more. */

@@ -69,6 +69,7 @@ post(struct server *s, const json_t *message, uint64_t id, const char *text)
 	const char *method = json_string_value(json_object_get(message, "method"));
 	const json_t *params = json_object_get(message, "params");
 	const char *tool = json_string_value(json_object_get(params, "name"));
+	const char *name = tool ? tool : json_string_value(json_object_get(params, "taskId"));
 	bool is_modern = s->is_modern || json_object_get(json_object_get(params, "_meta"), REVISION);
 	json_t *headers = is_modern && tool
 		? listing_headers(&s->listing, tool, json_object_get(params, "arguments")) : NULL;
@@ -76,7 +77,7 @@ post(struct server *s, const json_t *message, uint64_t id, const char *text)
 
 	r = remote_send(s->remote, &(struct remote_message){
 		.id = id, .method = method,
-		.name = tool ? tool : json_string_value(json_object_get(params, "taskId")),
+		.name = name ? name : json_string_value(json_object_get(params, "uri")),
 		.headers = headers,
 		.revision = is_modern ? MODERN : s->revision, .is_modern = is_modern,
 		.text = text, .len = strlen(text) });
@@ -226,7 +227,7 @@ go_down(struct server *s, const char *text)
 	s->state = TOOL_SERVER_DOWN;
 	for (request = LIST_FIRST(&s->requests); request; request = next) {
 		next = LIST_NEXT(request, link);
-		if (request->kind == DISCOVER && !s->remote)
+		if (request->kind == DISCOVER && !s->remote && !s->discovers_late)
 			s->skips_discover = true;
 		if (request->kind == CALL)
 			call_fail_with(s, request->call, "the server %s ended in the middle of the "
@@ -280,6 +281,13 @@ initialize(struct server *s)
 					 "version", PACKAGE_VERSION)), START_MS);
 }
 
+static void
+take_capabilities(struct server *s, const json_t *result)
+{
+	s->has_resources = json_is_object(json_object_get(json_object_get(result, "capabilities"),
+							  "resources"));
+}
+
 static bool
 has_word(const json_t *list, const char *word)
 {
@@ -292,14 +300,34 @@ has_word(const json_t *list, const char *word)
 	return false;
 }
 
+/* It is of the newer era, although it was slow to say so. */
+static void
+forget_start(struct server *s)
+{
+	struct request *request, *next;
+
+	for (request = LIST_FIRST(&s->requests); request; request = next) {
+		next = LIST_NEXT(request, link);
+		request_forget(request);
+	}
+	listing_drop(&s->listing);
+}
+
 /* result: NULL: an error; it may know no such method. */
 static void
 on_discovered(struct server *s, const json_t *result)
 {
-	if (!has_word(json_object_get(result, "supportedVersions"), MODERN)) {
+	bool is_modern = has_word(json_object_get(result, "supportedVersions"), MODERN);
+
+	if (s->discovers_late && (!is_modern || s->state == TOOL_SERVER_SERVING))
+		return;
+	if (!is_modern) {
 		initialize(s);
 		return;
 	}
+	if (s->discovers_late)
+		forget_start(s);
+	take_capabilities(s, result);
 	s->is_modern = true;
 	snprintf(s->revision, sizeof(s->revision), "%s", MODERN);
 	list(s, NULL);
@@ -333,6 +361,7 @@ on_initialized(struct server *s, const json_t *result)
 		give_up(s, "its answer to initialize has no protocolVersion");
 		return;
 	}
+	take_capabilities(s, result);
 	shape_text(s->revision, sizeof(s->revision), revision);
 	say_initialized(s);
 }
@@ -425,6 +454,8 @@ on_listed(struct server *s, const json_t *result)
 		list(s, next);
 		return;
 	}
+	if (s->has_resources)
+		listing_add_reader(&s->listing);
 	s->state = TOOL_SERVER_SERVING;
 	if (is_first)
 		s->served_since = server_now_ms();
@@ -620,6 +651,12 @@ on_late(evutil_socket_t fd, short what, void *arg)
 		call_is_late(request);
 		return;
 	}
+	/* A program may still be starting: what it says to this later counts. */
+	if (late.kind == DISCOVER && !s->remote) {
+		s->discovers_late = true;
+		initialize(s);
+		return;
+	}
 	request_forget(request);
 	snprintf(late_text, sizeof(late_text), "it has not answered within %d seconds",
 		 START_MS / 1000);
@@ -647,7 +684,7 @@ server_start(struct server *s)
 	}
 	s->state = TOOL_SERVER_STARTING;
 	s->revision[0] = '\0';
-	s->is_modern = false;
+	s->is_modern = s->discovers_late = false;
 	s->relistened = 0;
 	tell_state(s, "");
 	if (!s->remote)

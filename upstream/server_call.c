@@ -204,11 +204,28 @@ call_is_task(struct server *s, struct request *request, const json_t *answer,
 	return true;
 }
 
+/* What a resource is to a script: a tool's result with its contents as blocks. Owned; NULL: it is
+ * none. */
+static json_t *
+resource_result(const json_t *result)
+{
+	const json_t *contents = json_object_get(result, "contents");
+	json_t *blocks = xalloc_check(json_array()), *one;
+	size_t i;
+
+	json_array_foreach(contents, i, one)
+		json_array_append_new(blocks, xalloc_check(json_pack("{s:s,s:O}", "type",
+								     "resource", "resource", one)));
+	return json_is_array(contents) ? json_pack("{s:o}", "content", blocks)
+				       : (json_decref(blocks), NULL);
+}
+
 void
 call_on_result(struct server *s, const struct request *request, const json_t *result,
 	  const char *error)
 {
 	enum tool_status status;
+	json_t *contents = NULL;
 	char *body;
 
 	if (!result) {
@@ -216,7 +233,10 @@ call_on_result(struct server *s, const struct request *request, const json_t *re
 			     s->options.name, error);
 		return;
 	}
-	status = shape_result(result, request->result_max, &body);
+	if (request->reads)
+		contents = resource_result(result);
+	status = shape_result(request->reads ? contents : result, request->result_max, &body);
+	json_decref(contents);
 	tell_result(s, request->call, status, body);
 	free(body);
 }
@@ -242,6 +262,7 @@ server_call(struct server *s, const struct msg_tools_call *call)
 	own_mem char *tool = xmemdup0(call->tool.at, call->tool.len);
 	json_t *arguments, *params;
 	struct request *request;
+	bool reads;
 	int r;
 
 	if (s->state != TOOL_SERVER_SERVING) {
@@ -254,11 +275,22 @@ server_call(struct server *s, const struct msg_tools_call *call)
 		call_fail_with(s, call->call, "the arguments are no JSON object");
 		return;
 	}
-	params = xalloc_check(json_pack("{s:s,s:o}", "name", tool, "arguments", arguments));
+	reads = listing_is_reader(&s->listing, tool);
+	if (reads && !json_is_string(json_object_get(arguments, "uri"))) {
+		json_decref(arguments);
+		call_fail_with(s, call->call, "uri must be a string");
+		return;
+	}
+	if (reads)
+		params = json_pack("{s:O}", "uri", json_object_get(arguments, "uri"));
+	else
+		params = json_pack("{s:s,s:O}", "name", tool, "arguments", arguments);
+	xalloc_check(params);
+	json_decref(arguments);
 	if (!s->is_modern && listing_wants_task(&s->listing, tool))
 		json_object_set_new(params, "task", json_pack("{s:I}", "ttl",
 							      (json_int_t)call->seconds * 1000));
-	r = request_ask(s, CALL, "tools/call", params, call->seconds * 1000, &request);
+	r = request_ask(s, CALL, reads ? LISTING_READER : "tools/call", params, call->seconds * 1000, &request);
 	if (r < 0) {
 		call_fail_with(s, call->call, r == -ENOBUFS
 			       ? "the server %s does not read what it is sent" : r == -E2BIG
@@ -268,6 +300,7 @@ server_call(struct server *s, const struct msg_tools_call *call)
 		return;
 	}
 	request->call = call->call;
+	request->reads = reads;
 	request->seconds = call->seconds;
 	request->result_max = call->result_max;
 }

@@ -32,6 +32,7 @@ struct request {
 	/* With CALL: */
 	uint64_t call;			/* of TOOLS_CALL */
 	uint32_t seconds, result_max;
+	bool reads;			/* a resource, not a tool */
 	char *task;			/* its server has made it a task of this id; or NULL */
 	struct event poll;		/* when it is asked for again */
 	uint64_t told_ms;		/* when its progress was told last; 0: never */
@@ -46,6 +47,8 @@ struct server {
 	enum tool_server_state state;
 	char revision[REVISION_MAX + 1];	/* "": not known yet */
 	bool is_modern;
+	bool has_resources;
+	bool discovers_late;		/* initialize was sent before its answer to discovery */
 	bool skips_discover;		/* the method made it end */
 	uint64_t last_id;
 	LIST_HEAD(, request) requests;

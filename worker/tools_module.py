@@ -97,11 +97,15 @@ def call_tool(server, tool, arguments):
     where = "%s.%s: " % (server, tool)
     if status in (TOOL_REFUSED, TOOL_FAILED):
         raise ToolError(where + body, server, tool)
-    result = decode_json(body)
+    try:
+        result = decode_json(body)
+        value = None if status == TOOL_RAISED else result_value(result)
+    except Exception as error:  # blocks of any shape, base64 that is none, JSON as deep as a well
+        raise ToolError(where + "the server's answer cannot be read: %s" % error, server, tool) from None
     if status == TOOL_RAISED:
         said = content_text(result["content"]) or "the tool failed and does not say why"
         raise ToolError(where + said, server, tool, result["content"])
-    return result_value(result)
+    return value
 
 
 # ---- beside others -------------------------------------------------------------------

@@ -228,6 +228,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert "Expect" not in self.headers, "it would be refused by some"
         method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
         self.server.saw(method, self, message)
         try:
@@ -245,10 +246,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def modern(self, method, id, params):
         meta = params["_meta"]
         assert self.headers["MCP-Protocol-Version"] == meta["io.modelcontextprotocol/protocolVersion"]
-        assert self.headers["Mcp-Method"] == method and self.headers["Mcp-Name"] == params.get("name", params.get("taskId"))
+        assert self.headers["Mcp-Method"] == method and self.headers["Mcp-Name"] == params.get(
+            "name", params.get("taskId", params.get("uri")))
         assert "Mcp-Session-Id" not in self.headers
         if method == "server/discover":
-            self.result(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0,
+            self.result(id, {"supportedVersions": ["2026-07-28"], "capabilities": self.server.can, "ttlMs": 0,
                              "cacheScope": "private"})
         elif method == "subscriptions/listen":
             about = {"_meta": {"io.modelcontextprotocol/subscriptionId": id}}
@@ -261,7 +263,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if method == "initialize":
             self.server.sessions += 1
             self.server.session = "session-%d" % self.server.sessions
-            self.result(id, {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+            self.result(id, {"protocolVersion": params["protocolVersion"], "capabilities": self.server.can,
                              "serverInfo": {"name": "tools", "version": "1"}}, Mcp_Session_Id=self.server.session)
         elif "Mcp-Session-Id" not in self.headers:
             self.json({"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "no session"}}, 400)
@@ -279,6 +281,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if self.server.late is not None:
                 self.server.late.wait()
             self.result(id, {"tools": self.server.tools})
+        elif method == "resources/read":
+            self.result(id, {"contents": {
+                "x://text": [{"uri": "x://text", "text": "a text"}],
+                "x://two": [{"uri": "x://two", "blob": "AAE="}, {"uri": "x://two/b", "text": "b"}],
+                "x://lie": "none"}.get(params["uri"], [7])})
         elif method.startswith("tasks/"):
             self.go_on(method, id, params["taskId"])
         elif name.startswith("task_"):
@@ -304,12 +311,12 @@ class RemoteServer:
     """The server and its folder, which everybody can read. where: tcp, tls or unix."""
 
     def __init__(self, era="legacy", where="tcp", path="/mcp", header="Authorization", secret=None,
-                 certificate="localhost", tools=None, late=None):
+                 certificate="localhost", tools=None, late=None, can=("tools",)):
         self.where, self.certificate = where, certificate
         self.state = dict(era=era, path=path, header=header, secret={secret} if isinstance(secret, str) else secret, session=None, sessions=0,
                           other="http://127.0.0.1:9/", ended=threading.Event(), changed=threading.Event(),
                           held=threading.Event(),
-                          told=threading.Event(), waiting=None, polls=0, late=late,
+                          told=threading.Event(), waiting=None, polls=0, late=late, can={name: {} for name in can},
                           tools=[tool(name) for name in NAMES] if tools is None else tools, seen=[], saw=self.saw)
 
     def __enter__(self):

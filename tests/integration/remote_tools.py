@@ -415,6 +415,33 @@ def a_broken_stream_is_resumed(ctx):
 
 
 @test(private=True)
+def resources_are_read(ctx):
+    """Such as those that a result links to. It is a tool like the others, for policy too."""
+    for era in "legacy", "modern":
+        with RemoteServer(era, tools=[tool("echo")], can=("tools", "resources")) as server, \
+                service(ctx, server) as (s, c):
+            out = printed(c, ERRORS + """
+read = tools.far.resources_read
+print(read(uri="x://text"), read(uri="x://two"))
+for uri in "x://lie", "x://none", 7:
+    print(error(lambda: read(uri=uri)))
+print(error(lambda: read(uri="x" * 5000)))
+print("reads" in str(tools.search("resource link")).lower())
+""").splitlines()
+            equal(out[0], r"a text [b'\x00\x01', 'b']")
+            assert "no result of a tool" in out[1] and "cannot be read" in out[2], out
+            assert "uri must be a string" in out[3] and "cannot be" in out[4], out
+            equal((out[5], server.methods().count("resources/read")), ("True", 5 if era == "legacy" else 4))
+        with RemoteServer(era, tools=[tool("echo")], can=("tools", "resources")) as server, \
+                service(ctx, server, rest="[tool-calls]\ndeny = far.resources/read\n") as (s, c):
+            equal(printed(c, "import tools\nprint(hasattr(tools.far, 'resources_read'))"), "False\n")
+    own = dict(tool("echo"), name="resources/read")
+    with RemoteServer("legacy", tools=[own], can=("tools", "resources")) as server, service(ctx, server) as (s, c):
+        equal(printed(c, "import tools\nprint(tools.far.resources_read())"), "called resources/read\n")
+        equal(server.methods().count("resources/read"), 0)
+
+
+@test(private=True)
 def a_session_is_ended(ctx):
     with RemoteServer("legacy") as server:
         with service(ctx, server) as (s, c):

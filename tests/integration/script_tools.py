@@ -105,22 +105,22 @@ def without_a_server_there_is_no_module(ctx):
 def tools_are_called_in_both_eras(ctx):
     script = """
 import tools
-for server in tools.legacy, tools.modern, tools.silent:
+for server in tools.legacy, tools.modern, tools.silent, tools.slow:
     print(server.echo(value="x", other=[1, None]), server.add(a=2), server.words())
     print(server.picture(), server.mixed())
     print(server.get_thing_of(), server["get-thing.of"](), server.class_())
     print(server.lie())
 """
-    with service(ctx, "legacy", "modern", "silent") as s, ctx.client(path=s.socket) as c:
+    with service(ctx, "legacy", "modern", "silent", "slow") as s, ctx.client(path=s.socket) as c:
         o = run(c, script)
         lines = ["{'other': [1, None], 'value': 'x'} {'sum': 3} plain words",
                  r"b'\x89PNG\r\n\x1a\n' ['one', b'\x89PNG\r\n\x1a\n', 'two', "
                  "{'type': 'resource_link', 'uri': 'x://2', 'name': 'three'}]",
                  "called get-thing.of called get-thing.of called class", "the truth"]
-        equal(o.stdout.splitlines(), lines * 3)
-        for name, revision in (("legacy", "2025-11-25"), ("modern", "2026-07-28"),
+        equal(o.stdout.splitlines(), lines * 4)
+        for name, revision in (("legacy", "2025-11-25"), ("modern", "2026-07-28"), ("slow", "2026-07-28"),
                                ("silent", "2025-11-25")):
-            assert re.search(r'tools-server name=%s state=serving revision="?%s"? tools=19 left_out=3' % (
+            assert re.search(r'tools-server name=%s state=serving revision="?%s"? tools=20 left_out=3' % (
                 name, revision), s.log()), s.log()
 
 
@@ -162,6 +162,8 @@ def what_goes_wrong_is_one_exception(ctx):
 t = tools.legacy
 print(error(t.fail)); print(error(t.refuse)); print(error(t.strange))
 print(error(lambda: t.large(bytes=70000))); print(len(t.large(bytes=60000)))
+for n in range(8):
+    print(error(lambda: t.odd(n=n)))
 print(error(t.hang))
 print(error(t.die))
 try:
@@ -177,6 +179,8 @@ except AttributeError as e:
                 "legacy.strange: the server's answer is no result of a tool",
                 r"legacy.large: the result has 70\d\d\d bytes, and \[tool-calls\] result_bytes is 65536",
                 "60000",
+                "no error", *3 * ["legacy.odd: the server's answer cannot be read: .*"],
+                *3 * ["no error"], "no error|legacy.odd: the server's answer cannot be read: .*",
                 "legacy.hang: the server legacy has not answered within 2 seconds; .*",
                 r"legacy.die: the server legacy ended in the middle of the call, .*: it has ended "
                 r"\(exit code 3\), and said: it was told to die",
@@ -214,7 +218,7 @@ print("late" in dir(tools.legacy))
 """
     with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
         equal(run(c, script).stdout, "False\n")
-        s.wait_logged("tools=20")
+        s.wait_logged("tools=21")
         equal(run(c, "import tools\nprint(tools.legacy.late())").stdout, "called late\n")
 
 
@@ -256,7 +260,7 @@ def a_model_can_search_tools(ctx):
         equal([search(c, query) for query in queries], o.result["json"])
         equal(search(c, "picture", detail="name"), [{"name": "modern.picture"}])
         equal(search(c, "picture", server="legacy"), [])
-        equal(len(search(c, "", limit=100)), 37)
+        equal(len(search(c, "", limit=100)), 39)
         one = search(c, "add numbers", server="modern", detail="full")[0]
         equal(one["usage"].splitlines()[0], "tools.modern.add(*, a: float, b: float = 1) -> dict")
         assert "outputSchema: {" in one["usage"], one
@@ -265,7 +269,7 @@ def a_model_can_search_tools(ctx):
                                 ({"other": 1}, "other is not an argument"), ({"server": 1}, "server must be")):
             assert text in search(c, "x", True, **arguments), arguments
         description = {tool["name"]: tool["description"] for tool in c.ask("tools/list")["tools"]}["run_script"]
-        assert "calls tools of legacy (18), modern (19) (search_tools)." in description, description
+        assert "calls tools of legacy (19), modern (20) (search_tools)." in description, description
 
 
 CHECKED = """import tools, asyncio
@@ -424,11 +428,11 @@ for i in range(20): error(lambda: call_tool("legacy", "tool%d" % i, {}))
             seen = command(ctx, "status", "--json", "--admin-socket", admin)
             legacy, broken = json.loads(seen)["tool_servers"]
             equal([legacy[key] for key in ("server", "state", "revision", "tools", "left_out")],
-                  ["legacy", "serving", "2025-11-25", 19, 3])
+                  ["legacy", "serving", "2025-11-25", 20, 3])
             assert "it is broken" in broken["trouble"], seen
             text = command(ctx, "status", "--admin-socket", admin)
             assert "\nbroken: " in text, text
-            assert re.search(r"\nlegacy +serving +2025-11-25 +19 +3\n", text), text
+            assert re.search(r"\nlegacy +serving +2025-11-25 +20 +3\n", text), text
 
 
 @test(private=True)
@@ -442,7 +446,7 @@ def operators_call_tools(ctx):
                 return command(ctx, "tools", *words, "--admin-socket", admin, want=want)
             run(c, "import tools\ntools.legacy.words")
             listed = tools().splitlines()
-            equal((len(listed), listed[1]), (19, "legacy.add  Adds two numbers."))
+            equal((len(listed), listed[1]), (20, "legacy.add  Adds two numbers."))
             assert "legacy.write (may change things)  Writes a line to a file." in listed, listed
             equal(json.loads(tools("list", "--json"))[1]["tool"], "add")
             assert "inputSchema" in json.loads(tools("describe", "legacy.add", "--json")), "a schema"
@@ -545,7 +549,7 @@ def a_tool_that_has_changed_is_asked_about_again(ctx):
         id = c.start_script(write % "one")
         one = asked(ctx, admin)
         run(other, "import tools\ntools.legacy.grow()")
-        s.wait_logged("tools=20 left_out=3")
+        s.wait_logged("tools=21 left_out=3")
         admin.ask("approve", id=one["id"])
         assert "has changed what it says of this tool" in c.outcome(id).stdout
         # Between the approval and its use.
@@ -555,7 +559,7 @@ def a_tool_that_has_changed_is_asked_about_again(ctx):
         c.run("1")
         admin.ask("approve", id=one["id"])
         run(other, "import tools\ntools.legacy.grow()")
-        s.wait_logged("tools=20 left_out=4")
+        s.wait_logged("tools=21 left_out=4")
         id = c.start_script(write % "two")
         again = asked(ctx, admin)
         assert again["id"] != one["id"], (again, one)
