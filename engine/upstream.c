@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "host/child.h"
+#include "host/secret.h"
 #include "policy/config.h"
 #include "proto/frame.h"
 
@@ -48,6 +49,8 @@ struct server {
 struct upstream {
 	struct upstream_options options;
 	struct child child;
+	uint64_t stamp;			/* of the files of credentials, at its start */
+	bool renews;			/* it is ended for other credentials */
 	struct server server[TOOL_SERVERS_MAX];
 	uint32_t n_servers;
 	uint64_t last_id;
@@ -423,6 +426,8 @@ on_message(void *arg, struct frame *frame)
 
 /* ---- life ---- */
 
+static void start(struct upstream *u);
+
 static void
 on_down(void *arg)
 {
@@ -437,12 +442,31 @@ on_down(void *arg)
 		drop_next(&u->server[i]);
 	}
 	finish_waiting(u, NULL, true);
-	child_arm(c, child_backoff_ms(c));
+	if (u->renews)
+		start(u);
+	else
+		child_arm(c, child_backoff_ms(c));
+}
+
+/* The launcher reads the files when the process is started: what they are then. */
+static uint64_t
+stamp_of(const struct upstream *u)
+{
+	const struct config *config = u->options.config;
+	uint64_t stamp = 0;
+
+	for (size_t i = 0; i < config->n_tools; i++) {
+		stamp = secret_stamp(config->tools[i].credential_file, stamp);
+		stamp = secret_stamp(config->tools[i].oauth_client_secret_file, stamp);
+	}
+	return stamp;
 }
 
 static void
 start(struct upstream *u)
 {
+	u->stamp = stamp_of(u);
+	u->renews = false;
 	for (uint32_t i = 0; i < u->n_servers; i++)
 		set_state(&u->server[i], TOOL_SERVER_STARTING, "", 0);
 	child_start(&u->child, u->options.launcher, 0);
@@ -520,4 +544,14 @@ pid_t
 upstream_pid(const struct upstream *u)
 {
 	return u != NULL ? u->child.launch.pid : 0;
+}
+
+void
+upstream_renew_credentials(struct upstream *u)
+{
+	if (u == NULL || !child_is_up(&u->child) || stamp_of(u) == u->stamp)
+		return;
+	u->renews = true;
+	child_note(&u->child, 0, "files of credentials have changed, so it is started again");
+	child_end(&u->child);
 }

@@ -50,6 +50,10 @@ void upstream_free(struct upstream *upstream);
 
 pid_t upstream_pid(const struct upstream *upstream);	/* 0: there is none now; NULL is fine */
 
+/* Files of credentials may have changed: then the process is started again, with what they have
+ * now. Calls that are open fail. NULL is fine. */
+void upstream_renew_credentials(struct upstream *upstream);
+
 /* on_listed is called from the loop each time a server has listed its tools. */
 void upstream_watch(struct upstream *upstream, void (*on_listed)(void *arg), void *arg);
 

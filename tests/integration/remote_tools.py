@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import threading
 import time
 import urllib.parse
@@ -19,7 +20,7 @@ from peer import Peer
 from remote_server import RemoteServer, TokenServer, tasks, tool
 from secret_files import USER, names_of_those_with, write_secret
 from supervisor import read_text
-from tool_scripts import ERRORS, printed
+from tool_scripts import ERRORS, printed, tools_process
 
 SECRET = 's3cr3t"of\\the-upstream-server'
 
@@ -202,6 +203,34 @@ def without_its_credential_a_server_is_not_asked(ctx):
         equal(server.methods(), [])
         with ctx.private(USER + config_of("far", server, credential(server, SECRET + "-old"))) as s:
             s.wait_logged("it refuses the credential")
+
+
+@test(private=True)
+def a_changed_credential_is_used_after_a_reload(ctx):
+    with RemoteServer("modern", secret={"Bearer " + SECRET, "Bearer " + SECRET + "-new"}) as server, \
+            service(ctx, server, credential(server), USER) as (s, c):
+        printed(c, "import tools\ntools.far.echo()")
+        pid, = tools_process(s)
+        def reload():
+            seen = s.log().count("reloaded ")
+            os.kill(s.pid, signal.SIGHUP)
+            deadline = time.monotonic() + ctx.seconds(30)
+            while s.log().count("reloaded ") == seen:
+                assert time.monotonic() < deadline, s.log()
+                time.sleep(0.01)
+        # Nothing has changed, so nothing is cut off.
+        id = c.start_script("import tools\ntools.far.hold()")
+        assert server.state["held"].wait(ctx.seconds(60))
+        reload()
+        equal(tools_process(s), [pid])
+        server.state["ended"].set()
+        equal(c.outcome(id).status, "ok")
+        credential(server, SECRET + "-new\n")
+        reload()
+        s.wait_logged("files of credentials have changed")
+        printed(c, ERRORS + "while error(lambda: tools.far.echo()) != 'no error': pass")
+        equal([headers["Authorization"] for headers in server.calls("echo")],
+              ["Bearer " + SECRET, "Bearer " + SECRET + "-new"])
 
 
 # ---- OAuth ----

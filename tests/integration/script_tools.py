@@ -18,7 +18,7 @@ from forged import FRAMES
 from harness import SOMEBODY, TOP, equal, main, test
 from mcpclient import LEGACY, Client
 from supervisor import libc, read_text
-from tool_scripts import ERRORS, run
+from tool_scripts import ERRORS, run, tools_process
 
 IN_MODIFY = 2
 
@@ -73,10 +73,6 @@ def service(ctx, *kinds, more="", log=None):
         with ctx.private(log.config(config) if log else config) as s:
             s.servers = servers
             yield s
-
-
-def tools_process(s):
-    return [pid for pid in s.below() if (read_text("/proc/%d/comm" % pid) or "") == "mcp-python-tool\n"]
 
 
 def of(log, event):
