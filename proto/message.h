@@ -19,7 +19,7 @@
 
 /* The first byte of every frame. Both sides are of one build, so any change of
  * messages.def or of the framing raises it. */
-#define PROTO_VERSION 15
+#define PROTO_VERSION 16
 
 /* Both sides' build, which HELLO compares. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)

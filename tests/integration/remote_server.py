@@ -241,6 +241,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 self.legacy(method, id, params)
         except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
+            self.server.saw("closed", self)
             self.close_connection = True
 
     def modern(self, method, id, params):

@@ -374,6 +374,18 @@ def tasks_that_nobody_waits_for_are_cancelled(ctx):
 
 
 @test(private=True)
+def a_call_that_nobody_waits_for_is_cancelled(ctx):
+    """By a notification of the older era; by the end of the connection in the newer one."""
+    for era in "legacy", "modern":
+        with RemoteServer(era, tools=[tool("hold"), tool("trickle")]) as server, service(ctx, server) as (s, c):
+            name = "hold" if era == "legacy" else "trickle"
+            id = c.start_script("import tools\ntools.far.%s()" % name, timeout_seconds=600)
+            wait_seen(ctx, server, "tools/call")
+            c.cancel(id)
+            wait_seen(ctx, server, "notifications/cancelled" if era == "legacy" else "closed")
+
+
+@test(private=True)
 def progress_of_a_call_is_told_to_the_client(ctx):
     for era in "legacy", "modern":
         with RemoteServer(era, tools=[tool("steps")]) as server, service(ctx, server) as (s, _), \

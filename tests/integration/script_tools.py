@@ -664,12 +664,67 @@ threading.Event().wait()""" % (len(forged) + 1), 120)
 
 
 @test(private=True)
+def a_forged_call_of_another_tenants_server_ends_the_run(ctx):
+    more = ("[tool-calls]\nservers = legacy\n[tenant uid:%d]\ntool-calls.servers = modern\n" % os.getuid())
+    with service(ctx, "legacy", "modern", more=more) as s, ctx.client(path=s.socket) as c:
+        for n, tool in enumerate(("", ", tool=b'write', arguments=b'{}'"), 1):
+            o = c.run(FRAMES + "control.sendall(frame(75, id=%d, number=1, server=b'legacy'%s))\n"
+                      "threading.Event().wait()" % (n, tool), 120)
+            equal(o.status, "worker_protocol_error")
+        equal((s.servers.lines(), run(c, "import tools\nprint(tools.modern.words())").stdout), ([], "plain words\n"))
+
+
+@test(private=True)
 def a_script_that_is_killed_leaves_no_call(ctx):
     with Log(ctx) as log, service(ctx, "legacy", log=log) as s, ctx.client(path=s.socket) as c:
         run(c, "import tools\ntools.legacy.hang()", "timeout", timeout_seconds=2)
+        s.servers.wait_line("cancelled")
         ended, = of(log, "tool-ended")
         equal((ended["tool"], ended["status"]), ("hang", "cancelled"))
         equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
+
+
+@test(private=True)
+def nobody_decides_in_time(ctx):
+    """The time that input_seconds gives beyond the script's own."""
+    with Log(ctx) as log, approving(ctx, log, "[limits]\ninput_seconds = 1\n") as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(s.servers.path + "/admin") as admin:
+        o = run(c, "import tools\ntools.legacy.write(line='one')", "timeout", timeout_seconds=1)
+        call, = o.structured["tool_calls"]
+        equal((call["status"], call["tool"]), ("refused", "write"))
+        equal((s.servers.lines(), of(log, "tool-called"), of(log, "tool-ended")), ([], [], []))
+        # The request is still there, and what is decided now is for the same call made again.
+        one, = admin.ask("list")["approvals"]
+        admin.ask("approve", id=one["id"])
+        run(c, "import tools\ntools.legacy.write(line='one')")
+        equal(s.servers.lines(), ["one"])
+        log.verify()
+
+
+@test(private=True)
+def each_call_ends_once_in_the_audit_log(ctx):
+    """However it ends: an answer, an error, its time, a dead server, a killed script."""
+    more = "[tool-calls]\nseconds = 2\n"
+    with Log(ctx) as log, service(ctx, "legacy", more=more, log=log) as s, ctx.client(path=s.socket) as c:
+        run(c, ERRORS + """
+t = tools.legacy
+for call in t.words, t.fail, t.hang, t.die:
+    error(call)
+""")
+        wait_words(c)
+        run(c, """
+import threading, tools
+for _ in range(4):
+    threading.Thread(target=tools.legacy.hang).start()
+threading.Event().wait()
+""", "timeout", timeout_seconds=1)
+        log.verify()
+        begun = [(r["execution"], r["number"]) for r in of(log, "tool-called")]
+        ended = [(r["execution"], r["number"]) for r in of(log, "tool-ended")]
+        equal((sorted(begun), len(set(ended))), (sorted(ended), len(ended)))
+        ends = [r["status"] for r in of(log, "tool-ended")]
+        equal(set(ends), {"ok", "error", "failed", "cancelled"})
+        equal(ends.count("cancelled"), 4)
 
 
 @test(private=True)

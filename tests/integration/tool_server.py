@@ -168,6 +168,9 @@ def take(message):
         if at + PAGE < len(TOOLS):
             result["nextCursor"] = str(at + PAGE)
         answer(id, result)
+    elif method == "notifications/cancelled" and sys.argv[2:]:
+        with open(sys.argv[2], "a", encoding="utf-8") as f:
+            f.write("cancelled\n")
     elif method == "tools/call":
         if KIND == "modern":
             assert params["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
