@@ -217,22 +217,30 @@ start(struct client *c)
 		server_start(c->server[i]);
 }
 
+static bool
+is_busy(const struct client *c)
+{
+	for (uint32_t i = 0; i < c->n_servers; i++)
+		if (server_is_busy(c->server[i]))
+			return true;
+	return false;
+}
+
 /* The supervisor is gone, or wants no more. */
 static void
 end(struct client *c)
 {
 	const struct timeval most = { .tv_usec = END_MS * 1000 };
-	bool is_busy = false;
 
 	event_del(&c->readable);
 	event_del(&c->writable);
-	for (uint32_t i = 0; i < c->n_servers; i++) {
+	for (uint32_t i = 0; i < c->n_servers; i++)
 		server_end(c->server[i]);
-		is_busy |= server_is_busy(c->server[i]);
-	}
-	if (is_busy) {
-		event_base_loopexit(c->base, &most);
-		event_base_dispatch(c->base);
+	event_base_loopexit(c->base, &most);
+	while (is_busy(c)) {
+		event_base_loop(c->base, EVLOOP_ONCE);
+		if (event_base_got_exit(c->base))
+			break;
 	}
 }
 

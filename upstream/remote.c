@@ -30,6 +30,7 @@
 #define DELETE_MS 5000			/* for the end of a session */
 #define RESUMED_MAX 8			/* times without an event between them */
 #define RESUME_MS 500			/* before the rest is asked for, unless told otherwise */
+#define RESUME_LEAST_MS 50		/* whatever it says: it shares this program with others */
 #define RESUME_MOST_MS 60000
 #define HEADER_VALUE_MAX 4096		/* bytes of an argument in a header, before its encoding */
 #define RESUMES "Last-Event-ID"
@@ -291,13 +292,16 @@ resume(struct transfer *t)
 {
 	const struct events *events = &t->events;
 	unsigned int ms = events->retry_ms ? events->retry_ms : RESUME_MS;
-	const struct timeval wait = {
-		.tv_sec = (ms < RESUME_MOST_MS ? ms : RESUME_MOST_MS) / 1000,
-		.tv_usec = ms < RESUME_MOST_MS ? ms % 1000 * 1000 : 0 };
+	struct timeval wait;
 
 	if (!t->can_resume || t->id == 0 || t->refused || !*events->id ||
 	    (t->is_body && !t->is_events) || t->resumed == RESUMED_MAX)
 		return false;
+	if (ms < RESUME_LEAST_MS)
+		ms = RESUME_LEAST_MS;
+	else if (ms > RESUME_MOST_MS)
+		ms = RESUME_MOST_MS;
+	wait = (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 	t->resumed++;
 	transfer_reset(t);
 	bytes_free(&t->to_send);

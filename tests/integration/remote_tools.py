@@ -397,6 +397,17 @@ def progress_of_a_call_is_told_to_the_client(ctx):
             server.state["told"].set()
             told = json.dumps(p.wait(id))
             assert "a lie" not in told, told
+            # Nobody has asked for it: a script, a cell, a job.
+            for name, call in (("run_script", {"script": "import tools\nprint(tools.far.steps())"}),
+                               ("run_repl", {"code": "import tools\nprint(tools.far.steps())"}),
+                               ("run_script", {"script": "import tools\nprint(tools.far.steps())",
+                                               "background": True})):
+                told = p.result("tools/call", {"name": name, "arguments": call})["structuredContent"]
+                if call.get("background"):
+                    told = p.result("tools/call", {"name": "job", "arguments": {
+                        "id": told["job"], "action": "wait"}})["structuredContent"]["answer"]
+                equal((told["status"], told["stdout"]), ("ok", "\n"))
+            equal(p.notices, [])
 
 
 @test(private=True)
