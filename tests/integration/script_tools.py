@@ -240,6 +240,28 @@ print(tools.describe("legacy.add"))
         assert '"outputSchema' not in o.stdout and "outputSchema: {" in o.stdout, o.stdout
 
 
+@test(private=True)
+def a_servers_tools_are_a_stub(ctx):
+    """It is Python; help() of a tool says the same."""
+    script = """
+import ast, tools
+text = tools.describe("legacy")
+names = [one.name for one in ast.parse(text).body if isinstance(one, ast.FunctionDef)]
+print(names == sorted(set(dir(tools.legacy)) & set(names), key=names.index), len(names))
+for line in text.splitlines():
+    if "add" in line or "class_" in line:
+        print(line)
+exec(text)
+help(tools.legacy.add)
+"""
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        lines = run(c, script).stdout.splitlines()
+        equal(lines[:4], ["True 20", "add_result = TypedDict('add_result', {'sum': float}, total=False)",
+                          "def add(*, a: float, b: float = 1) -> add_result:",
+                          "def class_() -> Any:"])
+        assert any("add(*, a: float, b: float = 1) -> dict" in line for line in lines[4:]), lines
+
+
 def search(client, query, want_error=False, **more):
     answer = client.ask("tools/call", {"name": "search_tools", "arguments": dict(query=query, **more)})
     equal(answer.get("isError", False), want_error, answer)
