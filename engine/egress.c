@@ -39,6 +39,7 @@ struct egress {
 	struct egress_options options;
 	struct child child;
 	uint64_t stamp;			/* of the files of credentials, at its start */
+	bool renews;			/* it is ended for other credentials */
 	bool unused;			/* it was ended because it was not needed */
 	LIST_HEAD(, egress_grant) grants;
 };
@@ -87,6 +88,8 @@ on_down(void *arg)
 		return;
 	log_line(LOG_WARNING, c->has_served ? "egress-lost" : "egress-failed", "text=%s",
 		 log_quote(&quoted, c->text, strlen(c->text)));
+	if (e->renews)
+		return;
 	/* A process that served is restarted with a delay, too: connections made it end, and may
 	 * do so again. */
 	child_arm(c, child_backoff_ms(c));
@@ -466,6 +469,11 @@ egress_renew_credentials(struct egress *e)
 {
 	if (!child_is_up(&e->child) || stamp_of(e) == e->stamp)
 		return;
+	/* At once: no script is without the network meanwhile. */
 	child_note(&e->child, 0, "files of credentials have changed, so it is started again");
+	e->renews = true;
 	child_end(&e->child);
+	child_reap(&e->child);
+	e->renews = false;
+	start(e);
 }

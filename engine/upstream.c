@@ -426,8 +426,6 @@ on_message(void *arg, struct frame *frame)
 
 /* ---- life ---- */
 
-static void start(struct upstream *u);
-
 static void
 on_down(void *arg)
 {
@@ -442,9 +440,7 @@ on_down(void *arg)
 		drop_next(&u->server[i]);
 	}
 	finish_waiting(u, NULL, true);
-	if (u->renews)
-		start(u);
-	else
+	if (!u->renews)
 		child_arm(c, child_backoff_ms(c));
 }
 
@@ -466,7 +462,6 @@ static void
 start(struct upstream *u)
 {
 	u->stamp = stamp_of(u);
-	u->renews = false;
 	for (uint32_t i = 0; i < u->n_servers; i++)
 		set_state(&u->server[i], TOOL_SERVER_STARTING, "", 0);
 	child_start(&u->child, u->options.launcher, 0);
@@ -551,7 +546,10 @@ upstream_renew_credentials(struct upstream *u)
 {
 	if (u == NULL || !child_is_up(&u->child) || stamp_of(u) == u->stamp)
 		return;
-	u->renews = true;
 	child_note(&u->child, 0, "files of credentials have changed, so it is started again");
+	u->renews = true;
 	child_end(&u->child);
+	child_reap(&u->child);
+	u->renews = false;
+	start(u);
 }
