@@ -16,6 +16,6 @@ dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md do
 haproxydir = $(docdir)/haproxy
 dist_haproxy_DATA = doc/haproxy/README.md doc/haproxy/haproxy.cfg
 examplesdir = $(docdir)/examples
-examples_DATA = examples/hello.py examples/sales_report.py examples/client_tools.mjs
+examples_DATA = examples/hello.py examples/sales_report.py examples/client_tools.mjs examples/client_tools_modern.mjs
 dist_check_SCRIPTS += doc/check-man.sh
 TESTS += doc/check-man.sh

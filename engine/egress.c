@@ -18,6 +18,7 @@
 #include "engine/observer.h"
 #include "engine/survey.h"
 #include "host/child.h"
+#include "host/secret.h"
 #include "policy/config.h"
 #include "proto/frame.h"
 
@@ -37,6 +38,8 @@ struct egress_grant {
 struct egress {
 	struct egress_options options;
 	struct child child;
+	uint64_t stamp;			/* of the files of credentials, at its start */
+	bool renews;			/* it is ended for other credentials */
 	bool unused;			/* it was ended because it was not needed */
 	LIST_HEAD(, egress_grant) grants;
 };
@@ -85,6 +88,8 @@ on_down(void *arg)
 		return;
 	log_line(LOG_WARNING, c->has_served ? "egress-lost" : "egress-failed", "text=%s",
 		 log_quote(&quoted, c->text, strlen(c->text)));
+	if (e->renews)
+		return;
 	/* A process that served is restarted with a delay, too: connections made it end, and may
 	 * do so again. */
 	child_arm(c, child_backoff_ms(c));
@@ -260,9 +265,22 @@ static const struct child_kind egress_kind = {
 	.on_due = on_due,
 };
 
+/* The launcher reads the files when the process is started: what they are then. */
+static uint64_t
+stamp_of(const struct egress *e)
+{
+	const struct config *config = e->options.config;
+	uint64_t stamp = 0;
+
+	for (size_t i = 0; i < config->n_secrets; i++)
+		stamp = secret_stamp(config->secret[i].value_file, stamp);
+	return stamp;
+}
+
 static void
 start(struct egress *e)
 {
+	e->stamp = stamp_of(e);
 	e->unused = false;
 	child_start(&e->child, e->options.launcher, 0);
 }
@@ -444,4 +462,18 @@ egress_grant_end(struct egress_grant *grant)
 	grant->terms = NULL;
 	if (!grant->opened || !child_is_up(&e->child))
 		free_grant(grant);
+}
+
+void
+egress_renew_credentials(struct egress *e)
+{
+	if (!child_is_up(&e->child) || stamp_of(e) == e->stamp)
+		return;
+	/* At once: no script is without the network meanwhile. */
+	child_note(&e->child, 0, "files of credentials have changed, so it is started again");
+	e->renews = true;
+	child_end(&e->child);
+	child_reap(&e->child);
+	e->renews = false;
+	start(e);
 }

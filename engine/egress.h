@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct config;
 struct config_network;
 struct egress;
 struct egress_grant;
@@ -22,6 +23,7 @@ struct survey_egress;
 struct egress_options {
 	struct event_base *base;		/* all borrowed */
 	struct launcher *launcher;
+	const struct config *config;		/* of the start: its [secret NAME] */
 	const struct engine_observer *observer;	/* hears of connections; NULL: none */
 };
 
@@ -30,6 +32,10 @@ struct egress *egress_new(const struct egress_options *options);
 
 /* Kills the process at once. No grant may be left. NULL is fine. */
 void egress_free(struct egress *egress);
+
+/* Files of secrets may have changed: then the process is started again, with what they have now.
+ * Open connections end. */
+void egress_renew_credentials(struct egress *egress);
 
 /* Its state, for operators. */
 void egress_look(const struct egress *egress, struct survey_egress *egress_r);

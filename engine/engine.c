@@ -282,7 +282,7 @@ set_up(struct engine *engine)
 	worker_slots_init(&engine->slots, slots - strangers);
 	engine->egress = egress_new(&(struct egress_options){
 		.base = engine->base, .launcher = engine->options.launcher,
-		.observer = engine->options.observer,
+		.config = engine->config, .observer = engine->options.observer,
 	});
 	if (engine->egress == NULL)
 		return -ENOMEM;
@@ -387,6 +387,13 @@ engine_new(const struct engine_options *options, struct engine **engine_r)
 	}
 	*engine_r = engine;
 	return 0;
+}
+
+void
+engine_renew_credentials(struct engine *engine)
+{
+	upstream_renew_credentials(engine->upstream);
+	egress_renew_credentials(engine->egress);
 }
 
 struct upstream *

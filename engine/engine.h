@@ -103,6 +103,9 @@ void engine_enforcement(const struct engine *engine, struct engine_enforcement *
  * (engine/zygote.h). */
 const char *engine_packages(const struct engine *engine);
 
+/* Files of credentials and secrets may have changed. */
+void engine_renew_credentials(struct engine *engine);
+
 /* The client of other MCP servers; NULL: none is configured (engine/upstream.h). */
 struct upstream *engine_upstream(const struct engine *engine);
 

@@ -18,10 +18,12 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "host/child.h"
+#include "host/secret.h"
 #include "policy/config.h"
 #include "proto/frame.h"
 
 #define START_SECONDS 10
+#define GRACE_MS 500		/* to end sessions with servers */
 #define SERVED_MS 60000		/* after so long its next start is not delayed for earlier ones */
 #define WRITER_MAX (32 * 1024 * 1024)
 
@@ -32,6 +34,7 @@ struct upstream_call {
 	uint64_t id;			/* 0: it waits for a list */
 	uint32_t server;
 	upstream_done *done;
+	void (*on_progress)(void *arg, const char *text);	/* NULL: of no interest */
 	void *arg;
 	struct event soon;		/* it has failed at once: text says why */
 	char *text;
@@ -46,6 +49,8 @@ struct server {
 struct upstream {
 	struct upstream_options options;
 	struct child child;
+	uint64_t stamp;			/* of the files of credentials, at its start */
+	bool renews;			/* it is ended for other credentials */
 	struct server server[TOOL_SERVERS_MAX];
 	uint32_t n_servers;
 	uint64_t last_id;
@@ -169,6 +174,12 @@ why_down(const struct upstream *u, const struct server *s)
 								    : s->seen.text) < 0)
 		abort();
 	return text;
+}
+
+void
+upstream_on_progress(struct upstream_call *call, void (*on_progress)(void *arg, const char *text))
+{
+	call->on_progress = on_progress;
 }
 
 static struct upstream_call *
@@ -341,6 +352,29 @@ on_server(struct upstream *u, const struct msg_tools_server *told)
 	return 0;
 }
 
+static struct upstream_call *
+find_call(const struct upstream *u, uint64_t id)
+{
+	struct upstream_call *call;
+
+	LIST_FOREACH(call, &u->calls, link)
+		if (call->id == id)
+			break;
+	return call;
+}
+
+static int
+on_progress(const struct upstream *u, const struct msg_tools_progress *progress)
+{
+	struct upstream_call *call = find_call(u, progress->call);
+	char *text = xmemdup0(progress->text.at, progress->text.len);
+
+	if (call != NULL && call->on_progress != NULL)
+		call->on_progress(call->arg, text);
+	free(text);
+	return 0;
+}
+
 static int
 on_result(struct upstream *u, const struct msg_tools_result *result)
 {
@@ -348,9 +382,7 @@ on_result(struct upstream *u, const struct msg_tools_result *result)
 
 	if (result->status == TOOL_REFUSED)
 		return -EBADMSG;
-	LIST_FOREACH(call, &u->calls, link)
-		if (call->id == result->call)
-			break;
+	call = find_call(u, result->call);
 	/* It may have crossed a TOOLS_CANCEL. */
 	if (call == NULL)
 		return 0;
@@ -385,6 +417,8 @@ on_message(void *arg, struct frame *frame)
 		return on_tool(u, &frame->msg.tools_tool);
 	if (frame->msg.type == MSG_TOOLS_SERVER)
 		return on_server(u, &frame->msg.tools_server);
+	if (frame->msg.type == MSG_TOOLS_PROGRESS)
+		return on_progress(u, &frame->msg.tools_progress);
 	if (frame->msg.type == MSG_TOOLS_RESULT)
 		return on_result(u, &frame->msg.tools_result);
 	return -EBADMSG;
@@ -406,12 +440,28 @@ on_down(void *arg)
 		drop_next(&u->server[i]);
 	}
 	finish_waiting(u, NULL, true);
-	child_arm(c, child_backoff_ms(c));
+	if (!u->renews)
+		child_arm(c, child_backoff_ms(c));
+}
+
+/* The launcher reads the files when the process is started: what they are then. */
+static uint64_t
+stamp_of(const struct upstream *u)
+{
+	const struct config *config = u->options.config;
+	uint64_t stamp = 0;
+
+	for (size_t i = 0; i < config->n_tools; i++) {
+		stamp = secret_stamp(config->tools[i].credential_file, stamp);
+		stamp = secret_stamp(config->tools[i].oauth_client_secret_file, stamp);
+	}
+	return stamp;
 }
 
 static void
 start(struct upstream *u)
 {
+	u->stamp = stamp_of(u);
 	for (uint32_t i = 0; i < u->n_servers; i++)
 		set_state(&u->server[i], TOOL_SERVER_STARTING, "", 0);
 	child_start(&u->child, u->options.launcher, 0);
@@ -434,6 +484,7 @@ static const struct child_kind upstream_kind = {
 	.from = FROM_TOOLS,
 	.writer_max = WRITER_MAX,
 	.start_seconds = START_SECONDS,
+	.grace_ms = GRACE_MS,
 	.on_message = on_message,
 	.on_down = on_down,
 	.on_due = on_due,
@@ -488,4 +539,17 @@ pid_t
 upstream_pid(const struct upstream *u)
 {
 	return u != NULL ? u->child.launch.pid : 0;
+}
+
+void
+upstream_renew_credentials(struct upstream *u)
+{
+	if (u == NULL || !child_is_up(&u->child) || stamp_of(u) == u->stamp)
+		return;
+	child_note(&u->child, 0, "files of credentials have changed, so it is started again");
+	u->renews = true;
+	child_end(&u->child);
+	child_reap(&u->child);
+	u->renews = false;
+	start(u);
 }

@@ -50,6 +50,10 @@ void upstream_free(struct upstream *upstream);
 
 pid_t upstream_pid(const struct upstream *upstream);	/* 0: there is none now; NULL is fine */
 
+/* Files of credentials may have changed: then the process is started again, with what they have
+ * now. Calls that are open fail. NULL is fine. */
+void upstream_renew_credentials(struct upstream *upstream);
+
 /* on_listed is called from the loop each time a server has listed its tools. */
 void upstream_watch(struct upstream *upstream, void (*on_listed)(void *arg), void *arg);
 
@@ -77,6 +81,11 @@ struct upstream_call *upstream_call(struct upstream *upstream,
 				    const struct upstream_server *server, const char *tool,
 				    const char *arguments, uint32_t seconds, uint32_t result_max,
 				    upstream_done *done, void *arg);
+
+/* From now on the call tells how far it is, as its server says: a sentence of printable ASCII,
+ * valid meanwhile. arg: that of done. From the loop. */
+void upstream_on_progress(struct upstream_call *call,
+			  void (*on_progress)(void *arg, const char *text));
 
 /* Waits until it is known which tools a server has: TOOL_RETURNED, without a body; or until it is
  * down: TOOL_FAILED. */

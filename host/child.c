@@ -6,10 +6,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -164,11 +166,24 @@ child_reap(struct child *c)
 	go_down(c, &info);
 }
 
+/* It may end by itself, for as long as its kind allows. */
+static void
+let_end(const struct child *c)
+{
+	struct pollfd ended = { .fd = c->launch.pidfd, .events = POLLIN };
+
+	if (c->state != CHILD_SERVING || c->kind->grace_ms == 0)
+		return;
+	shutdown(c->launch.control, SHUT_WR);
+	(void)poll(&ended, 1, (int)c->kind->grace_ms);
+}
+
 void
 child_done(struct child *c)
 {
 	siginfo_t info;
 
+	let_end(c);
 	child_end(c);
 	if (c->state == CHILD_ENDING)
 		wait_for(c, &info);

@@ -35,6 +35,8 @@ struct child_kind {
 	bool passes;			/* it sends descriptors */
 	size_t writer_max;		/* bytes that may wait to be sent */
 	unsigned int start_seconds;	/* then it has to be ready */
+	unsigned int grace_ms;		/* that child_done() leaves it to end by itself, when its
+					 * socket has been closed */
 
 	/* A frame has arrived; the caller frees what is not taken. A negative errno ends the
 	 * child. */
@@ -69,7 +71,8 @@ struct child {
 void child_init(struct child *child, const struct child_kind *kind, struct event_base *base,
 		void *arg);
 
-/* Kills the process, waits for its end, and releases everything; on_down is not called. */
+/* Kills the process, after its grace, waits for its end, and releases everything; on_down is not
+ * called. */
 void child_done(struct child *child);
 
 /* Starts it; it must be down. profile: a zygote's, else 0. If it cannot be started, on_down has

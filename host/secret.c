@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the launcher.   Owns: nothing; the caller forgets the text.
+/* Runs in: the launcher; secret_stamp() in the supervisor.
+ * Owns:    nothing; the caller forgets the text.
  * Reads:   a file of the administrator. */
 #include "host/secret.h"
 
@@ -46,4 +47,23 @@ secret_read(const char *path, char *text)
 		memcpy(text, bytes, strlen(bytes) + 1);
 	explicit_bzero(bytes, sizeof(bytes));
 	return r;
+}
+
+uint64_t
+secret_stamp(const char *path, uint64_t before)
+{
+	struct stat st = { 0 };
+	uint64_t parts[6], stamp = before * 31 + 1;
+
+	if (path == NULL || stat(path, &st) < 0)
+		return stamp;
+	parts[0] = st.st_dev;
+	parts[1] = st.st_ino;
+	parts[2] = (uint64_t)st.st_size;
+	parts[3] = (uint64_t)st.st_ctim.tv_sec;
+	parts[4] = (uint64_t)st.st_ctim.tv_nsec;
+	parts[5] = (uint64_t)st.st_mode;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		stamp = (stamp ^ parts[i]) * 0x100000001b3;
+	return stamp;
 }

@@ -195,6 +195,12 @@ mcp_progress_say(struct mcp_progress *p, const struct tool_progress *said)
 		.message_len = said->message ? strlen(said->message) : 0,
 	};
 
+	if (said->is_note) {
+		note.progress = p->last + 1;
+		note.total = 0;
+		send_note(p, &note);
+		return;
+	}
 	if (!isfinite(said->progress) || (p->last > 0 || p->said ? said->progress <= p->last
 								 : said->progress < 0))
 		return;

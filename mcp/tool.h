@@ -92,6 +92,8 @@ struct tool_progress {
 	double progress;		/* must increase; what does not is left out */
 	double total;			/* 0: not known */
 	const char *message;		/* NULL: none */
+	bool is_note;			/* a message beside the call's own progress: the numbers are
+					 * not used */
 };
 
 enum log_level {		/* as MCP has them */

@@ -19,7 +19,7 @@
 
 /* The first byte of every frame. Both sides are of one build, so any change of
  * messages.def or of the framing raises it. */
-#define PROTO_VERSION 15
+#define PROTO_VERSION 16
 
 /* Both sides' build, which HELLO compares. */
 #define PROTO_BUILD PACKAGE_VERSION "/" PROTO_STRING(PROTO_VERSION)
@@ -73,6 +73,7 @@
 #define TOOL_ARGUMENTS_MAX (1024 * 1024)	/* bytes of the arguments of a call, as JSON */
 #define TOOL_RESULT_MAX (8 * 1024 * 1024)	/* bytes of a result, as JSON; likewise */
 #define TOOL_TROUBLE_MAX 1024		/* bytes of why there is none */
+#define TOOL_PROGRESS_MAX 256		/* bytes of how far a call is */
 #define ENVIRONMENT_NAME 64		/* bytes: a SHA-256 in hexadecimal, lower case */
 #define MANIFEST_MAX (1024 * 1024)	/* bytes of what is written beside one */
 #define ENVIRONMENT_PLACE "/environment"	/* an empty directory of every jail; the keeper mounts

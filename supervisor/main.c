@@ -317,6 +317,8 @@ on_reloaded(void *arg)
 	if (s->stopping)
 		return;
 	toolsets_renew(s->engine);
+	if (governance_reloads(s->governance)->last_done)
+		engine_renew_credentials(s->engine);
 	mcp_tools_changed(s->mcp);
 	notify_ready(s->notify);
 }

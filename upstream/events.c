@@ -4,6 +4,7 @@
 #include "upstream/events.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,12 +42,39 @@ empty(struct bytes *b)
 		bytes_free(b);
 }
 
+/* The value of the line, if it is that field; else NULL. */
+static const char *
+value_of(const struct events *e, const char *field)
+{
+	const size_t n = strlen(field);
+
+	if (e->line.len < n || memcmp(e->line.at, field, n) != 0)
+		return NULL;
+	return e->line.at + n + (e->line.len > n && e->line.at[n] == ' ');
+}
+
+static void
+take_id(struct events *e, const char *id, size_t len)
+{
+	bool fits = len <= EVENTS_ID_MAX;
+
+	for (size_t i = 0; i < len && fits; i++)
+		fits = id[i] > ' ' && id[i] <= '~';
+	snprintf(e->id, sizeof(e->id), "%s", fits ? id : "");
+}
+
+static void
+take_retry(struct events *e, const char *ms, size_t len)
+{
+	if (len > 0 && len <= 9 && strspn(ms, "0123456789") == len)
+		e->retry_ms = (unsigned int)strtoul(ms, NULL, 10);
+}
+
 /* A line is at its end: an empty one ends the event. */
 static int
 end_line(struct events *e)
 {
-	static const char field[] = "data:";
-	const size_t n = sizeof(field) - 1;
+	const char *end = e->line.at + e->line.len, *value;
 	int r = 0;
 
 	if (e->line.len == 0) {
@@ -54,14 +82,16 @@ end_line(struct events *e)
 			e->on_message(e->arg, e->data.at, e->data.len);
 		e->has_data = false;
 		empty(&e->data);
-	} else if (e->line.len >= n && memcmp(e->line.at, field, n) == 0) {
-		size_t from = e->line.len > n && e->line.at[n] == ' ' ? n + 1 : n;
-
+	} else if ((value = value_of(e, "data:"))) {
 		if (e->has_data)
 			r = bytes_add(&e->data, "\n", 1, e->max);
 		if (r == 0)
-			r = bytes_add(&e->data, e->line.at + from, e->line.len - from, e->max);
+			r = bytes_add(&e->data, value, (size_t)(end - value), e->max);
 		e->has_data = true;
+	} else if ((value = value_of(e, "id:"))) {
+		take_id(e, value, (size_t)(end - value));
+	} else if ((value = value_of(e, "retry:"))) {
+		take_retry(e, value, (size_t)(end - value));
 	}
 	empty(&e->line);
 	return r;

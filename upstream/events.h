@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define EVENTS_ID_MAX 255
+
 /* Bytes that grow. All zero is a valid beginning. */
 struct bytes {
 	char *at;		/* NUL after the last one, if there is memory */
@@ -30,11 +32,16 @@ struct events {
 	struct bytes line, data;
 	bool has_data;
 	bool after_cr;		/* a LF that follows belongs to the line's end */
+	/* The newest event's id, by which the rest can be asked for; "": none, or one that no header
+	 * can have. */
+	char id[EVENTS_ID_MAX + 1];
+	unsigned int retry_ms;	/* how long to wait before; 0: not said */
 };
 
 /* Takes bytes, and gives out the events that end in them. 0 or -EMSGSIZE: more than max. */
 int events_feed(struct events *events, const char *bytes, size_t len);
 
+/* Frees what an unfinished event has; id and retry_ms stay. */
 void events_free(struct events *events);
 
 #endif

@@ -36,6 +36,7 @@
 #define PROGRAM "mcp-python-tools"
 #define CONTROL 3
 #define WRITER_MAX (64 * 1024 * 1024)	/* results that the supervisor has not read */
+#define END_MS 400			/* for servers to be told that their sessions are over */
 #define DATA_MAX (1UL << 30)		/* bytes of memory */
 
 #ifdef WITH_SANITIZERS
@@ -223,6 +224,33 @@ start(struct client *c)
 		server_start(c->server[i]);
 }
 
+static bool
+is_busy(const struct client *c)
+{
+	for (uint32_t i = 0; i < c->n_servers; i++)
+		if (server_is_busy(c->server[i]))
+			return true;
+	return false;
+}
+
+/* The supervisor is gone, or wants no more. */
+static void
+end(struct client *c)
+{
+	const struct timeval most = { .tv_usec = END_MS * 1000 };
+
+	event_del(&c->readable);
+	event_del(&c->writable);
+	for (uint32_t i = 0; i < c->n_servers; i++)
+		server_end(c->server[i]);
+	event_base_loopexit(c->base, &most);
+	while (is_busy(c)) {
+		event_base_loop(c->base, EVLOOP_ONCE);
+		if (event_base_got_exit(c->base))
+			break;
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -238,5 +266,6 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	start(&client);
 	event_base_dispatch(client.base);
+	end(&client);
 	return EXIT_SUCCESS;
 }

@@ -5,7 +5,7 @@
  *
  * libcurl must not be called from its own callbacks. So these keep messages in a queue, which is
  * emptied when libcurl has returned (settle). */
-#include "upstream/remote.h"
+#include "upstream/remote_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,74 +13,29 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/queue.h>
-#include <time.h>
 
-#include <curl/curl.h>
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
+#include "base/base64.h"
 #include "base/mask.h"
 #include "base/own.h"
 #include "base/xalloc.h"
-#include "upstream/events.h"
 #include "policy/shape.h"
-#include "upstream/token.h"
 
 #define TRANSFERS_MAX 256
 #define WAITING_MAX (64 * 1024 * 1024)	/* bytes of a server's unfinished messages */
 #define HEAD_MAX 65536			/* bytes of an answer's headers */
-#define TROUBLE_MAX 65536		/* bytes of a token, or of what says what is wrong */
-#define SESSION_MAX 1024
 #define CONNECT_MS 10000
 #define SAID_MS 60000			/* for what has no answer */
+#define DELETE_MS 5000			/* for the end of a session */
+#define RESUMED_MAX 8			/* times without an event between them */
+#define RESUME_MS 500			/* before the rest is asked for, unless told otherwise */
+#define RESUME_LEAST_MS 50		/* whatever it says: it shares this program with others */
+#define RESUME_MOST_MS 60000
+#define HEADER_VALUE_MAX 4096		/* bytes of an argument in a header, before its encoding */
+#define RESUMES "Last-Event-ID"
 #define TARGET "/mcp"			/* of a unix socket */
 #define SESSION "Mcp-Session-Id"
-
-struct transfer {
-	TAILQ_ENTRY(transfer) link;
-	struct remote *remote;
-	CURL *easy;
-	struct curl_slist *headers, first;	/* first: the authorization, before the others */
-	char *authorization;		/* NULL: none */
-	bool is_token;			/* it asks the token endpoint */
-	bool waits;			/* for a token */
-	bool has_failed;		/* there is none */
-	bool is_second;			/* the token of the first one was refused */
-	uint64_t id;			/* of the request; 0: nobody waits for it */
-	bool begins;			/* initialize: its answer names the session */
-	struct bytes to_send;
-	size_t sent;
-	size_t head_bytes;
-	bool is_body, is_events, is_json;	/* is_body: the others are known */
-	struct bytes body;		/* what is not events */
-	struct events events;
-	const char *refused;		/* why it was broken off here */
-	char error[CURL_ERROR_SIZE];
-};
-
-struct message {
-	STAILQ_ENTRY(message) link;
-	struct bytes bytes;
-};
-
-struct watch {				/* a socket of libcurl's */
-	struct remote *remote;
-	struct event event;
-};
-
-struct remote {
-	struct remote_options options;
-	char *url, *socket;		/* socket: NULL: TCP */
-	char *authorization;		/* a header line; NULL: none, or OAuth */
-	struct token token, former;	/* former: the server may return it still */
-	struct transfer *fetching;	/* a token; NULL: none is */
-	CURLM *multi;
-	TAILQ_HEAD(, transfer) transfers;
-	size_t n_transfers;
-	STAILQ_HEAD(, message) messages;
-	char session[SESSION_MAX + 1];	/* "": none */
-	struct event timer;
-};
 
 /* ---- what comes ---- */
 
@@ -98,15 +53,18 @@ waiting(const struct remote *r)
 static void
 keep(void *arg, char *text, size_t len)
 {
-	struct remote *r = arg;
+	struct transfer *t = arg;
+	struct remote *r = t->remote;
 	struct message *m = xcalloc(1, sizeof(*m));
+
+	t->resumed = 0;
 
 	(void)bytes_add(&m->bytes, text, len, len);
 	STAILQ_INSERT_TAIL(&r->messages, m, link);
 }
 
-static long
-status_of(const struct transfer *t)
+long
+transfer_status(const struct transfer *t)
 {
 	long status = 0;
 
@@ -124,7 +82,7 @@ begin_body(struct transfer *t)
 	curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
 	if (!type)
 		return;
-	t->is_events = status_of(t) == 200 &&
+	t->is_events = transfer_status(t) == 200 &&
 		       strncasecmp(type, "text/event-stream", strlen("text/event-stream")) == 0;
 	t->is_json = strncasecmp(type, "application/json", strlen("application/json")) == 0;
 }
@@ -146,7 +104,7 @@ on_bytes(char *bytes, size_t size, size_t n, void *arg)
 		r = events_feed(&t->events, bytes, n);
 	else
 		r = bytes_add(&t->body, bytes, n,
-			      status_of(t) == 200 && !t->is_token ? REMOTE_MESSAGE_MAX
+			      transfer_status(t) == 200 && !t->is_token ? REMOTE_MESSAGE_MAX
 								  : TROUBLE_MAX);
 	if (r == 0)
 		return n;
@@ -226,11 +184,12 @@ wipe(char **text)
 	*text = NULL;
 }
 
-static void
-forget(struct transfer *t)
+void
+transfer_forget(struct transfer *t)
 {
 	struct remote *r = t->remote;
 
+	event_del(&t->again);
 	curl_multi_remove_handle(r->multi, t->easy);
 	curl_easy_cleanup(t->easy);
 	curl_slist_free_all(t->headers);
@@ -249,16 +208,17 @@ forget(struct transfer *t)
 
 /* ---- ends ---- */
 
+static void drop_all(struct remote *r, bool has_ended);
+
 static void
 end_because(struct remote *r, const char *text)
 {
-	remote_end(r);
+	drop_all(r, true);
 	r->options.on_end(r->options.arg, text);
 }
 
-/* A credential that comes back is no news to a script. */
-static void
-mask(const struct remote *r, char *text, size_t len)
+void
+remote_mask(const struct remote *r, char *text, size_t len)
 {
 	const char *const secrets[] = {
 		r->options.credential, r->token.text ? r->token.text : "",
@@ -271,7 +231,7 @@ mask(const struct remote *r, char *text, size_t len)
 static void
 give_out(struct remote *r, struct bytes *bytes)
 {
-	mask(r, bytes->at, bytes->len);
+	remote_mask(r, bytes->at, bytes->len);
 	r->options.on_message(r->options.arg, bytes->at, bytes->len);
 }
 
@@ -293,145 +253,69 @@ say_status(const struct transfer *t, long status, char *text, size_t size)
 			 status == 200 ? " and what is neither JSON nor events" : "");
 }
 
-/* ---- tokens ---- */
+/* ---- once more ---- */
 
-static int begin(struct transfer *t);
-static int start(struct transfer *t);
+static void on_again(evutil_socket_t fd, short what, void *arg);
 
-static uint64_t
-now_ms(void)
+void
+transfer_reset(struct transfer *t)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static struct transfer *
-find_failed(const struct remote *r)
-{
-	struct transfer *t;
-
-	TAILQ_FOREACH(t, &r->transfers, link)
-		if (t->has_failed)
-			break;
-	return t;
-}
-
-/* Ends those that have failed. What is called may send others, or end everything. */
-static void
-end_failed(struct remote *r, const char *text)
-{
-	struct transfer *t;
-
-	while ((t = find_failed(r))) {
-		uint64_t id = t->id;
-
-		forget(t);
-		if (id != 0)
-			r->options.on_failed(r->options.arg, id, 0, text);
-	}
-}
-
-/* There is no token for those that wait for it. */
-static void
-fail_waiting(struct remote *r, const char *why)
-{
-	struct transfer *t;
-	char text[CURL_ERROR_SIZE + 64];
-
-	snprintf(text, sizeof(text), "there is no token: the token endpoint: %s", why);
-	mask(r, text, strlen(text));
-	TAILQ_FOREACH(t, &r->transfers, link)
-		t->has_failed = t->waits;
-	end_failed(r, text);
-}
-
-static void
-start_waiting(struct remote *r)
-{
-	struct transfer *t;
-
-	TAILQ_FOREACH(t, &r->transfers, link)
-		if (t->waits)
-			t->has_failed = start(t) < 0;
-	end_failed(r, "it cannot be asked");
-}
-
-/* What is wrong with the answer; NULL: there is a token. */
-static const char *
-take_token(struct transfer *t, char *text, size_t size)
-{
-	struct remote *r = t->remote;
-	long status = status_of(t);
-	struct token token;
-	const char *wrong;
-	char error[64];
-
-	if (status == 200) {
-		wrong = token_read(t->body.at ? t->body.at : "", t->body.len, now_ms(), &token);
-		if (wrong)
-			return wrong;
-		token_wipe(&r->former);
-		r->former = r->token;
-		r->token = token;
-		return NULL;
-	}
-	token_error(t->body.at ? t->body.at : "", t->body.len, error, sizeof(error));
-	if (status >= 300 && status < 400)
-		snprintf(text, size, "it redirects to another address (HTTP status %ld), which is "
-			 "not followed", status);
-	else
-		snprintf(text, size, "it answers with HTTP status %ld%s%s", status,
-			 *error ? ", and says: " : "", error);
-	return text;
-}
-
-static void
-on_token(struct transfer *t, CURLcode result)
-{
-	struct remote *r = t->remote;
-	char text[CURL_ERROR_SIZE];
-	const char *wrong = text;
-
-	if (result == CURLE_OK)
-		wrong = take_token(t, text, sizeof(text));
-	else
-		shape_text(text, sizeof(text), t->refused ? t->refused : *t->error ? t->error
-					     : curl_easy_strerror(result));
-	forget(t);
-	if (wrong)
-		fail_waiting(r, wrong);
-	else
-		start_waiting(r);
-}
-
-/* Has the server refused the token, and can be asked again? Then it is, with another one. */
-static bool
-ask_again(struct transfer *t)
-{
-	struct remote *r = t->remote;
-	uint64_t id = t->id;
-
-	if (!*r->options.token_url || t->is_second || status_of(t) != 401)
-		return false;
-	/* Another transfer may have renewed it meanwhile. */
-	if (r->token.text && strcmp(strrchr(t->authorization, ' ') + 1, r->token.text) == 0) {
-		token_wipe(&r->former);
-		r->former = r->token;
-		r->token = (struct token){ 0 };
-	}
-	curl_multi_remove_handle(r->multi, t->easy);
+	curl_multi_remove_handle(t->remote->multi, t->easy);
 	bytes_free(&t->body);
 	events_free(&t->events);
 	t->sent = t->head_bytes = 0;
 	t->is_body = t->is_events = t->is_json = false;
 	t->error[0] = '\0';
-	t->is_second = true;
-	if (begin(t) < 0 && id != 0)
-		r->options.on_failed(r->options.arg, id, 0, "it cannot be asked again");
+}
+
+/* ---- broken streams ---- */
+
+static void add_session(struct transfer *t, const char *revision);
+
+static void
+on_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct transfer *t = arg;
+	struct remote *r = t->remote;
+	uint64_t id = t->id;
+
+	(void)fd;
+	(void)what;
+	if (transfer_begin(t) < 0 && id != 0)
+		r->options.on_failed(r->options.arg, id, 0, "it cannot be asked for the rest");
+}
+
+/* Has the stream ended before the answer that is waited for, and can the rest be asked for? Then it
+ * is, a little later: the transfer becomes a GET. */
+static bool
+resume(struct transfer *t)
+{
+	const struct events *events = &t->events;
+	unsigned int ms = events->retry_ms ? events->retry_ms : RESUME_MS;
+	struct timeval wait;
+
+	if (!t->can_resume || t->id == 0 || t->refused || !*events->id ||
+	    (t->is_body && !t->is_events) || t->resumed == RESUMED_MAX)
+		return false;
+	if (ms < RESUME_LEAST_MS)
+		ms = RESUME_LEAST_MS;
+	else if (ms > RESUME_MOST_MS)
+		ms = RESUME_MOST_MS;
+	wait = (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	t->resumed++;
+	transfer_reset(t);
+	bytes_free(&t->to_send);
+	curl_easy_reset(t->easy);
+	curl_slist_free_all(t->headers);
+	t->headers = NULL;
+	add_session(t, t->revision);
+	transfer_add_header(t, "Accept", "text/event-stream");
+	transfer_add_header(t, RESUMES, events->id);
+	evtimer_add(&t->again, &wait);
 	return true;
 }
+
+/* ---- ends of transfers ---- */
 
 /* The server has answered, in whatever way. */
 static void
@@ -439,15 +323,15 @@ on_answered(struct transfer *t)
 {
 	struct remote *r = t->remote;
 	struct bytes body = t->body;
-	long status = status_of(t);
-	bool is_json = t->is_json && !t->is_events && body.len > 0;
+	long status = transfer_status(t);
+	bool is_json = t->is_json && !t->is_events && body.len > 0, ends = t->ends;
 	uint64_t id = t->id;
 	char text[160];
 
 	say_status(t, status, text, sizeof(text));
 	t->body = (struct bytes){ 0 };
-	forget(t);
-	if (status == 404 && *r->session) {
+	transfer_forget(t);
+	if (status == 404 && *r->session && !ends) {
 		end_because(r, "it has ended the session");
 	} else {
 		if (is_json)
@@ -463,17 +347,17 @@ on_broken(struct transfer *t, CURLcode result)
 {
 	struct remote *r = t->remote;
 	char text[CURL_ERROR_SIZE];
-	long status = status_of(t);
+	long status = transfer_status(t);
 	curl_off_t sent = 0;
 	uint64_t id = t->id;
-	bool refused = t->refused;
+	bool refused = t->refused, ends = t->ends;
 
 	curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &sent);
 	shape_text(text, sizeof(text), refused ? t->refused : *t->error ? t->error
 				     : curl_easy_strerror(result));
-	mask(r, text, strlen(text));
-	forget(t);
-	if (sent == 0 && !refused)
+	remote_mask(r, text, strlen(text));
+	transfer_forget(t);
+	if (sent == 0 && !refused && !ends)
 		end_because(r, text);
 	else if (id != 0)
 		r->options.on_failed(r->options.arg, id, refused ? status : 0, text);
@@ -500,11 +384,15 @@ settle(struct remote *r)
 		if (told->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(told->easy_handle, CURLINFO_PRIVATE, &t);
+		if (!t->is_body && transfer_status(t) != 0)
+			begin_body(t);
 		if (t->is_token)
-			on_token(t, result);
+			remote_on_token(t, result);
+		else if (resume(t))
+			continue;
 		else if (result != CURLE_OK)
 			on_broken(t, result);
-		else if (!ask_again(t))
+		else if (!remote_ask_again(t))
 			on_answered(t);
 	}
 }
@@ -577,8 +465,8 @@ on_timeout(CURLM *multi, long ms, void *arg)
 
 /* ---- transfers ---- */
 
-static void
-add_header(struct transfer *t, const char *name, const char *value)
+void
+transfer_add_header(struct transfer *t, const char *name, const char *value)
 {
 	own_mem char *line = NULL;
 
@@ -621,7 +509,10 @@ set_options(struct transfer *t)
 	if (*r->options.ca_file)
 		SET(CURLOPT_CAINFO, r->options.ca_file);
 	if (t->id == 0)
-		SET(CURLOPT_TIMEOUT_MS, t->is_token ? (long)REMOTE_TOKEN_MS : (long)SAID_MS);
+		SET(CURLOPT_TIMEOUT_MS, t->is_token ? (long)REMOTE_TOKEN_MS :
+				       t->ends ? (long)DELETE_MS : (long)SAID_MS);
+	if (t->ends)
+		SET(CURLOPT_CUSTOMREQUEST, "DELETE");
 	if (t->to_send.at) {
 		SET(CURLOPT_POST, 1L);
 		SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->to_send.len);
@@ -633,29 +524,36 @@ set_options(struct transfer *t)
 	return ok;
 }
 
-static struct transfer *
-add_transfer(struct remote *r, uint64_t id)
+struct transfer *
+transfer_add(struct remote *r, uint64_t id)
 {
 	struct transfer *t = xcalloc(1, sizeof(*t));
 
 	t->remote = r;
 	t->id = id;
 	t->easy = xalloc_check(curl_easy_init());
-	t->events = (struct events){ .on_message = keep, .arg = r, .max = REMOTE_MESSAGE_MAX };
+	t->events = (struct events){ .on_message = keep, .arg = t, .max = REMOTE_MESSAGE_MAX };
+	evtimer_assign(&t->again, r->options.base, on_again, t);
 	TAILQ_INSERT_TAIL(&r->transfers, t, link);
 	r->n_transfers++;
 	return t;
 }
 
+static void
+add_session(struct transfer *t, const char *revision)
+{
+	if (*revision)
+		transfer_add_header(t, "MCP-Protocol-Version", revision);
+	if (*t->remote->session)
+		transfer_add_header(t, SESSION, t->remote->session);
+}
+
 static struct transfer *
 new_transfer(struct remote *r, uint64_t id, const char *revision)
 {
-	struct transfer *t = add_transfer(r, id);
+	struct transfer *t = transfer_add(r, id);
 
-	if (*revision)
-		add_header(t, "MCP-Protocol-Version", revision);
-	if (*r->session)
-		add_header(t, SESSION, r->session);
+	add_session(t, revision);
 	return t;
 }
 
@@ -673,9 +571,8 @@ authorize(struct transfer *t)
 	t->first = (struct curl_slist){ t->authorization, t->headers };
 }
 
-/* 0 or -EINVAL; then it is to be forgotten. */
-static int
-start(struct transfer *t)
+int
+transfer_start(struct transfer *t)
 {
 	t->waits = false;
 	authorize(t);
@@ -683,68 +580,15 @@ start(struct transfer *t)
 		? 0 : -EINVAL;
 }
 
-static void
-add_parameter(struct transfer *t, const char *name, const char *value)
-{
-	char *escaped = xalloc_check(curl_easy_escape(t->easy, value, 0));
-
-	(void)bytes_add(&t->to_send, name, strlen(name), SIZE_MAX / 2);
-	(void)bytes_add(&t->to_send, escaped, strlen(escaped), SIZE_MAX / 2);
-	curl_free(escaped);
-}
-
-/* The client's name and secret, as RFC 6749 (2.3.1) wants them. */
-static bool
-set_client(struct transfer *t)
-{
-	const struct remote_options *options = &t->remote->options;
-	char *id = xalloc_check(curl_easy_escape(t->easy, options->client_id, 0));
-	char *secret = xalloc_check(curl_easy_escape(t->easy, options->credential, 0));
-	bool ok = curl_easy_setopt(t->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC) == CURLE_OK &&
-		  curl_easy_setopt(t->easy, CURLOPT_USERNAME, id) == CURLE_OK &&
-		  curl_easy_setopt(t->easy, CURLOPT_PASSWORD, secret) == CURLE_OK;
-
-	explicit_bzero(secret, strlen(secret));
-	curl_free(secret);
-	curl_free(id);
-	return ok;
-}
-
-/* Asks for a token, unless that is done already. 0 or -EINVAL. */
-static int
-fetch(struct remote *r)
-{
-	struct transfer *t;
-
-	if (r->fetching)
-		return 0;
-	t = r->fetching = add_transfer(r, 0);
-	t->is_token = true;
-	/* So that the token is in one place. */
-	t->body.size = TROUBLE_MAX + 1;
-	t->body.at = xcalloc(1, t->body.size);
-	add_header(t, "Content-Type", "application/x-www-form-urlencoded");
-	add_header(t, "Accept", "application/json");
-	add_header(t, "Expect", "");
-	add_parameter(t, "grant_type=client_credentials&resource=", r->url);
-	if (*r->options.scope)
-		add_parameter(t, "&scope=", r->options.scope);
-	if (set_client(t) && start(t) == 0)
-		return 0;
-	forget(t);
-	return -EINVAL;
-}
-
-/* 0 or -EINVAL; then there is no such transfer any more. */
-static int
-begin(struct transfer *t)
+int
+transfer_begin(struct transfer *t)
 {
 	struct remote *r = t->remote;
 
-	t->waits = *r->options.token_url && !token_is_fresh(&r->token, now_ms());
-	if ((t->waits ? fetch(r) : start(t)) == 0)
+	t->waits = *r->options.token_url && !token_is_fresh(&r->token, remote_now_ms());
+	if ((t->waits ? remote_fetch_token(r) : transfer_start(t)) == 0)
 		return 0;
-	forget(t);
+	transfer_forget(t);
 	return -EINVAL;
 }
 
@@ -760,8 +604,66 @@ make_room(struct remote *r)
 		if (t->id == 0 && !t->is_token)
 			break;
 	if (t)
-		forget(t);
+		transfer_forget(t);
 	return t != NULL;
+}
+
+/* As 2026-07-28 wants what is no plain text in a header. Malloc'd. */
+static char *
+header_value(const char *text, size_t len)
+{
+	bool plain = len == 0 || (text[0] != ' ' && text[len - 1] != ' ' &&
+				  strncmp(text, "=?base64?", strlen("=?base64?")) != 0);
+	char *value;
+
+	for (size_t i = 0; i < len; i++)
+		plain = plain && text[i] >= ' ' && text[i] <= '~';
+	if (plain)
+		return xmemdup0(text, len);
+	value = xcalloc(1, strlen("=?base64?" "?=") + (len + 2) / 3 * 4 + 1);
+	strcpy(value, "=?base64?");
+	base64_encode(text, len, value + strlen(value));
+	return strcat(value, "?=");
+}
+
+static bool
+are_short(const json_t *headers)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)headers, name, value)
+		if (json_string_length(value) > HEADER_VALUE_MAX)
+			return false;
+	return true;
+}
+
+static void
+add_coded(struct transfer *t, const char *name, const char *text, size_t len)
+{
+	own_mem char *value = header_value(text, len), *empty = NULL;
+
+	if (*value) {
+		transfer_add_header(t, name, value);
+		return;
+	}
+	/* With a colon libcurl would leave it out. */
+	if (asprintf(&empty, "%s;", name) < 0)
+		abort();
+	t->headers = xalloc_check(curl_slist_append(t->headers, empty));
+}
+
+static void
+add_arguments(struct transfer *t, const json_t *headers)
+{
+	char name[128];
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)headers, key, value) {
+		snprintf(name, sizeof(name), "Mcp-Param-%s", key);
+		add_coded(t, name, json_string_value(value), json_string_length(value));
+	}
 }
 
 int
@@ -769,19 +671,26 @@ remote_send(struct remote *r, const struct remote_message *message)
 {
 	struct transfer *t;
 
+	if (!are_short(message->headers) ||
+	    (message->is_modern && message->name && strlen(message->name) > HEADER_VALUE_MAX))
+		return -E2BIG;
 	if (!make_room(r))
 		return -ENOBUFS;
 	t = new_transfer(r, message->id, message->revision);
 	t->begins = message->method && strcmp(message->method, "initialize") == 0;
-	add_header(t, "Content-Type", "application/json");
-	add_header(t, "Accept", "application/json, text/event-stream");
-	add_header(t, "Expect", "");
+	transfer_add_header(t, "Content-Type", "application/json");
+	transfer_add_header(t, "Accept", "application/json, text/event-stream");
+	transfer_add_header(t, "Expect", "");
 	if (message->is_modern && message->method)
-		add_header(t, "Mcp-Method", message->method);
+		transfer_add_header(t, "Mcp-Method", message->method);
 	if (message->is_modern && message->name)
-		add_header(t, "Mcp-Name", message->name);
+		add_coded(t, "Mcp-Name", message->name, strlen(message->name));
+	add_arguments(t, message->headers);
+	t->can_resume = !message->is_modern && message->id != 0;
+	snprintf(t->revision, sizeof(t->revision), "%s", message->revision);
+	snprintf(r->revision, sizeof(r->revision), "%s", message->revision);
 	(void)bytes_add(&t->to_send, message->text, message->len, message->len);
-	return begin(t);
+	return transfer_begin(t);
 }
 
 int
@@ -792,8 +701,8 @@ remote_listen(struct remote *r, uint64_t id, const char *revision)
 	if (!make_room(r))
 		return -ENOBUFS;
 	t = new_transfer(r, id, revision);
-	add_header(t, "Accept", "text/event-stream");
-	return begin(t);
+	transfer_add_header(t, "Accept", "text/event-stream");
+	return transfer_begin(t);
 }
 
 static struct transfer *
@@ -822,22 +731,52 @@ remote_cancel(struct remote *r, uint64_t id)
 	struct transfer *t = find(r, id);
 
 	if (t)
-		forget(t);
+		transfer_forget(t);
 }
 
-void
-remote_end(struct remote *r)
+/* The server can forget the session. */
+static void
+say_end(struct remote *r, const char *session)
 {
+	struct transfer *t = transfer_add(r, 0);
+
+	t->ends = true;
+	transfer_add_header(t, SESSION, session);
+	if (*r->revision)
+		transfer_add_header(t, "MCP-Protocol-Version", r->revision);
+	(void)transfer_begin(t);
+}
+
+/* has_ended: the server has said so itself, or cannot be reached. */
+static void
+drop_all(struct remote *r, bool has_ended)
+{
+	char session[SESSION_MAX + 1];
 	struct message *m;
 
+	memcpy(session, r->session, sizeof(session));
 	while (!TAILQ_EMPTY(&r->transfers))
-		forget(TAILQ_FIRST(&r->transfers));
+		transfer_forget(TAILQ_FIRST(&r->transfers));
 	while ((m = STAILQ_FIRST(&r->messages))) {
 		STAILQ_REMOVE_HEAD(&r->messages, link);
 		bytes_free(&m->bytes);
 		free(m);
 	}
 	r->session[0] = '\0';
+	if (*session && !has_ended)
+		say_end(r, session);
+}
+
+void
+remote_end(struct remote *r)
+{
+	drop_all(r, false);
+}
+
+bool
+remote_is_busy(const struct remote *r)
+{
+	return !TAILQ_EMPTY(&r->transfers);
 }
 
 /* ---- life ---- */

@@ -3,7 +3,8 @@
  * message is a POST of its own, and its answer is JSON or a stream of events. What the server sends
  * is hostile: headers, messages and all that waits have bounds. It is never asked at another
  * address than the configured one: redirects are refused. A message is sent once at most, but once
- * more if the server has refused the token of OAuth that it came with.
+ * more if the server has refused the token of OAuth that it came with. If a stream of events breaks
+ * before 2026-07-28 and its events have ids, the rest is asked for (Last-Event-ID).
  */
 #ifndef UPSTREAM_REMOTE_H
 #define UPSTREAM_REMOTE_H
@@ -11,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #define REMOTE_MESSAGE_MAX (16 * 1024 * 1024)	/* bytes of one that it may send */
 #define REMOTE_TOKEN_MS 10000	/* for a token endpoint to answer */
@@ -40,7 +43,8 @@ struct remote_options {
 struct remote_message {
 	uint64_t id;		/* of a request; 0: nobody waits for an answer */
 	const char *method;	/* NULL: it is an answer */
-	const char *name;	/* of the tool that is called, or NULL */
+	const char *name;	/* of the tool that is called, or of the task; or NULL */
+	const json_t *headers;	/* {name: text} of arguments in headers; NULL: none */
 	const char *revision;	/* of MCP; "": not known yet */
 	bool is_modern;		/* of 2026-07-28 or later */
 	const char *text;	/* JSON; copied */
@@ -63,7 +67,11 @@ void remote_release(struct remote *remote, uint64_t id);
 /* Closes the answer of a request. Fine if there is none. */
 void remote_cancel(struct remote *remote, uint64_t id);
 
-/* Closes everything and forgets the session. on_end is not called. */
+/* Closes everything and ends the session, which its server is told (DELETE). on_end is not
+ * called. */
 void remote_end(struct remote *remote);
+
+/* Is anything under way? */
+bool remote_is_busy(const struct remote *remote);
 
 #endif

@@ -14,6 +14,7 @@
 #ifndef UPSTREAM_SERVER_H
 #define UPSTREAM_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/message.h"
@@ -45,5 +46,9 @@ void server_call(struct server *server, const struct msg_tools_call *call);
 
 /* No TOOLS_RESULT comes. Fine when there is no such call. */
 void server_cancel(struct server *server, uint64_t call);
+
+/* Ends it for good: its process, or its session by HTTP, which it is told of while it is busy. */
+void server_end(struct server *server);
+bool server_is_busy(const struct server *server);
 
 #endif

@@ -97,11 +97,15 @@ def call_tool(server, tool, arguments):
     where = "%s.%s: " % (server, tool)
     if status in (TOOL_REFUSED, TOOL_FAILED):
         raise ToolError(where + body, server, tool)
-    result = decode_json(body)
+    try:
+        result = decode_json(body)
+        value = None if status == TOOL_RAISED else result_value(result)
+    except Exception as error:  # blocks of any shape, base64 that is none, JSON as deep as a well
+        raise ToolError(where + "the server's answer cannot be read: %s" % error, server, tool) from None
     if status == TOOL_RAISED:
         said = content_text(result["content"]) or "the tool failed and does not say why"
         raise ToolError(where + said, server, tool, result["content"])
-    return result_value(result)
+    return value
 
 
 # ---- beside others -------------------------------------------------------------------
@@ -314,12 +318,44 @@ def search(query="", server=None, limit=10):
     return [found[at] for _, at in sorted(scores)[:limit]]
 
 
+def stub_result(function, about):
+    """The lines that declare what a tool returns, and the name for it."""
+    of = about.get("outputSchema")
+    properties = of.get("properties") if isinstance(of, dict) else None
+    if not isinstance(properties, dict) or not properties:
+        return [], "dict[str, Any]" if of else "Any"
+    name = function.__name__ + "_result"
+    kinds = ", ".join("%r: %s" % (key, getattr(python_kind(one), "__name__", "Any"))
+                      for key, one in properties.items())
+    return ["%s = TypedDict(%r, {%s}, total=False)" % (name, name, kinds)], name
+
+
+def stub(server, one):
+    """The tools of a server as the text of a .pyi file."""
+    lines = ["# tools.%s" % server, "from typing import Any, TypedDict"]
+    for exact, about in one._list().items():
+        function = one[exact]
+        declared, returns = stub_result(function, about)
+        signature = getattr(function, "__signature__", None)
+        try:
+            taken = str(signature.replace(return_annotation=type(signature).empty))
+            compile("def f%s: ..." % taken, "stub", "exec")
+        except Exception:  # it has none, or a default value that Python cannot spell
+            taken = "(**arguments)"
+        lines += ["", *declared, "def %s%s -> %s:" % (function.__name__, taken, returns),
+                  "    %r" % function.__doc__]
+    return "\n".join(lines) + "\n"
+
+
 def describe(name):
-    """What is known of "SERVER.TOOL", a text: how it is called, what it is for, its schemas."""
+    """What is known of "SERVER.TOOL", a text: how it is called, what it is for, its schemas. Of
+    "SERVER": its tools as the text of a .pyi file."""
     server, _, tool = name.partition(".")
     if server not in Calls.servers:
         raise ToolError("there is no server %s; there are: %s" % (server, ", ".join(servers())))
     one = getattr(module_tools(), server)
+    if not tool:
+        return stub(server, one)
     about = one._list()
     exact = tool if tool in about else one._names.get(tool)
     if exact is None:

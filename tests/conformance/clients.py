@@ -52,9 +52,10 @@ def run_client(tools, directory, argv, record):
 
 def run(tools, services, out, report, wanted):
     directory = place_scripts(tools, out)
-    if wanted.search("example client_tools"):
-        report.check("example client_tools: the script calls the client's tool",
-                     lambda: run_example(tools, services["shipped"], out))
+    for example in "client_tools", "client_tools_modern":
+        if wanted.search("example " + example):
+            report.check("example %s: the script calls the client's tool" % example,
+                         lambda example=example: run_example(example, tools, services["shipped"], out))
     for client, script in CLIENTS.items():
         for program, service in services.items():
             for transport, place in transports(service).items():
@@ -70,11 +71,11 @@ def run(tools, services, out, report, wanted):
                              lambda: check_wire(record))
 
 
-def run_example(tools, service, out):
-    """examples/client_tools.mjs: a script that calls a tool of its client."""
+def run_example(example, tools, service, out):
+    """Of examples/: a script that calls a tool of its client."""
     directory = place_scripts(tools, out)
-    shutil.copy(os.path.join(HERE, "..", "..", "examples", "client_tools.mjs"), directory)
-    done = tools.run(["node", "client_tools.mjs", service.bridge, "connect", "--socket", service.socket],
+    shutil.copy(os.path.join(HERE, "..", "..", "examples", example + ".mjs"), directory)
+    done = tools.run(["node", example + ".mjs", service.bridge, "connect", "--socket", service.socket],
                      SECONDS, cwd=directory)
     if done.returncode or done.stdout != "the tool was called 10 times\n5700\n":
         raise AssertionError("exit status %d: %s%s" % (done.returncode, done.stdout, done.stderr[-2000:]))

@@ -5,12 +5,16 @@
  * - what is told of a tool is one line of JSON within its bound, with a name of few characters, an
  *   inputSchema, and hints that are booleans; read-only is what these hints say;
  * - a result is one line of JSON within its bound, with blocks that have a type, or a sentence;
+ * - what a client declares of its tools is taken whole, as lines of that form, or not at all;
  * - a text for people is printable ASCII. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "engine/upstream.h"
+#include "mcp/client_tools.h"
+#include "mcp/revision.h"
 #include "policy/shape.h"
 
 static json_t *
@@ -70,6 +74,35 @@ check_result(const json_t *value, size_t max)
 	free(body);
 }
 
+/* What a client declares: the tools of a server, or the reason why not. */
+static void
+check_declared(json_t *value)
+{
+	struct client_tools *tools;
+	const char *wrong;
+	json_t *declared;
+
+	if (!value)
+		return;
+	declared = json_pack("{s:{s:O}}", EXTENSION_CLIENT_TOOLS, "tools", value);
+	wrong = client_tools_read(declared, &tools);
+	MUST(!wrong == (tools != NULL));
+	if (tools) {
+		const struct upstream_server *server = client_tools_server(tools);
+
+		MUST(server->n_tools == json_array_size(value));
+		for (size_t i = 0; i < server->n_tools; i++) {
+			json_t *about = read_line(server->tool[i].about);
+
+			MUST(json_is_object(about));
+			json_decref(about);
+		}
+	}
+	client_tools_release(client_tools_hold(tools));
+	client_tools_release(tools);
+	json_decref(declared);
+}
+
 static void
 check_text(const uint8_t *data, size_t size)
 {
@@ -95,6 +128,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	value = json_loadb((const char *)data + 1, size - 1,
 			   JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 	check_tool(value);
+	check_declared(value);
 	check_result(value, 16 * (size_t)data[0]);
 	json_decref(value);
 	return 0;

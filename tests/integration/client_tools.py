@@ -265,6 +265,77 @@ def operators_can_forbid_them(ctx):
 
 
 @test(private=True)
+def an_operator_can_have_them_approved(ctx):
+    """In the session of the client itself; before that it is not told of the call."""
+    rules = "[policy]\napprovers = self\n[tool-calls]\napprove = client.double\n"
+    for revision in BOTH:
+        with Records(ctx) as log, ctx.private(log.config + rules) as s, \
+                owner(ctx, s, revision, elicitation={}) as c:
+            for allow in True, False:
+                call, agree = script(ONE), {"action": "accept", "content": {"allow": allow}}
+                if c.modern:
+                    told = c.call(call)
+                    form, = told["inputRequests"].values()
+                    equal(form["method"], "elicitation/create")
+                    told = c.call(call, back(told, agree))
+                    if allow:
+                        told = c.call(call, back(told, reply_to(told)))
+                    o = Outcome(told, 0, True)
+                else:
+                    id = c.request("tools/call", call)
+                    form = c.question()
+                    equal(form["method"], "elicitation/create")
+                    c.answer(form, agree)
+                    if allow:
+                        asked = c.question()
+                        equal(asked["method"], METHOD)
+                        c.answer(asked, result(asked["params"]))
+                    o = c.outcome(id)
+                assert '> tool: "double"' in form["params"]["message"], form
+                want = "{'twice': 8}\nno error\n" if allow else \
+                    "client.double: the session's user did not agree to this call\n"
+                equal(o.stdout, want)
+            equal([r["event"] for r in log.of("tool-called", "tool-refused")], ["tool-called", "tool-refused"])
+
+
+@test(private=True)
+def a_script_is_checked_against_them(ctx):
+    for revision in BOTH:
+        with ctx.private() as s, owner(ctx, s, revision) as c:
+            text = "import tools\ntools.client.double(n=1)\ntools.client.double(m=1)\ntools.client.nothing()\n"
+            o, made = c.finish({"name": "validate_script", "arguments": {"script": text}})
+            equal((sorted(set(e["line"] for e in o.structured["errors"])), made), ([3, 4], []), o.structured)
+
+
+@test(private=True)
+def search_tools_finds_them_beside_others(ctx):
+    """It is listed for what operators have configured: a client knows its own tools."""
+    server = "[tools away]\ncommand = /usr/bin/false\n"
+    for revision in BOTH:
+        with ctx.private(server) as s, owner(ctx, s, revision) as c:
+            assert "search_tools" in {tool["name"] for tool in c.ask("tools/list")["tools"]}
+            o, made = c.finish({"name": "search_tools", "arguments": {"query": "twice", "server": "client"}})
+            equal(([one["name"] for one in o.structured["tools"]], made), (["client.double"], []))
+        with ctx.private() as s, owner(ctx, s, revision) as c:
+            assert "search_tools" not in {tool["name"] for tool in c.ask("tools/list")["tools"]}
+
+
+@test(private=True)
+def a_modern_client_that_never_comes_back_is_not_waited_for(ctx):
+    with Records(ctx) as log, ctx.private(log.config + "[tool-calls]\nseconds = 1\n") as s:
+        with owner(ctx, s, MODERN) as c:
+            equal(c.call(script(ONE, timeout_seconds=600))["resultType"], "input_required")
+            log.wait("execution-ended")
+            equal([r["status"] for r in log.of("tool-ended")], ["failed"])
+            works(c)
+        with owner(ctx, s, MODERN) as c:
+            c.call(script(ONE, timeout_seconds=600))
+        log.wait("execution-ended", 3)
+        with owner(ctx, s, MODERN) as c:
+            works(c)
+
+
+@test(private=True)
 def a_client_that_goes_away_frees_its_worker(ctx):
     with Records(ctx) as log, ctx.private(log.config) as s:
         with owner(ctx, s, LEGACY[-1]) as c:

@@ -4,7 +4,7 @@
 bounds, and leave the service as it was, for the same client and for a new one.
 
 The files are lines of JSON: id, category, level, script, expect {never, status, stdout, max_s,
-max_result_bytes}, followup, concurrent, assumes; or tool and arguments in place of script.
+max_result_bytes}, followup, concurrent, assumes, timeout_seconds; or tool and arguments in place of script.
 """
 
 import json
@@ -98,7 +98,7 @@ def run_case(ctx, case):
                 expected = case["expect"]["status"]
                 ends = "ok" in expected or "timeout" not in expected
                 script = for_this_kernel(case["script"])
-                limits = {"timeout_seconds": int(ctx.seconds(30)) if ends else 3}
+                limits = {"timeout_seconds": case.get("timeout_seconds", int(ctx.seconds(30)) if ends else 3)}
                 outcome = run_one(ctx, client, script, case["expect"], **limits)
             said = re.search("CONTAINED:.*", outcome.stdout)
             evidence = "%s, %s" % (outcome.status, said[0] if said else "no CONTAINED line")
@@ -108,6 +108,15 @@ def run_case(ctx, case):
                 run_one(ctx, client, next_one["script"], next_one["expect"])
         ctx.healthy(client)
     return evidence
+
+
+def of_today(value):
+    """A row's scripts write frames of the first version; then nothing but their first byte is looked at."""
+    if isinstance(value, str):
+        return value.replace("\nVERSION = 1\n", "\nVERSION = %d\n" % proto_version())
+    if isinstance(value, list):
+        return [of_today(one) for one in value]
+    return {key: of_today(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def add(case):
@@ -168,5 +177,5 @@ def host_disks_are_not_flushed(ctx):
 for file_name in FILES:
     with open(os.path.join(OWN_CORPUS, file_name), encoding="utf-8") as lines:
         for line in lines:
-            add(json.loads(line))
+            add(of_today(json.loads(line)))
 main(__doc__)

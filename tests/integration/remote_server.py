@@ -64,6 +64,73 @@ class Handler(http.server.BaseHTTPRequestHandler):
                           end + end).encode())
         self.wfile.flush()
 
+    # ---- tasks: job ends, refused is none, asks wants input, hangs goes on ----
+
+    def begin_task(self, id, name, params):
+        """As each era has it; the id of the task is the tool's name."""
+        self.server.polls = 0
+        task = {"taskId": name, "status": "working", "createdAt": "2026-01-01T00:00:00Z",
+                "lastUpdatedAt": "2026-01-01T00:00:00Z"}
+        if self.server.era == "modern":
+            assert params["_meta"]["io.modelcontextprotocol/clientCapabilities"]["extensions"] == {
+                "io.modelcontextprotocol/tasks": {}}
+            self.json({"jsonrpc": "2.0", "id": id, "result": dict(
+                task, resultType="task", ttlMs=60000, pollIntervalMs=1,
+                **({"taskId": "no\r\nid"} if name == "task_without_id" else {}))})
+        else:
+            assert params["task"]["ttl"] > 0
+            self.result(id, {"task": dict(task, ttl=60000, pollInterval=1)})
+
+    def go_on(self, method, id, name):
+        done = {"content": [{"type": "text", "text": "the end of " + name}]}
+        self.server.polls += 1
+        if method == "tasks/cancel":
+            self.result(id, {})
+        elif self.server.era == "legacy":
+            assert method == "tasks/result", method
+            if name == "task_hangs":
+                self.server.held.set()
+                self.server.ended.wait()
+            self.result(id, done)
+        else:
+            assert method == "tasks/get" and self.headers["Mcp-Name"] == name
+            status = {"task_fails": "failed", "task_asks": "input_required", "task_hangs": "working"}.get(
+                name, "completed" if self.server.polls == 3 else "working")
+            if name == "task_hangs" and self.server.polls == 2:
+                self.server.held.set()
+            more = {"result": dict(done, resultType="complete")} if status == "completed" else {}
+            self.result(id, dict(more, taskId=name, status=status, ttlMs=60000, createdAt="2026-01-01T00:00:00Z",
+                                 lastUpdatedAt="2026-01-01T00:00:00Z", pollIntervalMs=1))
+
+    def steps(self, id, token):
+        """Tells of three steps, and of one that is another call's."""
+        self.head("text/event-stream")
+        for n in range(3):
+            self.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
+                "progressToken": token, "progress": n + 1, "total": 3, "message": "step \x1b%d" % (n + 1)}})
+            self.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
+                "progressToken": token + 1, "progress": n + 1, "message": "a lie"}})
+            self.server.told.wait()
+        self.event({"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "content": []}})
+
+    def broken(self, id, name):
+        """A stream that ends before its answer, but for the id by which the rest can be asked for."""
+        self.server.waiting = id
+        self.head("text/event-stream")
+        self.wfile.write(b"id: %s-0\nretry: 1\ndata: \n\n" % name.encode())
+
+    def rest(self, event):
+        name, n = event.split("-")
+        self.head("text/event-stream")
+        if name == "broken" and n == "0":
+            # Broken once more, with an event before it.
+            self.wfile.write(b'id: broken-1\ndata: {"jsonrpc":"2.0","method":"notifications/message"}\n\n')
+        elif name == "broken":
+            self.event({"jsonrpc": "2.0", "id": self.server.waiting, "result": {"content": [
+                {"type": "text", "text": "the rest"}]}})
+
+    # ---- calls ----
+
     def call(self, id, name, arguments):
         one = {"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "content": [
             {"type": "text", "text": "streamed"}]}}
@@ -143,17 +210,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     # ---- requests ----
 
+    def do_DELETE(self):
+        self.server.saw("DELETE", self)
+        self.server.session = None
+        self.plain(200)
+
     def do_GET(self):
         self.server.saw("GET", self)
         if self.server.era == "modern":
             self.plain(405)
         elif self.headers["Mcp-Session-Id"] != self.server.session:
             self.plain(404)
+        elif self.headers["Last-Event-ID"]:
+            self.rest(self.headers["Last-Event-ID"])
         else:
             self.changes()
 
     def do_POST(self):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert "Expect" not in self.headers, "it would be refused by some"
         method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
         self.server.saw(method, self, message)
         try:
@@ -166,15 +241,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 self.legacy(method, id, params)
         except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
+            self.server.saw("closed", self)
             self.close_connection = True
 
     def modern(self, method, id, params):
         meta = params["_meta"]
         assert self.headers["MCP-Protocol-Version"] == meta["io.modelcontextprotocol/protocolVersion"]
-        assert self.headers["Mcp-Method"] == method and self.headers["Mcp-Name"] == params.get("name")
+        assert self.headers["Mcp-Method"] == method and self.headers["Mcp-Name"] == params.get(
+            "name", params.get("taskId", params.get("uri")))
         assert "Mcp-Session-Id" not in self.headers
         if method == "server/discover":
-            self.result(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0,
+            self.result(id, {"supportedVersions": ["2026-07-28"], "capabilities": self.server.can, "ttlMs": 0,
                              "cacheScope": "private"})
         elif method == "subscriptions/listen":
             about = {"_meta": {"io.modelcontextprotocol/subscriptionId": id}}
@@ -187,7 +264,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if method == "initialize":
             self.server.sessions += 1
             self.server.session = "session-%d" % self.server.sessions
-            self.result(id, {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+            self.result(id, {"protocolVersion": params["protocolVersion"], "capabilities": self.server.can,
                              "serverInfo": {"name": "tools", "version": "1"}}, Mcp_Session_Id=self.server.session)
         elif "Mcp-Session-Id" not in self.headers:
             self.json({"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "no session"}}, 400)
@@ -200,8 +277,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.tools(method, id, params)
 
     def tools(self, method, id, params):
+        name = params.get("name")
         if method == "tools/list":
+            if self.server.late is not None:
+                self.server.late.wait()
             self.result(id, {"tools": self.server.tools})
+        elif method == "resources/read":
+            self.result(id, {"contents": {
+                "x://text": [{"uri": "x://text", "text": "a text"}],
+                "x://two": [{"uri": "x://two", "blob": "AAE="}, {"uri": "x://two/b", "text": "b"}],
+                "x://lie": "none"}.get(params["uri"], [7])})
+        elif method.startswith("tasks/"):
+            self.go_on(method, id, params["taskId"])
+        elif name.startswith("task_"):
+            self.begin_task(id, name, params)
+        elif name == "steps":
+            self.steps(id, params["_meta"]["progressToken"])
+        elif name.startswith("broken"):
+            self.broken(id, name)
         else:
             self.call(id, params["name"], params["arguments"])
 
@@ -210,16 +303,22 @@ NAMES = """echo stream flood flood_events heads wrong unreadable unreadable_even
 page leak forget grow hold""".split()
 
 
+def tasks(*names):
+    """Tools whose calls become tasks."""
+    return [dict(tool("task_" + name), execution={"taskSupport": "required"}) for name in names]
+
+
 class RemoteServer:
     """The server and its folder, which everybody can read. where: tcp, tls or unix."""
 
     def __init__(self, era="legacy", where="tcp", path="/mcp", header="Authorization", secret=None,
-                 certificate="localhost"):
+                 certificate="localhost", tools=None, late=None, can=("tools",)):
         self.where, self.certificate = where, certificate
         self.state = dict(era=era, path=path, header=header, secret={secret} if isinstance(secret, str) else secret, session=None, sessions=0,
                           other="http://127.0.0.1:9/", ended=threading.Event(), changed=threading.Event(),
                           held=threading.Event(),
-                          tools=[tool(name) for name in NAMES], seen=[], saw=self.saw)
+                          told=threading.Event(), waiting=None, polls=0, late=late, can={name: {} for name in can},
+                          tools=[tool(name) for name in NAMES] if tools is None else tools, seen=[], saw=self.saw)
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="mcp-remote-", dir="/tmp")
@@ -247,6 +346,7 @@ class RemoteServer:
     def __exit__(self, *exc):
         self.state["ended"].set()
         self.state["changed"].set()
+        self.state["told"].set()
         self.server.shutdown()
         self.server.server_close()
         shutil.rmtree(self.folder)

@@ -5,17 +5,22 @@ credentials for them."""
 
 import base64
 import contextlib
+import json
 import os
 import re
+import signal
+import threading
 import time
 import urllib.parse
 
 from audit_log import Log
 from harness import equal, main, test
-from remote_server import RemoteServer, TokenServer
+from mcpclient import LEGACY
+from peer import Peer
+from remote_server import RemoteServer, TokenServer, tasks, tool
 from secret_files import USER, names_of_those_with, write_secret
 from supervisor import read_text
-from tool_scripts import ERRORS, printed
+from tool_scripts import ERRORS, printed, tools_process
 
 SECRET = 's3cr3t"of\\the-upstream-server'
 
@@ -200,6 +205,34 @@ def without_its_credential_a_server_is_not_asked(ctx):
             s.wait_logged("it refuses the credential")
 
 
+@test(private=True)
+def a_changed_credential_is_used_after_a_reload(ctx):
+    with RemoteServer("modern", secret={"Bearer " + SECRET, "Bearer " + SECRET + "-new"}) as server, \
+            service(ctx, server, credential(server), USER) as (s, c):
+        printed(c, "import tools\ntools.far.echo()")
+        pid, = tools_process(s)
+        def reload():
+            seen = s.log().count("reloaded ")
+            os.kill(s.pid, signal.SIGHUP)
+            deadline = time.monotonic() + ctx.seconds(30)
+            while s.log().count("reloaded ") == seen:
+                assert time.monotonic() < deadline, s.log()
+                time.sleep(0.01)
+        # Nothing has changed, so nothing is cut off.
+        id = c.start_script("import tools\ntools.far.hold()")
+        assert server.state["held"].wait(ctx.seconds(60))
+        reload()
+        equal(tools_process(s), [pid])
+        server.state["ended"].set()
+        equal(c.outcome(id).status, "ok")
+        credential(server, SECRET + "-new\n")
+        reload()
+        s.wait_logged("files of credentials have changed")
+        printed(c, ERRORS + "while error(lambda: tools.far.echo()) != 'no error': pass")
+        equal([headers["Authorization"] for headers in server.calls("echo")],
+              ["Bearer " + SECRET, "Bearer " + SECRET + "-new"])
+
+
 # ---- OAuth ----
 
 def oauth(server, tokens, path="good", folder=None):
@@ -296,6 +329,195 @@ def without_the_clients_secret_no_token_is_asked_for(ctx):
             out = printed(c, ERRORS + "print(error(lambda: tools.far.echo()))")
             assert "its oauth_client_secret_file cannot be used: No such file" in out, out
         equal((tokens.asked, server.methods()), ([], []))
+
+
+# ---- what a call can be besides one request and its answer ----
+
+def wait_seen(ctx, server, method, n=1):
+    """Until the server has got so many of that method; it tells by its list of what it has seen."""
+    deadline = time.monotonic() + ctx.seconds(30)
+    while server.methods().count(method) < n:
+        assert time.monotonic() < deadline, "%s: %r" % (method, server.methods())
+        time.sleep(0.01)
+
+
+@test(private=True)
+def calls_that_become_tasks_are_followed(ctx):
+    for era in "legacy", "modern":
+        tools = tasks("ends", *(("fails", "asks", "without_id") if era == "modern" else ()))
+        with RemoteServer(era, tools=tools) as server, service(ctx, server) as (s, c):
+            equal(printed(c, "import tools\nprint(tools.far.task_ends())"), "the end of task_ends\n")
+            equal(server.methods().count("tasks/get"), 3 if era == "modern" else 0)
+            if era == "modern":
+                out = printed(c, ERRORS + "for name in 'fails', 'asks', 'without_id':\n"
+                              "    print(error(getattr(tools.far, 'task_' + name)))").splitlines()
+                for text, want in zip(out, ("the task of the call has failed", "wants more from its client",
+                                            "a task that cannot be followed"), strict=True):
+                    assert want in text, (want, out)
+                wait_seen(ctx, server, "tasks/cancel")
+
+
+@test(private=True)
+def tasks_that_nobody_waits_for_are_cancelled(ctx):
+    for era in "legacy", "modern":
+        with RemoteServer(era, tools=tasks("hangs")) as server, \
+                service(ctx, server, rest="[tool-calls]\nseconds = 600\n") as (s, c):
+            id = c.start_script("import tools\ntools.far.task_hangs()", timeout_seconds=600)
+            assert server.state["held"].wait(ctx.seconds(60)), server.methods()
+            c.cancel(id)
+            wait_seen(ctx, server, "tasks/cancel")
+        with RemoteServer(era, tools=tasks("hangs")) as server, \
+                service(ctx, server, rest="[tool-calls]\nseconds = 2\n") as (s, c):
+            out = printed(c, ERRORS + "print(error(tools.far.task_hangs))")
+            assert "has not answered within 2 seconds" in out, out
+            wait_seen(ctx, server, "tasks/cancel")
+
+
+@test(private=True)
+def a_call_that_nobody_waits_for_is_cancelled(ctx):
+    """By a notification of the older era; by the end of the connection in the newer one."""
+    for era in "legacy", "modern":
+        with RemoteServer(era, tools=[tool("hold"), tool("trickle")]) as server, service(ctx, server) as (s, c):
+            name = "hold" if era == "legacy" else "trickle"
+            id = c.start_script("import tools\ntools.far.%s()" % name, timeout_seconds=600)
+            wait_seen(ctx, server, "tools/call")
+            c.cancel(id)
+            wait_seen(ctx, server, "notifications/cancelled" if era == "legacy" else "closed")
+
+
+@test(private=True)
+def progress_of_a_call_is_told_to_the_client(ctx):
+    for era in "legacy", "modern":
+        with RemoteServer(era, tools=[tool("steps")]) as server, service(ctx, server) as (s, _), \
+                Peer(s) as p:
+            p.shake(LEGACY[-1])
+            id = p.script("import tools\ntools.far.steps()", meta={"progressToken": 7})
+            note = p.notice("notifications/progress")
+            equal((note["progressToken"], note["message"]), (7, "far.steps: 1 of 3: step ?1"))
+            server.state["told"].set()
+            told = json.dumps(p.wait(id))
+            assert "a lie" not in told, told
+            # Nobody has asked for it: a script, a cell, a job.
+            for name, call in (("run_script", {"script": "import tools\nprint(tools.far.steps())"}),
+                               ("run_repl", {"code": "import tools\nprint(tools.far.steps())"}),
+                               ("run_script", {"script": "import tools\nprint(tools.far.steps())",
+                                               "background": True})):
+                told = p.result("tools/call", {"name": name, "arguments": call})["structuredContent"]
+                if call.get("background"):
+                    told = p.result("tools/call", {"name": "job", "arguments": {
+                        "id": told["job"], "action": "wait"}})["structuredContent"]["answer"]
+                equal((told["status"], told["stdout"]), ("ok", "\n"))
+            equal(p.notices, [])
+
+
+@test(private=True)
+def arguments_are_repeated_in_headers(ctx):
+    def described(**properties):
+        return {"name": "where", "annotations": {"readOnlyHint": True}, "inputSchema": {
+            "type": "object", "properties": properties}}
+    deep = {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "Deep-N"}}}
+    good = described(region={"type": "string", "x-mcp-header": "Region"}, deep=deep,
+                     dry={"type": "boolean", "x-mcp-header": "Dry"}, plain={"type": "string"})
+    wrong = [dict(described(x=schema), name="wrong%d" % n) for n, schema in enumerate((
+        {"type": "string", "x-mcp-header": "a b"}, {"type": "string", "x-mcp-header": "A\r\nB: c"},
+        {"type": "object", "x-mcp-header": "X"}, {"type": "string", "x-mcp-header": 1},
+        {"type": "string", "x-mcp-header": ""}))]
+    twice = dict(described(a={"type": "string", "x-mcp-header": "A"}, b={"type": "string", "x-mcp-header": "a"}),
+                 name="twice")
+    with RemoteServer("modern", tools=[good, *wrong, twice]) as server, service(ctx, server) as (s, c):
+        s.wait_logged("tools=1 left_out=6")
+        out = printed(c, ERRORS + """
+tools.far.where(region="eu", deep={"n": -7}, dry=True, plain="x")
+tools.far.where(region="\\r\\nX-Evil: \u00fc", dry=None)
+tools.far.where(region="=?base64?eA==?=")
+tools.far.where(region="")
+print(error(lambda: tools.far.where(region="x" * 5000)))
+""")
+        assert "cannot be sent" in out, out
+        sent = [{name: value for name, value in headers.items() if name.startswith("Mcp-Param")}
+                for headers in server.calls("where")]
+        def coded(text):
+            return "=?base64?%s?=" % base64.b64encode(text.encode()).decode()
+        equal(sent, [{"Mcp-Param-Region": "eu", "Mcp-Param-Deep-N": "-7", "Mcp-Param-Dry": "true"},
+                     {"Mcp-Param-Region": coded("\r\nX-Evil: \u00fc")},
+                     {"Mcp-Param-Region": coded("=?base64?eA==?=")}, {"Mcp-Param-Region": ""}])
+    with RemoteServer("legacy", tools=[good, *wrong]) as server, service(ctx, server) as (s, c):
+        s.wait_logged("tools=6 left_out=0")
+        printed(c, "import tools\ntools.far.where(region='eu')")
+        assert "Mcp-Param-Region" not in server.calls("where")[0]
+
+
+@test(private=True)
+def a_broken_stream_is_resumed(ctx):
+    with RemoteServer("legacy", tools=[tool("broken"), tool("brokenforever")]) as server, \
+            service(ctx, server) as (s, c):
+        equal(printed(c, "import tools\nprint(tools.far.broken())"), "the rest\n")
+        resumed = [headers["Last-Event-ID"] for method, headers, _ in list(server.state["seen"])
+                   if method == "GET" and "Last-Event-ID" in headers]
+        equal(resumed, ["broken-0", "broken-1"])
+        equal(len(server.calls("broken")), 1, "calls")
+        out = printed(c, ERRORS + "print(error(tools.far.brokenforever))")
+        assert "ended its answer without a result" in out, out
+        equal(len(server.calls("brokenforever")), 1, "calls")
+    # 2026-07-28 has no ids of events: a call is not made twice.
+    with RemoteServer("modern", tools=[tool("broken")]) as server, service(ctx, server) as (s, c):
+        out = printed(c, ERRORS + "print(error(tools.far.broken))")
+        assert "ended its answer without a result" in out, out
+        equal((len(server.calls("broken")), server.methods().count("GET")), (1, 0))
+
+
+@test(private=True)
+def resources_are_read(ctx):
+    """Such as those that a result links to. It is a tool like the others, for policy too."""
+    for era in "legacy", "modern":
+        with RemoteServer(era, tools=[tool("echo")], can=("tools", "resources")) as server, \
+                service(ctx, server) as (s, c):
+            out = printed(c, ERRORS + """
+read = tools.far.resources_read
+print(read(uri="x://text"), read(uri="x://two"))
+for uri in "x://lie", "x://none", 7:
+    print(error(lambda: read(uri=uri)))
+print(error(lambda: read(uri="x" * 5000)))
+print("reads" in str(tools.search("resource link")).lower())
+""").splitlines()
+            equal(out[0], r"a text [b'\x00\x01', 'b']")
+            assert "no result of a tool" in out[1] and "cannot be read" in out[2], out
+            assert "uri must be a string" in out[3] and "cannot be" in out[4], out
+            equal((out[5], server.methods().count("resources/read")), ("True", 5 if era == "legacy" else 4))
+        with RemoteServer(era, tools=[tool("echo")], can=("tools", "resources")) as server, \
+                service(ctx, server, rest="[tool-calls]\ndeny = far.resources/read\n") as (s, c):
+            equal(printed(c, "import tools\nprint(hasattr(tools.far, 'resources_read'))"), "False\n")
+    own = dict(tool("echo"), name="resources/read")
+    with RemoteServer("legacy", tools=[own], can=("tools", "resources")) as server, service(ctx, server) as (s, c):
+        equal(printed(c, "import tools\nprint(tools.far.resources_read())"), "called resources/read\n")
+        equal(server.methods().count("resources/read"), 0)
+
+
+@test(private=True)
+def a_session_is_ended(ctx):
+    with RemoteServer("legacy") as server:
+        with service(ctx, server) as (s, c):
+            printed(c, "import tools\ntools.far.echo()")
+        equal(server.methods()[-1:], ["DELETE"])
+        headers = [headers for method, headers, _ in server.state["seen"] if method == "DELETE"]
+        equal([(h["Mcp-Session-Id"], h["MCP-Protocol-Version"]) for h in headers], [("session-1", "2025-11-25")])
+    with RemoteServer("modern") as server:
+        with service(ctx, server) as (s, c):
+            printed(c, "import tools\ntools.far.echo()")
+        assert "DELETE" not in server.methods()
+
+
+@test(private=True)
+def a_list_that_comes_late_is_waited_for(ctx):
+    for era in "legacy", "modern":
+        late = threading.Event()
+        with RemoteServer(era, late=late) as server, service(ctx, server) as (s, c):
+            id = c.start_script("import tools\nprint(tools.far.echo(value='a'))")
+            wait_seen(ctx, server, "tools/list")
+            # Meanwhile nothing else waits.
+            equal(printed(c, "print(1)"), "1\n")
+            late.set()
+            equal(c.outcome(id).stdout, "{'value': 'a'}\n")
 
 
 main(__doc__)

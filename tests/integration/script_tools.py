@@ -18,7 +18,7 @@ from forged import FRAMES
 from harness import SOMEBODY, TOP, equal, main, test
 from mcpclient import LEGACY, Client
 from supervisor import libc, read_text
-from tool_scripts import ERRORS, run
+from tool_scripts import ERRORS, run, tools_process
 
 IN_MODIFY = 2
 
@@ -75,10 +75,6 @@ def service(ctx, *kinds, more="", log=None):
             yield s
 
 
-def tools_process(s):
-    return [pid for pid in s.below() if (read_text("/proc/%d/comm" % pid) or "") == "mcp-python-tool\n"]
-
-
 def of(log, event):
     return [record for record in log.records() if record["event"] == event]
 
@@ -105,22 +101,22 @@ def without_a_server_there_is_no_module(ctx):
 def tools_are_called_in_both_eras(ctx):
     script = """
 import tools
-for server in tools.legacy, tools.modern, tools.silent:
+for server in tools.legacy, tools.modern, tools.silent, tools.slow:
     print(server.echo(value="x", other=[1, None]), server.add(a=2), server.words())
     print(server.picture(), server.mixed())
     print(server.get_thing_of(), server["get-thing.of"](), server.class_())
     print(server.lie())
 """
-    with service(ctx, "legacy", "modern", "silent") as s, ctx.client(path=s.socket) as c:
+    with service(ctx, "legacy", "modern", "silent", "slow") as s, ctx.client(path=s.socket) as c:
         o = run(c, script)
         lines = ["{'other': [1, None], 'value': 'x'} {'sum': 3} plain words",
                  r"b'\x89PNG\r\n\x1a\n' ['one', b'\x89PNG\r\n\x1a\n', 'two', "
                  "{'type': 'resource_link', 'uri': 'x://2', 'name': 'three'}]",
                  "called get-thing.of called get-thing.of called class", "the truth"]
-        equal(o.stdout.splitlines(), lines * 3)
-        for name, revision in (("legacy", "2025-11-25"), ("modern", "2026-07-28"),
+        equal(o.stdout.splitlines(), lines * 4)
+        for name, revision in (("legacy", "2025-11-25"), ("modern", "2026-07-28"), ("slow", "2026-07-28"),
                                ("silent", "2025-11-25")):
-            assert re.search(r'tools-server name=%s state=serving revision="?%s"? tools=19 left_out=3' % (
+            assert re.search(r'tools-server name=%s state=serving revision="?%s"? tools=20 left_out=3' % (
                 name, revision), s.log()), s.log()
 
 
@@ -162,6 +158,8 @@ def what_goes_wrong_is_one_exception(ctx):
 t = tools.legacy
 print(error(t.fail)); print(error(t.refuse)); print(error(t.strange))
 print(error(lambda: t.large(bytes=70000))); print(len(t.large(bytes=60000)))
+for n in range(8):
+    print(error(lambda: t.odd(n=n)))
 print(error(t.hang))
 print(error(t.die))
 try:
@@ -177,6 +175,8 @@ except AttributeError as e:
                 "legacy.strange: the server's answer is no result of a tool",
                 r"legacy.large: the result has 70\d\d\d bytes, and \[tool-calls\] result_bytes is 65536",
                 "60000",
+                "no error", *3 * ["legacy.odd: the server's answer cannot be read: .*"],
+                *3 * ["no error"], "no error|legacy.odd: the server's answer cannot be read: .*",
                 "legacy.hang: the server legacy has not answered within 2 seconds; .*",
                 r"legacy.die: the server legacy ended in the middle of the call, .*: it has ended "
                 r"\(exit code 3\), and said: it was told to die",
@@ -214,7 +214,7 @@ print("late" in dir(tools.legacy))
 """
     with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
         equal(run(c, script).stdout, "False\n")
-        s.wait_logged("tools=20")
+        s.wait_logged("tools=21")
         equal(run(c, "import tools\nprint(tools.legacy.late())").stdout, "called late\n")
 
 
@@ -240,6 +240,28 @@ print(tools.describe("legacy.add"))
         assert '"outputSchema' not in o.stdout and "outputSchema: {" in o.stdout, o.stdout
 
 
+@test(private=True)
+def a_servers_tools_are_a_stub(ctx):
+    """It is Python; help() of a tool says the same."""
+    script = """
+import ast, tools
+text = tools.describe("legacy")
+names = [one.name for one in ast.parse(text).body if isinstance(one, ast.FunctionDef)]
+print(names == sorted(set(dir(tools.legacy)) & set(names), key=names.index), len(names))
+for line in text.splitlines():
+    if "add" in line or "class_" in line:
+        print(line)
+exec(text)
+help(tools.legacy.add)
+"""
+    with service(ctx, "legacy") as s, ctx.client(path=s.socket) as c:
+        lines = run(c, script).stdout.splitlines()
+        equal(lines[:4], ["True 20", "add_result = TypedDict('add_result', {'sum': float}, total=False)",
+                          "def add(*, a: float, b: float = 1) -> add_result:",
+                          "def class_() -> Any:"])
+        assert any("add(*, a: float, b: float = 1) -> dict" in line for line in lines[4:]), lines
+
+
 def search(client, query, want_error=False, **more):
     answer = client.ask("tools/call", {"name": "search_tools", "arguments": dict(query=query, **more)})
     equal(answer.get("isError", False), want_error, answer)
@@ -256,7 +278,7 @@ def a_model_can_search_tools(ctx):
         equal([search(c, query) for query in queries], o.result["json"])
         equal(search(c, "picture", detail="name"), [{"name": "modern.picture"}])
         equal(search(c, "picture", server="legacy"), [])
-        equal(len(search(c, "", limit=100)), 37)
+        equal(len(search(c, "", limit=100)), 39)
         one = search(c, "add numbers", server="modern", detail="full")[0]
         equal(one["usage"].splitlines()[0], "tools.modern.add(*, a: float, b: float = 1) -> dict")
         assert "outputSchema: {" in one["usage"], one
@@ -265,7 +287,7 @@ def a_model_can_search_tools(ctx):
                                 ({"other": 1}, "other is not an argument"), ({"server": 1}, "server must be")):
             assert text in search(c, "x", True, **arguments), arguments
         description = {tool["name"]: tool["description"] for tool in c.ask("tools/list")["tools"]}["run_script"]
-        assert "calls tools of legacy (18), modern (19) (search_tools)." in description, description
+        assert "calls tools of legacy (19), modern (20) (search_tools)." in description, description
 
 
 CHECKED = """import tools, asyncio
@@ -424,11 +446,11 @@ for i in range(20): error(lambda: call_tool("legacy", "tool%d" % i, {}))
             seen = command(ctx, "status", "--json", "--admin-socket", admin)
             legacy, broken = json.loads(seen)["tool_servers"]
             equal([legacy[key] for key in ("server", "state", "revision", "tools", "left_out")],
-                  ["legacy", "serving", "2025-11-25", 19, 3])
+                  ["legacy", "serving", "2025-11-25", 20, 3])
             assert "it is broken" in broken["trouble"], seen
             text = command(ctx, "status", "--admin-socket", admin)
             assert "\nbroken: " in text, text
-            assert re.search(r"\nlegacy +serving +2025-11-25 +19 +3\n", text), text
+            assert re.search(r"\nlegacy +serving +2025-11-25 +20 +3\n", text), text
 
 
 @test(private=True)
@@ -442,7 +464,7 @@ def operators_call_tools(ctx):
                 return command(ctx, "tools", *words, "--admin-socket", admin, want=want)
             run(c, "import tools\ntools.legacy.words")
             listed = tools().splitlines()
-            equal((len(listed), listed[1]), (19, "legacy.add  Adds two numbers."))
+            equal((len(listed), listed[1]), (20, "legacy.add  Adds two numbers."))
             assert "legacy.write (may change things)  Writes a line to a file." in listed, listed
             equal(json.loads(tools("list", "--json"))[1]["tool"], "add")
             assert "inputSchema" in json.loads(tools("describe", "legacy.add", "--json")), "a schema"
@@ -545,7 +567,7 @@ def a_tool_that_has_changed_is_asked_about_again(ctx):
         id = c.start_script(write % "one")
         one = asked(ctx, admin)
         run(other, "import tools\ntools.legacy.grow()")
-        s.wait_logged("tools=20 left_out=3")
+        s.wait_logged("tools=21 left_out=3")
         admin.ask("approve", id=one["id"])
         assert "has changed what it says of this tool" in c.outcome(id).stdout
         # Between the approval and its use.
@@ -555,7 +577,7 @@ def a_tool_that_has_changed_is_asked_about_again(ctx):
         c.run("1")
         admin.ask("approve", id=one["id"])
         run(other, "import tools\ntools.legacy.grow()")
-        s.wait_logged("tools=20 left_out=4")
+        s.wait_logged("tools=21 left_out=4")
         id = c.start_script(write % "two")
         again = asked(ctx, admin)
         assert again["id"] != one["id"], (again, one)
@@ -664,9 +686,21 @@ threading.Event().wait()""" % (len(forged) + 1), 120)
 
 
 @test(private=True)
+def a_forged_call_of_another_tenants_server_ends_the_run(ctx):
+    more = ("[tool-calls]\nservers = legacy\n[tenant uid:%d]\ntool-calls.servers = modern\n" % os.getuid())
+    with service(ctx, "legacy", "modern", more=more) as s, ctx.client(path=s.socket) as c:
+        for n, tool in enumerate(("", ", tool=b'write', arguments=b'{}'"), 1):
+            o = c.run(FRAMES + "control.sendall(frame(75, id=%d, number=1, server=b'legacy'%s))\n"
+                      "threading.Event().wait()" % (n, tool), 120)
+            equal(o.status, "worker_protocol_error")
+        equal((s.servers.lines(), run(c, "import tools\nprint(tools.modern.words())").stdout), ([], "plain words\n"))
+
+
+@test(private=True)
 def a_script_that_is_killed_leaves_no_call(ctx):
     with Log(ctx) as log, service(ctx, "legacy", log=log) as s, ctx.client(path=s.socket) as c:
         run(c, "import tools\ntools.legacy.hang()", "timeout", timeout_seconds=2)
+        s.servers.wait_line("cancelled")
         ended, = of(log, "tool-ended")
         equal((ended["tool"], ended["status"]), ("hang", "cancelled"))
         equal(run(c, "import tools\nprint(tools.legacy.words())").stdout, "plain words\n")
@@ -707,6 +741,49 @@ def the_client_of_servers_has_little(ctx):
         equal(strange, [])
         print("        tools: filters=%s fds: %s" % (
             status.get("Seccomp_filters", "?"), " ".join(sorted(held))), flush=True)
+
+
+@test(private=True)
+def nobody_decides_in_time(ctx):
+    """The time that input_seconds gives beyond the script's own."""
+    with Log(ctx) as log, approving(ctx, log, "[limits]\ninput_seconds = 1\n") as s, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as c, Admin(s.servers.path + "/admin") as admin:
+        o = run(c, "import tools\ntools.legacy.write(line='one')", "timeout", timeout_seconds=1)
+        call, = o.structured["tool_calls"]
+        equal((call["status"], call["tool"]), ("refused", "write"))
+        equal((s.servers.lines(), of(log, "tool-called"), of(log, "tool-ended")), ([], [], []))
+        # The request is still there, and what is decided now is for the same call made again.
+        one, = admin.ask("list")["approvals"]
+        admin.ask("approve", id=one["id"])
+        run(c, "import tools\ntools.legacy.write(line='one')")
+        equal(s.servers.lines(), ["one"])
+        log.verify()
+
+
+@test(private=True)
+def each_call_ends_once_in_the_audit_log(ctx):
+    """However it ends: an answer, an error, its time, a dead server, a killed script."""
+    more = "[tool-calls]\nseconds = 2\n"
+    with Log(ctx) as log, service(ctx, "legacy", more=more, log=log) as s, ctx.client(path=s.socket) as c:
+        run(c, ERRORS + """
+t = tools.legacy
+for call in t.words, t.fail, t.hang, t.die:
+    error(call)
+""")
+        wait_words(c)
+        run(c, """
+import threading, tools
+for _ in range(4):
+    threading.Thread(target=tools.legacy.hang).start()
+threading.Event().wait()
+""", "timeout", timeout_seconds=1)
+        log.verify()
+        begun = [(r["execution"], r["number"]) for r in of(log, "tool-called")]
+        ended = [(r["execution"], r["number"]) for r in of(log, "tool-ended")]
+        equal((sorted(begun), len(set(ended))), (sorted(ended), len(ended)))
+        ends = [r["status"] for r in of(log, "tool-ended")]
+        equal(set(ends), {"ok", "error", "failed", "cancelled"})
+        equal(ends.count("cancelled"), 4)
 
 
 @test(private=True)

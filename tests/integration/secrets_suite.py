@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import tempfile
 import threading
 
@@ -284,6 +285,19 @@ def the_certificate_must_be_the_hosts(ctx):
                 o = run(c, GET + "print(first('/no'))")
                 assert o.stdout.startswith("HTTP/1.1 502 ") and re.search("TLS could not begin: .*(%s)" % why, o.stdout), o
                 equal(at.asked, [])
+
+
+@test(private=True)
+def a_changed_secret_is_used_after_a_reload(ctx):
+    with Host() as host, service(ctx, host) as (s, c):
+        run(c, GET + "print(first('/plain'))")
+        write_secret(host.folder + "/key", SECRET + "-new\n")
+        os.kill(s.pid, signal.SIGHUP)
+        s.wait_logged("files of credentials have changed")
+        run(c, GET + "print(first('/plain'))")
+        heads = host.heads()
+        assert SECRET in heads[0] and SECRET + "-new" not in heads[0], heads
+        assert SECRET + "-new" in heads[-1], heads
 
 
 @test(private=True)

@@ -2,6 +2,7 @@
 """Scripts that call tools of other servers, for script_tools.py and remote_tools.py."""
 
 from harness import equal
+from supervisor import read_text
 
 ERRORS = """
 import tools
@@ -22,3 +23,7 @@ def run(client, script, status="ok", **arguments):
 
 def printed(client, script, **more):
     return run(client, script, **more).stdout
+
+
+def tools_process(s):
+    return [pid for pid in s.below() if (read_text("/proc/%d/comm" % pid) or "") == "mcp-python-tool\n"]

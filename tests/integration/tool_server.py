@@ -3,9 +3,10 @@
 """An MCP server on standard input and output, for script_tools.py: tools that do what they should, and
 tools that do not.
 
-    tool_server.py legacy|modern|silent|broken|garbled [FILE]
+    tool_server.py legacy|modern|silent|broken|garbled|slow [FILE]
 
 FILE: a line is added to it for each call of "write". silent: it does not answer server/discover;
+slow: it is modern, and answers it when it is asked for initialize, which it does not answer;
 broken: it ends with an error when it is started;
 garbled: what it answers first to tools/list is no JSON."""
 
@@ -43,6 +44,7 @@ TOOLS = [
     tool("large", "Returns many bytes.", properties={"bytes": {"type": "integer"}}),
     tool("lie", "Answers other ids, then its own twice."),
     tool("strange", "Answers with what is no result."),
+    tool("odd", "Answers with blocks that are none.", properties={"n": {"type": "integer"}}),
     tool("grow", "Adds the tool late, describes write in other words, and says so."),
     tool("get-thing.of", "Has a name that is none in Python."),
     tool("class", "Has a name that means something to Python."),
@@ -61,7 +63,7 @@ def say(message):
 
 
 def answer(id, result):
-    if KIND == "modern":
+    if KIND in ("modern", "slow"):
         result = dict(resultType="complete", **result)
     say({"jsonrpc": "2.0", "id": id, "result": result})
 
@@ -113,6 +115,11 @@ def call(id, name, arguments):
     elif name == "strange":
         say("no message")
         answer(id, {"content": "no blocks"})
+    elif name == "odd":
+        answer(id, {"content": [(
+            {"type": "image", "data": "!"}, {"type": "image", "data": 7}, {"type": "resource", "resource": [1]},
+            {"type": "resource", "resource": {"blob": {}}}, {"type": "audio"}, {"type": "resource"},
+            {"type": "text", "text": [1]}, {"type": "text", "text": "[" * 30000})[arguments["n"]]]})
     elif name == "grow":
         TOOLS.append(tool("late", "Came late."))
         next(one for one in TOOLS if one["name"] == "write")["description"] += " And more."
@@ -134,8 +141,13 @@ def call(id, name, arguments):
 
 def take(message):
     method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
+    if KIND == "slow" and method == "server/discover":
+        slow.append(id)
+        return
+    if KIND == "slow" and method == "initialize":
+        method, id = "server/discover", slow.pop()
     if method == "server/discover":
-        if KIND == "modern":
+        if KIND in ("modern", "slow"):
             answer(id, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0,
                         "cacheScope": "private"})
         elif KIND != "silent":
@@ -156,6 +168,9 @@ def take(message):
         if at + PAGE < len(TOOLS):
             result["nextCursor"] = str(at + PAGE)
         answer(id, result)
+    elif method == "notifications/cancelled" and sys.argv[2:]:
+        with open(sys.argv[2], "a", encoding="utf-8") as f:
+            f.write("cancelled\n")
     elif method == "tools/call":
         if KIND == "modern":
             assert params["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"

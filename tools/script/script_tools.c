@@ -5,6 +5,7 @@
 #include "tools/script/script_tools.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <event2/event.h>
@@ -320,6 +321,22 @@ take_results(struct script_tools *t, const struct tool_reply *reply, size_t n)
 	}
 }
 
+/* The run's client sees how far a call of its script is. */
+static void
+on_progress(void *arg, const char *text)
+{
+	const struct script_call *c = arg;
+	const struct tool_host *host = c->tools->host;
+	own_mem char *message = NULL;
+
+	if (!host->on_progress)
+		return;
+	if (asprintf(&message, "%s.%s: %s", c->server->name, c->tool, text) < 0)
+		abort();
+	host->on_progress(host->arg, &(struct tool_progress){ .message = message,
+							      .is_note = true });
+}
+
 /* The record comes first: without it nothing may happen. */
 static void
 make(struct script_call *c)
@@ -339,6 +356,8 @@ make(struct script_call *c)
 		c->call = upstream_call(upstream_of(c->tools), c->server, c->tool, c->arguments,
 					calls->seconds, (uint32_t)calls->result_bytes, on_called,
 					c);
+	if (c->call)
+		upstream_on_progress(c->call, on_progress);
 }
 
 /* ---- approvals ---- */

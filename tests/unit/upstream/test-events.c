@@ -49,6 +49,41 @@ messages_do_not_depend_on_the_pieces(void **state)
 }
 
 static void
+ids_and_times_are_read(void **state)
+{
+	static const struct {
+		const char *stream, *id;
+		unsigned int retry_ms;
+	} cases[] = {
+		{ "id: 7\nretry: 15\n\n", "7", 15 }, { "id:a-b\n\nid\n\n", "a-b", 0 },
+		{ "id: a\nid: b c\n\n", "", 0 }, { "id: \x1b[m\nretry: -1\n", "", 0 },
+		{ "id: a\nid:\nretry: 9999999999\n", "", 0 }, { "retry: 1s\nretry:\n", "", 0 },
+	};
+	char longest[EVENTS_ID_MAX + 8];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct events events = { .max = 64 };
+
+		assert_int_equal(events_feed(&events, cases[i].stream, strlen(cases[i].stream)), 0);
+		assert_string_equal(events.id, cases[i].id);
+		assert_int_equal(events.retry_ms, cases[i].retry_ms);
+		events_free(&events);
+	}
+	for (size_t more = 0; more < 2; more++) {
+		struct events events = { .max = 1024 };
+		size_t n = EVENTS_ID_MAX + more;
+
+		snprintf(longest, sizeof(longest), "id: ");
+		memset(longest + 4, 'x', n);
+		longest[4 + n] = '\n';
+		assert_int_equal(events_feed(&events, longest, 5 + n), 0);
+		assert_int_equal(strlen(events.id), more ? 0 : EVENTS_ID_MAX);
+		events_free(&events);
+	}
+}
+
+static void
 what_is_too_long_is_refused(void **state)
 {
 	static const char *const streams[] = {
@@ -72,6 +107,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_do_not_depend_on_the_pieces),
+		cmocka_unit_test(ids_and_times_are_read),
 		cmocka_unit_test(what_is_too_long_is_refused),
 	};
 
