@@ -9,6 +9,7 @@
 enum walls_for {
 	WALLS_STORE = 1,	/* files of the store, and children of its own */
 	WALLS_READER = 2,	/* descriptors that are open, and memory */
+	WALLS_VOLUME = 8,	/* files of a volume, which are its whole root */
 	WALLS_KEEPER = 4,	/* the keeper itself: its children's, mounts and namespaces */
 };
 

@@ -188,6 +188,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.profile = arguments->profile,
 		.network = &run->host.config->network,
 		.spill = arguments->spill,
+		.volume = arguments->volume,
 		.imports = arguments->imports.item,
 		.n_imports = arguments->imports.n,
 		.globals = arguments->globals,

@@ -31,7 +31,10 @@
 #include "keeper/digest.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
-#define ALL (WALLS_STORE | WALLS_READER | WALLS_KEEPER)
+#define ALL (WALLS_STORE | WALLS_READER | WALLS_VOLUME | WALLS_KEEPER)
+/* The keeper has the walls of the server of a volume too, which is its child. */
+#define NO_VOLUME (WALLS_STORE | WALLS_READER)
+#define NO_FORK (WALLS_READER | WALLS_VOLUME)
 
 static long try_open(void) { return open("/etc/hostname", O_RDONLY | O_CLOEXEC); }
 static long try_openat2(void) { return syscall(SYS_openat2, AT_FDCWD, "/", NULL, 0); }
@@ -89,22 +92,22 @@ static const struct {
 	long (*act)(void);
 	unsigned int whom;	/* fails with EPERM for these */
 } tries[] = {
-	{ "open", try_open, WALLS_READER }, { "openat2", try_openat2, ALL },
+	{ "open", try_open, WALLS_READER }, { "openat2", try_openat2, NO_VOLUME },
 	{ "stat", try_stat, WALLS_READER }, { "unlink", try_unlink, WALLS_READER },
 	{ "rename", try_rename, WALLS_READER }, { "link", try_link, ALL },
-	{ "symlink", try_symlink, ALL }, { "chmod", try_chmod, ALL },
-	{ "chdir", try_chdir, ALL }, { "a unix socket", try_unix, ALL },
+	{ "symlink", try_symlink, NO_VOLUME }, { "chmod", try_chmod, ALL },
+	{ "chdir", try_chdir, NO_VOLUME | WALLS_VOLUME }, { "a unix socket", try_unix, ALL },
 	{ "an inet socket", try_inet, ALL }, { "a netlink socket", try_netlink, ALL },
 	{ "a pair of sockets", try_pair, ALL }, { "exec", try_exec, ALL },
-	{ "fork", try_fork, WALLS_READER }, { "a user namespace", try_clone_user, ALL },
+	{ "fork", try_fork, NO_FORK }, { "a user namespace", try_clone_user, ALL },
 	{ "clone3", try_clone3, ALL }, { "a signal", try_kill, ALL },
 	{ "signals to all", try_kill_all, ALL }, { "ptrace", try_ptrace, ALL },
 	{ "another's memory", try_vm, ALL }, { "a pidfd", try_pidfd, ALL },
 	{ "setns", try_setns, ALL }, { "unshare", try_unshare, ALL },
 	{ "mount", try_mount, ALL }, { "chroot", try_chroot, ALL },
 	{ "setuid", try_setuid, ALL }, { "bpf", try_bpf, ALL }, { "io_uring", try_uring, ALL },
-	{ "keys", try_keys, ALL }, { "prctl", try_dumpable, WALLS_READER },
-	{ "limits", try_limits, WALLS_READER },
+	{ "keys", try_keys, ALL }, { "prctl", try_dumpable, NO_FORK },
+	{ "limits", try_limits, NO_FORK },
 #ifndef WITH_SANITIZERS
 	{ "memory that is code", try_code, ALL },
 	{ "memory that becomes code", try_turn_to_code, ALL },
@@ -136,7 +139,8 @@ fails(size_t i)
 static void
 ways_out_are_closed(void **state)
 {
-	static const enum walls_for whom[] = { WALLS_STORE, WALLS_READER, WALLS_KEEPER };
+	static const enum walls_for whom[] = { WALLS_STORE, WALLS_READER, WALLS_VOLUME,
+						WALLS_KEEPER };
 
 	(void)state;
 	for (size_t w = 0; w < N(whom); w++)
@@ -204,6 +208,7 @@ capabilities_are_gone(void **state)
 	(void)state;
 	assert_int_equal(inside(WALLS_STORE, has_no_capability, 0), 0);
 	assert_int_equal(inside(WALLS_READER, has_no_capability, 0), 0);
+	assert_int_equal(inside(WALLS_VOLUME, has_no_capability, 0), 0);
 }
 
 static void
