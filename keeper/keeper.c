@@ -450,7 +450,7 @@ keeper_main(void)
 	if (r == 0)
 		r = begin(&keeper, &frame.msg.keep, &what);
 	frame_done(&frame);
-	if (r >= 0 && (stall_guard(NULL) < 0 || walls_keep() < 0))
+	if (r >= 0 && (stall_guard(NULL) < 0 || walls_keep(keeper.volumes != NULL) < 0))
 		return EXIT_FAILURE;
 	if (say_begun(r, what, keeper.no_volumes) < 0 || r < 0)
 		return EXIT_FAILURE;

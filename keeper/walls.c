@@ -20,7 +20,7 @@
 #define NOT_READER (WALLS_STORE | WALLS_KEEPER)
 #define FILES (NOT_READER | WALLS_VOLUME)
 #define ALL (BOTH | WALLS_VOLUME | WALLS_KEEPER)
-#define VOLUME (WALLS_VOLUME | WALLS_KEEPER)	/* a child has its parent's walls too */
+#define VOLUME (WALLS_VOLUME | WALLS_MOUNTER)	/* a child has its parent's walls too */
 #define NEW_NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | \
 	CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
@@ -75,14 +75,14 @@ static const struct {
 	{ "fstatfs", VOLUME, "room on the disk" },
 	{ "umask", VOLUME, "a volume's files have the modes that are asked for" },
 	{ "recvmsg", WALLS_KEEPER, "messages" },
-	{ "poll", WALLS_KEEPER, "whether the server of a volume lives" },
-	{ "fsopen", WALLS_KEEPER, "a volume's file system" },
-	{ "fsconfig", WALLS_KEEPER, "a volume's file system" },
-	{ "fsmount", WALLS_KEEPER, "a volume's file system" },
-	{ "flock", WALLS_KEEPER, "the server of a volume, before its own walls" },
-	{ "fchdir", WALLS_KEEPER, "the server of a volume, before its own walls" },
-	{ "pivot_root", WALLS_KEEPER, "the server of a volume, before its own walls" },
-	{ "chdir", WALLS_KEEPER, "the server of a volume, before its own walls" },
+	{ "poll", WALLS_MOUNTER, "whether the server of a volume lives" },
+	{ "fsopen", WALLS_MOUNTER, "a volume's file system" },
+	{ "fsconfig", WALLS_MOUNTER, "a volume's file system" },
+	{ "fsmount", WALLS_MOUNTER, "a volume's file system" },
+	{ "flock", WALLS_MOUNTER, "the server of a volume, before its own walls" },
+	{ "fchdir", WALLS_MOUNTER, "the server of a volume, before its own walls" },
+	{ "pivot_root", WALLS_MOUNTER, "the server of a volume, before its own walls" },
+	{ "chdir", WALLS_MOUNTER, "the server of a volume, before its own walls" },
 	{ "timer_settime", WALLS_KEEPER, "the guard against waits" },
 	{ "timer_delete", WALLS_KEEPER, "the guard against waits, in a child" },
 	{ "getrusage", WALLS_KEEPER, "the guard against waits" },
@@ -119,7 +119,7 @@ allow_fork(scmp_filter_ctx filter)
 }
 
 static int
-add_rows(scmp_filter_ctx filter, enum walls_for whom)
+add_rows(scmp_filter_ctx filter, unsigned int whom)
 {
 	int r = 0;
 
@@ -170,7 +170,7 @@ drop_capabilities(void)
 }
 
 static int
-load_filter(enum walls_for whom)
+load_filter(unsigned int whom)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int r = filter ? add_rows(filter, whom) : -ENOMEM;
@@ -179,10 +179,10 @@ load_filter(enum walls_for whom)
 		r = allow_memory(filter);
 	if (r == 0 && (whom & NOT_READER))
 		r = allow_fork(filter);
-	if (r == 0 && whom == WALLS_KEEPER)
+	if (r == 0 && (whom & WALLS_KEEPER))
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1,
 				     SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS, 0));
-	if (r == 0 && whom == WALLS_KEEPER)
+	if (r == 0 && (whom & WALLS_MOUNTER))
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(unshare), 1,
 				     SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS));
 	if (r == 0)
@@ -203,9 +203,9 @@ walls_enter(enum walls_for whom)
 }
 
 int
-walls_keep(void)
+walls_keep(bool volumes)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	return load_filter(WALLS_KEEPER);
+	return load_filter(WALLS_KEEPER | (volumes ? WALLS_MOUNTER : 0));
 }

@@ -6,14 +6,17 @@ with them, and their bounds.
 A suite of tests/integration/run."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
 import stat
+import subprocess
 import tempfile
 import time
 
 from harness import SOMEBODY, Skip, equal, main, test
+from inside import Inside
 from mcpclient import RpcError
 from supervisor import comm
 
@@ -179,6 +182,25 @@ def what_programs_do_with_files_works(ctx):
     with place() as store, service(ctx, store, "volume_bytes = 64M\n") as s, \
             ctx.client(path=s.socket) as c:
         equal(run(c, EVERYDAY).result["repr"], "'done'")
+
+
+@test(private=True)
+def people_use_it_and_operators_see_it(ctx):
+    with place() as store:
+        admin = os.path.join(os.path.dirname(store), "admin")
+        with service(ctx, store, before="[admin]\nsocket = %s\n" % admin) as s:
+            program = os.path.join(s.build, "mcp-python")
+
+            def people(*arguments, text):
+                return subprocess.run([program, arguments[0], "--socket", s.socket, *arguments[1:]], input=text, text=True,
+                                      capture_output=True, timeout=120, check=True).stdout
+
+            people("run", "--volume", "data", "-", text="open('/volume/data/f', 'w').write('from a terminal')")
+            equal(people("repl", "--volume", "data", text="print(open('/volume/data/f').read())\n"),
+                  "from a terminal\n")
+            seen = json.loads(subprocess.run([program, "status", "--json", "--admin-socket", admin], text=True,
+                                             capture_output=True, timeout=120, check=True).stdout)
+            equal([t["volumes"] for t in seen["tenants"]], [1], seen)
 
 
 @test(private=True)
@@ -412,6 +434,32 @@ def a_hostile_script_gets_nothing_of_it(ctx):
                 assert not st.st_mode & 0o7000 and st.st_uid == os.lstat(store).st_uid, name
         equal(os.lstat(store).st_mode & 0o777, 0o700)
         ctx_healthy(c)
+
+
+@test(private=True, root=True)
+def code_in_the_server_is_bounded(ctx):
+    """It has the files of its volume, and nothing else."""
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        run(c, "open('/volume/data/f', 'w').write('x')")
+        (server,) = servers(s)
+        with open("/proc/%d/status" % server, encoding="ascii") as f:
+            fields = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        for capabilities in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            equal(int(fields[capabilities], 16), 0, capabilities)
+        equal(fields["NoNewPrivs"], "1")
+        equal(os.listdir("/proc/%d/root" % server), ["f"])
+        equal(len(open("/proc/%d/mountinfo" % server, encoding="ascii").readlines()), 1)
+        # 0 to 2, the device, the directory and the pipe by which the keeper sees it.
+        assert len(os.listdir("/proc/%d/fd" % server)) <= 6, os.listdir("/proc/%d/fd" % server)
+        assert "/tenants/" in open("/proc/%d/cgroup" % server, encoding="ascii").read()
+        with Inside(server) as it:
+            for name, *arguments in (
+                    ("socket", 1, 1), ("socket", 2, 1), ("execve", 0), ("clone", 17), ("unshare", 0x20000),
+                    ("setns", -1, 0), ("mount", 0), ("fsopen", 0), ("open_tree", -1), ("umount2", 0),
+                    ("pivot_root", 0), ("chroot", 0), ("kill", 1, 0), ("ptrace", 0), ("pidfd_open", 1),
+                    ("mmap", 0, 4096, 7, 0x22, -1), ("mprotect", 0, 4096, 4)):
+                equal(it.call(name, *arguments), "EPERM", "%s %r" % (name, arguments))
+        equal(run(c, "open('/volume/data/f').read()").result["repr"], "'x'")
 
 
 @test(private=True)

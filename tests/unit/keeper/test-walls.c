@@ -32,8 +32,7 @@
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define ALL (WALLS_STORE | WALLS_READER | WALLS_VOLUME | WALLS_KEEPER)
-/* The keeper has the walls of the server of a volume too, which is its child. */
-#define NO_VOLUME (WALLS_STORE | WALLS_READER)
+#define NO_VOLUME (WALLS_STORE | WALLS_READER | WALLS_KEEPER)
 #define NO_FORK (WALLS_READER | WALLS_VOLUME)
 
 static long try_open(void) { return open("/etc/hostname", O_RDONLY | O_CLOEXEC); }
@@ -96,7 +95,7 @@ static const struct {
 	{ "stat", try_stat, WALLS_READER }, { "unlink", try_unlink, WALLS_READER },
 	{ "rename", try_rename, WALLS_READER }, { "link", try_link, ALL },
 	{ "symlink", try_symlink, NO_VOLUME }, { "chmod", try_chmod, ALL },
-	{ "chdir", try_chdir, NO_VOLUME | WALLS_VOLUME }, { "a unix socket", try_unix, ALL },
+	{ "chdir", try_chdir, ALL }, { "a unix socket", try_unix, ALL },
 	{ "an inet socket", try_inet, ALL }, { "a netlink socket", try_netlink, ALL },
 	{ "a pair of sockets", try_pair, ALL }, { "exec", try_exec, ALL },
 	{ "fork", try_fork, NO_FORK }, { "a user namespace", try_clone_user, ALL },
@@ -122,7 +121,8 @@ inside(enum walls_for whom, int (*act)(size_t i), size_t i)
 	int status;
 
 	if (pid == 0)
-		_exit((whom == WALLS_KEEPER ? walls_keep() : walls_enter(whom)) < 0 ? 100 : act(i));
+		_exit((whom == WALLS_KEEPER ? walls_keep(false) : walls_enter(whom)) < 0
+		      ? 100 : act(i));
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -202,6 +202,27 @@ mounts_in_workers(size_t i)
 	       ? 0 : 1;
 }
 
+/* A keeper of volumes makes file systems and namespaces of mounts, and no others. */
+static void
+a_keeper_of_volumes_has_a_little_more(void **state)
+{
+	pid_t pid;
+	int status;
+
+	(void)state;
+	pid = fork();
+	if (pid == 0)
+		_exit(walls_keep(true) == 0 && mounts_in_workers(0) == 0 &&
+		      try_unshare() < 0 && errno == EPERM && try_mount() < 0 && errno == EPERM &&
+		      try_exec() < 0 && errno == EPERM && try_unix() < 0 && errno == EPERM &&
+		      try_ptrace() < 0 && errno == EPERM && try_clone_user() < 0 &&
+		      errno == EPERM && syscall(SYS_fsmount, -1, 0, 0) < 0 && errno != EPERM
+		      ? 0 : 1);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void
 capabilities_are_gone(void **state)
 {
@@ -226,6 +247,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ways_out_are_closed),
+		cmocka_unit_test(a_keeper_of_volumes_has_a_little_more),
 		cmocka_unit_test(capabilities_are_gone),
 		cmocka_unit_test(their_work_is_done),
 	};
