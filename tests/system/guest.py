@@ -24,6 +24,7 @@ import guest_packages  # noqa: F401
 import guest_tenants  # noqa: F401
 import guest_admin  # noqa: F401
 import guest_soak  # noqa: F401
+import guest_volumes  # noqa: F401
 
 SUITES = ("workload.py", "hostile.py", "limits.py")
 # Emulation is slow: what takes seconds elsewhere must not reach the standard 30 s here.
