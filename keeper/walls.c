@@ -64,7 +64,6 @@ static const struct {
 	{ "tgkill", ALL, "abort" },
 	{ "writev", VOLUME, "answers to the kernel" },
 	{ "pwrite64", VOLUME, "a volume's files" },
-	{ "openat2", VOLUME, "a volume's files, without links" },
 	{ "symlinkat", VOLUME, "a volume's files" },
 	{ "readlinkat", VOLUME, "a volume's files" },
 	{ "ftruncate", VOLUME, "a volume's files" },

@@ -18,6 +18,11 @@ def run(c, script, status="ok"):
     return o
 
 
+def cell(c, code, **more):
+    return c.outcome(c.request("tools/call", {"name": "run_repl", "arguments": {"code": code, **more}}),
+                     seconds(60))
+
+
 @test
 def volumes_are_shared_where_the_unit_lets_them():
     with configured(CONFIG, "[Service]\n"), client() as c:
@@ -41,9 +46,13 @@ def volumes_are_shared_where_the_unit_lets_them():
                    sh("du", "-s", "--block-size=1", "%s/%d" % (VOLUMES, ALICE)).splitlines())
         assert used <= (16 << 20) + (64 << 10), used
         assert os.stat(VOLUMES).st_mode & 0o777 == 0o700
-        session = c.wait(c.request("tools/call", {"name": "run_repl", "arguments": {
-            "code": "1", "volume": "data"}}), seconds(60))["result"]["structuredContent"]["session"]
+        session = cell(c, "1", volume="data").structured["session"]
         sh("systemctl", "restart", "mcp-pythond.service")
-    with configured(CONFIG, DROP_IN), client() as c:
-        assert run(c, "print(len(open('/volume/data/f').read()))").stdout == "1000\n"
-        assert session
+        with client() as c:
+            assert run(c, "print(len(open('/volume/data/f').read()))").stdout == "1000\n"
+            # A session that is kept has lost its server, and is told so.
+            o = cell(c, "open('/volume/data/f')", session=session)
+            assert o.status == "error" and "[Errno 107]" in o.text, o
+            o = cell(c, "1", session=session, volume="data")
+            assert o.refused and "outlived a restart" in o.text, o
+            assert cell(c, "6 * 7", session=session).result["repr"] == "42"

@@ -91,7 +91,7 @@ static const struct {
 	long (*act)(void);
 	unsigned int whom;	/* fails with EPERM for these */
 } tries[] = {
-	{ "open", try_open, WALLS_READER }, { "openat2", try_openat2, NO_VOLUME },
+	{ "open", try_open, WALLS_READER }, { "openat2", try_openat2, ALL },
 	{ "stat", try_stat, WALLS_READER }, { "unlink", try_unlink, WALLS_READER },
 	{ "rename", try_rename, WALLS_READER }, { "link", try_link, ALL },
 	{ "symlink", try_symlink, NO_VOLUME }, { "chmod", try_chmod, ALL },
