@@ -75,6 +75,7 @@ describe(const struct config *config, struct tool_description *description_r)
 		.hint = "run_script runs a whole program in a fresh process: nothing survives the "
 			"call.",
 		.description = make_description(config),
+		.installed = environment_names_text(config),
 		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
 		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT, config),
 		/* The script changes nothing outside its own worker, and reaches only hosts that
