@@ -46,6 +46,8 @@ call_add_limits(json_t *arguments, const struct options *options)
 		call_set(arguments, "pids", json_integer(options->pids));
 	if (options->profile)
 		call_set(arguments, "profile", json_string(options->profile));
+	if (options->volume)
+		call_set(arguments, "volume", json_string(options->volume));
 }
 
 void

@@ -48,7 +48,7 @@ json_t *call_message(const struct call_channel *channel, int id, const char *too
 /* A resources/read of uri. The message is the caller's. */
 json_t *call_read_message(const struct call_channel *channel, int id, const char *uri);
 
-/* Puts the limits and the profile that the command line has into arguments. */
+/* Puts the limits, the profile and the volume that the command line has into arguments. */
 void call_add_limits(json_t *arguments, const struct options *options);
 
 /* Puts the packages of --with into arguments. */

@@ -42,6 +42,7 @@ static const struct option_row {
 	{ "cpu",     "SECONDS", SECONDS, RUN | REPL, offsetof(struct options, cpu_seconds) },
 	{ "pids",    "N",       COUNT,   RUN | REPL, offsetof(struct options, pids) },
 	{ "profile", "NAME",    TEXT,    RUN | REPL | TOKEN, offsetof(struct options, profile) },
+	{ "volume",  "NAME",    TEXT,    RUN | REPL, offsetof(struct options, volume) },
 	{ "session", "HANDLE",  TEXT,    REPL, offsetof(struct options, session) },
 	{ "keep",    NULL,      FLAG,    REPL, offsetof(struct options, keep) },
 	{ "file",    "PATH",    WORDS,   RUN | REPL, offsetof(struct options, files) },
@@ -125,6 +126,8 @@ static const char run_help[] =
 	"  --memory MB         memory of all its processes, files included; 137\n"
 	"  --pids N            processes and threads at once\n"
 	"  --profile NAME      one that the service's configuration has\n"
+	"  --volume NAME       a directory that stays, at /volume/data, if the service has\n"
+	"                      volumes\n"
 	"  --save DIR          write pictures that were shown and files that were left\n"
 	"                      there\n"
 	"  --force             let --save and --rw replace any file of the same name\n"
@@ -151,7 +154,7 @@ static const char repl_help[] =
 	"\n"
 	"  --session HANDLE    go on in this session, and leave it there at the end\n"
 	"  --keep              leave a new one there, too, and say its handle\n"
-	"  --file PATH, --dir DIR, --with PACKAGE\n"
+	"  --file PATH, --dir DIR, --with PACKAGE, --volume NAME\n"
 	"                      what a new session starts with, as in \"run --help\"\n"
 	"  --timeout SECONDS   wall clock of each cell\n"
 	"  --cpu SECONDS       processor time of each cell\n"

@@ -40,6 +40,7 @@ struct options {
 	double timeout_seconds, cpu_seconds;
 	unsigned int memory_mb, pids;
 	const char *profile; /* run: NULL: the default one; token add: NULL: any */
+	const char *volume;  /* run, repl: NULL: none */
 	const char *save;    /* run: a directory for pictures and files; NULL: none */
 	bool force;	     /* run: what is saved replaces files */
 	bool rw;	     /* run: what changes in the one directory of dirs comes back */

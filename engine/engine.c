@@ -313,6 +313,7 @@ set_up_keeper(struct engine *engine)
 	const struct keeper_options options = {
 		.base = engine->base,
 		.launcher = engine->options.launcher,
+		.wants_volumes = engine->config->workspace.volume,
 	};
 
 	return keeper_new(&options, &engine->keeper);

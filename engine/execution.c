@@ -155,6 +155,10 @@ execution_start(struct engine *engine, struct tenant *tenant,
 	}
 	e = new_execution(engine, tenant, request, watcher, index);
 	e->mounts = mounts;
+	if (mounts.wants_volume) {
+		e->facts.volume_bytes = engine->config->workspace.volume_bytes;
+		e->facts.volume_files = engine->config->workspace.volume_files;
+	}
 	r = execution_announce(e, why_r);
 	if (r < 0) {
 		execution_free(e);

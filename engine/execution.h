@@ -223,6 +223,8 @@ struct execution_request {
 					 * none */
 	bool tell_names;		/* the outcome has names, and the value is that of the
 					 * variable result, if there is one */
+	const char *volume;		/* name of one that is mounted at VOLUME_PLACE; NULL: none,
+					 * or that of its session */
 	const char *environment;	/* of the store: its packages are there; NULL: none */
 	const int *channel;		/* standard input instead of stdin_text: any descriptor,
 					 * the execution's from now on, also on failure; NULL */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: the supervisor.   Owns: holds of the files that executions and sessions read. */
+/* Runs in: the supervisor.   Owns: holds of the files and volumes that executions and sessions
+ * use. */
 #include "engine/execution_mounts.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "engine/keeper.h"
 #include "engine/repl_parts.h"
 #include "engine/tenant.h"
+#include "engine/volume.h"
 #include "host/filestore.h"
 #include "proto/frame.h"
 
@@ -65,14 +67,40 @@ check(const struct engine *engine, const struct execution_request *request, stru
 	return 0;
 }
 
+/* A session has one volume, from the first cell that names it to its end. */
+static int
+take_volume(struct execution_mounts *mounts, struct tenant *tenant,
+	    const struct execution_request *request, struct why *why_r)
+{
+	struct repl *repl = request->repl;
+
+	if (!request->volume)
+		return 0;
+	mounts->wants_volume = true;
+	if (!repl)
+		return volume_hold(tenant, request->volume, &mounts->volume, why_r);
+	if (repl->adopted)
+		return why_say(why_r, -EINVAL, "volume",
+			       "volume: no volume can be mounted in a session that has outlived "
+			       "a restart of the service; begin a new one");
+	if (!repl->places.volume)
+		return volume_hold(tenant, request->volume, &repl->places.volume, why_r);
+	if (strcmp(volume_name(repl->places.volume), request->volume) != 0)
+		return why_say(why_r, -EINVAL, "volume", "volume: this session has the volume %s; "
+			       "begin a new one for another", volume_name(repl->places.volume));
+	return 0;
+}
+
 int
 execution_mounts_take(struct execution_mounts *mounts, struct engine *engine,
-		      const struct tenant *tenant, const struct execution_request *request,
+		      struct tenant *tenant, const struct execution_request *request,
 		      struct why *why_r)
 {
 	int r = check(engine, request, why_r);
 
 	memset(mounts, 0, sizeof(*mounts));
+	if (r == 0)
+		r = take_volume(mounts, tenant, request, why_r);
 	for (size_t i = 0; r == 0 && i < request->n_inputs; i++) {
 		const struct execution_input *input = &request->input[i];
 		struct execution_mount *mount;
@@ -102,6 +130,7 @@ execution_mounts_done(struct execution_mounts *mounts)
 		filestore_release(mounts->item[i].file);
 	}
 	free(mounts->item);
+	volume_release(mounts->volume);
 	memset(mounts, 0, sizeof(*mounts));
 }
 
@@ -110,6 +139,7 @@ mount_places_done(struct mount_places *places)
 {
 	for (unsigned int i = 0; i < places->n; i++)
 		filestore_release(places->file[i]);
+	volume_release(places->volume);
 	memset(places, 0, sizeof(*places));
 }
 
@@ -174,14 +204,39 @@ pass_on(struct execution_mounts *mounts, struct mount_places *places)
 			places->file[places->n++] = give_ptr(mounts->item[i].file);
 }
 
+/* Asks for the volume, once in a session; the worker waits for the keeper's word. 0 or -errno. */
+static int
+put_volume(struct execution *e, int pidfd, struct mount_places *places, struct frame_writer *to)
+{
+	const struct msg msg = { .type = MSG_AWAIT_VOLUME,
+				 .await_volume.place = msg_str(VOLUME_PLACE) };
+	int gate = -1, pair[2], r = 0;
+
+	if (!e->mounts.wants_volume)
+		return 0;
+	if (!places || !places->has_volume) {
+		if (pipe2(pair, O_CLOEXEC) < 0)
+			return -errno;
+		gate = pair[0];
+		r = volume_attach(places ? places->volume : e->mounts.volume, pidfd, pair[1]);
+	}
+	if (r < 0)
+		close(gate);
+	else
+		r = frame_writer_put(to, &msg, &gate, gate >= 0 ? 1 : 0);
+	if (r == 0 && places)
+		places->has_volume = true;
+	return r;
+}
+
 int
 execution_mounts_put(struct execution *e, int pidfd, struct mount_places *places,
 		     struct frame_writer *to)
 {
-	int gate = -ENODATA, r = 0;
+	int gate = -ENODATA, r = put_volume(e, pidfd, places, to);
 
-	if (e->mounts.n == 0)
-		return 0;
+	if (r < 0 || e->mounts.n == 0)
+		return r;
 	gate = attach(e, pidfd, places);
 	if (gate < 0 && gate != -ENODATA)
 		return gate;

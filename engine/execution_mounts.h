@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored files (host/filestore.h) that an execution's script reads where they are: the keeper
- * mounts each, read-only, at a place of the worker, and in /workspace is a link to that. Nothing is
- * copied.
+/* What an execution's script reads where it is. Stored files (host/filestore.h): the keeper
+ * mounts each, read-only, at a place of the worker, and in /workspace is a link to that; nothing is
+ * copied. And a volume (engine/volume.h), which the keeper mounts at VOLUME_PLACE.
  *
  * A script's worker has its places to itself. A session's fill up: what a cell was given stays
  * mounted until the session ends, because its links stay too.
@@ -9,6 +9,7 @@
 #ifndef ENGINE_EXECUTION_MOUNTS_H
 #define ENGINE_EXECUTION_MOUNTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "proto/message.h"
@@ -20,23 +21,29 @@ struct execution_request;
 struct filestore_hold;
 struct frame_writer;
 struct tenant;
+struct volume;
 struct why;
 
 /* Its members belong to execution_mounts.c. Zeroed: none. */
 struct execution_mounts {
 	struct execution_mount *item;
 	size_t n;
+	struct volume *volume;		/* NULL: none, or its session has it */
+	bool wants_volume;
 };
 
 /* The places of a session's worker. Zeroed: all are free. */
 struct mount_places {
 	struct filestore_hold *file[FILE_PLACES];	/* NULL: mounted by an earlier supervisor */
 	unsigned int n;
+	struct volume *volume;		/* NULL: none */
+	bool has_volume;		/* the keeper was asked to mount it */
 };
 
-/* Holds the files that the request names. 0; or -errno with why_r, and nothing is held. */
+/* Holds the files and the volume that the request names. 0; or -errno with why_r, and nothing is
+ * held. */
 int execution_mounts_take(struct execution_mounts *mounts, struct engine *engine,
-			  const struct tenant *tenant, const struct execution_request *request,
+			  struct tenant *tenant, const struct execution_request *request,
 			  struct why *why_r);
 void execution_mounts_done(struct execution_mounts *mounts);
 

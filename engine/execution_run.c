@@ -203,7 +203,7 @@ execution_lease(struct execution *e, struct worker *w)
 	if (r == 0)
 		r = run_descriptors(e, w, fd, &n_fds);
 	/* No other tenant may get a worker that has these files, or will have them soon. */
-	if (r < 0 && e->mounts.n > 0)
+	if (r < 0 && (e->mounts.n > 0 || e->mounts.wants_volume))
 		worker_end(w);
 	if (r < 0)
 		return r;

@@ -27,6 +27,7 @@
 struct keeper {
 	struct keeper_options options;
 	struct child child;
+	int no_volumes;
 };
 
 struct taking {
@@ -86,7 +87,11 @@ on_message(void *arg, struct frame *frame)
 	}
 	child_is_ready(&k->child);
 	k->child.failed_starts = 0;
+	k->no_volumes = (int)keeping->volumes;
 	log_line(LOG_INFO, "keeper-ready", "removed=%u", keeping->removed);
+	if (k->options.wants_volumes && k->no_volumes != 0)
+		log_line(LOG_WARNING, "volumes-none", "err=%s text=\"volumes need /dev/fuse and "
+			 "[workspace] directory\"", strerrorname_np(k->no_volumes));
 	return 0;
 }
 
@@ -197,6 +202,34 @@ keeper_attach_files(struct keeper *k, const char *directory, const char *const *
 	for (size_t i = 0; i < n; i++)
 		name[i] = msg_str(names[i]);
 	return put_attach(k, &msg, pidfd, gate);
+}
+
+int
+keeper_no_volumes(const struct keeper *k)
+{
+	return k->no_volumes;
+}
+
+int
+keeper_attach_volume(struct keeper *k, const struct keeper_volume *volume, int cgroup, int pidfd,
+		     int gate)
+{
+	struct msg msg = { .type = MSG_VOLUME, .volume = {
+		.tenant = msg_str(volume->tenant), .name = msg_str(volume->name),
+		.bytes = volume->bytes, .files = volume->files,
+		.names_max = volume->names_max, .bytes_max = volume->bytes_max } };
+	int fd[3] = { fcntl(pidfd, F_DUPFD_CLOEXEC, 3), gate,
+		      fcntl(cgroup, F_DUPFD_CLOEXEC, 3) };
+
+	if (fd[0] < 0 || fd[2] < 0) {
+		int r = -errno;
+
+		for (size_t i = 0; i < 3; i++)
+			if (fd[i] >= 0)
+				close(fd[i]);
+		return r;
+	}
+	return put(k, &msg, fd, 3);
 }
 
 static void

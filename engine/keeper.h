@@ -22,6 +22,7 @@ struct taking;
 struct keeper_options {
 	struct event_base *base;		/* all borrowed */
 	struct launcher *launcher;		/* sends it the path of its store */
+	bool wants_volumes;			/* says so if there can be none */
 };
 
 /* Starts it. 0 or -errno; a start that fails is logged and tried again. */
@@ -54,6 +55,21 @@ void keeper_unwait(struct mounting *mounting);	/* mounted is not called any more
  * filestore_hold_name says. n: 1 to FILE_PLACES. gate and the result as keeper_attach. */
 int keeper_attach_files(struct keeper *keeper, const char *directory, const char *const *names,
 			size_t n, unsigned int first, int pidfd, int gate);
+
+/* What keeps volumes from being mounted: a positive errno; 0: nothing, or it is not known yet. */
+int keeper_no_volumes(const struct keeper *keeper);
+
+struct keeper_volume {
+	const char *tenant, *name;	/* at most VOLUME_TENANT_MAX and VOLUME_NAME_MAX bytes */
+	uint64_t bytes, files;		/* that it may have */
+	unsigned int names_max;		/* volumes of the tenant */
+	uint64_t bytes_max;		/* that all volumes may have */
+};
+
+/* Mounts a volume in a worker. Its process is put into cgroup, a directory, borrowed; it ends when
+ * its cgroup is killed. gate and the result as keeper_attach. */
+int keeper_attach_volume(struct keeper *keeper, const struct keeper_volume *volume, int cgroup,
+			 int pidfd, int gate);
 
 /* An environment to be made from a stream of wheels. Copied. */
 struct taking_request {

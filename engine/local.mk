@@ -38,6 +38,7 @@ libengine_a_SOURCES = \
 	engine/tenant.c engine/tenant.h \
 	engine/upload.c engine/upload.h \
 	engine/upstream.c engine/upstream.h \
+	engine/volume.c engine/volume.h \
 	engine/worker.c engine/worker.h \
 	engine/worker_output.c \
 	engine/worker_slots.c \

@@ -258,6 +258,18 @@ memory_message(const struct outcome_facts *f, char *m, size_t size)
 		state_message(f, m + n, size - (size_t)n);
 }
 
+/* The kernel has one error for both. */
+static void
+volume_message(const struct outcome_facts *f, char *m, size_t size)
+{
+	const size_t len = strlen(m);
+	char text[32];
+
+	size_text(f->volume_bytes, text, sizeof(text));
+	snprintf(m + len, size - len, "; or that of its volume: %s or %" PRIu64 " files, or the "
+		 "number of volumes", text, f->volume_files);
+}
+
 static void
 pids_message(const struct outcome_facts *f, char *m, size_t size)
 {
@@ -340,6 +352,8 @@ write_message(const struct outcome_facts *f, const struct outcome_verdict *v, ch
 		size_text(f->disk_bytes, text, sizeof(text));
 		snprintf(m, size, "disk limit of %s or %" PRIu64 " files reached", text,
 			 f->disk_inodes);
+		if (f->volume_bytes > 0)
+			volume_message(f, m, size);
 		break;
 	case OUTCOME_KILLED:
 		snprintf(m, size, "killed by %s",

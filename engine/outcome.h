@@ -57,6 +57,7 @@ struct outcome_facts {
 	bool watchdog_memory, watchdog_pids;	/* no controller: see outcome.c */
 	const struct limits *limits;
 	uint64_t disk_bytes, disk_inodes;	/* of the files it may write */
+	uint64_t volume_bytes, volume_files;	/* likewise, in its volume; 0: it has none */
 };
 
 struct outcome_verdict {

@@ -9,6 +9,7 @@
 #include "engine/engine_parts.h"
 #include "engine/execution_parts.h"
 #include "engine/tenant.h"
+#include "engine/volume.h"
 #include "engine/zygote.h"
 #include "host/cgroup.h"
 
@@ -89,6 +90,7 @@ look(const struct tenant *tenant, struct survey_tenant *tenant_r)
 		.queued_max = tenant->queue.waiting_max,
 		.sessions = tenant->repls,
 		.workers = tenant->workers,
+		.volumes = volumes_count(tenant),
 	};
 	if (tenant->queue.n_running > 0)
 		TAILQ_FOREACH(e, &engine->running, link) {

@@ -33,6 +33,7 @@ struct survey_tenant {
 	const struct tenant *tenant;	/* borrowed, during the call */
 	unsigned int holders, running, queued, running_max, queued_max;
 	unsigned int sessions, workers;
+	unsigned int volumes;		/* in use, or until just now */
 	uint64_t cpu_ms;		/* of running executions, so far */
 	/* Of all its workers, where the kernel counts it; else the peaks of running executions. */
 	uint64_t memory_bytes;

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/hex.h"
 #include "engine/engine_parts.h"
+#include "engine/volume.h"
 #include "engine/worker.h"
 #include "host/cgroup.h"
 
@@ -71,6 +72,7 @@ make(struct engine *engine, const char *principal)
 		abort();
 	name_directory(tenant);
 	tenant->n_shares = n;
+	LIST_INIT(&tenant->volumes);
 	sched_queue_init(&tenant->queue, engine->config->pool.tenant_queue_max,
 			 engine->config->pool.tenant_running_max);
 	for (unsigned int i = 0; i < n; i++)
@@ -178,6 +180,7 @@ tenant_free(struct tenant *tenant)
 		share_cool(share);
 		pool_give_zygote_up(share);
 	}
+	volumes_end(tenant);
 	cgroup_tenant_release(tenant->cgroup);
 	LIST_REMOVE(tenant, link);
 	tenant->engine->n_tenants--;
@@ -218,6 +221,7 @@ tenant_look_after(struct tenant *tenant)
 		}
 	}
 	weigh(tenant);
+	volumes_look_after(tenant);
 	if (idle && tenant->holders == 0 && tenant->workers == 0)
 		tenant_free(tenant);
 }

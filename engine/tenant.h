@@ -31,6 +31,7 @@ struct tenant {
 	struct cgroup_tenant *cgroup;	/* NULL: no cgroups */
 	struct load load;
 	struct sched_queue queue;
+	LIST_HEAD(, volume) volumes;
 	uint64_t spilled;		/* bytes of running executions' output that are kept to
 					 * be spilled */
 	unsigned int n_shares;

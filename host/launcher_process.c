@@ -75,6 +75,8 @@ configure(const struct launcher_options *options, const struct config_profile *p
 		.memory_bytes = options->config->limits.standard.memory_bytes,
 		.disk_bytes = profile->disk_bytes,
 		.disk_inodes = profile->disk_inodes,
+		.volume_bytes = options->config->workspace.volume
+			? options->config->workspace.volume_bytes : 0,
 		.displays = results->displays,
 		.display_bytes = results->display_bytes,
 		.left_files = results->files,
@@ -172,9 +174,11 @@ fill_table(struct launcher_process *l)
 	const struct launcher_options *options = l->options;
 	const struct config *config = options->config;
 	const char *store = config->packages.store, *files = config->files.directory;
+	const char *volumes = config->workspace.volume ? config->workspace.directory : NULL;
 	const struct msg keep = { .type = MSG_KEEP, .keep = {
 		.has_store = store != NULL, .store = msg_str(store),
-		.has_files = files != NULL, .files = msg_str(files) } };
+		.has_files = files != NULL, .files = msg_str(files),
+		.has_volumes = volumes != NULL, .volumes = msg_str(volumes) } };
 	const struct msg network = configure_egress(config);
 	const struct msg tools = configure_tools(config);
 

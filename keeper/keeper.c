@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the keeper, root of the outer namespace. Sets are taken in and removed by children.
  * Owns:    everything in the store.
- * Reads:   KEEP once, then ATTACH, ATTACH_FILES, TAKE and DISCARD, from the supervisor alone.
+ * Reads:   KEEP once, then ATTACH, ATTACH_FILES, VOLUME, TAKE and DISCARD, from the supervisor
+ *          alone.
  *
  * How a sealed worker gets a mount: only a process inside its mount namespace, with
  * CAP_SYS_ADMIN over it, can make one. The worker has given that capability up, and its filter
@@ -36,6 +37,7 @@
 #include "keeper/digest.h"
 #include "keeper/remove.h"
 #include "keeper/take.h"
+#include "keeper/volumes.h"
 #include "keeper/walls.h"
 #include "proto/frame.h"
 
@@ -46,6 +48,8 @@ struct keeper {
 	int store;		/* a directory in our own mount namespace; -1: no packages */
 	int files;		/* likewise, the store of files; or -errno, why it is not there */
 	int home;		/* our mount namespace */
+	struct volumes *volumes;	/* NULL: there are none, and why is -errno in */
+	int no_volumes;
 	uint64_t serial;	/* in the names of unfinished sets */
 };
 
@@ -328,6 +332,18 @@ open_store(const struct msg_str *store, const char **what_r)
 	return st.st_uid != 0 || (st.st_mode & 022) ? -EPERM : give_fd(fd);
 }
 
+/* Volumes that cannot be mounted are no reason not to keep the rest. */
+static void
+open_volumes(struct keeper *keeper, const struct msg_str *directory)
+{
+	const char *what;
+	char path[PATH_MAX];
+	int fd = open_store(directory, &what);
+
+	snprintf(path, sizeof(path), "%.*s", (int)directory->len, directory->at);
+	keeper->no_volumes = fd < 0 ? fd : volumes_new(path, fd, keeper->home, &keeper->volumes);
+}
+
 static int
 begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 {
@@ -342,6 +358,8 @@ begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 	/* The helper that fills it says what is wrong with it. */
 	if (keep->has_files)
 		keeper->files = open_store(&keep->files, what_r);
+	if (keep->has_volumes)
+		open_volumes(keeper, &keep->volumes);
 	if (!keep->has_store)
 		return 0;
 	*what_r = "the directory of the store";
@@ -356,13 +374,14 @@ begin(struct keeper *keeper, const struct msg_keep *keep, const char **what_r)
 }
 
 static int
-say_begun(int r, const char *what)
+say_begun(int r, const char *what, int no_volumes)
 {
 	struct msg msg = { .type = MSG_KEEPING, .keeping = {
 		.build = msg_str(PROTO_BUILD),
 		.error = r < 0 ? (uint32_t)-r : 0,
 		.what = msg_str(r < 0 ? what : ""),
 		.removed = r > 0 ? (uint32_t)r : 0,
+		.volumes = (uint32_t)-no_volumes,
 	} };
 
 	return frame_send(KEEPER_CONTROL, &msg, NULL, 0);
@@ -392,12 +411,14 @@ default_process(void)
 
 /* A message that does not fit ends the keeper. */
 static int
-serve(struct keeper *keeper, const struct frame *frame)
+serve(struct keeper *keeper, struct frame *frame)
 {
 	const enum msg_type type = frame->msg.type;
 
 	if (type == MSG_ATTACH_FILES)
 		return on_attach_files(keeper, frame);
+	if (type == MSG_VOLUME)
+		return volumes_on_message(keeper->volumes, keeper->no_volumes, frame);
 	if (keeper->store < 0)
 		return -EBADMSG;
 	switch ((unsigned int)type) {
@@ -415,7 +436,8 @@ serve(struct keeper *keeper, const struct frame *frame)
 int
 keeper_main(void)
 {
-	struct keeper keeper = { .store = -1, .files = -ENOENT, .home = -1 };
+	struct keeper keeper = { .store = -1, .files = -ENOENT, .home = -1,
+				 .no_volumes = -ENOENT };
 	struct frame_reader reader;
 	struct frame frame = { 0 };
 	const char *what = "process";
@@ -428,9 +450,9 @@ keeper_main(void)
 	if (r == 0)
 		r = begin(&keeper, &frame.msg.keep, &what);
 	frame_done(&frame);
-	if (r >= 0 && (stall_guard(NULL) < 0 || walls_keep() < 0))
+	if (r >= 0 && (stall_guard(NULL) < 0 || walls_keep(keeper.volumes != NULL) < 0))
 		return EXIT_FAILURE;
-	if (say_begun(r, what) < 0 || r < 0)
+	if (say_begun(r, what, keeper.no_volumes) < 0 || r < 0)
 		return EXIT_FAILURE;
 	/* Ends when the supervisor closes its end of the socket. */
 	while (frame_reader_read(&reader, KEEPER_CONTROL, &frame) == 1) {

@@ -15,6 +15,9 @@ libkeeper_a_SOURCES = \
 	keeper/remove.c keeper/remove.h \
 	keeper/take.c keeper/take.h \
 	keeper/unpack.c keeper/unpack.h \
+	keeper/volume.c keeper/volume.h \
+	keeper/volume_tree.c keeper/volume_tree.h \
+	keeper/volumes.c keeper/volumes.h \
 	keeper/walls.c keeper/walls.h \
 	keeper/wheel.c keeper/wheel.h
 libkeeper_a_CPPFLAGS = $(AM_CPPFLAGS) $(ARCHIVE_CFLAGS) $(CRYPTO_CFLAGS) $(SECCOMP_CFLAGS)

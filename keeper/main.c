@@ -9,7 +9,8 @@
  *     │         │       about, writes the files that it gets (intake.c), has sources compiled by
  *     │         │       a worker (compile.c); and gives the set its name when it is on the disk
  *     │         └─ reader   of one wheel (unpack.c, wheel.c): can read it and write to a pipe
- *     └─ one that removes a set
+ *     ├─ one that removes a set
+ *     └─ servers of volumes (volumes.c), each in a root that is the volume's directory (volume.c)
  *
  * No process that has talked to a network says what is in a set: what came from there is bytes
  * until their hash is known to be the right one.

@@ -18,7 +18,9 @@
 
 #define BOTH (WALLS_STORE | WALLS_READER)
 #define NOT_READER (WALLS_STORE | WALLS_KEEPER)
-#define ALL (BOTH | WALLS_KEEPER)
+#define FILES (NOT_READER | WALLS_VOLUME)
+#define ALL (BOTH | WALLS_VOLUME | WALLS_KEEPER)
+#define VOLUME (WALLS_VOLUME | WALLS_MOUNTER)	/* a child has its parent's walls too */
 #define NEW_NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | \
 	CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
@@ -31,15 +33,15 @@ static const struct {
 } rows[] = {
 	{ "read", ALL, "streams" },		{ "write", ALL, "streams, files" },
 	{ "pread64", ALL, "the wheel" },	{ "close", ALL, "descriptors" },
-	{ "lseek", NOT_READER, "the list of the files" },
-	{ "fcntl", NOT_READER, "stdio asks how a file is open" },
-	{ "openat", NOT_READER, "files of the store" },
-	{ "newfstatat", NOT_READER, "files of the store" },
-	{ "fstat", NOT_READER, "files of the store" },
-	{ "mkdirat", NOT_READER, "the tree" },
-	{ "unlinkat", NOT_READER, "the unfinished sets" },
-	{ "getdents64", NOT_READER, "the unfinished sets" },
-	{ "renameat2", NOT_READER, "the name of the set" },
+	{ "lseek", FILES, "the list of the files" },
+	{ "fcntl", FILES, "stdio asks how a file is open" },
+	{ "openat", FILES, "files of the store" },
+	{ "newfstatat", FILES, "files of the store" },
+	{ "fstat", FILES, "files of the store" },
+	{ "mkdirat", FILES, "the tree" },
+	{ "unlinkat", FILES, "the unfinished sets" },
+	{ "getdents64", FILES, "the unfinished sets" },
+	{ "renameat2", FILES, "the name of the set" },
 	{ "syncfs", NOT_READER, "the disk" },	{ "fsync", NOT_READER, "the disk" },
 	{ "sendmsg", NOT_READER, "TAKEN" },
 	{ "pipe2", NOT_READER, "to a reader" }, { "wait4", NOT_READER, "for a reader" },
@@ -60,7 +62,26 @@ static const struct {
 	{ "rt_sigaction", ALL, "signals" },	{ "restart_syscall", ALL, "the kernel's own" },
 	{ "exit", ALL, "the end" },		{ "exit_group", ALL, "the end" },
 	{ "tgkill", ALL, "abort" },
+	{ "writev", VOLUME, "answers to the kernel" },
+	{ "pwrite64", VOLUME, "a volume's files" },
+	{ "symlinkat", VOLUME, "a volume's files" },
+	{ "readlinkat", VOLUME, "a volume's files" },
+	{ "ftruncate", VOLUME, "a volume's files" },
+	{ "fallocate", VOLUME, "a volume's files" },
+	{ "fchmod", VOLUME, "a volume's files" },
+	{ "utimensat", VOLUME, "a volume's files" },
+	{ "fdatasync", VOLUME, "a volume's files" },
+	{ "fstatfs", VOLUME, "room on the disk" },
+	{ "umask", VOLUME, "a volume's files have the modes that are asked for" },
 	{ "recvmsg", WALLS_KEEPER, "messages" },
+	{ "poll", WALLS_MOUNTER, "whether the server of a volume lives" },
+	{ "fsopen", WALLS_MOUNTER, "a volume's file system" },
+	{ "fsconfig", WALLS_MOUNTER, "a volume's file system" },
+	{ "fsmount", WALLS_MOUNTER, "a volume's file system" },
+	{ "flock", WALLS_MOUNTER, "the server of a volume, before its own walls" },
+	{ "fchdir", WALLS_MOUNTER, "the server of a volume, before its own walls" },
+	{ "pivot_root", WALLS_MOUNTER, "the server of a volume, before its own walls" },
+	{ "chdir", WALLS_MOUNTER, "the server of a volume, before its own walls" },
 	{ "timer_settime", WALLS_KEEPER, "the guard against waits" },
 	{ "timer_delete", WALLS_KEEPER, "the guard against waits, in a child" },
 	{ "getrusage", WALLS_KEEPER, "the guard against waits" },
@@ -97,7 +118,7 @@ allow_fork(scmp_filter_ctx filter)
 }
 
 static int
-add_rows(scmp_filter_ctx filter, enum walls_for whom)
+add_rows(scmp_filter_ctx filter, unsigned int whom)
 {
 	int r = 0;
 
@@ -112,7 +133,7 @@ add_rows(scmp_filter_ctx filter, enum walls_for whom)
 	for (size_t i = 0; r == 0 && i < sizeof(old_calls) / sizeof(*old_calls); i++) {
 		int nr = seccomp_syscall_resolve_name(old_calls[i]);
 
-		if (nr >= 0 && whom != WALLS_READER)
+		if (nr >= 0 && (whom & NOT_READER))
 			r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, nr, 0);
 	}
 	return r;
@@ -126,8 +147,9 @@ prove(enum walls_for whom)
 	    syscall(SYS_setns, 0, 0) >= 0 || syscall(SYS_unshare, 0) >= 0 ||
 	    syscall(SYS_execve, "", NULL, NULL) >= 0 || errno != EPERM)
 		return -EPERM;
-	if (whom == WALLS_READER &&
-	    (open("/", O_PATH | O_CLOEXEC) >= 0 || errno != EPERM || fork() >= 0))
+	if (whom == WALLS_READER && (open("/", O_PATH | O_CLOEXEC) >= 0 || errno != EPERM))
+		return -EPERM;
+	if (!(whom & NOT_READER) && fork() >= 0)
 		return -EPERM;
 	return 0;
 }
@@ -147,18 +169,21 @@ drop_capabilities(void)
 }
 
 static int
-load_filter(enum walls_for whom)
+load_filter(unsigned int whom)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int r = filter ? add_rows(filter, whom) : -ENOMEM;
 
 	if (r == 0)
 		r = allow_memory(filter);
-	if (r == 0 && whom != WALLS_READER)
+	if (r == 0 && (whom & NOT_READER))
 		r = allow_fork(filter);
-	if (r == 0 && whom == WALLS_KEEPER)
+	if (r == 0 && (whom & WALLS_KEEPER))
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setns), 1,
 				     SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNS, 0));
+	if (r == 0 && (whom & WALLS_MOUNTER))
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(unshare), 1,
+				     SCMP_A0(SCMP_CMP_EQ, CLONE_NEWNS));
 	if (r == 0)
 		r = seccomp_load(filter);
 	if (filter)
@@ -177,9 +202,9 @@ walls_enter(enum walls_for whom)
 }
 
 int
-walls_keep(void)
+walls_keep(bool volumes)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	return load_filter(WALLS_KEEPER);
+	return load_filter(WALLS_KEEPER | (volumes ? WALLS_MOUNTER : 0));
 }

@@ -6,9 +6,13 @@
 #ifndef KEEPER_WALLS_H
 #define KEEPER_WALLS_H
 
+#include <stdbool.h>
+
 enum walls_for {
 	WALLS_STORE = 1,	/* files of the store, and children of its own */
 	WALLS_READER = 2,	/* descriptors that are open, and memory */
+	WALLS_VOLUME = 8,	/* files of a volume, which are its whole root */
+	WALLS_MOUNTER = 16,	/* a keeper of volumes, beside WALLS_KEEPER */
 	WALLS_KEEPER = 4,	/* the keeper itself: its children's, mounts and namespaces */
 };
 
@@ -17,7 +21,8 @@ enum walls_for {
 int walls_enter(enum walls_for whom);
 
 /* Of the keeper, before it serves: it keeps its capabilities, and any other call fails with EPERM.
- * Its children enter their own beside that. 0 or -errno. */
-int walls_keep(void);
+ * Its children enter their own beside that. volumes: it makes file systems for volumes, and has
+ * children that serve them. 0 or -errno. */
+int walls_keep(bool volumes);
 
 #endif

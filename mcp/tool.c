@@ -11,6 +11,7 @@ tool_description_done(struct tool_description *description)
 {
 	free(description->description);
 	free(description->input_schema);
+	free(description->installed);
 	free(description->output_schema);
 	memset(description, 0, sizeof(*description));
 }

@@ -43,6 +43,8 @@ struct tool_description {
 	enum icon icon;
 	char *description;		/* for a language model */
 	const char *hint;		/* static: a sentence for the server's instructions; NULL */
+	char *installed;		/* for them too: which packages there are, with a blank
+					 * before it; NULL */
 	char *input_schema;
 	char *output_schema;		/* NULL: none */
 	bool read_only, destructive, idempotent, open_world;	/* hints to clients */

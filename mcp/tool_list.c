@@ -92,7 +92,8 @@ instruct(const struct tool_list *list)
 	fputs("Runs Python in a jail.", to);
 	for (size_t i = 0; i < list->n; i++)
 		if (list->tool[i].hint)
-			fprintf(to, " %s", list->tool[i].hint);
+			fprintf(to, " %s%s", list->tool[i].hint,
+				list->tool[i].installed ? list->tool[i].installed : "");
 	xalloc_check(fclose(to) == 0 ? text : NULL);
 	return text;
 }

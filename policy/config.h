@@ -262,6 +262,13 @@ struct config {
 		uint32_t keep_seconds;
 	} files;			/* those on disk */
 	struct {
+		bool volume;		/* scripts may ask for volumes */
+		char *directory;	/* NULL: there are none */
+		uint64_t volume_bytes, volume_files;	/* of one */
+		uint32_t volumes;	/* of one tenant */
+		uint64_t bytes_max;	/* what all volumes may have together */
+	} workspace;
+	struct {
 		uint32_t keep_seconds;	/* that files can be read after the call that left them */
 		uint64_t keep_bytes;	/* of one tenant's files; and of output that is spilled */
 		uint64_t keep_bytes_max;	/* likewise, of all tenants */

@@ -96,7 +96,8 @@ check_auth(const struct config *config, const char *path, FILE *errors)
 bool
 config_has_keeper(const struct config *config)
 {
-	return config->packages.store != NULL || config->files.directory != NULL;
+	return config->packages.store != NULL || config->files.directory != NULL ||
+	       config->workspace.volume;
 }
 
 bool
@@ -148,6 +149,8 @@ check_relations(const struct config *config, const char *path, FILE *errors)
 		       config->files.file_bytes, config->files.tenant_bytes),
 		WITHIN("files", "tenant_bytes", "bytes_max",
 		       config->files.tenant_bytes, config->files.bytes_max),
+		WITHIN("workspace", "volume_bytes", "bytes_max",
+		       config->workspace.volume_bytes, config->workspace.bytes_max),
 		WITHIN("network", "connections", "connections_max",
 		       config->network.connections, config->network.connections_max),
 	};

@@ -270,6 +270,13 @@ static const struct key keys[] = {
 	KEY("files", "tenant_files", U32,   files.tenant_files, 1, 10000,            1, "1000"),
 	KEY("files", "keep_seconds", U32,   files.keep_seconds, 1, 31536000,         1, "86400"),
 
+	KEY("workspace", "volume",       BOOL,  workspace.volume,       0, 1,                1, "no"),
+	KEY("workspace", "directory",    PATH,  workspace.directory,    1, 3900,             1, ""),
+	KEY("workspace", "volume_bytes", BYTES, workspace.volume_bytes, MiB, 1024 * GiB,     1, "1G"),
+	KEY("workspace", "volume_files", U64,   workspace.volume_files, 16, 10000000,        1, "65536"),
+	KEY("workspace", "volumes",      U32,   workspace.volumes,      1, 1000,             1, "4"),
+	KEY("workspace", "bytes_max",    BYTES, workspace.bytes_max,    MiB, 1024 * 1024 * GiB, 1, "16G"),
+
 	INTERPRETER_KEY("worker", worker),
 	INTERPRETER_KEY("root",   root),
 

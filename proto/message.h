@@ -89,6 +89,10 @@
 #define FILE_PLACES 64			/* stored files that one worker can have mounted */
 #define FILE_PLACES_DIRECTORY "/kept-files"	/* of every jail: empty files 00, 01, ...; the
 					 * keeper mounts stored files on them */
+#define VOLUME_TENANT_MAX 39		/* bytes of the name of a tenant's directory of volumes */
+#define VOLUME_NAME_MAX 64		/* bytes of the name of a volume */
+#define VOLUME_PLACE "/volume/data"	/* an empty directory of every jail; the keeper mounts a
+					 * volume on it. Landlock has a rule for the one above */
 #define FILE_URI_MAX (3 * PATH_TEXT_MAX + 64)	/* bytes of the address of one */
 #define FILE_BYTES_MAX (1ULL << 40)	/* of one */
 

@@ -149,6 +149,19 @@ place_files(struct config *config)
 		abort();
 }
 
+/* And so are volumes. */
+static void
+place_volumes(struct config *config)
+{
+	const char *directory = startup_is_unit() ? getenv("STATE_DIRECTORY") : NULL;
+
+	if (!config->workspace.volume || config->workspace.directory || !directory ||
+	    strchr(directory, ':'))
+		return;
+	if (asprintf(&config->workspace.directory, "%s/volumes", directory) < 0)
+		abort();
+}
+
 /* A store that cannot be used is no reason not to serve: answers say that nothing was kept. */
 static void
 open_files(struct supervisor *s)
@@ -196,6 +209,7 @@ prepare(struct supervisor *s, const struct arguments *arguments, struct why *why
 	if (r < 0)
 		return r;
 	place_files(s->config);
+	place_volumes(s->config);
 	/* Started by hand, root's paths will do; the service's own user has the paths of a
 	 * service. */
 	if (!s->as_service)

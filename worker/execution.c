@@ -66,6 +66,34 @@ put_link(struct frame *frame, bool replace)
 	return r < 0 ? r : workspace_link(&frame->msg.link, replace);
 }
 
+/* A volume could not be mounted. */
+static bool without_volume;
+
+static int
+await_volume(struct frame *frame)
+{
+	int r = frame->fds.n > 0 ? gate_wait(frame_take_fd(frame, 0)) : 0;
+
+	if (r == 0)
+		r = workspace_has_volume();
+	without_volume = r < 0;
+	return r;
+}
+
+/* INPUT, LINK or AWAIT_VOLUME. 0 or -errno. */
+static int
+put(struct frame *frame, bool replace)
+{
+	switch ((unsigned int)frame->msg.type) {
+	case MSG_INPUT:
+		return workspace_put(&frame->msg.input, replace);
+	case MSG_LINK:
+		return put_link(frame, replace);
+	default:
+		return await_volume(frame);
+	}
+}
+
 int
 execution_receive(struct frame *frame, bool replace, int *error_r)
 {
@@ -76,12 +104,12 @@ execution_receive(struct frame *frame, bool replace, int *error_r)
 	for (;;) {
 		r = frame_reader_read(&reader, JAIL_CONTROL, frame);
 		if (r < 0 || (r > 0 && frame->msg.type != MSG_INPUT &&
-			      frame->msg.type != MSG_LINK))
+			      frame->msg.type != MSG_LINK &&
+			      frame->msg.type != MSG_AWAIT_VOLUME))
 			break;
 		if (r == 0)
 			continue;
-		r = frame->msg.type == MSG_INPUT ? workspace_put(&frame->msg.input, replace)
-						 : put_link(frame, replace);
+		r = put(frame, replace);
 		if (r < 0)
 			*error_r = -r;
 		frame_done(frame);
@@ -95,8 +123,10 @@ execution_refuse_input(const struct msg_run *run, int error, struct msg_done *do
 {
 	static char message[160];
 
-	snprintf(message, sizeof(message), "[Errno %d] an input file could not be put into "
-		 WORKSPACE ": %s", error, strerrordesc_np(error));
+	snprintf(message, sizeof(message), "[Errno %d] %s: %s", error,
+		 without_volume ? "the volume could not be mounted at " VOLUME_PLACE
+				: "an input file could not be put into " WORKSPACE,
+		 strerrordesc_np(error));
 	*done_r = (struct msg_done){
 		.id = run->id, .exit_code = 1, .raised = true,
 		.has_error_type = true, .error_type = msg_str("OSError"),

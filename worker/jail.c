@@ -83,6 +83,8 @@ jail_prepare(const struct msg_configure *configure, struct jail *jail_r,
 	jail_r->terminals = configure->terminals;
 	jail_r->memory_bytes = configure->memory_bytes;
 	jail_r->disk_bytes = configure->disk_bytes;
+	jail_r->file_bytes = configure->volume_bytes > configure->disk_bytes
+		? configure->volume_bytes : configure->disk_bytes;
 	mounts_options(configure->disk_bytes, configure->disk_inodes,
 		       jail_r->disk_options, sizeof(jail_r->disk_options));
 	jail_r->landlock_abi = landlock_abi();
@@ -431,7 +433,7 @@ int
 jail_settle(const struct jail *jail, struct jail_state *state_r)
 {
 	state_r->data_bytes = data_in_use();
-	return set_limit(RLIMIT_FSIZE, jail->disk_bytes, jail->disk_bytes);
+	return set_limit(RLIMIT_FSIZE, jail->file_bytes, jail->file_bytes);
 }
 
 int

@@ -26,6 +26,7 @@ struct jail {
 	unsigned int landlock_abi;
 	uint64_t memory_bytes;		/* the limit that most workers get */
 	uint64_t disk_bytes;
+	uint64_t file_bytes;	/* of a file in the worker's own file system or in a volume */
 	char disk_options[96];
 	unsigned long last_capability;	/* that the kernel knows */
 	bool groups_kept;		/* the kernel does not let us give them up: the outer

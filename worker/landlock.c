@@ -56,6 +56,7 @@ static const struct {
 	{ "/run", UINT64_MAX, true, true, false },
 	{ "/tmp", UINT64_MAX, true, true, false },
 	{ "/workspace", UINT64_MAX, true, true, false },
+	{ "/volume", UINT64_MAX, true, true, false },
 };
 
 unsigned int

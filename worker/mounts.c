@@ -128,7 +128,7 @@ static const char *const devices[] = { "null", "full", "random", "urandom", "zer
 
 /* Mount points of the worker's own file systems. */
 static const char *const own[] = { "run", "tmp", "workspace", "dev/shm", "proc",
-				   &ENVIRONMENT_PLACE[1] };
+				   &ENVIRONMENT_PLACE[1], &VOLUME_PLACE[1] };
 
 /* Paths of a host that no jail shows; from inside, the first one that the host has is tried. */
 static const char *const hidden[] = { "/etc/shadow", "/root", "/sys/kernel", "/boot",
@@ -476,7 +476,7 @@ may_show(const char *path)
 {
 	static const char *const never[] = {
 		"/proc", "/sys", "/dev", "/run", "/tmp", "/workspace", "/home/python",
-		ENVIRONMENT_PLACE, FILE_PLACES_DIRECTORY,
+		ENVIRONMENT_PLACE, FILE_PLACES_DIRECTORY, "/volume",
 		"/var/run", "/var/tmp",
 	};
 	size_t len = strlen(path);

@@ -352,7 +352,7 @@ def show_open_figures():
         pass
 
 
-# ---- matplotlib ----------------------------------------------------------------------
+# ---- libraries for plots ---------------------------------------------------------------
 
 
 class PatchingLoader:
@@ -371,8 +371,8 @@ class PatchingLoader:
 
 
 class PatchingFinder:
-    """Hooks imports. matplotlib must draw into memory, and plt.show() must display, as IPython's
-    display() must."""
+    """Hooks imports. matplotlib must draw into memory; and plt.show() must display, as must what
+    other libraries have in its place, and IPython's display()."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "matplotlib":
@@ -398,7 +398,47 @@ def patch_managers(module):
     module.FigureManagerBase.show = show
 
 
+def patch_plotly(module):
+    """A figure would ask for IPython and nbformat, to choose between notebooks."""
+    def _repr_html_(self):
+        return self.to_html(include_plotlyjs="cdn", full_html=False)
+
+    module.BaseFigure._repr_html_ = _repr_html_
+    module.BaseFigure._repr_mimebundle_ = module.BaseFigure._ipython_display_ = None
+
+
+def patch_plotly_show(module):
+    def show(fig, *arguments, **options):
+        if isinstance(fig, dict):
+            import plotly.graph_objects
+            fig = plotly.graph_objects.Figure(fig)
+        display(fig)
+
+    module.show = show
+
+
+def patch_altair(module):
+    """Its show() would open a browser."""
+    def show(self, *arguments, **options):
+        display(self)
+
+    module.TopLevelMixin.show = show
+
+
+def patch_bokeh(module):
+    """Likewise; and what shows a model in a notebook is a table of its properties."""
+    def show(obj, *arguments, **options):
+        from bokeh.embed import file_html
+        from bokeh.resources import CDN
+        display({"text/html": file_html(obj, CDN, ""), "text/plain": repr(obj)}, raw=True)
+
+    module.show = show
+
+
 PATCHES = {"matplotlib.backend_bases": patch_managers,
+           "plotly.basedatatypes": patch_plotly, "plotly.io._renderers": patch_plotly_show,
+           "altair.vegalite.v4.api": patch_altair, "altair.vegalite.v5.api": patch_altair,
+           "altair.vegalite.v6.api": patch_altair, "bokeh.io.showing": patch_bokeh,
            "IPython.core.display_functions": patch_ipython, "IPython.core.display": patch_ipython}
 
 

@@ -95,7 +95,7 @@ prepare_path(const struct msg_str *path, bool replace, struct input_path *path_r
 	return 0;
 }
 
-/* The file of a place at which nothing is mounted is the jail's own, and empty. */
+/* What lies at a place at which nothing is mounted is the jail's own, and empty. */
 static bool
 is_mounted(const char *place)
 {
@@ -103,6 +103,16 @@ is_mounted(const char *place)
 
 	return stat(FILE_PLACES_DIRECTORY, &own) == 0 && stat(place, &there) == 0 &&
 	       own.st_dev != there.st_dev;
+}
+
+int
+workspace_has_volume(void)
+{
+	struct stat there;
+
+	if (stat(VOLUME_PLACE, &there) < 0)
+		return -errno;
+	return is_mounted(VOLUME_PLACE) ? 0 : -ENXIO;
 }
 
 int

@@ -46,6 +46,9 @@ int workspace_put(const struct msg_input *input, bool replace);
 /* The same, with a symbolic link to the place of a stored file. */
 int workspace_link(const struct msg_link *link, bool replace);
 
+/* 0: a volume is mounted and answers; or -errno. */
+int workspace_has_volume(void);
+
 /* Notes the state of an empty root in a tmpfs, so that workspace_tell need not read a directory
  * that was not changed. */
 void workspace_note(const char *root);

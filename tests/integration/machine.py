@@ -16,11 +16,12 @@ MIB = 1 << 20
 TOTAL = "int(open('/proc/meminfo').readline().split()[1]) * 1024"
 
 
-def having(client, module, script, **limits):
-    """Runs a script of a module that may not be installed."""
+def having(client, module, script, needed=True, **limits):
+    """Runs a script of a module that may not be installed. needed: for all tests, and not only for
+    those before a release."""
     o = client.run(script, 120, timeout_seconds=100, **limits)
     if o.status == "error" and o.error["type"] == "ModuleNotFoundError":
-        raise Skip("no %s here" % module, missing=True)
+        raise Skip("no %s here" % module, missing=needed)
     assert o.status == "ok", repr(o)
     equal(o.stderr, "", module)
     return o
@@ -63,6 +64,55 @@ def nothing_moves_with_the_host(ctx):
         equal(o.result["repr"], r"(['0.00 0.00 0.00 1/1 1\n'], [])", repr(o))
         o = client.run("int(open('/proc/stat').read().split('btime')[1].split()[0])")
         assert int(o.result["repr"]) != booted or os.times().elapsed < 600, repr(o)
+
+
+@test
+def grid_searches_have_workers(ctx):
+    """Twice in a session, too: n_jobs=-1 is what people write."""
+    fit = ("from sklearn.datasets import load_iris\nfrom sklearn.model_selection import GridSearchCV\n"
+           "from sklearn.svm import SVC\n"
+           "search = GridSearchCV(SVC(), {'C': [0.1, 1, 10]}, n_jobs=-1, cv=3).fit(*load_iris(return_X_y=True))\n"
+           "print(search.best_score_ > 0.9)\n")
+    with ctx.client() as client:
+        equal(having(client, "sklearn", fit, needed=False, memory_mb=1024, pids=200).stdout, "True\n")
+        with begun(ctx, memory_mb=1024) as s:
+            for _ in range(2):
+                equal(s.call(fit, 120, timeout_seconds=100, pids=200).stdout, "True\n")
+
+
+@test
+def dask_computes(ctx):
+    """With threads, and with processes, for which it asks how much memory and how many processors
+    there are."""
+    script = ("import dask, dask.bag, dask.system\n"
+              "import os\nassert dask.system.CPU_COUNT <= len(os.sched_getaffinity(0))\n"
+              "if __name__ == '__main__':\n"
+              "    b = dask.bag.from_sequence(range(100), npartitions=4).map(lambda x: x * x).sum()\n"
+              "    print(b.compute(scheduler='threads'), b.compute(scheduler='processes'))\n")
+    with ctx.client() as client:
+        equal(having(client, "dask", script, needed=False, memory_mb=1024, pids=200).stdout, "328350 328350\n")
+
+
+@test
+def python_and_pip_have_their_names(ctx):
+    script = ("import shutil, subprocess, sys\n"
+              "for name in ('python', 'python3'):\n"
+              "    said = subprocess.run([name, '-c', 'import sys; print(sys.version)'], capture_output=True, text=True)\n"
+              "    assert said.stdout == sys.version + '\\n', said\n"
+              "open('x.py', 'w').write('print(6 * 7)')\n"
+              "print(subprocess.run('python x.py; pip --version', shell=True, capture_output=True, text=True))\n")
+    with ctx.client() as client:
+        o = client.run(script)
+        equal(o.status, "ok", o)
+        assert "returncode=0, stdout='42\\npip " in o.stdout, o.stdout
+
+
+@test
+def packages_have_their_data(ctx):
+    """Debian's packages keep theirs in /usr/share."""
+    with ctx.client() as client:
+        having(client, "docutils", "import docutils.core\n"
+               "print(len(docutils.core.publish_string('*x*', writer_name='html')) > 1000)", needed=False)
 
 
 @test

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -665,6 +666,64 @@ def what_is_written_for_ipython_shows(ctx):
         o = client.run("from IPython.display import Image\nImage(url='http://a.example/b.png')")
         assert o.status == "error" and "no network here" in o.stderr, o
         equal(client.run("import IPython.nothing").error["type"], "ModuleNotFoundError")
+
+
+# What the libraries have where they show, as far as the worker changes it. Their own ways ask for a
+# notebook or open a browser.
+FAIL = "raise RuntimeError('no notebook, no browser')"
+FAKE_PLOTS = [{"path": path, "text": text} for path, text in (
+    ("plotly/__init__.py", ""),
+    ("plotly/basedatatypes.py",
+     "class BaseFigure:\n"
+     "    def _repr_mimebundle_(self, *a, **k): %s\n"
+     "    def _repr_html_(self): %s\n"
+     "    def to_html(self, include_plotlyjs, full_html): return '<div>%%s %%s</div>' %% (include_plotlyjs, full_html)\n"
+     "    def show(self):\n        import plotly.io\n        return plotly.io.show(self)\n" % (FAIL, FAIL)),
+    ("plotly/graph_objects.py", "from plotly.basedatatypes import BaseFigure\n"
+     "class Figure(BaseFigure):\n    def __init__(self, *a): pass\n"),
+    ("plotly/io/__init__.py", "from plotly.io._renderers import show\n"),
+    ("plotly/io/_renderers.py", "def show(fig, renderer=None, **k): %s\n" % FAIL),
+    ("altair/__init__.py", "from altair.vegalite.v5.api import Chart\n"),
+    ("altair/vegalite/__init__.py", ""), ("altair/vegalite/v5/__init__.py", ""),
+    ("altair/vegalite/v5/api.py",
+     "class TopLevelMixin:\n"
+     "    def _repr_mimebundle_(self, *a, **k): return {'text/html': '<div id=vis>'}\n"
+     "    def show(self): %s\nclass Chart(TopLevelMixin): pass\n" % FAIL),
+    ("bokeh/__init__.py", ""), ("bokeh/resources.py", "CDN = 'cdn'\n"),
+    ("bokeh/embed.py", "def file_html(models, resources, title): return '<html>%s' % resources\n"),
+    ("bokeh/io/__init__.py", "from bokeh.io.showing import show\n"),
+    ("bokeh/io/showing.py", "def show(obj, **k): %s\n" % FAIL),
+    ("bokeh/plotting.py", "from bokeh.io import show\nclass figure: pass\n"))]
+PLOTS = (("import plotly.graph_objects as go\nfig = go.Figure(%s)\n",
+          ("fig", "fig.show()", "import plotly.io as pio\npio.show(fig)", "pio = __import__('plotly.io').io\npio.show({})",
+           "display(fig)"), "[{'type': 'bar', 'y': [2, 3, 1]}]"),
+         ("import warnings\nwarnings.simplefilter('ignore')\nimport altair\nchart = altair.Chart(%s)\n"
+          "if hasattr(chart, 'mark_bar'): chart = chart.mark_bar().encode(x='a:Q')\n",
+          ("chart", "chart.show()", "display(chart)"), "__import__('pandas').DataFrame({'a': [1, 2]})"),
+         ("from bokeh.plotting import figure, show\n%.0s", ("show(figure())",), ""))
+
+
+@test
+def plots_of_other_libraries_show(ctx):
+    """As the last value, by display() and by show(): as HTML, once, and with nothing on stderr. With
+    what the libraries are like there, and with them where they are installed."""
+    def shows(client, code, **more):
+        o = well(client.run(code, ctx.seconds(60), **more))
+        looked_at = [d for d in o.structured["displays"] if d["mime_type"] == "text/html"]
+        equal((len(looked_at), o.stdout, o.stderr), (1, "", ""), code)
+        assert "shown: text/html" in o.text and "raised" not in o.text, o.text
+        return o
+
+    with ctx.client() as client:
+        for setup, ways, argument in PLOTS:
+            for way in ways:
+                o = shows(client, setup % "" + way, files=FAKE_PLOTS)
+                if "plotly" in setup:
+                    assert "<div>cdn False</div>" in str(o.raw["content"]), o.raw
+            module = re.search(r"(plotly|altair|bokeh)", setup)[1]
+            if client.run(PROBE % module).result["repr"] == "True":
+                for way in ways:
+                    shows(client, setup % argument + way)
 
 
 # Setup, expression, its JSON, and whether that says all.

@@ -191,7 +191,16 @@ def instructions_name_what_is_listed(ctx):
             said = client.hello["instructions"]
             named = {name for name in every if name in said}
             equal(named, wanted, said)
-            assert named <= set(tools_of(client)), said
+            listed = tools_of(client)
+            assert named <= set(listed), said
+            # What is installed that matters is in both.
+            if "run_script" in named:
+                packages = re.search(r" Installed: [^;]+; check_environment lists all\.",
+                                     listed["run_script"]["description"])
+                assert packages is None or packages[0] in said, said
+                assert packages or client.run("import numpy").status == "error", listed
+            if "run_repl" in named:
+                assert "use it to look at data" in said, said
 
 
 @test

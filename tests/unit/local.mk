@@ -498,6 +498,7 @@ tests_unit_egress_test_head_LDADD = libegress.a libpolicy.a libbase.a $(TEST_LIB
 KEEPER_TESTS = \
 	tests/unit/keeper/test-intake \
 	tests/unit/keeper/test-unpack \
+	tests/unit/keeper/test-volume \
 	tests/unit/keeper/test-walls \
 	tests/unit/keeper/test-wheel
 check_PROGRAMS += $(KEEPER_TESTS)
@@ -510,6 +511,9 @@ tests_unit_keeper_test_intake_LDADD = $(KEEPER_LIBS) $(TEST_LIBS)
 tests_unit_keeper_test_unpack_SOURCES = tests/unit/keeper/test-unpack.c $(KEEPER_WHEELS)
 tests_unit_keeper_test_unpack_CPPFLAGS = $(KEEPER_TEST_CPPFLAGS)
 tests_unit_keeper_test_unpack_LDADD = $(KEEPER_LIBS) $(TEST_LIBS)
+tests_unit_keeper_test_volume_SOURCES = tests/unit/keeper/test-volume.c
+tests_unit_keeper_test_volume_CPPFLAGS = $(KEEPER_TEST_CPPFLAGS)
+tests_unit_keeper_test_volume_LDADD = $(KEEPER_LIBS) $(TEST_LIBS)
 tests_unit_keeper_test_walls_SOURCES = tests/unit/keeper/test-walls.c
 tests_unit_keeper_test_walls_CPPFLAGS = $(KEEPER_TEST_CPPFLAGS)
 tests_unit_keeper_test_walls_LDADD = $(KEEPER_LIBS) $(TEST_LIBS)

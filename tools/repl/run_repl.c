@@ -137,7 +137,7 @@ check_together(const struct run_script_arguments *arguments, struct why *why_r)
 	if (arguments->inspect &&
 	    (arguments->script || arguments->checkpoint || arguments->restore ||
 	     arguments->branch || arguments->reset || arguments->close ||
-	     arguments->dependencies || arguments->files.n > 0))
+	     arguments->dependencies || arguments->files.n > 0 || arguments->volume))
 		return why_say(why_r, -EINVAL, "inspect", "inspect only looks: it goes with session "
 			       "and limits alone");
 	if (arguments->reset && (arguments->branch || arguments->restore))

@@ -75,6 +75,7 @@ describe(const struct config *config, struct tool_description *description_r)
 		.hint = "run_script runs a whole program in a fresh process: nothing survives the "
 			"call.",
 		.description = make_description(config),
+		.installed = environment_names_text(config),
 		.input_schema = run_script_input_schema(RUN_FOR_SCRIPT, config),
 		.output_schema = run_script_output_schema(RUN_FOR_SCRIPT, config),
 		/* The script changes nothing outside its own worker, and reaches only hosts that
@@ -188,6 +189,7 @@ start_execution(struct tool_run *run, struct why *why_r)
 		.profile = arguments->profile,
 		.network = &run->host.config->network,
 		.spill = arguments->spill,
+		.volume = arguments->volume,
 		.imports = arguments->imports.item,
 		.n_imports = arguments->imports.n,
 		.globals = arguments->globals,

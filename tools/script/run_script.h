@@ -75,6 +75,7 @@ struct run_script_arguments {
 	const char *python;				/* version or interpreter; NULL: any */
 	/* run_repl's, whose code is in script. */
 	const char *session, *checkpoint, *restore;	/* NULL: not given */
+	const char *volume;				/* likewise */
 	bool branch, inspect, reset, close;
 	bool has_snapshot, snapshot;			/* what it is, if it was given */
 	struct import_list imports;			/* item NULL: any; the array is malloc'd */

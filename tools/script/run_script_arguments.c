@@ -40,6 +40,7 @@ const struct row run_script_row[FIELD_COUNT] = {
 	[FIELD_DEPENDENCIES] = { "dependencies", BOTH, KIND_TEXTS, false, 0, REQUIREMENTS_MAX },
 	[FIELD_KEY] = { RUN_KEY_ARGUMENT, BOTH, KIND_KEY, false, 1, RUN_KEY_MAX },
 	[FIELD_FILES] = { FILES_ARGUMENT, BOTH, KIND_FILES, false, 0, INPUTS_MAX },
+	[FIELD_VOLUME] = { "volume", BOTH, KIND_NAME, false, 1, VOLUME_NAME_MAX },
 	[FIELD_BACKGROUND] = { BACKGROUND_ARGUMENT, BOTH, KIND_FLAG, false, 0, 0 },
 	[FIELD_SPILL] = { "spill", BOTH, KIND_FLAG, false, 0, 0 },
 	[FIELD_TEXT_TOKENS] = { "text_tokens", BOTH, KIND_INTEGER, false, 100, TEXT_TOKENS_MAX },
@@ -77,6 +78,7 @@ run_script_limit(const struct limits *limits, enum field field)
 	case FIELD_DEPENDENCIES:
 	case FIELD_KEY:
 	case FIELD_FILES:
+	case FIELD_VOLUME:
 	case FIELD_BACKGROUND:
 	case FIELD_SPILL:
 	case FIELD_TEXT_TOKENS:
@@ -332,6 +334,8 @@ read_field(enum field field, const json_t *value, const struct config *config,
 		return read_file_name(row, value, &to->script_name, why_r);
 	case FIELD_SESSION:
 		return read_word(row, value, &to->session, why_r);
+	case FIELD_VOLUME:
+		return read_word(row, value, &to->volume, why_r);
 	case FIELD_CHECKPOINT:
 		return read_word(row, value, &to->checkpoint, why_r);
 	case FIELD_RESTORE:

@@ -29,6 +29,8 @@ run_script_input_schema(enum run_for tool, const struct config *config)
 					&config->limits.standard, (enum field)i)));
 		}
 	}
+	if (!config->workspace.volume)
+		schema_drop(schema, "volume");
 	schema_set_profiles(schema, "profile", config);
 	schema_set(schema, FILES_ARGUMENT, "maxItems", json_integer(config->results.inputs));
 	schema_say(schema, FILES_ARGUMENT, " At most %u KiB each, %u KiB together.",

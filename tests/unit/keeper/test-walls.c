@@ -31,7 +31,9 @@
 #include "keeper/digest.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
-#define ALL (WALLS_STORE | WALLS_READER | WALLS_KEEPER)
+#define ALL (WALLS_STORE | WALLS_READER | WALLS_VOLUME | WALLS_KEEPER)
+#define NO_VOLUME (WALLS_STORE | WALLS_READER | WALLS_KEEPER)
+#define NO_FORK (WALLS_READER | WALLS_VOLUME)
 
 static long try_open(void) { return open("/etc/hostname", O_RDONLY | O_CLOEXEC); }
 static long try_openat2(void) { return syscall(SYS_openat2, AT_FDCWD, "/", NULL, 0); }
@@ -92,19 +94,19 @@ static const struct {
 	{ "open", try_open, WALLS_READER }, { "openat2", try_openat2, ALL },
 	{ "stat", try_stat, WALLS_READER }, { "unlink", try_unlink, WALLS_READER },
 	{ "rename", try_rename, WALLS_READER }, { "link", try_link, ALL },
-	{ "symlink", try_symlink, ALL }, { "chmod", try_chmod, ALL },
+	{ "symlink", try_symlink, NO_VOLUME }, { "chmod", try_chmod, ALL },
 	{ "chdir", try_chdir, ALL }, { "a unix socket", try_unix, ALL },
 	{ "an inet socket", try_inet, ALL }, { "a netlink socket", try_netlink, ALL },
 	{ "a pair of sockets", try_pair, ALL }, { "exec", try_exec, ALL },
-	{ "fork", try_fork, WALLS_READER }, { "a user namespace", try_clone_user, ALL },
+	{ "fork", try_fork, NO_FORK }, { "a user namespace", try_clone_user, ALL },
 	{ "clone3", try_clone3, ALL }, { "a signal", try_kill, ALL },
 	{ "signals to all", try_kill_all, ALL }, { "ptrace", try_ptrace, ALL },
 	{ "another's memory", try_vm, ALL }, { "a pidfd", try_pidfd, ALL },
 	{ "setns", try_setns, ALL }, { "unshare", try_unshare, ALL },
 	{ "mount", try_mount, ALL }, { "chroot", try_chroot, ALL },
 	{ "setuid", try_setuid, ALL }, { "bpf", try_bpf, ALL }, { "io_uring", try_uring, ALL },
-	{ "keys", try_keys, ALL }, { "prctl", try_dumpable, WALLS_READER },
-	{ "limits", try_limits, WALLS_READER },
+	{ "keys", try_keys, ALL }, { "prctl", try_dumpable, NO_FORK },
+	{ "limits", try_limits, NO_FORK },
 #ifndef WITH_SANITIZERS
 	{ "memory that is code", try_code, ALL },
 	{ "memory that becomes code", try_turn_to_code, ALL },
@@ -119,7 +121,8 @@ inside(enum walls_for whom, int (*act)(size_t i), size_t i)
 	int status;
 
 	if (pid == 0)
-		_exit((whom == WALLS_KEEPER ? walls_keep() : walls_enter(whom)) < 0 ? 100 : act(i));
+		_exit((whom == WALLS_KEEPER ? walls_keep(false) : walls_enter(whom)) < 0
+		      ? 100 : act(i));
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -136,7 +139,8 @@ fails(size_t i)
 static void
 ways_out_are_closed(void **state)
 {
-	static const enum walls_for whom[] = { WALLS_STORE, WALLS_READER, WALLS_KEEPER };
+	static const enum walls_for whom[] = { WALLS_STORE, WALLS_READER, WALLS_VOLUME,
+						WALLS_KEEPER };
 
 	(void)state;
 	for (size_t w = 0; w < N(whom); w++)
@@ -198,12 +202,34 @@ mounts_in_workers(size_t i)
 	       ? 0 : 1;
 }
 
+/* A keeper of volumes makes file systems and namespaces of mounts, and no others. */
+static void
+a_keeper_of_volumes_has_a_little_more(void **state)
+{
+	pid_t pid;
+	int status;
+
+	(void)state;
+	pid = fork();
+	if (pid == 0)
+		_exit(walls_keep(true) == 0 && mounts_in_workers(0) == 0 &&
+		      try_unshare() < 0 && errno == EPERM && try_mount() < 0 && errno == EPERM &&
+		      try_exec() < 0 && errno == EPERM && try_unix() < 0 && errno == EPERM &&
+		      try_ptrace() < 0 && errno == EPERM && try_clone_user() < 0 &&
+		      errno == EPERM && syscall(SYS_fsmount, -1, 0, 0) < 0 && errno != EPERM
+		      ? 0 : 1);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void
 capabilities_are_gone(void **state)
 {
 	(void)state;
 	assert_int_equal(inside(WALLS_STORE, has_no_capability, 0), 0);
 	assert_int_equal(inside(WALLS_READER, has_no_capability, 0), 0);
+	assert_int_equal(inside(WALLS_VOLUME, has_no_capability, 0), 0);
 }
 
 static void
@@ -221,6 +247,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ways_out_are_closed),
+		cmocka_unit_test(a_keeper_of_volumes_has_a_little_more),
 		cmocka_unit_test(capabilities_are_gone),
 		cmocka_unit_test(their_work_is_done),
 	};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the supervisor.   Owns: the leaves in which the servers of volumes run. */
+#include "engine/volume.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/why.h"
+#include "base/xalloc.h"
+#include "engine/engine_parts.h"
+#include "engine/keeper.h"
+#include "engine/tenant.h"
+
+#define IDLE_MS 30000
+#define SERVER_MEMORY (128ULL * 1024 * 1024)
+#define SERVER_PROCESSES 2
+
+struct volume {
+	LIST_ENTRY(volume) link;
+	struct tenant *tenant;
+	char *name;
+	struct cgroup_leaf *leaf;	/* NULL: not attached yet */
+	unsigned int holders;
+	uint64_t idle_since_ms;
+};
+
+/* ---- whether there can be one ---- */
+
+static int
+check(const struct engine *engine, const char *name, struct why *why_r)
+{
+	int error;
+
+	if (!engine->config->workspace.volume)
+		return why_say(why_r, -EINVAL, "volume", "volume: this service has no volumes "
+			       "([workspace] volume of its configuration)");
+	if (strlen(name) > VOLUME_NAME_MAX || name[0] == '.')
+		return why_say(why_r, -EINVAL, "volume",
+			       "volume: a name has at most %d characters, the first no \".\"",
+			       VOLUME_NAME_MAX);
+	if (!engine->options.cgroups)
+		return why_say(why_r, -EINVAL, "volume", "volume: volumes need cgroup v2");
+	if (!engine->config->workspace.directory)
+		return why_say(why_r, -EINVAL, "volume", "volume: volumes need a directory "
+			       "([workspace] directory of the configuration)");
+	if (!engine->keeper || !keeper_is_there(engine->keeper))
+		return why_say(why_r, -EINVAL, "volume", "volume: volumes cannot be mounted: %s",
+			       engine->keeper ? keeper_trouble(engine->keeper)
+					      : "there is no keeper");
+	error = keeper_no_volumes(engine->keeper);
+	if (error != 0)
+		return why_say(why_r, -EINVAL, "volume", "volume: volumes need /dev/fuse and "
+			       "their directory, and one cannot be used: %s", strerror(error));
+	return 0;
+}
+
+/* ---- holders ---- */
+
+static struct volume *
+make(struct tenant *tenant, const char *name)
+{
+	struct volume *volume = xcalloc(1, sizeof(*volume));
+
+	volume->tenant = tenant;
+	volume->name = xmemdup0(name, strlen(name));
+	LIST_INSERT_HEAD(&tenant->volumes, volume, link);
+	return volume;
+}
+
+static void
+end(struct volume *volume)
+{
+	assert(volume->holders == 0);
+	if (volume->leaf) {
+		cgroup_leaf_kill(volume->leaf);
+		cgroup_leaf_retire(volume->leaf);
+	}
+	LIST_REMOVE(volume, link);
+	free(volume->name);
+	free(volume);
+}
+
+int
+volume_hold(struct tenant *tenant, const char *name, struct volume **volume_r, struct why *why_r)
+{
+	int r = check(tenant->engine, name, why_r);
+	struct volume *volume;
+
+	if (r < 0)
+		return r;
+	LIST_FOREACH(volume, &tenant->volumes, link)
+		if (strcmp(volume->name, name) == 0)
+			break;
+	if (!volume)
+		volume = make(tenant, name);
+	volume->holders++;
+	*volume_r = volume;
+	return 0;
+}
+
+void
+volume_release(struct volume *volume)
+{
+	if (!volume)
+		return;
+	assert(volume->holders > 0);
+	if (--volume->holders == 0)
+		volume->idle_since_ms = clock_ms();
+}
+
+const char *
+volume_name(const struct volume *volume)
+{
+	return volume->name;
+}
+
+void
+volumes_look_after(struct tenant *tenant)
+{
+	struct volume *volume = LIST_FIRST(&tenant->volumes), *next;
+	const uint64_t now = clock_ms();
+
+	for (; volume; volume = next) {
+		next = LIST_NEXT(volume, link);
+		if (volume->holders == 0 && now - volume->idle_since_ms >= IDLE_MS)
+			end(volume);
+	}
+}
+
+void
+volumes_end(struct tenant *tenant)
+{
+	struct volume *volume;
+
+	while ((volume = LIST_FIRST(&tenant->volumes)))
+		end(volume);
+}
+
+unsigned int
+volumes_count(const struct tenant *tenant)
+{
+	const struct volume *volume;
+	unsigned int n = 0;
+
+	LIST_FOREACH(volume, &tenant->volumes, link)
+		n += volume->leaf != NULL;
+	return n;
+}
+
+/* ---- the server ---- */
+
+static int
+make_leaf(struct volume *volume)
+{
+	struct tenant *tenant = volume->tenant;
+	struct engine *engine = tenant->engine;
+	const struct cgroup_limits limits = {
+		.memory_bytes = SERVER_MEMORY,
+		.pids = SERVER_PROCESSES,
+		.cpu_percent = engine->standard.cpu_percent,
+	};
+
+	if (volume->leaf)
+		return 0;
+	/* A worker is in it. */
+	if (!tenant->cgroup)
+		return -ENXIO;
+	return cgroup_leaf_new(tenant->cgroup, ++engine->next_serial, &limits, &volume->leaf);
+}
+
+int
+volume_attach(struct volume *volume, int pidfd, int gate)
+{
+	const struct engine *engine = volume->tenant->engine;
+	const struct keeper_volume asked = {
+		.tenant = volume->tenant->directory,
+		.name = volume->name,
+		.bytes = engine->config->workspace.volume_bytes,
+		.files = engine->config->workspace.volume_files,
+		.names_max = engine->config->workspace.volumes,
+		.bytes_max = engine->config->workspace.bytes_max,
+	};
+	int r = make_leaf(volume);
+
+	if (r < 0) {
+		close(gate);
+		return r;
+	}
+	return keeper_attach_volume(engine->keeper, &asked, cgroup_leaf_fd(volume->leaf), pidfd,
+				    gate);
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in: the keeper; live_as_server() in its children.
+ * Owns:    the directories of volumes, and their mounts in the keeper's namespace.
+ * Reads:   VOLUME, from the supervisor. */
+#include "keeper/volumes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/stall.h"
+#include "keeper/volume.h"
+#include "keeper/walls.h"
+
+#define DEVICE "/dev/fuse"
+#define DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define LOCK_TRIES 100			/* for a server that was told to end */
+#define LOCK_PAUSE_MS 50
+
+struct row {
+	char path[VOLUME_TENANT_MAX + 1 + VOLUME_NAME_MAX + 1];	/* TENANT/NAME */
+	int mount;			/* our mount of it */
+	int alive;			/* a pipe: at its end when the server has ended */
+};
+
+struct volumes {
+	const char *directory;
+	int fd, home;
+	struct row *row;
+	size_t n;
+};
+
+/* What the server of a volume is made of. */
+struct server {
+	int fuse, root, cgroup, gate, alive;
+	uint64_t bytes, files;
+};
+
+/* ---- the server's process ---- */
+
+static void
+say(int gate, int r)
+{
+	unsigned char said = r < 0 && r > -256 ? (unsigned char)-r : r < 0 ? EIO : 0;
+
+	if (write(gate, &said, 1) < 0)
+		return;		/* the worker is gone */
+}
+
+static void
+on_ready(void *arg, int error)
+{
+	int *gate = arg;
+
+	say(*gate, error);
+	close(*gate);
+}
+
+static int
+join_cgroup(int cgroup)
+{
+	own_fd int fd = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 || write(fd, "0", 1) < 0 ? -errno : 0;
+}
+
+/* The server before this one may still be ending. */
+static int
+lock(int root)
+{
+	for (unsigned int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(root, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	return -EBUSY;
+}
+
+/* Moves the descriptors to 3 and those that follow, and closes all others. */
+static int
+arrange(int *fd[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		*fd[i] = fcntl(*fd[i], F_DUPFD, 32);
+		if (*fd[i] < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (dup3(*fd[i], 3 + (int)i, O_CLOEXEC) < 0)
+			return -errno;
+		*fd[i] = 3 + (int)i;
+	}
+	return close_range(3 + (unsigned int)n, ~0u, 0) < 0 ? -errno : 0;
+}
+
+/* A mount namespace in which nothing but the directory is. root becomes a descriptor of it
+ * there. */
+static int
+enter_root(int root)
+{
+	struct mount_attr attr = {
+		.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+	};
+	own_fd int tree = open_tree(root, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ||
+	    unshare(CLONE_NEWNS) < 0 ||
+	    move_mount(tree, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
+	    fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+	    umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 || dup3(tree, root, O_CLOEXEC) < 0)
+		return -errno;
+	return 0;
+}
+
+/* What scripts have open is open here too. */
+static int
+raise_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return -errno;
+	files.rlim_cur = files.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &files) < 0 ? -errno : 0;
+}
+
+static _Noreturn void
+live_as_server(struct server *server)
+{
+	int *const keep[] = { &server->fuse, &server->root, &server->gate, &server->alive };
+	int r;
+
+	stall_forget();
+	prctl(PR_SET_NAME, "python-volume", 0, 0, 0);
+	signal(SIGCHLD, SIG_DFL);
+	r = join_cgroup(server->cgroup);
+	if (r == 0)
+		r = arrange((int **)keep, sizeof(keep) / sizeof(keep[0]));
+	if (r == 0)
+		r = lock(server->root);
+	if (r == 0)
+		r = enter_root(server->root);
+	if (r == 0)
+		r = raise_limit();
+	if (r == 0)
+		r = walls_enter(WALLS_VOLUME);
+	if (r < 0) {
+		say(server->gate, r);
+		_exit(EXIT_FAILURE);
+	}
+	r = volume_serve(server->fuse, server->root, server->bytes, server->files, on_ready,
+			 &server->gate);
+	_exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* ---- directories ---- */
+
+static bool
+is_hidden(const struct dirent *entry)
+{
+	return entry->d_name[0] == '.';
+}
+
+/* The directories in dir; if remove is set, those that are empty are removed and not counted: a
+ * volume in which nothing is makes room for another. A mounted one is busy. Their number, or
+ * -errno. */
+static int
+count(int dir, bool remove)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!list)
+		return -errno;
+	while ((entry = readdir(list)))
+		if (!is_hidden(entry) &&
+		    !(remove && unlinkat(dir, entry->d_name, AT_REMOVEDIR) == 0))
+			n++;
+	closedir(list);
+	return n;
+}
+
+/* All volumes of all tenants, or -errno. */
+static int
+count_all(int top)
+{
+	int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!list)
+		return -errno;
+	while ((entry = readdir(list))) {
+		own_fd int dir = is_hidden(entry) ? -1
+			: openat(top, entry->d_name, DIRECTORY);
+		int found = dir < 0 ? 0 : count(dir, false);
+
+		n += found > 0 ? found : 0;
+	}
+	closedir(list);
+	return n;
+}
+
+static int
+make_directory(const struct volumes *volumes, int tenant, const char *name,
+	       const struct msg_volume *asked)
+{
+	int n = count(tenant, false);
+
+	if (n >= (int)asked->names_max)
+		n = count(tenant, true);
+	if (n < 0)
+		return n;
+	if (n >= (int)asked->names_max)
+		return -EDQUOT;
+	n = count_all(volumes->fd);
+	if (n < 0)
+		return n;
+	if (asked->bytes_max / asked->bytes < (uint64_t)n + 1)
+		return -ENOSPC;
+	return mkdirat(tenant, name, 0700) < 0 ? -errno : 0;
+}
+
+/* The directory of a volume, which is made if there is none. A descriptor or -errno. */
+static int
+open_directory(const struct volumes *volumes, const char *tenant, const char *name,
+	       const struct msg_volume *asked)
+{
+	own_fd int dir = -1;
+	int fd, r;
+
+	if (mkdirat(volumes->fd, tenant, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	dir = openat(volumes->fd, tenant, DIRECTORY);
+	if (dir < 0)
+		return -errno;
+	fd = openat(dir, name, DIRECTORY);
+	if (fd >= 0 || errno != ENOENT)
+		return fd < 0 ? -errno : fd;
+	r = make_directory(volumes, dir, name, asked);
+	if (r < 0)
+		return r;
+	fd = openat(dir, name, DIRECTORY);
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- mounts ---- */
+
+/* A file system of fuse, mounted over root in our namespace. A descriptor of the mount or
+ * -errno. */
+static int
+mount_over(int root, int fuse)
+{
+	own_fd int fs = fsopen("fuse", FSOPEN_CLOEXEC), tree = -1;
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", fuse);
+	/* allow_other: workers have other uids. Where it is mounted decides who may use it. */
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "source", "volume", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "fd", number, 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "rootmode", "40000", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "user_id", "0", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_STRING, "group_id", "0", 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_SET_FLAG, "allow_other", NULL, 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	tree = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					    MOUNT_ATTR_NOATIME);
+	if (tree < 0 || move_mount(tree, "", root, "", MOVE_MOUNT_F_EMPTY_PATH |
+						       MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return -errno;
+	return give_fd(tree);
+}
+
+static void
+unmount(const struct volumes *volumes, const char *path)
+{
+	char text[PATH_MAX];
+
+	snprintf(text, sizeof(text), "%s/%s", volumes->directory, path);
+	umount2(text, MNT_DETACH | UMOUNT_NOFOLLOW);
+}
+
+/* Mounts a clone in the worker. 0 or -errno. */
+static int
+attach(const struct volumes *volumes, int mount, int worker)
+{
+	own_fd int tree = open_tree(mount, "",
+				    AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	int r = 0;
+
+	if (tree < 0 || setns(worker, CLONE_NEWNS) < 0)
+		return -errno;
+	if (move_mount(tree, "", AT_FDCWD, VOLUME_PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		r = -errno;
+	/* As in keeper.c. */
+	if (setns(volumes->home, CLONE_NEWNS) < 0)
+		_exit(EXIT_FAILURE);
+	return r;
+}
+
+static bool
+is_alive(const struct row *row)
+{
+	struct pollfd end = { .fd = row->alive };
+
+	return poll(&end, 1, 0) == 0;
+}
+
+/* Forgets the volumes whose servers have ended. */
+static void
+sweep(struct volumes *volumes)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < volumes->n; i++) {
+		struct row *row = &volumes->row[i];
+
+		if (is_alive(row)) {
+			volumes->row[left++] = *row;
+			continue;
+		}
+		close(row->mount);
+		close(row->alive);
+		unmount(volumes, row->path);
+	}
+	volumes->n = left;
+}
+
+static struct row *
+find(const struct volumes *volumes, const char *path)
+{
+	for (size_t i = 0; i < volumes->n; i++)
+		if (strcmp(volumes->row[i].path, path) == 0)
+			return &volumes->row[i];
+	return NULL;
+}
+
+/* ---- VOLUME ---- */
+
+/* Mounts the volume in the worker and starts its server, which has the gate from then on. 0 or
+ * -errno. */
+static int
+start(struct volumes *volumes, const char *path, int root, const struct msg_volume *asked,
+      const struct frame *frame)
+{
+	own_fd int fuse = open(DEVICE, O_RDWR | O_CLOEXEC);
+	own_fd int mount = -1, alive = -1, end = -1;
+	struct row *row;
+	int pair[2], r;
+	pid_t pid;
+
+	if (fuse < 0 || pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	alive = pair[0];
+	end = pair[1];
+	row = reallocarray(volumes->row, volumes->n + 1, sizeof(*row));
+	if (!row)
+		return -ENOMEM;
+	volumes->row = row;
+	mount = mount_over(root, fuse);
+	if (mount < 0)
+		return mount;
+	r = attach(volumes, mount, frame->fds.fd[0]);
+	pid = r == 0 ? fork() : -1;
+	if (pid == 0)
+		live_as_server(&(struct server){
+			.fuse = fuse, .root = root, .cgroup = frame->fds.fd[2],
+			.gate = frame->fds.fd[1], .alive = end,
+			.bytes = asked->bytes, .files = asked->files });
+	if (pid < 0) {
+		r = r < 0 ? r : -errno;
+		unmount(volumes, path);
+		return r;
+	}
+	row = &volumes->row[volumes->n++];
+	snprintf(row->path, sizeof(row->path), "%s", path);
+	row->mount = give_fd(mount);
+	row->alive = give_fd(alive);
+	return 0;
+}
+
+/* 1: it is mounted and served; 0: the server will say that; or -errno. */
+static int
+provide(struct volumes *volumes, const char *tenant, const char *name, const struct frame *frame)
+{
+	char path[sizeof(volumes->row->path)];
+	const struct row *row;
+	own_fd int root = -1;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/%s", tenant, name);
+	sweep(volumes);
+	row = find(volumes, path);
+	if (row) {
+		r = attach(volumes, row->mount, frame->fds.fd[0]);
+		return r < 0 ? r : 1;
+	}
+	root = open_directory(volumes, tenant, name, &frame->msg.volume);
+	return root < 0 ? root : start(volumes, path, root, &frame->msg.volume, frame);
+}
+
+/* A name of a directory that leads nowhere else, and is not hidden. */
+static bool
+read_name(const struct msg_str *from, char *text)
+{
+	for (size_t i = 0; i < from->len; i++)
+		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.",
+			    from->at[i]) || from->at[i] == '\0')
+			return false;
+	memcpy(text, from->at, from->len);
+	text[from->len] = '\0';
+	return text[0] != '.' && text[0] != '\0';
+}
+
+int
+volumes_on_message(struct volumes *volumes, int trouble, struct frame *frame)
+{
+	const struct msg_volume *asked = &frame->msg.volume;
+	char tenant[VOLUME_TENANT_MAX + 1], name[VOLUME_NAME_MAX + 1];
+	int r;
+
+	if (!read_name(&asked->tenant, tenant) || !read_name(&asked->name, name))
+		return -EBADMSG;
+	r = volumes ? provide(volumes, tenant, name, frame) : trouble;
+	if (r != 0)
+		say(frame->fds.fd[1], r < 0 ? r : 0);
+	return 0;
+}
+
+int
+volumes_new(const char *directory, int fd, int home, struct volumes **volumes_r)
+{
+	own_fd int fuse = open(DEVICE, O_RDWR | O_CLOEXEC);
+
+	if (fuse < 0)
+		return -errno;
+	*volumes_r = calloc(1, sizeof(**volumes_r));
+	if (!*volumes_r)
+		return -ENOMEM;
+	**volumes_r = (struct volumes){ .directory = strdup(directory), .fd = fd, .home = home };
+	return (*volumes_r)->directory ? 0 : -ENOMEM;
+}

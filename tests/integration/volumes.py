@@ -1,0 +1,550 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes: directories that the scripts and sessions of one tenant share; what hostile scripts do
+with them, and their bounds.
+
+A suite of tests/integration/run."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+
+from harness import SOMEBODY, Skip, equal, main, test
+from inside import Inside
+from mcpclient import RpcError
+from supervisor import comm
+
+MIB = 1 << 20
+KIB64 = 65536
+
+
+@contextlib.contextmanager
+def place():
+    """A directory for volumes, and a device like the one that udev makes."""
+    directory = tempfile.mkdtemp(prefix="volumes-")
+    os.chmod(directory, 0o755)
+    try:
+        if os.getuid() == 0:
+            node = os.path.join(directory, "fuse")
+            os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(10, 229))
+            os.chmod(node, 0o666)
+            os.mkdir(os.path.join(directory, "for"))
+            os.chmod(os.path.join(directory, "for"), 0o777)
+        yield os.path.join(directory, "for", "volumes") if os.getuid() == 0 else \
+            os.path.join(directory, "volumes")
+    finally:
+        shutil.rmtree(directory)
+
+
+def wrap(store):
+    """The command that starts the service with that device in its place."""
+    if os.getuid():
+        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            raise Skip("/dev/fuse is for root alone here", missing=False)
+        return ()
+    node = os.path.join(os.path.dirname(os.path.dirname(store)), "fuse")
+    return ("unshare", "-m", "--propagation", "private", "sh", "-c",
+            'mount --bind "$0" /dev/fuse && exec "$@"', node)
+
+
+@contextlib.contextmanager
+def service(ctx, store, more="", before="", **options):
+    config = "%s[workspace]\nvolume = yes\ndirectory = %s\n%s" % (before, store, more)
+    if not os.path.exists("/dev/fuse"):
+        raise Skip("no /dev/fuse", missing=True)
+    with ctx.private(config, wrap=wrap(store), **options) as s:
+        yield s
+
+
+def run(client, script, volume="data", status="ok", **more):
+    if volume:
+        more["volume"] = volume
+    o = client.run(script, 120, **more)
+    equal(o.status, status, o)
+    return o
+
+
+def cell(client, code, session=None, status="ok", **more):
+    o = client.outcome(client.request("tools/call", {"name": "run_repl", "arguments": {
+        "code": code, **({"session": session} if session else {}), **more}}), 120)
+    equal(o.status, status, o)
+    return o
+
+
+def refused(client, *texts, **arguments):
+    try:
+        o = client.run("1", 60, **arguments)
+    except RpcError as e:
+        said = str(e)
+    else:
+        said = o.everything()
+        assert o.status != "ok", o
+    for text in texts:
+        assert text in said, said
+
+
+def servers(s):
+    return [pid for pid in s.below() if comm(pid) == "python-volume"]
+
+
+def kill_servers(s):
+    for pid in servers(s):
+        os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while servers(s):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+# ---- what it is for ----
+
+@test(private=True)
+def scripts_and_sessions_share_it(ctx):
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        run(c, "open('/volume/data/a', 'w').write('first')")
+        first = cell(c, "f = open('/volume/data/a', 'a'); f.write(', second'); f.flush()",
+                     volume="data")
+        session = first.structured["session"]
+        equal(run(c, "print(open('/volume/data/a').read())").stdout, "first, second\n")
+        cell(c, "f.write(', third'); f.close()", session)
+        equal(run(c, "print(open('/volume/data/a').read())").stdout, "first, second, third\n")
+        # It stays what it was for those that do not ask for it.
+        equal(run(c, "import os; print(os.listdir('/volume/data'))", volume=None).stdout, "[]\n")
+        equal(run(c, "import os; print(os.listdir('/volume/data'))", volume="other").stdout, "[]\n")
+        with ctx.client(path=s.socket) as again:
+            equal(run(again, "import os; print(os.listdir('/volume/data'))").stdout, "['a']\n")
+
+
+EVERYDAY = r"""
+import json, mmap, os, pathlib, shutil, sqlite3, stat, subprocess, tempfile
+v = pathlib.Path('/volume/data')
+os.chdir(v)
+(v / 'd/e').mkdir(parents=True)
+(v / 'd/e/f').write_text('x' * 100000)
+st = os.stat('d/e/f')
+assert (st.st_uid, st.st_gid) == (os.getuid(), os.getgid()), st
+assert st.st_size == 100000 and stat.S_IMODE(st.st_mode) == 0o644, oct(st.st_mode)
+for mode in (0o600, 0o444, 0o755, 0o700, 0o644):
+    os.chmod('d/e/f', mode)
+    assert stat.S_IMODE(os.stat('d/e/f').st_mode) == mode, oct(mode)
+os.utime('d/e/f', (1000, 2000))
+assert os.stat('d/e/f').st_mtime == 2000
+os.rename('d/e/f', 'd/g')
+assert os.listdir('d/e') == [] and os.listdir('d') != []
+os.replace('d/g', 'd/h')
+os.symlink('h', 'd/link')
+assert os.readlink('d/link') == 'h' and open('d/link').read(1) == 'x'
+shutil.copytree('d', 'copy', symlinks=True)
+assert sorted(os.listdir('copy')) == ['e', 'h', 'link']
+shutil.rmtree('copy')
+with open('map', 'w+b') as f:
+    f.truncate(3 * 4096)
+    with mmap.mmap(f.fileno(), 0) as m:
+        m[4096:4101] = b'hello'
+assert open('map', 'rb').read()[4096:4101] == b'hello'
+with tempfile.TemporaryFile(dir=v) as f:
+    f.write(b'abc'); f.seek(0)
+    assert f.read() == b'abc' and os.fstat(f.fileno()).st_size == 3
+with tempfile.NamedTemporaryFile(dir=v) as f:
+    f.write(b'abc'); f.flush()
+    assert open(f.name, 'rb').read() == b'abc'
+db = sqlite3.connect('db')
+db.execute('pragma journal_mode = wal')
+db.execute('create table t (n)')
+db.executemany('insert into t values (?)', [(n,) for n in range(1000)])
+db.commit(); db.close()
+assert sqlite3.connect('db').execute('select sum(n) from t').fetchone() == (499500,)
+with open('log', 'a') as f: f.write('1\n')
+with open('log', 'a') as f: f.write('2\n')
+assert open('log').read() == '1\n2\n'
+os.posix_fallocate(os.open('room', os.O_RDWR | os.O_CREAT), 0, 100000)
+assert os.path.getsize('room') == 100000
+open('program', 'w').write('#!/bin/sh\necho it runs\n'); os.chmod('program', 0o755)
+assert subprocess.run(['./program'], capture_output=True, text=True).stdout == 'it runs\n'
+subprocess.run('tar cf t.tar d && mkdir u && tar xf t.tar -C u && diff -r d u/d && rm -r u', shell=True,
+               check=True)
+for n in range(2000): pathlib.Path('d/%d' % n).touch()
+assert len(os.listdir('d')) == 2003
+total, used, free = shutil.disk_usage(v)
+assert total == 64 << 20 and 0 < used < total, (total, used)
+'done'
+"""
+
+
+@test(private=True)
+def what_programs_do_with_files_works(ctx):
+    with place() as store, service(ctx, store, "volume_bytes = 64M\n") as s, \
+            ctx.client(path=s.socket) as c:
+        equal(run(c, EVERYDAY).result["repr"], "'done'")
+
+
+@test(private=True)
+def people_use_it_and_operators_see_it(ctx):
+    with place() as store:
+        admin = os.path.join(os.path.dirname(store), "admin")
+        with service(ctx, store, before="[admin]\nsocket = %s\n" % admin) as s:
+            program = os.path.join(s.build, "mcp-python")
+
+            def people(*arguments, text):
+                return subprocess.run([program, arguments[0], "--socket", s.socket, *arguments[1:]], input=text, text=True,
+                                      capture_output=True, timeout=120, check=True).stdout
+
+            people("run", "--volume", "data", "-", text="open('/volume/data/f', 'w').write('from a terminal')")
+            equal(people("repl", "--volume", "data", text="print(open('/volume/data/f').read())\n"),
+                  "from a terminal\n")
+            seen = json.loads(subprocess.run([program, "status", "--json", "--admin-socket", admin], text=True,
+                                             capture_output=True, timeout=120, check=True).stdout)
+            equal([t["volumes"] for t in seen["tenants"]], [1], seen)
+
+
+@test(private=True)
+def what_one_keeps_to_itself_the_next_can_read(ctx):
+    """Each worker has a uid of its own; files belong to the one that asks."""
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        run(c, "import os; os.mkdir('/volume/data/d', 0o700)\n"
+            "f = os.open('/volume/data/d/f', os.O_CREAT | os.O_WRONLY, 0o600)\n"
+            "os.write(f, b'mine')")
+        run(c, "import os\nst = os.stat('/volume/data/d/f')\n"
+            "assert st.st_uid == os.getuid() and open('/volume/data/d/f').read() == 'mine'\n"
+            "os.remove('/volume/data/d/f'); os.rmdir('/volume/data/d')")
+
+
+@test(private=True)
+def two_write_at_once(ctx):
+    script = """
+import fcntl, sqlite3, time
+for n in range(100):
+    with open('/volume/data/log', 'a') as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        f.write('%s %%d\\n' %% n); f.flush()
+db = sqlite3.connect('/volume/data/db', timeout=60)
+db.execute('create table if not exists t (who, n)')
+for n in range(20):
+    with db: db.execute('insert into t values (?, ?)', ('%s', n))
+"""
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        run(c, "1")
+        ids = [c.start_script(script % (who, who), volume="data") for who in "abcd"]
+        for id in ids:
+            o = c.outcome(id, 120)
+            equal(o.status, "ok", o)
+        equal(run(c, """
+import sqlite3
+lines = open('/volume/data/log').read().splitlines()
+[sorted(lines) == sorted('%s %d' % (w, n) for w in 'abcd' for n in range(100)),
+ sqlite3.connect('/volume/data/db').execute('select count(*) from t').fetchone()[0]]
+""").result["repr"], "[True, 80]")
+
+
+# ---- bounds ----
+
+def on_disk(store):
+    """Bytes of the blocks below it, and the number of names."""
+    sizes = [os.lstat(os.path.join(at, name)).st_blocks * 512
+             for at, dirs, files in os.walk(store) for name in dirs + files]
+    return sum(sizes), len(sizes)
+
+
+FILL = r"""
+import errno, os
+os.chdir('/volume/data')
+n = 0
+try:
+    with open('big', 'wb', buffering=0) as f:
+        while True: n += f.write(b'x' * 100000)
+except OSError as e:
+    assert e.errno == errno.ENOSPC, e
+assert (7 << 20) < n <= (8 << 20), n
+for grow in (lambda f: os.truncate(f, 1 << 40), lambda f: os.posix_fallocate(f, 0, 1 << 30),
+             lambda f: os.pwrite(f, b'x', 1 << 35), lambda f: os.truncate(f, (8 << 20) + 1)):
+    fd = os.open('sparse', os.O_RDWR | os.O_CREAT)
+    try: grow(fd)
+    except OSError as e: assert e.errno in (errno.ENOSPC, errno.EFBIG), e
+    else: raise AssertionError('it grew')
+    finally: os.close(fd)
+# What is removed while it is open still counts.
+f = open('big', 'rb'); os.remove('big')
+try: open('next', 'wb').write(b'x' * (4 << 20))
+except OSError as e: assert e.errno == errno.ENOSPC, e
+else: raise AssertionError('it was counted as gone')
+f.close()
+open('next', 'wb').write(b'x' * (4 << 20))
+os.truncate('next', 1)
+open('other', 'wb').write(b'x' * (7 << 20))
+os.remove('other'); os.remove('next'); os.remove('sparse')
+# Names count too.
+made = 0
+try:
+    for made in range(1000): os.symlink('y' * 1000, 'l%d' % made)
+except OSError as e: assert e.errno == errno.ENOSPC, e
+assert made == 100, made
+for n in range(100): os.remove('l%d' % n)
+for n in range(100): os.mkdir('d%d' % n)
+for n in range(100): os.rename('d%d' % n, 'e%d' % n); os.rmdir('e%d' % n)
+for n in range(1000):
+    with open('again', 'w') as f: f.write('x')
+    with open('more', 'w') as f: f.write('x')
+    os.replace('more', 'again'); os.remove('again')
+print(os.listdir('.'), os.statvfs('.').f_bfree * 4096 == 8 << 20, os.statvfs('.').f_ffree)
+"""
+
+
+@test(private=True)
+def it_has_a_size(ctx):
+    with place() as store, service(ctx, store, "volume_bytes = 8M\nvolume_files = 100\n") as s, \
+            ctx.client(path=s.socket) as c:
+        equal(run(c, FILL).stdout, "[] True 100\n")
+        o = run(c, "open('/volume/data/full', 'wb').write(b'x' * (9 << 20))", status="disk_limit")
+        size, names = on_disk(store)
+        assert size <= 8 * MIB + KIB64, size
+        # Another volume has its own.
+        run(c, "open('/volume/data/f', 'wb').write(b'x' * (7 << 20))", volume="other")
+        # What is there counts when it is mounted again.
+        kill_servers(s)
+        equal(run(c, "import os; s = os.statvfs('/volume/data'); s.f_blocks * 4096, s.f_bfree < 300, "
+                  "s.f_files - s.f_ffree").result["repr"], "(8388608, True, 1)")
+        ctx_healthy(c)
+
+
+def ctx_healthy(client):
+    equal(client.run("print(6 * 7)", 60).stdout, "42\n")
+
+
+@test(private=True)
+def there_are_so_many(ctx):
+    with place() as store, service(ctx, store, "volumes = 2\nvolume_bytes = 1M\nbytes_max = 3M\n") as s, \
+            ctx.client(path=s.socket) as c:
+        write = "open('/volume/data/f', 'w').write('x')"
+        run(c, write, volume="a")
+        run(c, write, volume="b")
+        o = run(c, write, volume="c", status="disk_limit")
+        assert "the number of volumes" in o.everything(), o
+        # One in which nothing is makes room, once nobody uses it.
+        run(c, "import os; os.remove('/volume/data/f')", volume="a")
+        kill_servers(s)
+        run(c, write, volume="c")
+        equal(run(c, "import os; os.listdir('/volume/data')", volume="b").result["repr"], "['f']")
+        if os.getuid() == 0:
+            with ctx.client(path=s.socket, uid=SOMEBODY) as other:
+                run(other, write, volume="a")
+                # All together have no more than bytes_max.
+                run(other, write, volume="b", status="disk_limit")
+
+
+# ---- walls ----
+
+@test(private=True, root=True)
+def tenants_do_not_meet(ctx):
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c, \
+            ctx.client(path=s.socket, uid=SOMEBODY) as other:
+        run(c, "open('/volume/data/secret', 'w').write('of the first')")
+        equal(run(other, "import os; os.listdir('/volume/data')").result["repr"], "[]")
+        run(other, "open('/volume/data/secret', 'w').write('of the second')")
+        equal(run(c, "open('/volume/data/secret').read()").result["repr"], "'of the first'")
+        equal(sorted(os.listdir(store)), ["0", str(SOMEBODY)])
+        for up in ("/volume/data/..", "/volume"):
+            equal(run(other, "import os; os.listdir(%r)" % up).result["repr"], "['data']")
+
+
+HOSTILE = r"""
+import ctypes, errno, os, socket, stat
+os.chdir('/volume/data')
+def fails(what, *codes):
+    try: what()
+    except OSError as e: assert e.errno in codes, (what, e)
+    else: raise AssertionError('it works')
+open('f', 'w').write('x')
+fails(lambda: os.mkfifo('fifo'), errno.EPERM)
+fails(lambda: os.mknod('null', 0o666 | stat.S_IFCHR, os.makedev(1, 3)), errno.EPERM)
+fails(lambda: os.mknod('sda', 0o666 | stat.S_IFBLK, os.makedev(8, 0)), errno.EPERM)
+fails(lambda: socket.socket(socket.AF_UNIX).bind('s'), errno.EPERM)
+fails(lambda: os.link('f', 'g'), errno.EPERM)
+fails(lambda: os.chown('f', 0, 0), errno.EPERM, errno.EINVAL)
+fails(lambda: os.setxattr('f', 'user.x', b'y'), errno.ENOTSUP, errno.ENOSYS, errno.EPERM)
+for bits in (0o4755, 0o2755, 0o1777):
+    try: os.chmod('f', bits)
+    except OSError: pass
+    assert not os.stat('f').st_mode & 0o7000, oct(os.stat('f').st_mode)
+flags = next(l for l in open('/proc/self/mounts') if ' /volume/data ' in l).split()[3].split(',')
+assert 'nosuid' in flags and 'nodev' in flags, flags
+# A link leads where it leads in the jail.
+for target in ('/etc/shadow', '/proc/1/environ', '../../../../etc/shadow', '/dev/mem', '/root', '.', 'loop'):
+    name = 'l%d' % len(os.listdir('.'))
+    os.symlink(target, name)
+    assert os.readlink(name) == target
+os.symlink('loop', 'loop')
+fails(lambda: open('loop'), errno.ELOOP)
+fails(lambda: os.stat('l2/x'), errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM)
+for name in (b'\xff\xfe', b'new\nline', b'-rf', b'x' * 255, ' ', '*', 'é', '...'):
+    open(name, 'w').write('x'); assert open(name).read() == 'x'; os.rename(name, 'y'); os.remove('y')
+fails(lambda: open('x' * 256, 'w'), errno.ENAMETOOLONG)
+fails(lambda: open('a/../../x', 'w'), errno.ENOENT)
+# Directories below each other end somewhere, also by moving one into another.
+def dig(n):
+    made = 0
+    try:
+        for made in range(n): os.mkdir('d'); os.chdir('d')
+    except OSError as e: assert e.errno == errno.ENAMETOOLONG, e
+    os.chdir('/volume/data')
+    return made
+depth = dig(10000)
+assert 100 < depth < 300, depth
+os.rename('d', 'deep'); os.mkdir('d'); os.mkdir('d/d')
+fails(lambda: os.rename('deep', 'd/d/deep'), errno.ENAMETOOLONG)
+os.mkdir('top')
+fails(lambda: os.rename('top', 'top/below'), errno.EINVAL)
+import subprocess
+assert subprocess.run(['rm', '-r', 'deep', 'd', 'top']).returncode == 0
+# What is mounted on cannot be removed or replaced, and its surroundings are as they were.
+os.chdir('/')
+fails(lambda: os.rmdir('/volume/data'), errno.EBUSY, errno.EROFS, errno.EACCES, errno.EPERM)
+fails(lambda: os.rename('/volume/data', '/volume/x'), errno.EBUSY, errno.EROFS, errno.EACCES, errno.EPERM)
+fails(lambda: open('/volume/x', 'w'), errno.EROFS, errno.EACCES)
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.umount2(b'/volume/data', 2) == -1
+assert libc.mount(b'none', b'/volume/data', b'tmpfs', 0, None) == -1
+fails(lambda: os.open('/dev/fuse', os.O_RDWR), errno.ENOENT, errno.EACCES)
+# Descriptors: what is open in it has an end, and closing them all leaves it well.
+fds = []
+try:
+    for n in range(5000): fds.append(os.open('/volume/data/o%d' % n, os.O_CREAT | os.O_RDWR))
+except OSError as e: assert e.errno in (errno.EMFILE, errno.ENFILE), e
+for fd in fds: os.close(fd)
+for n in range(len(fds) + 1):
+    try: os.remove('/volume/data/o%d' % n)
+    except FileNotFoundError: pass
+'survived'
+"""
+
+
+@test(private=True)
+def a_hostile_script_gets_nothing_of_it(ctx):
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        equal(run(c, HOSTILE).result["repr"], "'survived'")
+        for at, dirs, files in os.walk(store):
+            for name in dirs + files:
+                st = os.lstat(os.path.join(at, name))
+                assert stat.S_IFMT(st.st_mode) in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK), name
+                assert not st.st_mode & 0o7000 and st.st_uid == os.lstat(store).st_uid, name
+        equal(os.lstat(store).st_mode & 0o777, 0o700)
+        ctx_healthy(c)
+
+
+@test(private=True, root=True)
+def code_in_the_server_is_bounded(ctx):
+    """It has the files of its volume, and nothing else."""
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        run(c, "open('/volume/data/f', 'w').write('x')")
+        (server,) = servers(s)
+        with open("/proc/%d/status" % server, encoding="ascii") as f:
+            fields = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        for capabilities in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            equal(int(fields[capabilities], 16), 0, capabilities)
+        equal(fields["NoNewPrivs"], "1")
+        equal(os.listdir("/proc/%d/root" % server), ["f"])
+        equal(len(open("/proc/%d/mountinfo" % server, encoding="ascii").readlines()), 1)
+        # 0 to 2, the device, the directory and the pipe by which the keeper sees it.
+        assert len(os.listdir("/proc/%d/fd" % server)) <= 6, os.listdir("/proc/%d/fd" % server)
+        assert "/tenants/" in open("/proc/%d/cgroup" % server, encoding="ascii").read()
+        with Inside(server) as it:
+            for name, *arguments in (
+                    ("socket", 1, 1), ("socket", 2, 1), ("execve", 0), ("clone", 17), ("unshare", 0x20000),
+                    ("setns", -1, 0), ("mount", 0), ("fsopen", 0), ("open_tree", -1), ("umount2", 0),
+                    ("pivot_root", 0), ("chroot", 0), ("kill", 1, 0), ("ptrace", 0), ("pidfd_open", 1),
+                    ("mmap", 0, 4096, 7, 0x22, -1), ("mprotect", 0, 4096, 4)):
+                equal(it.call(name, *arguments), "EPERM", "%s %r" % (name, arguments))
+        equal(run(c, "open('/volume/data/f').read()").result["repr"], "'x'")
+
+
+@test(private=True)
+def what_is_mounted_stays_the_workers_when_it_is_killed_or_stopped(ctx):
+    """A script that is killed in the middle of a call to its volume ends; the volume goes on."""
+    spin = "import os\nwhile True:\n open('/volume/data/f', 'wb').write(b'x' * 1000000); os.remove('/volume/data/f')"
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        for _ in range(3):
+            o = c.run(spin, 60, volume="data", timeout_seconds=1)
+            equal(o.status, "timeout", o)
+        id = c.start_script(spin, volume="data")
+        while not os.path.exists(os.path.join(store, str(os.getuid()), "data", "f")):
+            time.sleep(0.01)
+        c.cancel(id)
+        run(c, "open('/volume/data/g', 'w').write('x')")
+        ctx_healthy(c)
+
+
+# ---- ends and beginnings ----
+
+@test(private=True)
+def a_server_that_is_killed_is_replaced(ctx):
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        run(c, "open('/volume/data/f', 'w').write('kept')")
+        session = cell(c, "f = open('/volume/data/f')", volume="data").structured["session"]
+        equal(len(servers(s)), 1)
+        kill_servers(s)
+        o = cell(c, "f.seek(0); open('/volume/data/f').read()", session, status="error")
+        assert "[Errno 107]" in o.everything() or "ConnectionAbortedError" in o.everything(), o
+        equal(run(c, "open('/volume/data/f').read()").result["repr"], "'kept'")
+        equal(cell(c, "1 + 1", session).result["repr"], "2")
+        o = cell(c, "1", session, status="error", volume="data")
+        assert "could not be mounted" in o.everything(), o
+        equal(cell(c, "open('/volume/data/f').read()", volume="data").result["repr"], "'kept'")
+
+
+@test(private=True)
+def it_is_there_after_a_restart(ctx):
+    with place() as store:
+        with service(ctx, store) as s, ctx.client(path=s.socket) as c:
+            run(c, "import os; os.makedirs('/volume/data/d'); open('/volume/data/d/f', 'w').write('kept')")
+        with service(ctx, store) as s, ctx.client(path=s.socket) as c:
+            equal(run(c, "open('/volume/data/d/f').read()").result["repr"], "'kept'")
+
+
+@test(private=True)
+def a_session_has_one(ctx):
+    with place() as store, service(ctx, store) as s, ctx.client(path=s.socket) as c:
+        session = cell(c, "1").structured["session"]
+        cell(c, "open('/volume/data/f', 'w').write('x')", session, volume="one")
+        cell(c, "1", session, volume="one")
+        try:
+            o = cell(c, "1", session, volume="two", status="refused")
+        except (RpcError, AssertionError) as e:
+            assert "this session has the volume one" in str(e), e
+        equal(cell(c, "import os; os.listdir('/volume/data')", session).result["repr"], "['f']")
+        # One mount, however often it was asked for.
+        equal(cell(c, "sum(' /volume/data ' in l for l in open('/proc/self/mounts'))", session).result["repr"],
+              "1")
+
+
+@test(private=True)
+def without_it_a_call_says_what_is_missing(ctx):
+    with ctx.private("[pool]\nwarm = 1\n") as s, ctx.client(path=s.socket) as c:
+        refused(c, "has no volumes", "[workspace]", volume="data")
+        listed = {t["name"]: t for t in c.ask("tools/list")["tools"]}
+        assert "volume" not in listed["run_script"]["inputSchema"]["properties"]
+    with place() as store:
+        with service(ctx, store) as s, ctx.client(path=s.socket) as c:
+            listed = {t["name"]: t for t in c.ask("tools/list")["tools"]}
+            for tool in ("run_script", "run_repl"):
+                assert "/volume/data" in listed[tool]["inputSchema"]["properties"]["volume"]["description"]
+            for name in ("..", ".x", "a/b", "a\nb", "x" * 65, "é", 7):
+                refused(c, "volume", volume=name)
+            equal(os.listdir(store), [])
+    with ctx.private("[workspace]\nvolume = yes\n") as s, ctx.client(path=s.socket) as c:
+        refused(c, "need a directory", volume="data")
+    if os.getuid() == 0 and not os.stat("/dev/fuse").st_mode & 0o006:
+        with place() as store, ctx.private(
+                "[workspace]\nvolume = yes\ndirectory = %s\n" % store) as s, \
+                ctx.client(path=s.socket) as c:
+            s.wait_logged("volumes-none")
+            refused(c, "need /dev/fuse", volume="data")
+            ctx_healthy(c)
+
+
+if __name__ == "__main__":
+    main(__doc__)
