@@ -12,13 +12,15 @@ import os
 import zlib
 
 from harness import Skip, main, test, tests
+from interpreter import under_test
 from repl import begun
 from unjailed import run_unjailed
 
 tests.clear()	# those of repl.py
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TESTS = "/usr/lib/python3.11/test/libregrtest"
+TESTS = "%s/lib/python%d.%d/test/libregrtest" % (
+    os.path.dirname(os.path.dirname(under_test.root + under_test.program)), *under_test.version[:2])
 
 DRIVER = r"""
 import json, os, sys, unittest, warnings
@@ -123,7 +125,8 @@ def once(ctx, line, inside, timeout):
 
 def compare(ctx, line, inside):
     if not os.path.isdir(TESTS):
-        raise Skip("libpython3.11-testsuite is not installed", missing=True)
+        raise Skip("%s is missing: libpython%d.%d-testsuite is not installed" % (TESTS, *under_test.version[:2]),
+                   missing=True)
     timeout = min(600, int(ctx.seconds(300)))
     there, problem = once(ctx, line, inside, timeout)
     # Some of them depend on the time that passes: what is different on a busy machine is tried
