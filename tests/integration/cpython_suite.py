@@ -19,7 +19,7 @@ from unjailed import run_unjailed
 tests.clear()	# those of repl.py
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TESTS = "%s/lib/python%d.%d/test/libregrtest" % (
+TESTS = "%s/lib/python%d.%d/test" % (
     os.path.dirname(os.path.dirname(under_test.root + under_test.program)), *under_test.version[:2])
 
 DRIVER = r"""
@@ -124,9 +124,12 @@ def once(ctx, line, inside, timeout):
 
 
 def compare(ctx, line, inside):
-    if not os.path.isdir(TESTS):
+    if not os.path.isdir(TESTS + "/libregrtest"):
         raise Skip("%s is missing: libpython%d.%d-testsuite is not installed" % (TESTS, *under_test.version[:2]),
                    missing=True)
+    module = os.path.join(TESTS, line.split()[0])
+    if not os.path.exists(module + ".py") and not os.path.isdir(module):
+        raise Skip("Python %d.%d has no tests of this name" % under_test.version[:2])
     timeout = min(600, int(ctx.seconds(300)))
     there, problem = once(ctx, line, inside, timeout)
     # Some of them depend on the time that passes: what is different on a busy machine is tried
