@@ -245,6 +245,11 @@ def a_version_that_uv_installs(ctx):
 @test(private=True)
 def a_version_that_nobody_has(ctx):
     with configuration() as config:
+        home = os.path.dirname(config) + "/home"
+        os.mkdir(home, 0o700)
+        os.symlink("/usr/bin/python3", home + "/python3")
+        status, said = command(ctx, config, "add", home + "/python3")
+        assert status and "the service's user cannot read" in said and written(config) == "", said
         status, said = command(ctx, config, "add", "3.99", PATH="/usr/bin:/bin")
         assert status and "there is no uv, and no python3.99" in said and "--archive" in said, said
         for words in ([], ["--image", "x", "--root", "/"], ["--sha256", "0" * 64, "/usr/bin/python3"],

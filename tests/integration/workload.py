@@ -105,6 +105,8 @@ def as_here(case):
 def run_case(ctx, case):
     if case.get("own_programs") and under_test.root:
         raise Skip("a root has its own programs, and maybe not this one")
+    if case.get("of_debian") and not under_test.program.startswith("/usr/bin/"):
+        raise Skip("only Debian's Python has this")
     case = as_here(case)
     with ctx.client() as client:
         for package in case.get("needs", ()):
