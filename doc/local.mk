@@ -9,6 +9,7 @@ dist_man_MANS += \
 	doc/man/mcp-python-interpreter.8 \
 	doc/man/mcp-python-keeper.8 \
 	doc/man/mcp-python-tools.8 \
+	doc/man/mcp-python-unpack.8 \
 	doc/man/mcp-python-worker.8 \
 	doc/man/mcp-pythond.8
 dist_doc_DATA = README.md doc/architecture.md doc/agents.md doc/containers.md doc/moving.md \

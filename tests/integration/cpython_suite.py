@@ -12,13 +12,15 @@ import os
 import zlib
 
 from harness import Skip, main, test, tests
+from interpreter import under_test
 from repl import begun
 from unjailed import run_unjailed
 
 tests.clear()	# those of repl.py
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TESTS = "/usr/lib/python3.11/test/libregrtest"
+TESTS = "%s/lib/python%d.%d/test" % (
+    os.path.dirname(os.path.dirname(under_test.root + under_test.program)), *under_test.version[:2])
 
 DRIVER = r"""
 import json, os, sys, unittest, warnings
@@ -122,8 +124,12 @@ def once(ctx, line, inside, timeout):
 
 
 def compare(ctx, line, inside):
-    if not os.path.isdir(TESTS):
-        raise Skip("libpython3.11-testsuite is not installed", missing=True)
+    if not os.path.isdir(TESTS + "/libregrtest"):
+        raise Skip("%s is missing: libpython%d.%d-testsuite is not installed" % (TESTS, *under_test.version[:2]),
+                   missing=True)
+    module = os.path.join(TESTS, line.split()[0])
+    if not os.path.exists(module + ".py") and not os.path.isdir(module):
+        raise Skip("Python %d.%d has no tests of this name" % under_test.version[:2])
     timeout = min(600, int(ctx.seconds(300)))
     there, problem = once(ctx, line, inside, timeout)
     # Some of them depend on the time that passes: what is different on a busy machine is tried

@@ -22,12 +22,15 @@ import time
 
 from admin import Admin
 from harness import SOMEBODY, Skip, equal, main, test
+from interpreter import under_test
 from mcpclient import Client
 from package_index import NGINX, Index, digest, wheel
 from terminal import Terminal
 from package_store import (OPEN, asked, asked_since, config, environments, install, keeper_of, leftovers, names,
                            new_store, refused, verify, wait_for)
 from supervisor import Supervisor, descendants, wait_gone
+
+COMPILED = "cpython-%s.pyc" % under_test.short
 
 # ---- what works ----------------------------------------------------------------------
 
@@ -159,12 +162,12 @@ def native_code_runs(ctx):
     with tempfile.TemporaryDirectory() as work:
         with open(work + "/native.c", "w") as f:
             f.write(source)
-        subprocess.run([compiler, "-shared", "-fPIC", "-I/usr/include/python3.11", "-o",
+        subprocess.run([compiler, "-shared", "-fPIC", *under_test.include_options, "-o",
                         work + "/native.so", work + "/native.c"], check=True)
         with open(work + "/native.so", "rb") as f:
             built = f.read()
-    index.add("native", "1.0", {"native.cpython-311-x86_64-linux-gnu.so": built},
-              tag="cp311-cp311-linux_x86_64")
+    index.add("native", "1.0", {"native.cpython-%s-x86_64-linux-gnu.so" % under_test.short: built},
+              tag="cp{0}-cp{0}-linux_x86_64".format(under_test.short))
     with ctx.client() as client:
         o = client.run("import native; print(native.answer())", 60, dependencies=["native"])
         equal((o.status, o.stdout), ("ok", "42\n"), o)
@@ -450,7 +453,7 @@ def what_a_wheel_becomes(ctx):
         "full/__init__.py": "def main(): print('hello')\n",
         "full/sub.py": "class K:\n    def main(): print('from K')\n",
         "full/broken.py": "this is no Python\n",
-        "full/\u00fc \u4e2d,.txt": "text", "full/__pycache__/__init__.cpython-311.pyc": b"evil",
+        "full/\u00fc \u4e2d,.txt": "text", "full/__pycache__/__init__.%s" % COMPILED: b"evil",
         "full-1.0.dist-info/entry_points.txt": points,
         data + "purelib/pure/__init__.py": "x = 1\n", data + "platlib/plat.py": "x = 2\n",
         data + "scripts/tool": "#!python -E\nprint('tool')\n", data + "scripts/sh": "#!/bin/sh\n",
@@ -463,13 +466,13 @@ def what_a_wheel_becomes(ctx):
         tree = os.path.join(store, environments(store)[0], "tree")
         equal(sorted(os.path.relpath(os.path.join(at, name), tree)
                      for at, _, names in os.walk(tree) for name in names),
-              ["__pycache__/plat.cpython-311.pyc", "bin/gui-x", "bin/run-x", "bin/run-y", "bin/sh",
+              ["__pycache__/plat.%s" % COMPILED, "bin/gui-x", "bin/run-x", "bin/run-y", "bin/sh",
                "bin/tool", "full-1.0.dist-info/METADATA", "full-1.0.dist-info/RECORD",
                "full-1.0.dist-info/WHEEL", "full-1.0.dist-info/entry_points.txt",
-               "full/__init__.py", "full/__pycache__/__init__.cpython-311.pyc",
-               "full/__pycache__/sub.cpython-311.pyc", "full/broken.py", "full/sub.py",
+               "full/__init__.py", "full/__pycache__/__init__.%s" % COMPILED,
+               "full/__pycache__/sub.%s" % COMPILED, "full/broken.py", "full/sub.py",
                "full/\u00fc \u4e2d,.txt", "include/python/full/full.h", "plat.py", "pure/__init__.py",
-               "pure/__pycache__/__init__.cpython-311.pyc", "share/doc/x.txt"])
+               "pure/__pycache__/__init__.%s" % COMPILED, "share/doc/x.txt"])
         o = client.run("import importlib.metadata as m, subprocess, full.sub, plat, pure\n"
                        "def run(name):\n    return subprocess.check_output([name], text=True)\n"
                        "[run('run-x'), run('run-y'), run('tool'), m.version('full'),\n"
@@ -478,7 +481,7 @@ def what_a_wheel_becomes(ctx):
                        " full.sub.K.main.__code__.co_filename]", 60, dependencies=["full"])
         equal(o.status, "ok", o)
         equal(o.result["json"], ["hello\n", "from K\n", "tool\n", "1.0", [],
-                                 "/environment/full/__pycache__/sub.cpython-311.pyc", 3,
+                                 "/environment/full/__pycache__/sub.%s" % COMPILED, 3,
                                  "/environment/full/sub.py"])
 
 

@@ -8,8 +8,6 @@ A suite of tests/integration/run."""
 import contextlib
 import os
 import re
-import subprocess
-import tempfile
 
 from harness import Skip, equal, main, test
 from mcpclient import Client
@@ -186,99 +184,5 @@ def sessions_go_on_and_go_back(ctx):
             assert "ZeroDivisionError" in traceback, traceback
 
 
-# ---- mcp-python interpreter ----
-
-@contextlib.contextmanager
-def configuration():
-    """The name of a file, beside which the command writes."""
-    if not os.environ.get("MCP_WORKER_SOURCES"):
-        raise Skip("tests/check-pythons names the sources of workers")
-    with tempfile.TemporaryDirectory() as d:
-        os.chmod(d, 0o755)
-        with open(os.path.join(d, "mcp.conf"), "w", encoding="utf-8") as f:
-            f.write("[profile basic]\n")
-        yield f.name
-
-
-def command(ctx, config, *words):
-    ended = subprocess.run([os.path.join(ctx.options.build, "mcp-python"), "interpreter",
-                            "--config", config, *words], text=True, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           timeout=ctx.seconds(300))
-    return ended.returncode, ended.stdout
-
-
-def written(config):
-    """What it wrote, as one text."""
-    directory = os.path.join(os.path.dirname(config), "conf.d")
-    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
-    texts = []
-    for name in names:
-        with open(os.path.join(directory, name), encoding="utf-8") as f:
-            texts.append(f.read())
-    return "".join(texts)
-
-
-@test(private=True)
-def the_command_adds_and_removes(ctx):
-    name, minor = others(ctx)[0]
-    with service(ctx) as (client, _), configuration() as config:
-        prefix = client.run("import sys\nsys.prefix", profile=name).result["json"]
-        program = "%s/bin/python3.%d" % (prefix, minor)
-        status, said = command(ctx, config, "add", program, "--name", "mine")
-        equal(status, 0, said)
-        assert "mine is Python 3.%d, %s" % (minor, program) in said, said
-        status, said = command(ctx, config, "list")
-        assert status == 0 and said.split() == ["mine", "3.%d," % minor, program], said
-        equal(command(ctx, config, "default", "mine")[0], 0)
-        with ctx.private("[profile basic]\n" + written(config)) as s, Client.connect(
-                s.socket, "2025-11-25", timeout=ctx.seconds(60)) as other:
-            equal(other.run("import sys\nsys.prefix").result["json"], prefix, "the default")
-        for words in (["add", program, "--name", "mine"], ["add", "/usr/bin/true"], ["default", "none"],
-                      ["remove", "none"], ["add", program, "--name", "../x"], ["what"]):
-            status, said = command(ctx, config, *words)
-            assert status and said, (words, status, said)
-        equal(command(ctx, config, "remove", "mine")[0], 0)
-        equal((written(config), os.listdir(os.path.dirname(config) + "/workers")), ("", []))
-
-
-@test(private=True)
-def a_root_of_its_own(ctx):
-    """The Python and the whole tree of another system (MCP_PYTHON_ROOT), and nothing of this one."""
-    root = os.environ.get("MCP_PYTHON_ROOT")
-    if not root:
-        raise Skip("MCP_PYTHON_ROOT names no root: tests/check-pythons makes one")
-    look = """import os, platform, subprocess, sys
-[list(sys.version_info[:2]), platform.freedesktop_os_release()["VERSION_ID"],
- subprocess.run(["python3", "-c", "import sys; print(sys.version)"], capture_output=True, text=True).stdout,
- [p for p in ("/mnt", "/srv", "/root", "/boot", "/var/lib", "/media", "/etc/apt", "/etc/shadow", %r)
-  if os.path.exists(p)], os.path.exists("/usr/bin/dpkg"), os.listdir("/opt")]""" % root
-    with configuration() as config:
-        status, said = command(ctx, config, "add", "--root", root, "--name", "other")
-        equal(status, 0, said)
-        with open(root + "/usr/lib/os-release", encoding="utf-8") as f:
-            version = re.search('VERSION_ID="?([0-9.]+)', f.read())[1]
-        with ctx.private("[profile basic]\n" + written(config)) as s, Client.connect(
-                s.socket, "2025-11-25", timeout=ctx.seconds(60)) as client:
-            o = client.run(look, profile="other")
-            equal(o.status, "ok", o.text[:500])
-            python, release, started, seen, whole, opt = o.result["json"]
-            equal((release, seen, whole, opt), (version, [], True, []))
-            assert said.startswith("other is Python %d.%d," % tuple(python)), said
-            assert started.startswith("%d.%d." % tuple(python)), started
-            o = client.run(MODULES, profile="other")
-            equal((o.status, o.stdout), ("ok", "[1, 2]\n(1,) e3b0\n"), o.text[:500])
-            for path in ("/usr/bin/mine", "/etc/mine", "/mine"):
-                o = client.run("open(%r, 'w')" % path, profile="other")
-                equal(o.error["type"], "OSError", path)
-            equal(client.run("while True: pass", profile="other", timeout_seconds=1).status, "timeout")
-            first = client.ask("tools/call", {"name": "run_repl", "arguments": {
-                "code": "x = 20", "profile": "other"}})["structuredContent"]
-            second = client.ask("tools/call", {"name": "run_repl", "arguments": {
-                "code": "x + 1", "session": first["session"]}})["structuredContent"]
-            equal(second["result"]["json"], 21)
-            equal(client.run("import sys\nsys.version_info[:2] == (%d, %d)" % tuple(python),
-                             python_version="%d.%d" % tuple(python)).result["json"], True)
-
-
-main(__doc__)
+if __name__ == "__main__":
+    main(__doc__)

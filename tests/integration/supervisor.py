@@ -15,6 +15,8 @@ import tempfile
 import threading
 import time
 
+from interpreter import under_test
+
 libc = ctypes.CDLL(None, use_errno=True)
 PR_SET_CHILD_SUBREAPER = 36
 IN_MODIFY = 2
@@ -197,10 +199,11 @@ class Supervisor:
         self.socket = socket_path or os.path.join(self.dir, "mcp.sock")
         self.log_path = os.path.join(self.dir, "log")
         argv = [os.path.join(self.build, "mcp-pythond"), "--socket", self.socket]
-        if config is not None:
+        under_test.configure(self.dir)
+        if config is not None or under_test.text:
             path = os.path.join(self.dir, "test.conf")
             with open(path, "w", encoding="utf-8") as f:
-                f.write(config)
+                f.write(config or "")
             argv += ["--config", path]
         self.argv = list(wrap) + argv + list(args)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(

@@ -5,9 +5,9 @@ directory."""
 import os
 import signal
 import subprocess
-import tempfile
 
 from harness import SOMEBODY
+from interpreter import under_test
 
 
 def become_somebody():
@@ -27,7 +27,7 @@ def open_directory(path, mode=0o777):
 
 def run_unjailed(text, args, timeout):
     """What the script has written to standard output, and to standard error; its exit status."""
-    with tempfile.TemporaryDirectory() as d:
+    with under_test.directory() as d:
         os.chmod(d, 0o777)
         open_directory(d + "/tmp", 0o1777)
         open_directory(d + "/cwd")
@@ -38,11 +38,13 @@ def run_unjailed(text, args, timeout):
         as_written = {"encoding": "utf-8", "errors": "replace", "newline": ""}
         with open(d + "/out", "w+", **as_written) as out, \
                 open(d + "/err", "w+", **as_written) as err:
+            seen = under_test.seen(d)
             done = subprocess.run(
-                ["/usr/bin/python3", script, *args], cwd=d + "/cwd", preexec_fn=become_somebody,
+                under_test.command(d + "/cwd", SOMEBODY, seen + "/script.py", *args), cwd=d + "/cwd",
+                preexec_fn=None if under_test.root else become_somebody,
                 timeout=timeout, check=False, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": d, "LANG": "C.UTF-8",
-                     "PYTHONUTF8": "1", "TMPDIR": d + "/tmp", "USER": "nobody",
+                env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": seen, "LANG": "C.UTF-8",
+                     "PYTHONUTF8": "1", "TMPDIR": seen + "/tmp", "USER": "nobody",
                      "LOGNAME": "nobody"})
             out.seek(0)
             err.seek(0)

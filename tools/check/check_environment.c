@@ -29,7 +29,9 @@ struct tool_run {
 	struct tool_host host;
 	struct environment_ask *ask;
 	const char *profile;
+	size_t candidate;		/* its index, if another one may do */
 	bool modules;			/* all of it is wanted */
+	char *requires_python;		/* NULL: the profile is meant */
 	check_environment_answer *answer;
 };
 
@@ -613,16 +615,65 @@ give(const struct tool_host *host, const char *profile, bool modules, const json
 }
 
 static void
+free_run(struct tool_run *run)
+{
+	free(run->requires_python);
+	free(run);
+}
+
+static environment_known on_known;
+
+/* Gives the answer, or goes on with the next profile. True: the run goes on. */
+static bool
+take(struct tool_run *run, const json_t *environment)
+{
+	json_t *next = NULL;
+	struct why why;
+	bool fits;
+	int r;
+
+	for (;;) {
+		fits = !run->requires_python ||
+		       environment_fits(environment, run->requires_python);
+		if (fits || !environment_next_profile(&run->host, &run->candidate, &run->profile))
+			break;
+		json_decref(next);
+		next = NULL;
+		r = environment_get(&run->host, run->profile, on_known, run, &next, &run->ask,
+				    &why);
+		if (r == 0)
+			return true;
+		environment = next;
+		if (r < 0) {
+			tool_refuse(&run->host, why.text);
+			return false;
+		}
+	}
+	if (fits) {
+		run->answer(&run->host, run->profile, run->modules, environment);
+	} else {
+		why_say(&why, -ENOENT, "", "no profile that could be had has Python %s",
+			run->requires_python);
+		tool_refuse(&run->host, why.text);
+	}
+	json_decref(next);
+	return false;
+}
+
+static void
 on_known(void *arg, const json_t *environment, const struct outcome *outcome)
 {
-	struct tool_run run = *(struct tool_run *)arg;
+	struct tool_run *run = arg;
 
-	free(arg);
-	if (environment)
-		run.answer(&run.host, run.profile, run.modules, environment);
-	else
-		tool_refuse(&run.host, outcome->message ? outcome->message
-						     : "the environment could not be examined");
+	run->ask = NULL;
+	if (environment) {
+		if (take(run, environment))
+			return;
+	} else {
+		tool_refuse(&run->host, outcome->message ? outcome->message
+							 : "the environment could not be examined");
+	}
+	free_run(run);
 }
 
 static int
@@ -653,27 +704,35 @@ read_arguments(const struct tool_host *host, const json_t *json, const char **pr
 
 struct tool_run *
 check_environment_start(const struct tool_host *host, const char *profile, bool modules,
-			check_environment_answer *answer)
+			const char *requires_python, check_environment_answer *answer)
 {
 	struct why why = { .field = "" };
 	struct tool_run *run = xcalloc(1, sizeof(*run));
 	json_t *environment;
+	bool goes_on;
 	int r;
 
 	run->host = *host;
 	run->profile = profile;
 	run->modules = modules;
 	run->answer = answer;
+	if (requires_python)
+		run->requires_python = xstrdup(requires_python);
+	if (*tenant_profile(host->tenant))
+		run->candidate = host->config->n_profiles;	/* there is no other one */
 	r = environment_get(host, profile, on_known, run, &environment, &run->ask, &why);
 	if (r == 0)
 		return run;
-	free(run);
-	if (r > 0) {
-		answer(host, profile, modules, environment);
-		json_decref(environment);
-	} else {
+	if (r < 0) {
 		tool_refuse(host, why.text);
+		free_run(run);
+		return NULL;
 	}
+	goes_on = take(run, environment);
+	json_decref(environment);
+	if (goes_on)
+		return run;
+	free_run(run);
 	return NULL;
 }
 
@@ -681,7 +740,7 @@ void
 check_environment_cancel(struct tool_run *run, enum cancel_reason reason)
 {
 	environment_cancel(run->ask, reason);
-	free(run);
+	free_run(run);
 }
 
 static struct tool_run *
@@ -692,7 +751,7 @@ start(const struct tool_host *host, const json_t *json)
 	bool modules = false;
 
 	if (read_arguments(host, json, &profile, &modules, &why) == 0)
-		return check_environment_start(host, profile, modules, give);
+		return check_environment_start(host, profile, modules, NULL, give);
 	tool_refuse(host, why.text);
 	return NULL;
 }

@@ -240,6 +240,17 @@ read_field(const char *key, const json_t *value, const struct config *config,
 	return requirements_check_list(value, why_r);
 }
 
+/* What the configuration has scripts require; "": nothing. */
+static void
+required_python(const struct config *config, char *text_r, size_t size)
+{
+	const char *version = config->exec_sandbox.python_version;
+
+	*text_r = '\0';
+	if (version)
+		snprintf(text_r, size, "==%s.*", version);
+}
+
 static int
 read_arguments(const json_t *json, const struct config *config,
 	       struct run_script_arguments *arguments_r, struct why *why_r)
@@ -262,9 +273,7 @@ read_arguments(const json_t *json, const struct config *config,
 		run_script_arguments_done(&arguments);
 		return r;
 	}
-	if (config->exec_sandbox.python_version)
-		snprintf(arguments.requires_python, sizeof(arguments.requires_python), "==%s.*",
-			 config->exec_sandbox.python_version);
+	required_python(config, arguments.requires_python, sizeof(arguments.requires_python));
 	*arguments_r = arguments;
 	return 0;
 }
@@ -379,12 +388,15 @@ static struct tool_run *
 start_environment(const struct tool_host *host, const json_t *json)
 {
 	struct why why = { .field = "" };
+	char required[RUN_PYTHON_MAX + sizeof("==.*")];
 	const char *profile;
 
+	required_python(host->config, required, sizeof(required));
 	if (json_object_size(json) > 0)
 		why_say(&why, -EINVAL, "", "check_environment takes no arguments");
 	else if (environment_profile(host, NULL, &profile, &why) == 0)
-		return check_environment_start(host, profile, false, answer_environment);
+		return check_environment_start(host, profile, false, *required ? required : NULL,
+					       answer_environment);
 	tool_refuse(host, why.text);
 	return NULL;
 }

@@ -26,7 +26,7 @@ STOPPED = 9
 # the source. Here nothing of it runs: pip stops at the first source, before it downloads it, and in
 # any case before it would run it.
 PIP = '''
-import json, os, sys, urllib.error, urllib.request
+import inspect, json, os, sys, urllib.error, urllib.request
 from pip._internal.cli.main import main
 from pip._internal.distributions.sdist import SourceDistribution
 from pip._internal.models.search_scope import SearchScope
@@ -37,7 +37,10 @@ asked = json.load(sys.stdin)
 opener = urllib.request.build_opener(urllib.request.ProxyHandler(
     {"http": asked["proxy"], "https": asked["proxy"]}))
 index_of, wheels = {}, {}
-make = Factory._make_candidate_from_link
+# Since pip 24.1 what an URL names goes past the first of them.
+maker = next(name for name in ("_make_base_candidate_from_link", "_make_candidate_from_link")
+             if hasattr(Factory, name))
+make = getattr(Factory, maker)
 
 def end(status, **what):
     with open(%r, "w") as f:
@@ -74,17 +77,19 @@ def describe(link, name):
     return {"url": link.url_without_fragment, "index": index or None,
             "hashes": {kind: value for kind, value in hashes.items() if kind}}
 
-def make_of_wheel(self, link, extras, template, name, version):
+def make_of_wheel(self, link, *arguments, **named):
+    given = inspect.signature(make).bind(self, link, *arguments, **named).arguments
+    name, version = given["name"], given["version"]
     if link.is_wheel:
         wheels[link.filename] = describe(link, name)
-        return make(self, link=link, extras=extras, template=template, name=name, version=version)
+        return make(self, link, *arguments, **named)
     end(%d, name=name, version=version and str(version), **describe(link, name))
 
 def prepare_nothing(self, *args, **kwargs):
     end(%d, version=None, **describe(self.req.link, None))
 
 SearchScope.get_index_urls_locations = pages
-Factory._make_candidate_from_link = make_of_wheel
+setattr(Factory, maker, make_of_wheel)
 SourceDistribution.prepare_distribution_metadata = prepare_nothing
 end(main(asked["arguments"]), wheels=wheels)
 ''' % (FOUND, STOPPED, STOPPED)

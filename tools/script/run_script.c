@@ -32,7 +32,7 @@ struct tool_run {
 	json_t *packages;		/* which are in it */
 	struct found found;
 	const char *profile;		/* the profile that was checked */
-	size_t candidate;		/* index of the next profile, if any profile with such a
+	size_t candidate;		/* index of the profile, if any profile with such a
 					 * Python will do */
 	bool *over;			/* if not NULL: set when the run is freed */
 	struct execution *execution;
@@ -234,36 +234,6 @@ reason_of(int error)
 
 static int check_first(struct tool_run *run, struct why *why_r);
 
-static bool
-has_same_interpreter(const struct config_profile *a, const struct config_profile *b)
-{
-	return a->interpreter && b->interpreter ? strcmp(a->interpreter, b->interpreter) == 0
-						: a->interpreter == b->interpreter;
-}
-
-/* Moves on to a profile with an interpreter that was not tried before. False: there is none, or
- * the profile is fixed. */
-static bool
-next_profile(struct tool_run *run)
-{
-	const struct config *config = run->host.config;
-
-	while (++run->candidate < config->n_profiles) {
-		const struct config_profile *profile = &config->profile[run->candidate];
-		struct why why;
-		size_t i = 0;
-
-		while (!has_same_interpreter(&config->profile[i], profile))
-			i++;
-		if (i == run->candidate &&
-		    environment_profile(&run->host, profile->name, &run->profile, &why) == 0) {
-			run->arguments.profile = run->profile;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Reads python_version: X.Y matches every X.Y.Z; else it is the name of an interpreter. */
 static int
 choose_interpreter(struct tool_run *run, struct why *why_r)
@@ -315,7 +285,9 @@ on_needs(void *arg, const struct needs_result *result)
 		r = start_execution(run, &why);
 		if (r < 0)
 			run->kind->refuse(reason_of(r), why.text, &run->host);
-	} else if (result->status == NEEDS_PYTHON && next_profile(run)) {
+	} else if (result->status == NEEDS_PYTHON &&
+		   environment_next_profile(&run->host, &run->candidate, &run->profile)) {
+		run->arguments.profile = run->profile;
 		r = check_first(run, &why);
 		if (r < 0)
 			run->kind->refuse(RUN_INVALID_ARGUMENTS, why.text, &run->host);

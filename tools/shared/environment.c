@@ -185,6 +185,31 @@ environment_profile(const struct tool_host *host, const char *name, const char *
 	return 0;
 }
 
+static bool
+has_same_interpreter(const struct config_profile *a, const struct config_profile *b)
+{
+	return a->interpreter && b->interpreter ? strcmp(a->interpreter, b->interpreter) == 0
+						: a->interpreter == b->interpreter;
+}
+
+bool
+environment_next_profile(const struct tool_host *host, size_t *at, const char **profile_r)
+{
+	const struct config *config = host->config;
+
+	while (*at < config->n_profiles && ++*at < config->n_profiles) {
+		const struct config_profile *profile = &config->profile[*at];
+		struct why why;
+		size_t i = 0;
+
+		while (!has_same_interpreter(&config->profile[i], profile))
+			i++;
+		if (i == *at && environment_profile(host, profile->name, profile_r, &why) == 0)
+			return true;
+	}
+	return false;
+}
+
 int
 environment_get(const struct tool_host *host, const char *profile, environment_known *known,
 		void *arg, json_t **environment_r, struct environment_ask **ask_r,

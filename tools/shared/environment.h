@@ -26,6 +26,11 @@ typedef void environment_known(void *arg, const json_t *environment,
 int environment_profile(const struct tool_host *host, const char *name,
 			const char **profile_r, struct why *why_r);
 
+/* For a call that any profile with a fitting Python will do for: moves *at, the index of a profile,
+ * on to the next one that the caller may use and whose interpreter no profile before it has. False:
+ * there is none. */
+bool environment_next_profile(const struct tool_host *host, size_t *at, const char **profile_r);
+
 /* 1 and *environment_r (json_decref) when it is known; 0 when known will be called once from
  * a later turn of the loop, and *ask_r is valid until then; or what execution_start
  * returns, with why_r filled. profile: as environment_profile gave it. */
