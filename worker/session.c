@@ -110,6 +110,11 @@ static struct {
 
 static uint32_t orders;		/* the number of the last one */
 
+/* Children of a process that is gone which had ended before it: init reaps them. A state that is
+ * used again has objects for them. The last of them. */
+static struct child_end child_end[ENDS_MAX];
+static size_t n_ends;
+
 static void
 tell(const struct msg *msg)
 {
@@ -348,6 +353,18 @@ give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
  * in it until then. */
 static pid_t spent;
 
+/* What a cell has started since its copy was made is not remembered: it may be a fork bomb. */
+static void
+note_end(pid_t pid, int status)
+{
+	bool older = pid < spare.copy.pid ||
+		     (now.what == CELL && pid < snapshot[now.snapshot].pid);
+
+	/* SIGKILL is what all that goes on is ended by, and what is assumed. */
+	if (older && (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL))
+		child_end[n_ends++ % ENDS_MAX] = (struct child_end){ pid, status };
+}
+
 static void
 reap(void)
 {
@@ -360,6 +377,7 @@ reap(void)
 			now.gone = true;
 			now.status = status;
 		}
+		note_end(pid, status);
 		if (pid == spent)
 			spent = 0;
 		if (pid == spare.copy.pid) {
@@ -649,11 +667,14 @@ static void
 prove(struct snapshot *p)
 {
 	struct order order = { .kind = now.look ? ORDER_ANSWER : ORDER_RETURN,
-			       .number = ++orders, .ended = now.ended };
+			       .number = ++orders,
+			       .ended = n_ends < ENDS_MAX ? (uint32_t)n_ends : ENDS_MAX };
 	struct pollfd answer = { .fd = p->line, .events = POLLIN };
 	struct report report;
 	int n = -1;
 
+	memcpy(order.end, child_end, sizeof(order.end));
+	n_ends = 0;
 	/* The cell may have stopped it. */
 	kill(p->pid, SIGCONT);
 	if (fdpass_send_patiently(p->line, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) ==
