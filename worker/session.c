@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "base/stall.h"
 #include "proto/fdpass.h"
@@ -42,6 +43,8 @@
 #define COPY_S 5		/* for a snapshot to fork */
 #define SPARE_S 1		/* likewise, while no message is read */
 #define SPARE_ROOM (16 << 20)	/* below the memory limit */
+#define MEASURE_MS 300		/* after a copy was made, and nothing has happened since */
+#define MEASURE_PAUSE 20	/* so many times what the last measurement has taken */
 #define STALE_MAX 256		/* reports about earlier orders, during one operation */
 
 static bool memory_counted;	/* by a controller: sampling is not needed */
@@ -98,6 +101,7 @@ static struct spare {
 	unsigned int slot;	/* of the last cell */
 	bool tried;		/* there is one, or cannot be */
 	bool current;		/* nothing goes on in the slot */
+	bool measured;
 	int status;		/* of the slot's process, as wait(2) gives it */
 } spare = { .tried = true };
 
@@ -143,6 +147,11 @@ resting_memory(void)
 	return bytes;
 }
 
+/* What a copy has cost, when last measured, and when the next measurement may be. */
+static struct {
+	uint64_t bytes, next_ms;
+} cost;
+
 /* Sent before any other report. A state whose process has ended is there while its spare is. */
 static void
 tell_states(void)
@@ -155,7 +164,9 @@ tell_states(void)
 			msg.states.snapshots |= 1U << i;
 	if (!memory_counted && awake < 0)
 		msg.states.bytes = resting_memory();
-	if (msg.states.snapshots == told.snapshots && msg.states.bytes == told.bytes)
+	msg.states.spare_bytes = cost.bytes;
+	if (msg.states.snapshots == told.snapshots && msg.states.bytes == told.bytes &&
+	    msg.states.spare_bytes == told.spare_bytes)
 		return;
 	told = msg.states;
 	tell(&msg);
@@ -466,9 +477,30 @@ spare_made(pid_t pid)
 {
 	spare.copy = (struct snapshot){ .pid = pid, .line = now.line };
 	spare.status = SIGKILL;
+	spare.measured = false;
 	processes_becomes_ours(pid);
 	weigh(snapshot[spare.slot].pid, WEIGHT_CELL);
 	spare_over();
+}
+
+static bool
+wants_measurement(void)
+{
+	return now.what == NOTHING && spare.copy.pid > 0 && !spare.measured;
+}
+
+/* The kernel walks the page tables of the copy: ten microseconds for a MiB. */
+static void
+measure_spare(void)
+{
+	uint64_t begun_ms = clock_ms(), ended_ms;
+
+	if (begun_ms < cost.next_ms)
+		return;
+	spare.measured = true;
+	cost.bytes = processes_alone_memory(spare.copy.pid);
+	ended_ms = clock_ms();
+	cost.next_ms = ended_ms + MEASURE_PAUSE * (ended_ms - begun_ms);
 }
 
 static void
@@ -1055,6 +1087,7 @@ serve(void)
 		static const struct timespec late = { .tv_sec = COPY_S };
 		static const struct timespec spare_late = { .tv_sec = SPARE_S };
 		static const struct timespec at_once;
+		static const struct timespec quiet = { .tv_nsec = MEASURE_MS * 1000000 };
 		static const struct timespec where = { .tv_nsec = WHERE_WAIT_MS * 1000000 };
 		static const struct timespec tick = { .tv_nsec = PROCFS_TICK_MS * 1000000 };
 		bool is_cell = now.what == CELL, forced = is_cell && now.looks > 0;
@@ -1076,6 +1109,7 @@ serve(void)
 		stall_rest();
 		n = ppoll(poll, 3, forced ? &soon : now.what == COPY ? &late :
 			  now.what == SPARE ? &spare_late : wants_spare() ? &at_once :
+			  wants_measurement() ? &quiet :
 			  is_cell ? now.asked ? &where : &tick : NULL, &none);
 		stall_turn();
 		if (n < 0) {
@@ -1087,6 +1121,8 @@ serve(void)
 		} else if (n == 0 && is_cell && !forced) {
 			if (now.asked)
 				end_cell();
+		} else if (n == 0 && now.what == NOTHING && !wants_spare()) {
+			measure_spare();
 		} else if (n == 0 && now.what == NOTHING) {
 			make_spare();
 		} else if (n == 0 && !forced) {
