@@ -467,6 +467,7 @@ on_states(struct repl *repl, const struct msg_states *states)
 {
 	repl->snapshots = states->snapshots;
 	repl->rests_with = states->bytes;
+	repl->spare_bytes = states->spare_bytes;
 	if (repl->phase == REPL_IDLE && repl->snapshots == 0)
 		repl_end(repl, "its last state was lost");
 	return 0;

@@ -95,6 +95,8 @@ struct repl_usage {
 	bool frozen;			/* idle, and the kernel gives it no time */
 	uint32_t snapshots;		/* bit n: snapshot n holds a state */
 	uint64_t memory_bytes;		/* all of it, now; 0: not known yet */
+	uint64_t spare_bytes;		/* of it, what the copy that waits has alone, when last
+					 * measured; 0: not known yet */
 	uint64_t idle_ms;		/* since the last cell or copy; 0 while busy */
 };
 

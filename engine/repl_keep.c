@@ -240,6 +240,8 @@ repl_describe(struct repl *repl, struct msg_kept *kept_r, int fd_r[REPL_FDS],
 			  (w->pipe[STREAM_STDERR] >= 0 ? 2U : 0);
 	kept_r->snapshots = repl->snapshots;
 	kept_r->memory_bytes = repl->memory_bytes;
+	kept_r->is_heard = repl->background.is_heard;
+	kept_r->spare_bytes = repl->spare_bytes;
 	kept_r->memory_used = charged.private;
 	kept_r->memory_lasting = charged.lasting;
 	kept_r->base_memory = w->baseline.memory_bytes;
@@ -397,6 +399,8 @@ adopt(struct engine *engine, struct tenant *tenant, const struct msg_kept *kept,
 	repl->has_snapshot = repl->adopted = repl->held = true;
 	repl->snapshots = kept->snapshots;
 	repl->idle_since_ms = kept->idle_since_ms;
+	repl->background.is_heard = kept->is_heard;
+	repl->spare_bytes = kept->spare_bytes;
 	repl->uncounted_most = repl->uncounted = kept->memory_used;
 	repl->uncounted_lasting = kept->memory_lasting;
 	repl->places.n = kept->places;

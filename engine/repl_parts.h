@@ -96,6 +96,7 @@ struct repl {
 	bool was_looked_at;			/* since it rests */
 	uint64_t rests_with;			/* bytes of memory, as init has reported; 0:
 						 * unknown */
+	uint64_t spare_bytes;			/* as init has reported */
 	uint64_t idle_since_ms;
 	struct {				/* what goes on between cells */
 		bool runs;

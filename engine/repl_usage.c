@@ -229,6 +229,7 @@ repl_usage(struct repl *repl, struct repl_usage *usage_r)
 		.frozen = repl_is_frozen(repl),
 		.snapshots = repl->snapshots,
 		.memory_bytes = memory_of(repl),
+		.spare_bytes = repl->spare_bytes,
 		.idle_ms = idle ? clock_ms() - repl->idle_since_ms : 0,
 	};
 }

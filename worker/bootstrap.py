@@ -462,6 +462,7 @@ def flush_output():
 FUTURE = 0x1FE0000  # what `from __future__ import` sets in a code's flags
 STANDARD = ("0", "1", "2", "60", "61", "62", "63")  # of every process: worker/line.h, worker/jail.h
 listdir, readlink, stat, getpid = os.listdir, os.readlink, os.stat, os.getpid
+exit_code_of = os.waitstatus_to_exitcode
 threads = threading.enumerate
 main_thread, get_referrers = threading.main_thread, gc.get_referrers
 CHILDREN = ("subprocess", "multiprocessing.popen_fork")  # what they have in common
@@ -476,6 +477,7 @@ class Session:
     had_stdin = False
     runner = None  # asyncio's, of the one event loop of all cells
     runner_of = 0  # the process whose descriptors it has
+    parent = 0  # the process whose children its objects of processes are
 
 
 def become_session():
@@ -486,6 +488,7 @@ def become_session():
     sys.argv[:] = [""]
     sys.orig_argv[:] = ["python3"]
     Session.root = stat(ENVIRONMENT + "/..").st_dev
+    Session.parent = getpid()
     STDOUT.reconfigure(write_through=True)  # nothing of a thread waits for what another one writes
 
 
@@ -560,6 +563,8 @@ def run_cell(number, script, value_max, has_stdin):
         code = compile_cell(text, Session.future)
         Session.future |= code.co_flags & FUTURE
         renew_loop()
+        if Session.parent != getpid():  # a checkpoint, or a branch
+            renew_children({})
         if not code.co_flags & COROUTINE and not BEGINS_TASKS.isdisjoint(code.co_names):
             value = run_on_loop(execute_on_loop(code, names))
         else:
@@ -726,9 +731,11 @@ def at_stake():
     return [plain(note, 300)[0] for note in found]
 
 
-def rolled_back():
-    """The children of the process that is gone were killed: their objects say so, and not, as of
-    children of another process, that they ended well."""
+def renew_children(ends):
+    """In a copy that is the state now: it has no children, and of another process's their objects
+    would say that they ended well. ends: how some have ended, by their numbers; the others were
+    killed, or are not the copy's."""
+    Session.parent = getpid()
     kinds = [getattr(sys.modules.get(name), "Popen", None) for name in CHILDREN]
     kinds = [kind for kind in kinds if type(kind) is type]
     try:
@@ -736,7 +743,8 @@ def rolled_back():
             kinds += type.__subclasses__(kind)
         for child in get_referrers(*kinds) if kinds else ():
             if type(child) in kinds and child.__dict__.get("returncode", 0) is None:
-                child.__dict__["returncode"] = -9
+                status = ends.get(child.__dict__.get("pid"))
+                child.__dict__["returncode"] = -9 if status is None else exit_code_of(status)
     except BaseException:
         pass
 

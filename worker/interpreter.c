@@ -25,6 +25,7 @@
 #include "worker/ipython.h"
 #include "worker/installed.h"
 #include "worker/jail.h"
+#include "worker/line.h"
 #include "worker/jsonable.h"
 #include "worker/modules.h"
 #include "worker/notebook.h"
@@ -674,9 +675,25 @@ interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r)
 }
 
 void
-interpreter_rolled_back(void)
+interpreter_rolled_back(const struct child_end *end, size_t n)
 {
-	call_plain("rolled_back");
+	PyObject *ends = PyDict_New(), *args, *result;
+
+	for (size_t i = 0; ends && i < n; i++) {
+		PyObject *pid = PyLong_FromLong(end[i].pid);
+		PyObject *status = PyLong_FromLong(end[i].status);
+
+		if (pid && status)
+			PyDict_SetItem(ends, pid, status);
+		Py_XDECREF(pid);
+		Py_XDECREF(status);
+	}
+	args = ends ? PyTuple_Pack(1, ends) : NULL;
+	result = args ? call("renew_children", args) : NULL;
+	PyErr_Clear();
+	Py_XDECREF(ends);
+	Py_XDECREF(args);
+	Py_XDECREF(result);
 }
 
 bool

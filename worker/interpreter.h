@@ -81,8 +81,9 @@ void interpreter_streams_closed(void);
 bool interpreter_at_stake(const struct msg_run *run, struct msg_at_stake *stake_r);
 
 /* In a copy that is the state now: the cell that was to take its place is gone, with all that its
- * process had. */
-void interpreter_rolled_back(void);
+ * process had. The first n of end: children that had ended by then. */
+struct child_end;
+void interpreter_rolled_back(const struct child_end *end, size_t n);
 
 /* Whether tasks of its event loop go on while the state waits. */
 bool interpreter_has_tasks(void);

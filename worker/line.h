@@ -25,11 +25,18 @@ enum order_kind {
 	ORDER_RETURN,	/* likewise; the state goes on with this copy */
 };
 
+#define ENDS_MAX 64
+
 struct order {
 	uint32_t kind;
 	uint32_t number;	/* reports about it repeat this */
 	uint32_t port;		/* of a cell: where its proxy listens; 0: it has none */
-	uint32_t ended;		/* ORDER_RETURN: processes of earlier cells that were ended */
+	uint32_t ended;		/* ORDER_RETURN: how many of end: children that had ended by
+				 * themselves, as many as init remembers */
+	struct child_end {
+		int32_t pid;
+		int32_t status;	/* as wait(2) gives it */
+	} end[ENDS_MAX];
 	uint32_t goes_on;	/* of a cell: threads that it leaves run after its end too */
 };
 

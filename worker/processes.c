@@ -133,6 +133,24 @@ processes_memory(pid_t pid)
 	       ? (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+/* The number behind a key of proc_pid_smaps(5), in bytes. */
+static uint64_t
+bytes_of(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at != NULL ? strtoull(at + strlen(key), NULL, 10) << 10 : 0;
+}
+
+uint64_t
+processes_alone_memory(pid_t pid)
+{
+	char text[FILE_MAX];
+
+	read_file(pid, "smaps_rollup", text);
+	return bytes_of(text, "\nPrivate_Clean:") + bytes_of(text, "\nPrivate_Dirty:");
+}
+
 bool
 processes_becomes_ours(pid_t pid)
 {

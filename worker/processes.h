@@ -53,7 +53,11 @@ bool processes_becomes_ours(pid_t pid);
 /* Its anonymous memory in bytes; 0: unknown. */
 uint64_t processes_memory(pid_t pid);
 
-/* The same of all that outlived their cells. */
+/* What it has alone, in bytes: that much is free when it ends. 0: unknown. The kernel looks at each
+ * page. */
+uint64_t processes_alone_memory(pid_t pid);
+
+/* Of processes_memory(), of all that outlived their cells. */
 uint64_t processes_left_memory(void);
 
 /* How many threads it has; 0: unknown. */

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "base/stall.h"
 #include "proto/fdpass.h"
@@ -42,6 +43,8 @@
 #define COPY_S 5		/* for a snapshot to fork */
 #define SPARE_S 1		/* likewise, while no message is read */
 #define SPARE_ROOM (16 << 20)	/* below the memory limit */
+#define MEASURE_MS 300		/* after a copy was made, and nothing has happened since */
+#define MEASURE_PAUSE 20	/* so many times what the last measurement has taken */
 #define STALE_MAX 256		/* reports about earlier orders, during one operation */
 
 static bool memory_counted;	/* by a controller: sampling is not needed */
@@ -98,6 +101,7 @@ static struct spare {
 	unsigned int slot;	/* of the last cell */
 	bool tried;		/* there is one, or cannot be */
 	bool current;		/* nothing goes on in the slot */
+	bool measured;
 	int status;		/* of the slot's process, as wait(2) gives it */
 } spare = { .tried = true };
 
@@ -109,6 +113,11 @@ static struct {
 } fallen = { .told = true };
 
 static uint32_t orders;		/* the number of the last one */
+
+/* Children of a process that is gone which had ended before it: init reaps them. A state that is
+ * used again has objects for them. The last of them. */
+static struct child_end child_end[ENDS_MAX];
+static size_t n_ends;
 
 static void
 tell(const struct msg *msg)
@@ -138,6 +147,11 @@ resting_memory(void)
 	return bytes;
 }
 
+/* What a copy has cost, when last measured, and when the next measurement may be. */
+static struct {
+	uint64_t bytes, next_ms;
+} cost;
+
 /* Sent before any other report. A state whose process has ended is there while its spare is. */
 static void
 tell_states(void)
@@ -150,7 +164,9 @@ tell_states(void)
 			msg.states.snapshots |= 1U << i;
 	if (!memory_counted && awake < 0)
 		msg.states.bytes = resting_memory();
-	if (msg.states.snapshots == told.snapshots && msg.states.bytes == told.bytes)
+	msg.states.spare_bytes = cost.bytes;
+	if (msg.states.snapshots == told.snapshots && msg.states.bytes == told.bytes &&
+	    msg.states.spare_bytes == told.spare_bytes)
 		return;
 	told = msg.states;
 	tell(&msg);
@@ -348,6 +364,18 @@ give_order(struct snapshot *p, enum order_kind kind, uint16_t port, int more)
  * in it until then. */
 static pid_t spent;
 
+/* What a cell has started since its copy was made is not remembered: it may be a fork bomb. */
+static void
+note_end(pid_t pid, int status)
+{
+	bool older = pid < spare.copy.pid ||
+		     (now.what == CELL && pid < snapshot[now.snapshot].pid);
+
+	/* SIGKILL is what all that goes on is ended by, and what is assumed. */
+	if (older && (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL))
+		child_end[n_ends++ % ENDS_MAX] = (struct child_end){ pid, status };
+}
+
 static void
 reap(void)
 {
@@ -360,6 +388,7 @@ reap(void)
 			now.gone = true;
 			now.status = status;
 		}
+		note_end(pid, status);
 		if (pid == spent)
 			spent = 0;
 		if (pid == spare.copy.pid) {
@@ -448,9 +477,30 @@ spare_made(pid_t pid)
 {
 	spare.copy = (struct snapshot){ .pid = pid, .line = now.line };
 	spare.status = SIGKILL;
+	spare.measured = false;
 	processes_becomes_ours(pid);
 	weigh(snapshot[spare.slot].pid, WEIGHT_CELL);
 	spare_over();
+}
+
+static bool
+wants_measurement(void)
+{
+	return now.what == NOTHING && spare.copy.pid > 0 && !spare.measured;
+}
+
+/* The kernel walks the page tables of the copy: ten microseconds for a MiB. */
+static void
+measure_spare(void)
+{
+	uint64_t begun_ms = clock_ms(), ended_ms;
+
+	if (begun_ms < cost.next_ms)
+		return;
+	spare.measured = true;
+	cost.bytes = processes_alone_memory(spare.copy.pid);
+	ended_ms = clock_ms();
+	cost.next_ms = ended_ms + MEASURE_PAUSE * (ended_ms - begun_ms);
 }
 
 static void
@@ -649,11 +699,14 @@ static void
 prove(struct snapshot *p)
 {
 	struct order order = { .kind = now.look ? ORDER_ANSWER : ORDER_RETURN,
-			       .number = ++orders, .ended = now.ended };
+			       .number = ++orders,
+			       .ended = n_ends < ENDS_MAX ? (uint32_t)n_ends : ENDS_MAX };
 	struct pollfd answer = { .fd = p->line, .events = POLLIN };
 	struct report report;
 	int n = -1;
 
+	memcpy(order.end, child_end, sizeof(order.end));
+	n_ends = 0;
 	/* The cell may have stopped it. */
 	kill(p->pid, SIGCONT);
 	if (fdpass_send_patiently(p->line, &order, sizeof(order), NULL, 0, MSG_DONTWAIT) ==
@@ -1034,6 +1087,7 @@ serve(void)
 		static const struct timespec late = { .tv_sec = COPY_S };
 		static const struct timespec spare_late = { .tv_sec = SPARE_S };
 		static const struct timespec at_once;
+		static const struct timespec quiet = { .tv_nsec = MEASURE_MS * 1000000 };
 		static const struct timespec where = { .tv_nsec = WHERE_WAIT_MS * 1000000 };
 		static const struct timespec tick = { .tv_nsec = PROCFS_TICK_MS * 1000000 };
 		bool is_cell = now.what == CELL, forced = is_cell && now.looks > 0;
@@ -1055,6 +1109,7 @@ serve(void)
 		stall_rest();
 		n = ppoll(poll, 3, forced ? &soon : now.what == COPY ? &late :
 			  now.what == SPARE ? &spare_late : wants_spare() ? &at_once :
+			  wants_measurement() ? &quiet :
 			  is_cell ? now.asked ? &where : &tick : NULL, &none);
 		stall_turn();
 		if (n < 0) {
@@ -1066,6 +1121,8 @@ serve(void)
 		} else if (n == 0 && is_cell && !forced) {
 			if (now.asked)
 				end_cell();
+		} else if (n == 0 && now.what == NOTHING && !wants_spare()) {
+			measure_spare();
 		} else if (n == 0 && now.what == NOTHING) {
 			make_spare();
 		} else if (n == 0 && !forced) {

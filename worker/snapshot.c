@@ -394,13 +394,14 @@ drop_signals(void)
 
 /* The cell that was to be run has not ended by itself, or it has only looked. */
 static void
-on_answer(uint32_t ended)
+on_answer(const struct order *order)
 {
 	drop_signals();
 	descriptors_rewind();
 	descriptors_listen();
-	if (ended > 0)
-		interpreter_rolled_back();
+	if (order->kind == ORDER_RETURN)
+		interpreter_rolled_back(order->end,
+					order->ended < ENDS_MAX ? order->ended : ENDS_MAX);
 	report(REPORT_HERE, 0);
 }
 
@@ -444,7 +445,7 @@ wait_for_orders(void)
 		else if (order.kind == ORDER_RUN && fds.n == 1)
 			on_run(&fds, &order);
 		else if ((order.kind == ORDER_ANSWER || order.kind == ORDER_RETURN) && fds.n == 0)
-			on_answer(order.ended);
+			on_answer(&order);
 		fdpass_close(&fds);
 	}
 }

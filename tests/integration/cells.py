@@ -349,6 +349,33 @@ def what_holds_the_interpreter_for_ever_is_named(ctx):
 
 
 @test
+def a_child_that_has_ended_keeps_its_status(ctx):
+    """Also when its parent is undone before it has waited, and between cells."""
+    with begun(ctx, "import multiprocessing, os, subprocess, sys, threading, time\n"
+               "def start(*codes):\n    return [subprocess.Popen(['sh', '-c', c]) for c in codes]\n"
+               "def stopped(p):\n"
+               "    return open('/proc/%d/stat' % p.pid).read().rpartition(')')[2][1] == 'Z'") as s:
+        for end in "os._exit(3)", "os.kill(os.getpid(), 9)", "os.abort()":
+            # The first two end before the copy of the next cell is made, the third while it runs.
+            s.well("children = start('exit 0', 'exit 7', 'read x; exit 8', 'kill -15 $$', 'sleep 600')\n"
+                   "while not all(stopped(children[i]) for i in (0, 1, 3)): time.sleep(.01)"
+                   .replace("'read x; exit 8'", "'until [ -e go ]; do sleep .01; done; exit 8'"), **SOON)
+            o = s.call("open('go', 'w').close()\n"
+                       "while not stopped(children[2]): time.sleep(.01)\n" + end, 120, **SOON)
+            equal(o.state, "rolled_back", repr(o))
+            equal(s.value("[p.poll() for p in children]"), "[0, 7, 8, -15, -9]")
+            equal(s.value("os.remove('go')\n[p.wait() for p in children]"), "[0, 7, 8, -15, -9]")
+        # A branch and a checkpoint have no children.
+        s.well("children = start('exit 0', 'sleep 600')", checkpoint="here")
+        b = s.branch("[p.poll() for p in children]")
+        equal(b.value("[p.poll() for p in children]"), "[-9, -9]")
+        b.well(close=True)
+        equal(s.value("children[0].wait(), [children[1].poll()]"), "(0, [None])")
+        s.well(restore="here")
+        equal(s.value("[p.poll() for p in children]"), "[-9, -9]")
+
+
+@test
 def what_ends_between_cells_is_undone(ctx):
     """The state is that of the end of the last cell, and the next answer says what has ended."""
     with begun(ctx, "import os, subprocess, threading") as s:

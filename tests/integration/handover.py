@@ -367,6 +367,29 @@ def what_is_written_is_told_after_a_restart(ctx):
 
 
 @test(private=True)
+def what_was_written_comes_after_the_restart(ctx):
+    """What threads and children have written between cells lies in pipes that are handed over."""
+    with Unit(ctx) as unit:
+        handle = unit.begin("import os, subprocess, threading, time\n"
+                            "def say():\n    print('of a thread')\n"
+                            "    subprocess.run(['echo', 'of a child'])\n"
+                            "    open('said', 'w').close()\n"
+                            "threading.Timer(.3, say).start()")
+        # No cell of this session sees it happen.
+        time.sleep(2)
+        unit.restart()
+        with unit.session(handle) as s:
+            seen = s.well("while not os.path.exists('said'): time.sleep(.01)")
+            more = s.well("print('mine')")
+            equal(more.stdout, "mine\n")
+            told = "".join((o.structured.get("background_stdout") or "") + o.stdout
+                           for o in (seen, more))
+            for words in "of a thread\n", "of a child\n":
+                equal(told.count(words), 1, told)
+            s.well(close=True)
+
+
+@test(private=True)
 def one_without_snapshots_stays_so(ctx):
     with Unit(ctx) as unit:
         handle = unit.begin("x = 1", snapshot=False)

@@ -370,6 +370,48 @@ def what_is_lost_with_a_cell_is_named(ctx):
 
 
 @test
+def what_ends_all_but_itself_ends_well_and_is_named(ctx):
+    """os.kill(-1, 9) spares its sender alone: the state stays, and the next cell has a copy again."""
+    with begun(ctx) as s:
+        s.well(STARTED)
+        o = s.well("x = 1\nos.kill(-1, 9)\nlong.wait()")
+        equal((o.result["repr"], o.structured["not_carried"]), ("-9", []))
+        equal(s.value("x, db.in_transaction, list(executor.map(abs, [-3]))"), "(1, True, [3])")
+        o = s.call("x = 2\nos._exit(3)")
+        equal(o.state, "rolled_back")
+        told = " ".join(o.structured["not_carried"])
+        for word in "thread 'web' has ended", "a socket is open":
+            assert word in told, told
+        equal(s.value("x, db.in_transaction, long.poll(), [t.name for t in threading.enumerate()]"),
+              "(1, True, -9, ['MainThread'])")
+        # What then fails itself has nothing to go back to, and says so.
+        s.well("c = None", checkpoint="here")
+        o = s.call("os.kill(-1, 9)\nos._exit(3)")
+        equal((o.state, o.session, o.structured["checkpoints"]), ("lost", None, []), repr(o))
+
+
+@test
+def what_a_snapshot_costs_is_told(ctx):
+    """A moment after a cell: little, and not what the state holds; after a restart still."""
+    with begun(ctx, "kept = bytearray(b'x') * (100 << 20)") as s:
+        deadline = time.monotonic() + ctx.seconds(30)
+        def cost():
+            return [r["snapshot_bytes"] for r in mine(s.client) if r["session"] == s.handle][0]
+        while cost() is None:
+            assert time.monotonic() < deadline, "never measured"
+        assert 4096 <= cost() < 50 << 20, cost()
+        # What goes on writes to all of it, and the copy has it alone.
+        s.well("import threading, time\ndef write():\n    while True:\n"
+               "        kept[::4096] = b'y' * len(kept[::4096])\n        time.sleep(.05)\n"
+               "threading.Thread(target=write, daemon=True).start()")
+        time.sleep(1)	# it is measured once after each cell, when nothing has happened for a while
+        while cost() < 50 << 20:
+            assert time.monotonic() < deadline, cost()
+            s.well("")
+            time.sleep(1)
+
+
+@test
 def what_a_cell_closes_is_free_in_the_next(ctx):
     """The copy of before had it too. It takes a while to end on a busy machine, if the state is large."""
     with begun(ctx, "import socket\nheld = [str(i) for i in range(1500000)]\n"

@@ -47,6 +47,17 @@ profile_of(const struct repl_session_info *info, const struct config *config)
 	return info->profile ? info->profile : config->profile[0].name;
 }
 
+/* 0: not known. */
+static void
+write_bytes(struct jsonout *out, const char *name, uint64_t bytes)
+{
+	jsonout_key(out, name);
+	if (bytes)
+		jsonout_uint(out, bytes);
+	else
+		jsonout_null(out);
+}
+
 static void
 write_repl_session(struct jsonout *out, const struct repl_session *session,
 		   const struct config *config)
@@ -61,11 +72,8 @@ write_repl_session(struct jsonout *out, const struct repl_session *session,
 	jsonout_member_bool(out, "kept", info.kept);
 	jsonout_member_text(out, "profile", profile_of(&info, config));
 	jsonout_member_uint(out, "cells", info.cells);
-	jsonout_key(out, "memory_bytes");
-	if (info.memory_bytes)
-		jsonout_uint(out, info.memory_bytes);
-	else
-		jsonout_null(out);
+	write_bytes(out, "memory_bytes", info.memory_bytes);
+	write_bytes(out, "snapshot_bytes", info.snapshot_bytes);
 	jsonout_key(out, "memory_mb");
 	jsonout_real(out, (double)info.memory_limit / MIB);
 	jsonout_member_uint(out, "idle_seconds", info.idle_ms / 1000);

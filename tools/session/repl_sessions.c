@@ -585,6 +585,7 @@ repl_session_look(const struct repl_session *session, struct repl_session_info *
 	repl_session_glance(session, info_r);
 	repl_usage(session->origin->repl, &usage);
 	info_r->memory_bytes = usage.memory_bytes;
+	info_r->snapshot_bytes = usage.spare_bytes;
 }
 
 void

@@ -147,6 +147,7 @@ struct repl_session_info {
 	bool kept;			/* over a restart: its interpreter is from before it */
 	uint64_t memory_bytes;		/* of the engine's session: its branches' too; 0: not
 					 * known */
+	uint64_t snapshot_bytes;	/* of it, what the copy that waits costs; 0: not known */
 	uint64_t memory_limit;
 	uint64_t age_ms, idle_ms;
 	char expires[REPL_TIME_MAX];
