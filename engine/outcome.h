@@ -68,7 +68,4 @@ struct outcome_verdict {
 void outcome_decide(const struct outcome_facts *facts,
 		    struct outcome_verdict *verdict_r);
 
-/* "SIGSEGV" ...; "signal 35" into a buffer of the caller for those without a name. */
-const char *outcome_signal_name(int signal, char *buffer, size_t size);
-
 #endif

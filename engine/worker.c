@@ -45,16 +45,6 @@ static const unsigned int legal_next[WORKER_STATE_COUNT] = {
 	[WORKER_ENDING] = 0,
 };
 
-const char *
-worker_state_name(enum worker_state state)
-{
-	static const char *const names[WORKER_STATE_COUNT] = {
-		"starting", "warm", "leased", "running", "spent", "ending",
-	};
-
-	return names[state];
-}
-
 bool
 worker_may_move(enum worker_state from, enum worker_state to)
 {

@@ -34,7 +34,6 @@ enum worker_state {
 	WORKER_STATE_COUNT
 };
 
-const char *worker_state_name(enum worker_state state);
 bool worker_may_move(enum worker_state from, enum worker_state to);
 
 /* The user of a worker: an execution or a session. It gets the worker's messages, output and end,

@@ -155,9 +155,6 @@ void revision_write_failure(const struct revision *revision, struct jsonout *out
 void revision_write_error(const struct revision *revision, struct jsonout *out,
 			  const struct tool_failure *failure);
 
-/* {"requiredCapabilities": ...} for these abilities (enum client_ability). */
-void revision_write_lacks(struct jsonout *out, unsigned int abilities);
-
 /* ---- notifications ---- */
 
 void revision_write_log(struct jsonout *out, const struct tool_log *log);

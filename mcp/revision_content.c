@@ -206,8 +206,8 @@ revision_write_answer(const struct revision *revision, struct jsonout *out,
 
 /* ---- failures ---- */
 
-void
-revision_write_lacks(struct jsonout *out, unsigned int abilities)
+static void
+write_lacks(struct jsonout *out, unsigned int abilities)
 {
 	jsonout_open(out, '{');
 	jsonout_key(out, "requiredCapabilities");
@@ -232,7 +232,7 @@ data_of(const struct tool_failure *failure)
 
 	jsonout_init(&data);
 	if (failure->kind == FAIL_CLIENT_LACKS) {
-		revision_write_lacks(&data, failure->lacks);
+		write_lacks(&data, failure->lacks);
 	} else {
 		jsonout_open(&data, '{');
 		jsonout_member_text(&data, "uri", failure->text);

@@ -60,8 +60,6 @@ bool config_sections(const struct config *config, size_t i, struct config_sectio
 
 /* The section of that name, made when there is none; NULL: there are too many. */
 struct config_tenant *config_tenant_find(struct config *config, const char *name);
-void config_tenant_free(struct config_tenant *tenant);
-
 /* Takes a checked value. */
 void config_tenant_say(struct config_tenant *tenant, const struct config_setting *setting);
 

@@ -74,9 +74,6 @@ bool key_is_named(const struct key *key);
 
 bool key_is_list(const struct key *key);
 
-/* Does the struct own what the slot points to: a list, or a string? */
-bool key_owns(const struct key *key);
-
 /* How large its slot is, bytes. */
 size_t key_size(const struct key *key);
 

@@ -58,14 +58,6 @@ codec_shape(unsigned int type)
 	return &shapes[type];
 }
 
-const char *
-codec_name(unsigned int type)
-{
-	const struct codec_shape *shape = codec_shape(type);
-
-	return shape ? shape->name : "?";
-}
-
 /* All members of the union begin at this address. */
 static void *
 value_of(struct msg *msg)

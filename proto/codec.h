@@ -51,9 +51,6 @@ struct codec_shape {
 /* The shape of a message number, or NULL when there is no such message. */
 const struct codec_shape *codec_shape(unsigned int type);
 
-/* "RUN" ..., "?" for a number that is no message. */
-const char *codec_name(unsigned int type);
-
 /* A growing run of bytes. Zeroed is empty. */
 struct codec_buffer {
 	unsigned char *at;

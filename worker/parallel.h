@@ -17,9 +17,6 @@
  * 0 or -errno. */
 int parallel_begin(uint32_t most);
 
-/* How many processors a worker has: the smaller of the two. */
-unsigned int parallel_processors(void);
-
 /* The names of the variables that scripts are not to inherit, NULL at the end. OMP_NUM_THREADS
  * stays where a worker has fewer processors than a library would count. */
 const char *const *parallel_unset(void);

@@ -126,11 +126,7 @@ struct run_supplement {
 void run_script_answer(const struct outcome *outcome, uint32_t tokens,
 		       const struct run_supplement *supplement, const struct tool_host *host);
 
-/* Calls on_answer once: nothing was run, for the arguments were wrong. */
-void run_script_refuse(const struct why *why, const struct run_supplement *supplement,
-		       const struct tool_host *host);
-
-/* The same for another reason: a status as below, and a sentence. */
+/* Calls on_answer once: nothing was run. reason: a status as below; text: a sentence. */
 void run_script_refuse_as(const char *reason, const char *text,
 			  const struct run_supplement *supplement,
 			  const struct tool_host *host);

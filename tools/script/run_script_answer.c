@@ -575,13 +575,6 @@ run_script_refuse_as(const char *reason, const char *text,
 }
 
 void
-run_script_refuse(const struct why *why, const struct run_supplement *supplement,
-		  const struct tool_host *host)
-{
-	run_script_refuse_as(RUN_INVALID_ARGUMENTS, why->text, supplement, host);
-}
-
-void
 run_script_answer_job(const char *job, const struct run_supplement *supplement,
 		      const struct tool_host *host)
 {
