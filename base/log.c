@@ -91,7 +91,7 @@ allowance_of(const char *event)
 
 /* Takes one line from the event's allowance, if one is left. */
 static bool
-take_line(struct allowance *allowance)
+log_take_line(struct allowance *allowance)
 {
 	uint64_t seconds = (clock_ms() - allowance->filled_ms) / 1000;
 
@@ -137,7 +137,7 @@ log_line(int priority, const char *event, const char *format, ...)
 	if (priority > most_verbose)
 		return;
 	allowance = allowance_of(event);
-	if (!take_line(allowance))
+	if (!log_take_line(allowance))
 		return;
 	if (to_journal)
 		len += (size_t)snprintf(text, room, "<%d>", priority);

@@ -430,7 +430,7 @@ read_more(struct repl_input *input)
 }
 
 static int
-read_line(struct repl_input *input, const char **line_r, size_t *len_r)
+repl_input_read_line(struct repl_input *input, const char **line_r, size_t *len_r)
 {
 	char *end;
 	int r;
@@ -503,7 +503,7 @@ repl_input_line(struct repl_input *input, const char *prompt, const char **line_
 		size_t *len_r)
 {
 	return input->edit ? type_line(input, prompt, line_r, len_r)
-			   : read_line(input, line_r, len_r);
+			   : repl_input_read_line(input, line_r, len_r);
 }
 
 bool

@@ -13,7 +13,7 @@
 #include "base/quote.h"
 
 static bool
-has_colour(void)
+say_has_colour(void)
 {
 	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
 
@@ -44,7 +44,7 @@ say(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say_line(has_colour() ? "\033[1;31mmcp-python:\033[0m " : "mcp-python: ",
+	say_line(say_has_colour() ? "\033[1;31mmcp-python:\033[0m " : "mcp-python: ",
 		 format, args);
 	va_end(args);
 }

@@ -78,7 +78,7 @@ break_off(struct http_download *d)
 }
 
 static void
-finish(struct http_download *d)
+download_finish(struct http_download *d)
 {
 	struct http_connection *c = d->connection;
 	struct evhttp_request *request = d->request;
@@ -103,7 +103,7 @@ on_drained(struct evhttp_connection *evcon, void *arg)
 }
 
 static void
-on_readable(evutil_socket_t fd, short what, void *arg)
+download_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_download *d = arg;
 	struct evbuffer *chunk = xalloc_check(evbuffer_new());
@@ -128,20 +128,20 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 static void
-on_begin(void *arg, int fd)
+download_on_begin(void *arg, int fd)
 {
 	struct http_download *d = arg;
 
 	d->fd = fd;
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	d->readable = xalloc_check(event_new(d->connection->server->base, fd,
-					     EV_READ | EV_PERSIST, on_readable, d));
+					     EV_READ | EV_PERSIST, download_on_readable, d));
 	event_add(d->readable, NULL);
 }
 
 /* What it has written before is in the pipe still. */
 static void
-on_end(void *arg, int error)
+download_on_end(void *arg, int error)
 {
 	struct http_download *d = arg;
 
@@ -155,12 +155,14 @@ on_end(void *arg, int error)
 static void
 next_part(struct http_download *d)
 {
-	const struct filestore_calls calls = { .begin = on_begin, .end = on_end, .arg = d };
+	const struct filestore_calls calls = { .begin = download_on_begin,
+					       .end = download_on_end,
+					       .arg = d };
 	struct filestore *store = tenant_filestore(d->tenant->tenant);
 	struct filestore_file file;
 
 	if (d->left == 0) {
-		finish(d);
+		download_finish(d);
 		return;
 	}
 	/* Another file at the same address is not the rest of this one. */
@@ -184,7 +186,7 @@ struct found {
 };
 
 static bool
-find(const struct http_tenant *tenant, const char *uri, struct found *found_r)
+download_find(const struct http_tenant *tenant, const char *uri, struct found *found_r)
 {
 	struct filestore *store = tenant_filestore(tenant->tenant);
 	const char *path = strchr(uri + strlen(FILE_URI_SCHEME), '/');
@@ -237,8 +239,9 @@ write_range(struct evhttp_request *request, int status, uint64_t offset, uint64_
 }
 
 static void
-start(struct http_connection *c, struct evhttp_request *request, struct http_tenant *tenant,
-      const char *uri, const struct found *found, uint64_t offset, uint64_t len)
+download_start(struct http_connection *c, struct evhttp_request *request,
+	       struct http_tenant *tenant, const char *uri, const struct found *found,
+	       uint64_t offset, uint64_t len)
 {
 	struct http_download *d = xcalloc(1, sizeof(*d));
 
@@ -284,7 +287,7 @@ serve_found(struct http_connection *c, struct evhttp_request *request,
 		http_reply_header(request, "Connection", "close");
 	evhttp_send_reply_start(request, status, NULL);
 	if (has_body && !found->data) {
-		start(c, request, tenant, uri, found, offset, len);
+		download_start(c, request, tenant, uri, found, offset, len);
 	} else if (has_body) {
 		send_data(c, request, (const char *)found->data + offset, (size_t)len);
 	} else {
@@ -304,7 +307,7 @@ http_download_serve(struct http_connection *c, struct evhttp_request *request, c
 	if (!link_read(path, &link))
 		return false;
 	tenant = http_tenant_find(&c->server->tenants, link.principal);
-	is_there = find(tenant, link.uri, &found);
+	is_there = download_find(tenant, link.uri, &found);
 	if (is_there)
 		serve_found(c, request, tenant, link.uri, &found);
 	http_tenant_let_go(tenant);
