@@ -43,7 +43,7 @@ stream_on_done(struct mcp_exchange *exchange)
 }
 
 static bool
-stream_on_hold(void *arg, size_t bytes)
+mcp_stream_on_hold(void *arg, size_t bytes)
 {
 	const struct mcp_stream *stream = arg;
 
@@ -51,7 +51,7 @@ stream_on_hold(void *arg, size_t bytes)
 }
 
 static void
-stream_on_let_go(void *arg, size_t bytes)
+mcp_stream_on_let_go(void *arg, size_t bytes)
 {
 	const struct mcp_stream *stream = arg;
 
@@ -67,8 +67,8 @@ mcp_stream_new(struct mcp *mcp, struct tenant *tenant,
 		.mcp = mcp,
 		.tenant = tenant,
 		.by_stream = true,
-		.hold = stream_on_hold,
-		.let_go = stream_on_let_go,
+		.hold = mcp_stream_on_hold,
+		.let_go = mcp_stream_on_let_go,
 		.arg = stream,
 	};
 
