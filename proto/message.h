@@ -17,8 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The first byte of every frame. Both sides are of one build, so any change of
- * messages.def or of the framing raises it. */
+/* The first byte of every frame. Every change of messages.def or of the framing increases it,
+ * because both sides must be of one build. */
 #define PROTO_VERSION 15
 
 /* Both sides' build, which HELLO compares. */
@@ -100,7 +100,7 @@ enum launch_kind {
 	LAUNCH_KIND_COUNT
 };
 
-/* Forms in which an object is shown; worker/display.py has them in this order. */
+/* Forms in which an object is shown; worker/rich.py has them in this order. */
 enum display_kind {
 	DISPLAY_PNG,
 	DISPLAY_JPEG,
@@ -112,8 +112,7 @@ enum display_kind {
 	DISPLAY_KIND_COUNT
 };
 
-/* What became of a connection to the outside; engine/egress.c has their names in
- * this order. */
+/* The result of a connection to the outside; engine/egress.c has the names in this order. */
 enum egress_verdict {
 	EGRESS_CARRIED,			/* to its end, whichever side ended it */
 	EGRESS_DENIED_RULE,		/* no rule allows the host and port */
@@ -130,7 +129,8 @@ enum egress_verdict {
 	EGRESS_VERDICT_COUNT
 };
 
-/* What became of a call of a tool of another server; worker/tools.py has them in this order. */
+/* The result of a call of another server's tool; worker/tools_module.py has the names in this
+ * order. */
 enum tool_status {
 	TOOL_RETURNED,			/* a result */
 	TOOL_RAISED,			/* a result that the server calls an error */
@@ -139,7 +139,7 @@ enum tool_status {
 	TOOL_STATUS_COUNT
 };
 
-/* How it is with another server. */
+/* The state of another server. */
 enum tool_server_state {
 	TOOL_SERVER_STARTING,
 	TOOL_SERVER_SERVING,		/* its tools are known */
@@ -147,8 +147,7 @@ enum tool_server_state {
 	TOOL_SERVER_STATE_COUNT
 };
 
-/* What a cell that has ended by itself leaves running: its threads, the processes that it has
- * started. */
+/* What happens to the threads and processes of a cell that has ended by itself. */
 enum background_mode {
 	BACKGROUND_UNSAID,	/* as BACKGROUND_FREEZE */
 	BACKGROUND_RUN,		/* it goes on */
@@ -157,7 +156,7 @@ enum background_mode {
 	BACKGROUND_MODES
 };
 
-/* What became of the state that a cell of a session ran in. */
+/* What happened to the state that a cell of a session ran in. */
 enum cell_state {
 	CELL_COMMITTED,		/* it is what the cell made of it */
 	CELL_ROLLED_BACK,	/* it is as before */
@@ -165,8 +164,8 @@ enum cell_state {
 	CELL_STATE_COUNT
 };
 
-/* STR: UTF-8 without NUL. BIN: any bytes. Neither ends with NUL, and at may be NULL when
- * len is 0. Borrowed: of the frame when received, of the caller when sent. */
+/* STR: UTF-8 without NUL. BIN: any bytes. No NUL follows, and at may be NULL if len is 0. Borrowed
+ * from the frame when received, from the caller when sent. */
 struct msg_str {
 	const char *at;
 	size_t len;
