@@ -3,10 +3,11 @@
  *
  *   PUT SIZE NAME
  *
- * which is not JSON. The answer is {"pipe":true} with a descriptor, the writing end of a pipe to the file
- * helper. The client writes SIZE bytes into it and closes it. Then, or instead of that, comes
- * {"uri":...,"size":...,"sha256":...} or {"error":...}, and the connection is closed. If the client
- * closes it first, nothing is kept.
+ * which is not JSON. The answer is {"pipe":true} with a descriptor: the writing end of a pipe to
+ * the file helper.
+ * The client writes SIZE bytes into it and closes it. The last line is
+ * {"uri":...,"size":...,"sha256":...} or {"error":...}; an error may also come in place of the
+ * first answer. Then the connection is closed. If the client closes it first, nothing is kept.
  *
  * The service sends a descriptor and accepts none. Each connection gets only one, because
  * descriptors that clients have not received count against the number that the service may have in

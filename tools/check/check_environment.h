@@ -7,13 +7,13 @@
 
 extern const struct tool check_environment_tool;
 
-/* Calls on_answer once. modules: the call wants long lists too. environment: as environment_known
- * has it, not NULL. */
+/* Calls on_answer once. modules: the call asks for long lists too. environment: as in
+ * environment_known, not NULL. */
 typedef void check_environment_answer(const struct tool_host *host, const char *profile,
 				      bool modules, const json_t *environment);
 
-/* The start and cancel (tool.h) of a tool that finds out the same and gives another answer.
- * profile: as environment_profile gave it. */
+/* The start and cancel (tool.h) of a tool that collects the same facts and gives another answer.
+ * profile: from environment_profile. */
 struct tool_run *check_environment_start(const struct tool_host *host, const char *profile,
 					 bool modules, check_environment_answer *answer);
 void check_environment_cancel(struct tool_run *run, enum cancel_reason reason);
