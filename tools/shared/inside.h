@@ -42,8 +42,8 @@ struct inside_probe {
  * status can be any, even ok if the answer was not an object. */
 typedef void inside_answered(void *arg, const json_t *answer, const struct outcome *outcome);
 
-/* Asks. answered is called once from a later turn of the loop; then the question is freed. With lists,
- * host is borrowed until then. 0, or an error of execution_start, with why_r filled. */
+/* Asks. answered is called once from a later turn of the loop; then the question is freed. With
+ * lists, host is borrowed until then. 0, or an error of execution_start, with why_r filled. */
 int inside_ask(const struct tool_host *host, const struct inside_probe *probe,
 	       inside_answered *answered, void *arg, struct inside **inside_r,
 	       struct why *why_r);
