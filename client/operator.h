@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operators type: approvals, approve, deny, audit, status, metrics, top, tools and check-host.
- * Their arguments are read where they are run, because no other command has them.
+/* The commands of operators: approvals, approve, deny, audit, status, metrics, top, tools and
+ * check-host. Each command parses its own arguments, because no other command has them.
  */
 #ifndef CLIENT_OPERATOR_H
 #define CLIENT_OPERATOR_H
 
-/* argv[0]: the command. An exit code. */
+/* Runs a command, which is argv[0]. Returns the exit code. */
 typedef int operator_run(int argc, char **argv);
 
-/* The command of this name; NULL: it is none of theirs. */
+/* The command of this name; NULL: it is not one of these. */
 operator_run *operator_command(const char *name);
 
 operator_run audit_command, status_command, metrics_command, top_command, check_host_command,
