@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: any process with a loop.   Owns: the timers of what is kept. */
+/* Runs in: any process with a loop.   Owns: the timers of kept things. */
 #include "base/kept.h"
 
 #include <event2/event.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: the number of dropped lines, by event.
- * Standard error may be a pipe that nobody reads. A line is written only when poll(2) says that
+ * Standard error may be a pipe without a reader. A line is written only when poll(2) says that
  * the pipe takes it, so the loop never waits here. */
 #include "base/log.h"
 

@@ -24,7 +24,7 @@ static struct {
 	volatile sig_atomic_t rests;
 	volatile sig_atomic_t is_armed;
 	volatile sig_atomic_t woke_loop;	/* the signal came while the loop rested */
-	bool was_woken;			/* and the turn had no other reason, as a rule */
+	bool was_woken;			/* usually the turn had no other reason */
 	volatile sig_atomic_t signals;	/* signals that came in the middle of a turn */
 	sig_atomic_t signals_before;	/* the same, in this turn */
 	uint64_t turn_ms;		/* when this turn began */

@@ -18,7 +18,7 @@ struct flow {
 	int from, to;
 	const char *from_name, *to_name;
 	size_t start, end; /* the bytes of the buffer that are still to be written */
-	bool ended;	   /* no more bytes come */
+	bool ended;	   /* no further bytes arrive */
 	char buffer[BRIDGE_BUFFER];
 };
 
@@ -104,7 +104,7 @@ bridge_turn(struct flow *up, struct flow *down, const struct pollfd *p, const ch
 	if (!bridge_is_empty(up) && p[SOCKET].revents & (POLLOUT | POLLERR | POLLHUP)) {
 		r = flow_write(up);
 		if (r == -EPIPE) {
-			/* The service reads no more; its remaining output is read below.
+			/* The service has stopped reading; its remaining output is read below.
 			 */
 			up->start = up->end;
 			up->ended = true;

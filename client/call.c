@@ -259,7 +259,7 @@ write_some(struct call_channel *channel)
 
 	if (n > 0)
 		channel->out_at += (size_t)n;
-	/* A service that reads no more may still have sent the reason. */
+	/* A service that has stopped reading may have sent the reason before. */
 	if ((n < 0 && errno != EAGAIN && errno != EINTR) ||
 	    channel->out_at == channel->out_len)
 		channel->out_at = channel->out_len = 0;

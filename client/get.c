@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in: mcp-python get.   Owns: the file that it makes; what is not whole is removed. */
+/* Runs in: mcp-python get.   Owns: the file that it makes; an incomplete one is removed. */
 #include "client/get.h"
 
 #include <errno.h>

@@ -425,10 +425,10 @@ list_options(enum command command, struct option list_r[N(rows) + 2])
 	*list_r = (struct option){0};
 }
 
-/* Words that are no options. */
+/* Words that are not options. */
 /* Reads options up to the first other word, and returns where that is in argv, whose first member
- * is skipped. If word_r is not NULL, reads all: *word_r is the one word among the options, or NULL.
- * After --help nothing more is read, and o->command is COMMAND_HELP. */
+ * is skipped. If word_r is not NULL, reads all words: *word_r is the one word that is not an
+ * option, or NULL. Stops at --help, and sets o->command to COMMAND_HELP. */
 static int
 options_read_options(int argc, const char *const *argv, struct options *o, const char **word_r,
 		     struct why *why_r)

@@ -91,8 +91,8 @@ open_file(const char *path, int *fd_r, off_t *size_r)
 	return 0;
 }
 
-/* Copies the file into the pipe. 0, -EPIPE: nobody reads any more, and the service says why; or
- * -errno of the file. */
+/* Copies the file into the pipe. 0; -EPIPE: the pipe has no reader any more, and the service gives
+ * the reason; or -errno of the file. */
 static int
 put_copy(int from, int to, off_t size)
 {

@@ -402,7 +402,7 @@ begins_command(const struct repl *repl, const struct cell *cell, const char *lin
 	       !is_other_text(repl) && len > 0 && line[0] == '%';
 }
 
-/* Fills repl->cell. 0; 1: there is no more input; or -errno. */
+/* Fills repl->cell. 0; 1: the input has ended; or -errno. */
 static int
 read_cell(struct repl *repl)
 {

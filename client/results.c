@@ -73,8 +73,8 @@ results_say(const json_t *outcome, bool saves)
 
 /* ---- writing ---- */
 
-/* Opens the directory in which a file is to be, and makes those on the way. name_r: the file's own
- * name, in path. A descriptor or -errno. */
+/* Opens the directory for a file, and makes missing directories of its path. name_r: the file's own
+ * name, within path. A descriptor or -errno. */
 static int
 open_parent(int top, const char *path, const char **name_r)
 {
@@ -119,7 +119,7 @@ temporary_name(char name[32])
 	snprintf(name, 32, ".mcp-python-%d-%u", (int)getpid(), n++);
 }
 
-#define ANY_MODE 0		/* of a file that there is none of, or that any may replace */
+#define ANY_MODE 0		/* for a new file, or one that replaces any other */
 
 /* The file is there as a whole or not at all. A link of that name is replaced and not followed.
  * mode: of the file, if it is not ANY_MODE. */

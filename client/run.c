@@ -42,7 +42,7 @@ show_json(const json_t *outcome)
 	return r;
 }
 
-/* Everything that a script printed is wanted where nobody reads along. */
+/* If standard output is not a terminal, all of the script's output is needed. */
 static bool
 wants_whole(const struct options *options)
 {

@@ -33,7 +33,7 @@ say_line(const char *start, const char *format, va_list args)
 	vsnprintf(text, sizeof(text), format, args);
 	quote_line(shown, sizeof(shown), text, strlen(text));
 	n = snprintf(line, sizeof(line), "%s%s\n", start, shown);
-	/* When standard error itself is broken, nobody can be told. */
+	/* An error of standard error itself cannot be reported. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;
 }

@@ -419,7 +419,7 @@ approvals_look_up(struct approvals *approvals, const char *id,
 		  struct why *why_r)
 {
 	*approval_r = approvals_find(approvals, id);
-	/* No other subject learns whose the request is, or that it exists. */
+	/* No other subject learns that the request exists. */
 	if (!*approval_r || !may_decide(approvals, *approval_r, approver))
 		return why_say(why_r, *approval_r ? -EACCES : -ENOENT, "id",
 			       "there is no request %.40s that policy lets %s decide about", id,

@@ -92,8 +92,7 @@ now_of(const struct gate *gate)
 	return gate->options.clock ? gate->options.clock() : clock_ms();
 }
 
-/* A configuration that refuses everything and that nobody can approve of. It is used when there
- * is no other. */
+/* A configuration that refuses everything, without approvers. It is used if there is no other. */
 static const struct config *
 deny_everything(void)
 {

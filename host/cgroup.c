@@ -249,7 +249,7 @@ move_in(struct cgroup_root *root)
 }
 
 /* Every tenant's calls pass through this process, which must not wait behind one tenant's scripts.
- * Without a controller that weighs it goes on. */
+ * Without the controller this is not an error. */
 static void
 favour_supervisor(const struct cgroup_root *root)
 {

@@ -209,8 +209,8 @@ directory_send_waiting(struct directory *directory)
 		event_add(directory->writable, NULL);
 }
 
-/* Reports a lookup that could not be asked, or whose time is long over. The helper should have
- * reported the second case itself. */
+/* Reports a lookup that could not be sent, or that is long after its time limit. (The helper should
+ * have reported the second case itself.) */
 static void
 directory_on_due(evutil_socket_t fd, short what, void *arg)
 {

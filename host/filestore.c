@@ -226,7 +226,7 @@ find_stored(const struct shelf *shelf, const char *uri)
 
 /* ---- room ---- */
 
-/* The oldest that nobody holds, or NULL. */
+/* The oldest file that is not held, or NULL. */
 static struct stored *
 oldest(const struct shelf *shelf)
 {
@@ -383,7 +383,7 @@ shelve(struct filestore *store, struct shelf *shelf, struct stored *file)
 	filestore_charge(store, shelf, file->size);
 }
 
-/* The file is there. If nobody waits for it any more, the helper had not read that in time. */
+/* The file was kept. If its job was cancelled, the helper had not read the order in time. */
 static void
 filestore_take_file(struct filestore_job *job, const struct msg_file_ended *ended)
 {
@@ -393,7 +393,7 @@ filestore_take_file(struct filestore_job *job, const struct msg_file_ended *ende
 
 	discharge(store, shelf, file->size);
 	memcpy(file->sha256, ended->sha256.at, sizeof(file->sha256));
-	/* Its time begins when it is there. What is on disk says a little less. */
+	/* Its time counts from now; the time on disk is slightly earlier. */
 	file->until_s = now_s() + store->bounds.keep_seconds;
 	shelve(store, shelf, file);
 	if (job->cancelled)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the file helper and its children.   Owns: nothing for longer than a call.
- * Reads:   bytes of scripts and clients, which are copied and never looked at; and what this file
- * wrote beside them earlier, which is checked like a stranger's.
+ * Reads:   bytes of scripts and clients, which are copied and not parsed; and the descriptions that
+ * it wrote beside them earlier, which are checked like hostile input.
  *
  *   ROOT/t-HASH/NAME          the bytes
  *   ROOT/t-HASH/NAME.about    STORED_FILE; written last
@@ -174,7 +174,7 @@ keep_bytes(int dir, const struct msg_store_file *file, int in,
 	if (fallocate(fd, 0, 0, (off_t)file->size) < 0 && errno != EOPNOTSUPP &&
 	    errno != ENOSYS)
 		return -errno;
-	/* Workers, which have other uids, read it through a mount. Nobody else gets past the
+	/* Workers, which have other uids, read it through a mount. Other users cannot pass the
 	 * directories above it. */
 	if (fchmod(fd, 0644) < 0)
 		return -errno;
@@ -274,7 +274,8 @@ struct listing {
 	void *arg;
 };
 
-/* Reads what is written beside a file. 1: *frame_r holds it; else it is none of ours. */
+/* Reads the description beside a file. 1: *frame_r holds it; otherwise it is not a file of the
+ * store. */
 static int
 read_about(int dir, const char *name, struct frame *frame_r)
 {
@@ -297,7 +298,7 @@ read_about(int dir, const char *name, struct frame *frame_r)
 	return r == 1 && used == (size_t)n && frame_r->msg.type == MSG_STORED_FILE;
 }
 
-/* Is the file what is written beside it, and where it belongs? */
+/* Does the file agree with its description, and is it in the right directory? */
 static bool
 is_whole(int dir, const char *tenant, const char *name, const struct msg_stored_file *file)
 {

@@ -71,7 +71,7 @@ filestore_process_obey(struct jobs *jobs, struct frame *order)
 	return 0;
 }
 
-/* Removes what there is of a file that was not kept to its end. */
+/* Removes the incomplete file if it was not kept. */
 static int
 filestore_process_conclude(void *arg, const struct frame *order, int error,
 			   const struct msg *answer)

@@ -38,7 +38,8 @@ scope_end(struct asking *asking, int error, const char *text)
 	return 0;
 }
 
-/* The call was taken, or not; that the process was moved is told by a signal. */
+/* The reply says only whether the call was accepted; a signal reports that the process was moved.
+ */
 static int
 on_reply(sd_bus_message *message, void *arg, sd_bus_error *unused)
 {

@@ -29,7 +29,7 @@ static struct {
 
 #define PATIENCE_S 10		/* for one answer; even an expensive one takes a fraction of it */
 
-/* Bytes or -errno. The guard of the loop interrupts a long wait, and the wait goes on. */
+/* Bytes or -errno. The guard of the loop interrupts a long wait, which is then continued. */
 static ssize_t
 usage_receive(struct usage_answer *answer_r)
 {

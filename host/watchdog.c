@@ -31,7 +31,8 @@ watchdog_add_pids(struct usage_asked *asked, const char *text)
 	}
 }
 
-/* Asks about a worker: what is in its leaf, or without one (NULL) init and its descendants. */
+/* Asks about the processes of a worker: those in its leaf or, without a leaf (NULL), init and its
+ * descendants. */
 static void
 watchdog_ask(enum usage_question question, pid_t init, const struct cgroup_leaf *leaf,
 	     struct usage_answer *answer_r)

@@ -37,7 +37,7 @@ struct http_download {
 	struct http_tenant *tenant;	/* held */
 	char *uri;
 	unsigned char sha256[FILESTORE_SHA256];
-	uint64_t offset, left;		/* of the file, behind what was read */
+	uint64_t offset, left;		/* of the file, after the part that was read */
 	size_t part_left;		/* of the part that the helper writes */
 	struct filestore_job *job;	/* NULL: none runs */
 	int fd;				/* -1: none */
@@ -139,7 +139,7 @@ download_on_begin(void *arg, int fd)
 	event_add(d->readable, NULL);
 }
 
-/* What it has written before is in the pipe still. */
+/* Bytes that it wrote before are still in the pipe. */
 static void
 download_on_end(void *arg, int error)
 {
@@ -204,7 +204,7 @@ download_find(const struct http_tenant *tenant, const char *uri, struct found *f
 	return store && filestore_find(store, tenant->principal, uri, &found_r->file);
 }
 
-/* The file is a stranger's: a browser saves it, and runs nothing of it. */
+/* The file is hostile: a browser must save it, and not run any part of it. */
 static void
 write_head(struct evhttp_request *request, const struct found *found, uint64_t len)
 {
@@ -271,7 +271,7 @@ serve_found(struct http_connection *c, struct evhttp_request *request,
 	    struct http_tenant *tenant, const char *uri, const struct found *found)
 {
 	const struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
-	/* There is no ETag, so what If-Range names is another file. */
+	/* There is no ETag, so If-Range always names another file. */
 	const char *range = evhttp_find_header(headers, "If-Range")
 		? NULL : evhttp_find_header(headers, "Range");
 	const uint64_t size = found->file.size;

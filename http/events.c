@@ -37,7 +37,7 @@ events_on_gone(evutil_socket_t fd, short what, void *arg)
 
 /* evhttp does not read while an answer is written, and must not be made to: one more byte would
  * abort the process. So the socket is watched separately, through a descriptor of its own and
- * edge-triggered: pipelined bytes, which nobody reads now, are reported once. */
+ * edge-triggered: pipelined bytes, which are not read now, are reported once. */
 static void
 watch_client(struct http_exchange *x)
 {
@@ -84,7 +84,7 @@ send_chunk(struct http_exchange *x, struct evbuffer *chunk)
 	}
 }
 
-/* A client whose authorization was withdrawn gets no more events. */
+/* A client whose authorization was withdrawn gets no further events. */
 static bool
 is_withdrawn(const struct http_exchange *x)
 {

@@ -51,8 +51,8 @@ principal_refuse(int status, const char *text, struct auth_verdict *verdict_r)
 	verdict_r->text = text;
 }
 
-/* Handles the header. From any peer but the proxy it is an attempt to be another user, or the
- * mistake of another proxy, whose clients would all become one tenant. */
+/* Handles the header. From any other peer than the proxy it is an attempt to pass for another user,
+ * or the mistake of another proxy, whose clients would all become one tenant. */
 static void
 principal_take_header(bool is_proxy, size_t n, const char *name, struct auth_verdict *verdict_r)
 {

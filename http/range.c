@@ -10,7 +10,7 @@
 #define UNIT "bytes="
 #define DIGITS_MAX 18
 
-/* False: there is no number, or it is too long to be one of a file's bytes. */
+/* False: there is no number, or it is too long for the position of a byte. */
 static bool
 range_read_number(const char **at, uint64_t *number_r)
 {

@@ -139,7 +139,7 @@ server_on_request(struct evhttp_request *request, void *arg)
 
 /* ---- listening ---- */
 
-/* As a rule descriptors or memory are short: the error would repeat at once. */
+/* Usually there are no descriptors or no memory: the error would repeat at once. */
 static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {

@@ -175,7 +175,7 @@ upload_on_end(void *arg, const struct upload_end *end)
 
 /* ---- the bytes ---- */
 
-/* Passes on what is there, or as much as a turn may. */
+/* Passes on the available bytes, or as many as one turn may. */
 static void
 upload_pass_on(struct http_upload *u)
 {
@@ -246,7 +246,7 @@ upload_next_line(char **at)
 	return line;
 }
 
-/* Splits text, of which the lists' values are copies. False: it is no head. */
+/* Splits text; the values in the list are copies. False: it is not a head. */
 static bool
 read_headers(char *text, struct evkeyvalq *headers)
 {
@@ -274,7 +274,7 @@ upload_is_of_ours(const struct http_connection *c, const struct http_head *head)
 	       http_host_is_ours(host, c->endpoint->host, &config->http.hosts);
 }
 
-/* The file that the link is for. False: it is no link for an upload. */
+/* The file that the link is for. False: it is not a link for an upload. */
 static bool
 open_link(struct http_upload *u, const char *path)
 {
@@ -408,7 +408,7 @@ upload_on_written(struct bufferevent *bev, void *arg)
 	evtimer_add(u->linger, &linger);
 }
 
-/* A client may say that it sends no more once it has sent all. */
+/* A client may close its writing side after it has sent everything. */
 static void
 upload_on_event(struct bufferevent *bev, short what, void *arg)
 {

@@ -127,8 +127,8 @@ answer_form(struct mcp_question *question, const json_t *result)
 	return true;
 }
 
-/* Any object is an answer: what is wrong with it, the script is told. Only what it may have is kept
- * until all questions are answered. */
+/* Any object is an answer; the script gets the error if it is wrong. Only the part for the script
+ * is kept until all questions are answered. */
 static void
 answer_call(struct mcp_question *question, const json_t *result)
 {

@@ -22,8 +22,8 @@
 #include "base/why.h"
 #include "base/xalloc.h"
 
-/* The parts of a sealed text: SEALED_VERSION, host, id, end, what was done, the process, seal; a
- * dot separates all of them but the first two. */
+/* The parts of a sealed text: SEALED_VERSION, host, id, end, whether anything was done, the
+ * process, seal. A dot separates all parts, except the first two. */
 #define SEALED_VERSION "s1."
 #define SEALED_MAX 256			/* characters; our own texts are shorter */
 #define NOTHING_DONE 'n'
@@ -169,7 +169,7 @@ seal_bind(const char *principal, const char *method, const json_t *params,
 	EVP_MD_CTX_free(digest);
 }
 
-/* Signs the first len bytes of a sealed text, together with what it is bound to. */
+/* Signs the first len bytes of a sealed text together with its binding. */
 static void
 seal_sign(const struct mcp_seal *seal, const char *text, size_t len,
 	  const struct seal_binding *binding, unsigned char mac_r[SEAL_DIGEST_BYTES])
@@ -224,7 +224,7 @@ mcp_seal_open(const struct mcp_seal *seal, const char *text, int64_t now,
 	seal_sign(seal, text, (size_t)(end - text), binding, mac);
 	if (!mac_is(end + 1, mac))
 		return false;
-	/* Only somebody with the key can have written this. */
+	/* Only a process with the key can have written this. */
 	if (sscanf(text, SEALED_VERSION "%*[^.].%26[a-z2-9].%" SCNd64 ".%c.%26[a-z2-9].",
 		   sealed_r->id, &sealed_r->expires, &done, life) != 4)
 		return false;

@@ -236,7 +236,7 @@ is_denied(const struct request *request, const struct wanted *wanted)
 	return denied;
 }
 
-/* Serves a call with a key: what was run for that key is not run again. */
+/* Serves a call with a key: a call that was run for that key is not run again. */
 static void
 serve_once(const struct request *request, const struct wanted *wanted, const char *key)
 {

@@ -383,8 +383,8 @@ store_map(const struct codec_shape *shape, const msgpack_object *map, void *valu
 	return 0;
 }
 
-/* The number of objects in the largest message of a shape. After the walk, msgpack allocates for
- * no more. */
+/* The number of objects in the largest message of a shape. After the walk, msgpack does not
+ * allocate for more. */
 static size_t
 objects_max(const struct codec_shape *shape)
 {

@@ -25,8 +25,8 @@
 #define EXTRA "extra_indexes"
 #define HOSTS "file_hosts"
 
-/* Prints lines "KEY VALUE" of [packages]. pip keeps what it is compiled with in the same modules
- * since its version 10; a pip that lacks them is told as one that is missing. */
+/* Prints lines "KEY VALUE" of [packages]. pip has had these modules since its version 10; a pip
+ * without them is reported as missing. */
 static const char ask_pip[] =
 	"try:\n"
 	"    from pip._internal.configuration import Configuration\n"

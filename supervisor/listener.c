@@ -92,7 +92,7 @@ listener_on_connection(evutil_socket_t fd, short what, void *arg)
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno != EINTR && errno != ECONNABORTED) {
-			/* As a rule descriptors or memory are short: the error would repeat at
+			/* Usually there are no descriptors or no memory: the error would repeat at
 			 * once. */
 			listener_back_off(l, errno);
 			return;

@@ -63,7 +63,8 @@
 #define FLUSH_S 2		/* for clients to read their last answers */
 #define SLOW_EVERY_MS 10000	/* between lines of the log, at least */
 #define STOP_S 10		/* for the whole end */
-#define FILES_PLACE_S 20	/* a script whose file waits to be kept has not ended yet */
+#define FILES_PLACE_S 20	/* a script has not ended as long as one of its files waits to be
+#kept */
 
 struct supervisor {
 	struct config *config;
@@ -149,7 +150,7 @@ place_files(struct config *config)
 		abort();
 }
 
-/* A store that cannot be used is no reason not to serve: answers say that nothing was kept. */
+/* If the store cannot be used, the service still serves: answers say that nothing was kept. */
 static void
 main_open_files(struct supervisor *s)
 {
@@ -445,7 +446,7 @@ accept_clients(struct supervisor *s)
 	return r;
 }
 
-/* Who starts it by hand is told in one sentence; --verbose tells the details. */
+/* A start by hand prints one sentence about this; with --verbose the details. */
 static void
 say_enforcement(const struct supervisor *s)
 {

@@ -47,8 +47,8 @@ struct stream {
 	bool has_turn;			/* the long line may be taken now */
 	bool admitted;			/* the user was known, and there was room */
 	bool paused;			/* too much is unsent to take requests */
-	bool input_ended;		/* the client has closed its writing side, or we read no
-					 * more */
+	bool input_ended;		/* the client has closed its writing side, or reading has
+					 * stopped */
 	const char *refusal;		/* why further input is discarded; NULL: it is not */
 	bool closed;			/* waits to be freed */
 };
@@ -295,7 +295,7 @@ on_stream_idle(void *arg)
 
 /* ---- a client that leaves ---- */
 
-/* A socket hangs up, or a pipe errs, when nobody can read our output any more. */
+/* A socket hangs up, or a pipe has an error, when the output cannot be read any more. */
 static bool
 nobody_reads(int fd)
 {
@@ -340,7 +340,7 @@ watch_for_leaving(struct stream *s)
 	}
 }
 
-/* No more requests are taken; open ones are answered. */
+/* No further requests are accepted; open ones are answered. */
 static void
 end_input(struct stream *s)
 {
@@ -519,7 +519,7 @@ read_on(struct stream *s)
 		bufferevent_enable(s->in, EV_READ);
 }
 
-/* The client writes no more, and its last line was taken. */
+/* The client has stopped writing, and its last line was taken. */
 static void
 end_input_if_taken(struct stream *s)
 {

@@ -29,7 +29,7 @@ break_line(FILE *to, size_t depth)
 	fprintf(to, "\n%*s", (int)(2 * (depth < INDENT_MAX ? depth : INDENT_MAX)), "");
 }
 
-/* Writes a string, and returns what is behind it. */
+/* Writes a string, and returns the position after it. */
 static const char *
 copy_string(FILE *to, const char *at)
 {

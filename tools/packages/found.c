@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in: the supervisor.   Owns: nothing for longer than an execution.
- * Reads:   names of modules, which a script chooses; manifests. A question costs some looks at the
- * store, and has a bound, because a script may ask what it likes. */
+ * Reads:   names of modules, which a script chooses; manifests. A question costs some reads of the
+ * store, and the number of questions is bounded, because a script can ask anything. */
 #include "tools/packages/found.h"
 
 #include <string.h>

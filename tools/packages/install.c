@@ -2,8 +2,8 @@
 /* Runs in: the supervisor.   Owns: installations from the request to the answer.
  * Reads:   answers of the resolver's worker, checked in set.c.
  *
- * A worker resolves: it downloads, and reports what it found. Policy decides about exactly that,
- * and exactly that is made into a set (install_make.c), or found to exist as one. */
+ * A worker resolves: it downloads packages, and reports them. Policy decides about exactly these,
+ * and exactly these become a set (install_make.c), unless that set exists already. */
 #include "tools/packages/install_parts.h"
 
 #include <errno.h>

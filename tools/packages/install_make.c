@@ -61,7 +61,7 @@ on_taken(void *arg, int error, const char *text, uint64_t bytes, uint32_t files)
 	install->taken = true;
 	install->take_error = error;
 	install->take_text = xstrdup(text);
-	/* A failed read is no news here: the writer reports the reason. */
+	/* The reason of a failed read comes from the writer. */
 	if (error && error != EPIPE && install->program) {
 		program_cancel(install->program, CANCEL_BY_CLIENT);
 		install->program = NULL;

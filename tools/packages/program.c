@@ -78,7 +78,7 @@ on_output(void *arg, enum stream stream, const char *bytes, size_t len)
 
 /* ---- its end ---- */
 
-/* The lines of pip that say what is wrong. */
+/* The lines of pip with the reason of a failure. */
 struct telling {
 	bool goes_on;		/* indented lines belong to the line before */
 	bool traceback;		/* the lines of a traceback are left out; the first other line

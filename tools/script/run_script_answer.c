@@ -354,8 +354,8 @@ run_script_output_schema(enum run_for tool, const struct config *config)
 
 /* ---- the text ---- */
 
-/* Writes a text in its share of the tokens, the n-th part. name: what it is kept as; NULL: it is
- * not. */
+/* Writes a text within its share of the tokens, one n-th. name: the name under which it is kept;
+ * NULL: it is not kept. */
 static void
 say_part(FILE *to, const struct report *report, const struct shown *text, const char *name,
 	 unsigned int n)
@@ -413,7 +413,7 @@ say_error(FILE *to, const struct report *report)
 	}
 	if (*report->advice)
 		fprintf(to, "advice: %s\n", report->advice);
-	/* As a rule the script's stderr shows it already. */
+	/* Usually the script's stderr shows it already. */
 	if (report->traceback.len &&
 	    !(err->len && memmem(err->at, err->len, report->traceback.at,
 				 report->traceback.len)))
@@ -552,7 +552,7 @@ run_script_answer(const struct outcome *outcome, uint32_t tokens,
 	/* A cell's answer has a supplement, a script's has none. */
 	missing_advise(host, outcome, supplement != NULL, report.advice);
 	report.found = found_describe(host, outcome);
-	/* What was spilled is kept as a whole already. */
+	/* With spill the whole is kept already. */
 	report.reader = (struct reader){ host, outcome->n_parts ? NULL : outcome->id,
 					 tokens ? tokens : host->config->mcp.text_tokens };
 	give(&report, host);

@@ -183,7 +183,7 @@ is_kept(const struct outcome_file *file)
 	return file->data || file->stored;
 }
 
-/* For readers, of whom many see no more than this. NULL: there is no link. */
+/* The text for people and models, many of whom see only this. NULL: there is no link. */
 static const char *
 describe_link(struct run_results *r, const char *uri)
 {

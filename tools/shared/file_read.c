@@ -169,7 +169,7 @@ on_begin(void *arg, int fd)
 	event_add(run->readable, NULL);
 }
 
-/* What it has written before is in the pipe still. */
+/* Bytes that it wrote before are still in the pipe. */
 static void
 on_end(void *arg, int error)
 {

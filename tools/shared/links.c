@@ -71,7 +71,8 @@ number_of(const char *principal)
 	return i;
 }
 
-/* Of tenant, end and file, whose parts cannot be moved: numbers end at a '-', the file is last. */
+/* Signs tenant, end and file. The parts cannot be confused: numbers end at a '-', and the file is
+ * last. */
 static void
 sign(uint64_t tenant, uint64_t until_s, const char *file, char text_r[SIGNATURE_TEXT + 1])
 {

@@ -2,8 +2,8 @@
 /* Runs in: the supervisor.   Owns: the findings about a script until they are told.
  * Reads:   scripts and lists of clients, and a worker's answers about a block's TOML.
  *
- * Up to two probes go to workers, one after the other: what the block says (a probe with the
- * client's text, never remembered), and what the environment has (a probe without it). */
+ * Up to two probes go to workers, one after the other: one for the contents of the block (with the
+ * client's text, so its answer is not kept), and one for the environment (without it). */
 #include "tools/shared/requirements.h"
 
 #include <errno.h>

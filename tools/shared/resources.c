@@ -335,8 +335,8 @@ start_range(const struct tool_host *host, const char *uri, const struct file_ran
 	return NULL;
 }
 
-/* A link by which a file is uploaded, and the address that it will have. False: uri asks for none,
- * or nobody gets any here. */
+/* Answers with a link for an upload, and the address that the file will have. False: uri does not
+ * ask for a link, or there are none here. */
 static bool
 answer_upload(const struct tool_host *host, const char *uri)
 {
