@@ -38,8 +38,7 @@ struct log_quoted {
 	char text[LOG_QUOTED_MAX];
 };
 
-/* A peer's text in double quotes, with escapes, cut to fit (quote_word); returns
- * quoted->text. */
+/* A peer's text in double quotes, with escapes, cut to fit (quote_word); returns quoted->text. */
 const char *log_quote(struct log_quoted *quoted, const char *text, size_t len);
 
 #endif

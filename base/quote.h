@@ -2,9 +2,8 @@
 /* Makes text of strangers safe to show to people: in forms, on terminals, in the journal.
  *
  * Text of strangers is all text that neither the reader nor this program wrote: that of a model, a
- * script, a file's name, a package index.
- * Shown unchanged, such text can imitate the service's own text, overwrite it, or look like other
- * text. So where a person reads it:
+ * script, a file's name, a package index. Shown unchanged, such text can imitate the service's own
+ * text, overwrite it, or look like other text. So where a person reads it:
  *
  *   - a character that is not seen as itself is shown as an escape (\x1b, \u202e): control
  *     characters, with C1 and DEL; characters that turn, join or hide text, or have no width; bytes

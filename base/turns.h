@@ -12,8 +12,7 @@
 struct event_base;
 
 /* Guards the calling thread, which will run this loop; it has no event yet. slow is stall_guard's.
- * 0 or -errno;
- * -ENOTSUP: libevent waits in some other function. */
+ * 0 or -errno; -ENOTSUP: libevent waits in some other function. */
 int turns_guard(struct event_base *base, void (*slow)(unsigned int milliseconds));
 
 #endif

@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-/* The directory that a program has below the one that a variable names, or below its usual place
- * in HOME if the variable is unset or holds no absolute path. usual: such as ".config". Returns a
+/* The directory that a program has below the one that a variable names, or below its usual place in
+ * HOME if the variable is unset or holds no absolute path. usual: such as ".config". Returns a
  * path, malloc'd; it need not exist. NULL: there is none, because HOME does not exist or is not
  * set. */
 char *userdir(const char *variable, const char *usual, const char *program);

@@ -2,17 +2,17 @@
 /* The physical limit, with which the service is compared: the bare clone.
  *
  * A process that already holds libpython and the default profile's modules is cloned into the same
- * seven namespaces and a cgroup leaf of its own, runs one statement, ends and is reaped.
- * No jail is built, no uid is mapped, and there is no protocol. A service that gives every
- * execution a fresh process with these namespaces cannot be faster than this.
+ * seven namespaces and a cgroup leaf of its own, runs one statement, ends and is reaped. No jail is
+ * built, no uid is mapped, and there is no protocol. A service that gives every execution a fresh
+ * process with these namespaces cannot be faster than this.
  *
  *   limit [--count N] [--parallel N] [--cgroup DIR] [--kept-net] [--no-namespaces] [--statement PY]
  *   limit --floor [--count N] [--pace-ms MS] [--burst N] [--statement PY]
  *
  * The second form is the floor of a call that finds its process waiting: client, relay and
  * interpreter, three processes that exist already, with the same hops and message sizes as in the
- * service, and without any other work.
- * One statement is compiled and run per call, always in the same interpreter.
+ * service, and without any other work. One statement is compiled and run per call, always in the
+ * same interpreter.
  *
  * --kept-net: clones are made in network namespaces that exist already, one for each clone in
  * flight, and that are used again. Needs root.

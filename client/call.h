@@ -62,9 +62,9 @@ void call_send(struct call_channel *channel, json_t *message);
 
 /* Reads until the answer with this id, which must belong to the last message; earlier ones are
  * skipped. Questions are asked meanwhile. on_output gets each piece of the output first; a negative
- * result of it ends the wait and is returned. Returns 0 with *answer_r
- * (REPLY_OUTCOME or REPLY_REFUSED; the caller frees it), -ECONNRESET: the connection ended first;
- * -EBADMSG: a message was not understood; -EINTR; or another -errno. */
+ * result of it ends the wait and is returned. Returns 0 with *answer_r (REPLY_OUTCOME or
+ * REPLY_REFUSED; the caller frees it), -ECONNRESET: the connection ended first; -EBADMSG: a message
+ * was not understood; -EINTR; or another -errno. */
 int call_wait(struct call_channel *channel, int id,
 	      int (*on_output)(void *arg, const struct reply *piece), void *arg,
 	      struct reply *answer_r);

@@ -302,8 +302,7 @@ struct execution_watcher {
 /* Takes copies of everything in the request. Returns 0 and *execution_r (borrowed: valid until
  * on_outcome returns), or with why_r filled -ENOENT: the profile is not configured; -EACCES: the
  * tenant may not use the profile; -EFBIG: its disk has no room for the input files; -ESRCH: the
- * session has ended. A full queue is not an error: the outcome is
- * OUTCOME_OVERLOADED. */
+ * session has ended. A full queue is not an error: the outcome is OUTCOME_OVERLOADED. */
 int execution_start(struct engine *engine, struct tenant *tenant,
 		    const struct execution_request *request,
 		    const struct execution_watcher *watcher,
@@ -314,9 +313,9 @@ int execution_start(struct engine *engine, struct tenant *tenant,
  * later; at shutdown, and for CANCEL_SESSION_ENDED, it is killed at once. Safe to call twice. */
 void execution_cancel(struct execution *execution, enum cancel_reason reason);
 
-/* The answer to the open prompt: a line of UTF-8 without NUL or line break, at most
- * 4 * ANSWER_CHARACTERS bytes; NULL: there is none, and the script gets EOFError. Does nothing if
- * no prompt is open. */
+/* The answer to the open prompt: a line of UTF-8 without NUL or line break, at most 4 *
+ * ANSWER_CHARACTERS bytes; NULL: there is none, and the script gets EOFError. Does nothing if no
+ * prompt is open. */
 void execution_answer_prompt(struct execution *execution, const char *line, size_t len);
 
 /* The answer for the module that was asked for last: a set of the store that has it, which is

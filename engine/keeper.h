@@ -39,9 +39,8 @@ bool keeper_is_there(const struct keeper *keeper);
 const char *keeper_trouble(const struct keeper *keeper);
 
 /* Mounts an environment in a worker. pidfd is borrowed. gate, a pipe, belongs to the keeper from
- * now on. It gets one byte: 0, or an errno; no byte if the keeper ends first.
- * 0 or -errno: -ENOTCONN if
- * the keeper is not running. */
+ * now on. It gets one byte: 0, or an errno; no byte if the keeper ends first. 0 or -errno:
+ * -ENOTCONN if the keeper is not running. */
 int keeper_attach(struct keeper *keeper, const char *name, int pidfd, int gate);
 
 /* The same, with an answer instead of a gate: mounted is called once, from the loop, with 0 or a
@@ -52,8 +51,8 @@ int keeper_mount(struct keeper *keeper, const char *name, int pidfd,
 void keeper_unwait(struct mounting *mounting);	/* mounted is not called any more */
 
 /* Mounts stored files in a worker, at places from first on. directory and names: from
- * filestore_hold_directory and filestore_hold_name.
- * n: 1 to FILE_PLACES. gate and the result as keeper_attach. */
+ * filestore_hold_directory and filestore_hold_name. n: 1 to FILE_PLACES. gate and the result as
+ * keeper_attach. */
 int keeper_attach_files(struct keeper *keeper, const char *directory, const char *const *names,
 			size_t n, unsigned int first, int pidfd, int gate);
 

@@ -5,16 +5,15 @@
  * A session has snapshots, numbered from 0. A snapshot holds a state of the interpreter in a
  * process. Its cells run in that process, and a copy waits meanwhile. If a cell ends by itself,
  * also by an exception or sys.exit, the copy ends. If it is killed, crashes or calls os._exit, the
- * copy becomes the snapshot's process, so its state is as before the cell.
- * Snapshot 0 exists from the start;
- * the others are made by copying: a checkpoint is a copy in which no cell runs, restoring is
- * copying it back, a branch is a copy in which cells run. Files belong to the session, not to a
- * snapshot: a rollback does not undo writes to them.
+ * copy becomes the snapshot's process, so its state is as before the cell. Snapshot 0 exists from
+ * the start; the others are made by copying: a checkpoint is a copy in which no cell runs,
+ * restoring is copying it back, a branch is a copy in which cells run. Files belong to the session,
+ * not to a snapshot: a rollback does not undo writes to them.
  *
- * A session does one cell or copy at a time; others wait in the order of the calls.
- * Threads and processes that a cell has started continue in the next cells of its snapshot, and
- * between them as the cell's request says. They end when a cell is undone, or the state's process
- * ends between cells, and are not copied.
+ * A session does one cell or copy at a time; others wait in the order of the calls. Threads and
+ * processes that a cell has started continue in the next cells of its snapshot, and between them as
+ * the cell's request says. They end when a cell is undone, or the state's process ends between
+ * cells, and are not copied.
  *
  * Runs in the supervisor. No function blocks, and none calls back from within.
  */

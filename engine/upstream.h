@@ -67,10 +67,9 @@ const struct upstream_tool *upstream_find_tool(const struct upstream_server *ser
 
 /* ---- calls ---- */
 
-/* Gives the result of a call; from the loop, never from within the function that began it.
- * body is JSON
- * with TOOL_RETURNED and TOOL_RAISED, and a sentence with TOOL_FAILED, UTF-8 without NUL; it is
- * valid during the call. The upstream_call is freed. */
+/* Gives the result of a call; from the loop, never from within the function that began it. body is
+ * JSON with TOOL_RETURNED and TOOL_RAISED, and a sentence with TOOL_FAILED, UTF-8 without NUL; it
+ * is valid during the call. The upstream_call is freed. */
 typedef void upstream_done(void *arg, enum tool_status status, const char *body, size_t len);
 
 /* Calls a tool. arguments: a JSON object. */

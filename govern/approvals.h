@@ -84,10 +84,10 @@ int approvals_check_denied(const struct approvals *approvals,
 			   const struct approval_request *request, struct why *why_r);
 
 /* Asks, or finds the tenant's pending request about the same items. on_decided: called once from
- * the loop; NULL: no caller waits. 0, or with why_r: -EACCES: approvals_check_denied;
- * -EDQUOT: too many are pending or refused, or too much in them; -E2BIG: too many items, or too
- * much text for a person; -EINVAL: it has a NUL byte, which no terminal shows; -EIO: it cannot be
- * written to the file. */
+ * the loop; NULL: no caller waits. 0, or with why_r: -EACCES: approvals_check_denied; -EDQUOT: too
+ * many are pending or refused, or too much in them; -E2BIG: too many items, or too much text for a
+ * person; -EINVAL: it has a NUL byte, which no terminal shows; -EIO: it cannot be written to the
+ * file. */
 int approvals_ask(struct approvals *approvals, const struct approval_request *request,
 		  void (*on_decided)(void *arg, enum approval_state state, const char *reason),
 		  void *arg, const struct approval **approval_r, struct why *why_r);
@@ -98,9 +98,8 @@ void approvals_unwatch(struct approvals *approvals, void *arg);
 const char *approval_id(const struct approval *approval);	/* "a-..." */
 
 /* Decides a request. approver must be allowed to. reason: NULL: none. A refusal in force may be
- * turned into a grant.
- * 0, or -ENOENT: there is no such request that they may see; -EALREADY: it is decided;
- * -EACCES: they may see but not decide it; with why_r. */
+ * turned into a grant. 0, or -ENOENT: there is no such request that they may see; -EALREADY: it is
+ * decided; -EACCES: they may see but not decide it; with why_r. */
 int approvals_decide(struct approvals *approvals, const char *id,
 		     const struct policy_subject *approver, bool grant, const char *reason,
 		     struct why *why_r);

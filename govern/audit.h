@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log: what was asked, decided, run and refused, and by whom. Each record goes to
- * the journal, with a MESSAGE_ID by its kind, and to a file of JSON lines in which each one
- * has the hash of the one before it (policy/chain.h, govern/audit_file.h).
+/* The audit log: what was asked, decided, run and refused, and by whom. Each record goes to the
+ * journal, with a MESSAGE_ID by its kind, and to a file of JSON lines in which each one has the
+ * hash of the one before it (policy/chain.h, govern/audit_file.h).
  *
  * Its growth by each tenant is bounded. A script is in each file once, and later records refer to
  * that record; long texts are cut; and the gate has a budget for each tenant. Beyond the budget,
@@ -103,9 +103,9 @@ bool audit_is_failing(const struct audit *audit);
 /* Does [audit] source ask for whole texts? */
 bool audit_wants_source(const struct audit *audit);
 
-/* Adds a script to a record that has its "sha256", if [audit] source is set: as "source", cut
- * to [audit] text_bytes (then "source_bytes" is its length), or as "source_record", the number of
- * the record in the same file that has it. */
+/* Adds a script to a record that has its "sha256", if [audit] source is set: as "source", cut to
+ * [audit] text_bytes (then "source_bytes" is its length), or as "source_record", the number of the
+ * record in the same file that has it. */
 void audit_add_source(struct audit *audit, json_t *more, const char *text, size_t len);
 
 struct audit_counts {

@@ -43,8 +43,7 @@ struct cgroup_counters {
 /* Makes the subtree, moves this process into it, and gives it to owner, who needs no privilege to
  * use it. Called once, before privilege is dropped. If a controller is missing, a service gets
  * -ENOTSUP; one that was started by hand does without it. 0 or -errno with why_r filled.
- * cgroup_root_free is declared in
- * host/startup.h. */
+ * cgroup_root_free is declared in host/startup.h. */
 int cgroup_root_new(bool as_service, uid_t owner_uid, gid_t owner_gid,
 		    struct cgroup_root **root_r, struct why *why_r);
 
@@ -63,8 +62,8 @@ void cgroup_root_unwatch(struct cgroup_root *root);
 unsigned int cgroup_root_count(const struct cgroup_root *root);
 
 /* Kills the processes in the leaves that an earlier process of the service left, and removes the
- * leaves. is_known: whether a leaf, by its serial, is in use and stays. Waits for the processes
- * to end, for a second at most. */
+ * leaves. is_known: whether a leaf, by its serial, is in use and stays. Waits for the processes to
+ * end, for a second at most. */
 void cgroup_root_sweep(struct cgroup_root *root, bool (*is_known)(void *arg, uint64_t serial),
 		       void *arg);
 
@@ -104,8 +103,8 @@ int cgroup_leaf_limit(struct cgroup_leaf *leaf, const struct cgroup_limits *limi
 /* Reads cpu_us only, which is the counter that is read most often. 0 or -errno. */
 int cgroup_leaf_cpu(struct cgroup_leaf *leaf, uint64_t *cpu_us_r);
 
-/* The memory and the number of processes that it has now, where a controller counts them.
- * 0 or -errno. */
+/* The memory and the number of processes that it has now, where a controller counts them. 0 or
+ * -errno. */
 int cgroup_leaf_memory(const struct cgroup_leaf *leaf, uint64_t *bytes_r);
 int cgroup_leaf_pids(const struct cgroup_leaf *leaf, uint32_t *pids_r);
 
@@ -121,8 +120,7 @@ ssize_t cgroup_leaf_read(const struct cgroup_leaf *leaf, const char *file, char 
 
 /* Sets what the kernel kills when memory runs out. together: all processes in the leaf (the default
  * of a new leaf); otherwise the one that takes most. Has no effect if no controller counts memory.
- * 0 or
- * -errno. */
+ * 0 or -errno. */
 int cgroup_leaf_keep_together(const struct cgroup_leaf *leaf, bool together);
 
 /* Stops its processes, or lets them continue. Frozen processes can be killed. 0 or -errno. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's directory of users: passwd and group of nsswitch.conf(5), which may be files, or
- * sssd, LDAP and others that answer late or not at all.
+/* The host's directory of users: passwd and group of nsswitch.conf(5), which may be files, or sssd,
+ * LDAP and others that answer late or not at all.
  *
  * So it is never asked in the event loop. A helper process (helper.h) without privilege and without
  * any other descriptor of the supervisor does each lookup in a job (jobs.h): a lookup that hangs
@@ -29,8 +29,8 @@ struct directory_person {
 	unsigned char *member;	/* one byte for each group of the lookup: 1 or 0 */
 };
 
-/* Asks the C library, and blocks. group: n names; an unknown group has no members.
- * 0 with *person_r, for directory_person_done; or -errno: the directory did not answer. */
+/* Asks the C library, and blocks. group: n names; an unknown group has no members. 0 with
+ * *person_r, for directory_person_done; or -errno: the directory did not answer. */
 int directory_look_up(uid_t uid, const char *const *group, size_t n,
 		      struct directory_person *person_r);
 void directory_person_done(struct directory_person *person);

@@ -9,9 +9,8 @@
  * announced number of bytes has passed, or is killed at its time limit.
  *
  * The supervisor has the index: who owns which file, how large it is and until when it is kept. It
- * decides whether there is room for a file.
- * On disk each tenant has a directory, named by a hash of the
- * tenant, and each file a random name. The script's name of the file is data in a second file
+ * decides whether there is room for a file. On disk each tenant has a directory, named by a hash of
+ * the tenant, and each file a random name. The script's name of the file is data in a second file
  * beside it, which is written last. A file without a second file is incomplete, after a crash, and
  * is removed at the next start.
  */
@@ -118,8 +117,7 @@ void filestore_remove(struct filestore *store, const char *principal, const char
 
 /* Holds a file: until it is released it stays on the disk and counts against its tenant, even if it
  * expires or is removed (it cannot be found any more then). It is not removed to make room for
- * others.
- * NULL: the tenant has no such file. Release it before the store is freed. */
+ * others. NULL: the tenant has no such file. Release it before the store is freed. */
 struct filestore_hold *filestore_hold(struct filestore *store, const char *principal,
 				      const char *uri);
 

@@ -29,16 +29,15 @@ void helper_end(struct helper *helper);
 /* Makes the fork a process of its own: default signals (SIGPIPE and SIGXFSZ ignored), its own
  * session and name, not dumpable, no core, killed when the supervisor ends. Its standard input is
  * /dev/null and its standard output is standard error, because with --stdio these descriptors
- * belong to a client.
- * 0 or -errno. */
+ * belong to a client. 0 or -errno. */
 int helper_settle(const char *name, pid_t supervisor);
 
 /* Closes every descriptor but the first three and the socket, which becomes number 3. 0 or
  * -errno. */
 int helper_keep_only(int *socket);
 
-/* Ends the helper. error: the result of its loop. -EPIPE and -ECONNRESET are the regular end:
- * the supervisor closes its socket when it ends. Any other error is logged as event. */
+/* Ends the helper. error: the result of its loop. -EPIPE and -ECONNRESET are the regular end: the
+ * supervisor closes its socket when it ends. Any other error is logged as event. */
 _Noreturn void helper_exit(const char *event, int error);
 
 #endif

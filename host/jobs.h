@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loop of a helper (helper.h) whose work can block, because a name service or a disk may answer
- * late or never. The helper forks a child for each order, its job, and kills a child that
- * does not answer in time, so one job holds up no other.
+ * late or never. The helper forks a child for each order, its job, and kills a child that does not
+ * answer in time, so one job holds up no other.
  *
  * A child answers with one message to the helper. The helper reads it from a pipe, because a child
  * may be taken over by what it parses, and a pipe carries no descriptors.
@@ -28,9 +28,8 @@ struct jobs_calls {
 	 * be freed: the child ends. */
 	void (*work)(void *arg, struct frame *order, struct msg *answer_r);
 	/* A job has ended; reports that to the supervisor. error: 0 with the child's answer; or
-	 * -errno without one
-	 * (-ETIMEDOUT: it was late; -ECHILD: the child ended without an answer). 0, or
-	 * -errno, which ends the helper. */
+	 * -errno without one (-ETIMEDOUT: it was late; -ECHILD: the child ended without an answer).
+	 * 0, or -errno, which ends the helper. */
 	int (*conclude)(void *arg, const struct frame *order, int error,
 			const struct msg *answer);
 };

@@ -23,9 +23,8 @@ struct outer_namespace {
 };
 
 /* With privilege (privilege_may_map): the namespace belongs to uid, and the maps have slots host
- * ids from base on. Afterwards this process has become uid, and must call privilege_drop.
- * 0 or -errno with why_r
- * filled. */
+ * ids from base on. Afterwards this process has become uid, and must call privilege_drop. 0 or
+ * -errno with why_r filled. */
 int outer_new_mapped(uid_t uid, gid_t gid, uint32_t base, uint32_t slots,
 		      struct outer_namespace **outer_r, struct why *why_r);
 

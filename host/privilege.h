@@ -2,8 +2,8 @@
 /* Drops privilege in two steps: from root, or from the service's user with some capabilities, to
  * that user without any; and proves the result.
  *
- * The capabilities needed for it are listed once, in privilege.c; the unit's
- * CapabilityBoundingSet= and AmbientCapabilities= are the same list.
+ * The capabilities needed for it are listed once, in privilege.c; the unit's CapabilityBoundingSet=
+ * and AmbientCapabilities= are the same list.
  */
 #ifndef HOST_PRIVILEGE_H
 #define HOST_PRIVILEGE_H

@@ -9,9 +9,8 @@ struct why;
 
 /* Asks the manager for the scope mcp-pythond-PID.scope with Delegate=yes, and waits until this
  * process, which has no child yet, was moved into it. The manager removes the scope when the
- * process has ended. Waits for at most timeout_ms.
- * 0 or -errno with why_r filled: -ENOENT and -ENOMEDIUM if
- * there is no such manager, -ETIMEDOUT if it does not answer. */
+ * process has ended. Waits for at most timeout_ms. 0 or -errno with why_r filled: -ENOENT and
+ * -ENOMEDIUM if there is no such manager, -ETIMEDOUT if it does not answer. */
 int scope_enter(unsigned int timeout_ms, struct why *why_r);
 
 #endif

@@ -2,8 +2,8 @@
 /* Brings the process into the state in which clients may be served: the cgroup subtree exists, the
  * launcher has the outer namespace, and this process has no capability.
  *
- * main.c calls startup_privilege once, before the first client byte is read and after
- * everything that needs root (listening sockets, files of the configuration) is open.
+ * main.c calls startup_privilege once, before the first client byte is read and after everything
+ * that needs root (listening sockets, files of the configuration) is open.
  */
 #ifndef HOST_STARTUP_H
 #define HOST_STARTUP_H
@@ -27,10 +27,9 @@ struct startup_programs {
 };
 
 /* as_service: systemd started it as a system service. Then a missing controller, user or capability
- * is an error; otherwise there is a fallback, with a warning on standard error.
- * On success *launcher_r
- * and *cgroups_r (NULL: no cgroup) belong to the caller. 0, or -errno with why_r filled; then the
- * process must end. */
+ * is an error; otherwise there is a fallback, with a warning on standard error. On success
+ * *launcher_r and *cgroups_r (NULL: no cgroup) belong to the caller. 0, or -errno with why_r
+ * filled; then the process must end. */
 int startup_privilege(const struct config *config, bool as_service,
 		      const struct startup_programs *programs, struct launcher **launcher_r,
 		      struct cgroup_root **cgroups_r, struct why *why_r);

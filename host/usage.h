@@ -4,9 +4,8 @@
  * A process that may read the directory of another one in /proc may also write that process's
  * memory. The supervisor, which owns the workers' user namespace, could do both, and it parses
  * hostile bytes. So it cannot open anything below /proc once it serves (fence_files.h). A helper
- * process reads there for it: forked at start-up, without privilege, with one socket.
- * A question is a
- * few process ids, an answer is numbers. The supervisor waits for the answer, which takes a few
+ * process reads there for it: forked at start-up, without privilege, with one socket. A question is
+ * a few process ids, an answer is numbers. The supervisor waits for the answer, which takes a few
  * microseconds more than reading the files itself.
  *
  * If there is no helper, as in unit tests and before it is started, the process reads the files

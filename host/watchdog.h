@@ -60,9 +60,8 @@ uint64_t watchdog_private_memory(pid_t init, const struct cgroup_leaf *leaf);
 /* ---- the timer ---- */
 
 /* Calls check for every watched execution about every 20 ms, in pieces of a few milliseconds,
- * beginning with the one that was checked longest ago.
- * Uses at most a tenth of a processor, and on a
- * busy machine at most half of the loop's time. */
+ * beginning with the one that was checked longest ago. Uses at most a tenth of a processor, and on
+ * a busy machine at most half of the loop's time. */
 struct watchdog *watchdog_new(struct event_base *base,
 			      void (*check)(struct execution *));
 void watchdog_free(struct watchdog *watchdog);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the events of a stream for a while, so that a client that has lost the stream can ask for
- * the events after the last one that it has seen.
- * The buffers belong to a session, which belongs to a
- * principal. An event's id is valid in its own session only.
+ * the events after the last one that it has seen. The buffers belong to a session, which belongs to
+ * a principal. An event's id is valid in its own session only.
  *
  * There are bounds for a buffer and for all buffers of a tenant. News (progress, log lines) are
  * dropped first; a stream that does not fit without them is not kept, and cannot be resumed.
@@ -26,8 +25,8 @@ struct jsonout;
 #define HTTP_REPLAY_TENANT_MAX (64 * 1024 * 1024)	/* bytes of all streams of a tenant */
 #define HTTP_EVENT_ID_MAX 48				/* characters, with NUL */
 
-/* A message of at most this many bytes is copied into the output buffer, because the space
- * between two references takes a kibibyte, which is not charged. */
+/* A message of at most this many bytes is copied into the output buffer, because the space between
+ * two references takes a kibibyte, which is not charged. */
 #define HTTP_EVENT_COPIED 4096
 
 /* The buffers of one session. */

@@ -30,8 +30,7 @@ struct why;
 
 /* Opens a TCP socket for text, ADDRESS:PORT in numbers; port 0: any. open: addresses other than
  * those of the loopback device are allowed, because clients authenticate or the operator has set
- * insecure. 0 and *fd_r,
- * the caller's, or -errno with why_r filled. */
+ * insecure. 0 and *fd_r, the caller's, or -errno with why_r filled. */
 int http_open_address(const char *text, bool open, int *fd_r, struct why *why_r);
 
 /* May a socket that was passed to the service be served? It must be a unix socket or have a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a conversation, for the files that make it up. From the top: mcp/dispatch.c takes
  * messages, mcp/methods.c answers requests, mcp/start.c begins calls, mcp/conversation.c and
- * mcp/call.c have calls that take long, mcp/listen.c has subscriptions, mcp/ask.c asks the
- * client, mcp/request.c sends.
+ * mcp/call.c have calls that take long, mcp/listen.c has subscriptions, mcp/ask.c asks the client,
+ * mcp/request.c sends.
  */
 #ifndef MCP_CONVERSATION_PARTS_H
 #define MCP_CONVERSATION_PARTS_H

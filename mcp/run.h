@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of a tool, a read or a prompt, which may outlive the request that started it: as
- * a task, while its client looks for answers to its questions, or because it must not be
- * run twice. A run exists as long as it has holders; without one it is cancelled. An object that
- * wants its events joins it as audience, and holds it in that way.
+/* One run of a tool, a read or a prompt, which may outlive the request that started it: as a task,
+ * while its client looks for answers to its questions, or because it must not be run twice. A run
+ * exists as long as it has holders; without one it is cancelled. An object that wants its events
+ * joins it as audience, and holds it in that way.
  */
 #ifndef MCP_RUN_H
 #define MCP_RUN_H

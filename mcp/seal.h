@@ -25,8 +25,8 @@ struct seal_binding {
 	unsigned char digest[SEAL_DIGEST_BYTES];
 };
 
-/* Reads the key from a file, which is made if it is missing (mode 0600). 0, or -errno
- * with why_r filled. */
+/* Reads the key from a file, which is made if it is missing (mode 0600). 0, or -errno with why_r
+ * filled. */
 int mcp_seal_new(const char *path, struct mcp_seal **seal_r, struct why *why_r);
 
 /* Makes a key for this process only. */

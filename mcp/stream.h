@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MCP on one byte stream: lines in, lines out. A conversation with a single exchange. Both
- * eras share a stream: a request that names a modern revision in its envelope is served by that
+/* MCP on one byte stream: lines in, lines out. A conversation with a single exchange. Both eras
+ * share a stream: a request that names a modern revision in its envelope is served by that
  * revision, all others by the one of the handshake.
  */
 #ifndef MCP_STREAM_H

@@ -23,8 +23,8 @@ struct tenant;
 struct mcp_tasks *mcp_tasks_new(struct mcp *mcp);
 void mcp_tasks_free(struct mcp_tasks *tasks);	/* cancels all; NULL is fine */
 
-/* Makes a task of the run, and holds the run; mcp_run_set_task() tells the run. status: a text
- * for people, copied; NULL: none. 0, or -EBUSY: the tenant has too many. */
+/* Makes a task of the run, and holds the run; mcp_run_set_task() tells the run. status: a text for
+ * people, copied; NULL: none. 0, or -EBUSY: the tenant has too many. */
 int mcp_task_new(struct mcp_run *run, const char *status);
 
 /* NULL: there is no task of this id, or it belongs to another tenant. */

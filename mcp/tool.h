@@ -191,11 +191,11 @@ struct tool_host {
 	/* Messages of these two may be dropped when the client is slow; the texts are copied. */
 	void (*on_progress)(void *arg, const struct tool_progress *progress);
 	void (*on_log)(void *arg, const struct tool_log *log);
-	/* Asks the client, 1..QUESTIONS_MAX questions at once; the tool's reply is called
-	 * later, once, from the loop, with a reply to each in the same order. state: a small
-	 * text for the tool, handed back with the replies; NULL: none. One ask at a time.
-	 * 0, or -EOPNOTSUPP: the client lacks an ability that one of them needs, and nothing was
-	 * asked; -EINVAL: they break one of the rules above. */
+	/* Asks the client, 1..QUESTIONS_MAX questions at once; the tool's reply is called later,
+	 * once, from the loop, with a reply to each in the same order. state: a small text for the
+	 * tool, handed back with the replies; NULL: none. One ask at a time. 0, or -EOPNOTSUPP: the
+	 * client lacks an ability that one of them needs, and nothing was asked; -EINVAL: they
+	 * break one of the rules above. */
 	int (*on_ask)(void *arg, const struct tool_question *question, size_t n,
 		      const char *state);
 	/* Makes the run a task: the client is answered at once and asks for the result later.

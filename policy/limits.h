@@ -47,9 +47,9 @@ struct limits_policy {
 
 /* Merges the limits that were asked for into *limits_r. 0; or -ERANGE: a limit is above its cap,
  * *limits_r is unchanged, and why_r (not NULL) names the tool's argument and the cap. A default
- * above the cap is lowered to it; the checks of the configuration refuse that too.
- * When only timeout is asked for and it exceeds
- * the standard cpu budget, the cpu budget grows with it up to its own cap. */
+ * above the cap is lowered to it; the checks of the configuration refuse that too. When only
+ * timeout is asked for and it exceeds the standard cpu budget, the cpu budget grows with it up to
+ * its own cap. */
 int limits_merge(const struct limits_policy *policy, const struct limits_asked *asked,
 		 struct limits *limits_r, struct why *why_r);
 

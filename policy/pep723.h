@@ -24,8 +24,7 @@ struct pep723 {
 
 /* Finds the same as the reference expression of the specification. Line ends (LF, CRLF, CR) count
  * as LF, as in Python's own reader, and a byte order mark at the start is skipped. Blocks of other
- * types are not counted or parsed. Returns 0,
- * or -ENOMEM; pep723_done releases *found_r. */
+ * types are not counted or parsed. Returns 0, or -ENOMEM; pep723_done releases *found_r. */
 int pep723_find(const char *script, size_t len, struct pep723 *found_r);
 void pep723_done(struct pep723 *found);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bearer tokens of this service's own, and the file that lists them.
  *
- * A token is mcp_ID_SECRET: ID names its record, SECRET is 256 random bits in base64url.
- * The file has the SHA-256 of the whole token. One fast hash is right here: only passwords, which
- * can be guessed, need a slow one.
+ * A token is mcp_ID_SECRET: ID names its record, SECRET is 256 random bits in base64url. The file
+ * has the SHA-256 of the whole token. One fast hash is right here: only passwords, which can be
+ * guessed, need a slow one.
  *
  * The file is one JSON object, {"version": 1, "tokens": [RECORD...]}, a record
  *
  *	{"id": "...", "name": "...", "tenant": "...", "sha256": "64 hex digits",
  *	 "created": TIME, "expires": TIME, "revoked": TIME, "profile": "..."}
  *
- * with times as 2026-11-21T06:00:00Z, and without the last three where they do not apply.
- * All tokens of a tenant that are not revoked name the same profile, or none: rights belong to the
+ * with times as 2026-11-21T06:00:00Z, and without the last three where they do not apply. All
+ * tokens of a tenant that are not revoked name the same profile, or none: rights belong to the
  * tenant, because its tokens share sessions. This converts between text and struct: no file is
  * opened here.
  */

@@ -3,8 +3,8 @@
  * proto/messages.def in both directions.
  *
  * Decoded bytes are hostile. They are checked (walk.h) before anything is allocated for them;
- * unknown, repeated or missing keys, wrong types, values out of range, text that is
- * not UTF-8 or holds NUL, and bytes left over are all -EBADMSG.
+ * unknown, repeated or missing keys, wrong types, values out of range, text that is not UTF-8 or
+ * holds NUL, and bytes left over are all -EBADMSG.
  */
 #ifndef PROTO_CODEC_H
 #define PROTO_CODEC_H

@@ -30,8 +30,8 @@ bool control_is_given(void);
 int control_configure(struct control *control, size_t waiting_max, enum msg_type type,
 		      struct frame *frame_r);
 
-/* From now on the loop calls on_frame with arg for each frame, which stays the control's own.
- * 0 or -errno. */
+/* From now on the loop calls on_frame with arg for each frame, which stays the control's own. 0 or
+ * -errno. */
 int control_start(struct control *control, struct event_base *base,
 		  void (*on_frame)(void *arg, struct frame *frame), void *arg);
 

@@ -25,8 +25,8 @@ struct fdpass_set {
 void fdpass_close(struct fdpass_set *set);
 
 /* Sends up to len bytes (at least 1), and n descriptors (borrowed; at most MSG_FDS_MAX) with the
- * first byte. Never raises SIGPIPE. flags as for sendmsg(2). The number of
- * bytes sent, or -errno; interrupted calls are repeated. */
+ * first byte. Never raises SIGPIPE. flags as for sendmsg(2). The number of bytes sent, or -errno;
+ * interrupted calls are repeated. */
 ssize_t fdpass_send(int socket, const void *bytes, size_t len,
 		    const int *fd, size_t n, int flags);
 
@@ -36,10 +36,10 @@ ssize_t fdpass_send(int socket, const void *bytes, size_t len,
 ssize_t fdpass_send_patiently(int socket, const void *bytes, size_t len,
 			      const int *fd, size_t n, int flags);
 
-/* Receives up to len bytes (at least 1) and adds descriptors that came with them to set.
- * The number of bytes, 0 when the peer has closed its end, or -errno; interrupted calls
- * are repeated. -EBADMSG: more descriptors than fit, or ancillary data that was cut or has no
- * descriptors; then all are closed, including those that were in set before. */
+/* Receives up to len bytes (at least 1) and adds descriptors that came with them to set. The number
+ * of bytes, 0 when the peer has closed its end, or -errno; interrupted calls are repeated.
+ * -EBADMSG: more descriptors than fit, or ancillary data that was cut or has no descriptors; then
+ * all are closed, including those that were in set before. */
 ssize_t fdpass_recv(int socket, void *bytes, size_t len, struct fdpass_set *set);
 
 #endif

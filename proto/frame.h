@@ -80,9 +80,9 @@ int frame_reader_feed(struct frame_reader *reader, const void *bytes, size_t len
  * codec_encode; -EINVAL also for a number of descriptors that it does not declare. */
 int frame_encode(const struct msg *msg, size_t n_fds, struct codec_buffer *buffer);
 
-/* Sends a message on a blocking socket, patiently (fdpass.h); fd is borrowed. 0 or -errno
- * (-EPIPE: peer gone). After an error the stream cannot be used any more, unless the error came
- * from frame_encode. */
+/* Sends a message on a blocking socket, patiently (fdpass.h); fd is borrowed. 0 or -errno (-EPIPE:
+ * peer gone). After an error the stream cannot be used any more, unless the error came from
+ * frame_encode. */
 int frame_send(int socket, const struct msg *msg, const int *fd, size_t n_fds);
 
 /* frame_send() for a message that has secrets and no descriptors: memory with a copy of the secrets
@@ -112,8 +112,8 @@ void frame_writer_done(struct frame_writer *writer);	/* drops what waits */
 int frame_writer_put(struct frame_writer *writer, const struct msg *msg,
 		     const int *fd, size_t n_fds);
 
-/* Sends what the socket takes without waiting. 0: all is sent; 1: more waits, call again
- * when the socket is writable; or -errno, after which the stream cannot be used. */
+/* Sends what the socket takes without waiting. 0: all is sent; 1: more waits, call again when the
+ * socket is writable; or -errno, after which the stream cannot be used. */
 int frame_writer_flush(struct frame_writer *writer, int socket);
 
 static inline bool

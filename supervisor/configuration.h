@@ -36,8 +36,8 @@ struct config *configuration_read(const struct configuration_source *source, FIL
 char *configuration_own_folder(void);
 
 /* Prints the configuration in force for a login name, a uid, or a principal such as "token:ci",
- * with the user's groups that policy names. 0; -ENOENT: there is no such user;
- * or the error of the host's directory of users. */
+ * with the user's groups that policy names. 0; -ENOENT: there is no such user; or the error of the
+ * host's directory of users. */
 int configuration_show(const struct config *config, const char *who, FILE *out);
 
 #endif

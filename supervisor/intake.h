@@ -4,8 +4,7 @@
  *   PUT SIZE NAME
  *
  * which is not JSON. The answer is {"pipe":true} with a descriptor: the writing end of a pipe to
- * the file helper.
- * The client writes SIZE bytes into it and closes it. The last line is
+ * the file helper. The client writes SIZE bytes into it and closes it. The last line is
  * {"uri":...,"size":...,"sha256":...} or {"error":...}; an error may also come in place of the
  * first answer. Then the connection is closed. If the client closes it first, nothing is kept.
  *

@@ -47,9 +47,9 @@ struct stream_set *stream_set_new(const struct stream_options *options);
 /* Closes all streams at once; their calls in flight are cancelled. NULL is fine. */
 void stream_set_free(struct stream_set *set);
 
-/* Serves a client. in and out may be the same descriptor, and are non-blocking; the stream
- * closes them, unless borrow is set. 0; -EUSERS: there are too many streams in all; -EDQUOT: this
- * uid has too many. After an error the descriptors are still the caller's. */
+/* Serves a client. in and out may be the same descriptor, and are non-blocking; the stream closes
+ * them, unless borrow is set. 0; -EUSERS: there are too many streams in all; -EDQUOT: this uid has
+ * too many. After an error the descriptors are still the caller's. */
 int stream_open(struct stream_set *set, int in, int out, bool borrow, uid_t uid);
 
 /* Stops reading; each stream is closed when its calls in flight were answered and the answers were

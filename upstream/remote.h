@@ -54,9 +54,8 @@ struct remote *remote_new(const struct remote_options *options);
 /* Sends a message. 0; -ENOBUFS: too many are in flight; -EINVAL: it cannot be sent. */
 int remote_send(struct remote *remote, const struct remote_message *message);
 
-/* Asks for messages that the server sends by itself (GET), before 2026-07-28; id: for on_failed.
- * 0 or
- * -errno as remote_send(). */
+/* Asks for messages that the server sends by itself (GET), before 2026-07-28; id: for on_failed. 0
+ * or -errno as remote_send(). */
 int remote_listen(struct remote *remote, uint64_t id, const char *revision);
 
 /* To be called when a request was answered: its stream may end at any time. Does nothing if there

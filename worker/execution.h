@@ -16,8 +16,8 @@
 _Noreturn void execution_live(const struct jail *jail, uint64_t serial);
 
 /* In a script's or a cell's process: puts the files of INPUT and LINK into /workspace, replacing
- * others only when replace, until a message of another kind comes. 0 and *frame has it, or
- * -errno of the socket. *error_r: an errno if a file could not be put there, otherwise unchanged.
+ * others only when replace, until a message of another kind comes. 0 and *frame has it, or -errno
+ * of the socket. *error_r: an errno if a file could not be put there, otherwise unchanged.
  */
 int execution_receive(struct frame *frame, bool replace, int *error_r);
 

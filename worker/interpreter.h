@@ -24,10 +24,9 @@ extern struct display_bounds display_bounds;
  * *what_r (static). */
 int interpreter_start(const char **what_r);
 
-/* Imports modules, and freezes all objects for the garbage collector. Names
- * that cannot be imported are appended to missing, whose array is malloc'ed and big
- * enough for them all; their texts are borrowed from modules. 0, or -errno with
- * *what_r. */
+/* Imports modules, and freezes all objects for the garbage collector. Names that cannot be imported
+ * are appended to missing, whose array is malloc'ed and big enough for them all; their texts are
+ * borrowed from modules. 0, or -errno with *what_r. */
 int interpreter_preload(const struct msg_strs *modules, struct msg_strs *missing,
 			const char **what_r);
 

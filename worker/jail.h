@@ -2,10 +2,10 @@
 /* The jail of one worker: an ordered list of walls. If one cannot be built, the worker ends; all
  * are proved.
  *
- * jail_prepare runs once in the zygote. jail_enter runs in the first process of a new
- * worker, cloned with its seven namespaces and a full set of capabilities over them. It returns
- * only when every wall is built except the last one, which jail_confine builds. jail_prove tests
- * the walls from inside.
+ * jail_prepare runs once in the zygote. jail_enter runs in the first process of a new worker,
+ * cloned with its seven namespaces and a full set of capabilities over them. It returns only when
+ * every wall is built except the last one, which jail_confine builds. jail_prove tests the walls
+ * from inside.
  */
 #ifndef WORKER_JAIL_H
 #define WORKER_JAIL_H

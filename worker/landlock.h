@@ -19,8 +19,8 @@ unsigned int landlock_abi(void);
 int landlock_make(unsigned int abi, bool memory_counted, bool terminals, int *rules_r);
 
 /* Enters these rules permanently with the calling thread, and closes them. made: from
- * landlock_make; if abi is 0 there are none, and this does nothing.
- * no_new_privs must be set. 0 or -errno. */
+ * landlock_make; if abi is 0 there are none, and this does nothing. no_new_privs must be set. 0 or
+ * -errno. */
 int landlock_enter(unsigned int abi, int made);
 
 #endif

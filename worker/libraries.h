@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins the mappings of the program and of its libraries, because a fork copies each mapping of a
- * process, and the end of the copy removes each.
- * A library's headers, its code and its constants are three
- * mappings that differ only in that the code is executable. With the default profile 157 mappings
- * become 101.
+ * process, and the end of the copy removes each. A library's headers, its code and its constants
+ * are three mappings that differ only in that the code is executable. With the default profile 157
+ * mappings become 101.
  */
 #ifndef WORKER_LIBRARIES_H
 #define WORKER_LIBRARIES_H

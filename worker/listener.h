@@ -12,9 +12,8 @@
 #include <stdint.h>
 
 /* Makes the socket, which the caller owns, and sends it in LISTENER for the execution of this id.
- * *port_r: its port, which is always the same unless a script uses that port already.
- * -EPIPE: the supervisor is
- * gone; or another -errno. */
+ * *port_r: its port, which is always the same unless a script uses that port already. -EPIPE: the
+ * supervisor is gone; or another -errno. */
 int listener_offer(uint64_t id, uint16_t *port_r);
 
 /* Shuts the socket down, for all copies of it, and closes it. -1 is fine. */

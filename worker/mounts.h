@@ -12,11 +12,11 @@
 #include "proto/message.h"
 
 /* Builds the tree in this process's own mount namespace (which must be new), makes it the root and
- * unmounts the host's tree. paths are bound read-only beside the built-in
- * list; missing ones are appended to missing, whose array must have room
- * for all of them and borrows their texts. zero: also /dev/zero. terminals: also
- * /dev/ptmx, /dev/pts and /dev/tty. A file system for the time of imports is on /run. 0,
- * or -errno with *what_r naming the step or path (valid until the next call). */
+ * unmounts the host's tree. paths are bound read-only beside the built-in list; missing ones are
+ * appended to missing, whose array must have room for all of them and borrows their texts. zero:
+ * also /dev/zero. terminals: also /dev/ptmx, /dev/pts and /dev/tty. A file system for the time of
+ * imports is on /run. 0, or -errno with *what_r naming the step or path (valid until the next
+ * call). */
 int mounts_build(const struct msg_strs *paths, bool zero, bool terminals,
 		 struct msg_strs *missing, const char **what_r);
 

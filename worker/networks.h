@@ -5,8 +5,8 @@
  *
  * They belong to the outer user namespace, not to a worker's own. So no process of a worker has a
  * capability over its network, and none can change an address, a route or a sysctl of it. A script
- * can leave only sockets, and the state of their protocols. When all processes of a worker
- * have ended, the kernel's counters must show that its network has no socket of any family, no
+ * can leave only sockets, and the state of their protocols. When all processes of a worker have
+ * ended, the kernel's counters must show that its network has no socket of any family, no
  * connection in TIME_WAIT, and no fragment of a packet; otherwise it is closed, which frees all of
  * this. Nothing can enter an empty network that has no process. Only statistics and TCP's metrics
  * of the loopback device stay; the next script of the same owner can see these.
@@ -23,9 +23,8 @@
 #include <stdint.h>
 
 /* Moves the calling process, which has one thread, into a network for the owner's worker: an unused
- * one, or a new one. small_buffers: TCP's buffers get the same bound as those of other sockets.
- * 0, or -errno
- * and the step that failed. */
+ * one, or a new one. small_buffers: TCP's buffers get the same bound as those of other sockets. 0,
+ * or -errno and the step that failed. */
 int networks_enter(uint64_t owner, uint64_t worker, bool small_buffers, const char **what_r);
 
 /* To be called when no process of the worker exists any more. keep: keep the network for its owner,

@@ -60,16 +60,15 @@ const struct seccomp_row *seccomp_rows(size_t *n_r);
 bool seccomp_is_for(const struct seccomp_row *row, const struct seccomp_host *host);
 
 /* Compiles a zygote's filter: the rows, but calls that clone a worker and build its walls are
- * always allowed. Workers inherit it. *program_r's instructions are
- * malloc'ed and the caller's; on failure it is untouched and *what_r names the row (static). 0 or
- * -errno. */
+ * always allowed. Workers inherit it. *program_r's instructions are malloc'ed and the caller's; on
+ * failure it is untouched and *what_r names the row (static). 0 or -errno. */
 int seccomp_compile_for_zygote(const struct seccomp_host *host, struct sock_fprog *program_r,
 			       const char **what_r);
 
 /* Compiles the additional filter of a worker in the same way: only the rows of those calls. It
- * allows all other calls, because a call has to pass both filters; so it is no wall by itself.
- * One filter for both would be compiled to machine code for each worker, and be
- * executed twice for each call. */
+ * allows all other calls, because a call has to pass both filters; so it is no wall by itself. One
+ * filter for both would be compiled to machine code for each worker, and be executed twice for each
+ * call. */
 int seccomp_compile(const struct seccomp_host *host, struct sock_fprog *program_r,
 		    const char **what_r);
 

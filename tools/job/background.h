@@ -4,8 +4,8 @@
  * A tool with the argument "background" gives its call to background_start and answers with the
  * job's handle; the tool "job" (tools/job/job.c) follows the job. A job belongs to its tenant;
  * other tenants cannot use its handle. While it runs its newest output is kept; after its end its
- * answer is kept for a time. The bounds are [mcp] jobs_per_tenant, job_seconds and job_bytes.
- * The limits of the run apply.
+ * answer is kept for a time. The bounds are [mcp] jobs_per_tenant, job_seconds and job_bytes. The
+ * limits of the run apply.
  */
 #ifndef TOOLS_JOB_BACKGROUND_H
 #define TOOLS_JOB_BACKGROUND_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lets plain imports find packages that were installed for the tenant before. When the script's own
- * code imports a module that does not exist, one of the tenant's sets that has it is mounted,
- * and the import continues. Nothing is installed, and no index is asked.
+ * code imports a module that does not exist, one of the tenant's sets that has it is mounted, and
+ * the import continues. Nothing is installed, and no index is asked.
  */
 #ifndef TOOLS_PACKAGES_FOUND_H
 #define TOOLS_PACKAGES_FOUND_H

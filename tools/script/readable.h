@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Output in the form for models: without the overwritten states of progress bars, and within a
- * budget. The whole text is kept if a part is left out, and can be read as a resource.
- * The structured form of an answer
- * is not changed.
+ * budget. The whole text is kept if a part is left out, and can be read as a resource. The
+ * structured form of an answer is not changed.
  */
 #ifndef TOOLS_SCRIPT_READABLE_H
 #define TOOLS_SCRIPT_READABLE_H

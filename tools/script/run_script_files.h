@@ -31,8 +31,8 @@ int run_script_files_read(const json_t *json, const struct config *config,
 			  struct run_script_files *files_r, struct why *why_r);
 
 /* Finds the contents of files that are given by the uri of an earlier call's file, which the tenant
- * must be able to read. They are borrowed from the store of resources: use them
- * at once. 0, or -EINVAL with why_r. */
+ * must be able to read. They are borrowed from the store of resources: use them at once. 0, or
+ * -EINVAL with why_r. */
 int run_script_files_resolve(struct run_script_files *files, const struct config *config,
 			     const struct tenant *tenant, struct why *why_r);
 void run_script_files_done(struct run_script_files *files);

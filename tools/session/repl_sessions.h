@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sessions of run_repl by their handles: their tenants, number, lifetimes and turns.
  *
- * A handle is a head: a snapshot of an engine's session (engine/repl.h) in which its cells run.
- * Its checkpoints are other snapshots of the same one, and so are the heads of its branches; so
- * several handles may share an engine's session, its memory limit and its files. Handles are
- * closed when they are old or idle ([repl] in the configuration), or with their engine's
- * session.
+ * A handle is a head: a snapshot of an engine's session (engine/repl.h) in which its cells run. Its
+ * checkpoints are other snapshots of the same one, and so are the heads of its branches; so several
+ * handles may share an engine's session, its memory limit and its files. Handles are closed when
+ * they are old or idle ([repl] in the configuration), or with their engine's session.
  *
  * Calls with one handle work one at a time, in the order in which they came: each has a turn. While
  * a call has the turn the session can end, but cannot be closed.
@@ -58,9 +57,9 @@ struct repl_turn {
 };
 
 /* Makes a session of the host's tenant; turn gets the first turn at once. profile: as for the
- * engine. packages: mounted before its first cell; NULL: none. alone: it has no
- * snapshots, and so no checkpoints and branches. 0 and *session_r; or with why_r filled -ENOSPC: a
- * cap is reached, or an error of repl_open. */
+ * engine. packages: mounted before its first cell; NULL: none. alone: it has no snapshots, and so
+ * no checkpoints and branches. 0 and *session_r; or with why_r filled -ENOSPC: a cap is reached, or
+ * an error of repl_open. */
 int repl_session_new(const struct tool_host *host, const char *profile,
 		     const struct limits *limits, const struct repl_packages *packages,
 		     bool alone, struct repl_turn *turn, struct repl_session **session_r,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A table of the sets of the store that were installed for each tenant, with the time of their last
- * use. It is in memory, so a lookup never waits for the disk.
- * Each change is also written to the store,
- * where the next start of the service reads it: a directory for each tenant, with an empty file for
- * each set.
+ * use. It is in memory, so a lookup never waits for the disk. Each change is also written to the
+ * store, where the next start of the service reads it: a directory for each tenant, with an empty
+ * file for each set.
  */
 #ifndef TOOLS_SETS_OWNED_H
 #define TOOLS_SETS_OWNED_H

@@ -16,8 +16,8 @@
 
 struct environment_ask;
 
-/* environment: borrowed, an object {"program", "markers": {...}, "packages": {...}} whose
- * values are all texts; NULL: there is none, and outcome has the reason. */
+/* environment: borrowed, an object {"program", "markers": {...}, "packages": {...}} whose values
+ * are all texts; NULL: there is none, and outcome has the reason. */
 typedef void environment_known(void *arg, const json_t *environment,
 			       const struct outcome *outcome);
 

@@ -54,10 +54,10 @@ typedef void requirements_found(void *arg, const struct findings *findings);
 /* Is there anything to check? dependencies may be NULL. */
 bool requirements_any(const char *script, size_t len, const json_t *dependencies);
 
-/* Checks; found is called once: from within (then *check_r is NULL), or from a later turn of
- * the loop. 0, or an error of execution_start, with why_r filled and without a call of found.
- * script, dependencies and profile of the probe are borrowed until found is called; the other
- * members only for this call; requires_python is copied. */
+/* Checks; found is called once: from within (then *check_r is NULL), or from a later turn of the
+ * loop. 0, or an error of execution_start, with why_r filled and without a call of found. script,
+ * dependencies and profile of the probe are borrowed until found is called; the other members only
+ * for this call; requires_python is copied. */
 int requirements_start(const struct tool_host *host,
 		       const struct requirements_probe *probe,
 		       requirements_found *found, void *arg,

@@ -10,9 +10,8 @@
  * bounded in any case.
  *
  * Larger files are on disk (host/filestore.h), at uris of the same form; they are listed and read
- * together with the others. If there are signed links,
- * mcp-python://upload/NAME reads as a link by which a file is uploaded. A uri may end in a range:
- * tools/shared/file_read.h.
+ * together with the others. If there are signed links, mcp-python://upload/NAME reads as a link by
+ * which a file is uploaded. A uri may end in a range: tools/shared/file_read.h.
  */
 #ifndef TOOLS_SHARED_RESOURCES_H
 #define TOOLS_SHARED_RESOURCES_H
@@ -34,9 +33,8 @@ char *resources_display_uri(const char *execution_id, const struct outcome_displ
 void resources_keep(const struct config *config, const struct tenant *tenant,
 		    const struct outcome *outcome);
 
-/* Keeps a text of an execution of which an answer shows only a part, at
- * mcp-python://<execution id>#<name>.
- * Returns the address, malloc'd; NULL: it is longer than half of a tenant's bound. */
+/* Keeps a text of an execution of which an answer shows only a part, at mcp-python://<execution
+ * id>#<name>. Returns the address, malloc'd; NULL: it is longer than half of a tenant's bound. */
 char *resources_keep_text(const struct config *config, const struct tenant *tenant,
 			  const char *execution_id, const char *name, const char *text,
 			  size_t len);
