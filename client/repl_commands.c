@@ -177,9 +177,11 @@ static const struct command {
 	const char *name;
 	void (*run)(struct repl *repl, const char *word, const char *second);
 } commands[] = {
-	{ "", repl_commands_print_help },	     { "help", repl_commands_print_help },	 { "session", print_session },
-	{ "reset", reset },	     { "checkpoint", repl_commands_keep },	 { "restore", restore },
-	{ "whos", print_variables }, { "files", print_files },	 { "save", repl_commands_save },
+	{ "", repl_commands_print_help }, { "help", repl_commands_print_help },
+	{ "session", print_session },     { "reset", reset },
+	{ "checkpoint", repl_commands_keep }, { "restore", restore },
+	{ "whos", print_variables },      { "files", print_files },
+	{ "save", repl_commands_save },
 };
 
 bool

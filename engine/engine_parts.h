@@ -21,7 +21,6 @@ struct repl;
 struct keeper;
 struct upstream;
 struct watchdog;
-struct zygote;
 
 #define TENANT_BUCKETS 256
 #define SCRATCH_BYTES 65536	/* read at once from a pipe */

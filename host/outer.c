@@ -19,7 +19,6 @@
 #include "base/own.h"
 #include "base/why.h"
 #include "host/privilege.h"
-#include "host/startup.h"
 
 #define SLOTS_MAX 65535
 

@@ -17,7 +17,6 @@
 #include <event2/event.h>
 #include <event2/http.h>
 
-#include "base/hex.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "host/filestore.h"

@@ -18,7 +18,6 @@
 #include "mcp/catalog.h"
 #include "mcp/context.h"
 #include "mcp/listing.h"
-#include "mcp/mcp.h"
 #include "mcp/tool.h"
 #include "policy/config.h"
 

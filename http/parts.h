@@ -38,9 +38,7 @@ struct http_replay;
 struct http_session;
 struct http_sessions;
 struct http_upload;
-struct jsonout;
 struct jsonrpc_line;
-struct mcp_conversation;
 
 LIST_HEAD(http_connections, http_connection);
 

@@ -13,7 +13,6 @@
 #include <jansson.h>
 
 #include "base/jsonout.h"
-#include "base/log.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "engine/engine.h"

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "base/xalloc.h"
 #include "govern/gate.h"

@@ -9,7 +9,6 @@
 #include <sys/queue.h>
 
 struct gate;
-struct http_exchange;
 struct http_session;
 struct http_sessions;
 struct http_tenant;

@@ -7,7 +7,6 @@
 
 #include "base/jsonout.h"
 #include "base/xalloc.h"
-#include "mcp/context.h"
 #include "mcp/jsonrpc.h"
 
 struct mcp_stream {

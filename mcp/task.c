@@ -13,7 +13,6 @@
 #include "base/xalloc.h"
 #include "engine/engine.h"
 #include "mcp/context.h"
-#include "mcp/jsonrpc.h"
 #include "mcp/repeat.h"
 #include "mcp/run.h"
 #include "policy/config.h"

@@ -40,7 +40,6 @@ enum network_class {
 /* An IPv6 address that contains an IPv4 address (mapped, NAT64, 6to4) has the class of the latter.
  */
 enum network_class network_classify(const struct network_address *address);
-const char *network_class_name(enum network_class which);	/* "public", "loopback" ... */
 
 /* Parses a number, as inet_pton(3) does; no brackets. 0 or -EINVAL. */
 int network_address_parse(const char *text, size_t len, struct network_address *address_r);

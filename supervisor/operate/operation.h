@@ -10,8 +10,6 @@
 
 #include <jansson.h>
 
-struct approvals;
-struct audit;
 struct config;
 struct engine;
 struct governance;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/jsonout.h"
 #include "base/why.h"
 #include "base/xalloc.h"
 #include "policy/config.h"

@@ -23,8 +23,6 @@
 #include "base/why.h"
 #include "policy/limits.h"
 
-struct config;
-struct engine;
 struct event_base;
 struct repl;
 struct tenant;
