@@ -80,7 +80,7 @@ int launcher_start(struct launcher *launcher, enum launch_kind kind, unsigned in
 		   struct launch *launch, const char **what_r);
 
 #define LAUNCHER_PATIENCE_MS 5000	/* a fork never takes so long: after that the launcher is
-#lost */
+					 * lost */
 
 /* The pidfd, for the caller to own, of a process that must be a child of this one. -ECHILD: it is
  * not; or -errno. */

@@ -15,7 +15,7 @@ struct sockaddr_storage;
 struct tenant;
 
 #define HTTP_PEER_BYTES_MAX (256 * 1024 * 1024)		/* unread and unsent; one more body may be
-#added */
+							 * added */
 #define HTTP_TENANT_BYTES_MAX (256 * 1024 * 1024)	/* of calls in flight */
 
 /* A peer: a uid on a unix socket, or an address on TCP. All addresses of an IPv6 network are one

@@ -64,7 +64,7 @@
 #define SLOW_EVERY_MS 10000	/* between lines of the log, at least */
 #define STOP_S 10		/* for the whole end */
 #define FILES_PLACE_S 20	/* a script has not ended as long as one of its files waits to be
-#kept */
+				 * kept */
 
 struct supervisor {
 	struct config *config;

@@ -26,7 +26,7 @@ struct stream_set;
 #define STREAM_OUTPUT_LOW (256 * 1024)		/* read again */
 #define STREAM_OUTPUT_MAX (64 * 1024 * 1024)	/* bytes unsent: close */
 #define STREAM_STALL_S 30			/* if the client reads nothing for so long while the
-#output is above HIGH, the stream is closed */
+						 * output is above HIGH, the stream is closed */
 #define STREAM_LINGER_S 5			/* for a refused client to stop writing */
 #define TENANT_BUFFERED_MAX (256 * 1024 * 1024)	/* bytes in both directions and of calls in flight,
 						 * for all streams of a uid; one more line may be

@@ -18,7 +18,7 @@
 
 #define JAIL_UID 1000			/* and gid, as the worker sees them */
 #define JAIL_CONTROL 63			/* the control socket; a higher number would need a larger
-#table */
+					 * table */
 #define JAIL_BACKGROUND 60		/* in a session's process: standard output of threads of
 					 * earlier cells; the next number is their standard error */
 

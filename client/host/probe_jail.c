@@ -34,7 +34,7 @@
 #define TESTED_MAJOR 6		/* the oldest kernel that the service was tested with */
 #define TESTED_MINOR 1
 #define STRANGER 65534		/* the user that root becomes for tests of what the service's user
-#will do */
+				 * will do */
 #define RANGE_FIRST 1879048192	/* [service] subuid_base */
 #define RANGE_COUNT 65536
 #define RANGE_LEAST 258		/* for [pool] workers_max */

@@ -31,7 +31,7 @@
 #define STRANGERS_PER_USER 4
 #define LINE_MAX_BYTES 65536
 #define WAITING_MAX (64 * 1024 * 1024)	/* bytes of unread answers; above that the connection is
-#closed */
+					 * closed */
 #define UNREAD_MAX (256 * 1024)	/* bytes of answers; above that requests are not read */
 #define REASON_MAX 400
 #define IDLE_S 600
