@@ -108,8 +108,7 @@ void execution_grant_network(struct execution *execution);
 struct msg_run execution_run_message(const struct execution *execution);
 int execution_make_stdin(const struct execution *execution);	/* a descriptor or -errno */
 void execution_begin(struct execution *execution, struct worker *worker);
-void execution_look_at_clocks(struct execution *execution);	/* they go on otherwise than
-								 * before */
+void execution_look_at_clocks(struct execution *execution);	/* their rate has changed */
 void execution_keep_done(struct execution *execution, struct frame *frame);
 /* 0, or -EBADMSG: it belongs to another execution, or is the second. */
 int execution_keep_stake(struct execution *execution, struct frame *frame);

@@ -98,8 +98,8 @@ struct repl {
 	uint64_t idle_since_ms;
 	struct {				/* threads and processes between cells */
 		bool runs;
-		bool is_heard;			/* the last cell was kept: what its processes
-						 * have written since then is told */
+		bool is_heard;			/* the last cell was kept: output of its processes
+						 * since then is reported */
 		uint64_t until_ms;
 		uint64_t cpu_us;		/* that the worker had used when last counted */
 		uint64_t untold_us;		/* since then, not charged yet: less than a

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log: what was asked, decided, run and refused, and by whom. Each record goes to the
+/* The audit log: requests, decisions, executions and refusals, each with its subject.
+ * Each record goes to the
  * journal, with a MESSAGE_ID by its kind, and to a file of JSON lines in which each one has the
  * hash of the one before it (policy/chain.h, govern/audit_file.h).
  *

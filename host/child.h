@@ -36,8 +36,8 @@ struct child_kind {
 	size_t writer_max;		/* bytes that may wait to be sent */
 	unsigned int start_seconds;	/* then it has to be ready */
 
-	/* A frame has arrived; the caller frees what is not taken. A negative errno ends the
-	 * child. */
+	/* A frame has arrived; the caller frees it, except for parts that were taken. A negative
+	 * errno ends the child. */
 	int (*on_message)(void *arg, struct frame *frame);
 
 	/* The child is being ended, for an error or by child_end; on_down follows. May be NULL. */

@@ -7,8 +7,8 @@
  * delays neither the loop nor other lookups, and a name service's answer is parsed in a process
  * that has no other resources.
  *
- * "There is no such user" and "the directory did not answer" are two results: where policy names
- * groups, a user must not lose them because the directory is down.
+ * "There is no such user" and "the directory did not answer" are different results, because a user
+ * must not lose groups that policy names when the directory is down.
  */
 #ifndef HOST_DIRECTORY_H
 #define HOST_DIRECTORY_H

@@ -49,8 +49,8 @@ struct filestore_file {
 };
 
 /* Forks the helper and reads the index; not later than the first byte of a client. directory:
- * absolute; made if only its last part is missing. It must belong to this user, and nobody else may
- * write to it; one supervisor at a time uses it. 0 or -errno. */
+ * absolute; made if only its last part is missing. It must belong to this user, other users must
+ * not be able to write to it, and one supervisor at a time uses it. 0 or -errno. */
 int filestore_new(const char *directory, const struct filestore_bounds *bounds,
 		  struct filestore **store_r);
 

@@ -57,7 +57,7 @@ struct jobs {
  * descriptors are the child's. id: for jobs_cancel. Only from obey. 0 or -errno, as conclude. */
 int jobs_begin(struct jobs *jobs, struct frame *order, uint64_t id, unsigned int seconds);
 
-/* Concludes a job with -ECANCELED. A job that is over already is ignored. 0 or -errno. */
+/* Concludes a job with -ECANCELED. Does nothing if the job has ended already. 0 or -errno. */
 int jobs_cancel(struct jobs *jobs, uint64_t id);
 
 /* Obeys orders until the supervisor closes its end, or until an error. Then closes the socket and

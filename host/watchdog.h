@@ -106,8 +106,9 @@ struct watchdog_look {
 };
 
 /* Begins a look at the worker whose first process is init. True: it is done, and bytes is known.
- * False: done is called later, unless the look is ended before. freezes: the look freezes leaf
- * (NULL: there is none), because nothing else has. A look that is under way is ended first. */
+ * False: done is called later, unless the look is ended before. freezes: the look has to freeze
+ * leaf (NULL: there is none), because it is not frozen yet.
+ * A look that is under way is ended first. */
 bool watchdog_look(struct watchdog *watchdog, struct watchdog_look *look, pid_t init,
 		   const struct cgroup_leaf *leaf, bool freezes, void (*done)(void *arg),
 		   void *arg);

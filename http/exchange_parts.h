@@ -17,7 +17,8 @@ struct http_exchange {
 	struct http_tenant *tenant;
 	struct mcp_conversation *conversation;
 	struct http_session *session;		/* its owner; NULL: the exchange owns it */
-	struct http_replay *replay;		/* of a stream that can be resumed; else NULL */
+	struct http_replay *replay;		/* of a stream that can be resumed; otherwise NULL
+						 */
 	struct jsonout answer;			/* sent at the end, if there is no stream */
 	enum mcp_sent kind;			/* of answer */
 	bool has_answer;

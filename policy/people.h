@@ -12,7 +12,7 @@
 struct config;
 
 struct people {
-	bool any;		/* somebody is named */
+	bool any;		/* a user or a group is named */
 	char **group;		/* names of groups, each once, in the order of strcmp */
 	size_t n;
 };

@@ -41,7 +41,7 @@ struct install {
 	struct program *program;
 	struct taking *taking;
 	char *platform, *python;
-	json_t *set;			/* what it comes to */
+	json_t *set;			/* what it resolves to */
 	json_t *links;			/* the urls of its wheels, by name; NULL: not known */
 	char request[SET_NAME + 1], name[SET_NAME + 1];
 	int compiler;			/* a socket for the worker that compiles; -1: none */

@@ -110,7 +110,7 @@ int repl_session_checkpoint(struct repl_session *session, const char *name);
  * kept. */
 int repl_session_reserve(struct repl_session *session, const char *name, struct why *why_r);
 void repl_session_keep(struct repl_session *session, const char *name, unsigned int snapshot);
-/* Gives up a reserved snapshot that was not kept. */
+/* Frees a reserved snapshot that was not kept. */
 void repl_session_unreserve(struct repl_session *session, unsigned int snapshot);
 
 /* The next cell's number. */

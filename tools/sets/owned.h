@@ -13,7 +13,7 @@
 
 #include "tools/sets/set.h"
 
-#define OWNED_MAX 32	/* sets of a tenant; beyond that the longest unused is forgotten */
+#define OWNED_MAX 32	/* sets of a tenant; beyond that the one unused for longest is dropped */
 
 struct owned {
 	char name[SET_NAME + 1];
