@@ -103,7 +103,7 @@ advise_installed(const struct tool_host *host, const char *module, const char *p
 /* The packages for a call to name. A script has one set, so the packages that imports of this run
  * have found are named too. A session (outcome NULL) keeps its packages. */
 static void
-list_packages(const struct outcome *outcome, const char *package, char list_r[LIST_MAX])
+missing_list_packages(const struct outcome *outcome, const char *package, char list_r[LIST_MAX])
 {
 	char other[MODULE_MAX + 1];
 	size_t len = 0;
@@ -150,7 +150,7 @@ missing_advise(const struct tool_host *host, const struct outcome *outcome, bool
 	find_package(module, package, &known);
 	configured = install_is_configured(host->config, &why) == 0;
 	verdict = packages_expect(host->config, package);
-	list_packages(in_session ? NULL : outcome, package, list);
+	missing_list_packages(in_session ? NULL : outcome, package, list);
 	if (!configured || verdict == POLICY_DENY)
 		advise_installed(host, module, package, configured, advice_r);
 	else
